@@ -133,7 +133,7 @@ def print_check(command: DataCommand, console: Console) -> bool:
                 if name in command.config.data.cards and dataset.how_to_get
                 else []
             ),
-            *fact_lines(of_prepared(prepared[name], spec)),
+            *fact_lines(of_prepared(prepared[name], spec), prepared[name]),
         ]
     findings += findings_of(command.config, prepared)
     titles = {name: command.config.data.source(name).title for name in names}

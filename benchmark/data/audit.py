@@ -1,31 +1,24 @@
-"""The audit of prepared datasets: leaks, copies, known overlaps, damage, people, and a summary of each dataset.
-
-Problems of a run's data: leaks into the test side, copies, damaged files, odd leads, classes without recordings.
+"""The audit of prepared datasets, and a summary of each: leaks, copies, known overlaps, damage, odd leads, people.
 
 A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name. A leak is a
 patient, or copies, on two sides of a split, a test recording that is also pretrained on, or a cohort known to be in two
 datasets, one pretrained on and one tested (`HOLDS`): a run refuses it. An
 unusable dataset is fatal. Everything else is a warning, except what no repair could change (`IN_THE_ECG`).
 
-Known overlaps of public datasets: which cohorts each holds, and findings where two that are used hold the same.
-
-Copies are found by content (`copies`), which cannot see the same ECG at another rate, filtered, in another
-length, or that is not in the folder. Here the publishers' word counts, whatever the names of the recordings. Sources:
-the releases' descriptions, and the relations that ECGBench's catalogue gives as verified.
-
-A card may name the columns of both, which are then in the entries. CPSC2018's original structs state them beside the
-signals alone and are not opened for them.
+Copies are found by content, which cannot see the same ECG at another rate, filtered, in another length, or that is not
+in the folder. For these the publishers' word counts, whatever the names of the recordings: the releases' descriptions,
+and the relations that ECGBench's catalogue gives as verified.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +29,6 @@ from benchmark.data.datasets.registry import is_simulated
 from benchmark.data.datasets.tables import years_of
 from benchmark.data.datasets.wfdb_files import comments
 from benchmark.data.prepare import EXCHANGED, INVERTED, Prepared, Signal, Skipped, skip_summary
-from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.splits import (
     TASKS,
     Labels,
@@ -84,46 +76,9 @@ HOLDS: dict[str, dict[str, str]] = {
 """Dataset, of ecgbench or built in -> cohort -> beginning of the paths of its recordings there."""
 
 
-class Shared(NamedTuple):
-    """A cohort of which two datasets hold recordings that are used."""
-
-    datasets: tuple[str, str]
-    is_leak: bool
-    """Whether one is pretrained on and the other tested there."""
-    text: str
-
-
-def shared_cohorts(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterator[Shared]:
-    """The cohorts that pairs of prepared datasets, given by name, share."""
-    for one, other in combinations(prepared, 2):
-        if prepared[one].dataset_name == prepared[other].dataset_name:  # two tasks of it
-            continue
-        first, second = HOLDS.get(known_as(prepared[one]), {}), HOLDS.get(known_as(prepared[other]), {})
-        for cohort in [cohort for cohort in first if cohort in second]:
-            parts = ((prepared[one], first[cohort], uses[one]), (prepared[other], second[cohort], uses[other]))
-            used = [_used(data, beginning, use) for data, beginning, use in parts]
-            if not all(count for count, _, _ in used):
-                continue
-            (_, trained, tested), (_, trained_too, tested_too) = used
-            is_leak = (trained and tested_too) or (trained_too and tested)
-            held = " and ".join(
-                f"{data.title}{f' in {beginning}' if beginning else ''} ({count})"
-                for (data, beginning, _), (count, _, _) in zip(parts, used, strict=True)
-            )
-            remedy = "; leave it out of one by leave_out in a card (docs/DATA.md)" if is_leak else ""
-            how = "one is pretrained on and the other tested" if is_leak else "its recordings count in both"
-            yield Shared((one, other), is_leak, f"recordings of {cohort} are in {held}, and {how}{remedy}")
-
-
 def known_as(data: Prepared) -> str:
     """What a dataset is called in `HOLDS`, whatever its card names it."""
     return data.form.partition(",")[0] if data.form.startswith(FORM) else data.dataset_name
-
-
-def _used(data: Prepared, beginning: str, use: Use) -> tuple[int, bool, bool]:
-    """Number of usable recordings of a cohort, and whether any are pretrained on, and tested."""
-    own = np.array([entry.path.startswith(beginning) for entry in data.entries], bool)  # (R,)
-    return int(own.sum()), bool(use.pretraining[own].any()), bool((use.side[own] == "test").any())
 
 
 COLUMNS = (
@@ -136,166 +91,93 @@ MISSING = "file missing"
 UNSTATED = "not stated"
 EXAMPLES = 3
 """Most names listed as examples."""
-
-
-@dataclass(frozen=True)
-class TaskCounts:
-    """The recordings of a dataset that count for a named task."""
-
-    name: str
-    classes: dict[str, int]
-    """Class -> recordings."""
-    sides: dict[str, int]
-    """'training', 'validation' and 'test' -> recordings; empty where they cannot be split."""
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Facts of one dataset; those that need the signals are None before these are read."""
+    """Facts of one dataset, before or after its signals have been read."""
 
-    name: str
-    title: str
+    about: About
     form: str
     simulated: bool
-    listed: int
-    """Recordings in the dataset's tables."""
-    patients: int
-    """Of the usable recordings if known, else of those on disk; so are the classes."""
-    classes: dict[str, dict[str, int]]
-    """Kind of labels of the task `default` ('single' or 'multi') -> class -> recordings that count for it."""
-    usable: int | None = None
-    windows: int | None = None
-    segmentation: Segmentation = HEARTBEATS
-    """Kind and length of the windows."""
-    signals: tuple[Signal, ...] | None = None
-    skipped: tuple[Skipped, ...] = ()
+    entries: tuple[Entry, ...]
+    """The usable recordings if known, else those on disk."""
+    skipped: tuple[Skipped, ...]
+    """All others in the dataset's tables."""
+    spec: TaskSpec
+    """Of the tasks in which classes are counted."""
     others: tuple[str, ...] = ()
     """On-disk forms also present and not read."""
-    sexes: tuple[str, ...] = ()
-    """Of the recordings counted in `classes`, as the table states them; '' where it does not."""
-    ages: tuple[float | None, ...] = ()
-    """Of the same recordings, in years."""
-    tasks: tuple[TaskCounts, ...] = ()
-    """Of the named tasks, of the same recordings."""
+    prepared: Prepared | None = None
 
     @property
-    def on_disk(self) -> int:
-        """Listed recordings whose files exist."""
-        return self.listed - sum(skip.reason.startswith(MISSING) for skip in self.skipped)
+    def listed(self) -> int:
+        """Recordings in the dataset's tables."""
+        return len(self.entries) + len(self.skipped)
+
+    @property
+    def patients(self) -> int:
+        """Patients of the entries."""
+        return len({entry.patient for entry in self.entries})
 
 
 def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
     """Facts of a dataset whose signals have been read."""
-    return Summary(
-        name=prepared.name,
-        title=prepared.title,
-        form=prepared.form,
-        simulated=prepared.simulated,
-        listed=len(prepared.entries) + len(prepared.skipped),
-        patients=len({entry.patient for entry in prepared.entries}),
-        classes=class_counts(prepared, prepared.entries, spec),
-        usable=len(prepared.entries),
-        windows=prepared.window_count,
-        segmentation=prepared.segmentation,
-        signals=prepared.signals,
-        skipped=prepared.skipped,
-        others=prepared.others,
-        sexes=tuple(entry.sex for entry in prepared.entries),
-        ages=tuple(entry.age for entry in prepared.entries),
-        tasks=task_counts(prepared.name, prepared.entries, spec),
-    )
+    data = prepared
+    return Summary(data, data.form, data.simulated, data.entries, data.skipped, spec, data.others, data)
 
 
 def of_listing(dataset: Dataset, listing: Listing, spec: TaskSpec) -> Summary:
     """Facts from a dataset's tables and the names of its files."""
-    there = [entry for entry in listing.entries if all(path.is_file() for path in dataset.files(entry))]
-    found = {entry.recording for entry in there}
-    missing = (entry for entry in listing.entries if entry.recording not in found)
-    ruled_out = (Skipped(recording, recording, (), reason) for recording, reason in listing.skipped)
-    return Summary(
-        name=dataset.name,
-        title=dataset.title,
-        form=listing.form,
-        simulated=is_simulated(dataset, listing.entries),
-        listed=len(listing.entries) + len(listing.skipped),
-        patients=len({entry.patient for entry in there}),
-        classes=class_counts(dataset, there, spec),
-        skipped=(*(Skipped(entry.recording, entry.patient, (), MISSING) for entry in missing), *ruled_out),
-        others=listing.others,
-        sexes=tuple(entry.sex for entry in there),
-        ages=tuple(entry.age for entry in there),
-        tasks=task_counts(dataset.name, there, spec),
-    )
-
-
-def class_counts(dataset: About, entries: Sequence[Entry], spec: TaskSpec) -> dict[str, dict[str, int]]:
-    """Task -> class -> recordings that count for it, in the order of the classes; empty where there are no classes."""
-    tasks: tuple[Labels, ...] = ("single", "multi") if dataset.classes else ()
-    counts: dict[str, dict[str, int]] = {}
-    for labels in tasks:
-        own = replace(spec, labels=labels)
-        counted = Counter(
-            label
-            for entry in entries
-            for label in task_labels(entry.labels, own, first_label_counts=dataset.first_label_counts)
-        )
-        counts[labels] = {title: counted[index] for index, title in enumerate(dataset.classes)}
-    return counts
-
-
-def task_counts(dataset: str, entries: Sequence[Entry], spec: TaskSpec) -> tuple[TaskCounts, ...]:
-    """Of each named task of a dataset, in order."""
-    found = []
-    for name, task in TASKS.get(dataset, {}).items():
-        own = [replace(entry, labels=task.labels(entry)) for entry in entries]
-        counted = Counter(label for entry in own for label in entry.labels)
-        sides: dict[str, int] = {}
-        with suppress(DatasetError):
-            split = split_recordings(own, replace(spec, labels="multi", sides=task.sides), first_label_counts=False)
-            sides = {side: len(indices) for side, indices in sides_of(split).items()}
-        found.append(TaskCounts(name, {title: counted[index] for index, title in enumerate(task.classes)}, sides))
-    return tuple(found)
+    there, skipped = [], []
+    for entry in listing.entries:
+        if all(path.is_file() for path in dataset.files(entry)):
+            there.append(entry)
+        else:
+            skipped.append(Skipped(entry.recording, entry.patient, (), MISSING))
+    skipped += [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
+    simulated = is_simulated(dataset, listing.entries)
+    return Summary(dataset, listing.form, simulated, tuple(there), tuple(skipped), spec, listing.others)
 
 
 def table_row(summary: Summary) -> tuple[str, ...]:
     """Cells under `COLUMNS`; a dash for what is not known yet."""
+    data = summary.prepared
+    on_disk = summary.listed - sum(skip.reason.startswith(MISSING) for skip in summary.skipped)
+    usable, windows = (len(data.entries), data.window_count) if data else ("-", "-")
+    signals = data.signals if data else ()
     return (
-        summary.name,
+        summary.about.name,
         form_text(summary),
-        str(summary.listed),
-        str(summary.on_disk),
-        "-" if summary.usable is None else str(summary.usable),
-        str(summary.patients),
-        "-" if summary.windows is None else str(summary.windows),
-        rates_text(summary.signals) if summary.signals else "-",
-        lengths_text(summary.signals) if summary.signals else "-",
+        *map(str, (summary.listed, on_disk, usable, summary.patients, windows)),
+        rates_text(signals) if signals else "-",
+        lengths_text(signals) if signals else "-",
     )
 
 
 def below_table(summary: Summary) -> Iterator[str]:
     """Lines on a dataset's classes and skipped recordings, and how to fill in its dashes."""
-    yield summary.title
-    yield from (
-        f"  {line}"
-        for line in (*other_lines(summary), *class_lines(summary), *people_lines(summary), *skipped_lines(summary))
-    )
-    if summary.usable is None:
+    yield summary.about.title
+    for lines in (other_lines, class_lines, people_lines, skipped_lines):
+        yield from (f"  {line}" for line in lines(summary))
+    if summary.prepared is None:
         yield "  not prepared yet: `data check` or a run prepares it and fills in the dashes"
 
 
-def fact_lines(summary: Summary) -> Iterator[str]:
+def fact_lines(summary: Summary, data: Prepared) -> Iterator[str]:
     """All facts of a dataset whose signals have been read, one kind a line."""
     yield f"form        {form_text(summary)}"
     yield from other_lines(summary)
-    yield f"recordings  {summary.listed} listed; {summary.usable} usable, of {summary.patients} patients"
-    yield f"{summary.segmentation.word + 's':<12}{summary.windows}"
-    if summary.signals:
-        yield f"signals     {rates_text(summary.signals)} Hz; {lengths_text(summary.signals)} s"
-    if words := list(summary.segmentation.words()):
+    yield f"recordings  {summary.listed} listed; {len(data.entries)} usable, of {summary.patients} patients"
+    yield f"{data.segmentation.word + 's':<12}{data.window_count}"
+    if data.signals:
+        yield f"signals     {rates_text(data.signals)} Hz; {lengths_text(data.signals)} s"
+    if words := list(data.segmentation.words()):
         yield f"cut into    {', '.join(words)}"
-    yield from class_lines(summary)
-    yield from people_lines(summary)
-    yield from skipped_lines(summary)
+    for lines in (class_lines, people_lines, skipped_lines):
+        yield from lines(summary)
 
 
 def form_text(summary: Summary) -> str:
@@ -311,32 +193,62 @@ def other_lines(summary: Summary) -> Iterator[str]:
 
 def class_lines(summary: Summary) -> Iterator[str]:
     """One line per kind of labels: recordings of each class; and per named task: its classes and sides."""
-    for task, counts in summary.classes.items():
-        yield f"{task:<6}      {', '.join(f'{name} {count}' for name, count in counts.items())}"
-    for own in summary.tasks:
-        there = {name: count for name, count in own.classes.items() if count}
-        sides = ", ".join(f"{side} {count}" for side, count in own.sides.items()) or "cannot be split"
-        absent = ", ".join(name for name in own.classes if name not in there)
-        lacking = f"; without a recording: {absent}" if absent else ""
-        yield f"task {own.name}: {len(there)} of {len(own.classes)} classes ({sides}){lacking}"
+    about = summary.about
+    kinds: tuple[Labels, ...] = ("single", "multi") if about.classes else ()
+    for labels in kinds:
+        spec = replace(summary.spec, labels=labels)
+        stated = [task_labels(e.labels, spec, first_label_counts=about.first_label_counts) for e in summary.entries]
+        counts = class_counts(about.classes, stated)
+        yield f"{labels:<6}      {', '.join(f'{name} {count}' for name, count in counts.items())}"
+    for name, task in TASKS.get(about.name, {}).items():
+        entries = [replace(entry, labels=task.labels(entry)) for entry in summary.entries]
+        sides = "cannot be split"
+        with suppress(DatasetError):
+            spec = replace(summary.spec, labels="multi", sides=task.sides)
+            split = split_recordings(entries, spec, first_label_counts=False)
+            sides = ", ".join(f"{side} {len(indices)}" for side, indices in sides_of(split).items())
+        counts = class_counts(task.classes, [entry.labels for entry in entries])
+        absent = [title for title, count in counts.items() if not count]
+        there = len(counts) - len(absent)
+        without = f"; without a recording: {', '.join(absent)}" if absent else ""
+        yield f"task {name}: {there} of {len(counts)} classes ({sides}){without}"
+
+
+def class_counts(classes: Sequence[str], labels: Iterable[tuple[int, ...]]) -> dict[str, int]:
+    """Class -> recordings with its label, in the order of the classes."""
+    counted = Counter(label for own in labels for label in own)
+    return {title: counted[index] for index, title in enumerate(classes)}
 
 
 def people_lines(summary: Summary) -> Iterator[str]:
     """Recordings by sex, and the range of the ages, where the dataset's table states them."""
-    if any(summary.sexes):
-        counts = Counter(summary.sexes).most_common()
-        yield f"sex         {', '.join(f'{sex or UNSTATED} {count}' for sex, count in counts)}"
-    ages = sorted(age for age in summary.ages if age is not None)
+    sexes = Counter(entry.sex for entry in summary.entries)
+    if any(sexes):
+        yield f"sex         {', '.join(f'{sex or UNSTATED} {count}' for sex, count in sexes.most_common())}"
+    ages = sorted(entry.age for entry in summary.entries if entry.age is not None)
     if ages:
-        without = f"; {len(summary.ages) - len(ages)} not stated" if len(ages) < len(summary.ages) else ""
+        unstated = len(summary.entries) - len(ages)
+        without = f"; {unstated} {UNSTATED}" if unstated else ""
         yield f"age         {ages[0]:g} to {ages[-1]:g}, median {ages[len(ages) // 2]:g}{without}"
 
 
 def skipped_lines(summary: Summary) -> Iterator[str]:
     """One line per kind of reason, the most frequent first: number of recordings, and examples."""
-    for kind, count in skip_summary(summary.skipped).items():
-        named = [skip.recording for skip in summary.skipped if skip.reason.partition(":")[0] == kind]
-        yield f"skipped     {count} {kind} ({some(named)})"
+    for kind, names in sorted(by_kind(summary.skipped).items(), key=lambda own: -len(own[1])):
+        yield f"skipped     {len(names)} {kind} ({some(names)})"
+
+
+def by_kind(skipped: Iterable[Skipped]) -> dict[str, list[str]]:
+    """Kind of reason -> names of the recordings."""
+    return grouped((skip.reason.partition(":")[0], skip.recording) for skip in skipped)
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """The values of each key, in the order in which they come."""
+    groups: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def some(names: Sequence[str]) -> str:
@@ -424,10 +336,7 @@ def audit(
                 findings += classes_without_recordings(data, splits[name], own)
                 findings += classes_of_one_patient(data, own)
     uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
-    shared = [
-        Finding(own.datasets, "leak" if own.is_leak else "warning", own.text) for own in shared_cohorts(prepared, uses)
-    ]
-    return [*findings, *copies(prepared, uses), *shared, *names_in_two_datasets(prepared)]
+    return [*findings, *copies(prepared, uses), *shared_cohorts(prepared, uses), *names_in_two_datasets(prepared)]
 
 
 def of_files(data: Prepared) -> Iterator[Finding]:
@@ -464,28 +373,23 @@ def unusable(data: Prepared, split: Split | None, tested: TaskSpec | None) -> It
 
 def damaged_files(data: Prepared) -> Iterator[Finding]:
     """Skipped recordings whose files or tables are at fault."""
-    faults: dict[str, list[Skipped]] = {}
-    for skip in data.skipped:
-        kind = skip.reason.partition(":")[0]
+    for kind, names in by_kind(data.skipped).items():
         if kind not in IN_THE_ECG:
-            faults.setdefault(kind, []).append(skip)
-    for kind, skips in faults.items():
-        named = some([skip.recording for skip in skips])
-        yield Finding((data.name,), "warning", f"{recordings(len(skips))} cannot be used: {kind} ({named})")
+            yield Finding((data.name,), "warning", f"{recordings(len(names))} cannot be used: {kind} ({some(names)})")
 
 
 def doubtful_leads(data: Prepared) -> Iterator[Finding]:
     """Recordings that are used although something is wrong with their leads, one finding per kind."""
-    doubtful: dict[str, list[str]] = {}
-    for entry, signal in zip(data.entries, data.signals, strict=True):
-        kind, _, leads = signal.doubt.partition(": ")
-        if kind:
-            doubtful.setdefault(kind, []).append(f"{entry.recording}: {leads}" if leads else entry.recording)
-    for kind, examples in doubtful.items():
+    doubts = [
+        (entry.recording, *signal.doubt.partition(": "))
+        for entry, signal in zip(data.entries, data.signals, strict=True)
+    ]
+    for kind, examples in grouped(
+        (kind, f"{name}{colon}{leads}") for name, kind, colon, leads in doubts if kind
+    ).items():
         used = f"{recordings(len(examples))} {'is' if len(examples) == 1 else 'are'} used with"
         source = ", by Einthoven's law" if kind in BY_LAW else ""
-        text = f"{used} {kind}{source} ({some(examples)})"
-        yield Finding((data.name,), "warning", text, in_tables=True)
+        yield Finding((data.name,), "warning", f"{used} {kind}{source} ({some(examples)})", in_tables=True)
 
 
 def lengthened(data: Prepared) -> Iterator[Finding]:
@@ -520,22 +424,24 @@ def classes_without_recordings(data: Prepared, split: Split, spec: TaskSpec) -> 
     """Classes without a recording on some side of the split."""
     target = target_matrix(data.entries, len(data.classes), spec, first_label_counts=data.first_label_counts)  # (R, C)
     counts = {side: target[indices].sum(axis=0) for side, indices in sides_of(split).items()}  # (C,) each
-    lacking: dict[tuple[str, ...], list[str]] = {}
-    for index, name in enumerate(data.classes):
-        sides = tuple(side for side in counts if counts[side][index] == 0)
+    absent = ((tuple(side for side in counts if not counts[side][i]), name) for i, name in enumerate(data.classes))
+    for sides, names in grouped(absent).items():
         if sides:
-            lacking.setdefault(sides, []).append(name)
-    for sides, names in lacking.items():
-        yield Finding((data.name,), "warning", f"no usable recording of {', '.join(names)} for {' and '.join(sides)}")
+            yield Finding(
+                (data.name,), "warning", f"no usable recording of {', '.join(names)} for {' and '.join(sides)}"
+            )
 
 
 def classes_of_one_patient(data: Prepared, spec: TaskSpec) -> Iterator[Finding]:
     """Classes that only one patient has: they cannot be on two sides of a split."""
-    patients: dict[int, set[str]] = {}
-    for entry in data.entries:
-        for label in task_labels(entry.labels, spec, first_label_counts=data.first_label_counts):
-            patients.setdefault(label, set()).add(entry.patient)
-    alone = [data.classes[label] for label in sorted(patients) if len(patients[label]) == 1]
+    counted = data.first_label_counts
+    of_class = {
+        (label, entry.patient)
+        for entry in data.entries
+        for label in task_labels(entry.labels, spec, first_label_counts=counted)
+    }
+    patients = Counter(label for label, _ in of_class)
+    alone = [data.classes[label] for label in sorted(patients) if patients[label] == 1]
     if alone:
         classes = "1 class has" if len(alone) == 1 else f"{len(alone)} classes have"
         remedy = "no split both trains and tests it: merge it with another or leave it out"
@@ -548,57 +454,70 @@ def copies(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterato
     A recording in two tasks of a dataset is a copy of itself only where that is a leak.
     """
     counted = Counter(signal.digest for data in prepared.values() for signal in data.signals)
-    groups: dict[str, list[tuple[str, int]]] = {}
-    for name, data in prepared.items():
-        for index, signal in enumerate(data.signals):
-            if counted[signal.digest] > 1:
-                groups.setdefault(signal.digest, []).append((name, index))
+    places = (
+        (signal.digest, (name, i))
+        for name, data in prepared.items()
+        for i, signal in enumerate(data.signals)
+        if counted[signal.digest] > 1
+    )
     found: dict[tuple[tuple[str, ...], Severity, str], list[str]] = {}
-    for group in groups.values():
+    for group in grouped(places).values():
         severity, what = _kind_of_copy(group, uses)
-        if severity == "warning":
-            group = without_tasks(group, prepared)
-        if len(group) == 1:
-            continue
-        datasets = tuple(dict.fromkeys(name for name, _ in group))
-        examples = " = ".join(f"{prepared[name].title} {prepared[name].entries[i].recording}" for name, i in group)
-        found.setdefault((datasets, severity, what), []).append(examples)
-    for (datasets, severity, what), examples_of in found.items():
-        signals = "1 signal" if len(examples_of) == 1 else f"{len(examples_of)} signals"
-        yield Finding(datasets, severity, f"{signals} {what}: {some(examples_of)}")
-
-
-def without_tasks(group: Sequence[tuple[str, int]], prepared: Mapping[str, Prepared]) -> list[tuple[str, int]]:
-    """Recordings, given as (name, index), each once whatever the number of tasks of its dataset."""
-    once: dict[tuple[str, int], tuple[str, int]] = {}
-    for name, index in group:
-        once.setdefault((prepared[name].dataset_name, index), (name, index))
-    return list(once.values())
+        if severity == "warning":  # each recording once, whatever the number of tasks of its dataset
+            once = grouped(((prepared[name].dataset_name, i), (name, i)) for name, i in group)
+            group = [first for first, *_ in once.values()]
+        if len(group) > 1:
+            datasets = tuple(dict.fromkeys(name for name, _ in group))
+            examples = " = ".join(f"{prepared[name].title} {prepared[name].entries[i].recording}" for name, i in group)
+            found.setdefault((datasets, severity, what), []).append(examples)
+    for (datasets, severity, what), signals in found.items():
+        count = "1 signal" if len(signals) == 1 else f"{len(signals)} signals"
+        yield Finding(datasets, severity, f"{count} {what}: {some(signals)}")
 
 
 def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> tuple[Severity, str]:
     """Severity and description of a group of equal recordings, given as (dataset, index)."""
-    sides = {name: {uses[name].side[i] for member, i in group if member == name} - {""} for name, _ in group}
-    tested = any("test" in own for own in sides.values())
-    if any(len(own) > 1 for own in sides.values()):
+    sides = {(name, uses[name].side[i]) for name, i in group} - {(name, "") for name, _ in group}  # of each dataset
+    if len(sides) > len({name for name, _ in sides}):
         return "leak", "on two sides of a split"
-    if tested and any(uses[name].pretraining[i] for name, i in group):
+    if any(side == "test" for _, side in sides) and any(uses[name].pretraining[i] for name, i in group):
         return "leak", "both pretrained on and tested"
     return "warning", "in more than one recording"
 
 
+def shared_cohorts(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterator[Finding]:
+    """The cohorts that pairs of prepared datasets, given by name, share: a leak where one is trained, one tested."""
+    for names in combinations(prepared, 2):
+        if len({prepared[name].dataset_name for name in names}) == 1:  # two tasks of it
+            continue
+        one, other = (HOLDS.get(known_as(prepared[name]), {}) for name in names)
+        for cohort in [cohort for cohort in one if cohort in other]:
+            places, trained, tested = [], [], []
+            for name, beginning in zip(names, (one[cohort], other[cohort]), strict=True):
+                own = np.array([entry.path.startswith(beginning) for entry in prepared[name].entries], bool)  # (R,)
+                if own.any():
+                    places.append(f"{prepared[name].title}{f' in {beginning}' if beginning else ''} ({own.sum()})")
+                trained.append(bool(uses[name].pretraining[own].any()))
+                tested.append(bool((uses[name].side[own] == "test").any()))
+            if len(places) < 2:
+                continue
+            held = f"recordings of {cohort} are in {' and '.join(places)}, and "
+            if (trained[0] and tested[1]) or (trained[1] and tested[0]):
+                remedy = "leave it out of one by leave_out in a card (docs/DATA.md)"
+                yield Finding(names, "leak", f"{held}one is pretrained on and the other tested; {remedy}")
+            else:
+                yield Finding(names, "warning", f"{held}its recordings count in both")
+
+
 def names_in_two_datasets(prepared: Mapping[str, Prepared]) -> Iterator[Finding]:
     """Non-numeric recording names found in two datasets; numbers may coincide by chance."""
-    homes: dict[str, list[str]] = {}
     first = {data.dataset_name: name for name, data in reversed(list(prepared.items()))}
-    for name in reversed(list(first.values())):
-        data = prepared[name]
-        for recording in {entry.recording for entry in data.entries if not entry.recording.isdigit()}:
-            homes.setdefault(recording, []).append(name)
-    shared: dict[tuple[str, ...], list[str]] = {}
-    for recording, datasets in homes.items():
-        if len(datasets) > 1:
-            shared.setdefault(tuple(datasets), []).append(recording)
+    homes = grouped(
+        (recording, name)
+        for name in reversed(list(first.values()))
+        for recording in {entry.recording for entry in prepared[name].entries if not entry.recording.isdigit()}
+    )
+    shared = grouped((tuple(places), recording) for recording, places in homes.items() if len(places) > 1)
     for places, names in shared.items():
         titles = " and ".join(prepared[name].title for name in places)
         yield Finding(places, "warning", f"recording names that stand in both {titles}: {some(sorted(names))}")
@@ -611,22 +530,18 @@ def recordings(count: int) -> str:
 
 def people_of(dataset: Dataset, entries: Sequence[Entry]) -> dict[str, Person]:
     """Recording -> sex and age, of those entries of which a dataset states either; {} where it states none."""
-    told = {entry.recording: (entry.sex, entry.age) for entry in entries}
-    if not any(sex or age is not None for sex, age in told.values()):
+    people = {entry.recording: (entry.sex, entry.age) for entry in entries}
+    if not any(sex or age is not None for sex, age in people.values()):
         table = dataset.people()
-        told = {own.recording: table.get(own.recording) or _of_headers(dataset.files(own)) for own in entries}
-    return {recording: own for recording, own in told.items() if own[0] or own[1] is not None}
+        people = {own.recording: table.get(own.recording) or _of_headers(dataset.files(own)) for own in entries}
+    return {recording: own for recording, own in people.items() if own[0] or own[1] is not None}
 
 
 def _of_headers(files: Sequence[Path]) -> Person:
-    """The person of the comments `# Age: 63` and `#Sex: Female` of a recording's WFDB headers."""
-    return _stated(files, "sex"), years_of(_stated(files, "age"))
-
-
-def _stated(files: Sequence[Path], name: str) -> str:
-    """What the first comment of a name in the headers among some files says; '' for none, or none that can be read."""
-    for header in (path for path in files if path.suffix == ".hea"):
-        with suppress(Unusable):
-            for text in comments(header.with_suffix(""), name):
-                return text
-    return ""
+    """The first comments `# Age: 63` and `#Sex: Female` of a recording's WFDB headers, if they can be read."""
+    stated = {"sex": "", "age": ""}
+    for name in stated:
+        for header in reversed([path for path in files if path.suffix == ".hea"]):
+            with suppress(Unusable):
+                stated[name] = next(iter(comments(header.with_suffix(""), name)), stated[name])
+    return stated["sex"], years_of(stated["age"])

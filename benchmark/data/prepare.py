@@ -6,27 +6,19 @@
                                digest of the windows
     cache/KEY/index.sha256     digest of the index
     cache/KEY/trials-K.f16     pseudo-trials of K windows (benchmark.data.trials)
+    cache/stamps/NAME-ROOT.json    file -> size, mtime in ns, inode, SHA-256; ROOT: a hash of the dataset's folder
 
 Windows are used only if their content has the index's digest, and an index only in the folder of its key; else the
-recordings are prepared again. KEY is a hash of the inputs, known before a signal is read (`cache_key`). The fingerprint
-is a hash of the outcome, and results depend on it alone, so equal data prepared in different places or by other
-versions are recognised as equal.
+recordings are prepared again. KEY is a hash of the inputs, known before a signal is read (`cache_key`): files (names
+and contents), tables, segmentation and package versions, and no time or place, so a copied or touched dataset is
+recognised. The fingerprint is a hash of the outcome, and results depend on it alone, so equal data prepared in
+different places or by other versions are recognised as equal.
 
-Cache key of a prepared dataset: a hash of all that determines the outcome, computed without decoding a signal.
+A file is read for the key once per change (`contents_of`). A missing, damaged or unwritable file of stamps costs time
+and nothing else.
 
-It covers files (names and contents), tables, segmentation and package versions, and no time or place, so a copied or
-touched dataset is recognised; each file is read once for it (`contents_of`). Under other versions a dataset is prepared
-again; if the outcome is equal, so is its fingerprint, and its results are found again.
-
-SHA-256 of a dataset's files, read once per change: a file of stamps in the cache holds what was read before.
-
-    cache/stamps/NAME-ROOT.json    path -> size, mtime in ns, inode, SHA-256; ROOT: a hash of the dataset's folder
-
-A missing, damaged or unwritable file of stamps costs time and nothing else.
-
-What is doubtful about the leads of a recording that can be read: flat, identical, exchanged or inverted leads.
-
-The six limb leads come from three electrodes, so every sample obeys four laws (Einthoven 1913, Goldberger 1942):
+What is doubtful about the leads of a recording that can be read: flat, identical, exchanged or inverted leads. The six
+limb leads come from three electrodes, so every sample obeys four laws (Einthoven 1913, Goldberger 1942):
 
     III = II - I    aVR = -(I + II) / 2    aVL = I - II / 2    aVF = II - I / 2
 
@@ -89,13 +81,11 @@ def _repairs() -> dict[str, NDArray[np.float64]]:
     repaired = {}
     for first, second in combinations(range(len(LEADS)), 2):
         if first < LIMB:
-            laws = LAWS.copy()
-            laws[:, [first, second]] = LAWS[:, [second, first]]
-            repaired[f"{EXCHANGED}: {LEADS[first]} and {LEADS[second]}"] = laws
+            order = np.arange(len(LEADS))
+            order[[first, second]] = second, first
+            repaired[f"{EXCHANGED}: {LEADS[first]} and {LEADS[second]}"] = LAWS[:, order]
     for lead in range(LIMB):
-        laws = LAWS.copy()
-        laws[:, lead] = -LAWS[:, lead]
-        repaired[f"{INVERTED}: {LEADS[lead]}"] = laws
+        repaired[f"{INVERTED}: {LEADS[lead]}"] = LAWS * np.where(np.arange(len(LEADS)) == lead, -1, 1)
     return repaired
 
 
@@ -108,17 +98,10 @@ def doubt_about(signal: NDArray[np.float32]) -> str:
     if varies.sum() <= len(LEADS) / 2:
         return FLAT
     moving = signal if varies.all() else signal[:, varies]
-    if _equal(moving[::SOME]) and _equal(moving):
+    if all(np.abs(leads - leads[:, :1]).max() <= STEP for leads in (moving[::SOME], moving)):
         return IDENTICAL
-    return _against_the_laws(signal) if varies[:LIMB].all() else ""
-
-
-def _equal(leads: NDArray[np.float32]) -> bool:
-    """Whether the leads (n, L) differ by at most a step."""
-    return bool(np.abs(leads - leads[:, :1]).max() <= STEP)
-
-
-def _against_the_laws(signal: NDArray[np.float32]) -> str:
+    if not varies[:LIMB].all():
+        return ""
     centred = signal - signal.mean(axis=0, dtype=np.float64)  # (n, 12)
     power = centred.T @ centred  # (12, 12)
     size = np.sqrt(np.trace(power[:LIMB, :LIMB]) / LIMB)
@@ -262,19 +245,15 @@ def read_all(files: Sequence[Path], on_reading: OnReading | None) -> Iterator[tu
     """Each file with its SHA-256, read by several threads; None for one that cannot be read."""
     say = on_reading or (lambda done, total: None)
     say(0, len(files))
+    parts = [files[start : start + PART] for start in range(0, len(files), PART)]
     pool = ThreadPoolExecutor(READERS)
     try:
-        parts = [files[start : start + PART] for start in range(0, len(files), PART)]
-        digests = chain.from_iterable(pool.map(_sha256_of_each, parts))
+        digests = chain.from_iterable(pool.map(lambda part: [sha256_of(path) for path in part], parts))
         for done, found in enumerate(zip(files, digests, strict=True), start=1):
             yield found
             say(done, len(files))
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _sha256_of_each(files: Sequence[Path]) -> list[str | None]:
-    return [sha256_of(path) for path in files]
 
 
 def sha256_of(path: Path) -> str | None:
@@ -454,27 +433,21 @@ def read_folder(folder: Path) -> Prepared | str:
 
 
 def _opened(folder: Path, index: dict[str, Any]) -> Prepared:
+    as_stored = ("name", "title", "form", "simulated", "fingerprint", "first_label_counts", "how_to_get")
+    plain: dict[str, Any] = {name: index[name] for name in as_stored}
+    plain |= {name: tuple(index[name]) for name in ("classes", "others", "warnings")}
     segmentation = Segmentation(**index["segmentation"])
     first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
     shape = (int(first_window[-1]), segmentation.unit, len(LEADS))  # N, S, L
     return Prepared(
-        name=index["name"],
-        title=index["title"],
-        classes=tuple(index["classes"]),
-        form=index["form"],
-        simulated=index["simulated"],
+        **plain,
         windows=memory_map(folder / "windows.f16", shape),
         first_window=first_window,
         entries=tuple(Entry(**_with_tuples(entry)) for entry in index["entries"]),
         signals=tuple(Signal(*signal) for signal in index["signals"]),
         skipped=tuple(Skipped(**_with_tuples(skip)) for skip in index["skipped"]),
-        fingerprint=index["fingerprint"],
         folder=folder,
-        others=tuple(index["others"]),
-        warnings=tuple(index["warnings"]),
         segmentation=segmentation,
-        first_label_counts=index["first_label_counts"],
-        how_to_get=index["how_to_get"],
     )
 
 
@@ -598,13 +571,23 @@ def _build(
         "skipped": [asdict(skip) for skip in skipped],
         "first_label_counts": dataset.first_label_counts,
     }
-    simulated = is_simulated(dataset, listing.entries)
-    shown = {"title": dataset.title, "form": listing.form, "simulated": simulated, "signals": signals}
-    shown |= {"how_to_get": dataset.how_to_get}
-    fingerprint = _fingerprint(index, content.hexdigest())
-    about = {"format": INDEX_FORMAT, "key": key, "fingerprint": fingerprint, "others": listing.others}
-    about |= {"warnings": listing.warnings, "windows_sha256": content.hexdigest()}
-    _write_index(folder, index | shown | about)
+    windows_digest = content.hexdigest()
+    about = {
+        "title": dataset.title,
+        "form": listing.form,
+        "simulated": is_simulated(dataset, listing.entries),
+        "signals": signals,
+        "how_to_get": dataset.how_to_get,
+        "format": INDEX_FORMAT,
+        "key": key,
+        "fingerprint": _fingerprint(index, windows_digest),
+        "others": listing.others,
+        "warnings": listing.warnings,
+        "windows_sha256": windows_digest,
+    }
+    encoded = json.dumps(index | about, separators=(",", ":")).encode()
+    (folder / "index.json").write_bytes(encoded)
+    (folder / "index.sha256").write_text(hashlib.sha256(encoded).hexdigest())
 
 
 def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:
@@ -619,9 +602,3 @@ def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:
     }
     content = json.dumps([windows_digest, index | listed], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
-
-
-def _write_index(folder: Path, index: dict[str, Any]) -> None:
-    content = json.dumps(index, separators=(",", ":")).encode()
-    (folder / "index.json").write_bytes(content)
-    (folder / "index.sha256").write_text(hashlib.sha256(content).hexdigest())

@@ -1,32 +1,20 @@
 """Simulated cohorts are written in the on-disk forms of the five datasets.
 
-PTB-XL: records500/NNNNN/NNNNN_hr.{hea,dat}, ptbxl_database.csv with SCP codes and folds, scp_statements.csv.
+PTB-XL: records500/NNNNN/NNNNN_hr.{hea,dat}, ptbxl_database.csv with SCP codes and folds, scp_statements.csv. Folds are
+disjoint in patients and balanced over superclasses, as in the real dataset (Wagner et al. 2020, Sci. Data 7:154); about
+one patient in eight has more than one recording.
 
-Folds are disjoint in patients and balanced over superclasses, as in the real dataset (Wagner et al. 2020, Sci. Data
-7:154); about one patient in eight has more than one recording.
+Chapman in the PhysioNet form (ecg-arrhythmia 1.0.0): WFDBRecords/NN/NNN/JSnnnnn.{hea,mat} with SNOMED codes, one
+recording per patient; rhythms in the four groups SB, AFIB, GSVT and SR as often as in Chapman (Zheng et al. 2020).
 
-Chapman in the PhysioNet form (ecg-arrhythmia 1.0.0): WFDBRecords/NN/NNN/JSnnnnn.{hea,mat} with SNOMED codes.
+Ningbo in the same form, with the numbers from JS10647 on. Rhythms and conditions are as often as the Challenge 2021
+counts them there: more bradycardia and flutter than in Chapman, and no fibrillation.
 
-One recording per patient; rhythms in the four groups SB, AFIB, GSVT and SR as often as in Chapman (Zheng et al. 2020).
+CPSC2018 in the early Challenge-2020 form: Training_WFDB/Annnn.{hea,mat} with text labels, and REFERENCE.csv; nine
+classes, up to three labels a recording, 6 to 60 seconds, no patient identifiers.
 
-Ningbo in the PhysioNet form, as Chapman, with the numbers from JS10647 on.
-
-Rhythms and conditions are as often as the Challenge 2021 counts them in Ningbo: more bradycardia and flutter than in
-Chapman, and no fibrillation.
-
-CPSC2018 in the early Challenge-2020 form: Training_WFDB/Annnn.{hea,mat} with text labels, and REFERENCE.csv.
-
-Nine classes, up to three labels a recording, 6 to 60 seconds, no patient identifiers.
-
-MIMIC-IV-ECG: files/pNNNN/pNNNNNNNN/sNNNNNNNN/NNNNNNNN.{hea,dat}, record_list.csv and machine_measurements.csv.
-
-Several recordings per patient over years, report lines as an ECG machine prints them, aVF before aVL.
-
-Write WFDB records as the four datasets do: text header, and 16-bit samples (.dat) or a MATLAB v4 matrix (.mat).
-
-Format 16 and the header's columns follow the WFDB specification (signal(5), header(5)); a .mat file is a 24-byte
-MATLAB level 4 header of one int16 matrix named `val` in front of the same samples, hence the format `16+24`.
-Every header ends with a comment that says that the recording is simulated.
+MIMIC-IV-ECG: files/pNNNN/pNNNNNNNN/sNNNNNNNN/NNNNNNNN.{hea,dat}, record_list.csv and machine_measurements.csv; several
+recordings per patient over years, report lines as an ECG machine prints them, aVF before aVL.
 """
 
 from __future__ import annotations
@@ -40,7 +28,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +40,7 @@ from benchmark.data.simulate.machine_reports import machine_report
 from benchmark.data.simulate.patient import Person, Population
 from benchmark.data.simulate.recording import Simulated
 
-Row = dict[str, object]
+Row = dict[str, Any]
 """One recording in the dataset's tables: column -> value."""
 
 
@@ -105,13 +93,13 @@ class Layout:
     population: Population
     most_patients: int
     """Limit of the dataset's numbering scheme."""
-    mains_hz: float
-    visits: Callable[[np.random.Generator, CohortSettings], int]
-    """Number of recordings of a patient."""
-    seconds: Callable[[np.random.Generator], float]
     write_recording: Callable[[Path, Case, CohortSettings], Row]
     """Write a recording's files below the folder; returns its table row."""
     write_tables: Callable[[Path, Sequence[Row]], None]
+    mains_hz: float = 50.0
+    visits: Callable[[np.random.Generator, CohortSettings], int] = lambda rng, settings: 1
+    """Number of recordings of a patient."""
+    seconds: Callable[[np.random.Generator], float] = lambda rng: 10.0
     tables: int = 0
     """Raised with every change of the tables that alters no signal and no label of the task `default`."""
 
@@ -124,94 +112,120 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, ob
         writer.writerows(rows)
 
 
-def one_recording(rng: np.random.Generator, settings: CohortSettings) -> int:
-    """One recording per patient."""
-    return 1
+MATLAB_INT16 = 30
+"""MATLAB v4 type number: little-endian, int16, full matrix."""
 
 
-def ten_seconds(rng: np.random.Generator) -> float:
-    """Length of a standard resting ECG, seconds."""
-    return 10.0
+def write_record(
+    stem: Path,
+    signal: NDArray[np.float32],
+    leads: Sequence[str],
+    fs: int,
+    *,
+    per_mv: int = 1000,
+    matlab: bool = False,
+    start: str = "",
+    notes: Sequence[str] = (),
+) -> None:
+    """Write a WFDB record of format 16, and its header; the last comment says that the recording is simulated.
+
+    Header and format follow the WFDB specification (signal(5), header(5)). A .mat file is a 24-byte MATLAB level 4
+    header of one int16 matrix named `val` in front of the same samples, hence the format `16+24`.
+
+    Args:
+        stem: path without extension; its last part is the record's name.
+        signal: (n, L) mV; values beyond the 16 bits are saturated.
+        leads: L names.
+        fs: sampling rate in Hz.
+        per_mv: converter steps per mV.
+        matlab: write `stem`.mat in place of `stem`.dat.
+        start: time and date for the first line, as in '08:44:00 23/07/2180'.
+        notes: comment lines without their '#'.
+    """
+    digital = np.clip(np.rint(signal * per_mv), -32767, 32767).astype("<i2", order="C")  # (n, L)
+    samples, count = digital.shape
+    total = digital.sum(axis=0, dtype=np.int64)  # (L,)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    if matlab:
+        head, form, gain, sums = struct.pack("<5i4s", MATLAB_INT16, count, samples, 0, 4, b"val\0"), "16+24", "", "<i2"
+    else:
+        head, form, gain, sums = b"", "16", ".0(0)", "<u2"
+    data = stem.with_name(f"{stem.name}.{'mat' if matlab else 'dat'}")
+    data.write_bytes(head + digital.tobytes())
+    lines = [f"{stem.name} {count} {fs} {samples} {start}".rstrip()]
+    for lead, first, checksum in zip(leads, digital[0], total.astype(sums), strict=True):
+        lines.append(f"{data.name} {form} {per_mv}{gain}/mV 16 0 {first} {checksum} 0 {lead}")
+    lines += [f"#{note}" for note in (*notes, SIMULATED_NOTE)]
+    stem.with_name(f"{stem.name}.hea").write_text("\n".join(lines) + "\n", encoding="ascii", newline="\n")
+
+
+def shares(text: str) -> dict[str, float]:
+    """The shares of a text such as 'NORM 0.4, LVH 0.6', by name."""
+    return {name: float(share) for name, share in (pair.split() for pair in text.split(","))}
 
 
 STATEMENT_COLUMNS = (
     *("", "description", "diagnostic", "form", "rhythm", "diagnostic_class", "diagnostic_subclass"),
     *("Statement Category", "SCP-ECG Statement Description", "AHA code", "aECG REFID", "CDISC Code", "DICOM Code"),
 )
-
-
-STATEMENTS: tuple[dict[str, str], ...] = tuple(
-    {
-        "": own.code,
-        "description": own.description,
-        **{kind: "1.0" for kind in own.kinds.split()},
-        "diagnostic_class": own.superclass,
-        "diagnostic_subclass": own.subclass,
-        "SCP-ECG Statement Description": own.description,
-    }
-    for own in SCP_STATEMENTS
-)
-"""Rows of scp_statements.csv."""
 _SUPERCLASS = {own.code: own.superclass for own in SCP_STATEMENTS if own.superclass}
-_LIKELIHOODS, _LIKELIHOOD_SHARES = (100.0, 80.0, 50.0, 35.0), (0.70, 0.15, 0.11, 0.04)
+_RHYTHM_CODES = {own.code for own in SCP_STATEMENTS if own.kinds == "rhythm"}
 
-CODES: dict[str, tuple[tuple[str, ...], str]] = {
-    "NORM": (("NORM",), "normales ekg"),
-    "MI-INF": (("IMI",), "alter inferiorer infarkt"),
-    "MI-ANT": (("ASMI",), "alter anteroseptaler infarkt"),
-    "MI-LAT": (("LMI",), "alter lateraler infarkt"),
-    "RVH": (("RVH",), "rechtshypertrophie"),
-    "LVH": (("LVH",), "linkshypertrophie"),
-    "LAFB": (("LAFB",), "linksanteriorer hemiblock"),
-    "LBBB": (("CLBBB",), "kompletter linksschenkelblock"),
-    "RBBB": (("CRBBB",), "kompletter rechtsschenkelblock"),
-    "AVB1": (("1AVB",), "av-block i. grades"),
-    "AVB2": (("2AVB",), "av-block ii. grades, typ wenckebach"),
-    "AVB3": (("3AVB",), "av-block iii. grades"),
-    "TWI": (("NDT", "INVT"), "unspezifisch abnormales t"),
-    "STD": (("ISCAL", "STD_"), "st-senkung, anterolaterale ischämie möglich"),
-    "STE-ANT": (("INJAS", "STE_"), "st-hebung anteroseptal"),
-    "STE-INF": (("INJIN", "STE_"), "st-hebung inferior"),
-    "PVC": (("PVC",), "ventrikuläre extrasystole(n)"),
-    "PAC": (("PAC",), "supraventrikuläre extrasystole(n)"),
-    "SR": (("SR",), "sinusrhythmus"),
-    "SB": (("SBRAD",), "sinusbradykardie"),
-    "ST": (("STACH",), "sinustachykardie"),
-    "SA": (("SARRH",), "sinusarrhythmie"),
-    "AFIB": (("AFIB",), "vorhofflimmern"),
-    "AFL": (("AFLT",), "vorhofflattern"),
-    "SVT": (("SVTAC",), "supraventrikuläre tachykardie"),
+CODES = {
+    "NORM": ("NORM", "normales ekg"),
+    "MI-INF": ("IMI", "alter inferiorer infarkt"),
+    "MI-ANT": ("ASMI", "alter anteroseptaler infarkt"),
+    "MI-LAT": ("LMI", "alter lateraler infarkt"),
+    "RVH": ("RVH", "rechtshypertrophie"),
+    "LVH": ("LVH", "linkshypertrophie"),
+    "LAFB": ("LAFB", "linksanteriorer hemiblock"),
+    "LBBB": ("CLBBB", "kompletter linksschenkelblock"),
+    "RBBB": ("CRBBB", "kompletter rechtsschenkelblock"),
+    "AVB1": ("1AVB", "av-block i. grades"),
+    "AVB2": ("2AVB", "av-block ii. grades, typ wenckebach"),
+    "AVB3": ("3AVB", "av-block iii. grades"),
+    "TWI": ("NDT INVT", "unspezifisch abnormales t"),
+    "STD": ("ISCAL STD_", "st-senkung, anterolaterale ischämie möglich"),
+    "STE-ANT": ("INJAS STE_", "st-hebung anteroseptal"),
+    "STE-INF": ("INJIN STE_", "st-hebung inferior"),
+    "PVC": ("PVC", "ventrikuläre extrasystole(n)"),
+    "PAC": ("PAC", "supraventrikuläre extrasystole(n)"),
+    "SR": ("SR", "sinusrhythmus"),
+    "SB": ("SBRAD", "sinusbradykardie"),
+    "ST": ("STACH", "sinustachykardie"),
+    "SA": ("SARRH", "sinusarrhythmie"),
+    "AFIB": ("AFIB", "vorhofflimmern"),
+    "AFL": ("AFLT", "vorhofflattern"),
+    "SVT": ("SVTAC", "supraventrikuläre tachykardie"),
 }
 """Diagnosis -> SCP codes and words of the (mostly German) report."""
-_RHYTHM_CODES = {own.code for own in SCP_STATEMENTS if own.kinds == "rhythm"}
-INSTEAD: dict[str, tuple[tuple[str, float], ...]] = {
-    "MI-INF": (("ILMI", 0.12), ("IPMI", 0.03), ("IPLMI", 0.03), ("PMI", 0.03)),
-    "MI-ANT": (("AMI", 0.15), ("ALMI", 0.12), ("INJAL", 0.03), ("INJLA", 0.02)),
-    "LAFB": (("LPFB", 0.08), ("IVCD", 0.12)),
-    "LBBB": (("ILBBB", 0.10), ("IVCD", 0.10), ("WPW", 0.08)),
-    "RBBB": (("IRBBB", 0.40), ("IVCD", 0.05)),
-    "STD": (
-        *(("ISC_", 0.20), ("ISCIN", 0.10), ("ISCIL", 0.08), ("ISCAS", 0.08), ("ISCLA", 0.05), ("ISCAN", 0.04)),
-        *(("NST_", 0.15),),
-    ),
-    "STE-INF": (("INJIL", 0.30),),
-    "LVH": (("SEHYP", 0.03),),
-    "TWI": (("LNGQT", 0.06), ("DIG", 0.06), ("ANEUR", 0.03), ("EL", 0.03)),
-    "SVT": (("PSVT", 0.20), ("SVARR", 0.10)),
+INSTEAD = {
+    "MI-INF": shares("ILMI 0.12, IPMI 0.03, IPLMI 0.03, PMI 0.03"),
+    "MI-ANT": shares("AMI 0.15, ALMI 0.12, INJAL 0.03, INJLA 0.02"),
+    "LAFB": shares("LPFB 0.08, IVCD 0.12"),
+    "LBBB": shares("ILBBB 0.10, IVCD 0.10, WPW 0.08"),
+    "RBBB": shares("IRBBB 0.40, IVCD 0.05"),
+    "STD": shares("ISC_ 0.20, ISCIN 0.10, ISCIL 0.08, ISCAS 0.08, ISCLA 0.05, ISCAN 0.04, NST_ 0.15"),
+    "STE-INF": shares("INJIL 0.30"),
+    "LVH": shares("SEHYP 0.03"),
+    "TWI": shares("LNGQT 0.06, DIG 0.06, ANEUR 0.03, EL 0.03"),
+    "SVT": shares("PSVT 0.20, SVARR 0.10"),
 }
 """Diagnosis -> codes that stand in place of its first one, and how often; each of the same superclass."""
-FURTHER: dict[str, tuple[tuple[str, float], ...]] = {
-    **{name: (("QWAVE", 0.30), ("ABQRS", 0.20)) for name in ("MI-INF", "MI-ANT", "MI-LAT")},
-    "TWI": (("NT_", 0.30), ("LOWT", 0.25), ("TAB_", 0.06), ("LVOLT", 0.05)),
-    "LVH": (("VCLVH", 0.50), ("HVOLT", 0.10), ("LAO/LAE", 0.20)),
-    "RVH": (("RAO/RAE", 0.40),),
-    **{name: (("ABQRS", 0.20),) for name in ("LBBB", "RBBB")},
-    "AVB1": (("LPR", 0.40),),
-    "AVB3": (("PACE", 0.50),),
-    "PVC": (("BIGU", 0.12), ("TRIGU", 0.08), ("PRC(S)", 0.05)),
-    "PAC": (("SVARR", 0.15), ("PRC(S)", 0.05)),
+FURTHER = {
+    **dict.fromkeys(("MI-INF", "MI-ANT", "MI-LAT"), shares("QWAVE 0.30, ABQRS 0.20")),
+    "TWI": shares("NT_ 0.30, LOWT 0.25, TAB_ 0.06, LVOLT 0.05"),
+    "LVH": shares("VCLVH 0.50, HVOLT 0.10, LAO/LAE 0.20"),
+    "RVH": shares("RAO/RAE 0.40"),
+    **dict.fromkeys(("LBBB", "RBBB"), shares("ABQRS 0.20")),
+    "AVB1": shares("LPR 0.40"),
+    "AVB3": shares("PACE 0.50"),
+    "PVC": shares("BIGU 0.12, TRIGU 0.08, PRC(S) 0.05"),
+    "PAC": shares("SVARR 0.15, PRC(S) 0.05"),
 }
 """Diagnosis -> codes that stand beside its own, and how often; those that are diagnostic have its superclass."""
+LIKELIHOODS = {100.0: 0.70, 80.0: 0.15, 50.0: 0.11, 35.0: 0.04}
+"""Percent that a diagnostic code states -> share of the codes."""
 
 
 def scp_codes(diagnoses: tuple[str, ...], rng: np.random.Generator) -> dict[str, float]:
@@ -220,155 +234,46 @@ def scp_codes(diagnoses: tuple[str, ...], rng: np.random.Generator) -> dict[str,
     Which finer codes stand instead of a diagnosis's own or beside it is drawn from a stream of its own, whatever the
     signal shows: superclasses, folds and all other cells of the tables are those of the diagnoses.
     """
-    likelihoods = rng.choice(_LIKELIHOODS, size=len(diagnoses), p=_LIKELIHOOD_SHARES)
+    likelihoods = rng.choice(list(LIKELIHOODS), size=len(diagnoses), p=list(LIKELIHOODS.values()))
     (finer,) = rng.spawn(1)  # takes no number of the recording's stream
     own: dict[str, float] = {}
     beside: dict[str, float] = {}
-    for name, likelihood in zip(diagnoses, likelihoods, strict=True):
-        (first, *others), instead = CODES[name][0], dict(INSTEAD.get(name, ()))
+    for name, likelihood in zip(diagnoses, likelihoods.tolist(), strict=True):
+        (first, *others), instead = CODES[name][0].split(), INSTEAD.get(name, {})
         drawn = np.searchsorted(np.cumsum(list(instead.values())), finer.random(), side="right")
-        for code in ([*instead, first][drawn], *others):
-            own[code] = float(likelihood) if code in _SUPERCLASS else 0.0
-        for code, share in FURTHER.get(name, ()):
-            if finer.random() < share:
-                beside[code] = float(likelihood) if code in _SUPERCLASS else 0.0
+        further = [code for code, share in FURTHER.get(name, {}).items() if finer.random() < share]
+        own |= {code: likelihood if code in _SUPERCLASS else 0.0 for code in ([*instead, first][drawn], *others)}
+        beside |= {code: likelihood if code in _SUPERCLASS else 0.0 for code in further}
     return own | {code: likelihood for code, likelihood in beside.items() if code not in own}
 
 
-def superclasses(codes: dict[str, float]) -> tuple[str, ...]:
+def superclasses(codes: Iterable[str]) -> tuple[str, ...]:
     """Diagnostic superclasses of the codes, each once."""
     return tuple(dict.fromkeys(_SUPERCLASS[code] for code in codes if code in _SUPERCLASS))
 
 
 def german_report(diagnoses: tuple[str, ...]) -> str:
     """Report text: the rhythm first, then the findings."""
-    ordered = sorted(diagnoses, key=lambda name: CODES[name][0][0] not in _RHYTHM_CODES)
+    ordered = sorted(diagnoses, key=lambda name: CODES[name][0] not in _RHYTHM_CODES)
     return " ".join(CODES[name][1] for name in ordered)
 
 
-MATLAB_INT16 = 30
-"""MATLAB v4 type number: little-endian, int16, full matrix."""
-
-
-class Units(NamedTuple):
-    """Digital units of a dataset."""
-
-    per_mv: int
-    text: str
-    """Gain field of the header, e.g. '1000.0(0)/mV'."""
-
-
-def digitise(signal: NDArray[np.float32], units: Units) -> NDArray[np.int16]:
-    """Signal in mV -> converter steps, (n, L) int16, saturated."""
-    return np.clip(np.rint(signal * units.per_mv), -32767, 32767).astype("<i2", order="C")
-
-
-def write_dat(
-    stem: Path,
-    digital: NDArray[np.int16],
-    leads: Sequence[str],
-    fs: int,
-    units: Units,
-    *,
-    start: str = "",
-    note: str = "",
-) -> None:
-    """Write `stem`.dat and `stem`.hea.
-
-    Args:
-        stem: path without extension; its last part is the record's name.
-        digital: (n, L) int16.
-        leads: L names.
-        fs: sampling rate in Hz.
-        units: gain.
-        start: time and date for the first line, as in '08:44:00 23/07/2180'.
-        note: comment line without its '#'.
-    """
-    stem.with_name(f"{stem.name}.dat").write_bytes(digital.tobytes())
-    sums = digital.sum(axis=0, dtype=np.int64) & 0xFFFF  # unsigned in these datasets
-    file = f"{stem.name}.dat 16"
-    lines = _header(stem.name, file, digital, sums.tolist(), leads, fs, units, start)
-    _write_header(stem, [*lines, *([f"#{note}"] if note else [])])
-
-
-def write_mat(
-    stem: Path,
-    digital: NDArray[np.int16],
-    leads: Sequence[str],
-    fs: int,
-    units: Units,
-    *,
-    start: str = "",
-    notes: Sequence[str],
-) -> None:
-    """Write `stem`.mat and `stem`.hea; arguments as in `write_dat`, `notes` are comment lines without their '#'."""
-    shape = struct.pack("<5i4s", MATLAB_INT16, digital.shape[1], digital.shape[0], 0, 4, b"val\0")
-    stem.with_name(f"{stem.name}.mat").write_bytes(shape + digital.tobytes())
-    sums = digital.sum(axis=0, dtype=np.int64).astype(np.int16)  # signed in these datasets
-    file = f"{stem.name}.mat 16+24"
-    lines = _header(stem.name, file, digital, sums.tolist(), leads, fs, units, start)
-    _write_header(stem, [*lines, *(f"#{note}" for note in notes)])
-
-
-def _header(
-    record: str,
-    file: str,
-    digital: NDArray[np.int16],
-    sums: Sequence[int],
-    leads: Sequence[str],
-    fs: int,
-    units: Units,
-    start: str,
-) -> list[str]:
-    samples, count = digital.shape
-    first = digital[0].tolist()
-    lines = [f"{record} {count} {fs} {samples} {start}".rstrip()]
-    for lead, value, total in zip(leads, first, sums, strict=True):
-        lines.append(f"{file} {units.text} 16 0 {value} {total} 0 {lead}")
-    return lines
-
-
-def _write_header(stem: Path, lines: Sequence[str]) -> None:
-    text = "\n".join([*lines, f"#{SIMULATED_NOTE}"]) + "\n"
-    stem.with_name(f"{stem.name}.hea").write_text(text, encoding="ascii", newline="\n")
-
-
-PTB_XL_UNITS = Units(1000, "1000.0(0)/mV")
-LEAD_NAMES = tuple(lead.upper() for lead in LEADS)
 FOLDS = 10
 RARE_FIRST = ("HYP", "CD", "MI", "STTC", "NORM")
-
 DATABASE_COLUMNS = (
     *("ecg_id", "patient_id", "age", "sex", "height", "weight", "nurse", "site", "device", "recording_date", "report"),
     *("scp_codes", "heart_axis", "infarction_stadium1", "infarction_stadium2", "validated_by", "second_opinion"),
     *("initial_autogenerated_report", "validated_by_human", "baseline_drift", "static_noise", "burst_noise"),
     *("electrodes_problems", "extra_beats", "pacemaker", "strat_fold", "filename_lr", "filename_hr"),
 )
-
 PTB_XL_POPULATION = Population(
-    conditions={
-        "NORM": 0.440,
-        "MI-INF": 0.082,
-        "MI-ANT": 0.082,
-        "MI-LAT": 0.012,
-        "TWI": 0.122,
-        "STD": 0.092,
-        "LVH": 0.036,
-        "RVH": 0.005,
-        "LAFB": 0.040,
-        "RBBB": 0.027,
-        "LBBB": 0.024,
-        "AVB1": 0.022,
-        "AVB2": 0.0005,
-        "AVB3": 0.0005,
-        "AFIB": 0.010,
-        "PVC": 0.010,
-        "PAC": 0.005,
-        "STE-ANT": 0.005,
-        "STE-INF": 0.005,
-    },
+    conditions=shares(
+        "NORM 0.440, MI-INF 0.082, MI-ANT 0.082, MI-LAT 0.012, TWI 0.122, STD 0.092, LVH 0.036, RVH 0.005, LAFB 0.040,"
+        "RBBB 0.027, LBBB 0.024, AVB1 0.022, AVB2 0.0005, AVB3 0.0005, AFIB 0.010, PVC 0.010, PAC 0.005,"
+        "STE-ANT 0.005, STE-INF 0.005"
+    ),
     companion=0.45,
-    rhythms={"SR": 0.87, "SB": 0.035, "ST": 0.042, "SA": 0.040, "AFIB": 0.006, "AFL": 0.003, "SVT": 0.004},
+    rhythms=shares("SR 0.87, SB 0.035, ST 0.042, SA 0.040, AFIB 0.006, AFL 0.003, SVT 0.004"),
     affinities={
         **{(first, "LVH"): 6.5 for first in ("TWI", "STD")},
         **{("LVH", further): 2.0 for further in ("TWI", "STD")},
@@ -378,21 +283,18 @@ PTB_XL_POPULATION = Population(
 """Superclasses alone and together about as often as in PTB-XL 1.0.3 (docs/SIMULATOR.md compares them)."""
 
 
-def _ptb_xl_visits(rng: np.random.Generator, settings: CohortSettings) -> int:
-    return 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random()))
-
-
 def _write_ptb_xl_recording(folder: Path, case: Case, settings: CohortSettings) -> Row:
     number = case.number + 1
     group = f"{number // 1000 * 1000:05d}"
     low, high = f"records100/{group}/{number:05d}_lr", f"records500/{group}/{number:05d}_hr"
-    signal = case.recorded.signal
-    _write_signal(folder / high, signal, case.fs)
+    signal, leads = case.recorded.signal, [lead.upper() for lead in LEADS]
+    write_record(folder / high, signal, leads, case.fs)
     if settings.records100:
         from scipy.signal import resample_poly  # here, because it loads slowly
 
-        _write_signal(folder / low, resample_poly(signal, 100, case.fs, axis=0, padtype="line"), 100)
+        write_record(folder / low, resample_poly(signal, 100, case.fs, axis=0, padtype="line"), leads, 100)
     codes = scp_codes(case.diagnoses, case.rng)
+    first = datetime(1984, 11, 1) + timedelta(days=case.patient * 37 % 4_000)
     return {
         "ecg_id": number,
         "patient_id": f"{1 + case.patient * 7_919 % 99_991}.0",
@@ -401,34 +303,33 @@ def _write_ptb_xl_recording(folder: Path, case: Case, settings: CohortSettings) 
         "nurse": f"{case.rng.integers(0, 12)}.0",
         "site": f"{case.rng.integers(0, 3)}.0",
         "device": str(case.rng.choice(["CS-12   E", "CS100    3", "AT-6 C 5.5"])),
-        "recording_date": _date_of(case),
+        "recording_date": first + timedelta(days=60 * case.visit, seconds=int(case.rng.integers(8 * 3600, 17 * 3600))),
         "report": german_report(case.diagnoses),
-        "scp_codes": repr(codes),
-        "validated_by": "",
+        "scp_codes": codes,
         "second_opinion": False,
         "initial_autogenerated_report": False,
         "validated_by_human": True,
         "filename_lr": low,
         "filename_hr": high,
-        "superclasses": " ".join(superclasses(codes)),
     }
-
-
-def _write_signal(stem: Path, signal: NDArray[np.float32], fs: int) -> None:
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    write_dat(stem, digitise(signal, PTB_XL_UNITS), LEAD_NAMES, fs, PTB_XL_UNITS)
-
-
-def _date_of(case: Case) -> str:
-    first = datetime(1984, 11, 1) + timedelta(days=case.patient * 37 % 4_000)
-    return str(first + timedelta(days=60 * case.visit, seconds=int(case.rng.integers(8 * 3600, 17 * 3600))))
 
 
 def _write_ptb_xl_tables(folder: Path, rows: Sequence[Row]) -> None:
     folds = _folds(rows)
-    numbered = ({**row, "strat_fold": folds[str(row["patient_id"])]} for row in rows)
+    numbered = ({**row, "strat_fold": folds[row["patient_id"]]} for row in rows)
     write_csv(folder / "ptbxl_database.csv", DATABASE_COLUMNS, numbered)
-    write_csv(folder / "scp_statements.csv", STATEMENT_COLUMNS, STATEMENTS)
+    statements = (
+        {
+            "": own.code,
+            "description": own.description,
+            **dict.fromkeys(own.kinds.split(), "1.0"),
+            "diagnostic_class": own.superclass,
+            "diagnostic_subclass": own.subclass,
+            "SCP-ECG Statement Description": own.description,
+        }
+        for own in SCP_STATEMENTS
+    )
+    write_csv(folder / "scp_statements.csv", STATEMENT_COLUMNS, statements)
 
 
 def _folds(rows: Sequence[Row]) -> dict[str, int]:
@@ -436,35 +337,20 @@ def _folds(rows: Sequence[Row]) -> dict[str, int]:
 
     A fold depends only on earlier patients, so a larger cohort keeps it.
     """
-    classes: dict[str, set[str]] = {}
+    classes: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        classes.setdefault(str(row["patient_id"]), set()).update(str(row["superclasses"]).split())
+        classes[row["patient_id"]].update(superclasses(row["scp_codes"]))
     filled: Counter[tuple[str, int]] = Counter()
     folds = {}
-    for number, (patient, found_classes) in enumerate(classes.items()):
-        rarest = next((name for name in RARE_FIRST if name in found_classes), "none")
+    for number, (patient, of_patient) in enumerate(classes.items()):
+        rarest = next((name for name in RARE_FIRST if name in of_patient), "none")
         fold = min(range(1, FOLDS + 1), key=lambda f: (filled[rarest, f], filled["all", f], (f + number) % FOLDS))
         folds[patient] = fold
-        filled.update((name, fold) for name in {*found_classes, rarest, "all"})
+        filled.update((name, fold) for name in {*of_patient, rarest, "all"})
     return folds
 
 
-PTB_XL_LAYOUT = Layout(
-    population=PTB_XL_POPULATION,
-    most_patients=99_000,
-    mains_hz=50.0,
-    visits=_ptb_xl_visits,
-    seconds=ten_seconds,
-    write_recording=_write_ptb_xl_recording,
-    write_tables=_write_ptb_xl_tables,
-    tables=1,
-)
-
-
-CHAPMAN_UNITS = Units(1000, "1000/mV")
-RECORDS_PER_FOLDER = 100
-
-CONDITIONS: dict[str, tuple[str, str, str]] = {
+CONDITIONS = {
     "SB": ("SB", "Sinus Bradycardia", "426177001"),
     "SR": ("SR", "Sinus Rhythm", "426783006"),
     "AFIB": ("AFIB", "Atrial Fibrillation", "164889003"),
@@ -492,60 +378,31 @@ CONDITIONS: dict[str, tuple[str, str, str]] = {
 }
 """Diagnosis -> acronym, name and SNOMED CT code of ConditionNames_SNOMED-CT.csv."""
 
-CHAPMAN_POPULATION = Population(
-    conditions={
-        "NORM": 0.52,
-        "TWI": 0.18,
-        "LVH": 0.08,
-        "RBBB": 0.045,
-        "LBBB": 0.015,
-        "LAFB": 0.035,
-        "STD": 0.045,
-        "AVB1": 0.020,
-        "AVB2": 0.001,
-        "AVB3": 0.0002,
-        "RVH": 0.001,
-        "MI-ANT": 0.003,
-        "MI-INF": 0.015,
-        "MI-LAT": 0.001,
-        "STE-ANT": 0.009,
-        "STE-INF": 0.008,
-        "PAC": 0.022,
-        "PVC": 0.025,
-    },
-    companion=0.20,
-    rhythms={"SB": 0.353, "SR": 0.169, "AFIB": 0.176, "ST": 0.146, "SVT": 0.073, "AFL": 0.046, "SA": 0.037},
-)
+
+def challenge_notes(case: Case, dx: Iterable[str], symptoms: str = "Unknown") -> tuple[str, ...]:
+    """Comments of a header of the PhysioNet Challenges."""
+    sex = "Female" if case.person.woman else "Male"
+    person = (f"Age: {case.person.age}", f"Sex: {sex}", f"Dx: {','.join(dx)}")
+    return (*person, "Rx: Unknown", "Hx: Unknown", f"Sx: {symptoms}")
 
 
-def write_recording(folder: Path, case: Case, settings: CohortSettings, *, first: int = 1) -> Row:
-    """Write a recording; `first` is the number of the dataset's first."""
+def _write_snomed_recording(folder: Path, case: Case, settings: CohortSettings, *, first: int = 1) -> Row:
+    """Write a recording of Chapman or Ningbo; `first` is the number of the dataset's first."""
     number = case.number + first
     name = f"JS{number:05d}"
-    group = 10 + (number - 1) // RECORDS_PER_FOLDER
+    group = 10 + (number - 1) // 100
     inside = f"WFDBRecords/{group // 10:02d}/{group:03d}"
-    rhythm_first = sorted(
-        (diagnosis for diagnosis in case.diagnoses if diagnosis in CONDITIONS), key=list(CONDITIONS).index
-    )
-    notes = (
-        f"Age: {case.person.age}",
-        f"Sex: {'Female' if case.person.woman else 'Male'}",
-        f"Dx: {','.join(CONDITIONS[diagnosis][2] for diagnosis in rhythm_first)}",
-        "Rx: Unknown",
-        "Hx: Unknown",
-        "Sx: Unknown",
-    )
-    stem = folder / inside / name
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    write_mat(stem, digitise(case.recorded.signal, CHAPMAN_UNITS), LEADS, case.fs, CHAPMAN_UNITS, notes=notes)
+    codes = [code for diagnosis, (_, _, code) in CONDITIONS.items() if diagnosis in case.diagnoses]  # rhythms first
+    notes = challenge_notes(case, codes)
+    write_record(folder / inside / name, case.recorded.signal, LEADS, case.fs, matlab=True, notes=notes)
     return {"folder": inside, "record": name}
 
 
-def write_tables(folder: Path, rows: Sequence[Row]) -> None:
+def _write_snomed_tables(folder: Path, rows: Sequence[Row]) -> None:
     """Write the lists of records and the table of codes."""
     records = defaultdict(list)
     for row in rows:
-        records[str(row["folder"])].append(str(row["record"]))
+        records[row["folder"]].append(row["record"])
     for inside, names in records.items():
         (folder / inside / "RECORDS").write_text("\n".join(names), encoding="ascii")
     (folder / "RECORDS").write_text("".join(f"{inside}/\n" for inside in records), encoding="ascii")
@@ -554,53 +411,7 @@ def write_tables(folder: Path, rows: Sequence[Row]) -> None:
     write_csv(folder / "ConditionNames_SNOMED-CT.csv", columns, codes, bom=True)
 
 
-CHAPMAN_LAYOUT = Layout(
-    population=CHAPMAN_POPULATION,
-    most_patients=10_646,
-    mains_hz=50.0,
-    visits=one_recording,
-    seconds=ten_seconds,
-    write_recording=write_recording,
-    write_tables=write_tables,
-)
-
-
-FIRST, LAST = 10_647, 45_551
-
-NINGBO_POPULATION = Population(
-    conditions={
-        "NORM": 0.57,
-        "TWI": 0.22,
-        "LVH": 0.018,
-        "RBBB": 0.037,
-        "LBBB": 0.007,
-        "LAFB": 0.033,
-        "STD": 0.036,
-        "AVB1": 0.025,
-        "AVB2": 0.001,
-        "AVB3": 0.0002,
-        "RVH": 0.001,
-        "MI-ANT": 0.002,
-        "MI-INF": 0.024,
-        "STE-ANT": 0.011,
-        "STE-INF": 0.011,
-        "PAC": 0.030,
-        "PVC": 0.031,
-    },
-    companion=0.15,
-    rhythms={"SB": 0.363, "SR": 0.181, "AFL": 0.218, "ST": 0.163, "SA": 0.073, "SVT": 0.004},
-)
-
-NINGBO_LAYOUT = replace(
-    CHAPMAN_LAYOUT,
-    population=NINGBO_POPULATION,
-    most_patients=LAST - FIRST + 1,
-    write_recording=partial(write_recording, first=FIRST),
-)
-
-
-CPSC2018_UNITS = Units(1000, "1000/mV")
-CLASSES: dict[str, tuple[int, str]] = {
+CLASSES = {
     "NORM": (1, "Normal"),
     "AFIB": (2, "AF"),
     "AVB1": (3, "I-AVB"),
@@ -613,68 +424,24 @@ CLASSES: dict[str, tuple[int, str]] = {
     "STE-INF": (9, "STE"),
 }
 """Diagnosis -> code in REFERENCE.csv and label in the header."""
-
-CPSC2018_POPULATION = Population(
-    conditions={
-        "NORM": 918,
-        "AFIB": 1098,
-        "AVB1": 704,
-        "LBBB": 207,
-        "RBBB": 1695,
-        "PAC": 574,
-        "PVC": 653,
-        "STD": 826,
-        "STE-ANT": 110,
-        "STE-INF": 92,
-    },
-    companion=0.08,
-    rhythms={"SR": 1.0},
-)
-"""First labels as often as in the real REFERENCE.csv, where 7 % of the recordings have a second label."""
+REFERENCE_COLUMNS = ("Recording", "First_label", "Second_label", "Third_label")
 
 
-def _seconds(rng: np.random.Generator) -> float:
-    shortest, longest = ((6, 9.5), (9.5, 15), (15, 35), (35, 60))[
-        int(np.searchsorted([0.02, 0.77, 0.96], rng.random()))
-    ]
+def _cpsc2018_seconds(rng: np.random.Generator) -> float:
+    lengths = ((6, 9.5), (9.5, 15), (15, 35), (35, 60))
+    shortest, longest = lengths[int(np.searchsorted([0.02, 0.77, 0.96], rng.random()))]
     return round(2 * rng.uniform(shortest, longest)) / 2
 
 
 def _write_cpsc2018_recording(folder: Path, case: Case, settings: CohortSettings) -> Row:
     name = f"A{case.number + 1:04d}"
     labels = [CLASSES[diagnosis] for diagnosis in case.diagnoses if diagnosis in CLASSES][:3]
-    notes = (
-        f"Age: {case.person.age}",
-        f"Sex: {'Female' if case.person.woman else 'Male'}",
-        f"Dx: {','.join(text for _, text in labels)}",
-        "Rx: Unknown",
-        "Hx: Unknown",
-        "Sx: Unknows",  # spelt so in the real files
-    )
-    stem = folder / "Training_WFDB" / name
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    digital = digitise(case.recorded.signal, CPSC2018_UNITS)  # (n, 12)
-    write_mat(stem, digital, LEADS, case.fs, CPSC2018_UNITS, start="05-Feb-2020 11:39:16", notes=notes)
-    columns = ("First_label", "Second_label", "Third_label")
-    return {"Recording": name, **{column: code for column, (code, _) in zip(columns, labels, strict=False)}}
+    notes = challenge_notes(case, (text for _, text in labels), "Unknows")  # spelt so in the real files
+    stem, start = folder / "Training_WFDB" / name, "05-Feb-2020 11:39:16"
+    write_record(stem, case.recorded.signal, LEADS, case.fs, matlab=True, start=start, notes=notes)
+    return dict(zip(REFERENCE_COLUMNS, (name, *(code for code, _ in labels)), strict=False))
 
 
-def _write_cpsc2018_tables(folder: Path, rows: Sequence[Row]) -> None:
-    write_csv(folder / "REFERENCE.csv", ("Recording", "First_label", "Second_label", "Third_label"), rows)
-
-
-CPSC2018_LAYOUT = Layout(
-    population=CPSC2018_POPULATION,
-    most_patients=9_999,
-    mains_hz=50.0,
-    visits=one_recording,
-    seconds=_seconds,
-    write_recording=_write_cpsc2018_recording,
-    write_tables=_write_cpsc2018_tables,
-)
-
-
-MIMIC_UNITS = Units(200, "200.0(0)/mV")
 LEAD_ORDER: tuple[str, ...] = ("I", "II", "III", "aVR", "aVF", "aVL", "V1", "V2", "V3", "V4", "V5", "V6")
 MOST_VISITS = 60
 REPORT_LINES = 18
@@ -682,8 +449,6 @@ NOT_MEASURED = 29999
 """Value of a measurement for an absent wave."""
 QRS_ONSET_MS = 200
 """QRS onset in the machine's averaged beat, ms."""
-
-RECORD_COLUMNS = ("subject_id", "study_id", "file_name", "ecg_time", "path")
 MEASUREMENT_COLUMNS = (
     *("subject_id", "study_id", "cart_id", "ecg_time"),
     *(f"report_{line}" for line in range(REPORT_LINES)),
@@ -691,83 +456,31 @@ MEASUREMENT_COLUMNS = (
     *("p_axis", "qrs_axis", "t_axis"),
 )
 
-MIMIC_POPULATION = Population(
-    conditions={
-        "NORM": 0.36,
-        "AFIB": 0.10,
-        "TWI": 0.09,
-        "STD": 0.06,
-        "MI-INF": 0.065,
-        "MI-ANT": 0.05,
-        "MI-LAT": 0.01,
-        "LVH": 0.07,
-        "RVH": 0.008,
-        "RBBB": 0.05,
-        "LBBB": 0.035,
-        "LAFB": 0.045,
-        "AVB1": 0.04,
-        "AVB2": 0.003,
-        "AVB3": 0.002,
-        "PVC": 0.03,
-        "PAC": 0.03,
-        "STE-ANT": 0.01,
-        "STE-INF": 0.01,
-    },
-    companion=0.35,
-    rhythms={"SR": 0.66, "SB": 0.11, "ST": 0.15, "SA": 0.02, "AFIB": 0.03, "AFL": 0.015, "SVT": 0.015},
-)
-
-
-def _mimic_visits(rng: np.random.Generator, settings: CohortSettings) -> int:
-    return min(MOST_VISITS, int(rng.geometric(1.0 / settings.recordings_per_patient)))
-
-
-def _subject(patient: int) -> int:
-    """Eight-digit number, spread over p1000-p1099; distinct for 100,000 patients."""
-    return 10_000_000 + 10 * (patient * 61_803 % 100_000) + patient % 10
-
-
-def _study(case: Case) -> int:
-    """Eight-digit number; a multiplication modulo a prime keeps (patient, visit) pairs apart."""
-    return 40_000_000 + (64 * case.patient + case.visit + 1) * 7_368_787 % 9_999_991
-
 
 def _write_mimic_recording(folder: Path, case: Case, settings: CohortSettings) -> Row:
-    subject, study = _subject(case.patient), _study(case)
-    inside = f"files/p{subject // 10_000}/p{subject}/s{study}"
-    when = _time_of(case)
-    stem = folder / inside / str(study)
-    stem.parent.mkdir(parents=True)
-    ordered = case.recorded.signal[:, [LEADS.index(lead) for lead in LEAD_ORDER]]  # (n, 12)
-    start = when.strftime("%H:%M:%S %d/%m/%Y")
-    write_dat(
-        stem,
-        digitise(ordered, MIMIC_UNITS),
-        LEAD_ORDER,
-        case.fs,
-        MIMIC_UNITS,
-        start=start,
-        note=f" <subject_id>: {subject}",
-    )
+    """Write a recording; numbers of subjects and studies are distinct for 100,000 patients of 60 recordings."""
+    subject = 10_000_000 + 10 * (case.patient * 61_803 % 100_000) + case.patient % 10
+    study = 40_000_000 + (64 * case.patient + case.visit + 1) * 7_368_787 % 9_999_991
+    # Dates are shifted into the future, as in MIMIC; intervals between visits grow.
+    first = datetime(2110, 1, 1) + timedelta(hours=case.patient * 7_919 % 700_000)
+    when = first + timedelta(days=41 * case.visit + case.visit**2, minutes=int(case.rng.integers(0, 12 * 60)))
+    path = f"files/p{subject // 10_000}/p{subject}/s{study}/{study}"
+    signal = case.recorded.signal[:, [LEADS.index(lead) for lead in LEAD_ORDER]]  # (n, 12)
+    start, notes = f"{when:%H:%M:%S %d/%m/%Y}", [f" <subject_id>: {subject}"]
+    write_record(folder / path, signal, LEAD_ORDER, case.fs, per_mv=200, start=start, notes=notes)
     lines = machine_report(case.diagnoses, case.recorded.rate, case.rng, settings.report_errors)
     return {
         "subject_id": subject,
         "study_id": study,
         "file_name": study,
-        "ecg_time": when.strftime("%Y-%m-%d %H:%M:%S"),
-        "path": f"{inside}/{study}",
+        "ecg_time": when,
+        "path": path,
         "cart_id": int(6_840_000 + case.rng.integers(0, 40_000)),
         **{f"report_{i}": line for i, line in enumerate(lines[:REPORT_LINES])},
         "bandwidth": "0.005-150 Hz",
         "filtering": "60 Hz notch Baseline filter",
         **_measurements(case.recorded),
     }
-
-
-def _time_of(case: Case) -> datetime:
-    """Dates are shifted into the future, as in MIMIC; intervals between visits grow."""
-    first = datetime(2110, 1, 1) + timedelta(hours=case.patient * 7_919 % 700_000)
-    return first + timedelta(days=41 * case.visit + case.visit**2, minutes=int(case.rng.integers(0, 12 * 60)))
 
 
 def _measurements(recorded: Simulated) -> Row:
@@ -787,28 +500,82 @@ def _measurements(recorded: Simulated) -> Row:
 
 
 def _write_mimic_tables(folder: Path, rows: Sequence[Row]) -> None:
-    by_subject = sorted(rows, key=lambda row: (str(row["subject_id"]), str(row["ecg_time"])))
-    write_csv(folder / "record_list.csv", RECORD_COLUMNS, by_subject)
+    by_subject = sorted(rows, key=lambda row: (row["subject_id"], row["ecg_time"]))
+    write_csv(folder / "record_list.csv", ("subject_id", "study_id", "file_name", "ecg_time", "path"), by_subject)
     write_csv(folder / "machine_measurements.csv", MEASUREMENT_COLUMNS, by_subject)
 
 
-MIMIC_LAYOUT = Layout(
-    population=MIMIC_POPULATION,
-    most_patients=100_000,
-    mains_hz=60.0,
-    visits=_mimic_visits,
-    seconds=ten_seconds,
-    write_recording=_write_mimic_recording,
-    write_tables=_write_mimic_tables,
+CHAPMAN = Layout(
+    population=Population(
+        conditions=shares(
+            "NORM 0.52, TWI 0.18, LVH 0.08, RBBB 0.045, LBBB 0.015, LAFB 0.035, STD 0.045, AVB1 0.020, AVB2 0.001,"
+            "AVB3 0.0002, RVH 0.001, MI-ANT 0.003, MI-INF 0.015, MI-LAT 0.001, STE-ANT 0.009, STE-INF 0.008,"
+            "PAC 0.022, PVC 0.025"
+        ),
+        companion=0.20,
+        rhythms=shares("SB 0.353, SR 0.169, AFIB 0.176, ST 0.146, SVT 0.073, AFL 0.046, SA 0.037"),
+    ),
+    most_patients=10_646,
+    write_recording=_write_snomed_recording,
+    write_tables=_write_snomed_tables,
 )
-
+FIRST_OF_NINGBO, LAST_OF_NINGBO = 10_647, 45_551
+"""Numbers of its recordings, which go on from Chapman's."""
 
 LAYOUTS: Mapping[str, Layout] = MappingProxyType(  # in this order: a cohort's place seeds its streams
     {
-        "mimic-iv-ecg": MIMIC_LAYOUT,
-        "ptb-xl": PTB_XL_LAYOUT,
-        "chapman": CHAPMAN_LAYOUT,
-        "cpsc2018": CPSC2018_LAYOUT,
-        "ningbo": NINGBO_LAYOUT,
+        "mimic-iv-ecg": Layout(
+            population=Population(
+                conditions=shares(
+                    "NORM 0.36, AFIB 0.10, TWI 0.09, STD 0.06, MI-INF 0.065, MI-ANT 0.05, MI-LAT 0.01, LVH 0.07,"
+                    "RVH 0.008, RBBB 0.05, LBBB 0.035, LAFB 0.045, AVB1 0.04, AVB2 0.003, AVB3 0.002, PVC 0.03,"
+                    "PAC 0.03, STE-ANT 0.01, STE-INF 0.01"
+                ),
+                companion=0.35,
+                rhythms=shares("SR 0.66, SB 0.11, ST 0.15, SA 0.02, AFIB 0.03, AFL 0.015, SVT 0.015"),
+            ),
+            most_patients=100_000,
+            write_recording=_write_mimic_recording,
+            write_tables=_write_mimic_tables,
+            mains_hz=60.0,
+            visits=lambda rng, own: min(MOST_VISITS, int(rng.geometric(1.0 / own.recordings_per_patient))),
+        ),
+        "ptb-xl": Layout(
+            population=PTB_XL_POPULATION,
+            most_patients=99_000,
+            write_recording=_write_ptb_xl_recording,
+            write_tables=_write_ptb_xl_tables,
+            visits=lambda rng, settings: 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random())),
+            tables=1,
+        ),
+        "chapman": CHAPMAN,
+        "cpsc2018": Layout(
+            population=Population(  # first labels as in the real REFERENCE.csv; there 7 % have a second label
+                conditions=shares(
+                    "NORM 918, AFIB 1098, AVB1 704, LBBB 207, RBBB 1695, PAC 574, PVC 653, STD 826, STE-ANT 110,"
+                    "STE-INF 92"
+                ),
+                companion=0.08,
+                rhythms={"SR": 1.0},
+            ),
+            most_patients=9_999,
+            write_recording=_write_cpsc2018_recording,
+            write_tables=lambda folder, rows: write_csv(folder / "REFERENCE.csv", REFERENCE_COLUMNS, rows),
+            seconds=_cpsc2018_seconds,
+        ),
+        "ningbo": replace(
+            CHAPMAN,
+            population=Population(
+                conditions=shares(
+                    "NORM 0.57, TWI 0.22, LVH 0.018, RBBB 0.037, LBBB 0.007, LAFB 0.033, STD 0.036, AVB1 0.025,"
+                    "AVB2 0.001, AVB3 0.0002, RVH 0.001, MI-ANT 0.002, MI-INF 0.024, STE-ANT 0.011, STE-INF 0.011,"
+                    "PAC 0.030, PVC 0.031"
+                ),
+                companion=0.15,
+                rhythms=shares("SB 0.363, SR 0.181, AFL 0.218, ST 0.163, SA 0.073, SVT 0.004"),
+            ),
+            most_patients=LAST_OF_NINGBO - FIRST_OF_NINGBO + 1,
+            write_recording=partial(_write_snomed_recording, first=FIRST_OF_NINGBO),
+        ),
     }
 )
