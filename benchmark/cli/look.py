@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from inspect import getdoc
 from typing import TYPE_CHECKING, NamedTuple
 
 from benchmark.cli.explain import describe
@@ -51,14 +52,14 @@ def listing() -> Iterator[str]:
     from methods.encoders import ENCODERS
 
     yield "methods (--methods)"
-    yield from (line_of(name, METHODS[name]) for name in METHODS if name not in BEYOND)
+    yield from (f"  {name:<15} {what_is(name, METHODS)}" for name in METHODS if name not in BEYOND)
     yield "  ./mine.py       a file of your own: docs/METHODS.md shows how to write one, `check-method` tests it"
     yield "  ./theirs.yaml   weights from elsewhere: a card of an ONNX or TorchScript file (docs/METHODS.md)"
     yield "beyond the paper's comparison (--methods; in no config but literature)"
-    yield from (line_of(name, METHODS[name]) for name in BEYOND)
+    yield from (f"  {name:<15} {what_is(name, METHODS)}" for name in BEYOND)
     yield "encoders (--encoder); multiplications and training step of a heartbeat, timed just now on one CPU thread"
     for name, encoder in ENCODERS.items():
-        yield f"  {name:<15} {first_line(sys.modules[encoder.__module__].__doc__)} {costs_of(encoder())}"
+        yield f"  {name:<15} {what_is(name, ENCODERS)} {costs_of(encoder())}"
     yield "datasets (--datasets, --pretrain-dataset)"
     for name, dataset in DATASETS.items():
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
@@ -83,9 +84,11 @@ def listing() -> Iterator[str]:
             yield f"  {name:<15} {owner} with {changes}"
 
 
-def line_of(name: str, kind: type) -> str:
-    """A name and the first line of the module that defines it."""
-    return f"  {name:<15} {first_line(sys.modules[kind.__module__].__doc__)}"
+def what_is(name: str, kinds: Mapping[str, type]) -> str:
+    """What a method or encoder is: the first line of its module, or of its class where the module holds several."""
+    kind = kinds[name]
+    alone = sum(other.__module__ == kind.__module__ for other in kinds.values()) == 1
+    return (getdoc(sys.modules[kind.__module__] if alone else kind) or "").partition("\n")[0]
 
 
 def costs_of(encoder: Encoder) -> str:
@@ -100,11 +103,6 @@ def costs_of(encoder: Encoder) -> str:
     sizes = {"threads": 1, "batch": TIMED_WINDOWS, "steps": TIMED_STEPS}
     seconds = PASSES_PER_STEP * seconds_per_pass(encoder.train(), WINDOW, torch.device("cpu"), "float32", **sizes)
     return f"{parameters:,} parameters, {millions:,.0f} M multiplications, {1000 * seconds:,.1f} ms"
-
-
-def first_line(text: str | None) -> str:
-    """First line of a docstring."""
-    return (text or "").strip().splitlines()[0]
 
 
 class Held(NamedTuple):
@@ -206,17 +204,12 @@ def look(store: Store, sights: Sights | None = None) -> State:
     failures = store.failures(key for key in cells if key not in done)
     rows: dict[str, Counter[str]] = {}
     for key, cell in cells.items():
-        state = next(
-            state
-            for state, so in (
-                (DONE, key in done),
-                (FAILED, key in failures and failed_at(key, store) > begun[key]),
-                (RUNNING, key in running),
-                (QUEUED, key in queued),
-                (MISSING, True),
-            )
-            if so
-        )
+        if key in done:
+            state = DONE
+        elif key in failures and failed_at(key, store) > begun[key]:
+            state = FAILED
+        else:
+            state = RUNNING if key in running else QUEUED if key in queued else MISSING
         rows.setdefault(plan.variants[cell.variant], Counter())[state] += 1
     errors = {name_of(key, cells): failure.line for key, failure in failures.items()}
     holders = {name_of(key, cells): claim.holder for key, claim in running.items()}
@@ -257,21 +250,13 @@ def show(console: Console, state: State) -> None:
     print_table(console, columns, [rows])
     listed(console, [f"job {job.id}: {job.state or 'submitted'}, {what(job.cells)}" for job in state.jobs])
     listed(console, [f"running: {key} ({holder})" for key, holder in state.running.items()])
-    listed(
-        console,
-        [
-            f"held: {key} by {claim.holder}, not renewed for {claim.silent:.0f} s: it has most likely ended"
-            for key, claim in state.silent.items()
-        ],
-    )
+    ended = "not renewed for {:.0f} s: it has most likely ended"
+    listed(console, [f"held: {key} by {one.holder}, {ended.format(one.silent)}" for key, one in state.silent.items()])
     listed(console, [f"failed: {name}: {error}" for name, error in state.failures.items()])
     if state.total[FAILED]:
         note(console, "the command that began this grid tries again what has failed")
     elif state.total[MISSING] and not state.running and not state.jobs:
-        note(
-            console,
-            f"nothing works on the rest; the command that began this grid ({command()} ...) goes on",
-        )
+        note(console, f"nothing works on the rest; the command that began this grid ({command()} ...) goes on")
 
 
 def as_line(state: State) -> str:
@@ -300,8 +285,6 @@ LOOK_SECONDS = 5.0
 
 def status(arguments: Namespace, console: Console) -> int:
     """Print the state of the latest plan, with --watch until nothing is left. Raises NoResults without a plan."""
-    from benchmark.results.store import Store
-
     store, sights, told = Store(arguments.results), Sights(), ""
     while True:
         state = look(store, sights)

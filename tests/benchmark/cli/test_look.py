@@ -1,4 +1,4 @@
-"""The verb `list` names all there is."""
+"""The verb `list` names all there is, each with what it is."""
 
 from __future__ import annotations
 
@@ -14,25 +14,22 @@ from methods.encoders import ENCODERS
 from run_benchmark import main
 
 
-def test_list_names_all_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+def names(lines: str) -> list[str]:
+    return [line.split()[0] for line in lines.splitlines()[1:]]
+
+
+def test_list_names_all_there_is_with_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
-    words = capsys.readouterr().out.split()
-    assert [name for name in (*METHODS, *ENCODERS, *DATASETS, *TASKS, *config_names()) if name not in words] == []
-    assert {"637,952", "439,040"} <= set(words)
-
-
-def test_each_encoder_has_its_parameters_multiplications_and_step(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["list"])
-    told = capsys.readouterr().out.partition("encoders (--encoder)")[2].partition("datasets (--datasets")[0]
-    lines = {line.split()[0]: line for line in told.splitlines()[1:]}
-    assert lines.keys() == ENCODERS.keys()
-    for line in lines.values():
+    told = capsys.readouterr().out
+    assert {*METHODS, *ENCODERS, *DATASETS, *TASKS, *config_names(), "637,952", "439,040"} <= set(told.split())
+    methods, rest = told.split("beyond the paper's comparison")
+    beyond, rest = rest.split("encoders (--encoder)")
+    encoders = rest.partition("datasets (--datasets")[0]
+    assert names(beyond) == list(BEYOND)
+    assert names(encoders) == list(ENCODERS)
+    for line in encoders.splitlines()[1:]:
         assert re.search(r"[\d,]+ parameters, [\d,]+ M multiplications, [\d.,]+ ms$", line), line
-
-
-def test_methods_beyond_the_paper_are_a_group_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["list"])
-    _, group, rest = capsys.readouterr().out.partition("beyond the paper's comparison")
-    told = [line.split()[0] for line in rest.partition("encoders (--encoder)")[0].splitlines()[1:]]
-    assert group
-    assert told == list(BEYOND)
+    # A file with several methods describes each by its class.
+    assert re.search(r"^  random +The untrained encoder\.$", methods, re.MULTILINE)
+    lines = [line[18:] for line in (methods + beyond + encoders).splitlines()]
+    assert len(set(lines)) == len(lines)
