@@ -44,7 +44,7 @@ from reports.figures.scores import (
     plot_sweep,
 )
 from reports.runs import Cards, Costs, Run, costs, courses, evaluations_of
-from reports.statistics.classes import ClassTable
+from reports.statistics.classes import PartTable
 from reports.statistics.estimates import LEVEL, PASSES, SECONDS, WINDOWS, bands, budget_curves
 from reports.statistics.table import FIGURE, TableStatistics, differences, in_one_panel
 from reports.tables.further import search_caption
@@ -136,7 +136,7 @@ def confusion_note(
     ).strip()
 
 
-def classes_note(plan: Plan, found: ClassTable) -> str:
+def classes_note(plan: Plan, found: PartTable) -> str:
     """What the scores by class rest on."""
     place, word = found.place, unit_text(plan, found.place.unit)
     how = EVALUATION_TITLES.get(place.evaluation, place.evaluation).lower()
@@ -205,7 +205,7 @@ class Shown:
     folder: Path
     statistics: Mapping[str, TableStatistics]
     """By table name."""
-    classes: Sequence[ClassTable] = ()
+    classes: Sequence[PartTable] = ()
 
     def stem(self, *parts: str) -> Path:
         """Path of a figure without suffix, fit for LaTeX."""
@@ -217,7 +217,7 @@ def write_figures(
     out: Path,
     units: Sequence[str],
     statistics: Mapping[str, TableStatistics],
-    classes: Sequence[ClassTable] = (),
+    classes: Sequence[PartTable] = (),
 ) -> Figures:
     """Draw the figures of a plan under `out`/figures, each as PNG and PDF; figures of scores once per unit.
 
@@ -365,11 +365,11 @@ def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iter
         return
     there = {variant for variant, _, _ in found.scores}
     rows = titles_of(plan, [variant for variant in variants if variant in there])
-    classes = {count.name: f"{count.name} ({100 * count.share:z.1f} %)" for count in found.counts if count.lines}
+    classes = {count.name: f"{count.name} ({100 * count.share:z.1f} %)" for count in found.parts if count.lines}
     panels = {
         METRICS[score].title: [
             ClassMark(variant, name, 100 * value.mean, 100 * value.low, 100 * value.high)
-            for (variant, name, of), value in found.scores.items()
+            for (variant, name, of), (value, *_) in found.scores.items()
             if of == score and name in classes and variant in rows
         ]
         for score in DRAWN

@@ -19,15 +19,14 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.results.files import csv_text
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, OVERALL, Printed, numbers, sources
+from benchmark.results.names import OVERALL, Printed, numbers, sources
 from benchmark.results.store import Plan, PlannedCell
 from reports.runs import Cards, Layout, Run, machine_of, role_of, unserved
 from reports.statistics.classes import computed
 from reports.statistics.table import TableStatistics
-from reports.tables.render import DASH, Block, Column, Line, Score, Table, TextTable, spread_text
-from reports.tables.words import caption_of, details_of, footers_of, labels_text, unit_text, verdict
+from reports.tables.render import DASH, Block, Column, Line, Score, Table, TextTable, spread_text, text_csv
+from reports.tables.words import caption_of, details_of, evaluation_text, footers_of, labels_text, unit_text, verdict
 
 NOT_PRINTED = Score(None, None, 0, 0, ())
 
@@ -183,12 +182,7 @@ def _count(value: float | None) -> str:
 
 def elsewhere_files(tables: Sequence[TextTable]) -> dict[str, str]:
     """File name -> content; counts without thousands separators."""
-    lines = [[_plain(text) for text in line] for own in tables for line in own.lines]
-    return {"elsewhere.csv": csv_text(HEADER, lines)} if lines else {}
-
-
-def _plain(text: str) -> str:
-    return text.replace(",", "") if text.replace(",", "").replace(".", "").isdigit() else text
+    return {"elsewhere.csv": text_csv(tables)} if tables else {}
 
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
@@ -211,7 +205,7 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
     printed = [] if layout.name else printed_in(run.plan, layout.evaluation, layout.ratios, columns)
     blocks = [with_printed(block, printed, columns) for block in blocks]
     footnotes = _footnotes(blocks)
-    what = f"{EVALUATION_TITLES.get(layout.evaluation, layout.evaluation)}, scored per {unit_text(run.plan, unit)}"
+    what = f"{evaluation_text(layout.evaluation)}, scored per {unit_text(run.plan, unit)}"
     return Table(
         name=table_name(layout, unit),
         evaluation=layout.evaluation,

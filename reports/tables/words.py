@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import EVALUATION_FACTS, HEARTBEAT, OVERALL, is_untrained, takes_shots
+from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, OVERALL, is_untrained, takes_shots
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.runs import Layout, Run, role_of, unfinished
 from reports.statistics.estimates import EXPECTED, LEVEL, MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
@@ -29,6 +29,21 @@ from reports.statistics.table import Difference, Differences, TableStatistics, d
 SHOWN_DIGITS = 12
 NAMED, LONGEST_ERROR = 3, 160
 """Groups of cells that a footer names for an error, or rows for a note, and length of the error in characters."""
+
+
+SIMULATED = "Simulated ECGs: no ranking of methods follows."
+
+
+def simulated_text(plan: Plan, datasets: Iterable[str] | None = None) -> list[str]:
+    """`SIMULATED` where the pretraining corpus is or a dataset of these is, by default of all; else nothing."""
+    named = plan.datasets if datasets is None else datasets
+    facts = [*(plan.datasets[name] for name in named), plan.pretraining]
+    return [SIMULATED] if any(source.get("simulated") for source in facts) else []
+
+
+def evaluation_text(evaluation: str) -> str:
+    """'Fine-tuned'; the name of an evaluation that this version does not know."""
+    return EVALUATION_TITLES.get(evaluation, evaluation)
 
 
 def ratio_text(ratio: float, evaluation: str = "") -> str:
@@ -68,14 +83,11 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     ]
     if layout.gates:
         sentences.append("Italics: gates (reference rows), not ranked.")
-    facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
     how = EVALUATION_FACTS.get(cells[0].evaluation)
     if how and how.frozen and not how.shots and plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("A number without ± does not vary over seeds: the probe is deterministic.")
-    if any(source.get("simulated") for source in [*facts, plan.pretraining]):
-        sentences.append("Simulated ECGs: no ranking of methods follows.")
-    own = str(plan.config.get("caption") or "").strip()
-    return " ".join([*sentences, own]).strip()
+    sentences += simulated_text(plan, {cell.dataset for cell in cells})
+    return " ".join([*sentences, str(plan.config.get("caption") or "").strip()]).strip()
 
 
 def seeds_named(seeds: Sequence[int]) -> str:
