@@ -22,7 +22,7 @@ from reports.page import pictures_of, report_html, titles_in_names
 from reports.page_panels import read_skipped
 from reports.runs import ReportCache, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide
 from reports.statistics.bootstrap import UnequalTestSets
-from reports.statistics.classes import ClassTable, class_tables, subgroup_tables
+from reports.statistics.classes import PartTable, class_tables, subgroup_tables
 from reports.statistics.table import Beside, TableStatistics, joined, statistics_of
 from reports.tables.further import (
     Further,
@@ -49,7 +49,7 @@ def figures_in(
     units: Sequence[str],
     statistics: Mapping[str, TableStatistics],
     kept: ReportCache,
-    classes: Sequence[ClassTable] = (),
+    classes: Sequence[PartTable] = (),
 ) -> Figures:
     """The figures under `out`/figures if they were drawn from the run's content, else new ones under `staged`."""
     known = kept.get(FOLDER, *units)

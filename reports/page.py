@@ -61,7 +61,7 @@ from reports.runs import Run, machine_of, role_of, unfinished
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import FIGURE, Place, TableStatistics
 from reports.tables.render import Block, Column, Line, Table, TextTable
-from reports.tables.words import ratio_text, unit_text, used_text
+from reports.tables.words import progress, ratio_text, unit_text, used_text
 
 ROLES = {
     METHOD: "Methods",
@@ -93,7 +93,8 @@ def compared(plan: Plan) -> Iterator[tuple[str, str]]:
 def statements(run: Run, tables: Sequence[Table]) -> Iterator[Statement]:
     """Cells, protocol and units, whether ECGs are simulated, the warnings of the plan, and its config's own caption."""
     plan = run.plan
-    yield _cells(run)
+    finished, rest = progress(run, {cell.key for cell in plan.cells})
+    yield Statement(f"{finished} cells are finished{rest}.", warns=bool(rest))
     units = dict.fromkeys(unit_text(plan, table.unit) for table in tables)
     yield Statement(f"Protocol {plan.config['protocol']}, {labels_of(plan)} labels, scores per {' and '.join(units)}.")
     simulated = [source for source in (*plan.datasets.values(), plan.pretraining) if source.get("simulated")]
@@ -127,18 +128,6 @@ def untested(run: Run) -> Iterator[str]:
         differ = len([note for note in own if note.startswith(F1_OVER)]) > 1
         more = "; macro F1 is not over the same classes in every row (see the notes under the table)" if differ else ""
         yield from (f"{facts['title']}: {note}{more}." for note in own if note.startswith(UNTESTED))
-
-
-def _cells(run: Run) -> Statement:
-    keys = {cell.key for cell in run.plan.cells}
-    counts = {
-        "failed": len(keys & run.failures.keys()),
-        "damaged": len(keys & run.damaged.keys()),
-    }
-    done = len(keys & run.rows.keys())
-    counts["not run"] = len(keys) - done - sum(counts.values())
-    rest = "".join(f", {count} {what}" for what, count in counts.items() if count)
-    return Statement(f"{done} of {len(keys)} cells are finished{rest}.", warns=done < len(keys))
 
 
 def references(block: Block, pairs: pd.DataFrame | None) -> Iterator[str]:

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import ATTRACTS, EVALUATION_TITLES, OVERALL, OWN, SAME
+from benchmark.results.names import ATTRACTS, OVERALL, OWN, SAME
 from benchmark.results.store import Plan
 from benchmark.results.tuned import Tuning
 from reports.figures.data import FIGURE as SENSITIVITY
@@ -44,11 +43,11 @@ from reports.figures.scores import (
     plot_sweep,
 )
 from reports.runs import Cards, Costs, Run, costs, courses, evaluations_of
-from reports.statistics.classes import ClassTable
+from reports.statistics.classes import PartTable
 from reports.statistics.estimates import LEVEL, PASSES, SECONDS, WINDOWS, bands, budget_curves
 from reports.statistics.table import FIGURE, TableStatistics, differences, in_one_panel
 from reports.tables.further import search_caption
-from reports.tables.words import labels_text, ratio_stem, seeds_named, unit_text
+from reports.tables.words import evaluation_text, labels_text, ratio_stem, seeds_named, simulated_text, unit_text
 
 
 def titles_of(plan: Plan, variants: Iterable[str]) -> dict[str, str]:
@@ -56,15 +55,13 @@ def titles_of(plan: Plan, variants: Iterable[str]) -> dict[str, str]:
     return {variant: plan.variants[variant] for variant in dict.fromkeys(variants)}
 
 
-def caveats(plan: Plan, datasets: Iterable[str]) -> str:
-    """Whether the ECGs are simulated, and the plan's first warning."""
-    facts: list[dict[str, Any]] = [plan.datasets[name] for name in datasets]
-    simulated = any(source.get("simulated") for source in [*facts, plan.pretraining])
-    sentences = ["Simulated ECGs: no ranking of methods follows."] if simulated else []
+def note_of(plan: Plan, datasets: Iterable[str], *sentences: str) -> str:
+    """The small print: sentences, whether the ECGs are simulated, and the plan's first warning."""
+    warned = []
     if plan.warnings:
         more = f" ({len(plan.warnings) - 1} more under the tables)" if len(plan.warnings) > 1 else ""
-        sentences.append(f"Warning: {plan.warnings[0]}{more}.")
-    return " ".join(sentences)
+        warned = [f"Warning: {plan.warnings[0]}{more}."]
+    return " ".join(filter(None, [*sentences, *simulated_text(plan, datasets), *warned]))
 
 
 def seeds_text(plan: Plan, evaluation: str) -> str:
@@ -76,26 +73,29 @@ def seeds_text(plan: Plan, evaluation: str) -> str:
     return f"mean±std over seeds {seeds_named(seeds)} ({shared})"
 
 
+def how_text(evaluation: str, ratio: float | None = None) -> str:
+    """'fine-tuned' or 'fine-tuned with 10 % of the labels'."""
+    labels = "" if ratio is None else f" with {labels_text(ratio, evaluation)}"
+    return f"{evaluation_text(evaluation).lower()}{labels}"
+
+
 def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = None) -> str:
     """Unit, evaluation and seeds of a figure's macro F1."""
-    labels = "" if ratio is None else f" with {labels_text(ratio, evaluation)}"
-    how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()}{labels}"
-    overall = " Overall: mean of the datasets." if len(plan.datasets) > 1 else ""
-    return (
-        f"Macro F1 per {unit_text(plan, unit)}, {how}; {seeds_text(plan, evaluation)}.{overall} "
-        f"{caveats(plan, plan.datasets)}"
-    ).strip()
+    how = f"{how_text(evaluation, ratio)}; {seeds_text(plan, evaluation)}"
+    overall = "Overall: mean of the datasets." if len(plan.datasets) > 1 else ""
+    return note_of(plan, plan.datasets, f"Macro F1 per {unit_text(plan, unit)}, {how}.", overall)
 
 
 def differences_note(plan: Plan, evaluation: str, unit: str, reference: str) -> str:
     """What a difference is, its interval, and the filled marks."""
-    how = EVALUATION_TITLES.get(evaluation, evaluation).lower()
-    return (
-        f"Overall (mean of all columns) minus that of {reference}, {how}, per {unit_text(plan, unit)}; "
-        f"{seeds_text(plan, evaluation).removeprefix('mean±std over ')}. Lines: {100 * (1 - LEVEL):g} % intervals, not "
-        "adjusted. Filled: significant after Holm's correction over all pairs of rows. "
-        f"{caveats(plan, plan.datasets)}"
-    ).strip()
+    return note_of(
+        plan,
+        plan.datasets,
+        f"Overall (mean of all columns) minus that of {reference}, {how_text(evaluation)}, per "
+        f"{unit_text(plan, unit)}; {seeds_text(plan, evaluation).removeprefix('mean±std over ')}.",
+        f"Lines: {100 * (1 - LEVEL):g} % intervals, not adjusted. Filled: significant after Holm's correction over all "
+        "pairs of rows.",
+    )
 
 
 def sweep_note(sweep: Sweep) -> str:
@@ -123,42 +123,39 @@ def budget_note(machine: str, timed: bool) -> str:
     )
 
 
-def confusion_note(
-    plan: Plan, evaluation: str, unit: str, dataset: str, ratio: float, found: Sequence[Confusion]
-) -> str:
+def confusion_note(plan: Plan, unit: str, dataset: str, how: str, found: Sequence[Confusion]) -> str:
     """What a confusion matrix counts."""
-    how = f"{EVALUATION_TITLES.get(evaluation, evaluation).lower()} with {labels_text(ratio, evaluation)}"
     seeds = sorted({own.seeds for own in found})
     counted = f"{seeds[0]} seed{'s' if seeds != [1] else ''}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
-    return (
+    return note_of(
+        plan,
+        [dataset],
         f"{plan.datasets[dataset]['title']}, {how}. Rows: true class; columns: predicted class; percent of the true "
-        f"class's {unit_text(plan, unit)}s over {counted}, blank below 1. {caveats(plan, [dataset])}"
-    ).strip()
+        f"class's {unit_text(plan, unit)}s over {counted}, blank below 1.",
+    )
 
 
-def classes_note(plan: Plan, found: ClassTable) -> str:
+def classes_note(plan: Plan, found: PartTable) -> str:
     """What the scores by class rest on."""
     place, word = found.place, unit_text(plan, found.place.unit)
-    how = EVALUATION_TITLES.get(place.evaluation, place.evaluation).lower()
-    return (
-        f"{plan.datasets[place.dataset]['title']}, {how} with {labels_text(place.ratio, place.evaluation)}; each class "
-        f"against the rest on {found.lines} {word}s of {found.patients} patients, in brackets its prevalence; "
+    return note_of(
+        plan,
+        [place.dataset],
+        f"{plan.datasets[place.dataset]['title']}, {how_text(place.evaluation, place.ratio)}; each class against the "
+        f"rest on {found.lines} {word}s of {found.patients} patients, in brackets its prevalence; "
         f"{seeds_text(plan, place.evaluation).replace('±std', '')}. Lines: {100 * (1 - LEVEL):g} % intervals, not "
-        f"adjusted. {caveats(plan, [place.dataset])}"
-    ).strip()
+        "adjusted.",
+    )
 
 
 def training_note(plan: Plan, cards: Cards) -> str:
     """The sample on which health was measured, and the number of pretrainings."""
     samples = [card["health_sample"] for own in cards.values() for card in own.values() if card.get("health_sample")]
+    sampled = [f"Health: {own['windows']} held-out windows of {own['patients']} patients." for own in samples[:1]]
     runs = max(len(own) for own in cards.values())
-    sentences = ["Epoch 0: untrained encoder. Losses of different methods do not compare."]
-    if samples:
-        windows, patients = samples[0]["windows"], samples[0]["patients"]
-        sentences.append(f"Health: {windows} held-out windows of {patients} patients.")
-    if runs > 1:
-        sentences.append(f"Mean and range of up to {runs} pretrainings.")
-    return " ".join([*sentences, caveats(plan, plan.datasets)]).strip()
+    several = f"Mean and range of up to {runs} pretrainings." if runs > 1 else ""
+    first = "Epoch 0: untrained encoder. Losses of different methods do not compare."
+    return note_of(plan, plan.datasets, first, *sampled, several)
 
 
 def search_note(tunings: Sequence[Tuning]) -> str:
@@ -185,10 +182,13 @@ def similarity_note(plan: Plan, found: Sequence[Similarity]) -> str:
             f"{plan.variants[own.variant]}: {each.sum():z.0f} keys per query; {each[ATTRACTS]:z.1f} positive besides "
             f"its own, {each[SAME]:z.1f} of its patient not."
         )
-    return (
+    return note_of(
+        plan,
+        [],
         "The next batch under the masks of training: queries of the patients with the most keys, by patient; their "
-        f"keys; the queue's newest of these patients, then of others. {' '.join(counts)} {caveats(plan, [])}"
-    ).strip()
+        "keys; the queue's newest of these patients, then of others.",
+        *counts,
+    )
 
 
 DRAWN = ("auroc", "auprc", "sens90")
@@ -205,7 +205,7 @@ class Shown:
     folder: Path
     statistics: Mapping[str, TableStatistics]
     """By table name."""
-    classes: Sequence[ClassTable] = ()
+    classes: Sequence[PartTable] = ()
 
     def stem(self, *parts: str) -> Path:
         """Path of a figure without suffix, fit for LaTeX."""
@@ -217,7 +217,7 @@ def write_figures(
     out: Path,
     units: Sequence[str],
     statistics: Mapping[str, TableStatistics],
-    classes: Sequence[ClassTable] = (),
+    classes: Sequence[PartTable] = (),
 ) -> Figures:
     """Draw the figures of a plan under `out`/figures, each as PNG and PDF; figures of scores once per unit.
 
@@ -239,19 +239,22 @@ def write_figures(
 def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callable[[], Iterable[Path]]]]:
     """(name, function that draws and returns its files); no files where the run has no data for them."""
     plan = shown.run.plan
+    of_scores = {
+        "differences": draw_differences,
+        "sweeps": draw_sweeps,
+        "label efficiency": draw_label_efficiency,
+        "compute": draw_compute,
+        "budget": draw_budget,
+    }
     for evaluation in evaluations_of(plan):
         for unit in units:
-            place = f"{evaluation} per {unit}"
-            yield f"differences, {place}", partial(draw_differences, shown, evaluation, unit)
-            yield f"sweeps, {place}", partial(draw_sweeps, shown, evaluation, unit)
-            yield f"label efficiency, {place}", partial(draw_label_efficiency, shown, evaluation, unit)
-            yield f"compute, {place}", partial(draw_compute, shown, evaluation, unit)
-            yield f"budget, {place}", partial(draw_budget, shown, evaluation, unit)
+            for what, draw in of_scores.items():
+                yield f"{what}, {evaluation} per {unit}", partial(draw, shown, evaluation, unit)
     for dataset in plan.datasets if plan.cells else ():
         for unit in units:
-            first = plan.cells[0].evaluation
-            yield f"confusion, {dataset} per {unit}", partial(draw_confusion, shown, first, unit, dataset)
-            yield f"classes, {dataset} per {unit}", partial(draw_classes, shown, first, unit, dataset)
+            place = plan.cells[0].evaluation, unit, dataset
+            yield f"confusion, {dataset} per {unit}", partial(draw_confusion, shown, *place)
+            yield f"classes, {dataset} per {unit}", partial(draw_classes, shown, *place)
     yield "sensitivity", partial(draw_sensitivity, shown.run.searches, shown.folder)
     yield "training", partial(draw_training, shown)
     yield "masking", partial(draw_masking, shown)
@@ -297,14 +300,18 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
         yield from plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation=evaluation)
 
 
+def whole_or_only(titles: Mapping[str, str]) -> tuple[str, str]:
+    """Name and title of Overall, or of the first dataset where there is none."""
+    return (OVERALL, titles[OVERALL]) if OVERALL in titles else next(iter(titles.items()), (OVERALL, ""))
+
+
 def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     """Overall, or the only dataset's score, over pretraining time, for two timed rows or more."""
     plan, spent = shown.run.plan, costs(shown.cards)
     rows = [variant for variant in compared(plan) if variant not in spent.elsewhere]
     found = bands(shown.run.tidy, evaluation, unit)
     own = found[found["variant"].isin(rows)]
-    names = panels(own, plan)
-    dataset = OVERALL if OVERALL in names else next(iter(names), OVERALL)
+    dataset, name = whole_or_only(panels(own, plan))
     scores = own[own["dataset"] == dataset]
     timed = scores[scores["variant"].isin(list(spent.seconds))]
     if timed["variant"].nunique() > 1:
@@ -313,7 +320,7 @@ def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
         seconds = {variant: spent.seconds[variant] for variant in timed["variant"]}
         stem = shown.stem(evaluation, unit, "compute")
         yield from plot_compute(
-            scores, names[dataset], seconds, titles_of(plan, scores["variant"]), note, stem, evaluation=evaluation
+            scores, name, seconds, titles_of(plan, scores["variant"]), note, stem, evaluation=evaluation
         )
 
 
@@ -323,8 +330,7 @@ def draw_budget(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     found = bands(run.tidy, evaluation, unit)
     curves = list(budget_curves(run, found))
     for curve in curves:
-        names = panels(curve.points, plan)
-        dataset = OVERALL if OVERALL in names else next(iter(names))
+        dataset, name = whole_or_only(panels(curve.points, plan))
         points = curve.points[curve.points["dataset"] == dataset]
         at_ratio = found[(found["ratio"] == curve.ratio) & (found["dataset"] == dataset)]
         lines = at_ratio[at_ratio["variant"].isin(untrained(plan))]
@@ -333,7 +339,7 @@ def draw_budget(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
         note = f"{score_note(plan, evaluation, unit, curve.ratio)} {budget_note(curve.machine, SECONDS in costs_shown)}"
         at = [ratio_stem(curve.ratio, evaluation)] if len(curves) > 1 else []
         stem = shown.stem(evaluation, unit, "budget", *at)
-        yield from plot_budget(points, lines, names[dataset], costs_shown, rows, note, stem)
+        yield from plot_budget(points, lines, name, costs_shown, rows, note, stem)
 
 
 def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:
@@ -349,7 +355,7 @@ def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> It
     where = {"evaluation": evaluation, "dataset": dataset, "unit": unit}
     found = confusions(shown.run, variants, ratio=min(ratios), **where)
     if found:
-        note = confusion_note(plan, evaluation, unit, dataset, min(ratios), found)
+        note = confusion_note(plan, unit, dataset, how_text(evaluation, min(ratios)), found)
         classes = plan.datasets[dataset]["classes"]
         stem = shown.stem(evaluation, unit, "confusion", dataset)
         yield from plot_confusion(found, classes, titles_of(plan, [own.variant for own in found]), note, stem)
@@ -358,18 +364,17 @@ def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> It
 def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:
     """Scores by class on one dataset at the smallest compared label ratio, in one evaluation."""
     plan, variants = shown.run.plan, compared(shown.run.plan)
-    places = (evaluation, unit, dataset)
-    own = [table for table in shown.classes if astuple(table.place)[:3] == places]
-    found = next((table for table in sorted(own, key=lambda table: table.place.ratio)), None)
-    if found is None:
+    own = [table for table in shown.classes if astuple(table.place)[:3] == (evaluation, unit, dataset)]
+    if not own:
         return
+    found = min(own, key=lambda table: table.place.ratio)
     there = {variant for variant, _, _ in found.scores}
     rows = titles_of(plan, [variant for variant in variants if variant in there])
-    classes = {count.name: f"{count.name} ({100 * count.share:z.1f} %)" for count in found.counts if count.lines}
+    classes = {count.name: f"{count.name} ({100 * count.share:z.1f} %)" for count in found.parts if count.lines}
     panels = {
         METRICS[score].title: [
             ClassMark(variant, name, 100 * value.mean, 100 * value.low, 100 * value.high)
-            for (variant, name, of), value in found.scores.items()
+            for (variant, name, of), (value, *_) in found.scores.items()
             if of == score and name in classes and variant in rows
         ]
         for score in DRAWN

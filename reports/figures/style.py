@@ -7,7 +7,7 @@ figure of every store, so that the three together also tell it apart in grey.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -169,6 +169,59 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)  # keeps its renderer and what it measured: a bare canvas makes one for each question
     return figure
+
+
+class Panel(NamedTuple):
+    """Axes of a figure, and what draws into them."""
+
+    draw: Callable[[Axes], None]
+    title: str = ""
+    xlabel: str = ""
+
+
+def plot_panels(
+    panels: Sequence[Panel],
+    rows: Mapping[str, str],
+    note: str,
+    stem: Path,
+    *,
+    height: float,
+    ylabel: str = "",
+    lines: bool = True,
+    names: Sequence[str] | None = None,
+    share: Literal["", "x", "y", "xy"] = "",
+    abreast: int = 0,
+    width: float = 0.0,
+) -> tuple[Path, Path]:
+    """Draw panels side by side, with a legend above and small print below; returns the PNG and the PDF.
+
+    rows: variant -> title, of the legend; none without. note: the small print. stem: the path without its ending.
+    height: inches of a line of panels. lines: as of `legend`. names: what stands at 0, 1, ... of the vertical axis,
+    from the top, where values run to the right. share: axes that all panels have in common. abreast: panels in a line,
+    0 for all. width: in inches, 0 for `width_of` a line.
+    """
+    with styled():
+        columns = min(abreast or len(panels), len(panels))
+        figure_lines = -(-len(panels) // columns)
+        width = width or width_of(columns)
+        figure = new_figure(width, height * figure_lines + words_height(rows, note, width))
+        grid = figure.subplots(figure_lines, columns, squeeze=False, sharex="x" in share, sharey="y" in share)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            panel.draw(axes)
+            axes.set_title(panel.title)
+            axes.set_xlabel(panel.xlabel)
+            axes.grid(axis="y" if names is None else "x")
+        for axes in grid.flat[len(panels) :]:
+            axes.remove()
+        for axes in grid[:, 0]:
+            axes.set_ylabel(ylabel)
+        if names is not None:
+            grid[0, 0].set_yticks(range(len(names)), names)
+            grid[0, 0].set_ylim(len(names) - 0.5, -0.5)
+        if rows:
+            legend(figure, rows, lines=lines)
+        small_print(figure, note)
+        return save(figure, stem)
 
 
 def draw_cells(axes: Axes, values: NDArray[Any], **how: Any) -> QuadMesh:

@@ -1,11 +1,8 @@
-"""The results table as a value, and its Markdown, CSV, LaTeX and terminal forms.
+"""Tables as values, of scores or of texts, and their Markdown, CSV, LaTeX and terminal forms. Pure functions.
 
-Markdown, LaTeX, CSV, HTML and the console all render the same `Table`.
-
-Tables as LaTeX (booktabs) that fits a page of `article` without being scaled down. Pure functions.
-
-Columns that do not fit move to further tables, by whole groups (datasets) where possible, and so do rows; the first
-column is repeated. Numbers are in \\footnotesize; deviations, marks and notes in \\scriptsize (7 pt in a 10 pt class).
+The page renders the same values. LaTeX (booktabs) fits a page of `article` without being scaled down: columns that do
+not fit move to further tables, by whole groups (datasets) where possible, and so do rows; the first column is repeated.
+Numbers are in \\footnotesize; deviations, marks and notes in \\scriptsize (7 pt in a 10 pt class).
 """
 
 from __future__ import annotations
@@ -154,6 +151,13 @@ def markdown(table: Table) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def text_markdown(table: TextTable) -> str:
+    """The table under a heading."""
+    header, *lines = [[literal(text) for text in line] for line in (table.header, *table.lines)]
+    above = filter(None, [f"## {literal(table.title)}", literal(table.caption)])
+    return "\n\n".join([*above, pipe_table(header, lines)]) + "\n"
+
+
 def literal(text: str) -> str:
     """Text escaped for Markdown, on one line: no HTML, link or emphasis of it has an effect."""
     return " ".join(MD_SPECIAL.sub(r"\\\g<0>", MD_HTML.sub(_entity, harmless(text))).split())
@@ -173,24 +177,15 @@ def _md_score(score: Score) -> str:
     return f"{mean}{score.spread}{tie}" + (f"<sup>{score.mark}</sup>" if score.mark else "")
 
 
-def text_markdown(table: TextTable) -> str:
-    """The table under a heading."""
-    header = [literal(text) for text in table.header]
-    lines = [[literal(text) for text in line] for line in table.lines]
-    above = filter(None, [f"## {literal(table.title)}", literal(table.caption)])
-    return "\n\n".join([*above, pipe_table(header, lines)]) + "\n"
-
-
 def pipe_table(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, its columns padded to one width; the first to the left, the others to the right."""
+    """A Markdown table of Markdown, its columns padded to one width; the first to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-
-    def joined(cells: Sequence[str]) -> str:
-        first, *rest = zip(cells, widths, strict=True)
-        return f"| {' | '.join([first[0].ljust(first[1]), *(text.rjust(width) for text, width in rest)])} |"
-
-    return "\n".join(map(joined, [header, rule, *lines]))
+    padded = [
+        [cells[0].ljust(widths[0]), *(text.rjust(width) for text, width in zip(cells[1:], widths[1:], strict=True))]
+        for cells in (header, rule, *lines)
+    ]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in padded)
 
 
 def long_csv(tables: Sequence[Table]) -> str:
@@ -204,6 +199,25 @@ def _csv_lines(table: Table, block: Block, line: Line) -> Iterator[tuple[object,
     for column, score in zip(table.columns, line.scores, strict=True):
         found = (score.mean, score.std, score.n, score.planned, int(score.best), int(score.tie), score.remark)
         yield (*place, column.dataset, column.metric, *found, " ".join(score.keys))
+
+
+def text_csv(tables: Sequence[TextTable], *, named: bool = False) -> str:
+    """The lines of tables of texts under the headings of any, numbers without thousands separators.
+
+    named: the first column is the table's name.
+    """
+    header = dict.fromkeys([*(["table"] if named else []), *(heading for table in tables for heading in table.header)])
+    lines = []
+    for table in tables:
+        for line in table.lines:
+            cells = {"table": table.name} | dict(zip(table.header, map(_plain, line), strict=True))
+            lines.append([cells.get(heading, DASH) for heading in header])
+    return csv_text(tuple(header), lines)
+
+
+def _plain(text: str) -> str:
+    plain = text.replace(",", "")
+    return plain if plain.replace(".", "").isdigit() else text
 
 
 PREAMBLE = """\
@@ -258,33 +272,33 @@ ROTATING = """\
 """
 
 
-class Float(NamedTuple):
-    """One `table*` or `sidewaystable*` environment."""
-
-    caption: str
-    tabular: list[str]
-    notes: list[str]
-    """Lines of LaTeX below the tabular."""
-
-
 def latex(tables: Sequence[Table], page: Page = UPRIGHT) -> str:
     """All tables as environments of a page, below a comment that names the packages they need."""
     above = PREAMBLE + (ROTATING if page is LANDSCAPE else "")
     return above + "".join(f"\n{_score_tables(table, page)}\n" for table in tables)
 
 
-def latex_table(header: Sequence[str], lines: Sequence[Sequence[str]], caption: str, name: str) -> str:
-    """Tables of texts; the first column to the left, the others to the right."""
-    widths = [max(_width(text) for text in column) for column in zip(header, *lines, strict=True)]
-    floats: list[Float] = []
-    for shown in side_by_side(widths[0], [[width] for width in widths[1:]], UPRIGHT):
-        columns = [0, *(place + 1 for place in shown)]
-        rows = [[_cell(line[place]) for place in columns] for line in (header, *lines)]
-        top, *body = [f"{' & '.join(row)} \\\\" for row in rows]
-        inner = [rf"\begin{{tabular}}{{l{'r' * len(shown)}}}", r"\toprule", top, r"\midrule", *body]
-        tabular = [*inner, r"\bottomrule", r"\end{tabular}"]
-        floats.append(Float(caption if not floats else f"{caption.partition('.')[0]}, continued.", tabular, []))
-    return _drawn(floats, name, UPRIGHT)
+def text_latex(tables: Sequence[TextTable]) -> str:
+    """Tables of texts in parts that fit a page each; the first column to the left, the others to the right."""
+    return "\n".join(part for table in tables for part in _text_parts(table)) + "\n"
+
+
+def _text_parts(table: TextTable) -> Iterator[str]:
+    for number, start in enumerate(range(0, len(table.lines), UPRIGHT.lines), start=1):
+        lines = table.lines[start : start + UPRIGHT.lines]
+        name = table.name if number == 1 else f"{table.name}-part-{number}"
+        caption = table.caption if number == 1 else f"{table.title}, continued."
+        widths = [max(map(_width, column)) for column in zip(table.header, *lines, strict=True)]
+        drawn: list[str] = []
+        for shown in side_by_side(widths[0], [[width] for width in widths[1:]], UPRIGHT):
+            columns = [0, *(place + 1 for place in shown)]
+            top, *body = [
+                f"{' & '.join(_cell(line[place]) for place in columns)} \\\\" for line in (table.header, *lines)
+            ]
+            tabular = _tabular(f"l{'r' * len(shown)}", [top, r"\midrule", *body])
+            text = f"{caption.partition('.')[0]}, continued." if drawn else caption
+            drawn.append(_environment(text, _label(name, len(drawn) + 1), tabular, [], UPRIGHT))
+        yield "\n\n".join(drawn)
 
 
 def side_by_side(label: float, groups: Sequence[Sequence[float]], page: Page) -> list[list[int]]:
@@ -336,57 +350,49 @@ def _height(line: Line) -> int:
 
 
 def _score_tables(table: Table, page: Page) -> str:
-    """The floats of a table, and its footers as a paragraph below, which may run over pages."""
+    """The environments of a table, and its footers as a paragraph below, which may run over pages."""
     groups = [list(members) for _, members in groupby(range(len(table.columns)), lambda n: table.columns[n].group)]
     lines = [line for block in table.blocks for line in block.lines]
     label = max((_width(line.title) for line in lines), default=0.0)
     widths = [[_column_width(table, place) for place in group] for group in groups]
-    floats: list[Float] = []
+    drawn: list[str] = []
     for shown in side_by_side(label, widths, page):
+        columns = [table.columns[place] for place in shown]
+        names = ", ".join(dict.fromkeys(column.group or column.title for column in columns))
         for blocks in one_above_another(table.blocks, page):
-            columns = [table.columns[place] for place in shown]
-            names = ", ".join(dict.fromkeys(column.group or column.title for column in columns))
-            text = f"{table.title}. {table.caption}" if not floats else f"{table.title}, continued: {names}."
-            scores = [[line.scores[place] for place in shown] for block in blocks for line in block.lines]
-            marks = {score.mark for row in scores for score in row}
+            text = f"{table.title}, continued: {names}." if drawn else f"{table.title}. {table.caption}"
+            body = [row for block in blocks for row in _block(block, shown)]
+            tabular = _tabular("l" * (1 + len(columns)), [*_header(columns), *body])
+            marks = {line.scores[place].mark for block in blocks for line in block.lines for place in shown}
             notes = [f"{_raised(mark)}~{_tex(text)}." for mark, text in table.footnotes if mark in marks]
-            floats.append(Float(text, _tabular(columns, blocks, shown), notes))
-    footers = " ".join(map(_tex, table.footers))
-    below = (
-        f"\\par{{\\scriptsize\\raggedright\\noindent Notes to Table~\\ref{{{_label(table.name, 1)}}}: {footers}\\par}}"
-    )
-    return f"{_drawn(floats, table.name, page)}\n\n{below}"
+            drawn.append(_environment(text, _label(table.name, len(drawn) + 1), tabular, notes, page))
+    notes_to = rf"Notes to Table~\ref{{{_label(table.name, 1)}}}: {' '.join(map(_tex, table.footers))}"
+    return "\n\n".join([*drawn, rf"\par{{\scriptsize\raggedright\noindent {notes_to}\par}}"])
 
 
-def _drawn(floats: Sequence[Float], name: str, page: Page) -> str:
-    """The environments, labelled `tab:NAME`, `tab:NAME-2` and so on."""
-    return "\n\n".join(_environment(own, _label(name, number), page) for number, own in enumerate(floats, start=1))
-
-
-def _environment(own: Float, label: str, page: Page) -> str:
+def _environment(caption: str, label: str, tabular: Sequence[str], notes: Sequence[str], page: Page) -> str:
+    """One `table*` or `sidewaystable*`; notes: lines of LaTeX below the tabular."""
     return "\n".join(
         [
             rf"\begin{{{page.environment}}}{'[tp]' if page is UPRIGHT else ''}",
             r"\centering",
-            f"\\caption{{{_tex(own.caption)}}}",
+            f"\\caption{{{_tex(caption)}}}",
             f"\\label{{{label}}}",
             rf"\par\smallskip\footnotesize\setlength{{\tabcolsep}}{{{GAP / 2:g}pt}}",
-            *own.tabular,
-            *([r"\par\smallskip\scriptsize\raggedright", *own.notes] if own.notes else []),
+            *tabular,
+            *([r"\par\smallskip\scriptsize\raggedright", *notes] if notes else []),
             rf"\end{{{page.environment}}}",
         ]
     )
 
 
 def _label(name: str, number: int) -> str:
+    """`tab:NAME`, `tab:NAME-2` and so on."""
     return f"tab:{name}" if number == 1 else f"tab:{name}-{number}"
 
 
-def _tabular(columns: Sequence[Column], blocks: Sequence[Block], shown: Sequence[int]) -> list[str]:
-    """The `tabular` of some columns, by their places in the table, and blocks."""
-    body = [text for block in blocks for text in _block(block, shown)]
-    spec = "l" * (1 + len(columns))
-    return [f"\\begin{{tabular}}{{{spec}}}", r"\toprule", *_header(columns), *body, r"\bottomrule", r"\end{tabular}"]
+def _tabular(columns: str, rows: Sequence[str]) -> list[str]:
+    return [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *rows, r"\bottomrule", r"\end{tabular}"]
 
 
 def _header(columns: Sequence[Column]) -> Iterator[str]:

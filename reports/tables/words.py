@@ -2,9 +2,8 @@
 
 None contains a time, a device or a path, so that a resumed run prints the same text.
 
-The sentences above a table: which rows differ in Overall, by how much, which do not, and what it would take.
-
-Made from the statistics alone (`reports.statistics`): a row is above another where the difference is significant after
+The verdict says which rows differ in Overall, by how much, which do not, and what it would take. It is made from the
+statistics alone (`reports.statistics`): a row is above another where the difference is significant after
 Holm's correction over all pairs of the column. Where every seed has its own pretraining, those that a repeat with other
 seeds is expected to find are told from those that it may miss. `reports.figures` draws the same differences.
 """
@@ -13,22 +12,37 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import EVALUATION_FACTS, HEARTBEAT, OVERALL, is_untrained, takes_shots
+from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, OVERALL, is_untrained, takes_shots
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.runs import Layout, Run, role_of, unfinished
 from reports.statistics.estimates import EXPECTED, LEVEL, MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
-from reports.statistics.table import Difference, Differences, TableStatistics, differences
+from reports.statistics.table import Differences, TableStatistics, differences
 
 SHOWN_DIGITS = 12
 NAMED, LONGEST_ERROR = 3, 160
 """Groups of cells that a footer names for an error, or rows for a note, and length of the error in characters."""
+
+
+SIMULATED = "Simulated ECGs: no ranking of methods follows."
+
+
+def simulated_text(plan: Plan, datasets: Iterable[str] | None = None) -> list[str]:
+    """`SIMULATED` where the pretraining corpus is or a dataset of these is, by default of all; else nothing."""
+    named = plan.datasets if datasets is None else datasets
+    facts = [*(plan.datasets[name] for name in named), plan.pretraining]
+    return [SIMULATED] if any(source.get("simulated") for source in facts) else []
+
+
+def evaluation_text(evaluation: str) -> str:
+    """'Fine-tuned'; the name of an evaluation that this version does not know."""
+    return EVALUATION_TITLES.get(evaluation, evaluation)
 
 
 def ratio_text(ratio: float, evaluation: str = "") -> str:
@@ -68,14 +82,11 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     ]
     if layout.gates:
         sentences.append("Italics: gates (reference rows), not ranked.")
-    facts = [plan.datasets[name] for name in {cell.dataset: None for cell in cells}]
     how = EVALUATION_FACTS.get(cells[0].evaluation)
     if how and how.frozen and not how.shots and plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("A number without ± does not vary over seeds: the probe is deterministic.")
-    if any(source.get("simulated") for source in [*facts, plan.pretraining]):
-        sentences.append("Simulated ECGs: no ranking of methods follows.")
-    own = str(plan.config.get("caption") or "").strip()
-    return " ".join([*sentences, own]).strip()
+    sentences += simulated_text(plan, {cell.dataset for cell in cells})
+    return " ".join([*sentences, str(plan.config.get("caption") or "").strip()]).strip()
 
 
 def seeds_named(seeds: Sequence[int]) -> str:
@@ -102,7 +113,8 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
     """Cells, warnings, data, unscored patients, notes, failures and commits of a table, one line each."""
     plan = run.plan
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
-    yield _cells_line(run, cells)
+    finished, rest = progress(run, [cell.key for cell in cells])
+    yield f"Cells: {finished} finished{rest}."
     yield from (f"Warning: {warning}." for warning in plan.warnings)
     yield (
         f"Scored per {unit_text(plan, unit)}; protocol {plan.config['protocol']}{preset_text(plan)}, "
@@ -164,13 +176,18 @@ def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"Reports, used by {', '.join(readers)}: embedded by {how}{left_out}."
 
 
-def _cells_line(run: Run, cells: Sequence[PlannedCell]) -> str:
-    groups = {"failed": run.failures, "damaged": run.damaged}
-    finished = sum(cell.key in run.rows for cell in cells)
-    counts = {what: sum(cell.key in keys for cell in cells) for what, keys in groups.items()}
-    counts["not run"] = len(cells) - finished - sum(counts.values())
-    rest = "".join(f", {number} {what}" for what, number in counts.items() if number)
-    return f"Cells: {finished} of {len(cells)} finished{rest}."
+def progress(run: Run, keys: Collection[str]) -> tuple[str, str]:
+    """'5 of 8' and ', 1 failed, 2 not run': how many cells are finished, and what the others are."""
+    finished = sum(key in run.rows for key in keys)
+    counts = {"failed": sum(key in run.failures for key in keys), "damaged": sum(key in run.damaged for key in keys)}
+    counts["not run"] = len(keys) - finished - sum(counts.values())
+    return f"{finished} of {len(keys)}", "".join(f", {count} {what}" for what, count in counts.items() if count)
+
+
+def _some(names: Sequence[str], separator: str, last: str) -> str:
+    """'PMQ, MoCo, BYOL and 2 more': the first of some names. last: before the number of the others."""
+    more = f"{last}{len(names) - NAMED} more" if len(names) > NAMED else ""
+    return separator.join(names[:NAMED]) + more
 
 
 def _source_text(facts: Mapping[str, Any]) -> str:
@@ -241,7 +258,7 @@ def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     for note, places in noted.items():
         named = "; ".join(
             f"{place}: {len(own)} cell{'s' if len(own) > 1 else ''}"
-            + (f" of {_titles(run.plan, own)}" if len(own) < there[place] else "")
+            + (f" of {_some(_titles(run.plan, own), ', ', ' and ')}" if len(own) < there[place] else "")
             for place, own in places.items()
         )
         alike.setdefault(named, []).append(note)
@@ -249,17 +266,15 @@ def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"Note: {'; '.join(notes)} ({named}{' each' if len(notes) > 1 else ''})."
 
 
-def _titles(plan: Plan, cells: Sequence[PlannedCell]) -> str:
-    """'PMQ, MoCo, BYOL and 2 more': the rows of some cells."""
-    titles = list(dict.fromkeys(plan.variants[cell.variant] for cell in cells))
-    return ", ".join(titles[:NAMED]) + (f" and {len(titles) - NAMED} more" if len(titles) > NAMED else "")
+def _titles(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
+    """The rows of some cells."""
+    return list(dict.fromkeys(plan.variants[cell.variant] for cell in cells))
 
 
 def _unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """One line per error; the page has all cells and the traceback."""
     for found in unfinished(run, cells):
-        places = cell_names(run.plan, found.cells)
-        named = "; ".join(places[:NAMED]) + (f"; and {len(places) - NAMED} more" if len(places) > NAMED else "")
+        named = _some(cell_names(run.plan, found.cells), "; ", "; and ")
         if found.state == "damaged":
             yield f"Left out: {named}: the stored row is damaged."
         else:
@@ -344,25 +359,22 @@ def whose_differences(plan: Plan, seeds: int) -> str:
 def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = "", again: bool = False) -> str:
     """Rows significantly above and below the reference, then the others; the largest difference first.
 
-    again: tell those that are expected in a repeat from those that it may miss, these with their chance.
+    again: separate those that are expected in a repeat from those that it may miss, these with their chance.
     """
-    rows = sorted(found.rows, key=lambda row: -row.mean)
     groups: dict[str, list[str]] = {}
     for side in ("above", "below"):
-        own = [row for row in rows if row.told and (row.mean > 0) == (side == "above")]
-        unsure = [row for row in own if again and row.repeat < EXPECTED]
-        expected = f"significantly {side}, expected again" if again else f"significantly {side}"
-        groups[expected] = [_text(row, titles) for row in own if row not in unsure]
-        groups[f"significantly {side}, a repeat may miss it"] = [
-            _text(row, titles, f"; chance {int(100 * row.repeat)} %") for row in unsure
-        ]
-    groups["not significantly different"] = [_text(row, titles) for row in rows if not row.told]
+        groups[f"significantly {side}, expected again" if again else f"significantly {side}"] = []
+        groups[f"significantly {side}, a repeat may miss it"] = []
+    groups["not significantly different"] = []
+    for row in sorted(found.rows, key=lambda row: -row.mean):
+        unsure = row.told and again and row.repeat < EXPECTED
+        what = f"significantly {'above' if row.mean > 0 else 'below'}"
+        what += ", a repeat may miss it" if unsure else ", expected again" if again else ""
+        chance = f"; chance {int(100 * row.repeat)} %" if unsure else ""
+        text = f"{titles[row.variant]} {points_text(row.mean, row.low, row.high, chance)}"
+        groups[what if row.told else "not significantly different"].append(text)
     parts = [f"{what}: {', '.join(own)}" for what, own in groups.items() if own]
     return f"{labels_text(found.ratio, evaluation)}: {'; '.join(parts)}."
-
-
-def _text(row: Difference, titles: Mapping[str, str], more: str = "") -> str:
-    return f"{titles[row.variant]} {points_text(row.mean, row.low, row.high, more)}"
 
 
 def points_text(mean: float, low: float, high: float, more: str = "") -> str:
@@ -400,8 +412,7 @@ def _by_row(told: pd.DataFrame, titles: Mapping[str, str], evaluation: str, shar
     """'PCLR above MoCo, PMQ (30, 10 %)' of significant pairs; the rows and ratios that say most first."""
     found: dict[Ordered, list[float]] = {}
     for pair in told.to_dict("records"):
-        above, below = (pair["first"], pair["second"])[:: 1 if pair["difference"] > 0 else -1]
-        found.setdefault((above, below), []).append(float(pair["ratio"]))
+        found.setdefault(_ordered(pair), []).append(float(pair["ratio"]))
     by_row: dict[tuple[str, tuple[float, ...]], list[str]] = {}
     for (above, below), ratios in found.items():
         by_row.setdefault((above, tuple(ratios)), []).append(titles[below])
@@ -409,6 +420,10 @@ def _by_row(told: pd.DataFrame, titles: Mapping[str, str], evaluation: str, shar
         f"{titles[above]} above {', '.join(rows)}" + (f" ({_amounts(ratios, evaluation)})" if shares else "")
         for (above, ratios), rows in sorted(by_row.items(), key=lambda item: -len(item[1]) * len(item[0][1]))
     ]
+
+
+def _ordered(pair: Mapping[Any, Any]) -> Ordered:
+    return (pair["first"], pair["second"]) if pair["difference"] > 0 else (pair["second"], pair["first"])
 
 
 def _amounts(ratios: Sequence[float], evaluation: str) -> str:
@@ -423,7 +438,7 @@ def _open(overall: pd.DataFrame, titles: Mapping[str, str], evaluation: str) -> 
     if not undecided:
         return
     pair = max(undecided, key=lambda line: abs(line["difference"]))
-    above, below = (pair["first"], pair["second"])[:: 1 if pair["difference"] > 0 else -1]
+    above, below = _ordered(pair)
     yield (
         f"Largest difference that is not significant: {titles[above]} above {titles[below]} by "
         f"{_points(100 * abs(pair['difference']))} points at {labels_text(pair['ratio'], evaluation)}. "

@@ -19,7 +19,7 @@ from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell, card_bytes
 from benchmark.training.health import write_illustration
 from reports.figures import choose as figures
-from reports.figures.choose import caveats, score_note, seeds_text, titles_of, write_figures
+from reports.figures.choose import note_of, score_note, seeds_text, titles_of, write_figures
 from reports.figures.data import Figures
 from reports.runs import open_run
 from reports.statistics.table import TableStatistics
@@ -207,16 +207,12 @@ def test_seeds_are_named_with_what_they_share(seeds: tuple[int, ...], protocol: 
     assert text in seeds_text(plan(*seeds, protocol=protocol), "finetune")
 
 
-def test_simulated_data_are_said_to_be_and_real_ones_are_not() -> None:
-    assert "Simulated ECGs" in caveats(plan(41, simulated=True), ["ptb-xl"])
-    assert caveats(plan(41), ["ptb-xl"]) == ""
-    corpus = replace(plan(41), pretraining={"simulated": True})
-    assert "Simulated ECGs" in caveats(corpus, [])
-
-
-def test_one_warning_is_printed_and_the_others_counted() -> None:
+def test_the_small_print_says_what_is_simulated_and_counts_warnings() -> None:
+    assert note_of(plan(41, simulated=True), ["ptb-xl"]) == "Simulated ECGs: no ranking of methods follows."
+    assert note_of(plan(41), ["ptb-xl"]) == ""
+    assert note_of(replace(plan(41), pretraining={"simulated": True}), [], "A.").startswith("A. Simulated ECGs")
     warned = replace(plan(41), warnings=["a leak", "another", "a third"])
-    assert caveats(warned, []) == "Warning: a leak (2 more under the tables)."
+    assert note_of(warned, []) == "Warning: a leak (2 more under the tables)."
 
 
 def test_a_note_names_unit_evaluation_and_ratio() -> None:

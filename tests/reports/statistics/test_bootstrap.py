@@ -1,9 +1,4 @@
-"""The bootstrap of test patients: clusters stay whole, and names alone decide the draws.
-
-Scores under resamples: the stored definitions at weight one, and those of repeated lines on every resample.
-
-From predictions in a store to the runs of each column: paired draws, missing runs, Overall.
-"""
+"""Resamples of test patients, scores under them against repeated lines, and the columns of a table."""
 
 from __future__ import annotations
 
@@ -23,12 +18,11 @@ from benchmark.results.metrics import (
     Lines,
     class_scores,
     macro,
-    per_recording,
     score,
     score_both_units,
 )
 from benchmark.results.names import OVERALL
-from benchmark.results.store import Predictions, Store
+from benchmark.results.store import Predictions
 from reports.runs import open_run
 from reports.statistics import bootstrap
 from reports.statistics import bootstrap as columns_module
@@ -40,11 +34,8 @@ from reports.statistics.bootstrap import (
     ScoreColumn,
     UnequalTestSets,
     bootstrap_counts,
-    by_patient,
-    columns_at,
     pooled,
     resampled_scores,
-    resampled_sums,
     resampled_test_set,
     score_columns,
 )
@@ -70,12 +61,6 @@ def test_every_resample_draws_as_many_patients_as_there_are() -> None:
     assert abs(float(times[1:].var()) - (1 - 1 / 50)) < 0.03
 
 
-def test_the_draws_stay_the_same_from_version_to_version() -> None:
-    """Intervals of stored results do not move."""
-    counts_minus_one = bootstrap_counts(np.array(["a", "b", "c", "d"]), resamples=3, seed=0)
-    assert counts_minus_one.tolist() == [[0, 0, 0, 0], [1, -1, 0, 0], [1, 0, -1, 0], [0, 0, 0, 0]]
-
-
 def test_the_draws_depend_on_the_patients_and_the_seed_alone() -> None:
     shuffled, first = np.random.default_rng(1).permutation(21), some_predictions()
     again = Predictions(*(getattr(first, name)[shuffled] for name in ("probability", "truth", "recording", "patient")))
@@ -83,22 +68,8 @@ def test_the_draws_depend_on_the_patients_and_the_seed_alone() -> None:
     assert (one.counts_minus_one == other.counts_minus_one).all()
     assert (one.counts_minus_one != resampled_test_set(first, "recording", resamples=5, seed=1).counts_minus_one).any()
     assert (one.counts_minus_one == resampled_test_set(first, "heartbeat", resamples=5).counts_minus_one).all()
-
-
-def test_recordings_are_pooled_as_the_stored_scores_do() -> None:
-    found = some_predictions()
-    test = resampled_test_set(found, "recording", resamples=1)
-    expected, truth, _ = per_recording(found.probability, found.truth, found.recording)
-    assert (pooled(test, found.probability) == expected).all()
-    assert (test.truth == truth).all()
-
-
-def test_sums_of_a_resample_count_a_patient_as_often_as_drawn() -> None:
-    found = some_predictions()
-    test = resampled_test_set(found, "heartbeat", resamples=20)
-    sums = resampled_sums(test, by_patient(test, found.truth))
-    times = (test.counts_minus_one + 1)[:, test.patient]  # (21, n)
-    assert (sums == times @ found.truth).all()
+    stored = bootstrap_counts(np.array(["a", "b", "c", "d"]), resamples=3, seed=0)
+    assert stored.tolist() == [[0, 0, 0, 0], [1, -1, 0, 0], [1, 0, -1, 0], [0, 0, 0, 0]], "in every version"
 
 
 Simulate = Callable[..., dict[tuple[int, int], Predictions]]
@@ -126,24 +97,17 @@ def repeated(
 
 @pytest.mark.parametrize("unit", ["heartbeat", "recording"])
 @pytest.mark.parametrize("multi", [False, True])
-def test_the_test_set_itself_scores_as_stored(predictions: Predictions, unit: str, multi: bool) -> None:
-    found = as_multi_label(predictions) if multi else predictions
-    stored = score_both_units(found.probability, found.truth, found.recording, multi=multi)[unit].values
-    scores = resampled_scores(resampled_test_set(found, unit, resamples=3), found.probability, multi=multi)
-    for metric in COLUMNS:
-        assert scores[metric][0] == pytest.approx(stored[metric], rel=1e-12), metric
-    assert (scores["f1"][0], scores["acc"][0]) == (stored["f1"], stored["acc"])  # to the bit: one formula
-
-
-@pytest.mark.parametrize("unit", ["heartbeat", "recording"])
-@pytest.mark.parametrize("multi", [False, True])
-def test_a_resample_scores_as_its_repeated_lines(predictions: Predictions, unit: str, multi: bool) -> None:
-    """F1 and ACC to rounding, AUROC to a small part of its spread over resamples."""
+def test_the_test_set_scores_as_stored_and_a_resample_as_its_repeated_lines(
+    predictions: Predictions, unit: str, multi: bool
+) -> None:
+    """F1 and ACC of the test set to the bit and of resamples to rounding, AUROC to a small part of its spread."""
     found = as_multi_label(predictions) if multi else predictions
     test = resampled_test_set(found, unit, resamples=40)
     scores = resampled_scores(test, found.probability, multi=multi)
+    stored = score_both_units(found.probability, found.truth, found.recording, multi=multi)[unit].values
     expected = [repeated(test, found.probability, resample, multi=multi) for resample in range(1, 41)]
     for metric in COLUMNS:
+        assert scores[metric][0] == pytest.approx(stored[metric], rel=1e-12 if metric == "auroc" else 0, abs=0), metric
         error = scores[metric][1:] - np.array([float(values[metric] or np.nan) for values in expected])
         allowed = 0.05 * float(scores["auroc"].std()) if metric == "auroc" else 1e-9
         assert np.abs(error).max() < allowed, metric
@@ -233,7 +197,7 @@ def test_a_class_that_a_resample_lacks_does_not_count_as_zero() -> None:
     assert scores["auroc"][np.isfinite(scores["auroc"])] == pytest.approx(1)
 
 
-def test_auroc_is_undefined_where_no_class_has_both_signs() -> None:
+def test_what_has_no_positive_pair_is_undefined() -> None:
     names = np.array(["p0", "p1"])
     found = Predictions(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.int64), names, names)
     test = resampled_test_set(found, "heartbeat", resamples=50)
@@ -241,6 +205,10 @@ def test_auroc_is_undefined_where_no_class_has_both_signs() -> None:
     auroc = resampled_scores(test, found.probability, multi=False)["auroc"]
     assert (np.isnan(auroc) == alone).all()
     assert alone.any()
+    empty = Predictions(*(getattr(found, name)[:0] for name in ("probability", "truth", "recording", "patient")))
+    for unit in ("heartbeat", "recording"):
+        scores = resampled_scores(resampled_test_set(empty, unit, resamples=2), empty.probability, multi=False)
+        assert all(np.isnan(values).all() for values in scores.values())
 
 
 def test_the_bins_reach_from_the_lowest_score_to_the_highest() -> None:
@@ -260,14 +228,6 @@ def test_one_line_of_a_sign_is_enough_for_an_area(positives: int) -> None:
     lines = ResampledLines(test.truth, pooled(test, found.probability), True, test)
     expected = {1: 1.0, 3: 2 / 3}[positives]
     assert lines.areas()[0] == lines.areas_to_first_order()[0] == pytest.approx(expected)
-
-
-def test_an_empty_test_set_scores_nothing() -> None:
-    names = np.array([], dtype=np.str_)
-    empty = Predictions(np.zeros((0, 2), np.float32), np.zeros((0, 2), np.int64), names, names)
-    for unit in ("heartbeat", "recording"):
-        scores = resampled_scores(resampled_test_set(empty, unit, resamples=2), empty.probability, multi=False)
-        assert all(np.isnan(values).all() for values in scores.values())
 
 
 Place = tuple[str, str, float, int]
@@ -291,73 +251,50 @@ def columns_of(root: Path, unit: str = "recording", resamples: int = 20) -> list
     return score_columns(run, run.plan.cells, unit, resamples=resamples)
 
 
-def test_one_line_of_columns_per_ratio_and_overall_last(
-    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
-) -> None:
-    columns = columns_of(write_predictions(columns_predictions))
-    places = [(column.ratio, column.dataset, column.metric) for column in columns]
-    metrics = [(dataset, metric) for dataset in "ab" for metric in ("f1", "auroc", "acc")]
-    assert places == [(ratio, *at) for ratio in (0.3, 0.01) for at in [*metrics, ("", OVERALL)]]
-    assert {column.scores.shape for column in columns} == {(2, 2, 21)}
-    assert all(column.variants == ("m0", "m1") and column.seeds == (41, 42) for column in columns)
-
-
 @pytest.mark.parametrize("unit", ["heartbeat", "recording"])
-def test_the_first_scores_are_those_of_the_cells(
+def test_columns_hold_the_scores_of_the_cells_in_any_order_and_overall_last(
     columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path], unit: str
 ) -> None:
-    for column in columns_of(write_predictions(columns_predictions), unit, resamples=2):
+    run = open_run(write_predictions(columns_predictions))
+    cells = list(run.plan.cells)
+    random.Random(0).shuffle(cells)
+    columns, stated, again, other = (
+        score_columns(run, own, unit, resamples=5, **seed)
+        for own, seed in ((run.plan.cells, {}), (run.plan.cells, {"seed": 0}), (cells, {}), (cells, {"seed": 1}))
+    )
+    metrics = [(dataset, metric) for dataset in "ab" for metric in COLUMNS]
+    places = [(ratio, *at) for ratio in (0.3, 0.01) for at in [*metrics, ("", OVERALL)]]
+    assert [(column.ratio, column.dataset, column.metric) for column in columns] == places
+    shuffled = {(column.ratio, column.dataset, column.metric): column for column in again}
+    for number, (place, column) in enumerate(zip(places, columns, strict=True)):
+        assert (column.variants, column.seeds, column.scores.shape) == (("m0", "m1"), (41, 42), (2, 2, 6))
+        np.testing.assert_array_equal(column.scores, stated[number].scores)
+        np.testing.assert_array_equal(column.scores, shuffled[place].scores)
         if column.metric == OVERALL:
+            mean = np.mean([before.scores for before in columns[number - len(metrics) : number]], axis=0)
+            np.testing.assert_allclose(column.scores, mean)
             continue
         for v, s in np.ndindex(2, 2):
             found = columns_predictions[column.variants[v], column.dataset, column.ratio, column.seeds[s]]
             stored = score_both_units(found.probability, found.truth, found.recording, multi=False)[unit].values
             assert column.scores[v, s, 0] == pytest.approx(stored[column.metric], rel=1e-12)
+    assert not any(np.array_equal(one.scores, drawn.scores) for one, drawn in zip(stated, other, strict=True))
 
 
-def test_overall_is_the_mean_of_its_columns_on_every_resample(
+def test_what_is_missing_is_nan_and_what_is_not_planned_no_row(
     columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:
-    columns = [column for column in columns_of(write_predictions(columns_predictions)) if column.ratio == 0.3]
-    mean = np.mean([column.scores for column in columns[:-1]], axis=0)
-    np.testing.assert_allclose(columns[-1].scores, mean)
-
-
-def test_the_order_of_the_cells_changes_nothing(
-    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
-) -> None:
-    root = write_predictions(columns_predictions)
-    run = open_run(root)
-    shuffled = list(run.plan.cells)
-    random.Random(0).shuffle(shuffled)
-    again = {
-        (column.ratio, column.dataset, column.metric): column
-        for column in score_columns(run, shuffled, "recording", resamples=20)
-    }
-    for column in columns_of(root):
-        other = again[column.ratio, column.dataset, column.metric]
-        np.testing.assert_array_equal(column.scores, other.scores, strict=True)
-        assert column.seeds == other.seeds
-
-
-def test_a_run_that_is_missing_is_nan(
-    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
-) -> None:
-    columns = columns_of(write_predictions(columns_predictions, not_run=[("m1", "a", 0.3, 42)]))
+    run = open_run(write_predictions(columns_predictions, not_run=[("m1", "a", 0.3, 42)]))
+    columns = score_columns(run, run.plan.cells, "recording", resamples=2)
     for column in columns:
-        missing = np.isnan(column.scores[..., 0])
         gone = column.ratio == 0.3 and column.dataset in ("a", "")
-        assert missing.tolist() == [[False, False], [False, gone]], column
+        assert np.isnan(column.scores[..., 0]).tolist() == [[False, False], [False, gone]], column
     assert columns[0].encoders[1].tolist() == [columns[0].encoders[1][0], ""]
-
-
-def test_a_variant_that_is_not_planned_at_a_ratio_is_no_row_there(
-    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
-) -> None:
-    run = open_run(write_predictions(columns_predictions))
     cells = [cell for cell in run.plan.cells if (cell.variant, cell.ratio) != ("m1", 0.01)]
     columns = score_columns(run, cells, "recording", resamples=2)
     assert {(column.ratio, column.variants) for column in columns} == {(0.3, ("m0", "m1")), (0.01, ("m0",))}
+    nothing = open_run(write_predictions(columns_predictions, name="nothing", not_run=list(columns_predictions)))
+    assert score_columns(nothing, nothing.plan.cells, "recording", resamples=2) == []
 
 
 def test_other_test_windows_in_one_cell_are_named(
@@ -384,19 +321,13 @@ def test_a_dataset_without_test_windows_has_no_part_in_overall(
     np.testing.assert_allclose(columns[-1].scores, own)
 
 
-def test_the_seed_draws_the_resamples_and_is_zero_where_none_is_stated(
-    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
-) -> None:
-    run = open_run(write_predictions(columns_predictions))
-    unit, options = "recording", {"resamples": 5}
-    whole, stated, other = (
-        score_columns(run, run.plan.cells, unit, **options, **more) for more in ({}, {"seed": 0}, {"seed": 1})
-    )
-    first = columns_at(run, run.plan.cells, 0.3, unit, **options)
-    for one, again, drawn, alone in zip(whole[: len(first)], stated, other, first, strict=False):
-        assert np.array_equal(one.scores, again.scores)
-        assert np.array_equal(one.scores, alone.scores)
-        assert not np.array_equal(one.scores, drawn.scores)
+def test_a_score_that_a_resample_lacks_still_counts_in_overall() -> None:
+    scores = np.array([[[0.5, 0.6]], [[0.75, 0.8]]], np.float32)  # (V, S, 1+R)
+    one = ScoreColumn("recording", 0.3, "a", "acc", ("m0", "m1"), (41,), 30, np.full((2, 1), ""), scores)
+    other = replace(one, dataset="b", patients=20, scores=np.array([[[0.7, np.nan]], [[0.25, np.nan]]], np.float32))
+    (overall,) = columns_module._overall([one, other])
+    np.testing.assert_array_equal(overall.scores, np.float32([[[0.6, np.nan]], [[0.5, np.nan]]]))
+    assert (overall.patients, overall.metric) == (20, OVERALL)
 
 
 def test_scores_of_several_labels_are_of_the_threshold(
@@ -412,16 +343,3 @@ def test_scores_of_several_labels_are_of_the_threshold(
     found = columns_predictions["m0", one.dataset, one.ratio, 41]
     stored = score_both_units(found.probability, found.truth, found.recording, multi=True)["recording"].values
     assert one.scores[0, 0, 0] == pytest.approx(stored["acc"])
-
-
-def test_no_row_no_runs(columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]) -> None:
-    assert columns_of(write_predictions(columns_predictions, not_run=list(columns_predictions))) == []
-
-
-def test_a_score_that_a_resample_lacks_still_counts_in_overall() -> None:
-    scores = np.array([[[0.5, 0.6]], [[0.75, 0.8]]], np.float32)  # (V, S, 1+R)
-    one = ScoreColumn("recording", 0.3, "a", "acc", ("m0", "m1"), (41,), 30, np.full((2, 1), ""), scores)
-    other = replace(one, dataset="b", patients=20, scores=np.array([[[0.7, np.nan]], [[0.25, np.nan]]], np.float32))
-    (overall,) = columns_module._overall([one, other])
-    np.testing.assert_array_equal(overall.scores, np.float32([[[0.6, np.nan]], [[0.5, np.nan]]]))
-    assert (overall.patients, overall.metric) == (20, OVERALL)

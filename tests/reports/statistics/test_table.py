@@ -1,13 +1,4 @@
-"""What statistics say of a table reaches it: ties are marked, gates are in no family, and every line can be traced.
-
-Frames of intervals and pairs: Holm, ties, pairing by the seeds both have.
-
-Sources of scatter: planted variances are found, and what the runs do not vary is said.
-
-Differences from the reference row: which row that is, and the sign and interval of each.
-
-Presets beside a method's own setting: differences within the method alone, one family of tests per column.
-"""
+"""Intervals, pairs, ties, components, differences and presets of a table, and how they reach it."""
 
 from __future__ import annotations
 
@@ -29,7 +20,6 @@ from reports.statistics import table as room
 from reports.statistics.bootstrap import Floats, ScoreColumn
 from reports.statistics.estimates import chance_of_repeat
 from reports.statistics.table import (
-    FIGURE,
     FINE_TUNING,
     INTERVAL,
     PAIR,
@@ -80,73 +70,36 @@ def root(write_predictions: Callable[..., Path]) -> Path:
     return write_predictions(found)
 
 
-def test_what_cannot_be_told_from_the_best_is_a_tie_and_what_can_is_none(root: Path) -> None:
-    run = open_run(root)
-    (layout,) = layouts(run.plan, "finetune")
-    statistics = statistics_of(run, layout, "heartbeat")
-    acc = {variant for ratio, dataset, metric, variant in statistics.tied if (dataset, metric) == ("ptb-xl", "acc")}
-    assert len(acc) == 1
-    assert acc < {"one", "other"}
-    assert any(line.startswith("≈: not significantly different from the best") for line in statistics.words)
-
-
-def test_statistics_that_were_kept_are_the_same_to_the_bit(root: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_told_from_the_best_is_a_tie_and_the_same_when_kept(root: Path, tmp_path: Path) -> None:
     run = open_run(root)
     (layout,) = layouts(run.plan, "finetune")
     first, again = (statistics_of(run, layout, "heartbeat", kept_in(tmp_path, run)) for _ in range(2))
+    acc = {variant for ratio, dataset, metric, variant in first.tied if (dataset, metric) == ("ptb-xl", "acc")}
+    assert len(acc) == 1
+    assert acc < {"one", "other"}
+    assert any(line.startswith("≈: not significantly different from the best") for line in first.words)
+    assert any("95 %, from 2000 resamples of the test patients" in line for line in first.details)
     assert (tmp_path / FOLDER).is_dir()
     assert replace(first, frames={}) == replace(again, frames={})
     assert first.frames.keys() == again.frames.keys() == {"intervals", "pairwise", "components"}
     for name, frame in first.frames.items():
         pd.testing.assert_frame_equal(again.frames[name], frame, check_exact=True)
-
-
-def test_the_intervals_are_from_two_thousand_resamples(root: Path) -> None:
-    run = open_run(root)
-    (layout,) = layouts(run.plan, "finetune")
-    details = statistics_of(run, layout, "heartbeat").details
-    assert any("95 %, from 2000 resamples of the test patients" in line for line in details)
+    tied = frozenset((0.3, "ptb-xl", "f1", v) for v in ("one", "other", "poor"))
+    lines = make_table(run, layout, "heartbeat", replace(first, tied=tied)).blocks[0].lines
+    assert [score.best or score.tie for score in (line.scores[0] for line in lines)] == [True, True, True]
+    assert not any(line.scores[0].best and line.scores[0].tie for line in lines), "what is bold is no tie"
+    assert not any(score.tie for line in lines for score in line.scores[1:])
 
 
 @pytest.mark.parametrize(("protocol", "shared"), [("paper", True), ("strict", False)])
-def test_components_say_one_labelled_subset_where_the_protocol_shares_it(
-    root: Path, protocol: str, shared: bool
-) -> None:
+def test_gates_are_in_no_family_and_components_name_a_shared_subset(root: Path, protocol: str, shared: bool) -> None:
     run = open_run(root)
-    run = replace(run, plan=replace(run.plan, config={**run.plan.config, "protocol": protocol}))
+    config = {**run.plan.config, "protocol": protocol}
+    run = replace(run, plan=replace(run.plan, config=config, roles={"poor": role("gate")}))
     (layout,) = layouts(run.plan, "finetune")
-    remarks = statistics_of(run, layout, "heartbeat").frames["components"]["remark"]
-    assert remarks.str.endswith("one labelled subset").any() == shared
-
-
-def test_ties_are_marked_in_the_table_but_not_on_what_is_bold(root: Path) -> None:
-    run = open_run(root)
-    (layout,) = layouts(run.plan, "finetune")
-    statistics = statistics_of(run, layout, "heartbeat")
-    everything = replace(statistics, tied=frozenset((0.3, "ptb-xl", "f1", v) for v in ("one", "other", "poor")))
-    table = make_table(run, layout, "heartbeat", everything)
-    f1 = {line.variant: line.scores[0] for line in table.blocks[0].lines}
-    assert [score.best or score.tie for score in f1.values()] == [True, True, True]
-    assert not any(score.best and score.tie for score in f1.values())
-    assert not any(score.tie for line in table.blocks[0].lines for score in line.scores[1:])
-
-
-def test_overall_is_judged_on_the_columns_of_its_own_table(root: Path) -> None:
-    run = open_run(root)
-    (layout,) = layouts(run.plan, "finetune")
-    frame = statistics_of(run, replace(layout, metrics=("f1",)), "heartbeat").frames["intervals"]
-    assert set(frame["metric"]) == {"f1", "overall"}
-    f1, overall = (frame[frame["metric"] == metric]["mean"].to_numpy() for metric in ("f1", "overall"))
-    np.testing.assert_array_equal(overall, f1)  # one dataset
-
-
-def test_gates_are_in_no_family(root: Path) -> None:
-    run = open_run(root)
-    plan = replace(run.plan, roles={"poor": {"role": "gate", "of": "", "knob": "", "value": None}})
-    run = replace(run, plan=plan)
-    (layout,) = layouts(plan, "finetune")
-    pairs = statistics_of(run, layout, "heartbeat").frames["pairwise"]
-    assert set(pairs["first"]) | set(pairs["second"]) == {"one", "other"}
+    frames = statistics_of(run, layout, "heartbeat").frames
+    assert frames["components"]["remark"].str.endswith("one labelled subset").any() == shared
+    assert set(frames["pairwise"]["first"]) | set(frames["pairwise"]["second"]) == {"one", "other"}
 
 
 def test_one_file_holds_the_lines_of_all_tables_by_name(root: Path, tmp_path: Path) -> None:
@@ -157,16 +110,6 @@ def test_one_file_holds_the_lines_of_all_tables_by_name(root: Path, tmp_path: Pa
         ("one", "other"), ("one", "poor"), ("other", "poor"),
     }  # fmt: skip
     assert pd.read_csv(StringIO(joined({}, "pairwise"))).empty
-
-
-def test_in_the_file_of_all_tables_a_column_stays_that_some_lines_have_no_value_of() -> None:
-    frames = [
-        pd.DataFrame({"first": ["pmq", "moco"], "repeat": [0.95, np.nan], "remark": [np.nan, np.nan]}),
-        pd.DataFrame({"first": ["byol"], "repeat": [np.nan], "remark": ["one seed"]}),
-    ]
-    tables = {name: TableStatistics(frames={"pairwise": own}) for name, own in zip("ab", frames, strict=True)}
-    lines = ["table,first,repeat,remark", "a,pmq,0.95,", "a,moco,,", "b,byol,,one seed"]
-    assert joined(tables, "pairwise").splitlines() == lines
 
 
 def test_cells_tested_on_other_patients_are_a_problem_and_no_statistic(
@@ -217,11 +160,12 @@ def test_a_table_and_its_statistics_have_the_same_rows_ratios_and_columns(
 @pytest.mark.filterwarnings("error")
 def test_a_column_without_a_value_in_one_table_keeps_its_place_and_warns_of_nothing() -> None:
     frames = [
-        pd.DataFrame({"ratio": [0.3], "low": [float("nan")], "seeds": [1], "remark": ["one seed"]}),
-        pd.DataFrame({"ratio": [0.1], "low": [0.25], "seeds": [2], "remark": [""]}),
+        pd.DataFrame({"ratio": [0.3, 0.1], "low": [np.nan] * 2, "repeat": [0.95, np.nan], "remark": ["one seed", ""]}),
+        pd.DataFrame({"ratio": [0.1], "low": [0.25], "repeat": [np.nan], "remark": [""]}),
     ]
     statistics = {name: TableStatistics(frames={"x": frame}) for name, frame in zip("ab", frames, strict=True)}
-    assert joined(statistics, "x") == "table,ratio,low,seeds,remark\na,0.3,,1,one seed\nb,0.1,0.25,2,\n"
+    lines = ["table,ratio,low,repeat,remark", "a,0.3,,0.95,one seed", "a,0.1,,,", "b,0.1,0.25,,"]
+    assert joined(statistics, "x").splitlines() == lines
 
 
 @pytest.fixture(scope="module")
@@ -251,32 +195,23 @@ def test_pairs_are_all_pairs_in_order_and_antisymmetric(f1: ScoreColumn) -> None
     assert turned["probability_of_improvement"].tolist() == pytest.approx(ahead.tolist())
 
 
-def test_the_probability_of_improvement_counts_every_seed_and_resample_and_not_the_test_set(f1: ScoreColumn) -> None:
-    one, other = np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 4.0]]), np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
-    column = replace(f1, variants=f1.variants[:2], scores=np.stack([one, other]), seeds=f1.seeds[:2])
-    assert pairwise([column])["probability_of_improvement"].tolist() == [(0.5 + 0 + 1 + 1) / 4]
-
-
 def test_a_clear_difference_is_found_and_its_numbers_agree(f1: ScoreColumn) -> None:
-    first = pairwise([f1]).iloc[0]
+    pairs = pairwise([f1])
+    first, equal = pairs.iloc[0], pairs.iloc[2]
     means = intervals([f1]).set_index("variant")["mean"]
     assert first["difference"] == pytest.approx(means["m0"] - means["m1"])
-    assert first["p_holm"] < 0.01
-    assert first["p"] <= first["p_holm"]
+    assert first["p"] <= first["p_holm"] < 0.01
     assert 0 < first["low"] < first["difference"] < first["high"]
     assert first["probability_of_improvement"] > 0.99
     assert first["remark"] == ""
-
-
-def test_a_significant_pair_has_the_chance_of_its_repeat_at_the_level_that_holm_leaves(f1: ScoreColumn) -> None:
-    pairs = pairwise([f1])
-    clear, equal = pairs.iloc[0], pairs.iloc[2]
-    errors = (clear["patients_se"], clear["seeds_se"], 4, f1.patients)
-    share = clear["p"] / clear["p_holm"]
+    errors, share = (first["patients_se"], first["seeds_se"], 4, f1.patients), first["p"] / first["p_holm"]
     assert share == pytest.approx(1 / 3, rel=0.51)  # first or second of three
-    assert clear["repeat"] == chance_of_repeat(clear["difference"], *errors, share=share)
+    assert first["repeat"] == chance_of_repeat(first["difference"], *errors, share=share)
     assert equal["p_holm"] > 0.05
     assert np.isnan(equal["repeat"])
+    one, other = np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 4.0]]), np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
+    column = replace(f1, variants=f1.variants[:2], scores=np.stack([one, other]), seeds=f1.seeds[:2])
+    assert pairwise([column])["probability_of_improvement"].tolist() == [(0.5 + 0 + 1 + 1) / 4], "of the resamples"
 
 
 def test_intervals_stay_within_the_scores() -> None:
@@ -300,28 +235,19 @@ def test_only_seeds_that_both_have_are_paired(f1: ScoreColumn) -> None:
     assert first["remark"] == "over the 3 of 4 seeds that both have"
 
 
-def test_the_equal_tie_and_the_best_stands_apart(f1: ScoreColumn) -> None:
-    without_best = replace(f1, variants=f1.variants[1:], scores=f1.scores[1:], ratio=0.01)
-    columns = [f1, without_best]
-    marked = ties(intervals(columns), pairwise(columns)).set_index(["ratio", "variant"])
-    assert marked.loc[0.1, "best"].tolist() == [True, False, False]
-    assert not marked.loc[0.1, "tie"].any()
-    assert marked.loc[0.01, "best"].sum() == 1
-    assert marked.loc[0.01, "tie"].sum() == 1
-    assert not (marked["best"] & marked["tie"]).any()
-
-
-def test_of_a_score_that_is_better_lower_the_lowest_is_the_best(f1: ScoreColumn) -> None:
-    column = replace(f1, metric="brier")
-    marked = ties(intervals([column]), pairwise([column])).set_index("variant")
-    assert marked["best"].to_dict() == (marked["mean"] == marked["mean"].min()).to_dict()
-
-
 @pytest.mark.parametrize(("p", "tie"), [(0.05, True), (0.0499, False)])
-def test_a_tie_is_what_is_not_significant(f1: ScoreColumn, p: float, tie: bool) -> None:
-    pairs = pairwise([f1]).assign(p_holm=p)
-    marked = ties(intervals([f1]), pairs).set_index("variant")
+def test_a_tie_is_what_is_not_significantly_behind_the_best(f1: ScoreColumn, p: float, tie: bool) -> None:
+    marked = ties(intervals([f1]), pairwise([f1]).assign(p_holm=p)).set_index("variant")
+    assert marked["best"].to_dict() == {"m0": True, "m1": False, "m2": False}
     assert marked["tie"].to_dict() == {"m0": False, "m1": tie, "m2": tie}
+    lower = replace(f1, metric="brier")
+    marked = ties(intervals([lower]), pairwise([lower])).set_index("variant")
+    assert marked["best"].to_dict() == (marked["mean"] == marked["mean"].min()).to_dict(), "the lowest is the best"
+    alone = replace(f1, variants=("m0",), scores=f1.scores[:1])
+    assert not ties(intervals([alone]), pairwise([alone]))[["best", "tie"]].any().any()
+    assert intervals([]).columns.tolist() == INTERVAL
+    assert pairwise([]).columns.tolist() == PAIR
+    assert len(ties(intervals([]), pairwise([]))) == 0
 
 
 def test_what_cannot_be_compared_ties_and_what_has_no_score_does_not(f1: ScoreColumn) -> None:
@@ -336,26 +262,12 @@ def test_what_cannot_be_compared_ties_and_what_has_no_score_does_not(f1: ScoreCo
     assert marked["best"].to_dict() == {"m0": True, "m1": False, "m2": False}
 
 
-def test_a_single_row_is_neither_best_nor_tie(f1: ScoreColumn) -> None:
-    alone = replace(f1, variants=("m0",), scores=f1.scores[:1])
-    assert len(pairwise([alone])) == 0
-    marked = ties(intervals([alone]), pairwise([alone]))
-    assert not marked["best"].any()
-    assert not marked["tie"].any()
-
-
 def test_families_are_the_columns(f1: ScoreColumn) -> None:
     """A second column with a tiny p leaves the first one's adjusted p as they were."""
     other = replace(f1, dataset="chapman")
     both, own = pairwise([f1, other]), pairwise([f1])
     pd.testing.assert_frame_equal(both[both["dataset"] == f1.dataset], own)
     assert both.groupby(PLACE).size().tolist() == [3, 3]
-
-
-def test_no_runs_give_empty_frames() -> None:
-    assert intervals([]).columns.tolist() == INTERVAL
-    assert pairwise([]).columns.tolist() == PAIR
-    assert len(ties(intervals([]), pairwise([]))) == 0
 
 
 TOGETHER = f"{PRETRAINING} + {SUBSET} + {FINE_TUNING}"
@@ -371,31 +283,30 @@ def drawn(runs: int, sd: dict[str, float], encoders: int = 1) -> tuple[Floats, n
     return np.column_stack([point, point[:, None] + noise]), group.astype(str)
 
 
-def test_one_way_analysis_of_variance_by_hand() -> None:
-    """Groups (1, 3) and (5, 9): mean square within (2 + 8) / 2 = 5, between 25; (25 - 5) / 2 = 10."""
-    between, within = nested_variances(np.array([1.0, 3.0, 5.0, 9.0]), np.array(["a", "a", "b", "b"]))
-    assert (between, within) == (pytest.approx(10), pytest.approx(5))
-    assert nested_variances(np.array([1.0, 3.0, 3.0, 1.0]), np.array(["a", "a", "b", "b"]))[0] == 0
-
-
-def test_groups_may_differ_in_size() -> None:
-    """Groups (1, 3) and (5, 7, 9): within 10 / 3, between 30; a group counts for 5 - 13 / 5 = 2.4 runs."""
-    between, within = nested_variances(np.array([1.0, 3.0, 5.0, 7.0, 9.0]), np.array(["a", "a", "b", "b", "b"]))
-    assert (between, within) == (pytest.approx((30 - 10 / 3) / 2.4), pytest.approx(10 / 3))
+@pytest.mark.parametrize(
+    ("groups", "between", "within"),
+    [
+        ({"a": (1, 3), "b": (5, 9)}, 10, 5),  # mean square within (2 + 8) / 2, between 25; (25 - 5) / 2
+        ({"a": (1, 3), "b": (3, 1)}, 0, 2),
+        ({"a": (1, 3), "b": (5, 7, 9)}, (30 - 10 / 3) / 2.4, 10 / 3),  # a group counts for 5 - 13 / 5 runs
+    ],
+)
+def test_analysis_of_variance_by_hand(groups: dict[str, tuple[float, ...]], between: float, within: float) -> None:
+    names = np.array([name for name, scores in groups.items() for _ in scores])
+    found = nested_variances(np.array([score for scores in groups.values() for score in scores], float), names)
+    assert found == (pytest.approx(between), pytest.approx(within))
 
 
 @pytest.mark.parametrize(
     ("patients", "resamples", "reason"),
-    [(1, 10, "one test patient"), (2, 1, "undefined in the resamples"), (1, 1, "one test patient")],
+    [(1, 10, "one test patient"), (2, 1, "undefined in the resamples"), (1, 1, "one test patient"), (2, 2, "")],
 )
 def test_without_resamples_of_patients_nothing_is_estimated(patients: int, resamples: int, reason: str) -> None:
     scores = np.random.default_rng(0).normal(size=(3, 11))
     scores[:, 1 + resamples :] = np.nan
-    (only,) = sources(scores, patients, np.array(["a"] * 3), strict=False)
-    assert (only.source, only.remark) == (PATIENTS, f"cannot be estimated here: {reason}")
-    assert np.isnan(only.sd)
-    first, *_ = sources(np.random.default_rng(0).normal(size=(3, 3)), 2, np.array(["a"] * 3), strict=False)
-    assert np.isfinite(first.sd)
+    first, *others = sources(scores, patients, np.array(["a"] * 3), strict=False)
+    assert (first.source, first.remark) == (PATIENTS, f"cannot be estimated here: {reason}" if reason else "")
+    assert np.isnan(first.sd) == bool(reason) == (not others)
 
 
 def test_planted_deviations_are_found() -> None:
@@ -434,9 +345,8 @@ def test_what_seeds_do_not_vary_is_said(encoders: int, strict: bool, estimated: 
 
 def test_one_seed_says_so_and_a_row_without_encoder_has_no_pretraining() -> None:
     scores, _ = drawn(1, {"patients": 0.02, "alone": 0.0, "pretraining": 0.0, "run": 0.0})
-    parts = {part.source: part for part in sources(scores, 500, np.array([""]), strict=False)}
-    assert set(parts) == {PATIENTS, SUBSET, FINE_TUNING}
-    assert parts[FINE_TUNING].remark == "cannot be estimated here: one seed"
+    parts = {part.source: part.remark for part in sources(scores, 500, np.array([""]), strict=False)}
+    assert parts == {PATIENTS: "", **dict.fromkeys((SUBSET, FINE_TUNING), "cannot be estimated here: one seed")}
 
 
 def test_the_frame_has_no_overall_and_no_variant_without_scores(
@@ -485,28 +395,24 @@ def test_each_row_is_held_against_the_untrained_encoder_whatever_its_place_in_th
     )
 
 
-def test_without_an_untrained_encoder_the_best_row_over_all_ratios_is_the_reference() -> None:
-    ratios = (0.3, 0.1)
-    found = statistics(
-        [(ratio, "overall", "moco", "pmq", 0.01, 0.0, 0.02, 0.2) for ratio in ratios],
-        [(ratio, "overall", name, score) for ratio in ratios for name, score in (("moco", 0.5), ("pmq", 0.49))],
-    )
-    assert [(own.ratio, own.reference, own.rows[0].variant, own.rows[0].mean) for own in differences(found)] == [
-        (0.3, "moco", "pmq", -1.0),
-        (0.1, "moco", "pmq", -1.0),
-    ]
-
-
-def test_a_row_of_more_ratios_is_no_better_for_it() -> None:
-    scores = [(0.3, "overall", "moco", 0.5), (0.1, "overall", "moco", 0.5), (0.3, "overall", "pmq", 0.6)]
-    pairs: list[tuple[object, ...]] = [(0.3, "overall", "pmq", "moco", 0.1, 0.0, 0.2, 0.01)]
-    assert [own.reference for own in differences(statistics(pairs, list(scores)))] == ["pmq"]
-
-
-def test_of_equally_good_rows_the_first_is_the_reference() -> None:
-    pairs: list[tuple[object, ...]] = [(0.3, "overall", "pmq", "moco", 0.0, -0.01, 0.01, 0.9)]
-    found = statistics(pairs, [(0.3, "overall", name, 0.5) for name in ("pmq", "moco")])
-    assert [own.reference for own in differences(found)] == ["pmq"]
+@pytest.mark.parametrize(
+    ("scores", "reference"),
+    [
+        ({("moco", 0.3): 0.5, ("moco", 0.1): 0.5, ("pmq", 0.3): 0.49, ("pmq", 0.1): 0.49}, "moco"),
+        ({("moco", 0.3): 0.5, ("moco", 0.1): 0.5, ("pmq", 0.3): 0.6}, "pmq"),  # more ratios make no row better
+        ({("pmq", 0.3): 0.5, ("moco", 0.3): 0.5}, "pmq"),  # the first of equally good ones
+    ],
+)
+def test_without_an_untrained_encoder_the_best_row_is_the_reference(
+    scores: dict[tuple[str, float], float], reference: str
+) -> None:
+    ratios = dict.fromkeys(ratio for _, ratio in scores)
+    pairs: list[tuple[object, ...]] = [(ratio, "overall", "moco", "pmq", 0.01, 0.0, 0.02, 0.2) for ratio in ratios]
+    found = differences(statistics(pairs, [(ratio, "overall", name, own) for (name, ratio), own in scores.items()]))
+    assert [(own.ratio, own.reference) for own in found] == [(ratio, reference) for ratio in ratios]
+    assert {own.rows[0].mean for own in found} == {1.0 if reference == "pmq" else -1.0}
+    assert differences(None) == differences(TableStatistics()) == []
+    assert differences(statistics([], [(0.3, "overall", "pmq", 0.5)])) == []
 
 
 def test_changes_of_a_method_are_held_against_the_method_as_it_is() -> None:
@@ -516,16 +422,6 @@ def test_changes_of_a_method_are_held_against_the_method_as_it_is() -> None:
     )
     assert [(own.reference, own.rows[0].mean) for own in differences(found, "pmq")] == [("pmq", -3.0)]
     assert [own.reference for own in differences(found, "moco")] == ["pmq:w/o queue"], "the method has no score"
-
-
-def test_nothing_tested_is_no_difference() -> None:
-    assert differences(None) == differences(TableStatistics()) == []
-    assert differences(statistics([], [(0.3, "overall", "pmq", 0.5)])) == []
-
-
-def test_the_figure_keeps_its_name() -> None:
-    """Pages and scripts of users find its file by it."""
-    assert FIGURE == "differences-in-overall"
 
 
 def test_a_row_on_a_further_encoder_is_held_against_the_untrained_one_of_its_kind() -> None:
@@ -582,43 +478,26 @@ def run(simulate_predictions: Simulate, write_predictions: Callable[..., Path], 
     return open_run(root, "presets")
 
 
-def test_each_preset_is_held_against_its_method_alone(run: Run) -> None:
-    found = {(line.of, line.preset): line for line in beside(run, "finetune", "recording") if line.metric == OVERALL}
+def test_each_preset_is_held_against_its_method_alone(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = kept_in(tmp_path, run)
+    lines = beside(run, "finetune", "recording", kept)
+    found = {(line.of, line.preset): line for line in lines if line.metric == OVERALL}
     assert list(found) == [("pmq", "paper"), ("pmq", "tuned"), ("moco", "tuned")]
-    tuned, paper = found["pmq", "tuned"], found["pmq", "paper"]
+    paper, tuned, same = found.values()
     assert tuned.difference == pytest.approx(tuned.mean - tuned.own)
     assert tuned.low < tuned.difference < tuned.high
     assert tuned.p_holm < 0.05 < paper.p_holm
-    assert tuned.own == paper.own
-
-
-def test_the_family_is_the_differences_and_not_all_pairs(run: Run) -> None:
-    lines = [line for line in beside(run, "finetune", "recording") if line.metric == OVERALL and line.remark != SAME]
-    assert [line.p_holm for line in lines] == holm(np.array([line.p for line in lines])).tolist()
+    assert [paper.p_holm, tuned.p_holm] == holm(np.array([paper.p, tuned.p])).tolist(), "a family, not all pairs"
+    assert (same.remark, same.own, math.isnan(same.p_holm)) == (SAME, same.mean, True)
     (layout,) = layouts(run.plan, "finetune")
     assert layout.variants == ("pmq", "moco"), "rows of presets are in no other table"
     scores = statistics_of(run, layout, "recording").frames["intervals"]
     own = scores[(scores["metric"] == OVERALL) & (scores["variant"] == "pmq")]["mean"]
-    assert own.tolist() == pytest.approx([lines[0].own]), "the same Overall as in the main table"
-
-
-def test_equal_settings_are_not_tested(run: Run) -> None:
-    (line, *_) = [line for line in beside(run, "finetune", "recording") if line.of == "moco"]
-    assert line.remark == SAME
-    assert line.own == line.mean
-    assert math.isnan(line.p_holm)
-
-
-def test_a_run_without_presets_has_none(run: Run) -> None:
-    assert beside(replace(run, plan=replace(run.plan, roles={})), "finetune", "recording") == []
+    assert own.tolist() == pytest.approx([tuned.own]) == [paper.own], "the same Overall as in the main table"
     assert beside(run, "linear", "recording") == []
-    astray = {name: role | {"of": "byol"} for name, role in run.plan.roles.items()}
-    assert beside(replace(run, plan=replace(run.plan, roles=astray)), "finetune", "recording") == []
-
-
-def test_what_was_worked_out_is_used_again(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = kept_in(tmp_path, run)
-    first = beside(run, "finetune", "recording", kept)
+    for roles in ({}, {name: role | {"of": "byol"} for name, role in run.plan.roles.items()}):
+        assert beside(replace(run, plan=replace(run.plan, roles=roles)), "finetune", "recording") == []
     monkeypatch.setattr(room, "columns_at", None)
-    again = beside(run, "finetune", "recording", kept)
-    assert repr(again) == repr(first), "NaN included"
+    assert repr(beside(run, "finetune", "recording", kept)) == repr(lines), "kept, NaN included"

@@ -1,9 +1,4 @@
-"""Markdown and CSV of one table: the golden file, and what must hold of any of them.
-
-LaTeX of tables: the golden file, and that every table fits a page of `article` without small print.
-
-A table as a sheet: every number in its column, what is best by its role, and by a star where roles do not show.
-"""
+"""The forms of a table: golden files of Markdown and LaTeX, which fits a page; CSV back to cells; sheets."""
 
 from __future__ import annotations
 
@@ -24,15 +19,17 @@ from reports.tables.render import (
     Block,
     Cell,
     Line,
+    Page,
     Table,
+    TextTable,
     latex,
-    latex_table,
     literal,
     long_csv,
     markdown,
     one_above_another,
     score_sheet,
     side_by_side,
+    text_latex,
 )
 from reports.tables.table import make_table
 
@@ -45,28 +42,15 @@ def table(store_root: Path) -> Table:
     return make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
 
 
-def test_markdown_is_the_golden_one(table: Table) -> None:
+def test_markdown_and_latex_are_the_golden_ones_and_take_titles_literally(table: Table) -> None:
     assert markdown(table) == (GOLDEN / "table.md").read_text(encoding="utf-8")
-
-
-def test_markdown_parses_to_the_numbers_of_the_table(table: Table) -> None:
-    lines = [line for line in markdown(table).splitlines() if line.startswith("| ")]
-    cells = [re.split(r"(?<!\\)\|", line)[1:-1] for line in lines]
-    assert {len(line) for line in cells} == {1 + len(table.columns)}
-    numbers = [line[1:] for line in cells if "%" not in line[1] and not re.search("F1|---", line[1])]
-    scores = [line.scores for block in table.blocks for line in block.lines]
-    assert len(numbers) == len(scores) == 8
-    for texts, values in zip(numbers, scores, strict=True):
-        for text, score in zip(texts, values, strict=True):
-            found = re.match(r"(\*\*)?([\d.]+|–)(\*\*)?(?:±([\d.]+))?", text.strip())
-            assert found is not None
-            assert found[2] == ("–" if score.mean is None else f"{score.mean:.1f}")
-            assert bool(found[1]) == bool(found[3]) == score.best
-            assert found[4] == (None if score.std is None else f"{score.std:.1f}")
-
-
-def test_markdown_takes_titles_literally(table: Table) -> None:
+    assert latex([table]) == (GOLDEN / "table.tex").read_text(encoding="utf-8")
     assert r"PMQ w/o mask_t & 5 % \| \*" in markdown(table)
+    assert r"PMQ w/o mask\_t \& 5 \% \textbar{} *" in latex([table])
+    assert latex([table]).isascii()
+    scores = [score for block in table.blocks for line in block.lines for score in line.scores]
+    lines = [line for line in latex([table]).splitlines() if re.match(r"(Random|MoCo|PMQ)", line)]
+    assert sum(line.count(" & ") for line in lines) == len(scores)
 
 
 def test_text_has_no_html_link_or_entity_in_markdown() -> None:
@@ -107,22 +91,6 @@ def wide_and_long(table: Table) -> Table:
     ]
     blocks = [Block(0.1 * n, f"{10 * n} % of the labels", tuple(lines)) for n in range(1, 6)]
     return replace(table, columns=(*more, overall), blocks=tuple(blocks))
-
-
-def test_latex_is_the_golden_one(table: Table) -> None:
-    assert latex([table]) == (GOLDEN / "table.tex").read_text(encoding="utf-8")
-
-
-def test_what_latex_would_read_is_escaped(table: Table) -> None:
-    text = latex([table])
-    assert r"PMQ w/o mask\_t \& 5 \% \textbar{} *" in text
-    assert text.isascii()
-
-
-def test_each_number_stands_in_one_table(table: Table) -> None:
-    scores = [score for block in table.blocks for line in block.lines for score in line.scores]
-    lines = [line for line in latex([table]).splitlines() if re.match(r"(Random|MoCo|PMQ)", line)]
-    assert sum(line.count(" & ") for line in lines) == len(scores)
 
 
 def test_columns_stay_together_by_dataset_and_move_on_where_they_do_not_fit() -> None:
@@ -170,31 +138,25 @@ def compiled(text: str, folder: Path, columns: str = "onecolumn", packages: str 
 
 @NEEDS_PDFLATEX
 @pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
-@pytest.mark.parametrize("notes", [1, 30])
+@pytest.mark.parametrize(("page", "notes"), [(UPRIGHT, 1), (UPRIGHT, 30), (LANDSCAPE, 1)])
 def test_tables_fit_the_page_at_no_less_than_seven_points(
-    notes: int, columns: str, table: Table, tmp_path: Path
+    page: Page, notes: int, columns: str, table: Table, tmp_path: Path
 ) -> None:
     tables = [replace(table, footers=table.footers * notes), replace(wide_and_long(table), name="long")]
-    sizes = fonts(compiled(latex(tables), tmp_path, columns))
+    sizes = fonts(compiled(latex(tables, page), tmp_path, columns, "booktabs,rotating"))
     assert min(sizes) == SMALLEST
 
 
-@NEEDS_PDFLATEX
-@pytest.mark.parametrize("columns", ["onecolumn", "twocolumn"])
-def test_tables_across_the_page_fit_it(columns: str, table: Table, tmp_path: Path) -> None:
-    tables = [table, replace(wide_and_long(table), name="long")]
-    sizes = fonts(compiled(latex(tables, LANDSCAPE), tmp_path, columns, "booktabs,rotating"))
-    assert min(sizes) == SMALLEST
-
-
-@NEEDS_PDFLATEX
-def test_a_plain_table_of_many_columns_fits(tmp_path: Path) -> None:
-    header = ["Pretraining", *(f"quantity {n}" for n in range(9)), "machine"]
-    lines = [["PMQ", *["637,952"] * 9, "a processor with a rather long name, 2 threads, bf16"]]
-    text = latex_table(header, lines, "Cost of each pretraining. More.", "costs")
-    assert text.count(r"\begin{table*}") > 1
-    assert "Cost of each pretraining, continued." in text
-    assert min(fonts(compiled(text, tmp_path))) >= SMALLEST
+def test_a_table_of_texts_of_many_columns_and_lines_continues(tmp_path: Path) -> None:
+    header = ("Pretraining", *(f"quantity {n}" for n in range(9)), "machine")
+    line = ("PMQ", *["637,952"] * 9, "a processor with a rather long name, 2 threads, bf16")
+    tex = text_latex([TextTable("costs", "Costs", "Cost of each pretraining. More.", header, (line,) * 40)])
+    assert tex.count(r"\begin{table*}") > 2
+    assert "Cost of each pretraining, continued." in tex
+    assert tex.count("PMQ & ") == 40 * tex.count(r"\label") // 2
+    assert r"\label{tab:costs-part-2-2}" in tex
+    if shutil.which("pdflatex"):
+        assert min(fonts(compiled(tex, tmp_path))) >= SMALLEST
 
 
 def text(cell: Cell) -> str:
@@ -214,35 +176,20 @@ def test_every_number_stands_under_its_column(table: Table) -> None:
             assert [cell[0][0].strip() for cell in cells] == [score.printed for score in line.scores]
 
 
-def test_points_stand_below_each_other(table: Table) -> None:
-    cells = [cell for rows in score_sheet(table).blocks for row in rows for cell in row[1:]]
-    assert {len(cell[0][0]) for cell in cells} == {5}
-
-
-def test_best_scores_have_their_role(table: Table) -> None:
-    best = [part.strip() for part, role in spans(table) if role == "best"]
+def test_roles_footnotes_and_footers_of_a_sheet(table: Table) -> None:
+    sheet, starred = score_sheet(table), score_sheet(table, starred=True)
+    cells, marked = ([cell for rows in own.blocks for row in rows for cell in row[1:]] for own in (sheet, starred))
+    assert {len(cell[0][0]) for cell in cells} == {5}, "points stand below each other"
+    best = [cell[0][0].strip() for cell in cells if cell[0][1] == "best"]
     assert best[:6] == ["70.0", "90.0", "80.0", "75.0", "95.0", "85.0"]
     assert len(best) == sum(score.best for block in table.blocks for line in block.lines for score in line.scores)
-
-
-def spans(table: Table) -> list[tuple[str, str]]:
-    return [span for rows in score_sheet(table).blocks for row in rows for cell in row for span in cell]
-
-
-def test_footnotes_and_footers_follow(table: Table) -> None:
-    assert ("    –", "") in spans(table)
-    assert "ᶜ" in [part for part, _ in spans(table)]
-    below = [text for text, _ in score_sheet(table).below]
+    assert [cell[0][1] == "best" for cell in marked] == ["*" in cell[1][0] for cell in marked]
+    assert not any("*" in cell[1][0] for cell in cells)
+    assert any("*: best" in text for text, _ in starred.above)
+    assert ("    –", "") in [span for cell in cells for span in cell]
+    below = [text for text, _ in sheet.below]
     assert "ᶜ undefined in 2 of 2 finished seeds: no class has both signs" in below
     assert set(table.footers) <= set(below)
-
-
-def test_stars_take_the_place_of_bold(table: Table) -> None:
-    sheet = score_sheet(table, starred=True)
-    cells = [cell for rows in sheet.blocks for row in rows for cell in row[1:]]
-    assert [cell[0][1] == "best" for cell in cells] == ["*" in cell[1][0] for cell in cells]
-    assert any("*: best" in text for text, _ in sheet.above)
-    assert not any("*" in cell[1][0] for rows in score_sheet(table).blocks for row in rows for cell in row[1:])
 
 
 def test_sheets_need_neither_rich_nor_torch() -> None:
