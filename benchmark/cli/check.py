@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TypeVar
 
 import torch
 
 from benchmark.cli import promises
-from benchmark.cli import promises as elsewhere_promises
-from benchmark.cli import promises as encoder_promises
-from benchmark.cli.promises import SHARED, Broken, Kind, in_one_line
+from benchmark.cli.promises import Broken, Kind, in_one_line
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.errors import ConfigError, is_file
 from benchmark.config.words import find_method
 from benchmark.screen import Console, note, step
 from methods import refusal
 from methods.encoders import DEFAULT, get_encoder
-from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-
-P = ParamSpec("P")
-"""Arguments of a check: a method and its encoder, or an encoder alone."""
 
 
 @dataclass(frozen=True)
-class Promise(Generic[P]):
+class Promise:
     """One requirement of a contract."""
 
     name: str
-    check: Callable[P, str]
-    """Returns the finding; raises if the promise is broken."""
+    check: Callable[..., str]
+    """Takes a method and its encoder, or an encoder alone; returns the finding, or raises if the promise is broken."""
     of_all: bool = False
     """Also tested on a method that trains nothing."""
     decisive: bool = False
@@ -43,7 +37,7 @@ class Promise(Generic[P]):
 class Verdict:
     """Result of testing a promise."""
 
-    promise: Promise[Any]
+    promise: Promise
     kept: bool
     detail: str
 
@@ -51,50 +45,28 @@ class Verdict:
         return f"{'kept  ' if self.kept else 'BROKEN'} {self.promise.name}: {self.detail}"
 
 
-def check_method(kind: Kind, encoder: type[Encoder] = SHARED) -> Iterator[Verdict]:
-    """Test the promises that apply to a method with an encoder."""
-    return in_turn(promises_of(kind), kind, encoder)
-
-
-def promises_of(kind: Kind) -> list[Promise[Kind, type[Encoder]]]:
-    """The promises that apply to a method."""
-    return [promise for promise in PROMISES if kind.trains or promise.of_all]
-
-
-def check_encoder(kind: type[Encoder]) -> Iterator[Verdict]:
-    """Test the promises of an encoder."""
-    return in_turn(ENCODER_PROMISES, kind)
-
-
-def check_elsewhere(kind: type[PretrainedEncoder]) -> Iterator[Verdict]:
-    """Test the promises of an encoder whose weights come from elsewhere."""
-    return in_turn(ELSEWHERE_PROMISES, kind)
-
-
-def in_turn(asked: Iterable[Promise[P]], *args: P.args, **kwargs: P.kwargs) -> Iterator[Verdict]:
-    """Test promises in order; stops after a broken decisive one."""
-    for promise in asked:
-        verdict = judge(promise, *args, **kwargs)
+def in_turn(tested: Sequence[Promise], *classes: type) -> Iterator[Verdict]:
+    """Test promises of a method and its encoder, or of an encoder, in order; stops after a broken decisive one."""
+    for promise in tested:
+        verdict = judge(promise, *classes)
         yield verdict
         if promise.decisive and not verdict.kept:
             return
 
 
-def judge(promise: Promise[P], *args: P.args, **kwargs: P.kwargs) -> Verdict:
+def judge(promise: Promise, *classes: type) -> Verdict:
     """Test one promise; any exception counts as broken."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # more threads are slower on tensors this small
     try:
-        return Verdict(promise, True, promise.check(*args, **kwargs))
-    except Broken as broken:
-        return Verdict(promise, False, str(broken))
+        return Verdict(promise, True, promise.check(*classes))
     except Exception as error:
-        return Verdict(promise, False, in_one_line(error))
+        return Verdict(promise, False, str(error) if isinstance(error, Broken) else in_one_line(error))
     finally:
         torch.set_num_threads(threads)
 
 
-PROMISES: tuple[Promise[Kind, type[Encoder]], ...] = (
+PROMISES: tuple[Promise, ...] = (
     Promise("builds", promises.builds, of_all=True, decisive=True),
     Promise("name", promises.says_who_it_is, of_all=True),
     Promise("encoder", promises.hands_on_an_encoder, of_all=True),
@@ -112,30 +84,30 @@ PROMISES: tuple[Promise[Kind, type[Encoder]], ...] = (
 )
 """In the order in which failures of a method are best fixed."""
 
-ENCODER_PROMISES: tuple[Promise[type[Encoder]], ...] = (
-    Promise("builds", encoder_promises.encoder_builds, decisive=True),
-    Promise("name", encoder_promises.encoder_says_who_it_is),
-    Promise("shapes", encoder_promises.keeps_to_shapes, decisive=True),
-    Promise("gradient", encoder_promises.learns_with_every_parameter),
-    Promise("state", encoder_promises.is_its_state),
-    Promise("evaluation", encoder_promises.is_settled_in_evaluation),
-    Promise("pooled", encoder_promises.pools_as_it_says),
-    Promise("dropout", encoder_promises.drops_out_in_training),
-    Promise("mask", encoder_promises.lets_a_mask_act),
-    Promise("tokens", encoder_promises.leaves_tokens_out),
-    Promise("one window", encoder_promises.takes_one_window),
-    Promise("half precision", encoder_promises.encoder_stands_half_precision),
-    Promise("methods", encoder_promises.is_learned_by_every_method),
+ENCODER_PROMISES: tuple[Promise, ...] = (
+    Promise("builds", promises.encoder_builds, decisive=True),
+    Promise("name", promises.encoder_says_who_it_is),
+    Promise("shapes", promises.keeps_to_shapes, decisive=True),
+    Promise("gradient", promises.learns_with_every_parameter),
+    Promise("state", promises.is_its_state),
+    Promise("evaluation", promises.is_settled_in_evaluation),
+    Promise("pooled", promises.pools_as_it_says),
+    Promise("dropout", promises.drops_out_in_training),
+    Promise("mask", promises.lets_a_mask_act),
+    Promise("tokens", promises.leaves_tokens_out),
+    Promise("one window", promises.takes_one_window),
+    Promise("half precision", promises.encoder_stands_half_precision),
+    Promise("methods", promises.is_learned_by_every_method),
 )
 """In the order in which failures of an encoder are best fixed."""
 
-ELSEWHERE_PROMISES: tuple[Promise[type[PretrainedEncoder]], ...] = (
-    Promise("card", elsewhere_promises.says_what_it_is, decisive=True),
-    Promise("weights", elsewhere_promises.brings_its_weights, decisive=True),
-    Promise("features", elsewhere_promises.gives_its_features, decisive=True),
-    Promise("state", elsewhere_promises.is_the_same_when_loaded_again),
-    Promise("precision", elsewhere_promises.is_as_precise_at_any_precision),
-    Promise("gradient", elsewhere_promises.is_fine_tuned_or_says_why_not),
+ELSEWHERE_PROMISES: tuple[Promise, ...] = (
+    Promise("card", promises.says_what_it_is, decisive=True),
+    Promise("weights", promises.brings_its_weights, decisive=True),
+    Promise("features", promises.gives_its_features, decisive=True),
+    Promise("state", promises.is_the_same_when_loaded_again),
+    Promise("precision", promises.is_as_precise_at_any_precision),
+    Promise("gradient", promises.is_fine_tuned_or_says_why_not),
 )
 """In the order in which failures of weights from elsewhere are best fixed."""
 
@@ -145,9 +117,13 @@ PAGE = "docs/METHODS.md"
 """Page with the contracts."""
 
 
+def promises_of(kind: Kind) -> list[Promise]:
+    """The promises that apply to a method."""
+    return [promise for promise in PROMISES if kind.trains or promise.of_all]
+
+
 def check_methods(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of a method. Raises ConfigError for an unknown or unserved method or encoder."""
-
     encoders = [named(get_encoder, name) for name in arguments.encoder or [DEFAULT]]
     method = named(find_method, arguments.word)
     if method.external_encoder is not None:
@@ -155,29 +131,26 @@ def check_methods(arguments: Namespace, console: Console) -> int:
     for encoder in encoders:
         if refused := refusal(method, encoder):
             raise ConfigError(refused)
-    verdicts = (verdict for encoder in encoders for verdict in check_method(method, encoder))
-    count = len(encoders) * len(promises_of(method))
+    tested = promises_of(method)
+    verdicts = (verdict for encoder in encoders for verdict in in_turn(tested, method, encoder))
     seconds = "less than a minute" if method.trains else "a few seconds"
-    return print_verdicts(verdicts, count, arguments.word, console, seconds=seconds)
+    return print_verdicts(verdicts, len(encoders) * len(tested), arguments.word, console, seconds=seconds)
 
 
 def check_encoders(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of an encoder. Raises ConfigError for an unknown encoder."""
-
-    if is_file(arguments.word):
-        external_encoder = find_method(arguments.word).external_encoder
-        assert external_encoder is not None, "a card is of an encoder"
-        return check_external(external_encoder, arguments.word, console)
+    if is_file(arguments.word) and (external := find_method(arguments.word).external_encoder):
+        return check_external(external, arguments.word, console)
     encoder = named(get_encoder, arguments.word)
     if issubclass(encoder, PretrainedEncoder):
         return check_external(encoder, arguments.word, console)
-    return print_verdicts(check_encoder(encoder), len(ENCODER_PROMISES), arguments.word, console)
+    verdicts = in_turn(ENCODER_PROMISES, encoder)
+    return print_verdicts(verdicts, len(ENCODER_PROMISES), arguments.word, console)
 
 
 def check_external(encoder: type[PretrainedEncoder], word: str, console: Console) -> int:
     """Print one line per promise of an encoder whose weights come from elsewhere."""
-
-    return print_verdicts(check_elsewhere(encoder), len(ELSEWHERE_PROMISES), word, console)
+    return print_verdicts(in_turn(ELSEWHERE_PROMISES, encoder), len(ELSEWHERE_PROMISES), word, console)
 
 
 def named(get: Callable[[str], T], name: str) -> T:

@@ -1,24 +1,17 @@
 """The promises of a method and of an encoder, each tried by `check-method` and `check-encoder`.
 
-Methods are built at a small size around a small encoder and get batches of simulated patients.
+Methods are built at a small size around a small encoder and get batches of simulated patients, made as in pretraining
+by the sampler and the views of the method's default config. Encoders are built at their small size (the cost at full
+size) and get windows of noise.
 
-Encoders are built at their small size (the cost at full size) and get windows of noise or simulated patients.
+Two processes train a method with half of every batch each. Gradients are averaged, batch normalisation is over both
+halves, and queue entries pass through `gather`, so that parameters and buffers stay equal.
 
-Small methods and batches of simulated patients for checks that take seconds.
-
-Batches are made as in pretraining, by the sampler and the views of the method's default config.
-
-Train methods in two processes, each with half of every batch, by the steps of the trainer, and compare the states.
-
-Gradients are averaged, batch normalisation is over both halves, and queue entries pass through `gather`, so parameters
-and buffers stay equal.
-
-A broken one raises; the messages of `benchmark.elsewhere` name the value, its place and the remedy.
+A promise returns its finding in one line and raises if it is broken; the message names the value and the remedy.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import signal
@@ -70,18 +63,27 @@ RATE = 1e-2
 SHARED = get_encoder(DEFAULT)
 """Default encoder of the checks of methods."""
 
+Kind = type[PretrainMethod]
+EncoderKind = type[Encoder]
+ExternalKind = type[PretrainedEncoder]
+Knobs = dict[str, Any]
+State = dict[str, Tensor]
+"""Name -> tensor of a state_dict or of parameters."""
 
-def small_method(kind: type[PretrainMethod], encoder: type[Encoder] = SHARED, **knobs: object) -> PretrainMethod:
+
+class Broken(Exception):
+    """A broken promise; the message gives the finding and the remedy."""
+
+
+def small_method(kind: Kind, encoder: EncoderKind = SHARED, **knobs: object) -> PretrainMethod:
     """A method around a small encoder, with a small queue, default knobs and fixed initial weights.
 
     Knobs that its config lacks are ignored.
     """
-    known = {field.name for field in fields(kind.Config)}
-    chosen = {
-        knob: value for knob, value in {"queue_size": QUEUE, "negatives": QUEUE, **knobs}.items() if knob in known
-    }
+    knobs = {"queue_size": QUEUE, "negatives": QUEUE, **knobs}
+    known = {field.name: knobs[field.name] for field in fields(kind.Config) if field.name in knobs}
     seed_torch("tryout", "build")
-    return kind(encoder(encoder.Config.small()), kind.Config(**chosen))  # type: ignore[arg-type]
+    return kind(encoder(encoder.Config.small()), kind.Config(**known))  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=2)
@@ -103,19 +105,19 @@ def simulated_beats(patient: int) -> Tensor:
     return beats[:, :, ::EVERY].half()  # (T, P, S, L)
 
 
-def patients_for(kind: type[PretrainMethod]) -> PairSource:
+def patients_for(kind: Kind) -> PairSource:
     """The simulated patients, with report embeddings if the method needs text."""
     return simulated_patients(getattr(kind.Config(), "text_width", TEXT_WIDTH) if kind.needs_text else None)
 
 
-def batch_of_size(kind: type[PretrainMethod], size: int, number: int = 0) -> Batch:
+def batch_of_size(kind: Kind, size: int, number: int = 0) -> Batch:
     """A batch of `size` random pairs; `number` seeds the draw."""
     source = patients_for(kind)
     seed_torch("tryout", number)
     return make_batch(source, torch.randperm(source.pairs)[:size], kind.Config().pairing)
 
 
-def training_batch(kind: type[PretrainMethod], update: int) -> Batch:
+def training_batch(kind: Kind, update: int) -> Batch:
     """The batch of update `update` (from 0), across epochs; seeds torch for the update."""
     source, config = patients_for(kind), kind.Config()
     shape = epoch_shape(source.patient_of_pair, config.batching, BATCH)
@@ -138,12 +140,12 @@ def train(method: PretrainMethod, optimiser: torch.optim.Optimizer, updates: Seq
     return [train_step(method, optimiser, training_batch(kind, n), RATE, "float32").item() for n in updates]
 
 
-def copied_state(module: nn.Module) -> dict[str, Tensor]:
-    """A copy of the state_dict."""
-    return {name: value.clone() for name, value in module.state_dict().items()}
+def copies(tensors: Mapping[str, Tensor]) -> State:
+    """Copies of named tensors."""
+    return {name: value.detach().clone() for name, value in tensors.items()}
 
 
-def changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> list[str]:
+def changed(before: State, after: Mapping[str, Tensor]) -> list[str]:
     """Names of the tensors whose bits differ."""
     return [name for name, value in before.items() if not torch.equal(bits(value), bits(after[name]))]
 
@@ -151,6 +153,42 @@ def changed(before: dict[str, Tensor], after: dict[str, Tensor]) -> list[str]:
 def bits(value: Tensor) -> Tensor:
     """The bytes of a tensor, so that NaN equals NaN."""
     return value.detach().contiguous().flatten().view(torch.uint8)
+
+
+def same_in_evaluation(before: State, module: nn.Module) -> None:
+    """Raise Broken where the state has changed."""
+    for name in changed(before, module.state_dict()):
+        raise Broken(f"{name} changes in evaluation: ask `if self.training` before the state is moved")
+
+
+def sound_config(kind: type, base: type[MethodConfig] | type[EncoderConfig]) -> None:
+    """Raise Broken where a class's Config is no dataclass of its own that extends `base`."""
+    config = getattr(kind, "Config", None)
+    if not (isinstance(config, type) and issubclass(config, base) and "__dataclass_fields__" in vars(config)):
+        raise Broken(f"{kind.__name__}.Config: make it a @dataclass(frozen=True) that extends {base.__name__}")
+
+
+def can_be_filed(config: MethodConfig | EncoderConfig) -> None:
+    """Raise Broken where result keys, which hash the settings, cannot hold them."""
+    try:
+        digest(asdict(config))
+    except (TypeError, ValueError) as error:
+        raise Broken(f"{type(config).__name__} cannot be filed ({error}): use numbers, texts and lists") from error
+
+
+def stated(kind: type, attribute: str, example: str) -> str:
+    """A text that a class states. Raises Broken where it does not."""
+    value = getattr(kind, attribute, None)
+    if not (isinstance(value, str) and value):
+        raise Broken(f"{kind.__name__}.{attribute} is {value!r}: give the class one, e.g. {attribute} = {example!r}")
+    return value
+
+
+def zeroed(module: nn.Module) -> None:
+    """Zero the parameters, so that a tensor missing from a checkpoint shows."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
 
 
 def outside_state(module: nn.Module) -> Iterator[tuple[str, Tensor | torch.Generator]]:
@@ -182,13 +220,8 @@ LIMIT = 120.0
 """Time limit in seconds, in case the processes wait for each other."""
 MESSAGE_WIDTH = 200
 
-Knobs = dict[str, Any]
-State = dict[str, Tensor]
 
-
-def train_together(
-    methods: Sequence[tuple[type[PretrainMethod], Knobs]], encoder: type[Encoder] = SHARED
-) -> list[tuple[State, State]]:
+def train_together(methods: Sequence[tuple[Kind, Knobs]], encoder: EncoderKind = SHARED) -> list[tuple[State, State]]:
     """Train each (method, knobs) in two processes; returns the state of both for each method.
 
     Raises RuntimeError if a process fails or `LIMIT` is exceeded.
@@ -214,7 +247,7 @@ def train_together(
     return list(zip(first, second, strict=True))
 
 
-def source_of(kind: type[PretrainMethod] | type[Encoder], table: Mapping[str, type]) -> str:
+def source_of(kind: Kind | EncoderKind, table: Mapping[str, type]) -> str:
     """Name or file by which another process can load a class. Raises ValueError if there is neither."""
     if table.get(getattr(kind, "name", "")) is kind:
         return kind.name
@@ -259,7 +292,7 @@ def train_as(rank: int, folder: Path, tasks: Sequence[tuple[str, Knobs]], encode
     os._exit(0)  # gloo's threads may abort the interpreter's own exit
 
 
-def train_half(kind: type[PretrainMethod], encoder: type[Encoder], knobs: Knobs, rank: int) -> State:
+def train_half(kind: Kind, encoder: EncoderKind, knobs: Knobs, rank: int) -> State:
     """The state of a small method trained on this process's half of the batches."""
     method = small_method(kind, encoder, **knobs)
     method.begin(UPDATES)
@@ -283,8 +316,6 @@ def half_of(batch: Batch, rank: int) -> Batch:
     return Batch(*(None if part is None else part.chunk(PROCESSES)[rank] for part in batch))  # type: ignore[arg-type]
 
 
-Kind = type[PretrainMethod]
-
 SIZES = (2, 7, 40)
 HALF_PRECISION_DRIFT, HALF_PRECISION_FLOOR = 0.06, 3e-2
 """Tolerance of a loss under bf16: relative, and absolute for a loss near 0, as a mean cosine begins."""
@@ -296,37 +327,23 @@ SETTLED = 2
 """Batches until the small queue is full; losses of the first and last round are compared from here on."""
 
 
-class Broken(Exception):
-    """A broken promise; the message gives the finding and the remedy."""
-
-
-def builds(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def builds(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """The default config is valid and builds a method."""
-    if not issubclass(kind.Config, MethodConfig) or "__dataclass_fields__" not in vars(kind.Config):
-        raise Broken(f"{kind.__name__}.Config: make it a dataclass(frozen=True) that extends MethodConfig")
+    sound_config(kind, MethodConfig)
     config = kind.Config()
-    try:
-        digest(asdict(config))  # result keys hash the settings
-    except (TypeError, ValueError) as error:
-        raise Broken(f"{kind.Config.__name__} cannot be filed ({error}): use numbers, texts and lists") from error
+    can_be_filed(config)
     parameters = list(kind(encoder(encoder.Config.small()), config).parameters())
     learning = sum(p.numel() for p in parameters if p.requires_grad)
     followers = sum(p.numel() for p in parameters) - learning
     return f"{learning:,} parameters that learn and {followers:,} that do not, with a small encoder"
 
 
-def says_who_it_is(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def says_who_it_is(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """The class has a name for the command line and a title for tables."""
-    for attribute, example in (("name", "my-method"), ("title", "My method")):
-        value = getattr(kind, attribute, None)
-        if not (isinstance(value, str) and value):
-            raise Broken(
-                f"{kind.__name__}.{attribute} is {value!r}: give the class one, e.g. {attribute} = {example!r}"
-            )
-    return f"{kind.name}, printed as {kind.title}"
+    return f"{stated(kind, 'name', 'my-method')}, printed as {stated(kind, 'title', 'My method')}"
 
 
-def hands_on_an_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def hands_on_an_encoder(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """`exported()` is an encoder of the given sizes."""
     method = small_method(kind, encoder)
     exported = method.exported()
@@ -337,7 +354,7 @@ def hands_on_an_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     return "the trained one" if exported is method.encoder else "a copy of the trained one"
 
 
-def has_a_finite_loss(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def has_a_finite_loss(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """The loss of two batches is a finite float32 scalar with a graph."""
     method = small_method(kind, encoder)
     method(training_batch(kind, 0))
@@ -359,7 +376,7 @@ def sound_loss(loss: object) -> Tensor:
     return loss
 
 
-def trains_the_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def trains_the_encoder(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """Every parameter that requires a gradient, the whole encoder included, gets a finite one."""
     method = small_method(kind, encoder)
     method(training_batch(kind, 0))
@@ -381,7 +398,7 @@ def trains_the_encoder(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     return f"a finite gradient for all {len(learning)} tensors that learn"
 
 
-def keeps_gradients_from_copies(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def keeps_gradients_from_copies(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """Parameters that the method updates itself require no gradient and are not changed by the optimiser."""
     method = small_method(kind, encoder)
     method.begin(3)
@@ -389,51 +406,43 @@ def keeps_gradients_from_copies(kind: Kind, encoder: type[Encoder] = SHARED) -> 
     parameters = dict(method.named_parameters())
     moved: set[str] = set()
     for update in range(3):
-        before = values(parameters)
+        before = copies(parameters)
         optimiser.zero_grad()
         method(training_batch(kind, update)).backward()
-        moved.update(changed(before, values(parameters)))
-        before = values(parameters)
+        moved.update(changed(before, parameters))
+        before = copies(parameters)
         optimiser.step()
-        for name in changed(before, values(parameters)):
+        for name in changed(before, parameters):
             if not parameters[name].requires_grad:
                 raise Broken(f"the optimiser moves {name}, which is frozen: copy it, so that it shares no memory")
-        before = values(parameters)
+        before = copies(parameters)
         method.after_step()
-        moved.update(changed(before, values(parameters)))
+        moved.update(changed(before, parameters))
     for name in sorted(moved):
         if parameters[name].requires_grad or parameters[name].grad is not None:
             raise Broken(f"{name} is moved by the method and learns too: freeze it, as momentum_copy does")
     return f"{len(moved)} tensors follow others, without a gradient" if moved else "there is none"
 
 
-def values(parameters: dict[str, nn.Parameter]) -> dict[str, Tensor]:
-    """Copies of the parameters' values."""
-    return {name: parameter.detach().clone() for name, parameter in parameters.items()}
-
-
-def leaves_state_alone_in_evaluation(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def leaves_state_alone_in_evaluation(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """In evaluation the loss is finite and no tensor of the state changes."""
     method = small_method(kind, encoder).eval()
-    before = copied_state(method)
+    before = copies(method.state_dict())
     with torch.no_grad():
         loss = method(training_batch(kind, 0))
     if not loss.isfinite():
         raise Broken(f"the loss in evaluation is {loss.item()}: it must be finite there too")
-    wrong = changed(before, method.state_dict())
-    if wrong:
-        raise Broken(f"{wrong[0]} changes in evaluation: ask `if self.training` before the state is moved")
+    same_in_evaluation(before, method)
     return f"{len(before)} tensors unchanged"
 
 
-def tells_positives_without_a_trace(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def tells_positives_without_a_trace(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """`positives(batch)` changes no state and draws no random numbers."""
     method, batch = small_method(kind, encoder), training_batch(kind, 0)
-    before, generator = copied_state(method), torch.get_rng_state()
+    before, generator = copies(method.state_dict()), torch.get_rng_state()
     told = method.positives(batch)
-    wrong = changed(before, method.state_dict())
-    if wrong:
-        raise Broken(f"`positives` changes {wrong[0]}: it may only look")
+    for name in changed(before, method.state_dict()):
+        raise Broken(f"`positives` changes {name}: it may only look")
     if not torch.equal(generator, torch.get_rng_state()):
         raise Broken("`positives` draws random numbers: the training would depend on being watched")
     if told is None:
@@ -444,7 +453,7 @@ def tells_positives_without_a_trace(kind: Kind, encoder: type[Encoder] = SHARED)
     return f"{told.attracts.sum() / queries:.3g} of {candidates} candidates attract a query"
 
 
-def keeps_its_state_in_its_checkpoint(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def keeps_its_state_in_its_checkpoint(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """No tensor or generator is stored outside parameters and buffers."""
     method = small_method(kind, encoder)
     train(method, small_optimiser(method), range(2))
@@ -455,7 +464,7 @@ def keeps_its_state_in_its_checkpoint(kind: Kind, encoder: type[Encoder] = SHARE
     return f"{len(method.state_dict())} tensors, all in parameters and buffers"
 
 
-def resumes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def resumes(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """A step after loading a checkpoint into a new method is bit-identical."""
     method = small_method(kind, encoder)
     method.begin(4)
@@ -464,22 +473,20 @@ def resumes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     saved = deepcopy((method.state_dict(), optimiser.state_dict()))
     (expected,) = train(method, optimiser, [3])
     resumed = small_method(kind, encoder)
-    with torch.no_grad():
-        for parameter in resumed.parameters():
-            parameter.zero_()  # so that a tensor missing from the checkpoint shows
+    zeroed(resumed)
     resumed_optimiser = small_optimiser(resumed)
     resumed.load_state_dict(saved[0])
     resumed_optimiser.load_state_dict(saved[1])
     resumed.begin(4)
     (loss,) = train(resumed, resumed_optimiser, [3])
-    wrong = changed(copied_state(method), resumed.state_dict())
+    wrong = changed(method.state_dict(), resumed.state_dict())
     if str(loss) != str(expected) or wrong:
         what = f"{wrong[0]} differs" if wrong else f"the loss is {loss!r} instead of {expected!r}"
         raise Broken(f"after loading, {what}: keep all state in buffers and draw from torch's default generator")
     return f"loss {loss:.4g} and {len(saved[0])} tensors, bit for bit"
 
 
-def takes_any_batch_size(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def takes_any_batch_size(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """Accepts batches smaller and larger than the queue, and sizes that do not divide it."""
     for size in SIZES:
         method = small_method(kind, encoder)
@@ -488,7 +495,7 @@ def takes_any_batch_size(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     return f"{', '.join(map(str, SIZES[:-1]))} and {SIZES[-1]} windows"
 
 
-def stands_half_precision(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def stands_half_precision(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """Under bf16 autocast the loss is float32 and close to the float32 value."""
     losses = []
     for precision in ("float32", "bf16"):
@@ -504,7 +511,7 @@ def stands_half_precision(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     return found
 
 
-def learns(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def learns(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """The loss on the same batches falls over a few passes."""
     method = small_method(kind, encoder, time_mask=0.1, momentum=0.9)  # defaults are too slow for so few updates
     method.begin(BATCHES * ROUNDS)
@@ -517,7 +524,7 @@ def learns(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
     return found
 
 
-def agrees_on_two_processes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
+def agrees_on_two_processes(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """Two processes, each with half of every batch, end in the same state."""
     try:
         ((first, second),) = train_together([(kind, {})], encoder)
@@ -528,8 +535,6 @@ def agrees_on_two_processes(kind: Kind, encoder: type[Encoder] = SHARED) -> str:
         raise Broken(f"{wrong[0]} differs between the processes: pass what it is made of through `gather`")
     return f"{len(first)} tensors equal, bit for bit"
 
-
-EncoderKind = type[Encoder]
 
 WINDOWS, STEPS, LEADS = 4, 48, 12
 PAPER_STEPS = 300
@@ -544,21 +549,12 @@ ENCODER_UPDATES = 2
 
 def encoder_builds(kind: EncoderKind) -> str:
     """The default config builds an encoder; returns its parameters and multiplications per window."""
-    config_class = getattr(kind, "Config", None)
-    if not (
-        isinstance(config_class, type)
-        and issubclass(config_class, EncoderConfig)
-        and "__dataclass_fields__" in vars(config_class)
-    ):
-        raise Broken(f"{kind.__name__}.Config: make it a @dataclass(frozen=True) that extends EncoderConfig")
+    sound_config(kind, EncoderConfig)
     try:
-        config = built(config_class, {}, f"{config_class.__name__}.")
+        config = built(kind.Config, {}, f"{kind.Config.__name__}.")
     except ValueError as error:
         raise Broken(f"{error}: give every knob a default") from None
-    try:
-        digest(asdict(config))  # result keys hash the sizes
-    except (TypeError, ValueError) as error:
-        raise Broken(f"{config_class.__name__} cannot be filed ({error}): use numbers, texts and lists") from error
+    can_be_filed(config)
     if why := config.unfit(PAPER_STEPS):
         raise Broken(f"the defaults refuse heartbeats of {PAPER_STEPS} samples ({why}): choose sizes that take them")
     encoder = kind(config)
@@ -569,10 +565,7 @@ def encoder_builds(kind: EncoderKind) -> str:
 
 def encoder_says_who_it_is(kind: EncoderKind) -> str:
     """The class has a name."""
-    name = getattr(kind, "name", None)
-    if not (isinstance(name, str) and name):
-        raise Broken(f"{kind.__name__}.name is {name!r}: give the class one, e.g. name = 'my-encoder'")
-    return kind.name
+    return stated(kind, "name", "my-encoder")
 
 
 def small(kind: EncoderKind, **changes: float) -> Encoder:
@@ -638,9 +631,7 @@ def is_its_state(kind: EncoderKind) -> str:
         raise Broken(f"{path} holds a tensor or generator that no checkpoint has: use register_buffer")
     seed_torch("tryout", "another encoder")
     loaded = kind(encoder.config)
-    with torch.no_grad():
-        for parameter in loaded.parameters():
-            parameter.zero_()  # so that a tensor missing from the checkpoint shows
+    zeroed(loaded)
     loaded.load_state_dict(encoder.state_dict(), strict=True)
     x = noise_windows(1)
     if not torch.equal(encoder.eval()(x), loaded.eval()(x)):
@@ -654,11 +645,9 @@ def is_its_state(kind: EncoderKind) -> str:
 def is_settled_in_evaluation(kind: EncoderKind) -> str:
     """In evaluation: no random draws, no change of state, and each window is independent of its batch."""
     encoder, x = small(kind, dropout=0.5).eval(), noise_windows()
-    before, generator = copied_state(encoder), torch.get_rng_state()
+    before, generator = copies(encoder.state_dict()), torch.get_rng_state()
     both = encoder(x), encoder(x)
-    wrong = changed(before, encoder.state_dict())
-    if wrong:
-        raise Broken(f"{wrong[0]} changes in evaluation: ask `if self.training` before the state is moved")
+    same_in_evaluation(before, encoder)
     if not torch.equal(generator, torch.get_rng_state()) or not torch.equal(*both):
         raise Broken("it draws random numbers in evaluation: ask `if self.training` before anything is drawn")
     alone = torch.cat([encoder(window) for window in torch.split(x, 1)])  # (B, S', K)
@@ -781,28 +770,21 @@ def leaves_tokens_out(kind: EncoderKind) -> str:
 
 def is_learned_by_every_method(kind: EncoderKind) -> str:
     """Every method trains it for some steps: finite loss, and every encoder parameter changes."""
-    taken = list(steps_taken(kind))
-    return f"{', '.join(taken)} take {ENCODER_UPDATES} steps each"
-
-
-def steps_taken(kind: EncoderKind) -> Iterator[str]:
-    """Name of each method after its steps. Raises Broken if a step fails."""
+    trained = []
     for name, method_class in METHODS.items():
         if not method_class.trains or refusal(method_class, kind):
             continue
         method = small_method(method_class, kind)
-        before = {key: value.detach().clone() for key, value in method.encoder.named_parameters()}
+        parameters = dict(method.encoder.named_parameters())
+        before = copies(parameters)
         losses = train(method, small_optimiser(method), range(ENCODER_UPDATES))
         if not torch.tensor(losses).isfinite().all():
             raise Broken(f"{name}: the losses are {losses}")
-        still = set(before) - set(changed(before, dict(method.encoder.named_parameters()))) - {*kind.of_pooled}
+        still = {*before} - {*changed(before, parameters)} - {*kind.of_pooled}
         if still:
             raise Broken(f"{name}: {min(still)} stays where it was")
-        yield name
-
-
-ExternalKind = type[PretrainedEncoder]
-"""Of the one step of gradient descent."""
+        trained.append(name)
+    return f"{', '.join(trained)} take {ENCODER_UPDATES} steps each"
 
 
 def says_what_it_is(kind: ExternalKind) -> str:
@@ -852,7 +834,7 @@ def is_fine_tuned_or_says_why_not(kind: ExternalKind) -> str:
         return f"not fine-tuned: {why}; its cells there are dashes"
     encoder, x = kind.loaded(), noise(kind)  # (n, S, 12)
     before = features(encoder, kind)
-    copied = copy.deepcopy(encoder).train()
+    copied = deepcopy(encoder).train()
     loss = copied.pooled(x).square().mean()
     if not loss.requires_grad:
         raise Broken(f"no gradient reaches its weights: set {kind.__name__}.frozen to the reason, or let it through")

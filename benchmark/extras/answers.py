@@ -1,25 +1,4 @@
-"""The known answers: cohorts with a planted truth, what must come out of each, and the check of what came out.
-
-One heart for all, and findings that do not stay: no encoder can tell whose recording it is.
-
-A leak whose worth is known: labels that are noise, so that all a copy can give is what was learnt by heart.
-
-Labels that were dealt out at random: there is nothing to learn.
-
-One recording per patient: PMQ's patient and recording positives are the same keys.
-
-Findings that stay over a patient's recordings, or change: what patient positives can use.
-
-Power: an encoder trained on the labels comes first.
-
-Reports without errors and with many: ETP learns from them.
-
-Severity 0 with rhythms and premature beats kept: what they give away, beside what their shares allow.
-
-No disease in the beat's shape: there is nothing to learn.
-
-Size: one method under two names is told from itself as often as the level says.
-"""
+"""The known answers: cohorts with a planted truth, what must come out of each, and the check of what came out."""
 
 from __future__ import annotations
 
@@ -70,6 +49,7 @@ ANATOMY_LEVEL = 0.01
 """Of each of the two tests."""
 TIMES = 2.0
 """What the interval must exceed for "far more often", times chance."""
+ONE_HEART: dict[str, Any] = {"anatomy": 0.0, "persistence": 0.0}
 ANATOMY_COHORTS = (1, 2, 3)
 """Seeds of the simulator."""
 PTB_XL = 1200
@@ -85,16 +65,20 @@ def check_anatomy(ran: Mapping[str, Ran]) -> list[Finding]:
         told = [retrieved(ran[f"{dials}, cohort {cohort}"]) for cohort in ANATOMY_COHORTS]
         hits, recordings = sum(hit for hit, _, _ in told), sum(asked for _, asked, _ in told)
         chance = sum(asked * chance for _, asked, chance in told) / recordings
-        test = binomtest(hits, recordings, chance)
-        between = test.proportion_ci()
-        found = (
-            f"{hits} of {recordings} recordings, {hits / recordings:.1%} ({between.low:.1%} to {between.high:.1%}), "
-            f"chance {chance:.1%}, p = {test.pvalue:.2g}"
-        )
-        passed = test.pvalue >= ANATOMY_LEVEL if alike else test.pvalue < ANATOMY_LEVEL and between.low > TIMES * chance
+        share, low = counted(hits, recordings, "recordings")
+        p = binomtest(hits, recordings, chance).pvalue
+        found = f"{share}, chance {chance:.1%}, p = {p:.2g}"
+        passed = p >= ANATOMY_LEVEL if alike else p < ANATOMY_LEVEL and low > TIMES * chance
         wanted = "chance" if alike else f"interval above {TIMES:g} times chance"
         findings.append(Finding(f"{dials}: pmq", found, wanted, bool(passed)))
     return findings
+
+
+def counted(hits: int, count: int, what: str) -> tuple[str, float]:
+    """(a share as text with its 95 % interval, the interval's lower end)."""
+    between = binomtest(hits, count).proportion_ci()
+    text = f"{hits} of {count} {what}, {hits / count:.1%} ({between.low:.1%} to {between.high:.1%})"
+    return text, float(between.low)
 
 
 def retrieved(ran: Ran) -> tuple[int, int, float]:
@@ -106,16 +90,6 @@ def retrieved(ran: Ran) -> tuple[int, int, float]:
     (card,) = cards.values()
     last, asked = card["health"][-1], card["health_sample"]["retrieval_queries"] // 2
     return round(last["retrieval"] * asked), asked, last["retrieval_chance"]
-
-
-def anatomy_arms() -> dict[str, Arm]:
-    """Each cohort with both dials at 0 and at 1."""
-    found = {}
-    for cohort in ANATOMY_COHORTS:
-        alike = cohorts(cohort, ptb_xl=PTB_XL, anatomy=0.0, persistence=0.0)
-        found[f"one heart, cohort {cohort}"] = Arm({**alike, **METHODS})
-        found[f"as people differ, cohort {cohort}"] = Arm({**cohorts(cohort, ptb_xl=PTB_XL), **METHODS})
-    return found
 
 
 ANATOMY = Answer(
@@ -134,7 +108,11 @@ ANATOMY = Answer(
         'few to say "far more often". Now three cohorts of 1,200 patients and encoders of twelve epochs at 83 Hz; the '
         "simulator is as it was."
     ),
-    arms=anatomy_arms(),
+    arms={
+        f"{name}, cohort {cohort}": Arm({**cohorts(cohort, ptb_xl=PTB_XL, **dials), **METHODS})
+        for cohort in ANATOMY_COHORTS
+        for name, dials in (("one heart", ONE_HEART), ("as people differ", {}))
+    },
     check=check_anatomy,
     conclusion=("what retrieval finds is the patient's anatomy, and nothing else in these cohorts tells who it is."),
 )
@@ -301,32 +279,32 @@ LEAK = Answer(
 )
 
 
-SWEEP = {"sweeps": {"pmq": {"positives": ["recording"]}}, "methods": ["pmq"]}
-ONE_RECORDING_ROWS = ("pmq", "pmq:positives=recording")
+SWEEP: dict[str, Any] = {"sweeps": {"pmq": {"positives": ["recording"]}}, "methods": ["pmq"]}
+BY_POSITIVES = ("pmq", "pmq:positives=recording")
+"""Rows of a sweep: positives of a patient, and of a recording."""
 
 
 def check_one_recording(ran: Mapping[str, Ran]) -> list[Finding]:
     """Equal to the bit with one recording per patient, and not with three."""
     return [
-        Finding(
-            f"{name}: {what}", "equal" if same else "different", wanted, ("equal" if same else "different") == wanted
-        )
+        Finding(f"{name}: {what}", found, wanted, found == wanted)
         for name, wanted in (("one recording", "equal"), ("three recordings", "different"))
-        for what, same in sameness(ran[name])
+        for what, found in sameness(ran[name]).items()
     ]
 
 
-def sameness(ran: Ran) -> list[tuple[str, bool]]:
-    """Whether the two rows have equal loss per epoch, and equal predictions on every seed."""
+def sameness(ran: Ran) -> dict[str, str]:
+    """Whether the two rows have 'equal' or 'different' losses per epoch, and predictions over all seeds."""
     run = ran.run
-    losses = [[card["loss"] for card in run.cards[row].values()] for row in ONE_RECORDING_ROWS]
+    losses = [[card["loss"] for card in run.cards[row].values()] for row in BY_POSITIVES]
     cells = {(cell.variant, cell.seed): cell.key for cell in run.plan.cells}
     seeds = sorted({cell.seed for cell in run.plan.cells})
-    pairs = [[run.store.predictions(cells[row, seed]).probability for row in ONE_RECORDING_ROWS] for seed in seeds]
-    return [
-        ("losses of all epochs", sorted(losses[0]) == sorted(losses[1])),
-        ("predictions of all seeds", all(np.array_equal(one, other) for one, other in pairs)),
-    ]
+    pairs = [[run.store.predictions(cells[row, seed]).probability for row in BY_POSITIVES] for seed in seeds]
+    same = {
+        "losses of all epochs": sorted(losses[0]) == sorted(losses[1]),
+        "predictions of all seeds": all(np.array_equal(one, other) for one, other in pairs),
+    }
+    return {what: "equal" if equal else "different" for what, equal in same.items()}
 
 
 ONE_RECORDING = Answer(
@@ -344,17 +322,13 @@ ONE_RECORDING = Answer(
 )
 
 
-BOTH: dict[str, Any] = {**TRAINED_OUT, "sweeps": {"pmq": {"positives": ["recording"]}}, "methods": ["pmq"]}
-PERSISTENCE_ROWS = ("pmq", "pmq:positives=recording")
 PATIENTS, RECORDINGS = 120, 4.0
 """Of the pretraining corpus."""
 
 
 def check_persistence(ran: Mapping[str, Ran]) -> list[Finding]:
     """Patient minus recording positives: above 0 where findings stay, and more than where they change."""
-    stay, change = (
-        difference(column_of(ran[name]), *PERSISTENCE_ROWS) for name in ("findings stay", "findings change")
-    )
+    stay, change = (difference(column_of(ran[name]), *BY_POSITIVES) for name in ("findings stay", "findings change"))
     return [
         ahead("findings stay: patient - recording positives", stay),
         Finding(
@@ -375,8 +349,10 @@ PERSISTENCE = Answer(
         "where they change. They help PMQ where findings stay and do not where they change."
     ),
     arms={
-        "findings stay": Arm({**cohorts(mimic=PATIENTS, recordings_per_patient=RECORDINGS), **BOTH}),
-        "findings change": Arm({**cohorts(mimic=PATIENTS, recordings_per_patient=RECORDINGS, persistence=0.0), **BOTH}),
+        "findings stay": Arm({**cohorts(mimic=PATIENTS, recordings_per_patient=RECORDINGS), **TRAINED_OUT, **SWEEP}),
+        "findings change": Arm(
+            {**cohorts(mimic=PATIENTS, recordings_per_patient=RECORDINGS, persistence=0.0), **TRAINED_OUT, **SWEEP}
+        ),
     },
     check=check_persistence,
     conclusion=(
@@ -509,16 +485,6 @@ def _best_of_class(name: str, recordings: Iterable[Shown]) -> float:
     return float(positive @ below / (positive.sum() * negative.sum()))
 
 
-def rhythms_arms() -> dict[str, Arm]:
-    """Both cohorts, with the recordings that are not only sinus rhythm and without."""
-    found = {}
-    for cohort in RHYTHMS_COHORTS:
-        config = {**cohorts(cohort, mimic=10, ptb_xl=4000, severity=0.0), **RHYTHMS_RUN}
-        found[f"kept, cohort {cohort}"] = Arm(config)
-        found[f"left out, cohort {cohort}"] = Arm(config, {"ptb-xl": only_sinus})
-    return found
-
-
 RHYTHMS = Answer(
     name="rhythms",
     planted=(
@@ -533,7 +499,11 @@ RHYTHMS = Answer(
         "kept and higher than when they are left out; no row is above what the perfect reader has. Scores of .57 to "
         ".59, as small cohorts gave before, are therefore for the most part chance in few test patients."
     ),
-    arms=rhythms_arms(),
+    arms={
+        f"{what}, cohort {cohort}": Arm({**cohorts(cohort, mimic=10, ptb_xl=4000, severity=0.0), **RHYTHMS_RUN}, plants)
+        for cohort in RHYTHMS_COHORTS
+        for what, plants in (("kept", {}), ("left out", {"ptb-xl": only_sinus}))
+    },
     check=check_rhythms,
     conclusion=(
         "rhythms are not why small cohorts gave .57 to .59: these findings hold .03 at most, of which the rows "
@@ -552,10 +522,7 @@ def check_severity(ran: Mapping[str, Ran]) -> list[Finding]:
     return at_chance({f"{table}, {name}": column_of(arm, table) for name, arm in ran.items() for table in TABLES})
 
 
-def severity_arm(cohort: int) -> Arm:
-    """The run on one cohort."""
-    rows = {"methods": ["random", "pmq"], "gates": ["features"], "evaluate": list(TABLES)}
-    return Arm({**cohorts(cohort, severity=0.0), **rows}, {"ptb-xl": only_sinus})
+SEVERITY_RUN: dict[str, Any] = {"methods": ["random", "pmq"], "gates": ["features"], "evaluate": list(TABLES)}
 
 
 SEVERITY = Answer(
@@ -567,7 +534,10 @@ SEVERITY = Answer(
     ),
     expected="Every row, untrained, pretrained or boosted on features, has an AUROC of .5.",
     changed="The second cohort.",
-    arms={f"cohort {cohort}": severity_arm(cohort) for cohort in SEVERITY_COHORTS},
+    arms={
+        f"cohort {cohort}": Arm({**cohorts(cohort, severity=0.0), **SEVERITY_RUN}, {"ptb-xl": only_sinus})
+        for cohort in SEVERITY_COHORTS
+    },
     check=check_severity,
     conclusion=(
         "nothing but chance tells the labels here. Rows of one cohort share its test patients, so that they lie "
@@ -596,8 +566,7 @@ def check_size(ran: Mapping[str, Ran]) -> list[Finding]:
     """The share of repeats in which the two names are told apart."""
     p = np.concatenate([p_values(arm) for arm in ran.values()])
     told, count = int((p < LEVEL).sum()), len(p)
-    between = binomtest(told, count).proportion_ci()
-    found = f"{told} of {count} repeats, {told / count:.1%} ({between.low:.1%} to {between.high:.1%})"
+    found, _ = counted(told, count, "repeats")
     wanted = f"{LEAST:.0%} to {MOST:.0%}"
     return [Finding(f"told apart at the {LEVEL:.0%} level", found, wanted, LEAST <= told / count <= MOST)]
 
@@ -605,24 +574,12 @@ def check_size(ran: Mapping[str, Ran]) -> list[Finding]:
 def p_values(ran: Ran) -> list[float]:
     """p of the pair in each repeat: `SEEDS` consecutive seeds of the arm."""
     column = column_of(ran)
-    repeats = range(0, len(column.seeds), SEEDS)
+    repeats = [slice(first, first + SEEDS) for first in range(0, len(column.seeds), SEEDS)]
     parts = [
-        replace(
-            column,
-            seeds=column.seeds[r : r + SEEDS],
-            scores=column.scores[:, r : r + SEEDS],
-            encoders=column.encoders[:, r : r + SEEDS],
-        )
-        for r in repeats
+        replace(column, seeds=column.seeds[own], scores=column.scores[:, own], encoders=column.encoders[:, own])
+        for own in repeats
     ]
     return [float(p) for p in pairwise(parts)["p"]]
-
-
-def size_arm(cohort: int) -> Arm:
-    """The repeats on one cohort; no two cohorts share a training seed."""
-    first = 1000 * cohort
-    seeds = list(range(first, first + SEEDS * REPEATS))
-    return Arm({**cohorts(cohort, mimic=40, ptb_xl=300), **TINY, "seeds": seeds})
 
 
 SIZE = Answer(
@@ -637,7 +594,16 @@ SIZE = Answer(
         "anything. Now 120 repeats on ten cohorts, the first four among them; the number was set before the further "
         "ones were run."
     ),
-    arms={f"cohort {cohort}": size_arm(cohort) for cohort in SIZE_COHORTS},
+    arms={
+        f"cohort {cohort}": Arm(
+            {
+                **cohorts(cohort, mimic=40, ptb_xl=300),
+                **TINY,
+                "seeds": list(range(1000 * cohort, 1000 * cohort + SEEDS * REPEATS)),  # no two cohorts share one
+            }
+        )
+        for cohort in SIZE_COHORTS
+    },
     check=check_size,
     conclusion=(
         "the statistics are not too bold: two names of one method are told apart no more often than the level says, "

@@ -1,12 +1,8 @@
-"""What a known answer is: a planted truth, what must come out, the runs that ask for it, and the check of these.
-
-Scores of a finished arm with their intervals, by the statistics of the reports.
+"""What a known answer is, scores of a finished arm with their intervals, and cohorts with something planted.
 
 The score is the macro AUROC per recording on one dataset, at one label ratio, over the arm's seeds.
 
-Altered copies of simulated PTB-XL cohorts: only sinus rhythm, shuffled labels, recordings on both sides.
-
-Signals are linked, not copied; tables are written anew. A copy keeps the simulator's mark.
+Altered copies of simulated PTB-XL cohorts link the signals and have new tables; they keep the simulator's mark.
 """
 
 from __future__ import annotations
@@ -179,15 +175,20 @@ def shown(found: Estimate, *, signed: bool = False) -> str:
 
 def apart(one: Estimate, other: Estimate) -> Estimate:
     """One estimate minus another of other test patients: a normal interval from both standard errors."""
-    mean, error = one.mean - other.mean, float(np.hypot(standard_error(one), standard_error(other)))
-    return Estimate(mean, mean - 1.96 * error, mean + 1.96 * error, np.nan, error, np.nan, one.seeds, np.nan)
+    return _normal(one.mean - other.mean, np.hypot(standard_error(one), standard_error(other)), one.seeds)
 
 
 def mean_of(found: Sequence[Estimate]) -> Estimate:
     """Mean of estimates of different test patients: a normal interval from their standard errors."""
     mean = float(np.mean([one.mean for one in found]))
-    error = float(np.sqrt(np.sum([standard_error(one) ** 2 for one in found]))) / len(found)
-    return Estimate(mean, mean - 1.96 * error, mean + 1.96 * error, np.nan, error, np.nan, found[0].seeds, np.nan)
+    error = np.sqrt(np.sum([standard_error(one) ** 2 for one in found])) / len(found)
+    return _normal(mean, error, found[0].seeds)
+
+
+def _normal(mean: float, error: float, seeds: int) -> Estimate:
+    """An estimate with a standard error over patients and a normal interval."""
+    error = float(error)
+    return Estimate(mean, mean - 1.96 * error, mean + 1.96 * error, np.nan, error, np.nan, seeds, np.nan)
 
 
 def standard_error(found: Estimate) -> float:

@@ -1,9 +1,8 @@
-"""Polite requests: few connections, waits that grow, rests that a server asks for, and one line for each way to fail.
+"""Files from a home, politely: few connections, waits that grow, and rests that the server asks for.
 
-requests and urllib3 do the talking; urllib3's `Retry` does the arithmetic of waiting and reads Retry-After. The waiting
-itself is ours, because a stop has to end it.
+requests and urllib3 do the talking. The waiting between tries is ours, because a stop has to end it.
 
-One file: from where it stopped, into NAME.part, checked, then named.
+A file comes into NAME.part, is checked, and then gets its name.
 
     NAME.part        the bytes so far
     NAME.part.json   what they are bytes of: address, validator (ETag or date) and length of the remote file
@@ -12,12 +11,8 @@ A part goes on only with the remote file that it began with: the server is asked
 validator, another start or without a range begins anew. What came is compared with the publisher's sum before the
 rename, so a part that was glued together after all is thrown away.
 
-Several files at once from one home: threads that fetch, and one that listens to them and to Ctrl-C.
-
-A thread writes nothing but its own part and the ledger, so that a process may end at any moment. Threads end with the
-process; a stop waits shortly for them.
-
-What a folder holds of a download: files that were verified, so that they are not read again, and who is at work.
+Threads fetch and one loop takes their news. A thread writes nothing but its own part and the ledger, so that a process
+may end at any moment.
 
     .download/verified.tsv   sum, bytes, time and path of each verified file, a line each, appended
     .download/lock           held by the process that downloads into the folder
@@ -36,18 +31,17 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event, Lock, Thread
 from typing import NamedTuple, Self
 
 import requests
-from requests import Response
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
-from urllib3.exceptions import HTTPError, InvalidHeader, MaxRetryError
+from urllib3.exceptions import HTTPError, InvalidHeader
 from urllib3.util.retry import Retry
 
 from benchmark.data.datasets.base import DatasetError
@@ -62,6 +56,11 @@ PASSING = {408, 425, 429, 500, 502, 503, 504}
 """Statuses that a later request may not meet."""
 WITHOUT_RANGE = 416
 CONNECT_SECONDS = 20.0
+WRONG_TRIES = 2
+"""Whole downloads of a file whose sum is wrong each time, until the home is not asked for it again."""
+CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", re.ASCII)
+PATIENCE = 2.0
+"""Seconds to wait for threads where the process ends; one that waits for a byte ends with it."""
 
 
 class Halted(Exception):
@@ -92,50 +91,39 @@ class _NoLogin(AuthBase):
 
 
 class Web:
-    """Requests to one home, from several threads. Leaving the context closes the connections."""
+    """Requests to one home, from several threads, until `stop`. Leaving the context closes the connections."""
 
     def __init__(self, manners: Manners, stop: Event) -> None:
-        self.manners = manners
+        self._manners = manners
         self._stop = stop
         self._lock = Lock()
         self._not_before = 0.0
+        self._timeout = min(CONNECT_SECONDS, manners.timeout), manners.timeout
         self._session = requests.Session()
         self._session.auth = _NoLogin()
         self._session.headers.update({"User-Agent": AGENT, "Accept-Encoding": "identity"})  # bytes as published
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=manners.connections, max_retries=0))
 
-    def __enter__(self) -> Web:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *ending: object) -> None:
         self._session.close()
 
-    def tries(self) -> Retry:
-        """A fresh count of tries, to be used up by `pause`."""
-        manners = self.manners
-        return Retry(
-            total=manners.tries - 1,
-            backoff_factor=manners.first_wait,
-            backoff_max=manners.longest_wait,
-            backoff_jitter=manners.first_wait,
-        )
-
-    def pause(self, tries: Retry, problem: Interrupted) -> Retry:
-        """Wait before the next try; returns the tries left. Raises Unreachable where none is, Halted at a stop."""
-        if problem.after > self.manners.longest_rest:
+    def pause(self, failures: int, problem: Interrupted) -> None:
+        """Wait after so many failures in a row. Raises Unreachable where no try is left, Halted at a stop."""
+        manners = self._manners
+        if problem.after > manners.longest_rest:
             raise Unreachable(f"{problem}; it asks for a rest of {problem.after:.0f} s")
-        try:
-            left = tries.increment(error=problem)
-        except (MaxRetryError, Interrupted):
-            raise Unreachable(f"{problem} ({self.manners.tries} tries)") from None
-        seconds = max(left.get_backoff_time(), self.manners.first_wait * random.uniform(0.5, 1.0), problem.after)
+        if failures >= manners.tries:
+            raise Unreachable(f"{problem} ({manners.tries} tries)")
         if problem.after:  # asked of all connections, not of this one
             with self._lock:
                 self._not_before = max(self._not_before, time.monotonic() + problem.after)
-        if self._stop.wait(seconds):
+        doubled = 2.0 ** min(failures - 1, 60) + random.random() if failures > 1 else random.uniform(0.5, 1.0)
+        if self._stop.wait(max(problem.after, min(manners.longest_wait, manners.first_wait * doubled))):
             raise Halted
-        return left
 
     @contextmanager
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[requests.Response]:
@@ -143,7 +131,8 @@ class Web:
 
         Raises Interrupted, Refused, Unreachable or Halted.
         """
-        self._rest()
+        if self._stop.wait(max(0.0, self._not_before - time.monotonic())):
+            raise Halted
         try:
             response = self._ask(url, headers)
         except requests.exceptions.SSLError as error:
@@ -153,27 +142,28 @@ class Web:
         except requests.RequestException as error:
             raise Refused(_short(error)) from None
         with response:
-            steps = [own.url for own in (*response.history, response)]
+            steps = [step.url for step in (*response.history, response)]
             if url.startswith("https:") and not all(step.startswith("https:") for step in steps):
                 raise Refused("redirected from https to http")
+            status = f"{response.status_code} {response.reason}"
             if response.status_code in PASSING:
-                raise Interrupted(f"{response.status_code} {response.reason}", self._asked(response))
+                raise Interrupted(status, _retry_after(response))
             if response.status_code not in (200, 206, WITHOUT_RANGE):
-                raise Refused(f"{response.status_code} {response.reason}")
+                raise Refused(status)
             yield response
 
-    def _ask(self, url: str, headers: Mapping[str, str] | None) -> Response:
+    def _ask(self, url: str, headers: Mapping[str, str] | None) -> requests.Response:
         """The head of the answer. A thread waits for it, since requests bounds each byte's time and not their sum."""
-        answers = Queue[Response | Exception]()
+        answers = Queue[requests.Response | Exception]()
 
         def ask() -> None:
             try:
-                answers.put(self._session.get(url, headers=headers, stream=True, timeout=self._timeout()))
+                answers.put(self._session.get(url, headers=headers, stream=True, timeout=self._timeout))
             except Exception as problem:
                 answers.put(problem)
 
         Thread(target=ask, daemon=True).start()
-        seconds = sum(self._timeout()) + self.manners.patience
+        seconds = sum(self._timeout) + self._manners.patience
         try:
             answer = answers.get(timeout=seconds)
         except Empty:
@@ -182,66 +172,50 @@ class Web:
             raise answer
         return answer
 
-    def _rest(self) -> None:
-        """Wait until the home wants to be asked again. Raises Halted at a stop."""
-        with self._lock:
-            seconds = self._not_before - time.monotonic()
-        if self._stop.wait(seconds) if seconds > 0 else self._stop.is_set():
-            raise Halted
+    def pieces(self, response: requests.Response) -> Iterator[bytes]:
+        """The body as it comes, undecoded.
 
-    def _timeout(self) -> tuple[float, float]:
-        return min(CONNECT_SECONDS, self.manners.timeout), self.manners.timeout
+        Raises Interrupted where the connection ends early, Unreachable where it is slower than `manners.slowest`, and
+        Halted at a stop.
+        """
+        since, count = time.monotonic(), 0
+        while True:
+            try:
+                piece = response.raw.read1(CHUNK, decode_content=False)
+            except (HTTPError, OSError, ValueError) as error:  # a closed or reset socket is any of them
+                raise Interrupted(f"connection lost: {_short(error)}") from None
+            if not piece:
+                return
+            yield piece
+            if self._stop.is_set():
+                raise Halted
+            count += len(piece)
+            if (seconds := time.monotonic() - since) >= self._manners.patience:
+                slowest = self._manners.slowest
+                if count < slowest * seconds:
+                    raise Unreachable(f"only {count} bytes in {seconds:.0f} s, fewer than {slowest} a second")
+                since, count = time.monotonic(), 0
 
-    def _asked(self, response: requests.Response) -> float:
-        """Seconds of Retry-After; 0 where it is not stated or no time."""
-        stated = response.headers.get("Retry-After", "")
-        try:
-            return max(0.0, self.tries().parse_retry_after(stated)) if stated else 0.0
-        except InvalidHeader:
-            return 0.0
 
-
-def pieces(response: requests.Response, stop: Event, manners: Manners) -> Iterator[bytes]:
-    """The body as it comes, undecoded.
-
-    Raises Interrupted where the connection ends early, Unreachable where it is slower than `manners.slowest`, and
-    Halted at a stop.
-    """
-    since, count = time.monotonic(), 0
-    while True:
-        try:
-            piece = response.raw.read1(CHUNK, decode_content=False)
-        except (HTTPError, OSError, ValueError) as error:  # a closed or reset socket is any of them
-            raise Interrupted(f"connection lost: {_short(error)}") from None
-        if not piece:
-            return
-        yield piece
-        if stop.is_set():
-            raise Halted
-        count += len(piece)
-        if (seconds := time.monotonic() - since) >= manners.patience:
-            if count < manners.slowest * seconds:
-                raise Unreachable(f"only {count} bytes in {seconds:.0f} s, fewer than {manners.slowest} a second")
-            since, count = time.monotonic(), 0
+def _retry_after(response: requests.Response) -> float:
+    """Seconds of Retry-After; 0 where it is not stated or no time."""
+    try:
+        return max(0.0, Retry().parse_retry_after(response.headers.get("Retry-After", "0")))
+    except InvalidHeader:
+        return 0.0
 
 
 def _short(error: BaseException) -> str:
     """The innermost reason of a chain that requests wraps, in a few words."""
     inner: object = error
     while isinstance(inner, BaseException):
-        reason = getattr(inner, "reason", None) or next(
-            (own for own in inner.args if isinstance(own, BaseException)), None
-        )
-        if not isinstance(reason, BaseException):
+        causes = (getattr(inner, "reason", None), *inner.args)
+        reason = next((cause for cause in causes if isinstance(cause, BaseException)), None)
+        if reason is None:
             break
         inner = reason
     text = " ".join(str(inner).split()) or type(inner).__name__
     return text.rpartition("object at 0x")[2].partition(">: ")[2] or text[:160]
-
-
-WRONG_TRIES = 2
-"""Whole downloads of a file whose sum is wrong each time, until the home is not asked for it again."""
-CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -261,11 +235,15 @@ def digest_of(path: Path, algorithm: str) -> str:
         return hashlib.file_digest(file, algorithm).hexdigest()
 
 
+def part_of(target: Path) -> Path:
+    """Where the bytes of a file are until it is whole."""
+    return target.with_name(f"{target.name}.part")
+
+
 def fetch(
     web: Web,
     url: str,
     target: Path,
-    stop: Event,
     *,
     digest: str = "",
     algorithm: str = "sha256",
@@ -278,46 +256,44 @@ def fetch(
     Raises Refused where the home does not give the file or gives other bytes than the sum says, Unreachable, Halted, or
     OSError of the disk.
     """
-    part, tag = target.with_name(f"{target.name}.part"), target.with_name(f"{target.name}.part.json")
-    tries, wrong = web.tries(), 0
+    part = part_of(target)
+    tag = part.with_name(f"{part.name}.json")
+    failures = wrong = 0
     with naming(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         while True:
             before = _size(part)
             try:
-                _go_on(web, url, part, tag, stop, bool(digest), on_bytes)
+                _go_on(web, url, part, tag, bool(digest), on_bytes)
             except Interrupted as problem:
-                tries = web.pause(web.tries() if _size(part) > before else tries, problem)
+                failures = 1 if _size(part) > before else failures + 1
+                web.pause(failures, problem)
                 continue
-            found = digest_of(part, algorithm)
-            if not digest or found == digest:
+            received = digest_of(part, algorithm)
+            if received == (digest or received):
                 break
-            wrong += 1
             _discard(part, tag)
+            wrong += 1
             if wrong == WRONG_TRIES:
-                raise Refused(f"its {algorithm.upper()} is {found[:12]}..., the published one {digest[:12]}...")
-        _put(part, target)
+                raise Refused(f"its {algorithm.upper()} is {received[:12]}..., the published one {digest[:12]}...")
+        with open(part, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(part, target)
         tag.unlink(missing_ok=True)
-    return found
+    return received
 
 
-def part_of(target: Path) -> int:
-    """Bytes of a file that an earlier download has left in its part."""
-    return _size(target.with_name(f"{target.name}.part"))
-
-
-def _go_on(
-    web: Web, url: str, part: Path, tag: Path, stop: Event, has_sum: bool, on_bytes: Callable[[int], None]
-) -> None:
+def _go_on(web: Web, url: str, part: Path, tag: Path, has_sum: bool, on_bytes: Callable[[int], None]) -> None:
     """Bring a part to its end, by one request or none. Raises Interrupted, Refused, Unreachable or Halted."""
     known, have = _read_tag(tag), _size(part)
     if known is None or known.url != url or not (known.validator or has_sum):
         known, have = None, 0
-    if known and have and have == known.total:
-        return
     headers = {"Range": f"bytes={have}-"} if have else {}
-    if known and have and known.validator:
-        headers["If-Range"] = known.validator
+    if known and have:
+        if have == known.total:
+            return
+        if known.validator:
+            headers["If-Range"] = known.validator
     with web.get(url, headers) as response:
         start, now = _answered(response, url)
         same = not known or now.validator in (known.validator, "")
@@ -331,14 +307,14 @@ def _go_on(
             if not start or now != known:
                 tag.write_text(json.dumps(asdict(now)))
             file.seek(start)
-            for piece in pieces(response, stop, web.manners):
+            for piece in web.pieces(response):
                 file.write(piece)
                 on_bytes(len(piece))
     if now.total is not None and _size(part) != now.total:
         raise Interrupted(f"connection lost at {_size(part)} of {now.total} bytes")
 
 
-def _answered(response: Response, url: str) -> tuple[int, _Tag]:
+def _answered(response: requests.Response, url: str) -> tuple[int, _Tag]:
     """Where an answer's bytes begin, -1 where it does not say, and what they are part of."""
     headers = response.headers
     etag = headers.get("ETag", "")
@@ -347,8 +323,8 @@ def _answered(response: Response, url: str) -> tuple[int, _Tag]:
         length = headers.get("Content-Length", "")
         return 0, _Tag(url, validator, int(length) if length.isascii() and length.isdigit() else None)
     match = CONTENT_RANGE.fullmatch(headers.get("Content-Range", ""))
-    total = int(match[3]) if match and match[3] != "*" else None
-    return (int(match[1]) if match and match[1] else -1), _Tag(url, validator, total)
+    begin, _, total = match.groups() if match else (None, None, "*")
+    return -1 if begin is None else int(begin), _Tag(url, validator, None if total == "*" else int(total))
 
 
 def _read_tag(tag: Path) -> _Tag | None:
@@ -366,23 +342,9 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _discard(part: Path, tag: Path) -> None:
-    for path in (part, tag):
-        with suppress(FileNotFoundError):
-            path.unlink()
-
-
-def _put(part: Path, target: Path) -> None:
-    """Give a part its name, after its bytes are on the disk."""
-    descriptor = os.open(part, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(part, target)
-
-
-VERIFIED, LOCK = "verified.tsv", "lock"
+def _discard(*paths: Path) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 class _Seen(NamedTuple):
@@ -397,7 +359,7 @@ class Ledger:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._path = root / OF_DOWNLOAD / VERIFIED
+        self._path = root / OF_DOWNLOAD / "verified.tsv"
         self._lock = Lock()
         self._seen = dict(_entries(self._path))
         self._descriptor = -1
@@ -406,7 +368,7 @@ class Ledger:
         with naming(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-            if self._path.stat().st_size and self._path.read_bytes()[-1:] != b"\n":
+            if self._path.read_bytes()[-1:] not in (b"", b"\n"):
                 os.write(self._descriptor, b"\n")  # a line that was cut by the end of its process
         return self
 
@@ -415,12 +377,11 @@ class Ledger:
 
     def add(self, path: str, digest: str) -> None:
         """Note a file of the folder as verified."""
-        found = (self.root / path).stat()
-        seen = _Seen(digest, found.st_size, found.st_mtime_ns)
-        line = "\t".join([seen.digest, str(seen.size), str(seen.time), path])
+        stat = (self.root / path).stat()
+        line = f"{digest}\t{stat.st_size}\t{stat.st_mtime_ns}\t{path}\n"
         with self._lock, naming(self._path):
-            self._seen[path] = seen
-            os.write(self._descriptor, f"{line}\n".encode())
+            self._seen[path] = _Seen(digest, stat.st_size, stat.st_mtime_ns)
+            os.write(self._descriptor, line.encode())
 
     def knows(self, wanted: Wanted) -> bool:
         """Whether a file is there as it was verified, with the publisher's sum; without one, with any."""
@@ -428,10 +389,10 @@ class Ledger:
         if seen is None or seen.digest != (wanted.digest or seen.digest):
             return False
         try:
-            found = (self.root / wanted.path).stat()
+            stat = (self.root / wanted.path).stat()
         except OSError:
             return False
-        return (found.st_size, found.st_mtime_ns) == (seen.size, seen.time)
+        return (stat.st_size, stat.st_mtime_ns) == (seen.size, seen.time)
 
     def holds(self, wanted: Wanted, *, again: bool = False) -> bool:
         """Whether a file is there and right; one that is not known, or `again` any, is read and compared."""
@@ -448,10 +409,22 @@ class Ledger:
         return sum(seen.size for seen in self._seen.values())
 
 
+def _entries(path: Path) -> Iterator[tuple[str, _Seen]]:
+    """(path, entry) of the whole lines of a ledger, the latest of a path last."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+    except FileNotFoundError:
+        return
+    for line in lines:
+        cells = line.split("\t")
+        if len(cells) == 4 and cells[1].isdecimal() and cells[2].isdecimal():
+            yield cells[3], _Seen(cells[0], int(cells[1]), int(cells[2]))
+
+
 @contextmanager
 def folder_lock(root: Path) -> Iterator[None]:
     """Within, no other process downloads into the folder. Raises DatasetError if one does."""
-    path = root / OF_DOWNLOAD / LOCK
+    path = root / OF_DOWNLOAD / "lock"
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "a")  # noqa: SIM115, closed below
@@ -465,156 +438,83 @@ def folder_lock(root: Path) -> Iterator[None]:
         yield
 
 
-def _entries(path: Path) -> Iterator[tuple[str, _Seen]]:
-    """(path, entry) of the whole lines of a ledger, the latest of a path last."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
-    except FileNotFoundError:
-        return
-    for line in lines:
-        cells = line.split("\t")
-        if len(cells) == 4 and cells[1].isdecimal() and cells[2].isdecimal():
-            yield cells[3], _Seen(cells[0], int(cells[1]), int(cells[2]))
-
-
-TICK_SECONDS = 0.2
-"""Between two looks at the progress."""
-PATIENCE = 2.0
-"""Seconds to wait for threads where the process ends; one that waits for a byte ends with it."""
-
-Told = Callable[[int, int], None]
-"""Progress: (bytes that came, bytes that came or are still to come)."""
-
-
-@dataclass
-class Result:
-    """What a home gave."""
-
-    fetched: list[Wanted] = field(default_factory=list)
-    refused: list[tuple[Wanted, str]] = field(default_factory=list)
-    """Files that the home does not give, each with the reason."""
-    left: list[Wanted] = field(default_factory=list)
-    """Files that were not tried to the end, since the home is out of reach."""
-    unreachable: str = ""
-    """Why the home is out of reach; '' if it is not."""
-    received: int = 0
-    """Bytes."""
-
-
-class _Count:
-    """Bytes that came and bytes to come, by file: sizes are estimates, and a part counts as had."""
-
-    def __init__(self, wanted: Sequence[Wanted], ledger: Ledger) -> None:
-        self._lock = Lock()
-        self._left = {item.path: max(0, item.size - part_of(ledger.root / item.path)) for item in wanted}
-        self._ahead = sum(self._left.values())
-        self.received = 0
-
-    def add(self, path: str, count: int) -> None:
-        with self._lock:
-            known = min(count, self._left[path])
-            self._left[path] -= known
-            self._ahead -= known
-            self.received += count
-
-    def close(self, path: str) -> None:
-        with self._lock:
-            self._ahead -= self._left.pop(path)
-
-    def tell(self, told: Told) -> None:
-        if self.received and self._ahead:  # the end is told once, by the caller
-            told(self.received, self.received + self._ahead)
-
-
 def fetch_all(
-    wanted: Sequence[Wanted], base: str, ledger: Ledger, manners: Manners, told: Told = lambda done, total: None
-) -> Result:
+    wanted: Sequence[Wanted],
+    base: str,
+    ledger: Ledger,
+    manners: Manners,
+    progress: Callable[[int, int], None] = lambda received, total: None,
+) -> tuple[int, dict[Wanted, str]]:
     """Fetch files from below the address `base`, several at a time; verified ones are noted in the ledger.
+
+    Returns the bytes that came, and the files that did not, each with the reason: first those that the home refuses,
+    then those that were not tried to the end, since it is out of reach. progress: called with the bytes that came, and
+    those with what is still to come, until all is there.
 
     Raises what a thread met that concerns more than its file, e.g. OSError of a full disk, and KeyboardInterrupt.
     """
-    stop, answers = Event(), Queue[tuple[Wanted, Exception | None]]()
-    count, waiting, result = _Count(wanted, ledger), deque(wanted), Result()
+    stop, waiting = Event(), deque(wanted)
+    news = Queue[tuple[Wanted, int | Exception | None] | None]()
+
+    def work(web: Web) -> None:
+        """Fetch files while there are any: tells the bytes of each and how it ended, at last None."""
+        while not stop.is_set():
+            try:
+                item = waiting.popleft()
+            except IndexError:
+                break
+            url = item.url if "://" in item.url else base + item.url
+            end: Exception | None = None
+            try:
+                digest = fetch(
+                    web,
+                    url,
+                    ledger.root / item.path,
+                    digest=item.digest,
+                    algorithm=item.algorithm,
+                    on_bytes=lambda count, item=item: news.put((item, count)),  # type: ignore[misc]
+                )
+                ledger.add(item.path, digest)
+            except Unreachable as problem:
+                stop.set()  # here, so that no thread asks for another file meanwhile
+                end = problem
+            except Exception as problem:  # raised by the loop below if it is no failure of the home
+                end = problem
+            news.put((item, end))
+        news.put(None)
+
+    # Sizes are estimates, and an earlier part counts as had.
+    ahead = {item: max(0, item.size - _size(part_of(ledger.root / item.path))) for item in wanted}
+    to_come, received, refused, out_of_reach = sum(ahead.values()), 0, dict[Wanted, str](), ""
     with Web(manners, stop) as web:
-
-        def work() -> None:
-            while not stop.is_set():
-                try:
-                    item = waiting.popleft()
-                except IndexError:
-                    return
-                problem = _one(web, item, base, ledger, stop, count)
-                if isinstance(problem, Unreachable):
-                    stop.set()  # here, so that no thread asks for another file meanwhile
-                answers.put((item, problem))
-
-        threads = [Thread(target=work, daemon=True) for _ in range(min(manners.connections, len(wanted)))]
+        threads = [Thread(target=work, args=(web,), daemon=True) for _ in range(min(manners.connections, len(wanted)))]
         try:
             for thread in threads:
                 thread.start()
-            _listen(len(wanted), answers, count, told, result)
+            for _ in threads:
+                for item, event in iter(news.get, None):
+                    if isinstance(event, int):
+                        received += event
+                        expected = min(event, ahead[item])
+                        ahead[item] -= expected
+                        to_come -= expected
+                    elif isinstance(event, Unreachable):
+                        out_of_reach = out_of_reach or str(event)
+                    elif event is None or isinstance(event, Refused):
+                        to_come -= ahead.pop(item)
+                        if event:
+                            refused[item] = str(event)
+                    elif not isinstance(event, Halted):
+                        raise event
+                    if received and to_come:
+                        progress(received, received + to_come)
         except BaseException:
             stop.set()
-            _join(threads, PATIENCE)
+            until = time.monotonic() + PATIENCE
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join(max(0.0, until - time.monotonic()))
             raise
-        _join(threads, None)  # the next home may be asked for the same files
-    result.received = count.received
-    done = {item.path for item in result.fetched} | {item.path for item, _ in result.refused}
-    result.fetched += [item for item in wanted if item.path not in done and ledger.knows(item)]  # answered unheard
-    done |= {item.path for item in result.fetched}
-    result.left = [item for item in wanted if item.path not in done]
-    return result
-
-
-def _one(web: Web, item: Wanted, base: str, ledger: Ledger, stop: Event, count: _Count) -> Exception | None:
-    """Fetch and note a file; returns what kept it from that."""
-    try:
-        found = fetch(
-            web,
-            item.url if "://" in item.url else base + item.url,
-            ledger.root / item.path,
-            stop,
-            digest=item.digest,
-            algorithm=item.algorithm,
-            on_bytes=lambda number: count.add(item.path, number),
-        )
-        ledger.add(item.path, found)
-    except Exception as problem:  # handed to the listening thread, which raises what is no failure of the home
-        return problem
-    return None
-
-
-def _listen(
-    expected: int,
-    answers: Queue[tuple[Wanted, Exception | None]],
-    count: _Count,
-    told: Told,
-    result: Result,
-) -> None:
-    """Take the threads' answers until all are there or the home is out of reach."""
-    heard = 0
-    while heard < expected:
-        try:
-            item, problem = answers.get(timeout=TICK_SECONDS)
-        except Empty:
-            count.tell(told)
-            continue
-        heard += 1
-        count.close(item.path)
-        if problem is None:
-            result.fetched.append(item)
-        elif isinstance(problem, Refused):
-            result.refused.append((item, str(problem)))
-        elif isinstance(problem, Unreachable):
-            result.unreachable = str(problem)
-            return
-        elif not isinstance(problem, Halted):
-            raise problem
-        count.tell(told)
-
-
-def _join(threads: Sequence[Thread], patience: float | None) -> None:
-    until = None if patience is None else time.monotonic() + patience
-    for thread in threads:
-        if thread.ident is not None:
-            thread.join(None if until is None else max(0.0, until - time.monotonic()))
+        for thread in threads:  # the next home may be asked for the same files
+            thread.join()
+    return received, refused | dict.fromkeys(ahead, out_of_reach)

@@ -14,10 +14,9 @@ import json
 import os
 import shutil
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -76,7 +75,6 @@ macro AUROC per recording with its 95 % interval over seeds and test patients. A
 encoders (persistence, reports, leak, power) have five seeds, and encoders of twelve epochs at 83 Hz and a higher rate.
 Times are CPU time on one core, data included; on a machine that others use they are longer than on a quiet one.
 """
-NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """'passed', 'failed' or 'not run'."""
-        if not self.findings:
-            return NOT_RUN
+        """'passed' or 'failed'; the first also without findings."""
         return "passed" if all(finding.passed for finding in self.findings) else "failed"
 
 
@@ -107,7 +103,7 @@ def summary_line(outcome: Outcome) -> str:
     """A line of the summary."""
     name, findings = outcome.answer.name, outcome.findings
     if not findings:
-        return f"| [{name}](#{name}) | {NOT_RUN} | | |"
+        return f"| [{name}](#{name}) | not run | | |"
     kept = f"{sum(finding.passed for finding in findings)} of {len(findings)}"
     return f"| [{name}](#{name}) | {outcome.verdict} | {kept} | {outcome.seconds / 60:.1f} |"
 
@@ -214,12 +210,9 @@ def plant(arm: Arm, config: Config, place: Folders) -> tuple[Config, dict[str, P
             paths[name] = place.simulated.parent / "planted" / name
             shutil.rmtree(paths[name], ignore_errors=True)
             arm.plants[name](cohort, paths[name])
-    return validate(without_simulation(config.model_dump(mode="json"))), paths
-
-
-def without_simulation(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Config values that read the datasets from folders."""
-    return {**values, "data": {**values["data"], "simulation": None}}
+    values = config.model_dump(mode="json")
+    values["data"]["simulation"] = None  # read the datasets from these folders
+    return validate(values), paths
 
 
 def cpu_seconds() -> float:
@@ -277,5 +270,4 @@ def outcome_of(answer: Answer, work: Path) -> Outcome:
 
 def known_answers(arguments: Namespace, console: Console) -> int:
     """Run the answers, print their findings and write the page; FAILED if one is not as planted."""
-
     return ask(arguments.only or [], arguments.work, arguments.page, console)

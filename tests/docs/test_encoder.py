@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from benchmark.cli import check as contract
-from benchmark.cli.check import ENCODER_PROMISES, check_encoder
+from benchmark.cli.check import ENCODER_PROMISES, in_turn
 from methods.encoders import get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
 from tests.docs.pages import DOCS, text_of
@@ -16,20 +15,11 @@ TEXT = text_of("METHODS.md", "## Writing an encoder")
 EXAMPLE = DOCS / "encoder" / "gru.py"
 
 
-def broken(name: str, monkeypatch: pytest.MonkeyPatch, promises: list[contract.Promise]) -> list[str]:
-    """Lines on the promises that an encoder breaks, of some."""
-    monkeypatch.setattr(contract, "ENCODER_PROMISES", promises)
-    return [str(verdict) for verdict in check_encoder(get_encoder(name)) if not verdict.kept]
-
-
-def test_the_example_keeps_every_promise_about_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = [promise for promise in ENCODER_PROMISES if promise.name != "methods"]
-    assert broken(str(EXAMPLE), monkeypatch, alone) == []
-
-
-@pytest.mark.slow
-def test_every_method_takes_a_step_with_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert broken(str(EXAMPLE), monkeypatch, [p for p in ENCODER_PROMISES if p.name == "methods"]) == []
+@pytest.mark.parametrize("by_methods", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_the_example_keeps_every_promise(by_methods: bool) -> None:
+    promises = [promise for promise in ENCODER_PROMISES if (promise.name == "methods") is by_methods]
+    verdicts = in_turn(promises, get_encoder(str(EXAMPLE)))
+    assert [str(verdict) for verdict in verdicts if not verdict.kept] == []
 
 
 def test_the_example_refuses_an_odd_width() -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from benchmark.cli.check import PROMISES, judge
 from benchmark.cli.promises import (
     changed,
-    copied_state,
+    copies,
     small_method,
     small_optimiser,
     train,
@@ -66,7 +66,7 @@ def test_after_steps_the_frozen_copies_have_moved(encoder: str, name: str) -> No
     method = small_method(METHODS[name], get_encoder(encoder))
     apart = method.encoder.of_pooled  # what acts on `pooled` alone is not trained by a method of steps
     frozen = {n for n, own in method.named_parameters() if not own.requires_grad and not n.endswith(tuple(apart))}
-    before = copied_state(method)
+    before = copies(method.state_dict())
     train(method, small_optimiser(method), range(3))
     assert frozen <= set(changed(before, method.state_dict()))
 

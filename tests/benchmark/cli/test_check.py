@@ -14,10 +14,8 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from benchmark.cli import check as contract
-from benchmark.cli.check import PROMISES, Verdict, check_method
+from benchmark.cli.check import PROMISES, Verdict, in_turn
 from benchmark.config.command_line import FAILED, OK, USAGE
-from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.dilated import Dilated
 from methods.parts.knobs import Positives
@@ -42,6 +40,7 @@ def test_a_method_that_keeps_its_promises(capsys: pytest.CaptureFixture[str]) ->
     heading, *lines, end = capsys.readouterr().out.splitlines()
     assert heading == "random: 3 promises to test, a few seconds on an idle core"
     assert [line.split(":")[0] for line in lines] == ["kept   builds", "kept   name", "kept   encoder"]
+    assert lines[1] == "kept   name: random, printed as Random"
     assert end.startswith("random: 3 in ")
 
 
@@ -49,7 +48,7 @@ def test_a_method_that_trains_is_said_to_take_less_than_a_minute(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     verdicts = [Verdict(promise, True, "so it is") for promise in PROMISES]
-    monkeypatch.setattr("benchmark.cli.check.check_method", lambda kind, encoder: iter(verdicts))
+    monkeypatch.setattr("benchmark.cli.check.in_turn", lambda promises, kind, encoder: iter(verdicts))
     assert main(["check-method", "pmq"]) == OK
     heading, *lines, end = capsys.readouterr().out.splitlines()
     assert heading == f"pmq: {len(PROMISES)} promises to test, less than a minute on an idle core"
@@ -277,64 +276,43 @@ class OtherEncoder(Sound):
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
+    ("kind", "expected", "line"),
     [
-        (Sound, set()),
-        (NaNLoss, {"finite loss"}),
-        (LossPerWindow, {"finite loss"}),
-        (NoGraph, {"finite loss"}),
-        (Raises, {"finite loss"}),
-        (UnusedHead, {"gradient"}),
-        (FrozenInput, {"gradient"}),
-        (IgnoresTheEncoder, {"gradient"}),
-        (CopyThatRequiresAGradient, {"gradient", "momentum copies"}),
-        (CopyThatGetsAGradient, {"momentum copies"}),
-        (CopyThatSharesMemory, {"momentum copies"}),
-        (CountsInEvaluation, {"evaluation"}),
-        (CountsWhenAsked, {"positives"}),
-        (DrawsWhenAsked, {"positives"}),
-        (OwnGenerator, {"state", "resume"}),
-        (HiddenCount, {"resume"}),
-        (UnregisteredTensor, {"state", "resume"}),
-        (ConstantTensor, {"state"}),
-        (EvenBatches, {"batch size"}),
-        (LossInHalfPrecision, {"half precision"}),
-        (ImpreciseInHalfPrecision, {"half precision"}),
-        (Climbs, {"learning"}),
-        (Nameless, {"name"}),
-        (OtherEncoder, {"encoder"}),
-    ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else None,
-)
-def test_a_fault_is_found_by_its_promise(
-    kind: type[PretrainMethod], expected: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(contract, "PROMISES", IN_ONE_PROCESS)
-    verdicts = list(check_method(kind))
-    assert {verdict.promise.name for verdict in verdicts if not verdict.kept} == expected
-    assert not any("\n" in str(verdict) for verdict in verdicts)
-
-
-@pytest.mark.parametrize(
-    ("kind", "line"),
-    [
-        (NaNLoss, "BROKEN finite loss: the loss is nan: look for a log of 0, a division by 0 or an empty mean"),
-        (Raises, "BROKEN finite loss: RuntimeError: mat1 and mat2 shapes cannot be multiplied (12x8 and 12x8)"),
-        (UnusedHead, "BROKEN gradient: spare.weight gets no gradient: use it in the loss, or freeze it with"),
-        (CopyThatSharesMemory, "BROKEN momentum copies: the optimiser moves key_encoder.input.weight, which is frozen"),
-        (CountsInEvaluation, "BROKEN evaluation: updates changes in evaluation: ask `if self.training`"),
-        (UnregisteredTensor, "BROKEN state: seen holds a tensor that no checkpoint has: use register_buffer"),
-        (HiddenCount, "BROKEN resume: after loading, encoder.input.weight differs: keep all state in buffers"),
-        (Nameless, "BROKEN name: Nameless.name is '': give the class one, e.g. name = 'my-method'"),
+        (Sound, set(), ""),
+        (NaNLoss, {"finite loss"}, "the loss is nan: look for a log of 0, a division by 0 or an empty mean"),
+        (LossPerWindow, {"finite loss"}, "forward returns a tensor of shape (12,): return the loss as a 0-d tensor"),
+        (NoGraph, {"finite loss"}, "the loss has no graph"),
+        (Raises, {"finite loss"}, "RuntimeError: mat1 and mat2 shapes cannot be multiplied (12x8 and 12x8)"),
+        (UnusedHead, {"gradient"}, "spare.weight gets no gradient: use it in the loss, or freeze it with"),
+        (FrozenInput, {"gradient"}, "encoder.input.weight is frozen: the encoder has to learn"),
+        (IgnoresTheEncoder, {"gradient"}, "every gradient of the encoder is 0"),
+        (CopyThatRequiresAGradient, {"gradient", "momentum copies"}, ""),
+        (CopyThatGetsAGradient, {"momentum copies"}, ""),
+        (CopyThatSharesMemory, {"momentum copies"}, "the optimiser moves key_encoder.input.weight, which is frozen"),
+        (CountsInEvaluation, {"evaluation"}, "updates changes in evaluation: ask `if self.training`"),
+        (CountsWhenAsked, {"positives"}, "`positives` changes updates: it may only look"),
+        (DrawsWhenAsked, {"positives"}, "`positives` draws random numbers"),
+        (OwnGenerator, {"state", "resume"}, "generator holds a torch.Generator"),
+        (HiddenCount, {"resume"}, "after loading, encoder.input.weight differs: keep all state in buffers"),
+        (UnregisteredTensor, {"state", "resume"}, "seen holds a tensor that no checkpoint has: use register_buffer"),
+        (ConstantTensor, {"state"}, "scale holds a tensor that no checkpoint has"),
+        (EvenBatches, {"batch size"}, ""),
+        (LossInHalfPrecision, {"half precision"}, "the loss is torch.bfloat16: compute it in float32"),
+        (ImpreciseInHalfPrecision, {"half precision"}, ""),
+        (Climbs, {"learning"}, ""),
+        (Nameless, {"name"}, "Nameless.name is '': give the class one, e.g. name = 'my-method'"),
+        (OtherEncoder, {"encoder"}, ""),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
-def test_a_verdict_names_the_place_and_the_remedy(
-    kind: type[PretrainMethod], line: str, monkeypatch: pytest.MonkeyPatch
+def test_a_fault_is_found_by_its_promise_which_names_the_place_and_the_remedy(
+    kind: type[PretrainMethod], expected: set[str], line: str
 ) -> None:
-    monkeypatch.setattr(contract, "PROMISES", IN_ONE_PROCESS)
-    broken = next(verdict for verdict in check_method(kind) if not verdict.kept)
-    assert str(broken).startswith(line)
+    verdicts = list(in_turn(IN_ONE_PROCESS, kind))
+    broken = [verdict for verdict in verdicts if not verdict.kept]
+    assert {verdict.promise.name for verdict in broken} == expected
+    assert not any("\n" in str(verdict) for verdict in verdicts)
+    assert not broken or broken[0].detail.startswith(line)
 
 
 class Undecorated(MethodConfig):
@@ -349,20 +327,12 @@ class HoldsAPath(MethodConfig):
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        (Undecorated, "make it a dataclass(frozen=True)"),
+        (Undecorated, "make it a @dataclass(frozen=True)"),
         (HoldsAPath, "HoldsAPath cannot be filed"),
     ],
 )
 def test_what_cannot_be_built_is_asked_for_nothing_further(config: type[MethodConfig], words: str) -> None:
     kind = type("Unsettled", (Sound,), {"Config": config})
-    (verdict,) = check_method(kind)
-    assert verdict.promise.name == "builds"
-    assert not verdict.kept
+    (verdict,) = in_turn(PROMISES, kind)
+    assert (verdict.promise.name, verdict.kept) == ("builds", False)
     assert words in verdict.detail
-
-
-def test_a_method_that_trains_nothing_is_asked_only_for_what_it_is() -> None:
-    verdicts = list(check_method(METHODS["random"]))
-    assert [verdict.promise.name for verdict in verdicts] == ["builds", "name", "encoder"]
-    assert [str(verdict) for verdict in verdicts if not verdict.kept] == []
-    assert str(verdicts[1]) == "kept   name: random, printed as Random"
