@@ -13,7 +13,6 @@ leaves open is decided before the run, from the package and, for classes that no
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -85,16 +84,17 @@ def parsed(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from None
 
 
-def values_of(path: Path, what: str = "") -> Any:
+def values_of(path: Path, what: str = "", *, missing: str = "") -> Any:
     """What a YAML file holds; the caller validates it. Raises ConfigError in one line.
 
-    what: the file in the words of an error; by default its path.
+    what: the file in the words of an error; by default its path. missing: the error where there is no such file.
     """
     what = what or str(path)
     try:
         return parsed(read_regular(path, LARGEST_YAML).decode())
     except OSError as error:
-        raise ConfigError(f"{what} cannot be read: {error.strerror}") from None
+        absent = missing if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(absent or f"{what} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{what} is not UTF-8 text: save it as UTF-8") from None
     except ValueError as error:
@@ -192,10 +192,8 @@ def card_values(word: str) -> dict[str, Any]:
         dataset, _, field = word.removeprefix(ECGBENCH).partition(":")
         labels = {} if not field else {"labels": None if field == WITHOUT else {"field": field}}
         return {"kind": "ecgbench", "dataset": dataset, **labels}
-    file = Path(word).expanduser()
-    if not os.path.exists(file):
-        raise ConfigError(f"card {word}: there is no such file; `data new-card FOLDER` writes a first one")
-    values = values_of(file, f"card {word}")
+    missing = f"card {word}: there is no such file; `data new-card FOLDER` writes a first one"
+    values = values_of(Path(word).expanduser(), f"card {word}", missing=missing)
     if not isinstance(values, dict):
         raise ConfigError(f"card {word} holds no keys; `data new-card FOLDER` writes a first one")
     if still_open := list(questions(values)):
