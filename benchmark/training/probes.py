@@ -18,15 +18,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data.splits import DatasetTask, TaskSpec
 from benchmark.data.task import Sides, Task, Windows
 from benchmark.results.schema import digest
-from benchmark.training.finetune import EVALUATION_BATCH, Outcome, validation_score
-from benchmark.training.pretrain import autocast
+from benchmark.training.finetune import Outcome, in_batches, validation_score
 from methods.encoders.base import Encoder
 
 LINEAR_VERSION = 2
@@ -71,15 +69,9 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     return pooled_features(encoder, signal, precision).cpu().numpy()
 
 
-@torch.no_grad()
 def pooled_features(encoder: Encoder, signal: Tensor, precision: str) -> Tensor:
     """Those of `features` on the device, which is not waited for."""
-    encoder.eval()
-    pooled = []
-    for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
-        with autocast(signal.device, precision):
-            pooled.append(encoder.pooled(chunk.float()).float())  # (b, K)
-    return torch.cat(pooled)  # (n, K)
+    return in_batches(encoder, encoder.pooled, signal, precision)  # (n, K)
 
 
 def linear_probe(
