@@ -1,24 +1,15 @@
 """Encoders whose weights come from elsewhere, as rows of the tables.
 
-In: a card with an ONNX or TorchScript file, or a .py file (`methods.encoders.pretrained`). Out: their classes, the
-tasks of a run in windows of theirs, and whether they saw the test patients. Imported by benchmark's config, training,
-run and cli.
+A card with an ONNX or TorchScript file, or a .py file (`methods.encoders.pretrained`), becomes a class. An ONNX file is
+run by onnxruntime and frozen, since it has no gradients; a TorchScript file is fine-tuned where it has parameters.
 
-The card of a file of weights from elsewhere, and the encoder that it describes (docs/METHODS.md).
+Whether an encoder saw the test patients of a column is known by the word of its card. Two datasets hold the same people
+where they have a cohort in common, whatever their names (`benchmark.data.audit`). Simulated cohorts count by the names
+that they bear.
 
-An ONNX file as an encoder, run by onnxruntime: frozen, since it has no gradients.
-
-Whether an encoder from elsewhere saw the test patients of a column: what is known of its pretraining data.
-
-By the word of its card. Two datasets hold the same people where they have a cohort in common, whatever their names
-(`benchmark.data.audit`). Simulated cohorts count by the names that they bear.
-
-A TorchScript file as an encoder: frozen, or fine-tuned where it has parameters.
-
-The task of a cell in the windows of an encoder from elsewhere: the same recordings, cut to its own signals.
-
-It learns from all its windows of the labelled recordings. Its prediction of a recording, pooled over its windows,
-stands for each of the run's test windows of that recording, so that all rows are tested on the same windows.
+The task of a cell is the same recordings, cut to the encoder's signals. It learns from all its windows of the labelled
+recordings. Its prediction of a recording, pooled over its windows, stands for each of the run's test windows of that
+recording, so that all rows are tested on the same windows.
 """
 
 from __future__ import annotations
@@ -26,7 +17,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -298,12 +289,12 @@ class Source:
             return "not known"
         if self.folds is not None:
             known = column.dataset_name in DATASETS and self.folds <= {entry.fold for entry in column.entries}
-            found = known and any(entry.fold in self.folds for entry in held)
+            found = any(entry.fold in self.folds for entry in held)
         else:
             names = self.recordings or frozenset()
             known = any(entry.recording in names for entry in column.entries)
-            found = known and any(entry.recording in names for entry in held)
-        return "yes" if found else "no" if known else "not known"
+            found = any(entry.recording in names for entry in held)
+        return "not known" if not known else "yes" if found else "no"
 
     def is_of(self, column: Prepared) -> bool:
         """Whether it is the column's dataset, by any spelling of its name."""
@@ -437,7 +428,7 @@ def tried(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
         raise ValueError(f"{where}: windows of noise give numbers that are not finite; check signals.unit")
     if not torch.equal(found, again):
         raise ValueError(f"{where}: the same windows give other numbers at each call; switch its dropout off")
-    if not close(found[:1], alone):
+    if not (found[:1] - alone).abs().max() <= CLOSE * found[:1].abs().max().clamp_min(1e-6):
         raise ValueError(f"{where}: a window's numbers depend on the others of its batch; use statistics that are kept")
     return encoder
 
@@ -474,11 +465,6 @@ def noise(kind: type[PretrainedEncoder]) -> Tensor:
     return torch.randn(WINDOWS, kind.signals.samples, len(ORDER), generator=generator)  # (n, S, 12)
 
 
-def close(one: Tensor, other: Tensor) -> bool:
-    """Whether features are equal up to rounding."""
-    return bool((one - other).abs().max() <= CLOSE * one.abs().max().clamp_min(1e-6))
-
-
 def segmentation_of(signals: Signals) -> Segmentation:
     """How recordings are cut for an encoder: heartbeats, or consecutive windows, a shorter recording with zeros."""
     raw = signals.standardise != "recording"
@@ -498,28 +484,24 @@ class ExternalWindows:
 
     def of(self, windows: Windows) -> Windows:
         """All own windows (m, S, 12) of the recordings of some windows, in the order in which these first appear."""
-        names, first = np.unique(windows.recording, return_index=True)  # (R,), (R,)
-        order = np.sort(first)  # (R,)
+        _, first = np.unique(windows.recording, return_index=True)  # (R,)
         place = {(entry.recording, entry.patient): r for r, entry in enumerate(self.prepared.entries)}
-        asked = zip(windows.recording[order].tolist(), windows.patient[order].tolist(), strict=True)
-        found = [(n, place[own]) for n, own in zip(order, asked, strict=True) if own in place]
-        assert len(order) == len(names)
-        every = self._numbers([r for _, r in found])
-        whose = np.repeat(np.array([n for n, _ in found], np.int64), [len(own) for own in every])  # (m,)
-        index = np.concatenate(every) if every else np.empty(0, np.int64)  # (m,)
-        device = windows.signal.device
+        count = self.prepared.trials_of_each(1)  # (R',) of all recordings
+        start = np.cumsum(count) - count  # (R',)
+        index, whose = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for n in np.sort(first):
+            r = place.get((windows.recording[n], windows.patient[n]))
+            if r is not None:
+                index.append(np.arange(start[r], start[r] + count[r]))
+                whose.append(np.full(count[r], n))
+        rows = np.concatenate(whose)  # (m,) a window of the same recording
+        signal = without_absent(self._signals(np.concatenate(index)), self.leads)
         return Windows(
-            signal=torch.from_numpy(without_absent(self._signals(index), self.leads)).to(device),
-            target=windows.target[torch.from_numpy(whose).to(windows.target.device)],
-            recording=windows.recording[whose],
-            patient=windows.patient[whose],
+            signal=torch.from_numpy(signal).to(windows.signal.device),
+            target=windows.target[torch.from_numpy(rows).to(windows.target.device)],
+            recording=windows.recording[rows],
+            patient=windows.patient[rows],
         )
-
-    def _numbers(self, recordings: Sequence[int]) -> list[NDArray[np.int64]]:
-        """The numbers of the windows of each recording."""
-        count = self.prepared.trials_of_each(1)  # (R,)
-        first = np.cumsum(count) - count  # (R,)
-        return [np.arange(first[r], first[r] + count[r]) for r in recordings]
 
     def _signals(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
         """Numbered windows (m, S, 12), as they were kept: heartbeats are not standardised once more."""

@@ -1,38 +1,27 @@
 """Use of a pretrained encoder outside the suite: a folder that holds all of it, signals in, embeddings out.
 
-In: an encoder of the store or a published checkpoint. Out: a folder (`save_folder`), embeddings of anyone's recordings
-to the bits that the linear probe saw (`encode`), a scikit-learn transformer (`EcgEmbedder`). Imported by benchmark.cli,
-and by users through `from benchmark import load_encoder, EcgEmbedder`.
-
-A recording gives windows as `Segmentation.cut` cuts them, stored in float16 as the cache stores them, and standardised
-as `benchmark.data.trials` does: per pseudo-trial, by one scale, or not again.
-
-Signals of anyone's recordings -> embeddings, to the bits that the linear probe saw.
-
     encoder = load_encoder("pmq")                                   # a folder written by `export`
     encoder.encode(signals, rate=500, leads=["I", "II", ...])       # (n, K), a row per recording
     encoder.encode_windows(signals, rate=500, leads=[...])          # (N, K) a row per window, and whose it is
-
-A recording's embedding is the mean over its windows. Batches are those of the linear probe: the same recordings in the
-same order give the same bits as there. In float32 the last, incomplete batch of a call may round otherwise than the
-same windows in a full one (by some 1e-7); in bf16 it does not.
-
     make_pipeline(EcgEmbedder("pmq", rate=500, leads=[...]), StandardScaler(), LogisticRegression())
 
-X is (n, samples, leads) or a list of arrays (samples, leads). Nothing is learned from X: `fit` loads the encoder.
+A recording gives windows as `Segmentation.cut` cuts them, stored in float16 as the cache stores them, and standardised
+as `benchmark.data.trials` does: per pseudo-trial, by one scale, or not again. Its embedding is the mean over its
+windows. Batches are those of the linear probe: the same recordings in the same order give the same bits as there. In
+float32 the last, incomplete batch of a call may round otherwise than the same windows in a full one (by some 1e-7); in
+bf16 it does not.
 
-A checkpoint that the authors of PMQ or COMET published -> an encoder and what the file tells of it.
+The folder of an exported encoder holds all that makes its embeddings, and what is known of its making:
 
-Both save the same module, so the file does not tell whose it is. The windows are cut as PMQ's released code cuts them
-for its downstream tasks: heartbeats at 250 Hz, six to a pseudo-trial.
+    encoder.safetensors    weights
+    encoder.py             source of an encoder that a user wrote; to be read, never executed
+    config.json            `Description`
+    MODEL_CARD.md          how it was made and what it is good for
+    encoder.onnx           windows to embeddings, if asked for (benchmark.cli.export)
 
-The folder of an exported encoder: all that makes its embeddings of a recording, and what is known of its making.
-
-encoder.safetensors    weights
-encoder.py             source of an encoder that a user wrote; to be read, never executed
-config.json            `Description`
-MODEL_CARD.md          how it was made and what it is good for
-encoder.onnx           windows to embeddings, if asked for (benchmark.cli.export)
+A checkpoint that the authors of PMQ or COMET published becomes an encoder too. Both save the same module, so the file
+does not tell whose it is. Its windows are cut as PMQ's released code cuts them for its downstream tasks: heartbeats at
+250 Hz, six to a pseudo-trial.
 """
 
 from __future__ import annotations
@@ -42,7 +31,7 @@ import json
 import pickle
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain
@@ -185,15 +174,6 @@ def recording_of(signal: NDArray[Any], rate: float, columns: Sequence[int]) -> R
     if beyond > 0:
         numbers = np.pad(numbers, ((0, 0), (0, beyond)))
     return checked_recording(numbers[:, columns], float(rate))
-
-
-def each_of(
-    signals: Signals, rate: float, leads: Sequence[str], present: Sequence[str] = LEADS
-) -> tuple[Callable[[int], Recording], range]:
-    """How to read each recording, and their numbers. Raises ConfigError like `columns_of` and `check_signals`."""
-    columns = columns_of(leads, present)
-    check_signals(signals, rate, leads)
-    return lambda number: recording_of(signals[number], rate, columns), range(len(signals))
 
 
 FORMAT = 1
@@ -405,7 +385,7 @@ class SavedEncoder:
 
         Raises ConfigError (a ValueError), in one line, for a missing lead, a wrong shape or rate.
         """
-        found = self._embedded(signals, rate, leads)
+        found = list(self.embeddings(self._cuts(signals, rate, leads)))
         report_unusable(found, unusable)
         return np.stack([mean_of(own, self.width) for own in found]) if found else np.empty((0, self.width), np.float32)
 
@@ -416,25 +396,24 @@ class SavedEncoder:
 
         Arguments and errors as for `encode`; an unusable recording has no windows.
         """
-        found = self._embedded(signals, rate, leads)
+        found = list(self.embeddings(self._cuts(signals, rate, leads)))
         report_unusable(found, unusable)
-        counts = [0 if isinstance(own, str) else len(own) for own in found]
-        rows = [own for own in found if not isinstance(own, str)]
-        together = np.concatenate(rows) if rows else np.empty((0, self.width), np.float32)  # (N, K)
-        return together, np.repeat(np.arange(len(found)), counts)
+        return joined(found, (self.width,))  # (N, K), (N,)
 
     def windows(
         self, signals: Signals, rate: float, leads: Sequence[str], *, unusable: Unusables = "nan"
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Windows (N, S, 12) as the encoder or its ONNX file reads them, and (N,) the recording's number of each."""
+        found = list(self._cuts(signals, rate, leads))
+        report_unusable(found, unusable)
+        return joined(found, (self.description.segmentation.samples, len(LEADS)))  # (N, S, 12), (N,)
+
+    def _cuts(self, signals: Signals, rate: float, leads: Sequence[str]) -> Iterator[Windows | str]:
+        """The windows of each recording. Raises ConfigError like `columns_of` and `check_signals`."""
         taken = self.description.taken
-        read, numbers = each_of(signals, rate, leads, taken.leads)
-        cuts = list(cut_all(read, numbers, taken))
-        report_unusable(cuts, unusable)
-        rows = [own for own in cuts if not isinstance(own, str)]
-        shape = (0, self.description.segmentation.samples, len(self.description.leads))
-        together = np.concatenate(rows).astype(np.float32) if rows else np.empty(shape, np.float32)  # (N, S, 12)
-        return together, np.repeat(np.arange(len(cuts)), [0 if isinstance(own, str) else len(own) for own in cuts])
+        columns = columns_of(leads, taken.leads)
+        check_signals(signals, rate, leads)
+        return cut_all(lambda number: recording_of(signals[number], rate, columns), range(len(signals)), taken)
 
     def embeddings(self, cuts: Iterable[Windows | str]) -> Generator[Floats | str, None, None]:
         """Embeddings (m, K) of the windows (m, S, 12) of each recording, in order; a reason is passed on.
@@ -454,7 +433,10 @@ class SavedEncoder:
             if held >= BATCHES * size or (cut is None and held):
                 block = np.concatenate(unread)  # (b, S, 12)
                 whole = held if cut is None else held // size * size
-                ready, unread = np.concatenate([ready, self._features(block[:whole])]), [block[whole:]]
+                found = features(
+                    self.encoder, torch.from_numpy(block[:whole]).to(self.device), self.precision
+                )  # (b, K)
+                ready, unread = np.concatenate([ready, found]), [block[whole:]]
                 held -= whole
             while waiting and (isinstance(waiting[0], str) or waiting[0] <= len(ready)):
                 next_one = waiting.popleft()
@@ -463,14 +445,6 @@ class SavedEncoder:
                 else:
                     yield ready[:next_one]
                     ready = ready[next_one:]
-
-    def _embedded(self, signals: Signals, rate: float, leads: Sequence[str]) -> list[Floats | str]:
-        taken = self.description.taken
-        read, numbers = each_of(signals, rate, leads, taken.leads)
-        return list(self.embeddings(cut_all(read, numbers, taken)))
-
-    def _features(self, windows: Windows) -> Floats:
-        return features(self.encoder, torch.from_numpy(windows).to(self.device), self.precision)  # (b, K)
 
 
 def load_encoder(
@@ -498,6 +472,15 @@ def mean_of(embeddings: Floats | str, width: int) -> NDArray[np.float32]:
     if isinstance(embeddings, str):
         return np.full(width, np.nan, np.float32)
     return np.asarray(embeddings.mean(axis=0, dtype=np.float64), np.float32)  # (K,)
+
+
+def joined(
+    found: Sequence[NDArray[Any] | str], shape: tuple[int, ...]
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The rows (m, *shape) of all recordings together, (N, *shape), and the number of each one's recording (N,)."""
+    rows = [np.empty((0, *shape), np.float32) if isinstance(own, str) else own for own in found]
+    together = np.concatenate([np.empty((0, *shape), np.float32), *rows]).astype(np.float32, copy=False)
+    return together, np.repeat(np.arange(len(rows)), [len(own) for own in rows])
 
 
 def unusable_line(reasons: Sequence[str]) -> str:

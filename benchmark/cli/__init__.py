@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from benchmark.config.command_line import Flag, Known, Verb, file_to_read, file_to_write, folder, results_named
+from benchmark.config.command_line import Flag, Known, Verb, file_to_read, file_to_write, folder, results_named, switch
 from benchmark.config.errors import count, positive, seed
 from benchmark.config.flags import (
     COMPUTE,
@@ -48,9 +48,7 @@ VERBS: dict[str, Verb] = {
                 *CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--detach", "--workers"
             ),
             **shared("--dry-run"),
-            "--allow-leak": Flag(
-                HOW, "run on data that the audit refuses; every table will say so", how={"action": "store_true"}
-            ),
+            "--allow-leak": switch(HOW, "run on data that the audit refuses; every table will say so"),
             **shared("--unit", "--scores", "--latex-landscape", "--track"),
         },
         examples={
@@ -73,7 +71,7 @@ VERBS: dict[str, Verb] = {
         "benchmark.cli.look:status",
         {
             **shared("--results"),
-            "--watch": Flag(HOW, "look again and again, until nothing is left", how={"action": "store_true"}),
+            "--watch": switch(HOW, "look again and again, until nothing is left"),
         },
         examples={"status": "what is done, runs, waits and has failed", "status --watch": "the same, live"},
     ),
@@ -95,11 +93,7 @@ VERBS: dict[str, Verb] = {
                 "hold two results stores, capsules or runs together",
                 how={"nargs": 2, "type": results_named, "metavar": "RUN"},
             ),
-            "--leaderboard": Flag(
-                REPORTED,
-                "one page of the rows of all --results, which need not be of one config",
-                how={"action": "store_true"},
-            ),
+            "--leaderboard": switch(REPORTED, "one page of the rows of all --results, which need not be of one config"),
         },
         examples={
             "report --unit recording": "the tables again, per recording",
@@ -128,9 +122,7 @@ VERBS: dict[str, Verb] = {
         "benchmark.cli.explain:reproduce",
         {
             **shared("--results", *DATA, "--cache", "--device", "--workers", "--code"),
-            "--pretraining": Flag(
-                HOW, "pretrain its encoder again too, instead of taking the stored one", how={"action": "store_true"}
-            ),
+            "--pretraining": switch(HOW, "pretrain its encoder again too, instead of taking the stored one"),
             "--keep": Flag(
                 HOW,
                 "an empty or new folder for what is made again, as a store; without it, that is removed",
@@ -185,11 +177,7 @@ VERBS: dict[str, Verb] = {
                 how={"type": file_to_read, "metavar": "FILE"},
             ),
             "--to": Flag(WHAT_IS_WRITTEN, "the folder", how={"type": folder, "metavar": "FOLDER"}),
-            "--onnx": Flag(
-                WHAT_IS_WRITTEN,
-                "encoder.onnx too, checked by onnxruntime; needs the extra `onnx`",
-                how={"action": "store_true"},
-            ),
+            "--onnx": switch(WHAT_IS_WRITTEN, "encoder.onnx too, checked by onnxruntime; needs the extra `onnx`"),
             **shared("--results", "--code"),
         },
         word="NAME",
@@ -218,9 +206,7 @@ VERBS: dict[str, Verb] = {
                 "the table, .parquet; or .npy, with a .csv beside it that says whose each row is",
                 how={"type": file_to_write, "metavar": "FILE"},
             ),
-            "--per-window": Flag(
-                WHAT_IS_WRITTEN, "a row per window instead of one per recording", how={"action": "store_true"}
-            ),
+            "--per-window": switch(WHAT_IS_WRITTEN, "a row per window instead of one per recording"),
             **shared(*DATA, *CONFIG, "--cache", "--device", "--workers", "--code"),
         },
         word="RECORDINGS|DATASET",
@@ -273,9 +259,7 @@ VERBS: dict[str, Verb] = {
                 how={"type": file_to_read, "metavar": "FILE"},
             ),
             "--connections": Flag(HOW, "at a time, 1 to 8 (4)", how={"type": count, "metavar": "N"}),
-            "--verify": Flag(
-                HOW, "read and compare what is there, also if it was before", how={"action": "store_true"}
-            ),
+            "--verify": switch(HOW, "read and compare what is there, also if it was before"),
             **shared("--dry-run"),
         },
         word="DATASET",
@@ -300,7 +284,7 @@ VERBS: dict[str, Verb] = {
         "benchmark.extras.speed:speed",
         {
             **shared(*CONFIG, *GRID, *DATA, "--cache", "--out", *COMPUTE),
-            "--quick": Flag(HOW, "measure at small sizes: a minute instead of many", how={"action": "store_true"}),
+            "--quick": switch(HOW, "measure at small sizes: a minute instead of many"),
         },
         examples={"speed --config laptop": "how fast this machine is"},
     ),

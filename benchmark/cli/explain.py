@@ -1,21 +1,15 @@
 """The verbs `explain` and `reproduce`: all that made a number, and the same cell run again and compared.
 
-The cell of a store that words mean: the names that tables use, in any order, or the start of its key.
+A cell is named by the words of the tables, in any order, or by the start of its key; of several runs the latest counts.
 
     pmq finetune chapman 0.3 seed 41      as progress and failures name it
     PMQ Chapman 30 % 41                   titles; a part that all cells share may be left out
     3f2a                                  the start of its key, from four digits on
 
-Names mean a cell of the latest run that has it.
-
-The verb `reproduce`: a cell run again from its row, in a fresh place, and compared with what the store holds.
-
-The data are found as a run finds them, and refused if they are not the row's (fingerprint). The encoder is a copy of
-the stored one, or pretrained again. Nothing is written into the store.
-
-What is run again of a store's cell: its row tells config, device and precision; keys of today find it in the grid.
-
-Where the row, its encoder or this machine do not allow it, one line says why. No code that a store names is loaded.
+`reproduce` runs a cell in a fresh place, by the config, device and precision of its row, and writes nothing into the
+store. The data are found as a run finds them, and refused if their fingerprint is not the row's. The encoder is a copy
+of the stored one, or pretrained again. Where the row, its encoder or this machine do not allow it, one line says why.
+No code that a store names is loaded.
 """
 
 from __future__ import annotations
@@ -25,13 +19,13 @@ import json
 import re
 import shutil
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -39,53 +33,45 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from threadpoolctl import threadpool_limits
 
+from benchmark.config import flags
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config, validate
 from benchmark.config.errors import ConfigError, is_code
-from benchmark.config.flags import Folders, device_of
-from benchmark.config.flags import place_of as place_from
 from benchmark.data.prepare import Prepared
 from benchmark.data.task import of_task
 from benchmark.machine.ranks import call_on_other_ranks, read_ranks
 from benchmark.results.names import CARD, EVALUATION_TITLES, SCRIPT, VALIDATION, command, takes_shots
 from benchmark.results.schema import flat
-from benchmark.results.store import (
-    ARRAYS,
-    BadCard,
-    End,
-    NoResults,
-    Plan,
-    PlannedCell,
-    Predictions,
-    Row,
-    Store,
-)
+from benchmark.results.store import ARRAYS, BadCard, End, NoResults, Plan, PlannedCell, Predictions, Row, Store
 from benchmark.run.cell import CellJob, run_together
 from benchmark.run.datasets import open_data, prepare_data
 from benchmark.run.grid import MOST_RANKS, Cell, expand
 from benchmark.run.plan import differences
 from benchmark.run.pretraining import PretrainingJob, in_step, run_to_end
 from benchmark.screen import Console, note, step
-from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, checked_card
+from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, checked_card, read_card
 from benchmark.training.pretrain import require_compiler
-from reports.runs import place_of as cell_place
+from reports.runs import place_of
 
-PARTS = ("row", "evaluation", "dataset", "ratio", "seed")
+PARTS = {"row": "variant", "evaluation": "evaluation", "dataset": "dataset", "ratio": "ratio", "seed": "seed"}
+"""Part of a cell's name -> its field."""
 KEY_START = re.compile(r"[0-9a-f]{4,16}")
 LISTED, NEAR = 6, 3
 """Cells that a message lists: of an ambiguous name, and near an unknown one."""
 NEARNESS = 0.4
 SHORT_KEY = 8
 
+T = TypeVar("T")
 Names = tuple[tuple[str, ...], ...]
 """The names of a part, each as its words in small letters."""
+Cells = dict[str, tuple[Plan | None, PlannedCell | None]]
+"""Key -> plan and planned cell; None for a row of no plan."""
 
 
 @dataclass(frozen=True)
 class Found:
     """A finished cell."""
 
-    key: str
     row: Row
     plan: Plan | None
     """The latest that has it; None for a cell of no plan."""
@@ -98,89 +84,85 @@ class Found:
         return describe(self.planned or self.row)
 
 
-def find_cell(results: Path, asked: str) -> Found:
+def find_cell(results: Path, words: str) -> Found:
     """The finished cell that words mean.
 
     Raises ConfigError in one line where they mean none or several, with near ones; NoResults if there is no run, or if
     the cell is not finished; CorruptRow if its row is damaged.
     """
     store = Store(results)
-    plans = list(plans_of(store))
-    named = by_name(plans, asked) or by_key(store, plans, asked)
-    if not named:
-        raise ConfigError(unknown_cell(plans, asked, results))
-    if len(named) > 1:
-        raise ConfigError(several(named, asked))
-    ((key, (plan, planned)),) = named.items()
-    row = store.load_row(key, cell_place(planned, plan) if plan and planned else None)
+    plans = list(readable(store, store.load_plan))
+    cells = by_name(plans, words) or by_key(store, plans, words)
+    if not cells:
+        raise ConfigError(unknown_cell(plans, words, results))
+    if len(cells) > 1:
+        raise ConfigError(several(cells, words))
+    ((key, (plan, planned)),) = cells.items()
+    row = store.load_row(key, place_of(planned, plan) if plan and planned else None)
     if row is None:
         raise NoResults(unfinished(store, key, describe(planned) if planned else key))
-    return Found(key, row, plan, planned)
+    return Found(row, plan, planned)
 
 
-Cells = dict[str, tuple[Plan | None, PlannedCell | None]]
-"""Key -> plan and planned cell; None for a row of no plan."""
+def readable(store: Store, read: Callable[[str], T]) -> Iterator[T]:
+    """What `read` makes of the key of each plan of a store, the latest first; what cannot be read is passed over.
 
-
-def plans_of(store: Store) -> Iterator[Plan]:
-    """The readable plans of a store, the latest first. Raises NoResults if none can be read."""
-    keys, read = store.plan_keys(), 0
+    Raises NoResults if none can be read.
+    """
+    keys, count = store.plan_keys(), 0
     for key in keys:
         with suppress(NoResults):
-            plan = store.load_plan(key)
-            read += 1
+            plan = read(key)
+            count += 1
             yield plan
-    if not read:
+    if not count:
         raise NoResults(f"no results in {store.root}: none of its plans can be read")
 
 
-def by_name(plans: Sequence[Plan], asked: str) -> Cells:
+def by_name(plans: Sequence[Plan], words: str) -> Cells:
     """The cells that the words name, of the first plan that has any."""
-    words = tuple(asked.lower().split())
+    parts = tuple(words.lower().split())
     for plan in plans:
-        found: Cells = {}
+        cells: Cells = {}
         for cell in plan.cells:
-            if cell.key not in found and fits(words, names_of(cell, plan)):
-                found[cell.key] = plan, cell
-        if found:
-            return found
+            if fits(parts, names_of(cell, plan)):
+                cells.setdefault(cell.key, (plan, cell))
+        if cells:
+            return cells
     return {}
 
 
-def by_key(store: Store, plans: Sequence[Plan], asked: str) -> Cells:
+def by_key(store: Store, plans: Sequence[Plan], start: str) -> Cells:
     """The cells and rows whose key begins with a word."""
-    if not KEY_START.fullmatch(asked):
+    if not KEY_START.fullmatch(start):
         return {}
-    found: Cells = {key: (None, None) for key in store.row_keys() if key.startswith(asked)}
+    cells: Cells = {key: (None, None) for key in store.row_keys() if key.startswith(start)}
     for plan in reversed(plans):
-        found |= {cell.key: (plan, cell) for cell in plan.cells if cell.key.startswith(asked)}
-    return found
+        cells |= {cell.key: (plan, cell) for cell in plan.cells if cell.key.startswith(start)}
+    return cells
 
 
 def names_of(cell: PlannedCell, plan: Plan) -> tuple[Names, ...]:
     """The names of each part of a cell, in the order of `PARTS`."""
-    own = str(cell_place(cell, plan)["evaluation"])
-    ratio = [f"{cell.ratio:g}"]
+    table = str(place_of(cell, plan)["evaluation"])
     if takes_shots(cell.evaluation):
-        ratio += [f"{cell.ratio:g} patients per class", f"{cell.ratio:g} shots"]
+        ratio = [f"{cell.ratio:g} patients per class", f"{cell.ratio:g} shots"]
     else:
-        ratio += [f"{100 * cell.ratio:g}%", f"{100 * cell.ratio:g} %"]
-    titled = [EVALUATION_TITLES[name] for name in (cell.evaluation, own) if name in EVALUATION_TITLES]
+        ratio = [f"{100 * cell.ratio:g}%", f"{100 * cell.ratio:g} %"]
+    titles = [EVALUATION_TITLES[name] for name in (cell.evaluation, table) if name in EVALUATION_TITLES]
     parts = (
         (cell.variant, plan.variants[cell.variant]),
-        (cell.evaluation, own, *titled),
+        (cell.evaluation, table, *titles),
         (cell.dataset, str(plan.datasets[cell.dataset].get("title", cell.dataset))),
-        ratio,
+        (f"{cell.ratio:g}", *ratio),
         (f"{cell.seed}", f"seed {cell.seed}"),
     )
-    return tuple(tuple(tuple(name.lower().split()) for name in dict.fromkeys(part)) for part in parts)
+    return tuple(tuple(tuple(name.lower().split()) for name in part) for part in parts)
 
 
 def fits(words: tuple[str, ...], parts: tuple[Names, ...]) -> bool:
     """Whether words are names of different parts, one after the other in any order."""
-    if not words:
-        return True
-    return any(
+    return not words or any(
         words[: len(name)] == name and fits(words[len(name) :], (*parts[:place], *parts[place + 1 :]))
         for place, names in enumerate(parts)
         for name in names
@@ -192,32 +174,26 @@ def describe(cell: PlannedCell | Row) -> str:
     return f"{cell.variant} {cell.evaluation} {cell.dataset} {cell.ratio:g} seed {cell.seed}"
 
 
-def several(cells: Cells, asked: str) -> str:
+def several(cells: Cells, words: str) -> str:
     """Message for words that mean several cells: in which parts these differ, and the first of them."""
     planned = [cell for _, cell in cells.values() if cell is not None]
-    if len(planned) < len(cells) or KEY_START.fullmatch(asked):
+    if len(planned) < len(cells) or KEY_START.fullmatch(words):
         listed = [f"{key} {describe(cell) if cell else ''}".strip() for key, (_, cell) in cells.items()]
-        return f"{asked!r} begins {len(cells)} keys: {shown(listed)}"
-    fields = zip(PARTS, ("variant", "evaluation", "dataset", "ratio", "seed"), strict=True)
-    open_parts = [part for part, field in fields if len({getattr(cell, field) for cell in planned}) > 1]
-    listed = [f"{describe(cell)} ({cell.key[:SHORT_KEY]})" for cell in planned]
-    return (
-        f"{asked!r} is {len(planned)} cells: add {' and '.join(open_parts)}, or give a key; there are {shown(listed)}"
-    )
-
-
-def shown(listed: Sequence[str]) -> str:
-    """The first of some names, and how many more there are."""
+        begin = f"{words!r} begins {len(cells)} keys: "
+    else:
+        open_parts = [part for part, field in PARTS.items() if len({getattr(cell, field) for cell in planned}) > 1]
+        listed = [f"{describe(cell)} ({cell.key[:SHORT_KEY]})" for cell in planned]
+        begin = f"{words!r} is {len(planned)} cells: add {' and '.join(open_parts)}, or give a key; there are "
     more = f" and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
-    return ", ".join(listed[:LISTED]) + more
+    return begin + ", ".join(listed[:LISTED]) + more
 
 
-def unknown_cell(plans: Sequence[Plan], asked: str, results: Path) -> str:
+def unknown_cell(plans: Sequence[Plan], words: str, results: Path) -> str:
     """Message for words that mean no cell, with the nearest names."""
     names = list(dict.fromkeys(describe(cell) for plan in plans for cell in plan.cells))
-    near = difflib.get_close_matches(asked.lower(), names, n=NEAR, cutoff=NEARNESS) or names[:NEAR]
+    near = difflib.get_close_matches(words.lower(), names, n=NEAR, cutoff=NEARNESS) or names[:NEAR]
     what = "a name is, in any order, row, evaluation, dataset, ratio and seed; or give the start of a key"
-    return f"no cell {asked!r} in {results}: {what}; near ones: {', '.join(near)}"
+    return f"no cell {words!r} in {results}: {what}; near ones: {', '.join(near)}"
 
 
 def unfinished(store: Store, key: str, name: str) -> str:
@@ -232,109 +208,105 @@ LONGEST = 4
 """Values of a list that are shown whole; of a longer one the first, the last and their number."""
 NOT_STATED = "not stated"
 SUITE = "a class of the suite: its version is in the key, its code that of the commit"
-NOT_SHOWN = ("key_content", "encoder", "key", "illustration_sha256")
+NOT_SHOWN = ("key_content", "encoder", "key", "illustration_sha256", "health")
 """Entries of a card that are shown elsewhere or say nothing of a number."""
 
-Section = tuple[str, Mapping[str, Any]]
-"""A heading, and values by name."""
+
+def explain(arguments: Namespace, console: Console) -> int:
+    """Print the lines. Raises ConfigError in one line for a name of no cell or of several, NoResults, CorruptRow."""
+    for line in explained(find_cell(arguments.results, " ".join(arguments.word)), Store(arguments.results)):
+        note(console, line)
+    return OK
 
 
 def explained(found: Found, store: Store) -> Iterator[str]:
-    """The lines, section after section."""
+    """The lines, section after section; a section without values is left out."""
     yield found.name
     for heading, values in sections_of(found, store):
         if values:
             width = max(map(len, values))
-            yield ""
-            yield heading
+            yield from ("", heading)
             for name, value in values.items():
                 yield " ".join(f"  {name:<{width}}  {text_of(value)}".splitlines())  # stored texts may be of others
-    yield ""
-    yield f"to run it again: {command()} reproduce {found.key} --results {store.root}"
+    yield from ("", f"to run it again: {command()} reproduce {found.row.key} --results {store.root}")
 
 
-def sections_of(found: Found, store: Store) -> Iterator[Section]:
-    """The sections; those without values are left out when they are printed."""
-    row, told = found.row, found.row.provenance
+def sections_of(found: Found, store: Store) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The heading of each section and its values by name."""
+    row, facts = found.row, found.row.provenance
+    key_content = facts.get("key_content") or {}
     yield "cell", cell_lines(found)
-    yield "scores", {f"{unit} {name}": value for unit, own in row.scores.items() for name, value in own.items()}
-    undefined = {f"{unit} {name}": why for unit, own in row.undefined.items() for name, why in own.items()}
-    yield "scores that are not defined", undefined
+    yield "scores", by_unit(row.scores)
+    yield "scores that are not defined", by_unit(row.undefined)
     yield "remarks", {str(number): line for number, line in enumerate(row.notes, start=1)}
-    yield "labelled, validation and test windows", row.counts | flat({"split": told.get("split", {})}, "")
+    yield "labelled, validation and test windows", row.counts | flat({"split": facts.get("split", {})})
     yield "training", row.training
-    yield from encoder_of(row, store)
-    yield f"key {row.key}: the digest of ratio, seed and", flat(told.get("key_content") or {"content": NOT_STATED}, "")
-    yield "data", told.get("data", {})
-    yield "pretraining corpus", told.get("corpus", {})
-    yield "config", flat(told.get("config", {}), "")
-    yield "code", flat(told.get("git") or {}, "") | {"results version of " + k: v for k, v in versions_of(row).items()}
-    yield "libraries", told.get("versions", {})
-    yield "machine", machine_of(row)
+    if row.pretrain_key:
+        yield from encoder_sections(row.pretrain_key, store)
+    yield f"key {row.key}: the digest of ratio, seed and", flat(key_content or {"content": NOT_STATED})
+    yield "data", facts.get("data", {})
+    yield "pretraining corpus", facts.get("corpus", {})
+    yield "config", flat(facts.get("config", {}))
+    yield "code", flat(facts.get("git") or {}) | flat(facts.get("results_versions", {}), "results version of ")
+    yield "libraries", facts.get("versions", {})
+    device = {"threads": NOT_STATED} | flat(facts.get("device") or {})
+    mode = flat(key_content.get("mode", {}), "mode: ")
+    yield "machine", {"precision": facts.get("precision", NOT_STATED)} | device | mode
     yield "files", files_of(found, store)
+
+
+def by_unit(values: Mapping[str, Mapping[str, T]]) -> dict[str, T]:
+    """'recording f1' -> the value of a metric in a unit."""
+    return {f"{unit} {metric}": value for unit, of_unit in values.items() for metric, value in of_unit.items()}
 
 
 def cell_lines(found: Found) -> dict[str, Any]:
     """The place of a cell in tables and store."""
     row, plan, cell = found.row, found.plan, found.planned
-    title = f" ({plan.variants[cell.variant]})" if plan and cell else ""
-    facts = plan.datasets[cell.dataset] if plan and cell else {}
-    table = cell.evaluation if cell else row.evaluation
-    dataset = f" ({facts['title']})" if "title" in facts else ""
+    variant, table, title, facts, run = row.variant, row.evaluation, "", {}, "in no plan of the store"
+    if plan and cell:
+        variant, table, title = cell.variant, cell.evaluation, f" ({plan.variants[cell.variant]})"
+        facts = dict(plan.datasets[cell.dataset])
+        run = f"{plan.key} (config {plan.config.get('name', 'without name')})"
     return {
         "key": row.key,
-        "row": f"{cell.variant if cell else row.variant}{title}",
+        "row": variant + title,
         "method": row.method,
-        "dataset": f"{row.dataset}{dataset}",
+        "dataset": row.dataset + (f" ({facts['title']})" if "title" in facts else ""),
         "task": f"{facts.get('task', 'default')}, {row.labels} label, protocol {row.protocol}",
         "evaluation": f"{row.evaluation} (table: {EVALUATION_TITLES.get(table, table)})",
         "ratio or shots": f"{row.ratio:g}",
         "seed": row.seed,
-        "run": f"{plan.key} (config {plan.config.get('name', 'without name')})" if plan else "in no plan of the store",
+        "run": run,
     }
 
 
-def versions_of(row: Row) -> Mapping[str, int]:
-    """Results versions that a row depends on."""
-    found: Mapping[str, int] = row.provenance.get("results_versions", {})
-    return found
-
-
-def machine_of(row: Row) -> dict[str, Any]:
-    """Where a cell was computed, and in which mode."""
-    told = row.provenance
-    mode = (told.get("key_content") or {}).get("mode", {})
-    threads = {"threads": NOT_STATED} | flat(told.get("device") or {}, "")
-    return {"precision": told.get("precision", NOT_STATED), **threads, **{f"mode: {k}": v for k, v in mode.items()}}
-
-
-def encoder_of(row: Row, store: Store) -> Iterator[Section]:
+def encoder_sections(key: str, store: Store) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The encoder that a cell used: its card, its method's file, and what its key is the digest of."""
-    if not row.pretrain_key:
-        return
-    heading = f"encoder {row.pretrain_key}"
+    heading = f"encoder {key}"
     try:
-        card = store.card(row.pretrain_key)
+        card = store.card(key)
     except BadCard as error:
         yield heading, {"card": str(error)}
         return
     if card is None:
-        yield heading, {"card": f"{store.pretrained / row.pretrain_key / CARD} is gone"}
+        yield heading, {"card": f"{store.pretrained / key / CARD} is gone"}
         return
     content = card.get("key_content") or {}
-    method_file = {"method file": content.get("file", {}).get("source") or card.get("method_sha256") or SUITE}
-    facts = {name: value for name, value in card.items() if name not in NOT_SHOWN}
-    health = facts.pop("health", [])
-    shown = flat(facts, "") | flat({"health at the end": health[-1] if health else {}}, "")
-    yield heading, method_file | flat({"encoder": card.get("encoder", {})}, "") | shown
-    yield f"key of the encoder {row.pretrain_key}: the digest of", flat(content or {"content": NOT_STATED}, "")
+    facts = {"method file": content.get("file", {}).get("source") or card.get("method_sha256") or SUITE}
+    facts |= flat({"encoder": card.get("encoder", {})})
+    facts |= flat({name: value for name, value in card.items() if name not in NOT_SHOWN})
+    facts |= flat({"health at the end": (card.get("health") or [{}])[-1]})
+    yield heading, facts
+    yield f"key of the encoder {key}: the digest of", flat(content or {"content": NOT_STATED})
 
 
 def files_of(found: Found, store: Store) -> dict[str, str]:
     """Where the files are, and when they were written, in UTC."""
-    paths = {"row": store.cells / f"{found.key}.json", "predictions": store.cells / f"{found.key}.npz"}
-    if found.row.pretrain_key:
-        paths["encoder"] = store.pretrained / found.row.pretrain_key
+    row = found.row
+    paths = {"row": store.cells / f"{row.key}.json", "predictions": store.cells / f"{row.key}.npz"}
+    if row.pretrain_key:
+        paths["encoder"] = store.pretrained / row.pretrain_key
     if found.plan:
         paths["plan"] = store.plans / f"{found.plan.key}.json"
     return {name: f"{path} ({written(path)})" for name, path in paths.items()}
@@ -358,20 +330,12 @@ def text_of(value: Any) -> str:
     return "none" if value is None else json.dumps(value)
 
 
-def explain(arguments: Namespace, console: Console) -> int:
-    """Print the lines. Raises ConfigError in one line for a name of no cell or of several, NoResults, CorruptRow."""
-
-    found = find_cell(arguments.results, " ".join(arguments.word))
-    for line in explained(found, Store(arguments.results)):
-        note(console, line)
-    return OK
-
-
 FINGERPRINT = "fingerprint"
+MOST_THREADS = 4096
 
 
 @dataclass(frozen=True)
-class ReproductionRequest:
+class Again:
     """A cell as today's code plans it, and how it is run."""
 
     cell: Cell
@@ -380,13 +344,30 @@ class ReproductionRequest:
     device: torch.device
     card: Mapping[str, Any]
     """Of its stored encoder; {} for none."""
-    pretraining: bool
-    """Whether the encoder is pretrained again."""
-    keep: Path | None
-    """Where what is made stays; None: nowhere."""
+    pretrained: bool
+    """Whether the encoder is pretrained again; else a copy of the stored one is used."""
 
 
-def plan_reproduction(found: Found, store: Store, arguments: Namespace) -> ReproductionRequest:
+def reproduce(arguments: Namespace, console: Console) -> int:
+    """Run the cell again and say what is equal; OK if all is, to the bit.
+
+    Raises ConfigError in one line for a name of no cell or several, and for a row that cannot be run again here;
+    DatasetError for data that are not there, NoResults, CorruptRow.
+    """
+    flags.device_of(arguments)  # what cannot be is refused before the store is read
+    folders, store = flags.place_of(arguments), Store(arguments.results)
+    found = find_cell(arguments.results, " ".join(arguments.word))
+    again = plan_again(found, store, arguments)
+    with TemporaryDirectory(prefix="reproduce-") as temporary:
+        fresh = Store(arguments.keep or Path(temporary))
+        run_again(again, store, fresh, folders, console)
+        lines, equal = compared(found.row, store, fresh, pretrained=again.pretrained)
+    for line in lines:
+        note(console, line)
+    return OK if equal else FAILED
+
+
+def plan_again(found: Found, store: Store, arguments: Namespace) -> Again:
     """What is run again. Raises ConfigError in one line where the row, its encoder or this machine do not allow it."""
     row = found.row
     if row.evaluation == VALIDATION:
@@ -402,7 +383,7 @@ def plan_reproduction(found: Found, store: Store, arguments: Namespace) -> Repro
     if config.compile and arguments.pretraining:
         require_compiler(device)
     card = card_of(cell, store, again=arguments.pretraining)
-    return ReproductionRequest(cell, config, row, device, card, arguments.pretraining, arguments.keep)
+    return Again(cell, config, row, device, card, arguments.pretraining)
 
 
 def config_of(row: Row, code: Path | None) -> Config:
@@ -411,36 +392,24 @@ def config_of(row: Row, code: Path | None) -> Config:
     if not stored:
         raise ConfigError(f"the row {row.key} holds no config: it is of a version that cannot be run again")
     files = code_in(stored)
-    if files and code is None:
+    if not files:
+        return validate(stored)
+    if code is None:
         raise ConfigError(
             f"the row's config names {', '.join(files)}; code that a store names is not loaded: give the file, "
             f"--code {files[0]}"
         )
     if len(files) > 1:
         raise ConfigError(f"the row's config names several files of code ({', '.join(files)}), and --code gives one")
-    return validate(renamed(stored, files[0], str(code)) if files else stored)
-
-
-def require_circumstances(row: Row) -> None:
-    """Raise ConfigError where a row does not tell its device, precision or data, as those of the first versions."""
-    told = {
-        "device": (row.provenance.get("device") or {}).get("type"),
-        "precision": precision_of(row),
-        "data": row.provenance.get("data", {}).get(FINGERPRINT),
-    }
-    if lacking := [name for name, value in told.items() if not value]:
-        raise ConfigError(
-            f"the row {row.key} does not tell its {' and '.join(lacking)}: it is of a version that cannot be run again"
-        )
+    return validate(renamed(stored, files[0], str(code)))
 
 
 def code_in(stored: Any) -> list[str]:
     """The files of code, or cards of encoders, that a config names, as keys or values."""
-    if isinstance(stored, Mapping):
-        return list(dict.fromkeys(name for pair in stored.items() for part in pair for name in code_in(part)))
-    if isinstance(stored, list):
-        return list(dict.fromkeys(name for part in stored for name in code_in(part)))
-    return [stored] if isinstance(stored, str) and is_code(stored) else []
+    if isinstance(stored, str):
+        return [stored] if is_code(stored) else []
+    parts = [*stored, *stored.values()] if isinstance(stored, Mapping) else stored if isinstance(stored, list) else []
+    return list(dict.fromkeys(name for part in parts for name in code_in(part)))
 
 
 def renamed(stored: Any, old: str, new: str) -> Any:
@@ -452,24 +421,42 @@ def renamed(stored: Any, old: str, new: str) -> Any:
     return new if stored == old else stored
 
 
+def require_circumstances(row: Row) -> None:
+    """Raise ConfigError where a row does not state its device, precision or data, as those of the first versions."""
+    stated = {
+        "device": (row.provenance.get("device") or {}).get("type"),
+        "precision": precision_of(row),
+        "data": row.provenance.get("data", {}).get(FINGERPRINT),
+    }
+    if lacking := [name for name, value in stated.items() if not value]:
+        raise ConfigError(
+            f"the row {row.key} does not tell its {' and '.join(lacking)}: it is of a version that cannot be run again"
+        )
+
+
+def precision_of(row: Row) -> str:
+    """The precision that a row was computed in; '' if it does not state it."""
+    mode = (row.provenance.get("key_content") or {}).get("mode", {})
+    return str(row.provenance.get("precision") or mode.get("precision", ""))
+
+
 def planned_cell(found: Found, config: Config, store: Store) -> Cell:
     """The cell of the row's key in the grid of its config.
 
     Raises ConfigError with the parts of the key that differ, where today's code has another key for it.
     """
-    row, told = found.row, found.row.provenance
-    mode: dict[str, str | int] = {"device": told["device"]["type"], "precision": precision_of(row)}
+    row, facts = found.row, found.row.provenance
+    mode: dict[str, str | int] = {"device": facts["device"]["type"], "precision": precision_of(row)}
     mode |= {"compiled": True} if config.compile else {}
     like: list[Cell] = []
     for ranks in possible_ranks(row, store):
         grid = expand(
             config,
-            corpus=told.get("corpus", {}).get(FINGERPRINT, ""),
-            fingerprints={row.dataset: told["data"][FINGERPRINT]},
+            corpus=facts.get("corpus", {}).get(FINGERPRINT, ""),
+            fingerprints={row.dataset: facts["data"][FINGERPRINT]},
             mode=mode | ({"ranks": ranks} if ranks > 1 else {}),
         )
-        cells = [cell for cell in grid.cells if cell.key == row.key]
-        if cells:
+        if cells := [cell for cell in grid.cells if cell.key == row.key]:
             return next((cell for cell in cells if cell.variant.name == row.variant), cells[0])
         place = (row.variant, row.evaluation, row.ratio, row.seed)
         like += [cell for cell in grid.cells if (cell.variant.name, cell.evaluation, cell.ratio, cell.seed) == place]
@@ -479,7 +466,7 @@ def planned_cell(found: Found, config: Config, store: Store) -> Cell:
 
 
 def possible_ranks(row: Row, store: Store) -> Sequence[int]:
-    """How many processes may have pretrained a row's encoder: the number that its card tells, any if it is gone."""
+    """How many processes may have pretrained a row's encoder: the number that its card states, any if it is gone."""
     try:
         content = (store.card(row.pretrain_key) or {}).get("key_content") if row.pretrain_key else {}
     except BadCard:
@@ -504,17 +491,11 @@ def refuse_other_ranks(cell: Cell) -> None:
         )
 
 
-def precision_of(row: Row) -> str:
-    """The precision that a row was computed in; '' if it does not tell."""
-    mode = (row.provenance.get("key_content") or {}).get("mode", {})
-    return str(row.provenance.get("precision") or mode.get("precision", ""))
-
-
 def device_for(row: Row, arguments: Namespace) -> torch.device:
     """The device of `--device`; by default one of the row's type. Raises ConfigError if there is none."""
     kind = str(row.provenance["device"]["type"])
     if arguments.device != "auto":
-        return device_of(arguments)
+        return flags.device_of(arguments)
     if kind not in ("cpu", "cuda"):
         raise ConfigError(f"the row {row.key} was made on a device of the unknown type {kind!r}; --device cpu runs it")
     if kind == "cuda" and not torch.cuda.is_available():
@@ -530,57 +511,54 @@ def card_of(cell: Cell, store: Store, *, again: bool) -> Mapping[str, Any]:
     if cell.pretraining is None:
         return {}
     folder = store.pretrained / cell.pretrain_key
+    if again:
+        return read_card(folder) or {}
     try:
         card = checked_card(folder)
     except BadCard as error:
-        if not again:
-            raise ConfigError(f"{error}; --pretraining makes the encoder again") from None
-        card = None
-    if card is None and not again:
+        raise ConfigError(f"{error}; --pretraining makes the encoder again") from None
+    if card is None:
         raise ConfigError(f"{folder}: the encoder is gone; --pretraining makes it again")
-    return card or {}
+    return card
 
 
-MOST_THREADS = 4096
-
-
-@contextmanager
-def run_again(asked: ReproductionRequest, store: Store, place: Folders, console: Console) -> Iterator[Store]:
-    """Run the cell; yields the fresh store with its row, and with its encoder if it has one.
+def run_again(again: Again, store: Store, fresh: Store, place: flags.Folders, console: Console) -> None:
+    """Run the cell, and its pretraining where that is asked for, into a fresh store.
 
     Raises ConfigError with the error of a cell or pretraining that fails, DatasetError for data that are not there.
     """
-    with TemporaryDirectory(prefix="reproduce-") as temporary:
-        fresh = Store(asked.keep or Path(temporary))
-        prepared = data_of(asked, place, console)
-        folders = {name: data.folder for name, data in prepared.items()}
-        if asked.cell.pretraining:
-            encoder_for(asked, store, fresh, folders, console)
-        job = CellJob(
-            asked.cell,
-            asked.config,
-            folders[asked.config.data.column(asked.cell.dataset).dataset],
-            fresh.root,
-            str(asked.device),
-            precision_of(asked.row),
-            dict(asked.row.provenance.get("corpus", {})),
-        )
-        with computing_on(threads_of(asked.row.provenance.get("device"))):
-            (end,) = run_together([job])
-        refuse_failed(end, asked.cell.describe())
-        yield fresh
+    cell, config, row = again.cell, again.config, again.row
+    prepared = data_of(again, place, console)
+    folders = {name: data.folder for name, data in prepared.items()}
+    if cell.pretraining and again.pretrained:
+        pretrain_again(again, fresh, folders, console)
+    elif cell.pretraining:
+        own = fresh.pretrained / cell.pretrain_key
+        shutil.copytree(store.pretrained / cell.pretrain_key, own, ignore=shutil.ignore_patterns(CHECKPOINT))
+    job = CellJob(
+        cell,
+        config,
+        folders[config.data.column(cell.dataset).dataset],
+        fresh.root,
+        str(again.device),
+        precision_of(row),
+        dict(row.provenance.get("corpus", {})),
+    )
+    with computing_on(threads_of(row.provenance.get("device"))):
+        (end,) = run_together([job])
+    refuse_failed(end, cell.describe())
 
 
-def data_of(asked: ReproductionRequest, place: Folders, console: Console) -> dict[str, Prepared]:
+def data_of(again: Again, place: flags.Folders, console: Console) -> dict[str, Prepared]:
     """The prepared datasets that are needed, by name; raises ConfigError where they are not those of the row."""
-    config, told = asked.config, asked.row.provenance
-    column = config.data.column(asked.cell.dataset)
-    trains = asked.pretraining and asked.cell.pretraining is not None and asked.cell.pretraining.method.trains
+    config, facts = again.config, again.row.provenance
+    column, task = config.data.column(again.cell.dataset), again.cell.pretraining
+    trains = again.pretrained and task is not None and task.method.trains
     names = dict.fromkeys([column.dataset, *([config.data.pretrain] if trains else [])])
     prepared = {name: prepare_data(open_data(config, name, place, console), config, place, console) for name in names}
-    wanted = [(of_task(prepared[column.dataset], column), told["data"][FINGERPRINT], column.dataset)]
+    wanted = [(of_task(prepared[column.dataset], column), facts["data"][FINGERPRINT], column.dataset)]
     if trains:
-        corpus = told.get("corpus", {}).get(FINGERPRINT, "not told")
+        corpus = facts.get("corpus", {}).get(FINGERPRINT, "not told")
         wanted.append((prepared[config.data.pretrain], corpus, config.data.pretrain))
     for data, fingerprint, name in wanted:
         if data.fingerprint != fingerprint:
@@ -591,22 +569,17 @@ def data_of(asked: ReproductionRequest, place: Folders, console: Console) -> dic
     return prepared
 
 
-def encoder_for(
-    asked: ReproductionRequest, store: Store, fresh: Store, folders: Mapping[str, Path], console: Console
-) -> None:
-    """Put the cell's encoder into the fresh store: a copy of the stored one, or pretrained again."""
-    task = asked.cell.pretraining
+def pretrain_again(again: Again, fresh: Store, folders: Mapping[str, Path], console: Console) -> None:
+    """Pretrain the cell's encoder into the fresh store, by as many processes and threads as before."""
+    task, config = again.cell.pretraining, again.config
     assert task is not None
-    folder = fresh.pretrained / task.key
-    if not asked.pretraining:
-        shutil.copytree(store.pretrained / task.key, folder, ignore=shutil.ignore_patterns(CHECKPOINT))
-        return
-    config, column = asked.config, asked.config.data.column(asked.cell.dataset)
+    column = config.data.column(again.cell.dataset)
     data = config.data.model_copy(update={"datasets": [column.dataset], "task": [column.task]})
-    own = config.model_copy(update={"data": data})  # health is measured on this column's windows alone
-    precision = str(asked.card.get("precision") or precision_of(asked.row))
-    ranks, threads = ranks_in(task.content), threads_of(asked.card.get("device"))
-    job = PretrainingJob(task, own, folders, folder, str(asked.device), precision, config.compile, ranks)
+    config = config.model_copy(update={"data": data})  # health is measured on this column's windows alone
+    precision = str(again.card.get("precision") or precision_of(again.row))
+    ranks, threads = ranks_in(task.content), threads_of(again.card.get("device"))
+    folder = fresh.pretrained / task.key
+    job = PretrainingJob(task, config, folders, folder, str(again.device), precision, config.compile, ranks)
     if ranks > 1:
         call_on_other_ranks(in_step_on, threads, job)
     with step(console, f"pretraining {task.variant.name} seed {task.seed}") as progress, computing_on(threads):
@@ -655,58 +628,44 @@ CIRCUMSTANCES = ("versions", "git", "device", "precision")
 """Entries of a row's provenance that may differ between then and now."""
 
 
-def told(then: Row, store: Store, fresh: Store, *, pretrained: bool) -> tuple[list[str], bool]:
+def compared(then: Row, store: Store, fresh: Store, *, pretrained: bool) -> tuple[list[str], bool]:
     """What to say of a cell that was run again, and whether scores, predictions and encoder are equal to the bit.
 
     pretrained: whether the encoder was pretrained again, else it is a copy.
     """
     now = fresh.load_row(then.key)
     assert now is not None, "the cell has ended without an error, so its row is there"
-    before, after = store.predictions(then.key), fresh.predictions(then.key)
-    apart = [*encoder_lines(then.pretrain_key, store, fresh), *score_lines(then, now)]
+    scores, before, after = by_unit(now.scores), store.predictions(then.key), fresh.predictions(then.key)
+    moved = changes(by_unit(then.scores), scores)
+    sizes = {name: new - old for name, (old, new) in moved.items() if old is not None and new is not None}
+    apart = encoder_lines(then.pretrain_key, store, fresh) if pretrained and then.pretrain_key else []
+    for name, line in zip(moved, lines_of(moved), strict=True):
+        apart.append(line + (f" ({sizes[name]:+.2g})" if name in sizes else ""))
     apart += prediction_lines(before, after)
-    about, counted = list(circumstances(then, now)), sum(map(len, now.scores.values()))
+    about = lines_of(
+        changes(*(flat({name: row.provenance.get(name) for name in CIRCUMSTANCES}) for row in (then, now)))
+    )
+    if apart:
+        about += apart + lines_of(changes(*({name: row.training.get(name) for name in CHOICES} for row in (then, now))))
+        largest = max(map(abs, sizes.values()), default=0.0)
+        return [*about, f"different: {len(moved)} of {len(scores)} scores, by up to {largest:.2g}"], False
     encoder = ""
     if pretrained and then.pretrain_key:
-        encoder = "the encoder, " if encoder_card(then.pretrain_key, store) else "(the stored encoder is gone) "
-    if not apart:
-        said = f"equal: {encoder}{counted} scores and the predictions of {len(after.truth)} windows, to the bit"
-        return [*about, said], True
-    pairs = [(old, new) for _, _, old, new in scores_of(then, now) if old != new]
-    largest = max((abs(new - old) for old, new in pairs if old is not None and new is not None), default=0.0)
-    said = f"different: {len(pairs)} of {counted} scores, by up to {largest:.2g}"
-    return [*about, *apart, *choice_lines(then, now), said], False
+        there = read_card(store.pretrained / then.pretrain_key)
+        encoder = "the encoder, " if there else "(the stored encoder is gone) "
+    said = f"equal: {encoder}{len(scores)} scores and the predictions of {len(after.truth)} windows, to the bit"
+    return [*about, said], True
 
 
-def choice_lines(then: Row, now: Row) -> Iterator[str]:
-    """A line for each choice of the training that is another."""
-    for name in CHOICES:
-        if then.training.get(name) != now.training.get(name):
-            yield f"{name}: {then.training.get(name)} then, {now.training.get(name)} now"
+def changes(then: Mapping[str, T], now: Mapping[str, T]) -> dict[str, tuple[T | None, T | None]]:
+    """Name -> value then and now, where these differ; None for none."""
+    names = dict.fromkeys([*then, *now])
+    return {name: (then.get(name), now.get(name)) for name in names if then.get(name) != now.get(name)}
 
 
-def circumstances(then: Row, now: Row) -> Iterator[str]:
-    """What differs between the circumstances of the two, a line each."""
-    old, new = ({name: row.provenance.get(name) for name in CIRCUMSTANCES} for row in (then, now))
-    before, after = flat(old, ""), flat(new, "")
-    for name in dict.fromkeys([*before, *after]):
-        if before.get(name) != after.get(name):
-            yield f"{name}: {before.get(name)} then, {after.get(name)} now"
-
-
-def score_lines(then: Row, now: Row) -> Iterator[str]:
-    """A line for each score that differs."""
-    for unit, metric, old, new in scores_of(then, now):
-        if old != new:
-            change = f" ({new - old:+.2g})" if old is not None and new is not None else ""
-            yield f"{unit} {metric}: {old} then, {new} now{change}"
-
-
-def scores_of(then: Row, now: Row) -> Iterator[tuple[str, str, float | None, float | None]]:
-    """Unit, metric, old and new value of every score that either row has."""
-    for unit in dict.fromkeys([*then.scores, *now.scores]):
-        old, new = then.scores.get(unit, {}), now.scores.get(unit, {})
-        yield from ((unit, name, old.get(name), new.get(name)) for name in dict.fromkeys([*old, *new]))
+def lines_of(values: Mapping[str, tuple[Any, Any]]) -> list[str]:
+    """A line for each value that differs."""
+    return [f"{name}: {old} then, {new} now" for name, (old, new) in values.items()]
 
 
 def prediction_lines(then: Predictions, now: Predictions) -> Iterator[str]:
@@ -715,64 +674,33 @@ def prediction_lines(then: Predictions, now: Predictions) -> Iterator[str]:
         old, new = getattr(then, name), getattr(now, name)
         if old.shape != new.shape:
             yield f"predictions: {name} has the shape {old.shape} then, {new.shape} now"
-        elif name != "probability" and not np.array_equal(old, new):
-            yield f"predictions: {name} differs in {int((old != new).sum())} of {old.size} places"
-    if then.probability.shape != now.probability.shape or np.array_equal(then.probability, now.probability):
-        return
-    apart = np.abs(then.probability.astype(np.float64) - now.probability)  # (n, C)
-    moved = int((apart > 0).any(axis=1).sum())
-    other = int((then.probability.argmax(axis=1) != now.probability.argmax(axis=1)).sum())
-    yield (
-        f"predictions: {moved} of {len(apart)} windows differ, by up to {apart.max():.2g}; the most probable class of "
-        f"{other} is another"
-    )
+        elif np.array_equal(old, new):
+            continue
+        elif name == "probability":
+            apart = np.abs(old.astype(np.float64) - new)  # (n, C)
+            moved, other = (apart > 0).any(axis=1).sum(), (old.argmax(axis=1) != new.argmax(axis=1)).sum()
+            yield (
+                f"predictions: {moved} of {len(apart)} windows differ, by up to {apart.max():.2g}; the most probable "
+                f"class of {other} is another"
+            )
+        else:
+            yield f"predictions: {name} differs in {(old != new).sum()} of {old.size} places"
 
 
-def encoder_lines(key: str, store: Store, fresh: Store) -> Iterator[str]:
-    """How the encoder that was used differs from the stored one; nothing for a copy, or if the stored one is gone."""
-    then, now = (encoder_card(key, own) for own in (store, fresh))
+def encoder_lines(key: str, store: Store, fresh: Store) -> list[str]:
+    """How an encoder that was pretrained again differs from the stored one; nothing if the stored one is gone."""
+    then, now = (read_card(own.pretrained / key) for own in (store, fresh))
     if then is None or now is None or then["sha256"] == now["sha256"]:
-        return
+        return []
+    losses = [(card.get("loss") or [None])[-1] for card in (then, now)]
+    return [weights_line(key, store, fresh), "loss of its last epoch: {} then, {} now".format(*losses)]
+
+
+def weights_line(key: str, store: Store, fresh: Store) -> str:
+    """By how much the weights of the new encoder differ from the stored ones."""
     try:
-        yield f"encoder: its weights differ by up to {weights_apart(key, store, fresh):.2g}"
+        old, new = (load_tensors((own.pretrained / key / WEIGHTS).read_bytes()) for own in (store, fresh))
+        apart = max(float(torch.max(torch.abs(old[name].double() - new[name].double()))) for name in old)
     except (SafetensorError, KeyError, RuntimeError, ValueError):  # of a foreign store, under a valid digest
-        yield "encoder: the stored weights have other tensors"
-    yield f"loss of its last epoch: {last(then)} then, {last(now)} now"
-
-
-def encoder_card(key: str, store: Store) -> dict[str, Any] | None:
-    """The card of an encoder whose files are whole; None for none."""
-    try:
-        return checked_card(store.pretrained / key) if key else None
-    except BadCard:
-        return None
-
-
-def weights_apart(key: str, store: Store, fresh: Store) -> float:
-    """The largest difference of a weight between the stored and the new encoder."""
-    old, new = (load_tensors((own.pretrained / key / WEIGHTS).read_bytes()) for own in (store, fresh))
-    return max(float(torch.max(torch.abs(old[name].double() - new[name].double()))) for name in old)
-
-
-def last(card: Mapping[str, Any]) -> Any:
-    """The loss of a pretraining's last epoch; None where it was not trained."""
-    return (card.get("loss") or [None])[-1]
-
-
-def reproduce(arguments: Namespace, console: Console) -> int:
-    """Run the cell again and say what is equal; OK if all is, to the bit.
-
-    Raises ConfigError in one line for a name of no cell or several, and for a row that cannot be run again here;
-    DatasetError for data that are not there, NoResults, CorruptRow.
-    """
-
-    device_of(arguments)  # what cannot be is refused before the store is read
-    place = place_from(arguments)
-    store = Store(arguments.results)
-    found = find_cell(arguments.results, " ".join(arguments.word))
-    asked = plan_reproduction(found, store, arguments)
-    with run_again(asked, store, place, console) as fresh:
-        lines, equal = told(found.row, store, fresh, pretrained=asked.pretraining)
-        for line in lines:
-            note(console, line)
-    return OK if equal else FAILED
+        return "encoder: the stored weights have other tensors"
+    return f"encoder: its weights differ by up to {apart:.2g}"

@@ -1,8 +1,7 @@
 """The verb `export`: an encoder of the store, or a published checkpoint, as a folder with weights, card and ONNX file.
 
-MODEL_CARD.md: what goes in and comes out, how the encoder was pretrained, its scores, licences and limits.
-
-An encoder as an ONNX file: windows (n, S, 12) -> embeddings (n, K), any n, checked against torch by onnxruntime.
+MODEL_CARD.md says what goes in and comes out, how the encoder was pretrained, its scores, licences and limits. The ONNX
+file maps windows (n, S, 12) to embeddings (n, K) for any n, and is checked against torch by onnxruntime.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ import hashlib
 import logging
 import warnings
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +22,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from benchmark.cli.explain import readable
 from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.sections import Data, Finetune
@@ -42,7 +42,7 @@ from benchmark.embedding import (
 from benchmark.results.files import replacing
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAINED, name_on, name_on_any
-from benchmark.results.store import BadCard, CorruptRow, NoResults, PlannedCell, Row, Store
+from benchmark.results.store import BadCard, CorruptRow, PlannedCell, Row, Store
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
 from methods.encoders.base import Encoder
@@ -87,76 +87,58 @@ class Found:
         return self.run.rows[self.cells[0].key]
 
     @property
-    def config(self) -> dict[str, Any]:
-        """The config of its row."""
-        return dict(self.row.provenance["config"])
-
-    def cut(self) -> dict[str, Any]:
-        """How its test windows were cut (`benchmark.embedding.Cut`)."""
-        finetune, segmentation = self.config.get("finetune", {}), self.signals.cut()
-        per_trial = "beats_per_trial" if segmentation.kind == "heartbeats" else "windows_per_trial"
-        count = finetune.get(per_trial, getattr(Finetune(), per_trial))
-        if segmentation.kind == "recordings":
-            count = 1
-        cut: dict[str, Any] = {"kind": segmentation.kind, "samples": segmentation.samples, "per_trial": count}
-        further: dict[str, Any] = {"stride": segmentation.stride, "pad": segmentation.pad, "scale": self.scale}
-        further["present"] = self.signals.leads if len(self.signals.leads) < len(LEADS) else None
-        return cut | {name: value for name, value in further.items() if value}
-
-    @property
     def signals(self) -> Data:
         """How its signals were taken."""
-        data = self.config["data"]
+        data = self.row.provenance["config"]["data"]
         return Data(**{name: data[name] for name in SIGNALS if name in data})
 
-    @property
-    def scale(self) -> list[float] | None:
-        """Mean and deviation of the corpus, where they standardise. Raises ConfigError for an encoder without one."""
-        if self.signals.standardise != "dataset":
-            return None
-        if "scale" not in self.card:
-            raise ConfigError(
-                f"{self.variant} saw no corpus whose mean and deviation standardise (data.standardise: dataset); "
-                "export a pretrained encoder"
-            )
-        return [float(value) for value in self.card["scale"]]
+    def cut(self) -> dict[str, Any]:
+        """How its test windows were cut (`benchmark.embedding.Cut`).
+
+        Raises ConfigError for an encoder that saw no corpus whose mean and deviation standardise.
+        """
+        signals, segmentation = self.signals, self.signals.cut()
+        per_trial = "beats_per_trial" if segmentation.kind == "heartbeats" else "windows_per_trial"
+        finetune = self.row.provenance["config"].get("finetune", {})
+        count = 1 if segmentation.kind == "recordings" else finetune.get(per_trial, getattr(Finetune(), per_trial))
+        cut: dict[str, Any] = {"kind": segmentation.kind, "samples": segmentation.samples, "per_trial": count}
+        further: dict[str, Any] = {"stride": segmentation.stride, "pad": segmentation.pad}
+        if signals.standardise == "dataset":
+            if "scale" not in self.card:
+                raise ConfigError(
+                    f"{self.variant} saw no corpus whose mean and deviation standardise (data.standardise: dataset); "
+                    "export a pretrained encoder"
+                )
+            further["scale"] = [float(value) for value in self.card["scale"]]
+        if len(signals.leads) < len(LEADS):
+            further["present"] = signals.leads
+        return cut | {name: value for name, value in further.items() if value}
 
 
-def find(results: Path, asked: str, seed: int | None) -> Found:
+def find(results: Path, name: str, seed: int | None) -> Found:
     """The pretraining of a row, by its name or title, or of a key, in the latest run that has it.
 
     Raises ConfigError, in one line, for an unknown name and where a row has several pretrainings and no seed tells
     which; NoResults if there is no run.
     """
     store = Store(results)
-    named: dict[str, str] = {}
-    for run in runs_of(store):
-        titles = dict(run.plan.variants)
-        named = {**titles, **named}
-        for variant, keys in pretrainings_of(run).items():
-            if asked in keys:
-                if seed not in (None, keys[asked]):
-                    raise ConfigError(f"{asked} is {variant} with seed {keys[asked]}, not --seed {seed}; leave it out")
-                return _checked(run, variant, asked)
-            if asked in (variant, titles[variant]) and keys:
-                return _checked(run, variant, _one_of(variant, keys, seed))
-    if asked in named or asked in named.values():
-        raise ConfigError(f"{asked}: no cell of it with an encoder is finished in {results}; the run command goes on")
-    if (store.pretrained / asked).is_dir():
-        raise ConfigError(f"{asked}: no finished cell in {results} rests on it, so how it was cut is not known")
-    raise ConfigError(unknown("row", asked, list(named)))
-
-
-def runs_of(store: Store) -> Iterator[Run]:
-    """The runs of a store, the latest first; what cannot be read is passed over. Raises NoResults if none can."""
-    keys, read = store.plan_keys(), 0
-    for key in keys:
-        with suppress(NoResults):
-            run = open_run(store.root, key)
-            read += 1
-            yield run
-    if not read:
-        raise NoResults(f"no results in {store.root}: none of its plans can be read")
+    titles: dict[str, str] = {}
+    for run in readable(store, lambda key: open_run(store.root, key)):
+        titles = {**run.plan.variants, **titles}
+        for variant, title in run.plan.variants.items():
+            rows = [run.rows[cell.key] for cell in of_row(run, variant)]
+            seeds = {row.pretrain_key: row.pretrain_seed for row in rows if row.pretrain_key}
+            if name in seeds:
+                if seed not in (None, seeds[name]):
+                    raise ConfigError(f"{name} is {variant} with seed {seeds[name]}, not --seed {seed}; leave it out")
+                return checked_pretraining(run, variant, name)
+            if name in (variant, title) and seeds:
+                return checked_pretraining(run, variant, one_of(variant, seeds, seed))
+    if name in titles or name in titles.values():
+        raise ConfigError(f"{name}: no cell of it with an encoder is finished in {results}; the run command goes on")
+    if (store.pretrained / name).is_dir():
+        raise ConfigError(f"{name}: no finished cell in {results} rests on it, so how it was cut is not known")
+    raise ConfigError(unknown("row", name, list(titles)))
 
 
 def of_row(run: Run, variant: str) -> list[PlannedCell]:
@@ -164,39 +146,31 @@ def of_row(run: Run, variant: str) -> list[PlannedCell]:
     return [cell for cell in run.plan.cells if cell.variant == variant and cell.key in run.rows]
 
 
-def pretrainings_of(run: Run) -> dict[str, dict[str, int | None]]:
-    """Row -> key -> seed of the pretrainings of its finished cells."""
-    found: dict[str, dict[str, int | None]] = {variant: {} for variant in run.plan.variants}
-    for variant, keys in found.items():
-        rows = [run.rows[cell.key] for cell in of_row(run, variant)]
-        keys |= {row.pretrain_key: row.pretrain_seed for row in rows if row.pretrain_key}
-    return found
-
-
-def _one_of(variant: str, keys: dict[str, int | None], seed: int | None) -> str:
-    """The key at a seed, or the only one."""
-    chosen = [key for key, own in keys.items() if seed is None or own == seed]
+def one_of(variant: str, seeds: Mapping[str, int | None], seed: int | None) -> str:
+    """The key of a row's pretraining with a seed, or the only one. `seeds`: key -> seed."""
+    chosen = [key for key, own in seeds.items() if seed is None or own == seed]
     if len(chosen) == 1:
         return chosen[0]
-    there = [f"{own} ({key})" for key, own in sorted(keys.items(), key=lambda item: item[1] or 0)]
-    more = f" and {len(there) - SHOWN} more" if len(there) > SHOWN else ""
-    listed = f"{', '.join(there[:SHOWN])}{more}"
+    there = [f"{own} ({key})" for key, own in sorted(seeds.items(), key=lambda item: item[1] or 0)]
+    listed = ", ".join(there[:SHOWN]) + (f" and {len(there) - SHOWN} more" if len(there) > SHOWN else "")
     if seed is None:
         raise ConfigError(
-            f"{variant} has {len(keys)} pretrainings: choose one by --seed N or its key; there are {listed}"
+            f"{variant} has {len(seeds)} pretrainings: choose one by --seed N or its key; there are {listed}"
         )
     raise ConfigError(f"{variant} has no pretraining with --seed {seed}; there are {listed}")
 
 
-def _checked(run: Run, variant: str, key: str) -> Found:
+def checked_pretraining(run: Run, variant: str, key: str) -> Found:
+    """The pretraining of a key. Raises ConfigError where its files are damaged, gone or from elsewhere."""
+    folder = run.store.pretrained / key
     try:
-        card = checked_card(run.store.pretrained / key)
+        card = checked_card(folder)
     except BadCard as error:
         raise ConfigError(f"{error}; the run command makes it again") from None
-    if card is not None and "elsewhere" in card.get("encoder", {}):
-        raise ConfigError(f"{variant}: its weights come from elsewhere and are not in the store; use its own file")
     if card is None:
-        raise ConfigError(f"{run.store.pretrained / key}: the encoder is gone; the run command makes it again")
+        raise ConfigError(f"{folder}: the encoder is gone; the run command makes it again")
+    if "elsewhere" in card.get("encoder", {}):
+        raise ConfigError(f"{variant}: its weights come from elsewhere and are not in the store; use its own file")
     return Found(run, variant, key, card)
 
 
@@ -217,68 +191,60 @@ HEADER = ("labels", "dataset", "score", "mean", "95 % interval", "minus untraine
 
 def scores_of(found: Found) -> list[Scores]:
     """One table per evaluation, in percent, from the stored predictions of the encoder's cells."""
-    return [_of_evaluation(found, evaluation) for evaluation in evaluations_of(found.run.plan)]
+    return [scores_in(found, evaluation) for evaluation in evaluations_of(found.run.plan)]
 
 
-def _of_evaluation(found: Found, evaluation: str) -> Scores:
+def scores_in(found: Found, evaluation: str) -> Scores:
+    """The table of an evaluation, with differences from the untrained encoder where its cells are finished too."""
     run, unit = found.run, UNIT_OF_PROTOCOL[found.run.plan.config["protocol"]]
     title = f"{EVALUATION_TITLES.get(evaluation, evaluation)}, scored per {unit_text(run.plan, unit)}"
-    own = [cell for cell in found.cells if cell.evaluation == evaluation]
+    own = {(cell.dataset, cell.ratio, cell.seed): cell for cell in found.cells if cell.evaluation == evaluation}
     if not own:
         return Scores(title, (), 0, "no cell of it is finished")
     untrained = untrained_on(found)
-    beside = _untrained(found, untrained, own)
+    beside = [
+        cell
+        for cell in (of_row(run, untrained) if untrained != found.variant else [])
+        if cell.evaluation == evaluation and (cell.dataset, cell.ratio, cell.seed) in own
+    ]
     try:
-        columns = score_columns(run, [*own, *beside], unit)
+        columns = score_columns(run, [*own.values(), *beside], unit)
     except (UnequalTestSets, CorruptRow) as problem:
         return Scores(title, (), 0, str(problem))
-    told = intervals(columns)
-    told = told[told["variant"] == found.variant]
-    pairs = pairwise(columns, {(found.variant, untrained)}) if beside else pd.DataFrame()
-    return Scores(title, tuple(_lines(found, evaluation, told, pairs)), len({cell.seed for cell in own}))
+    pairs = pairwise(columns, {(found.variant, untrained)}).to_dict("records") if beside else []
+    differences = {
+        (pair["ratio"], pair["dataset"], pair["metric"]): f"{percent(pair['difference'], '+')} {interval(pair, '+')}"
+        for pair in pairs
+    }
+    lines = tuple(
+        (
+            ratio_text(line["ratio"], evaluation),
+            str(run.plan.datasets.get(line["dataset"], {}).get("title", line["dataset"])) or "all",
+            TITLES[line["metric"]],
+            percent(line["mean"]),
+            interval(line),
+            differences.get((line["ratio"], line["dataset"], line["metric"]), "–"),
+        )
+        for line in intervals(columns).to_dict("records")
+        if line["variant"] == found.variant
+    )
+    return Scores(title, lines, len({seed for _, _, seed in own}))
 
 
 def untrained_on(found: Found) -> str:
     """The row of the untrained encoder of the same kind."""
-    role = role_of(found.run.plan, found.variant)
-    encoder = str(role.get("encoder", ""))
+    encoder = str(role_of(found.run.plan, found.variant).get("encoder", ""))
     return UNTRAINED if name_on_any(found.variant, encoder) == found.variant else name_on(UNTRAINED, encoder)
 
 
-def _untrained(found: Found, untrained: str, own: list[PlannedCell]) -> list[PlannedCell]:
-    """The cells of the untrained encoder where the encoder's own are."""
-    if found.variant == untrained:
-        return []
-    places = {(cell.evaluation, cell.dataset, cell.ratio, cell.seed) for cell in own}
-    cells = of_row(found.run, untrained)
-    return [cell for cell in cells if (cell.evaluation, cell.dataset, cell.ratio, cell.seed) in places]
-
-
-def _lines(found: Found, evaluation: str, told: pd.DataFrame, pairs: pd.DataFrame) -> Iterator[tuple[str, ...]]:
-    differences = {
-        (line["ratio"], line["dataset"], line["metric"]): _interval(line["difference"], line["low"], line["high"], "+")
-        for line in pairs.to_dict("records")
-    }
-    for line in told.to_dict("records"):
-        dataset = found.run.plan.datasets.get(line["dataset"], {})
-        yield (
-            ratio_text(line["ratio"], evaluation),
-            str(dataset.get("title", line["dataset"])) or "all",
-            TITLES[line["metric"]],
-            _percent(line["mean"]),
-            _interval(None, line["low"], line["high"]),
-            differences.get((line["ratio"], line["dataset"], line["metric"]), "–"),
-        )
-
-
-def _percent(value: float, sign: str = "") -> str:
+def percent(value: float, sign: str = "") -> str:
+    """A score or a difference in percent; a dash for none."""
     return "–" if pd.isna(value) else f"{100 * value:{sign}.1f}"
 
 
-def _interval(mean: float | None, low: float, high: float, sign: str = "") -> str:
-    """'+3.1 [+1.0, +5.2]'; without a mean the interval alone."""
-    inner = "–" if pd.isna(low) else f"[{_percent(low, sign)}, {_percent(high, sign)}]"
-    return inner if mean is None else f"{_percent(mean, sign)} {inner}"
+def interval(line: Mapping[Any, Any], sign: str = "") -> str:
+    """'[+1.0, +5.2]', from `low` and `high`."""
+    return "–" if pd.isna(line["low"]) else f"[{percent(line['low'], sign)}, {percent(line['high'], sign)}]"
 
 
 ONNX = "encoder.onnx"
@@ -407,14 +373,18 @@ def model_card(description: Description, origin: Origin, *, onnx: bool = False) 
         *([SIMULATED] if origin.simulated and origin.trained else []),
         *_facts("What goes in and comes out", _reads(description, onnx)),
         *_facts("How it was pretrained", origin.about),
-        *(["\n".join(f"- {literal(line)}" for line in origin.unknown)] if origin.unknown else []),
+        _items(map(literal, origin.unknown)),
         *_scores(origin),
         *_licences(origin),
         *_use(description, onnx),
         "## Limits",
-        "\n".join(f"- {line}" for line in _limits(origin)),
+        _items(_limits(origin)),
     ]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _items(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _version() -> str:
@@ -425,8 +395,8 @@ def _version() -> str:
 
 
 def _facts(title: str, facts: Mapping[str, str]) -> list[str]:
-    lines = [f"- **{literal(name)}**: {literal(value)}" for name, value in facts.items() if value]
-    return [f"## {title}", "\n".join(lines)] if lines else []
+    lines = [f"**{literal(name)}**: {literal(value)}" for name, value in facts.items() if value]
+    return [f"## {title}", _items(lines)] if lines else []
 
 
 def _reads(description: Description, onnx: bool) -> dict[str, str]:
@@ -436,23 +406,20 @@ def _reads(description: Description, onnx: bool) -> dict[str, str]:
     sizes = {name: value for name, value in description.encoder.items() if name not in ("source", "modules")}
     unit = "in mV" if description.segmentation.raw else "in any unit"
     stride = f", {cut['stride']} samples from one to the next" if cut["kind"] == "recordings" else ""
+    scale = ": {:.6g} and {:.6g} mV".format(*cut["scale"]) if "scale" in cut else ""
     present = cut.get("present")
     return {
         "leads": f"{' '.join(description.leads)}, ordered by name, {unit}",
         "leads of its tests": f"{' '.join(present)}; the others may be absent and are zero" if present else "",
         "rate": f"resampled to {description.rate} Hz",
         "windows": f"{word}s of {per_window}, in groups of {cut['per_trial']}{stride}{drops}",
-        "standardisation": f"{description.standardisation}{_scale_text(cut)}",
+        "standardisation": description.standardisation + scale,
         "embedding": f"{description.encoder['output']} numbers, the mean over a recording's windows",
         "encoder": ", ".join(f"{name} {value}" for name, value in sizes.items()),
         "precision": f"{description.precision}, in which the scores were measured",
         "weights": f"SHA-256 {description.sha256}",
         "ONNX": f"{ONNX}: windows to embeddings in float32, within {TOLERANCE:g} of torch" if onnx else "",
     }
-
-
-def _scale_text(cut: Mapping[str, Any]) -> str:
-    return ": {:.6g} and {:.6g} mV".format(*cut["scale"]) if "scale" in cut else ""
 
 
 def _scores(origin: Origin) -> Iterator[str]:
@@ -478,23 +445,23 @@ def _licences(origin: Origin) -> Iterator[str]:
     if not origin.datasets:
         return
     yield "## Licences of the data"
-    lines = []
-    for name, facts in origin.datasets.items():
-        title, reader = literal(str(facts.get("title", name))), DATASETS.get(str(facts.get("of", name)))
-        if facts.get("simulated"):
-            lines.append(f"- {title}: simulated here; no licence of others applies.")
-        elif reader is None and facts.get("licence"):
-            lines.append(f"- {title}: {literal(str(facts['licence']))}, as the card of the data states it.")
-        elif reader is None:
-            lines.append(f"- {title}: not known to the suite; its owner says.")
-        else:
-            stated = f"{reader.licence}, as its publisher states it. {reader.how_to_get}. Cite {reader.cite}."
-            lines.append(f"- {title}: {stated}")
-    yield "\n".join(lines)
+    yield _items(_licence(name, facts) for name, facts in origin.datasets.items())
     yield (
         "Whether a licence of data binds weights made from them is for you to judge. Please cite the data and the "
         "method."
     )
+
+
+def _licence(name: str, facts: Mapping[str, Any]) -> str:
+    title, reader = literal(str(facts.get("title", name))), DATASETS.get(str(facts.get("of", name)))
+    if facts.get("simulated"):
+        return f"{title}: simulated here; no licence of others applies."
+    if reader is not None:
+        stated = f"{reader.licence}, as its publisher states it. {reader.how_to_get}. Cite {reader.cite}."
+        return f"{title}: {stated}"
+    if facts.get("licence"):
+        return f"{title}: {literal(str(facts['licence']))}, as the card of the data states it."
+    return f"{title}: not known to the suite; its owner says."
 
 
 def _use(description: Description, onnx: bool) -> Iterator[str]:
@@ -524,27 +491,39 @@ def _limits(origin: Origin) -> Iterator[str]:
 BUDGET = ("updates", "batch_size", "windows_per_epoch", "encoder_passes")
 
 
-def export_found(
-    results: Path, asked: str, to: Path, *, seed: int | None = None, code: Path | None = None, onnx: bool = False
-) -> list[str]:
-    """Export an encoder of the store; returns what to tell. Raises ConfigError, NoResults, OSError."""
+def export(arguments: Namespace, console: Console) -> int:
+    """Write the folder and say what is in it. Raises ConfigError in one line, NoResults where the store has no run."""
+    to, released = arguments.to, arguments.released
+    if to is None:
+        raise ConfigError("`export` needs --to FOLDER, e.g. `export pmq --to pmq`")
+    if (arguments.word is None) == (released is None):
+        raise ConfigError("`export` takes either NAME, a row of the tables, or --released FILE, a published checkpoint")
+    if released is not None and (arguments.seed is not None or arguments.code is not None):
+        raise ConfigError("--released FILE takes neither --seed nor --code")
     refuse_occupied(to)
-    found = find(results, asked, seed)
-    weights = (found.folder / WEIGHTS).read_bytes()
-    encoder = encoder_of(found.card["encoder"], weights, found.folder, code)
-    source = (found.folder / SOURCE).read_bytes() if "source" in found.card["encoder"] else None
-    about = f"{found.variant}, pretraining {found.key}, of the run {found.run.name}"
-    return [about, *_written(to, described(found, weights), origin_of(found), encoder, weights, source, onnx=onnx)]
-
-
-def export_released(file: Path, to: Path, *, onnx: bool = False) -> list[str]:
-    """Export a published checkpoint; returns what to tell. Raises ConfigError, OSError."""
-    refuse_occupied(to)
-    description, weights = read_released(file)
-    encoder = encoder_of(description.encoder, weights, to, None)
-    about = {"file": f"{file.name}, SHA-256 {hashlib.sha256(file.read_bytes()).hexdigest()}"}
-    origin = Origin(about, unknown=UNKNOWN)
-    return [*UNKNOWN, *_written(to, description, origin, encoder, weights, None, onnx=onnx)]
+    source = None
+    if released is not None:
+        description, weights = read_released(released)
+        about = f"{released.name}, SHA-256 {hashlib.sha256(released.read_bytes()).hexdigest()}"
+        origin, lines = Origin({"file": about}, unknown=UNKNOWN), list(UNKNOWN)
+        encoder = encoder_of(description.encoder, weights, to, None)
+    else:
+        found = find(arguments.results, arguments.word, arguments.seed)
+        weights = (found.folder / WEIGHTS).read_bytes()
+        encoder = encoder_of(found.card["encoder"], weights, found.folder, arguments.code)
+        if "source" in found.card["encoder"]:
+            source = (found.folder / SOURCE).read_bytes()
+        description, origin = described(found, weights), origin_of(found)
+        lines = [f"{found.variant}, pretraining {found.key}, of the run {found.run.name}"]
+    (to / ONNX).unlink(missing_ok=True)
+    if arguments.onnx:  # before the other files, as its check may fail
+        apart = write_onnx(encoder, description.segmentation.samples, to / ONNX)
+        lines.append(f"wrote {to / ONNX}: onnxruntime differs from torch by {apart:.1e} of the largest embedding")
+    card = model_card(description, origin, onnx=arguments.onnx)
+    lines += [f"wrote {file}" for file in save_folder(to, description, weights, card, source=source)]
+    for line in lines:
+        note(console, line)
+    return OK
 
 
 def refuse_occupied(to: Path) -> None:
@@ -555,29 +534,9 @@ def refuse_occupied(to: Path) -> None:
         raise ConfigError(f"--to {to} is a folder with other files; name a new one")
 
 
-def _written(
-    to: Path,
-    description: Description,
-    origin: Origin,
-    encoder: Encoder,
-    weights: bytes,
-    source: bytes | None,
-    *,
-    onnx: bool,
-) -> Iterator[str]:
-    """Write the folder, the ONNX file first, as its check may fail; lines on what was written."""
-    (to / ONNX).unlink(missing_ok=True)
-    if onnx:
-        found = write_onnx(encoder, description.segmentation.samples, to / ONNX)
-        yield f"wrote {to / ONNX}: onnxruntime differs from torch by {found:.1e} of the largest embedding"
-    for file in save_folder(to, description, weights, model_card(description, origin, onnx=onnx), source=source):
-        yield f"wrote {file}"
-
-
 def described(found: Found, weights: bytes) -> Description:
     """The description of a pretraining."""
-    row, content, segmentation = found.row, found.card.get("key_content", {}), found.signals.cut()
-    precision = row.provenance.get("precision", PRECISIONS[0])
+    row, content, segmentation, cut = found.row, found.card.get("key_content", {}), found.signals.cut(), found.cut()
     pretraining = {
         "key": found.key,
         "method": found.card.get("method", row.method),
@@ -591,13 +550,13 @@ def described(found: Found, weights: bytes) -> Description:
         title=found.run.plan.variants[found.variant],
         encoder=found.card["encoder"],
         sha256=hashlib.sha256(weights).hexdigest(),
-        cut=found.cut(),
-        precision=precision,
+        cut=cut,
+        precision=row.provenance.get("precision", PRECISIONS[0]),
         task={"labels": row.labels, "protocol": row.protocol},
         pretraining=pretraining,
         leads=list(LEADS),
         rate=segmentation.rate,
-        standardisation=standardisation_of(segmentation, scaled=found.scale is not None),
+        standardisation=standardisation_of(segmentation, scaled="scale" in cut),
     )
 
 
@@ -652,28 +611,3 @@ def _budget(card: dict[str, Any], content: dict[str, Any]) -> str:
         "seconds": round(card.get("seconds", 0.0), 1),
     }
     return ", ".join(f"{name} {value:,.10g}" for name, value in facts.items() if value is not None)
-
-
-def export(arguments: Namespace, console: Console) -> int:
-    """Write the folder and say what is in it. Raises ConfigError in one line, NoResults where the store has no run."""
-
-    if arguments.to is None:
-        raise ConfigError("`export` needs --to FOLDER, e.g. `export pmq --to pmq`")
-    if (arguments.word is None) == (arguments.released is None):
-        raise ConfigError("`export` takes either NAME, a row of the tables, or --released FILE, a published checkpoint")
-    if arguments.released is not None and (arguments.seed is not None or arguments.code is not None):
-        raise ConfigError("--released FILE takes neither --seed nor --code")
-    if arguments.released is not None:
-        lines = export_released(arguments.released, arguments.to, onnx=arguments.onnx)
-    else:
-        lines = export_found(
-            arguments.results,
-            arguments.word,
-            arguments.to,
-            seed=arguments.seed,
-            code=arguments.code,
-            onnx=arguments.onnx,
-        )
-    for line in lines:
-        note(console, line)
-    return OK

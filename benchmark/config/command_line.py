@@ -77,6 +77,11 @@ class Flag:
     """The names that it takes; None for any value."""
 
 
+def switch(group: str, text: str) -> Flag:
+    """A flag without a value: it is given or not."""
+    return Flag(group, text, how={"action": "store_true"})
+
+
 @dataclass(frozen=True)
 class Verb:
     """A verb of the command line."""

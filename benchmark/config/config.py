@@ -41,9 +41,8 @@ from benchmark.config.sections import (
     Seed,
     Supervised,
 )
-from benchmark.config.words import LARGEST_YAML, dotted, find_method, laid_over, parsed, sized, whole_encoder
+from benchmark.config.words import dotted, find_method, laid_over, parsed, sized, values_of, whole_encoder
 from benchmark.data.splits import Protocol, TaskSpec
-from benchmark.results.files import read_regular
 from benchmark.results.names import EVALUATIONS, FINETUNE, Gate, command, sources
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
@@ -254,19 +253,14 @@ def parse_value(text: str) -> Any:
         raise ConfigError(f"--set: {text!r} is not a YAML value") from None
 
 
-def config_text(name_or_file: str) -> str:
-    """YAML text of a config given by name or file. Raises ConfigError if there is none."""
-    packaged = resources.files("benchmark.config") / "configs" / f"{name_or_file}.yaml"
+def config_values(name_or_file: str) -> Any:
+    """What the YAML of a config holds, given by name or file. Raises ConfigError if there is none."""
     if name_or_file in config_names():
-        return packaged.read_text(encoding="utf-8")
+        packaged = resources.files("benchmark.config") / "configs" / f"{name_or_file}.yaml"
+        return parsed(packaged.read_text(encoding="utf-8"))
     path = Path(name_or_file)
     if path.suffix in (".yaml", ".yml") and path.exists():
-        try:
-            return read_regular(path, LARGEST_YAML).decode()
-        except OSError as error:
-            raise ConfigError(f"config {name_or_file!r} cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise ConfigError(f"config {name_or_file!r} is not UTF-8 text: save it as UTF-8") from None
+        return values_of(path, f"config {name_or_file!r}")
     raise ConfigError(unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
 
 
@@ -277,12 +271,7 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
 
     Raises ConfigError, also for keys without effect (`benchmark.config.refuse`).
     """
-    try:
-        values = parsed(config_text(name_or_file))
-    except ConfigError:
-        raise
-    except ValueError as error:
-        raise ConfigError(f"config {name_or_file!r} is not YAML: {error}") from None
+    values = config_values(name_or_file)
     if not isinstance(values, dict):
         raise ConfigError(f"config {name_or_file!r} holds no keys; see `{command()} list` for ones that do")
     values.setdefault("name", Path(name_or_file).stem)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmark.config.command_line import Flag, Known, file_to_read, folder
+from benchmark.config.command_line import Flag, Known, file_to_read, folder, switch
 from benchmark.config.engines import ENGINES
 from benchmark.config.errors import OTHER, ConfigError, config_names, count, is_code, is_declared, is_file, unknown
 from benchmark.data.datasets import DATASETS
@@ -151,7 +151,7 @@ FLAGS: dict[str, Flag] = {
         NAMES,
         GATE,
     ),
-    "--ablations": Flag(WHAT, "every ablation of the compared methods; see `list`", how={"action": "store_true"}),
+    "--ablations": switch(WHAT, "every ablation of the compared methods; see `list`"),
     "--ablate": Flag(WHAT, "these ablations, e.g. 'w/o queue'", how=NAMES),
     "--queue-sizes": Flag(
         WHAT,
@@ -190,9 +190,9 @@ FLAGS: dict[str, Flag] = {
         Known("engine", tuple(ENGINES), other=""),
     ),
     "--devices": Flag(HOW, "GPUs to share the work, e.g. 0 1 (engine local)", how={"nargs": "+", "metavar": "N"}),
-    "--detach": Flag(HOW, "return when all is in the cluster's queue (see `status`)", how={"action": "store_true"}),
+    "--detach": switch(HOW, "return when all is in the cluster's queue (see `status`)"),
     "--code": Flag(HOW, "the file of an encoder of your own", how={"type": file_to_read, "metavar": "FILE"}),
-    "--dry-run": Flag(HOW, "list what there is to do, hours and disk, and do nothing", how={"action": "store_true"}),
+    "--dry-run": switch(HOW, "list what there is to do, hours and disk, and do nothing"),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
     "--scores": Flag(
         REPORTED,
@@ -200,10 +200,8 @@ FLAGS: dict[str, Flag] = {
         how=NAMES | {"default": []},
         known=SCORE,
     ),
-    "--latex-landscape": Flag(
-        REPORTED,
-        "results.tex: tables across the page, for wide ones; needs the package rotating",
-        how={"action": "store_true"},
+    "--latex-landscape": switch(
+        REPORTED, "results.tex: tables across the page, for wide ones; needs the package rotating"
     ),
     "--track": Flag(
         REPORTED,

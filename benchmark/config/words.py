@@ -84,14 +84,21 @@ def parsed(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from None
 
 
-def values_of(path: Path) -> Any:
-    """What a YAML file that is no config holds; the caller validates it. Raises ConfigError in one line."""
+def values_of(path: Path, what: str = "", *, missing: str = "") -> Any:
+    """What a YAML file holds; the caller validates it. Raises ConfigError in one line.
+
+    what: the file in the words of an error; by default its path. missing: the error where there is no such file.
+    """
+    what = what or str(path)
     try:
         return parsed(read_regular(path, LARGEST_YAML).decode())
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+        absent = missing if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(absent or f"{what} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{what} is not UTF-8 text: save it as UTF-8") from None
     except ValueError as error:
-        raise ConfigError(f"{path} is not YAML: {error}") from None
+        raise ConfigError(f"{what} is not YAML: {error}") from None
 
 
 def laid_over(knobs: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,16 +192,8 @@ def card_values(word: str) -> dict[str, Any]:
         dataset, _, field = word.removeprefix(ECGBENCH).partition(":")
         labels = {} if not field else {"labels": None if field == WITHOUT else {"field": field}}
         return {"kind": "ecgbench", "dataset": dataset, **labels}
-    try:
-        values = parsed(read_regular(Path(word).expanduser(), LARGEST_YAML).decode())
-    except FileNotFoundError:
-        raise ConfigError(f"card {word}: there is no such file; `data new-card FOLDER` writes a first one") from None
-    except OSError as error:
-        raise ConfigError(f"card {word} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"card {word} is not UTF-8 text: save it as UTF-8") from None
-    except ValueError as error:
-        raise ConfigError(f"card {word} is not YAML: {error}") from None
+    missing = f"card {word}: there is no such file; `data new-card FOLDER` writes a first one"
+    values = values_of(Path(word).expanduser(), f"card {word}", missing=missing)
     if not isinstance(values, dict):
         raise ConfigError(f"card {word} holds no keys; `data new-card FOLDER` writes a first one")
     if still_open := list(questions(values)):

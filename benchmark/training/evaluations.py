@@ -1,22 +1,17 @@
 """EVALUATIONS: the ways in which an encoder is judged on a task.
 
-`few-shot`: the linear probe on the windows of few labelled patients per class, drawn per seed under any protocol.
-
-`knn`: the classes of the nearest frozen features by cosine, with votes exp(cosine / temperature).
-
-As Wu et al. 2018, "Unsupervised feature learning via non-parametric instance discrimination". A class's probability is
-its share of the votes of the k nearest labelled windows, of one label or several; k by validation macro-F1.
-
-`linear-fix`: the linear probe of FIX (benchmark.training.probes) on frozen features of windows.
-
-Under protocol `paper` the labelled windows are those of FIX's label fractions; under `strict` they are drawn by patient
-and per seed, as for every other evaluation.
+Of frozen features: `linear`, the linear probe; `few-shot`, the same on the windows of few labelled patients per class,
+drawn per seed under any protocol; `linear-fix`, the probe of FIX (`benchmark.training.probes`), whose labelled windows
+under protocol `paper` are those of FIX's label fractions; and `knn`, the classes of the nearest features by cosine with
+votes exp(cosine / temperature), as Wu et al. 2018, "Unsupervised feature learning via non-parametric instance
+discrimination": a class's probability is its share of the votes of the k nearest labelled windows, of one label or
+several, k by validation macro-F1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,8 +39,8 @@ from benchmark.training.probes import (
     EvaluationCache,
     Floats,
     cached_probe,
+    fix_probe,
     linear_probe,
-    probe,
 )
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
@@ -89,9 +84,9 @@ def share_of(pool: Pool, ratio: float) -> float:
     return pool.windows * ratio
 
 
-def frozen_passes(config: Config, amounts: Amounts) -> float:
-    """Encoder passes of a probe that reads each window once."""
-    return amounts.labelled * (1 + PROBE_PASSES) + 2 * amounts.held_out
+def frozen_passes(config: Config, amounts: Amounts, fit: float = PROBE_PASSES) -> float:
+    """Encoder passes of a probe that reads each window once; `fit`: cost of fitting it, per labelled window."""
+    return amounts.labelled * (1 + fit) + 2 * amounts.held_out
 
 
 @dataclass(frozen=True)
@@ -135,28 +130,17 @@ def labelled(pool: Pool, shots: float) -> float:
     return min(pool.windows, shots * pool.classes * pool.windows / max(1.0, pool.recordings))
 
 
-FEW_SHOT = Evaluation(
-    version=FEW_SHOT_VERSION,
-    section="linear",
-    run=run_linear,
-    settings=LINEAR.settings,
-    draw=drawn_per_class,
-    labelled=labelled,
-)
+FEW_SHOT = replace(LINEAR, version=FEW_SHOT_VERSION, draw=drawn_per_class, labelled=labelled)
 
 
 NOT_IN_KEY = {"beats_per_trial", "windows_per_trial", "encoder_dropout"}
 """Of the section: what the key has in other entries."""
 
 
-def _run_finetune(judged: EvaluationInput) -> Outcome:
+def run_finetune(judged: EvaluationInput) -> Outcome:
+    """Encoder and head trained together."""
     settings = judged.config.finetuning(judged.method)
     return finetune(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
-
-
-def _dropout(config: Config, method: type[PretrainMethod]) -> dict[str, Any]:
-    """Dropout on the encoder's output."""
-    return {"encoder_dropout": config.finetuning(method).encoder_dropout}
 
 
 def _finetune_passes(config: Config, amounts: Amounts) -> float:
@@ -168,9 +152,9 @@ def _finetune_passes(config: Config, amounts: Amounts) -> float:
 FINETUNE = Evaluation(
     version=FINETUNE_VERSION,
     section="finetune",
-    run=_run_finetune,
+    run=run_finetune,
     settings=lambda config: config.finetune.model_dump(exclude=NOT_IN_KEY),
-    further=_dropout,
+    further=lambda config, method: {"encoder_dropout": config.finetuning(method).encoder_dropout},
     passes=_finetune_passes,
 )
 
@@ -274,11 +258,10 @@ def run_linear_fix(judged: EvaluationInput) -> Outcome:
 
 
 def _fit_linear_fix(task: Task, train: Floats, validation: Floats, test: Floats) -> Outcome:
-    found, (standardised, strength, weight) = probe(
-        train, task.train.truth(), validation, task.validation.truth(), test
-    )
+    chosen = fix_probe(train, task.train.truth(), validation, task.validation.truth(), test)
+    standardised, strength, weight = chosen.setting
     training = {"C": strength, "standardised": standardised, "class_weight": weight}
-    return Outcome(found if task.multi else summing_to_one(found), training)
+    return Outcome(chosen.probability if task.multi else summing_to_one(chosen.probability), training)
 
 
 def summing_to_one(probability: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -288,36 +271,28 @@ def summing_to_one(probability: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.where(total > 0, probability / np.where(total > 0, total, 1), share).astype(np.float32)
 
 
-def _linear_fix_passes(config: Config, amounts: Amounts) -> float:
-    return amounts.labelled * (1 + FIT_PASSES) + 2 * amounts.held_out
-
-
 LINEAR_FIX = Evaluation(
     version=LINEAR_FIX_VERSION,
     section="",
     run=run_linear_fix,
     settings=lambda config: GRID,
     draw=draw,
-    passes=_linear_fix_passes,
+    passes=partial(frozen_passes, fit=FIT_PASSES),
 )
 
 
-def _run_supervised(judged: EvaluationInput) -> Outcome:
-    return supervise(
-        judged.encoder, judged.task, judged.config.supervised, seed=judged.seed, precision=judged.precision
-    )
-
-
-def _supervised_passes(config: Config, amounts: Amounts) -> float:
-    return config.supervised.epochs * 3 * amounts.labelled + amounts.held_out
+def run_supervised(judged: EvaluationInput) -> Outcome:
+    """Encoder and head trained from scratch."""
+    settings = judged.config.supervised
+    return supervise(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
 
 
 SUPERVISED = Evaluation(
     version=SUPERVISED_VERSION,
     section="supervised",
-    run=_run_supervised,
+    run=run_supervised,
     settings=lambda config: config.supervised.model_dump(),
-    passes=_supervised_passes,
+    passes=lambda config, amounts: config.supervised.epochs * 3 * amounts.labelled + amounts.held_out,
 )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -160,16 +160,21 @@ def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> ND
     return probabilities(model, signal, multi, precision).cpu().numpy()
 
 
-@torch.no_grad()
 def probabilities(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> Tensor:
     """Those of `predict` on the device, which is not waited for."""
+    logits = in_batches(model, model, signal, precision)  # (n, C)
+    return logits.sigmoid() if multi else logits.softmax(dim=1)
+
+
+@torch.no_grad()
+def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: Tensor, precision: str) -> Tensor:
+    """What a function of the model gives for windows (n, S, L), in evaluation mode: (n, ...) in float32."""
     model.eval()
-    logits = []
+    found = []
     for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
         with autocast(signal.device, precision):
-            logits.append(model(chunk.float()).float())  # (b, C)
-    stacked = torch.cat(logits)  # (n, C)
-    return stacked.sigmoid() if multi else stacked.softmax(dim=1)
+            found.append(function(chunk.float()).float())
+    return torch.cat(found)
 
 
 def validation_score(probability: NDArray[np.float32], task: Task) -> float:

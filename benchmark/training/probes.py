@@ -1,44 +1,48 @@
-"""Linear probes on frozen features: the suite's, and that of FIX.
+"""Linear probes on frozen features: logistic regressions whose settings are chosen on the validation windows.
 
-The linear probe: logistic regression on standardised frozen pooled features, C by validation macro-F1.
-
-The linear probe of FIX (arXiv 2602.17531): one logistic regression per class, its settings by validation log-loss.
-
-Grid, in this order: features standardised or not, C, class weights; the first of the lowest multi-label log-losses is
-used, and nothing is fitted again on the validation set.
+The suite's: on standardised features, C by validation macro-F1; one softmax regression, or one regression per class of
+several labels. That of FIX (arXiv 2602.17531): one regression per class, by validation log-loss over a grid of features
+standardised or not, C and class weights. The first of the best settings is used, and nothing is fitted again on the
+validation set.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data.splits import DatasetTask, TaskSpec
 from benchmark.data.task import Sides, Task, Windows
 from benchmark.results.schema import digest
-from benchmark.training.finetune import EVALUATION_BATCH, Outcome, validation_score
-from benchmark.training.pretrain import autocast
+from benchmark.training.finetune import Outcome, in_batches, validation_score
 from methods.encoders.base import Encoder
 
 LINEAR_VERSION = 2
 MAX_ITERATIONS = 1000
+SCALES, STRENGTHS, CLASS_WEIGHTS = (True, False), (0.01, 0.1, 1.0, 10.0), (None, "balanced")
+"""FIX's grid, in this order."""
+FIX_ITERATIONS = 10_000
+CLIP = 1e-7
+"""Least distance of a probability from 0 and 1 in the log-loss: a class with one sign is predicted with certainty."""
 
 Floats = NDArray[np.float32]
 NO_FEATURES: Floats = np.empty((0, 0), np.float32)
 """Those of a test side that is left out."""
+Labels = NDArray[np.int64]
 Probe = Callable[[Floats], Floats]
-"""Standardised features (n, K) -> class probabilities (n, C)."""
+"""Features (n, K), standardised or not -> class probabilities (n, C)."""
+Setting = tuple[bool, float, str | None]
+"""Features standardised or not, inverse regularisation strength C, class weight."""
 Fit = Callable[[Task, Floats, Floats, Floats], Outcome]
 """(task, features of its training, validation and test windows) -> outcome without its seconds."""
 
@@ -65,15 +69,9 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     return pooled_features(encoder, signal, precision).cpu().numpy()
 
 
-@torch.no_grad()
 def pooled_features(encoder: Encoder, signal: Tensor, precision: str) -> Tensor:
     """Those of `features` on the device, which is not waited for."""
-    encoder.eval()
-    pooled = []
-    for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
-        with autocast(signal.device, precision):
-            pooled.append(encoder.pooled(chunk.float()).float())  # (b, K)
-    return torch.cat(pooled)  # (n, K)
+    return in_batches(encoder, encoder.pooled, signal, precision)  # (n, K)
 
 
 def linear_probe(
@@ -112,30 +110,88 @@ def cached_probe(
     return replace(found, training=dict(found.training), notes=list(found.notes))
 
 
-def _fit_best(strengths: Sequence[float], task: Task, *raw: Floats) -> Outcome:
+def _fit_best(strengths: Sequence[float], task: Task, train: Floats, validation: Floats, test: Floats) -> Outcome:
+    chosen = best_probe(
+        [(True, strength, None) for strength in strengths],
+        train,
+        task.train.target.cpu().numpy().astype(np.int64),  # (n, C)
+        [validation, test],
+        lambda probability: validation_score(probability, task),
+        per_class=task.multi,
+        iterations=MAX_ITERATIONS,
+    )
+    stopped = f"{chosen.unconverged} of {len(strengths)} probes stopped after {MAX_ITERATIONS} iterations"
+    training = {"C": chosen.setting[1], "validation_f1": chosen.scores}
+    return Outcome(chosen.probability, training, [stopped] if chosen.unconverged else [])
+
+
+def fix_probe(x_train: Floats, y_train: Labels, x_val: Floats, y_val: Labels, x_test: Floats) -> Chosen:
+    """FIX's probe; a setting that does not converge competes by its log-loss as it is.
+
+    x: features (n, K). y: multi-hot labels (n, C). Without validation rows the first setting is used.
+    """
+    return best_probe(
+        list(product(SCALES, STRENGTHS, CLASS_WEIGHTS)),
+        x_train,
+        y_train,
+        [x_val, x_test],
+        lambda probability: -log_loss(probability, y_val) if len(y_val) else 0.0,
+        per_class=True,
+        iterations=FIX_ITERATIONS,
+    )
+
+
+class Chosen(NamedTuple):
+    """The first of the best settings."""
+
+    probability: Floats
+    """(n, C) of the test windows."""
+    setting: Setting
+    scores: list[float]
+    """Of each setting, on the validation windows."""
+    unconverged: int
+    """Settings under which a regression did not converge."""
+
+
+def best_probe(
+    settings: Sequence[Setting],
+    x: Floats,
+    target: Labels,
+    others: Sequence[Floats],
+    score: Callable[[Floats], float],
+    *,
+    per_class: bool,
+    iterations: int,
+) -> Chosen:
+    """Fit a probe to features (n, K) and multi-hot targets (n, C) under each setting, and choose by the score.
+
+    others: features of the validation windows, on whose probabilities `score` is, and of the test windows. per_class:
+    one binary regression for each class, else one softmax regression.
+    """
     from sklearn.preprocessing import StandardScaler  # here, because it loads slowly
 
-    scaler = StandardScaler().fit(raw[0])
-    train, validation, test = (scaler.transform(x) if len(x) else x for x in raw)
-    target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
-    probes, scores, unconverged = [], [], 0
-    for strength in strengths:
-        probe, converged = fit_probe(train, target, strength, multi=task.multi)
+    scaled = {}
+    for scale in dict.fromkeys(scale for scale, _, _ in settings):
+        scaler = StandardScaler(with_mean=scale, with_std=scale).fit(x)
+        scaled[scale] = [scaler.transform(own) if len(own) else own for own in (x, *others)]
+    probes: list[Probe] = []
+    scores, unconverged = [], 0
+    for scale, strength, weight in settings:
+        probe, converged = fit_probe(scaled[scale][0], target, strength, weight, per_class, iterations)
         probes.append(probe)
-        scores.append(validation_score(probe(validation), task))
+        scores.append(score(probe(scaled[scale][1])))
         unconverged += not converged
     best = int(np.argmax(scores))
-    notes = (
-        [f"{unconverged} of {len(strengths)} probes stopped after {MAX_ITERATIONS} iterations"] if unconverged else []
-    )
-    return Outcome(probes[best](test), {"C": strengths[best], "validation_f1": scores}, notes)
+    return Chosen(probes[best](scaled[settings[best][0]][2]), settings[best], scores, unconverged)
 
 
-def fit_probe(x: Floats, target: NDArray[np.int64], strength: float, *, multi: bool) -> tuple[Probe, bool]:
+def fit_probe(
+    x: Floats, target: Labels, strength: float, weight: str | None, per_class: bool, iterations: int
+) -> tuple[Probe, bool]:
     """One softmax regression, or one binary regression per class, of (n, K) and (n, C); and whether all converged."""
-    if not multi:
-        return _fit(x, target.argmax(axis=1), target.shape[1], strength)
-    fitted = [_fit(x, target[:, c], 2, strength) for c in range(target.shape[1])]
+    if not per_class:
+        return _fit(x, target.argmax(axis=1), target.shape[1], strength, weight, iterations)
+    fitted = [_fit(x, y, 2, strength, weight, iterations) for y in target.T]
 
     def probe(x: Floats) -> Floats:
         return np.stack([positive(x)[:, 1] for positive, _ in fitted], axis=1)  # (n, C)
@@ -143,8 +199,10 @@ def fit_probe(x: Floats, target: NDArray[np.int64], strength: float, *, multi: b
     return probe, all(converged for _, converged in fitted)
 
 
-def _fit(x: Floats, y: NDArray[np.int64], classes: int, strength: float) -> tuple[Probe, bool]:
-    """A softmax regression over the classes present in y; the others get probability 0."""
+def _fit(
+    x: Floats, y: Labels, classes: int, strength: float, weight: str | None, iterations: int
+) -> tuple[Probe, bool]:
+    """A softmax regression over the classes present in y (n,); the others get probability 0."""
     from sklearn.exceptions import ConvergenceWarning  # here, because it loads slowly
     from sklearn.linear_model import LogisticRegression
 
@@ -153,7 +211,7 @@ def _fit(x: Floats, y: NDArray[np.int64], classes: int, strength: float) -> tupl
         return lambda x: np.eye(classes, dtype=np.float32)[np.full(len(x), present[0])], True
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        model = LogisticRegression(C=strength, max_iter=MAX_ITERATIONS).fit(x, y)
+        model = LogisticRegression(C=strength, class_weight=weight, max_iter=iterations).fit(x, y)
 
     def probe(x: Floats) -> Floats:
         probability = np.zeros((len(x), classes), dtype=np.float32)  # (n, C)
@@ -164,58 +222,7 @@ def _fit(x: Floats, y: NDArray[np.int64], classes: int, strength: float) -> tupl
     return probe, not any(issubclass(w.category, ConvergenceWarning) for w in caught)
 
 
-Array = NDArray[np.float32]
-Labels = NDArray[np.int64]
-Setting = tuple[bool, float, str | None]
-"""Standardised or not, inverse regularisation strength C, class weight."""
-SCALES, STRENGTHS, CLASS_WEIGHTS = (True, False), (0.01, 0.1, 1.0, 10.0), (None, "balanced")
-FIX_ITERATIONS = 10_000
-CLIP = 1e-7
-"""Least distance of a probability from 0 and 1 in the log-loss: a class with one sign is predicted with certainty."""
-
-
-def probe(x_train: Array, y_train: Labels, x_val: Array, y_val: Labels, x_test: Array) -> tuple[Array, Setting]:
-    """Probabilities (n_test, C) of the classes, each on its own, and the setting that was chosen.
-
-    x: features (n, K). y: multi-hot labels (n, C). Without validation rows the first setting is used.
-    """
-    best: tuple[float, Setting, Array] | None = None
-    for setting, (validation, test) in fitted(x_train, y_train, x_val, x_test):
-        loss = log_loss(validation, y_val) if len(y_val) else 0.0
-        if best is None or loss < best[0]:
-            best = loss, setting, test
-    assert best is not None, "the grid is not empty"
-    return best[2], best[1]
-
-
-def fitted(x_train: Array, y_train: Labels, *others: Array) -> Iterator[tuple[Setting, list[Array]]]:
-    """Each setting of the grid with its probabilities (n, C) on each of the other feature matrices."""
-    from sklearn.preprocessing import StandardScaler  # here, because it loads slowly
-
-    for scaled in SCALES:
-        scaler = StandardScaler(with_mean=scaled, with_std=scaled).fit(x_train)
-        train, *rest = (scaler.transform(x) if len(x) else x for x in (x_train, *others))
-        for strength, weight in product(STRENGTHS, CLASS_WEIGHTS):
-            of_class = [class_probability(train, y, strength, weight, rest) for y in y_train.T]
-            found = [np.stack(columns, axis=1) for columns in zip(*of_class, strict=True)]  # (n, C) each
-            yield (scaled, strength, weight), found
-
-
-def class_probability(x: Array, y: Labels, strength: float, weight: str | None, others: list[Array]) -> list[Array]:
-    """Probability (n,) of one class on each of `others`: 0 or 1 throughout where the labels (n,) have one sign."""
-    from sklearn.exceptions import ConvergenceWarning  # here, because it loads slowly
-    from sklearn.linear_model import LogisticRegression
-
-    if y.min() == y.max():
-        return [np.full(len(other), y[0], np.float32) for other in others]
-    model = LogisticRegression(C=strength, class_weight=weight, max_iter=FIX_ITERATIONS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # such a setting competes by its loss as it is
-        model.fit(x, y)
-    return [model.predict_proba(other)[:, 1].astype(np.float32) if len(other) else other[:, 0] for other in others]
-
-
-def log_loss(probability: Array, truth: Labels) -> float:
+def log_loss(probability: Floats, truth: Labels) -> float:
     """Mean binary cross-entropy over the entries of (n, C)."""
     p = np.clip(probability.astype(np.float64), CLIP, 1 - CLIP)
     return float(-np.mean(np.where(truth > 0, np.log(p), np.log1p(-p))))

@@ -23,7 +23,7 @@ import torch
 
 import methods.pmq
 from benchmark.cli import explain
-from benchmark.cli.explain import Found, config_of, device_for, explained, find_cell, fits, renamed, text_of, written
+from benchmark.cli.explain import Found, config_of, device_for, explained, find_cell, renamed, text_of, written
 from benchmark.config.command_line import FAILED, OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.results.names import CARD
@@ -43,29 +43,26 @@ def results(told_bench: Bench) -> Path:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "words",
     [
         "pmq finetune chapman 0.5 seed 41",
         "pmq finetune",
         "PMQ Chapman Fine-tuned 50% 41",
         "41 50 % fine-tuned pmq",
         "seed 41 finetune PMQ",
+        "KEY",
+        "START",
     ],
 )
-def test_a_cell_is_found_by_its_names_in_any_order(told_bench: Bench, results: Path, asked: str) -> None:
-    found = find_cell(results, asked)
-    assert found.key == found.row.key == cell_of(told_bench, "pmq").key
-    assert found.name == "pmq finetune chapman 0.5 seed 41"
-
-
-def test_a_cell_is_found_by_the_start_of_its_key(told_bench: Bench, results: Path) -> None:
-    key = cell_of(told_bench, "random", "linear").key
-    assert find_cell(results, key).name == find_cell(results, key[:8]).name == "random linear chapman 0.5 seed 41"
+def test_a_cell_is_found_by_its_names_in_any_order_and_by_its_key(told_bench: Bench, results: Path, words: str) -> None:
+    key = cell_of(told_bench, "pmq").key
+    found = find_cell(results, words.replace("KEY", key).replace("START", key[:8]))
+    assert (found.row.key, found.name) == (key, "pmq finetune chapman 0.5 seed 41")
 
 
 def test_a_gate_that_is_in_two_tables_is_one_cell(told_bench: Bench, results: Path) -> None:
     found = [find_cell(results, f"features{table}") for table in ("", " linear", " finetune")]
-    assert {own.key for own in found} == {cell_of(told_bench, "features", "features").key}
+    assert {own.row.key for own in found} == {cell_of(told_bench, "features", "features").key}
 
 
 def test_a_row_of_no_plan_has_its_own_name(told_bench: Bench, results: Path, tmp_path: Path) -> None:
@@ -78,33 +75,29 @@ def test_a_row_of_no_plan_has_its_own_name(told_bench: Bench, results: Path, tmp
     assert (found.plan, found.name) == (None, "pmq linear chapman 0.5 seed 41")
 
 
-def test_an_ambiguous_name_says_what_to_add(results: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
-        find_cell(results, "chapman 0.5")
-    said = str(caught.value)
-    assert said.startswith("'chapman 0.5' is 5 cells: add row and evaluation, or give a key; there are random finetune")
-    assert "\n" not in said
-    with pytest.raises(ConfigError, match="'pmq' is 2 cells: add evaluation, or give a key; there are pmq finetune ch"):
-        find_cell(results, "pmq")
-
-
-def test_a_start_of_several_keys_lists_them(told_bench: Bench, results: Path, tmp_path: Path) -> None:
+def test_an_ambiguous_name_says_what_to_add(told_bench: Bench, results: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(results, tmp_path / "runs")
     key = cell_of(told_bench, "pmq").key
-    other = f"{key[:6]}{'0' * 10}"
-    shutil.copy(copy / "cells" / f"{key}.json", copy / "cells" / f"{other}.json")
+    shutil.copy(copy / "cells" / f"{key}.json", copy / "cells" / f"{key[:6]}{'0' * 10}.json")
+    for words, message in (
+        ("chapman 0.5", "5 cells: add row and evaluation, or give a key; there are random finetune"),
+        ("pmq", "2 cells: add evaluation, or give a key; there are pmq finetune ch"),
+    ):
+        with pytest.raises(ConfigError, match=f"^'{words}' is {message}.*$"):
+            find_cell(results, words)
     with pytest.raises(ConfigError, match=f"'{key[:6]}' begins 2 keys: "):
         find_cell(copy, key[:6])
 
 
-@pytest.mark.parametrize("asked", ["pmqq finetune chapman 0.5 seed 41", "ffffffff", "pmq finetune chapman 0.7", ""])
-def test_an_unknown_name_lists_near_ones(results: Path, asked: str) -> None:
+@pytest.mark.parametrize(
+    "words", ["pmqq finetune chapman 0.5 seed 41", "ffffffff", "pmq finetune chapman 0.7", "pmq pmq"]
+)
+def test_an_unknown_name_lists_near_ones(results: Path, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        find_cell(results, asked)
+        find_cell(results, words)
     said = str(caught.value)
-    if asked:
-        assert said.startswith(f"no cell {asked!r} in {results}: a name is, in any order, row, evaluation, dataset, ")
-    if asked.startswith("pmq"):
+    assert said.startswith(f"no cell {words!r} in {results}: a name is, in any order, row, evaluation, dataset, ")
+    if "finetune" in words:
         assert "near ones: pmq finetune chapman 0.5 seed 41" in said
 
 
@@ -119,14 +112,6 @@ def test_a_cell_without_a_row_is_a_line(told_bench: Bench, results: Path, tmp_pa
     Store(copy).save_failure(cell.key, "what", "ValueError: no\nmore")
     with pytest.raises(NoResults, match=rf"\({cell.key}\) has failed: ValueError: no; traceback in "):
         find_cell(copy, "pmq finetune")
-
-
-def test_words_fit_different_parts_once_each() -> None:
-    parts = ((("pmq",), ("patient", "memory")), (("1",),), (("1",), ("seed", "1")))
-    assert fits(("1", "1", "pmq"), parts)
-    assert fits(("seed", "1", "patient", "memory"), parts)
-    assert not fits(("1", "1", "1"), parts)
-    assert not fits(("patient",), parts)
 
 
 def values_of(lines: list[str]) -> dict[str, dict[str, str]]:
@@ -193,67 +178,74 @@ def test_an_encoder_that_is_gone_or_altered_is_said_so(told_bench: Bench, tmp_pa
     assert written(card) == "gone"
 
 
-def row_of(told_bench: Bench, store: Store, **provenance: Any) -> Row:
-    """Store PMQ's row with another provenance under a valid digest; None takes an entry away."""
-    key = cell_of(told_bench, "pmq").key
-    row = store.load_row(key)
+def rewritten(told_bench: Bench, store: Store, **provenance: Any) -> Row:
+    """Store PMQ's probe with another provenance under a valid digest; None takes an entry away."""
+    key = cell_of(told_bench, "pmq", "linear").key
+    row = told_bench.store.load_row(key)
     assert row is not None
-    told = {name: value for name, value in (row.provenance | provenance).items() if value is not None}
-    store.save_row(replace(row, provenance=told), store.predictions(key))
+    facts = {name: value for name, value in (row.provenance | provenance).items() if value is not None}
+    store.save_row(replace(row, provenance=facts), store.predictions(key))
     return row
 
 
-FORMS = {
-    "mode": {"key_content": {"mode": "float32"}},
-    "content": {"key_content": ["x"]},
-    "data": {"data": {"fingerprint": 7}},
-    "corpus": {"corpus": "mimic"},
-    "device": {"device": "cpu"},
-}
+FORMS: list[dict[str, Any]] = [
+    {"key_content": {"mode": "float32"}},
+    {"key_content": ["x"]},
+    {"data": {"fingerprint": 7}},
+    {"corpus": "mimic"},
+    {"device": "cpu"},
+]
 
 
 @pytest.mark.attack("rows and cards of another cell under valid digests")
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("verb", ["explain", "reproduce"])
 def test_a_sealed_row_of_another_form_is_refused_in_a_line(
-    told_bench: Bench, tmp_path: Path, form: str, verb: str, capsys: pytest.CaptureFixture[str]
+    told_bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
-    row = row_of(told_bench, store, **FORMS[form])
-    assert main([verb, row.key, "--results", str(store.root)]) == FAILED
-    out, error = capsys.readouterr()
-    assert (out, error.count("\n")) == ("", 1)
-    assert f"{row.key}.json: provenance." in error
+    for form in FORMS:
+        row = rewritten(told_bench, store, **form)
+        for verb in ("explain", "reproduce"):
+            assert main([verb, row.key, "--results", str(store.root)]) == FAILED
+            out, error = capsys.readouterr()
+            assert (out, error.count("\n")) == ("", 1)
+            assert f"{row.key}.json: provenance." in error
 
 
-@pytest.mark.parametrize("entry", ["device", "precision", "data", "config", "key_content", "git", "versions"])
-def test_an_older_row_is_explained_without_what_it_lacks(told_bench: Bench, tmp_path: Path, entry: str) -> None:
+def test_an_older_row_is_explained_without_what_it_lacks(told_bench: Bench, tmp_path: Path) -> None:
     store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
-    row = row_of(told_bench, store, **{entry: None, "key_content": None})
-    told = values_of(list(explained(find_cell(store.root, row.key), store)))
-    assert told["cell"]["key"] == row.key
-    assert told[f"key {row.key}: the digest of ratio, seed and"] == {"content": "not stated"}
+    for entry in ("device", "precision", "data", "config", "key_content", "git", "versions"):
+        row = rewritten(told_bench, store, **{entry: None, "key_content": None})
+        told = values_of(list(explained(find_cell(store.root, row.key), store)))
+        assert told["cell"]["key"] == row.key
+        assert told[f"key {row.key}: the digest of ratio, seed and"] == {"content": "not stated"}
 
 
 @pytest.mark.attack("rows and cards of another cell under valid digests")
-@pytest.mark.parametrize("content", [["x"], {"file": "mine.py"}, {"file": {"source": 3}}], ids=str)
-def test_a_sealed_card_of_another_form_is_told_of(told_bench: Bench, tmp_path: Path, content: Any) -> None:
+def test_a_sealed_card_of_another_form_is_told_of(told_bench: Bench, tmp_path: Path) -> None:
     store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
     key = cell_of(told_bench, "pmq").pretrain_key
     card = store.card(key)
     assert card is not None
-    (store.pretrained / key / CARD).write_bytes(card_bytes(card | {"key_content": content}))
-    (line,) = [line for line in explained(find_cell(store.root, "pmq finetune"), store) if "key_content" in line]
-    assert line.startswith(f"  card  {store.pretrained / key / CARD}: key_content")
+    contents: list[Any] = [["x"], {"file": "mine.py"}, {"file": {"source": 3}}]
+    for content in contents:
+        (store.pretrained / key / CARD).write_bytes(card_bytes(card | {"key_content": content}))
+        lines = explained(find_cell(store.root, "pmq finetune"), store)
+        (line,) = [line for line in lines if "key_content" in line]
+        assert line.startswith(f"  card  {store.pretrained / key / CARD}: key_content")
 
 
-def test_a_stored_text_of_several_lines_is_one(told_bench: Bench, tmp_path: Path) -> None:
+def test_a_stored_text_of_several_lines_is_one_and_a_long_list_is_told_by_its_ends(
+    told_bench: Bench, tmp_path: Path
+) -> None:
     store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
-    row = row_of(told_bench, store, device={"name": "x\n\nscores\n  f1  1.0", "type": "cpu"})
+    row = rewritten(told_bench, store, device={"name": "x\n\nscores\n  f1  1.0", "type": "cpu"})
     lines = list(explained(find_cell(store.root, row.key), store))
     assert not [line for line in lines if "\n" in line]
     assert lines.count("scores") == 1
     assert any(line.startswith("  name ") and line.endswith("x  scores   f1  1.0") for line in lines)
+    assert text_of([1.5, 2, 3, 4, 5]) == "1.5 ... 5 (5 values)"
+    assert text_of([1.5, 2]) == "[1.5, 2]"
+    assert text_of(None) == "none"
 
 
 def test_the_verb_prints_it_and_refuses_in_a_line(told_bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
@@ -263,12 +255,6 @@ def test_the_verb_prints_it_and_refuses_in_a_line(told_bench: Bench, capsys: pyt
     assert main(["explain", "pmqq", "linear", *results]) == USAGE
     out, error = capsys.readouterr()
     assert (out, error.count("\n")) == ("", 1)
-
-
-def test_a_long_list_is_told_by_its_ends() -> None:
-    assert text_of([1.5, 2, 3, 4, 5]) == "1.5 ... 5 (5 values)"
-    assert text_of([1.5, 2]) == "[1.5, 2]"
-    assert text_of(None) == "none"
 
 
 EQUAL = "equal: {}6 scores and the predictions of"
@@ -388,11 +374,10 @@ def test_a_cell_whose_encoder_several_ranks_have_pretrained_is_equal_too(
 def test_the_threads_are_those_of_the_row(
     told_bench: Bench, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    key = cell_of(told_bench, "pmq", "linear").key
-    row, seen = store.load_row(key), []
-    assert row is not None
-    device = row.provenance["device"] | {"threads": 3}
-    store.save_row(replace(row, provenance=row.provenance | {"device": device}), store.predictions(key))
+    seen = []
+    stored = told_bench.store.load_row(cell_of(told_bench, "pmq", "linear").key)
+    assert stored is not None
+    row = rewritten(told_bench, store, device=stored.provenance["device"] | {"threads": 3})
 
     def watched(jobs: Sequence[CellJob]) -> Any:
         seen.append((torch.get_num_threads(), jobs[0].precision, jobs[0].device))
@@ -400,66 +385,52 @@ def test_the_threads_are_those_of_the_row(
 
     monkeypatch.setattr(explain, "run_together", watched)
     before = torch.get_num_threads()
-    run(store, key)
+    run(store, row.key)
     assert (seen, torch.get_num_threads()) == ([(3, "float32", "cpu")], before)
     assert not any(line.startswith("device.threads") for line in capsys.readouterr().out.splitlines())
 
 
-def test_other_data_are_refused(
+def test_what_is_no_longer_the_same_is_refused_with_what_differs(
     store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Other data, an earlier results version, and a cell that fails."""
     made = explain.prepare_data
-    monkeypatch.setattr(explain, "prepare_data", lambda *given: replace(made(*given), fingerprint="another"))
-    assert run(store, "pmq", "linear") == USAGE
+    with monkeypatch.context() as other:
+        other.setattr(explain, "prepare_data", lambda *given: replace(made(*given), fingerprint="another"))
+        assert run(store, "pmq", "linear") == USAGE
     assert "Chapman: the data here have the fingerprint another, those of the row" in capsys.readouterr().err
-
-
-def test_a_row_of_an_earlier_results_version_is_refused_with_what_differs(
-    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(grid, "PRETRAIN_VERSION", 99)
-    assert run(store, "pmq", "linear") == USAGE
+    with monkeypatch.context() as other:
+        other.setattr(grid, "PRETRAIN_VERSION", 99)
+        assert run(store, "pmq", "linear") == USAGE
     error = capsys.readouterr().err
     assert "pmq linear chapman 0.5 seed 41 cannot be run again by this version" in error
     assert "PRETRAIN_VERSION 99, was 2" in error
+    monkeypatch.setattr("benchmark.run.cell.learn", lambda *given: 1 / 0)
+    assert run(store, "pmq", "linear") == USAGE
+    assert "failed when it was run again: ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
-def rewritten(told_bench: Bench, store: Store, **provenance: Any) -> Row:
-    """PMQ's probe with another provenance under a valid digest; None takes an entry away."""
-    key = cell_of(told_bench, "pmq", "linear").key
-    row = store.load_row(key)
-    assert row is not None
-    told = {name: value for name, value in (row.provenance | provenance).items() if value is not None}
-    store.save_row(replace(row, provenance=told), store.predictions(key))
-    return row
-
-
-LACKING: dict[str, tuple[dict[str, Any], str]] = {
-    "device": ({"device": None}, "does not tell its device: it is of a version that cannot be run again"),
-    "type": ({"device": {"threads": 1}}, "does not tell its device"),
-    "precision": ({"precision": None, "key_content": None}, "does not tell its precision"),
-    "data": ({"data": None, "key_content": None}, "does not tell its data"),
-    "fingerprint": ({"data": {"name": "chapman"}, "key_content": None}, "does not tell its data"),
-    "config": ({"config": None}, "holds no config"),
-    "all": (
-        {"device": None, "precision": None, "data": None, "key_content": None},
-        "its device and precision and data",
-    ),
-    "kind": ({"device": {"type": "quantum"}}, "device quantum, was cpu"),
-    "threads": ({"device": {"type": "cpu", "threads": 10**9}}, "tells of 1000000000 threads"),
-}
+LACKING: list[tuple[dict[str, Any], str]] = [
+    ({"device": None}, "does not tell its device: it is of a version that cannot be run again"),
+    ({"device": {"threads": 1}}, "does not tell its device"),
+    ({"precision": None, "key_content": None}, "does not tell its precision"),
+    ({"data": None, "key_content": None}, "does not tell its data"),
+    ({"data": {"name": "chapman"}, "key_content": None}, "does not tell its data"),
+    ({"config": None}, "holds no config"),
+    ({"device": None, "precision": None, "data": None, "key_content": None}, "its device and precision and data"),
+    ({"device": {"type": "quantum"}}, "device quantum, was cpu"),
+    ({"device": {"type": "cpu", "threads": 10**9}}, "tells of 1000000000 threads"),
+]
 
 
 @pytest.mark.attack("rows and cards of another cell under valid digests")
-@pytest.mark.parametrize("what", LACKING)
 def test_a_row_that_lacks_what_it_takes_is_refused_in_a_line(
-    told_bench: Bench, store: Store, what: str, capsys: pytest.CaptureFixture[str]
+    told_bench: Bench, store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    changes, said = LACKING[what]
-    row = rewritten(told_bench, store, **changes)
-    assert run(store, row.key) == USAGE
-    error = capsys.readouterr().err
-    assert said in error
+    for changes, message in LACKING:
+        row = rewritten(told_bench, store, **changes)
+        assert run(store, row.key) == USAGE
+        assert message in capsys.readouterr().err
 
 
 @pytest.mark.attack("rows and cards of another cell under valid digests")
@@ -475,12 +446,6 @@ def test_stored_weights_of_other_tensors_are_told_of(
     (store.pretrained / key / CARD).write_bytes(card_bytes(card | sums))
     assert run(store, "pmq", "linear", "--pretraining") == FAILED
     assert "encoder: the stored weights have other tensors" in capsys.readouterr().out.splitlines()
-
-
-def test_a_failure_is_a_line(store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("benchmark.run.cell.learn", lambda *given: 1 / 0)
-    assert run(store, "pmq", "linear") == USAGE
-    assert "failed when it was run again: ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
 def made_on(row: Row, device: str) -> Row:
@@ -503,23 +468,17 @@ def test_code_that_a_store_names_is_not_loaded_unless_the_user_names_it(told_ben
     row = told_bench.store.load_row(cell_of(told_bench, "pmq").key)
     assert row is not None
     own = tmp_path / "mine.py"
-    own.write_text(
-        "import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n",
-        encoding="utf-8",
-    )
-    config = row.provenance["config"] | {"methods": ["random", "/theirs/mine.py"]}
-    theirs = replace(row, provenance=row.provenance | {"config": config})
-    with pytest.raises(ConfigError, match=r"names /theirs/mine\.py; code that a store names is not loaded"):
-        config_of(theirs, None)
-    assert config_of(theirs, own).compared() == ["random", "mine"]
-    card = replace(row, provenance=row.provenance | {"config": config | {"methods": ["/theirs/card.yaml"]}})
-    with pytest.raises(ConfigError, match=r"names /theirs/card\.yaml; code that a store names is not loaded"):
-        config_of(card, None)
-    assert config_of(card, own).compared() == ["mine"]
-    two = replace(row, provenance=row.provenance | {"config": config | {"methods": ["a.py", "b.py"]}})
-    with pytest.raises(ConfigError, match=r"several files of code \(a\.py, b\.py\)"):
-        config_of(two, own)
-    both = replace(row, provenance=row.provenance | {"config": config | {"methods": ["a.py", "b.yaml"]}})
-    with pytest.raises(ConfigError, match=r"several files of code \(a\.py, b\.yaml\)"):
-        config_of(both, own)
+    own.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
+
+    def naming(*names: str) -> Row:
+        config = row.provenance["config"] | {"methods": list(names)}
+        return replace(row, provenance=row.provenance | {"config": config})
+
+    for file in ("/theirs/mine.py", "/theirs/card.yaml"):
+        with pytest.raises(ConfigError, match=f"names {file}; code that a store names is not loaded"):
+            config_of(naming("random", file), None)
+        assert config_of(naming("random", file), own).compared() == ["random", "mine"]
+    for other in ("b.py", "b.yaml"):
+        with pytest.raises(ConfigError, match=rf"several files of code \(a\.py, {other}\)"):
+            config_of(naming("a.py", other), own)
     assert renamed({"a.py": [1, {"x": "a.py"}]}, "a.py", "b.py") == {"b.py": [1, {"x": "b.py"}]}

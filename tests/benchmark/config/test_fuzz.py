@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmark.config.config import Config, config_text, load_config
+from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError
 from tests.damage import cases
 
@@ -37,7 +38,7 @@ EDITS = st.lists(
 )
 @given(edits=EDITS)
 def test_any_config(name: str, edits: list[tuple[float, int, bytes]], tmp_path: Path) -> None:
-    content = config_text(name).encode()
+    content = (resources.files("benchmark.config") / "configs" / f"{name}.yaml").read_bytes()
     for place, gone, come in edits:
         at = int(place * len(content))
         content = content[:at] + come + content[at + gone :]

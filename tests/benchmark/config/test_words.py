@@ -37,7 +37,7 @@ def test_values_are_as_they_look(tmp_path: Path) -> None:
         (None, "x.yaml cannot be read: No such file"),
         (b"a: [", "x.yaml is not YAML: "),
         (b"a: &b 1\nc: *b", r"x.yaml is not YAML: the alias \*b is not read"),
-        (b"\xff\xfe", "x.yaml is not YAML: "),
+        (b"\xff\xfe", "x.yaml is not UTF-8 text: save it as UTF-8"),
         (b"a: !!python/object:os.system 1", "x.yaml is not YAML: "),
     ],
 )

@@ -1,12 +1,8 @@
-"""Windows of anyone's recordings: those of training to the bit, whatever the order of the leads.
+"""Windows of anyone's recordings are those of training to the bit, whatever the order of the leads.
 
-Embeddings: those of the linear probe to the bit, and a row of NaN with a count where there is none.
-
-The scikit-learn transformer: clone, pickle, Pipeline, cross_val_score, and scikit-learn's own checks.
-
-Published checkpoints: their weights, and what is not known of them; no code in them runs.
-
-The folder of an exported encoder: it comes back whole, and what is not one is a line.
+Embeddings are those of the linear probe to the bit, and a row of NaN with a count where there is none. The scikit-learn
+transformer holds to scikit-learn's contract. Published checkpoints: their weights, and no code in them runs. The folder
+of an exported encoder comes back whole, and what is not one is a line.
 """
 
 from __future__ import annotations
@@ -30,7 +26,6 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
-from torch import Tensor
 
 from benchmark import EcgEmbedder, embedding, load_encoder
 from benchmark.config.config import load_config
@@ -47,18 +42,14 @@ from benchmark.embedding import (
     check_signals,
     columns_of,
     cut_all,
-    each_of,
     encoder_of,
     mean_of,
     read_description,
     read_encoder,
     read_released,
     recording_of,
-    tensors_of,
-    unusable_line,
     windows_of,
 )
-from benchmark.results.names import CARD
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, save_encoder
 from benchmark.training.probes import features
 from methods.encoders import get_encoder
@@ -70,6 +61,10 @@ SIX_BEATS = Taken(HEARTBEATS, 6)
 
 def cut_dataset_of(prepared: Prepared) -> Dataset:
     return source_of(prepared.name)(prepared.folder.parents[1] / prepared.name)
+
+
+def read(signal: Any, leads: Any = LEADS, present: Any = LEADS, rate: float = RATE) -> Recording:
+    return recording_of(signal, rate, columns_of(leads, present))
 
 
 @pytest.mark.parametrize("name", ["chapman", "ptb-xl"])
@@ -87,27 +82,25 @@ def test_windows_are_those_of_the_prepared_dataset_to_the_bit(cohorts: dict[str,
     assert sum(not isinstance(own, str) for own in found) > len(found) / 2
 
 
-def test_the_order_of_leads_and_their_case_and_unit_do_not_matter() -> None:
-    signal = recording()
-    order = np.random.default_rng(1).permutation(12)
-    names = [LEADS[lead].upper() for lead in order]
-    one, _ = each_of(signal[None], RATE, LEADS)
-    other, _ = each_of(signal[None][..., order], RATE, names)
-    assert np.array_equal(one(0).signal, other(0).signal)
-    wide, _ = each_of(np.concatenate([np.ones((1, len(signal), 1)), signal[None]], axis=2), RATE, ["V7", *LEADS])
-    assert np.array_equal(one(0).signal, wide(0).signal)
-    microvolts = windows_of(Recording((1000 * signal).astype(np.float32), RATE), SIX_BEATS)
-    assert np.allclose(microvolts, windows_of(one(0), SIX_BEATS), atol=2e-3)
-
-
-def test_leads_are_named_in_the_error() -> None:
-    names = ["I", "MLII", *LEADS[2:]]
-    with pytest.raises(ConfigError, match=r"^leads: lead missing: II; not known: MLII; the 12 are I II III aVR"):
-        columns_of(names)
-    with pytest.raises(ConfigError, match="lead twice: I"):
-        columns_of(["I", "I", *LEADS[1:]])
-    with pytest.raises(ConfigError, match="give a list of names"):
-        columns_of("I II III")
+def test_leads_are_taken_by_name_and_their_unit_does_not_matter() -> None:
+    signal, order = recording(), np.random.default_rng(1).permutation(12)
+    expected = read(signal).signal
+    assert np.array_equal(read(signal[:, order], [LEADS[lead].upper() for lead in order]).signal, expected)
+    wide = np.concatenate([np.ones((len(signal), 1)), signal], axis=1)
+    assert np.array_equal(read(wide, ["V7", *LEADS]).signal, expected)
+    microvolts, millivolts = (windows_of(read(own), SIX_BEATS) for own in (1000 * signal, signal))
+    assert np.allclose(microvolts, millivolts, atol=2e-3)
+    two = read(signal[:, [1, 0]], ["ii", "I"], ("I", "II")).signal
+    assert np.array_equal(two[:, :2], expected[:, :2])
+    assert not two[:, 2:].any(), "leads that the encoder's tests had not may be absent"
+    for names, present, message in (
+        (["I", "MLII", *LEADS[2:]], LEADS, r"^leads: lead missing: II; not known: MLII; the 12 are I II III aVR"),
+        (["I", "I", *LEADS[1:]], LEADS, "lead twice: I"),
+        ("I II III", LEADS, "give a list of names"),
+        (["I"], ("I", "II"), "^leads: lead missing: II; the encoder needs I II, in any order$"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            columns_of(names, present)
 
 
 @pytest.mark.parametrize(
@@ -133,49 +126,34 @@ def test_what_are_no_recordings_is_one_line(signals: Any, rate: float, message: 
         (recording(seconds=1.0), "too short: 1.00 s"),
         (recording(seconds=4.0), "fewer than 6 heartbeats: "),
         (np.zeros((5000, 12)), "all samples zero"),
-        (recording()[:, :] * 1e12, "infinite samples"),
+        (recording() * 1e12, "infinite samples"),
     ],
 )
 def test_a_recording_without_windows_has_a_reason(signal: Any, reason: str) -> None:
     with pytest.raises(Unusable, match=reason):
-        windows_of(recording_of(signal, RATE, range(12)), SIX_BEATS)
-
-
-def test_plain_windows_are_cut_as_plain_windows() -> None:
-    own = windows_of(recording_of(recording(), RATE, range(12)), Taken(plain_seconds(2.5), 1))
-    assert own.shape == (4, 625, 12)
+        windows_of(read(signal), SIX_BEATS)
 
 
 def test_crops_are_those_of_the_whole_recording_and_absent_leads_are_zero() -> None:
     signal = recording()
     whole = Segmentation("recordings", 250, 100, 125)
-    own = windows_of(recording_of(signal, RATE, range(12)), Taken(whole, 1, Scale(1.0, 2.0), ("I", "V6")))
+    own = windows_of(read(signal), Taken(whole, 1, Scale(1.0, 2.0), ("I", "V6")))
     kept = whole.cut(signal.astype(np.float32), RATE)[:, 0].astype(np.float16)  # (1000, 12)
     assert own.shape == (7, 250, 12)
     for crop, first in zip(own, range(0, 751, 125), strict=True):
         expected = (kept[first : first + 250].astype(np.float32) - 1) / 2
         np.testing.assert_array_equal(crop[:, [0, 11]], expected[:, [0, 11]].astype(np.float16))
         assert not crop[:, 1:11].any()
-
-
-def test_leads_that_the_tests_had_not_may_be_absent() -> None:
-    signal = recording()
-    read, _ = each_of(signal[None][..., [1, 0]], RATE, ["ii", "I"], ("I", "II"))
-    assert np.array_equal(read(0).signal[:, :2], signal[:, :2].astype(np.float32))
-    assert not read(0).signal[:, 2:].any()
-    with pytest.raises(ConfigError, match=r"^leads: lead missing: II; the encoder needs I II, in any order$"):
-        columns_of(["I"], ("I", "II"))
+    assert windows_of(read(signal), Taken(plain_seconds(2.5), 1)).shape == (4, 625, 12)
 
 
 def test_resampling_is_that_of_training() -> None:
     signal = recording(rate=400, seconds=12.0)
-    own = windows_of(recording_of(signal, 400, range(12)), SIX_BEATS)
     expected = pseudo_trials(signal.astype(np.float32), 400, 6).reshape(-1, 300, 12)
-    assert np.allclose(own, expected, atol=5e-3)  # but for the float16 of the cache
+    assert np.allclose(windows_of(read(signal, rate=400), SIX_BEATS), expected, atol=5e-3)  # float16 of the cache
 
 
-@pytest.mark.parametrize("precision", ["float32", "bf16"])
-@pytest.mark.parametrize("name", ["chapman", "ptb-xl"])
+@pytest.mark.parametrize(("name", "precision"), [("chapman", "float32"), ("ptb-xl", "bf16")])
 def test_embeddings_are_those_the_linear_probe_saw_to_the_bit(
     cohorts: dict[str, Prepared], exported: Path, name: str, precision: str
 ) -> None:
@@ -187,10 +165,9 @@ def test_embeddings_are_those_the_linear_probe_saw_to_the_bit(
     seen = features(encoder.encoder, test.signal, precision)  # (N, K)
     dataset, names = cut_dataset_of(prepared), list(dict.fromkeys(test.recording.tolist()))
     entries = {entry.recording: entry for entry in prepared.entries}
-    read = [dataset.read(entries[own]) for own in names]
-    rate, order = read[0].fs, [3, 11, *range(3), *range(4, 11)]
-    signals = [own.signal[:, order] for own in read]
-    leads = [LEADS[lead] for lead in order]
+    recordings = [dataset.read(entries[own]) for own in names]
+    rate, order = recordings[0].fs, [3, 11, *range(3), *range(4, 11)]
+    signals, leads = [own.signal[:, order] for own in recordings], [LEADS[lead] for lead in order]
     found, whose = encoder.encode_windows(signals, rate, leads)
     assert np.array_equal(found, seen)
     assert [names[number] for number in whose] == test.recording.tolist()
@@ -205,8 +182,7 @@ def test_batches_are_whole_whatever_the_recordings(exported: Path, monkeypatch: 
     cuts = [draws.normal(size=(count, 300, 12)).astype(np.float16) for count in (6, 300, 12, 130, 6)]
     expected = features(encoder.encoder, torch.from_numpy(np.concatenate(cuts)), "float32")
     monkeypatch.setattr(embedding, "BATCHES", 1)
-    given = [*cuts[:2], "a reason", *cuts[2:], "another"]
-    found = list(encoder.embeddings(given))
+    found = list(encoder.embeddings([*cuts[:2], "a reason", *cuts[2:], "another"]))
     assert [own if isinstance(own, str) else len(own) for own in found] == [6, 300, "a reason", 12, 130, 6, "another"]
     assert np.array_equal(np.concatenate([own for own in found if not isinstance(own, str)]), expected)
     assert list(encoder.embeddings([])) == []
@@ -230,65 +206,41 @@ def test_a_recording_without_windows_is_a_row_of_nan_and_one_warning(exported: P
         with pytest.warns(UserWarning, match=line) as caught:
             rows, whose = also(signals, RATE, LEADS)
         assert caught[0].filename == __file__
+        assert rows.dtype == np.float32
         assert set(whose.tolist()) == {0, 2}
         assert len(rows) == len(whose)
     with pytest.raises(ConfigError, match="unusable='drop' is not known"):
         encoder.encode(signals[:1], RATE, LEADS, unusable="drop")  # type: ignore[arg-type]
-    assert unusable_line(["", ""]) == ""
-
-
-def test_no_recording_gives_no_row(exported: Path) -> None:
-    encoder = load_encoder(exported)
     assert encoder.encode([], RATE, LEADS).shape == (0, 6)
     assert encoder.encode_windows([], RATE, LEADS)[0].shape == (0, 6)
     assert encoder.windows([], RATE, LEADS)[0].shape == (0, 300, 12)
 
 
-def test_windows_are_what_the_encoder_reads(exported: Path) -> None:
-    encoder = load_encoder(exported)
+def test_windows_are_what_the_encoder_reads_and_a_pickle_needs_no_folder(exported: Path, tmp_path: Path) -> None:
+    encoder = load_encoder(str(exported))
     signals = [recording(), recording(1, seconds=15.0)]
     windows, whose = encoder.windows(signals, RATE, LEADS)
-    found, same = encoder.encode_windows(signals, RATE, LEADS)
+    pickled = pickle.dumps(encoder)
+    exported.rename(tmp_path / "gone")
+    found, same = pickle.loads(pickled).encode_windows(signals, RATE, LEADS)
     assert np.array_equal(whose, same)
     with torch.no_grad():
         assert np.allclose(encoder.encoder.pooled(torch.from_numpy(windows)).numpy(), found, atol=1e-6)
 
 
-def test_a_pickled_encoder_needs_no_folder(exported: Path, tmp_path: Path) -> None:
-    encoder = load_encoder(str(exported))
-    kept = pickle.dumps(encoder)
-    exported.rename(tmp_path / "gone")
-    signals = recording()[None]
-    assert np.array_equal(pickle.loads(kept).encode(signals, RATE, LEADS), encoder.encode(signals, RATE, LEADS))
-
-
-def test_precision_and_device_are_those_of_the_probe_or_as_asked(tmp_path: Path) -> None:
+def test_precision_and_device_are_those_of_the_probe_or_as_given(tmp_path: Path) -> None:
     folder = export_encoder(tmp_path / "bf16", precision="bf16")
     assert load_encoder(folder).precision == "bf16"
     assert load_encoder(folder, precision="float32").precision == "float32"
-    with pytest.raises(ConfigError, match="precision 'fp16' is not known; there are float32, bf16"):
-        load_encoder(folder, precision="fp16")
-    with pytest.raises(ConfigError, match="--device 'tpu'"):
-        load_encoder(folder, device="tpu")
+    for given, message in (
+        ({"precision": "fp16"}, "precision 'fp16' is not known; there are float32, bf16"),
+        ({"device": "tpu"}, "--device 'tpu'"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            load_encoder(folder, **given)  # type: ignore[arg-type]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load_encoder(folder).encode(recording()[None], RATE, LEADS)
-
-
-APPLY = (
-    checks.check_estimator_cloneable,
-    checks.check_estimator_tags_renamed,
-    checks.check_valid_tag_types,
-    checks.check_estimator_repr,
-    checks.check_no_attributes_set_in_init,
-    checks.check_parameters_default_constructible,
-    checks.check_do_not_raise_errors_in_init_or_set_params,
-    checks.check_get_params_invariance,
-    checks.check_set_params,
-    checks.check_mixin_order,
-)
-"""Those that need no X. The others give X of two axes, (n, features): they do not apply to recordings of three, and
-scikit-learn leaves them out itself."""
 
 
 @pytest.fixture
@@ -301,60 +253,59 @@ def embedder(exported: Path) -> EcgEmbedder:
     return EcgEmbedder(exported, rate=RATE, leads=LEADS)
 
 
-@pytest.mark.parametrize("check", APPLY, ids=lambda check: check.__name__)
-def test_a_check_of_scikit_learn(check: Callable[..., None]) -> None:
-    check("EcgEmbedder", EcgEmbedder())
-
-
-def test_scikit_learn_itself_runs_no_check_that_needs_features(embedder: EcgEmbedder) -> None:
+def test_the_checks_of_scikit_learn(embedder: EcgEmbedder) -> None:
+    """Those that need no X. The others give X of two axes, (n, features), and scikit-learn leaves them out itself."""
+    for check in (
+        checks.check_estimator_cloneable,
+        checks.check_estimator_tags_renamed,
+        checks.check_valid_tag_types,
+        checks.check_estimator_repr,
+        checks.check_no_attributes_set_in_init,
+        checks.check_parameters_default_constructible,
+        checks.check_do_not_raise_errors_in_init_or_set_params,
+        checks.check_get_params_invariance,
+        checks.check_set_params,
+        checks.check_mixin_order,
+    ):
+        check("EcgEmbedder", EcgEmbedder())
     with pytest.warns(SkipTestWarning, match="Can't test estimator EcgEmbedder"):
-        found = list(checks.estimator_checks_generator(embedder))
-    assert len(found) == 1
+        assert len(list(checks.estimator_checks_generator(embedder))) == 1
 
 
-def test_it_embeds_as_the_encoder_does(exported: Path, embedder: EcgEmbedder, signals: Any) -> None:
+def test_the_transformer_embeds_as_the_encoder_does_also_as_a_clone_and_a_pickle(
+    exported: Path, embedder: EcgEmbedder, signals: Any, tmp_path: Path
+) -> None:
     with pytest.raises(NotFittedError):
         embedder.transform(signals)
     found = embedder.fit_transform(signals)
     assert np.array_equal(found, load_encoder(exported).encode(signals, RATE, LEADS))
-    assert embedder.get_feature_names_out().tolist() == ["e0", "e1", "e2", "e3", "e4", "e5"]
-    assert list(embedder.set_output(transform="pandas").transform(signals).columns) == [
-        "e0",
-        "e1",
-        "e2",
-        "e3",
-        "e4",
-        "e5",
-    ]
-    assert np.array_equal(embedder.set_output(transform="default").transform(list(signals)), found)
-
-
-def test_clone_and_pickle(exported: Path, embedder: EcgEmbedder, signals: Any, tmp_path: Path) -> None:
-    fitted = embedder.fit(signals)
-    fresh = clone(fitted)
-    assert fresh.get_params() == fitted.get_params()
+    names = [f"e{number}" for number in range(6)]
+    assert embedder.get_feature_names_out().tolist() == names
+    assert list(embedder.set_output(transform="pandas").transform(signals).columns) == names
+    embedder.set_output(transform="default")
+    fresh = clone(embedder)
+    assert fresh.get_params() == embedder.get_params()
     assert not hasattr(fresh, "encoder_")
-    kept = pickle.dumps(fitted)
-    expected = fitted.transform(signals)
+    pickled = pickle.dumps(embedder)
     exported.rename(tmp_path / "gone")
-    assert np.array_equal(pickle.loads(kept).transform(signals), expected)
+    assert np.array_equal(pickle.loads(pickled).transform(list(signals)), found)
 
 
 @pytest.mark.parametrize("as_list", [False, True])
 def test_in_a_pipeline_under_cross_validation(embedder: EcgEmbedder, signals: Any, as_list: bool) -> None:
     model = make_pipeline(embedder, StandardScaler(), LogisticRegression())
     scores = cross_val_score(model, list(signals) if as_list else signals, [0, 1, 0, 1, 0, 1], cv=3)
-    assert scores.shape == (3,)
-    assert np.isfinite(scores).all()
+    assert np.isfinite(scores).tolist() == [True] * 3
 
 
-def test_what_is_missing_is_one_line(exported: Path, signals: Any) -> None:
-    with pytest.raises(ConfigError, match="give folder="):
-        EcgEmbedder().fit(signals)
-    with pytest.raises(ConfigError, match="give leads="):
-        EcgEmbedder(exported, rate=RATE).fit(signals)
-    with pytest.raises(ConfigError, match="lead missing: V6"):
-        EcgEmbedder(exported, rate=RATE, leads=LEADS[:11]).fit(signals)
+def test_what_the_transformer_lacks_is_one_line(exported: Path, signals: Any) -> None:
+    for own, message in (
+        (EcgEmbedder(), "give folder="),
+        (EcgEmbedder(exported, rate=RATE), "give leads="),
+        (EcgEmbedder(exported, rate=RATE, leads=LEADS[:11]), "lead missing: V6"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            own.fit(signals)
     signals[2] = np.nan
     with pytest.raises(ConfigError, match="recording 2: NaN samples"):
         EcgEmbedder(exported, rate=RATE, leads=LEADS).fit_transform(signals)
@@ -363,29 +314,13 @@ def test_what_is_missing_is_one_line(exported: Path, signals: Any) -> None:
     assert np.isnan(found[2]).all()
 
 
-@pytest.fixture
-def published(shared_reference: Path) -> dict[str, Tensor]:
-    """A state dict in the released form."""
-    arrays = np.load(shared_reference / "encoder_small.npz")
-    return {name[3:]: torch.from_numpy(arrays[name]) for name in arrays.files if name.startswith("sd.")}
-
-
 @pytest.mark.parametrize("form", ["bare", "averaged", "nested"])
-def test_a_checkpoint_gives_the_authors_numbers(
-    published: dict[str, Tensor], shared_reference: Path, tmp_path: Path, form: str
-) -> None:
-    state = dict(published)
-    if form == "averaged":
-        state = {f"module.{name}": value for name, value in published.items()} | {"n_averaged": torch.tensor(3)}
-    torch.save({"state_dict": state} if form == "nested" else state, tmp_path / "theirs.pth")
-    tensors = tensors_of(tmp_path / "theirs.pth")
-    assert tensors.keys() == state.keys()
+def test_a_checkpoint_gives_the_authors_numbers(shared_reference: Path, tmp_path: Path, form: str) -> None:
     arrays = np.load(shared_reference / "encoder_small.npz")
-    leads = int(arrays["x"].shape[-1])
-    if leads != 12:
-        with pytest.raises(ConfigError, match=f"the encoder reads {leads} leads; recordings here have 12"):
-            read_released(tmp_path / "theirs.pth")
-        return
+    state = {name[3:]: torch.from_numpy(arrays[name]) for name in arrays.files if name.startswith("sd.")}
+    if form == "averaged":
+        state = {f"module.{name}": value for name, value in state.items()} | {"n_averaged": torch.tensor(3)}
+    torch.save({"state_dict": state} if form == "nested" else state, tmp_path / "theirs.pth")
     description, weights = read_released(tmp_path / "theirs.pth")
     encoder = encoder_of(description.encoder, weights, tmp_path, None).eval()
     with torch.no_grad():
@@ -393,21 +328,6 @@ def test_a_checkpoint_gives_the_authors_numbers(
     assert np.allclose(found, arrays["pooled"], rtol=1e-4, atol=1e-6)
     assert description.pretraining == {}
     assert description.cut == {"kind": "heartbeats", "samples": 300, "per_trial": 6}
-
-
-def test_what_is_no_checkpoint_is_one_line(tmp_path: Path) -> None:
-    file = tmp_path / "theirs.pth"
-    with pytest.raises(ConfigError, match="there is no such file"):
-        read_released(file)
-    file.write_bytes(b"not a checkpoint")
-    with pytest.raises(ConfigError, match="no checkpoint of tensors alone"):
-        read_released(file)
-    torch.save({"weights": [1, 2]}, file)
-    with pytest.raises(ConfigError, match="this is no state dict; save"):
-        read_released(file)
-    torch.save({"layer.weight": torch.zeros(3)}, file)
-    with pytest.raises(ConfigError, match="released encoder: unknown tensor"):
-        read_released(file)
 
 
 class Acts:
@@ -419,12 +339,23 @@ class Acts:
 
 
 @pytest.mark.attack("code in a published checkpoint")
-def test_code_in_a_checkpoint_does_not_run(tmp_path: Path) -> None:
-    (tmp_path / "theirs.pth").write_bytes(pickle.dumps(Acts(tmp_path / "acted"), protocol=2))
-    torch.save({"layer": Acts(tmp_path / "acted")}, tmp_path / "zipped.pth")
-    for name in ("theirs.pth", "zipped.pth"):
+def test_what_is_no_checkpoint_is_one_line_and_code_in_it_does_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.pth"
+    with pytest.raises(ConfigError, match="there is no such file"):
+        read_released(file)
+    acts = Acts(tmp_path / "acted")
+    for content in (b"not a checkpoint", pickle.dumps(acts, protocol=2)):
+        file.write_bytes(content)
         with pytest.raises(ConfigError, match="no checkpoint of tensors alone"):
-            read_released(tmp_path / name)
+            read_released(file)
+    for values, message in (
+        ({"layer": acts}, "no checkpoint of tensors alone"),
+        ({"weights": [1, 2]}, "this is no state dict; save"),
+        ({"layer.weight": torch.zeros(3)}, "released encoder: unknown tensor"),
+    ):
+        torch.save(values, file)
+        with pytest.raises(ConfigError, match=message):
+            read_released(file)
     assert not (tmp_path / "acted").exists()
 
 
@@ -441,64 +372,50 @@ def changed(folder: Path, **values: Any) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
+def test_a_description_that_does_not_fit_is_one_line(exported: Path) -> None:
+    whole = (exported / CONFIG).read_text()
+    beats = {"kind": "beats", "samples": 300, "per_trial": 6}
+    cases: list[tuple[dict[str, Any] | str, str]] = [
         ({"format": 2}, "this version reads format 1; export the encoder again"),
-        (
-            {"cut": {"kind": "beats", "samples": 300, "per_trial": 6}},
-            "cut.kind: input should be 'heartbeats', 'windows' or",
-        ),
+        ({"cut": beats}, "cut.kind: input should be 'heartbeats', 'windows' or"),
         ({"wings": 2}, "wings: extra inputs are not permitted"),
         ({"pipeline": 0}, "windows were cut by version 0 of the preparation, here is 1; use the version of the suite"),
         ({"rate": 200}, "windows are at 200 Hz and z-score"),
         ({"leads": ["I", "II"]}, "it reads the leads I II; use the version"),
-    ],
-)
-def test_a_description_that_does_not_fit_is_one_line(exported: Path, values: dict[str, Any], message: str) -> None:
-    changed(exported, **values)
-    with pytest.raises(ConfigError, match=message) as caught:
-        read_description(exported)
-    assert str(exported / CONFIG) in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[1]"])
-def test_a_damaged_description_is_one_line(exported: Path, text: str) -> None:
-    (exported / CONFIG).write_text(text)
-    with pytest.raises(ConfigError, match="export the encoder again"):
-        read_description(exported)
+        *((text, "export the encoder again") for text in ("", "{", "[1]")),
+    ]
+    for values, message in cases:
+        (exported / CONFIG).write_text(values if isinstance(values, str) else json.dumps(json.loads(whole) | values))
+        with pytest.raises(ConfigError, match=message) as caught:
+            read_description(exported)
+        assert str(caught.value).startswith(str(exported / CONFIG))
+        assert "\n" not in str(caught.value)
 
 
 def test_what_is_no_exported_encoder_names_the_verb_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere is no exported encoder: config.json is not there; `export NAME"):
         read_description(tmp_path / "nowhere")
     save_encoder(tmp_path / "key", small_encoder(), {})
-    assert (tmp_path / "key" / CARD).is_file()
     with pytest.raises(ConfigError, match=r"is a pretraining of a results store.*`export key --to FOLDER`"):
         read_description(tmp_path / "key")
 
 
-def test_altered_or_missing_weights_are_refused(exported: Path, flip: Callable[[Path, float], None]) -> None:
+def test_weights_or_code_that_do_not_fit_are_refused(
+    exported: Path, tmp_path: Path, flip: Callable[[Path, float], None]
+) -> None:
     description = read_description(exported)
+    with pytest.raises(ConfigError, match=r"mine.py is for an encoder from a file; this is 'dilated' of the suite"):
+        read_encoder(exported, description, tmp_path / "mine.py")
+    changed(exported, encoder=description.encoder | {"hidden": 5})
+    with pytest.raises(ConfigError, match="size mismatch") as caught:
+        read_encoder(exported, read_description(exported))
+    assert "\n" not in str(caught.value)
     flip(exported / WEIGHTS, 0.9)
     with pytest.raises(ConfigError, match="does not match the digest in"):
         read_encoder(exported, description)
     (exported / WEIGHTS).unlink()
     with pytest.raises(ConfigError, match="No such file or directory; export the encoder again"):
         read_encoder(exported, description)
-
-
-def test_a_file_of_code_is_refused_for_an_encoder_of_the_suite(exported: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"mine.py is for an encoder from a file; this is 'dilated' of the suite"):
-        read_encoder(exported, read_description(exported), tmp_path / "mine.py")
-
-
-def test_weights_of_other_sizes_are_one_line(exported: Path) -> None:
-    changed(exported, encoder=json.loads((exported / CONFIG).read_text())["encoder"] | {"hidden": 5})
-    with pytest.raises(ConfigError, match="size mismatch") as caught:
-        read_encoder(exported, read_description(exported))
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.attack("code that lies in a foreign encoder's folder")

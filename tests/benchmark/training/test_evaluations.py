@@ -35,7 +35,7 @@ from benchmark.training.evaluations import (
 )
 from benchmark.training.evaluations import LINEAR_FIX as LINEAR_FIX_EVALUATION
 from benchmark.training.finetune import Outcome, finetune, supervise
-from benchmark.training.probes import EvaluationCache, features, linear_probe
+from benchmark.training.probes import Chosen, EvaluationCache, features, linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import RandomInit
 
@@ -257,11 +257,11 @@ def test_it_is_fixs_probe_on_the_frozen_features_and_tells_the_chosen_setting(
     given: list[np.ndarray] = []
     found = np.array([[0.2, 0.6, 0.0], [1.0, 0.5, 0.5], [0.0, 0.0, 0.0]], np.float32)
 
-    def chosen(*own: np.ndarray) -> tuple[np.ndarray, tuple[bool, float, str]]:
+    def chosen(*own: np.ndarray) -> Chosen:
         given.extend(own)
-        return found, (False, 0.1, "balanced")
+        return Chosen(found, (False, 0.1, "balanced"), [], 0)
 
-    monkeypatch.setattr(evaluations, "probe", chosen)
+    monkeypatch.setattr(evaluations, "fix_probe", chosen)
     task = make_task([[0], [1], [2]] * 2, [[2], [1]], [[0], [1], [2]], multi=multi)
     torch.manual_seed(0)
     encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))

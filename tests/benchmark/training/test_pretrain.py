@@ -11,15 +11,15 @@ Batch normalisation over all ranks is torch's on one process; on several, see te
 
 from __future__ import annotations
 
-import copy
 import signal
-import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import fields, replace
+from functools import cache
 from itertools import count, pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import Mock
 
@@ -35,7 +35,6 @@ from benchmark.data.corpus import EpochShape
 from benchmark.machine.energy import Counter, Meter
 from benchmark.machine.processes import Stopped, stops_on_signals
 from benchmark.training import pretrain as loop
-from benchmark.training import pretrain as pretraining_loop
 from benchmark.training.checkpoint import History, Stem, load_checkpoint
 from benchmark.training.pretrain import (
     OverAllRanks,
@@ -72,13 +71,18 @@ class Interrupted(Exception):
     """Stands for a kill in the middle of an epoch."""
 
 
-@pytest.fixture(scope="module")
-def corpus() -> PairSource:
+@cache
+def noise_corpus(steps: int = STEPS) -> PairSource:
     """Noise: four patients with two recordings each, of one pseudo-trial each."""
     generator = torch.Generator().manual_seed(0)
-    beats = torch.randn(TRIALS, BEATS, STEPS, 12, generator=generator).half()
+    beats = torch.randn(TRIALS, BEATS, steps, 12, generator=generator).half()
     text = torch.randn(TRIALS, TEXT, generator=generator)
     return PairSource(beats, torch.arange(TRIALS) + 1, torch.arange(TRIALS) // 2 + 1, text)
+
+
+@pytest.fixture
+def corpus() -> PairSource:
+    return noise_corpus()
 
 
 def build(name: str) -> PretrainMethod:
@@ -132,37 +136,40 @@ def same(a: PretrainMethod, b: PretrainMethod) -> bool:
     return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
 
 
-def cut(file: Path) -> None:
-    file.write_bytes(file.read_bytes()[:-1])
+@cache
+def whole_run(name: str) -> tuple[PretrainMethod, History]:
+    """A method after all epochs, and their history; read alone."""
+    with TemporaryDirectory() as folder:
+        method = build(name)
+        torch.manual_seed(1)
+        return method, train(method, noise_corpus(), Path(folder) / "checkpoint")
 
 
-def flip(file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
-
-
-def empty(file: Path) -> None:
-    file.write_bytes(b"")
-
-
+@pytest.mark.attack("a run killed at any moment")
 @pytest.mark.parametrize("name", TRAINED)
-def test_a_resumed_run_gives_the_same_bits(name: str, corpus: PairSource, tmp_path: Path) -> None:
-    whole = build(name)
-    torch.manual_seed(1)
-    history = train(whole, corpus, tmp_path / "whole")
-    per_epoch = history.updates // EPOCHS
-    checkpoint = tmp_path / "interrupted"
-    torch.manual_seed(2)
+def test_a_run_stopped_and_killed_again_and_again_goes_on_to_the_same_bits(
+    name: str, corpus: PairSource, tmp_path: Path
+) -> None:
+    """Stopped after its first update, within an epoch and at its end; killed within the last epoch."""
+    whole, history = whole_run(name)
+    last_epoch = (EPOCHS - 1) * (history.updates // EPOCHS)
+    done = 0
+    for seed, update in enumerate((1, 6, 8)):
+        steps: list[int] = []
+        torch.manual_seed(seed)
+        with pytest.raises(Stopped) as caught, stops_on_signals(lambda: None):
+            train(build(name), corpus, tmp_path / "file", terminate_at=update, steps=steps)
+        assert (caught.value.status, steps[0]) == (143, done + 1)
+        assert caught.value.saved == f"the pretraining of {name} is saved at update {update} of {history.updates}"
+        done = update
     with pytest.raises(Interrupted):
-        train(build(name), corpus, checkpoint, stop_at=2 * per_epoch + 1)
-    saved = load_checkpoint(checkpoint)
+        train(build(name), corpus, tmp_path / "file", stop_at=max(done, last_epoch) + 1)
+    saved = load_checkpoint(tmp_path / "file")
     assert saved is not None
-    assert len(saved["history"]["loss"]) == 2
+    assert len(saved["history"]["loss"]) == EPOCHS - 1
     resumed = build(name)
-    torch.manual_seed(3)
-    again = train(resumed, corpus, checkpoint)
-    assert again.loss == history.loss
+    again = train(resumed, corpus, tmp_path / "file")
+    assert (again.loss, again.health) == (history.loss, history.health)
     assert same(resumed, whole)
     assert not same(build(name), whole)
 
@@ -172,8 +179,7 @@ def test_a_streamed_corpus_gives_the_bits_of_one_in_memory_also_when_resumed(
     name: str, corpus: PairSource, tmp_path: Path
 ) -> None:
     """Of all kinds of batches, of pairs, and with text; the checkpoint of the one goes on with the other."""
-    whole, again = build(name), build(name)
-    history = train(whole, corpus, tmp_path / "memory")
+    (whole, history), again = whole_run(name), build(name)
     with pytest.raises(Interrupted):
         train(build(name), streamed(corpus), tmp_path / "disk", stop_at=history.updates // 2 + 1)
     assert train(again, streamed(corpus), tmp_path / "disk").loss == history.loss
@@ -233,44 +239,14 @@ def test_a_last_epoch_may_end_early(corpus: PairSource, tmp_path: Path) -> None:
     assert same(resumed, part)
 
 
-@pytest.mark.attack("checkpoints that are damaged or do not fit")
-def test_a_checkpoint_of_another_pretraining_is_not_resumed(
-    corpus: PairSource, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "one").mkdir()
-    train(build("pmq"), corpus, tmp_path / "one" / "checkpoint.pt")
-    assert load_checkpoint(tmp_path / "one" / "checkpoint.pt") is not None
-    (tmp_path / "one").rename(tmp_path / "other")
-    file = tmp_path / "other" / "checkpoint.pt"
-    assert load_checkpoint(file) is None
-    assert caplog.messages == [f"{file} is damaged or of another pretraining; training begins with the first epoch"]
-
-
-@pytest.mark.parametrize("name", TRAINED)
-@pytest.mark.parametrize("update", [1, 6, 8])
-def test_a_run_stopped_within_an_epoch_goes_on_with_the_next_update_to_the_same_bits(
-    name: str, update: int, corpus: PairSource, tmp_path: Path
-) -> None:
-    whole, resumed = build(name), build(name)
-    history = train(whole, corpus, tmp_path / "whole")
-    with pytest.raises(Stopped) as caught, stops_on_signals(lambda: None):
-        train(build(name), corpus, tmp_path / "stopped", terminate_at=update)
-    assert caught.value.status == 143
-    assert caught.value.saved == f"the pretraining of {name} is saved at update {update} of {history.updates}"
-    steps: list[int] = []
-    torch.manual_seed(3)
-    again = train(resumed, corpus, tmp_path / "stopped", steps=steps)
-    assert steps == list(range(update + 1, history.updates + 1))
-    assert (again.loss, again.health) == (history.loss, history.health)
-    assert same(resumed, whole)
-
-
 @pytest.mark.attack("a run killed at any moment")
 def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, resumed = build("pmq"), build("pmq")
-    history = train(whole, corpus, tmp_path / "whole")
+    (whole, history), resumed = whole_run("pmq"), build("pmq")
+    with pytest.raises(Interrupted):
+        train(build("pmq"), corpus, tmp_path / "early", stop_at=4)
+    assert not (tmp_path / "early").exists(), "an epoch within the seconds of a checkpoint writes none"
     monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(Interrupted):
         train(build("pmq"), corpus, tmp_path / "killed", stop_at=7)
@@ -280,36 +256,6 @@ def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
     assert again.loss == history.loss
     assert again.seconds > 0
     assert same(resumed, whole)
-
-
-def test_an_epoch_within_the_seconds_of_a_checkpoint_writes_none(corpus: PairSource, tmp_path: Path) -> None:
-    with pytest.raises(Interrupted):
-        train(build("pmq"), corpus, tmp_path / "file", stop_at=4)
-    assert not (tmp_path / "file").exists()
-
-
-def test_the_energy_of_a_run_with_checkpoints_within_its_epochs_is_that_of_all_its_parts(
-    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ticks = count(step=5)
-    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(
-        "benchmark.training.pretrain.open_meter", lambda device: Meter([Counter(lambda: next(ticks), 1.0, None)])
-    )
-    history = train(build("pmq"), corpus, tmp_path / "file")
-    assert history.joules == 5.0 * (history.updates + EPOCHS)  # one part per update, and one after an epoch's last
-
-
-def test_a_checkpoint_never_holds_a_loss_that_is_not_finite(
-    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
-    with pytest.raises(TrainingStopped, match="nan at update 3 of epoch 2"):
-        train(Watched(bad_at=6), corpus, tmp_path / "file")
-    saved = load_checkpoint(tmp_path / "file")
-    assert saved is not None
-    assert saved["epoch"]["step"] == 2
-    assert all(value.isfinite().all() for value in saved["method"].values())
 
 
 @pytest.mark.attack("full disks and read-only places")
@@ -327,53 +273,54 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
 
 
 @pytest.mark.attack("checkpoints that are damaged or do not fit")
-@pytest.mark.parametrize("damage", [cut, flip, empty])
-def test_a_damaged_checkpoint_starts_over_to_the_same_bits(
-    damage: Callable[[Path], None], corpus: PairSource, tmp_path: Path
+def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_same_bits(
+    corpus: PairSource, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    whole, again = build("pmq"), build("pmq")
-    history = train(whole, corpus, tmp_path / "whole")
+    whole, history = whole_run("pmq")
     with pytest.raises(Interrupted):
-        train(build("pmq"), corpus, tmp_path / "damaged", stop_at=history.updates - 1)
-    damage(tmp_path / "damaged")
-    assert load_checkpoint(tmp_path / "damaged") is None
-    assert train(again, corpus, tmp_path / "damaged").loss == history.loss
+        train(build("pmq"), corpus, tmp_path / "one" / "checkpoint.pt", stop_at=history.updates - 1)
+    content = (tmp_path / "one" / "checkpoint.pt").read_bytes()
+    half = len(content) // 2
+    flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
+    for folder, damaged in (("one", content[:-1]), ("one", flipped), ("one", b""), ("other", content)):
+        file = tmp_path / folder / "checkpoint.pt"
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(damaged)
+        caplog.clear()
+        assert load_checkpoint(file) is None
+        assert caplog.messages == [f"{file} is damaged or of another pretraining; training begins with the first epoch"]
+    again = build("pmq")
+    assert train(again, corpus, file).loss == history.loss
     assert same(again, whole)
 
 
-def test_a_finished_checkpoint_is_not_trained_on(corpus: PairSource, tmp_path: Path) -> None:
+def test_history_says_what_was_done_and_a_finished_run_is_not_trained_on(corpus: PairSource, tmp_path: Path) -> None:
     whole, again = build("pmq"), build("pmq")
     history = train(whole, corpus, tmp_path / "file")
-    assert train(again, corpus, tmp_path / "file", stop_at=1) == history  # would stop at its first step
-    assert same(again, whole)
-
-
-def test_history_says_what_was_done(corpus: PairSource, tmp_path: Path) -> None:
-    started = time.perf_counter()
-    history = train(build("pmq"), corpus, tmp_path / "file")
-    assert 0 < history.seconds < time.perf_counter() - started
     assert len(history.loss) == EPOCHS
     assert (history.windows_per_epoch, history.updates, history.batch_size) == (16, 4 * EPOCHS, 4)
+    assert train(again, corpus, tmp_path / "file", stop_at=1) == history  # would stop at its first step
+    assert same(again, whole)
+    shrunk = train(build("pmq"), corpus, tmp_path / "large", recipe=replace(RECIPE, batch_size=1000))
+    assert (shrunk.windows_per_epoch, shrunk.updates, shrunk.batch_size) == (16, EPOCHS, 16)
 
 
-def test_energy_is_that_of_all_epochs_or_unknown(
+def test_energy_is_that_of_all_parts_or_unknown(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks = count(step=5)
     monkeypatch.setattr(
         "benchmark.training.pretrain.open_meter", lambda device: Meter([Counter(lambda: next(ticks), 1.0, None)])
     )
-    history = train(build("pmq"), corpus, tmp_path / "file")
-    assert history.joules == 5.0 * EPOCHS
+    assert train(Watched(), corpus, tmp_path / "file").joules == 5.0 * EPOCHS
     with pytest.raises(Interrupted):
-        train(build("pmq"), corpus, tmp_path / "moved", stop_at=history.updates - 1)
+        train(Watched(), corpus, tmp_path / "moved", stop_at=4 * EPOCHS - 1)
+    with monkeypatch.context() as often:
+        often.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
+        parts = train(Watched(), corpus, tmp_path / "often").joules
+        assert parts == 5.0 * (4 * EPOCHS + EPOCHS)  # one part per update, and one after an epoch's last
     monkeypatch.setattr("benchmark.training.pretrain.open_meter", lambda device: None)
-    assert train(build("pmq"), corpus, tmp_path / "moved").joules is None
-
-
-def test_a_batch_larger_than_the_corpus_shrinks(corpus: PairSource, tmp_path: Path) -> None:
-    history = train(build("pmq"), corpus, tmp_path / "file", recipe=replace(RECIPE, batch_size=1000))
-    assert (history.windows_per_epoch, history.updates, history.batch_size) == (16, EPOCHS, 16)
+    assert train(Watched(), corpus, tmp_path / "moved").joules is None
 
 
 class Watched(PretrainMethod):
@@ -407,73 +354,54 @@ class Watched(PretrainMethod):
 
 
 def test_the_trainer_keeps_the_contract(corpus: PairSource, tmp_path: Path) -> None:
-    method = Watched()
-    train(method, corpus, tmp_path / "file")
-    assert method.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * EPOCHS)]
-    assert sorted(method.seen) == sorted(list(range(TRIALS)) * 2 * EPOCHS)  # two windows of each pseudo-trial
-    assert len(set(method.draws)) == len(method.draws)
-    assert method.training
+    """Draws depend on the step and not on what was drawn before; a resumed method is told to begin again."""
+    first, second, resumed, stable = (Watched() for _ in range(4))
+    epochs: list[int] = []
+    torch.manual_seed(1)
+    train(first, corpus, tmp_path / "first", on_epoch=lambda history: epochs.append(len(history.loss)))
+    assert first.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * EPOCHS)]
+    assert sorted(first.seen) == sorted(list(range(TRIALS)) * 2 * EPOCHS)  # two windows of each pseudo-trial
+    assert len(set(first.draws)) == len(first.draws)
+    assert first.training
+    assert epochs == list(range(1, EPOCHS + 1))
+    torch.manual_seed(2)
+    train(second, corpus, tmp_path / "second")
+    assert first.draws == second.draws
+    with pytest.raises(Interrupted):
+        train(Watched(), corpus, tmp_path / "file", stop_at=5)
+    train(resumed, corpus, tmp_path / "file")
+    assert resumed.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * (EPOCHS - 1))]
+    train(stable, corpus, tmp_path / "stable", recipe=replace(RECIPE, schedule="stable"))
+    assert stable.calls[0] == "begin 0", "with a stable schedule a method is told of no end"
 
 
-def test_gradients_and_loss_are_averaged_before_each_update(
+def test_ranks_share_gradients_loss_and_batch_normalisation(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     method = build("moco")
     averaged: list[list[Tensor]] = []
+    over: list[str] = []
+
+    def watched(method: PretrainMethod, batch_norm: str) -> nullcontext[None]:
+        over.append(batch_norm)
+        return nullcontext()
+
     monkeypatch.setattr(loop, "average", averaged.append)
+    monkeypatch.setattr(loop, "over_ranks", watched)
     history = train(method, corpus, tmp_path / "checkpoint", epochs=1)
     assert len(averaged) == history.updates
     learning = [p.grad for p in method.parameters() if p.grad is not None]
     *gradients, loss = averaged[-1]
     assert [id(gradient) for gradient in gradients] == [id(own) for own in learning]
     assert loss.shape == ()
+    assert set(over) == {"synchronised"}
 
 
-def test_batch_normalisations_are_over_all_ranks_unless_told(
-    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("seconds", "step"), [(3600.0, None), (0.0, 2)])
+def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_checkpoint(
+    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, step: int | None
 ) -> None:
-    asked: list[str] = []
-
-    def watched(method: PretrainMethod, batch_norm: str) -> nullcontext[None]:
-        asked.append(batch_norm)
-        return nullcontext()
-
-    monkeypatch.setattr(loop, "over_ranks", watched)
-    train(build("moco"), corpus, tmp_path / "checkpoint", epochs=1)
-    assert set(asked) == {"synchronised"}
-
-
-def test_what_has_come_is_told_after_each_epoch(corpus: PairSource, tmp_path: Path) -> None:
-    losses: list[int] = []
-    train(Watched(), corpus, tmp_path / "file", on_epoch=lambda history: losses.append(len(history.loss)))
-    assert losses == list(range(1, EPOCHS + 1))
-
-
-def test_with_a_stable_schedule_a_method_is_told_of_no_end(corpus: PairSource, tmp_path: Path) -> None:
-    method = Watched()
-    train(method, corpus, tmp_path / "file", recipe=replace(RECIPE, schedule="stable"))
-    assert method.calls[0] == "begin 0"
-
-
-def test_a_method_is_told_to_begin_again_after_a_resume(corpus: PairSource, tmp_path: Path) -> None:
-    with pytest.raises(Interrupted):
-        train(Watched(), corpus, tmp_path / "file", stop_at=5)
-    method = Watched()
-    train(method, corpus, tmp_path / "file")
-    assert method.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * (EPOCHS - 1))]
-
-
-def test_draws_depend_on_the_step_and_not_on_what_was_drawn_before(corpus: PairSource, tmp_path: Path) -> None:
-    draws = []
-    for seed in (1, 2):
-        torch.manual_seed(seed)
-        method = Watched()
-        train(method, corpus, tmp_path / str(seed))
-        draws.append(method.draws)
-    assert draws[0] == draws[1]
-
-
-def test_a_loss_that_is_not_finite_stops_with_place_and_remedy(corpus: PairSource, tmp_path: Path) -> None:
+    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", seconds)
     with pytest.raises(TrainingStopped) as caught:
         train(Watched(bad_at=6), corpus, tmp_path / "file")
     assert str(caught.value).startswith("watched: the loss was nan at update 3 of epoch 2; lower the learning rate")
@@ -481,24 +409,23 @@ def test_a_loss_that_is_not_finite_stops_with_place_and_remedy(corpus: PairSourc
     saved = load_checkpoint(tmp_path / "file")
     assert saved is not None
     assert len(saved["history"]["loss"]) == 1  # the epoch before
+    assert (saved["epoch"] or {}).get("step") == step
     assert all(value.isfinite().all() for value in saved["method"].values())
 
 
 @pytest.mark.attack("memory that runs out")
-def test_a_full_gpu_stops_with_the_batch_size_and_the_remedy(corpus: PairSource, tmp_path: Path) -> None:
+def test_a_full_gpu_stops_with_the_remedy_and_other_errors_are_left_as_they_are(
+    corpus: PairSource, tmp_path: Path
+) -> None:
     with pytest.raises(TrainingStopped, match=r"full at batch size 4; .* methods.watched.recipe.batch_size=2\)"):
         train(Watched(error=torch.OutOfMemoryError("CUDA out of memory")), corpus, tmp_path / "file")
-
-
-def test_other_errors_are_left_as_they_are(corpus: PairSource, tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         train(Watched(error=ZeroDivisionError()), corpus, tmp_path / "file")
 
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_bf16_trains_float32_weights(name: str, corpus: PairSource, tmp_path: Path) -> None:
-    exact, rough = build(name), build(name)
-    expected = train(exact, corpus, tmp_path / "float32").loss
+    expected, rough = whole_run(name)[1].loss, build(name)
     losses = train(rough, corpus, tmp_path / "bf16", precision="bf16").loss
     assert losses != expected
     assert losses == pytest.approx(expected, rel=0.2, abs=0.05)
@@ -519,21 +446,19 @@ def test_optimisers_take_the_recipe_and_leave_momentum_copies_alone(optimiser: s
 
 
 def test_the_rate_of_each_update_is_the_schedules(corpus: PairSource, tmp_path: Path) -> None:
-    frozen = Watched()
+    frozen, recipe, total = Watched(), replace(RECIPE, lr=1e-30, weight_decay=0.0), 4 * EPOCHS
     before = [p.clone() for p in frozen.parameters()]
-    train(frozen, corpus, tmp_path / "file", recipe=replace(RECIPE, lr=1e-30, weight_decay=0.0))
+    train(frozen, corpus, tmp_path / "file", recipe=recipe)
     assert all(torch.equal(p, b) for p, b in zip(frozen.parameters(), before, strict=True))
     saved = load_checkpoint(tmp_path / "file")
     assert saved is not None
-    total = 4 * EPOCHS
-    expected = learning_rate(replace(RECIPE, lr=1e-30), total - 1, total, 4)
-    assert saved["optimiser"]["param_groups"][0]["lr"] == expected
+    assert saved["optimiser"]["param_groups"][0]["lr"] == learning_rate(recipe, total - 1, total, 4)
 
 
 STABLE = Recipe(lr=0.5, schedule="stable")
 
 
-def test_the_learning_rate_warms_up_and_falls_to_nothing() -> None:
+def test_the_learning_rate_of_each_schedule() -> None:
     recipe = Recipe(lr=0.5)
     rates = [learning_rate(recipe, step, 100, 10) for step in range(100)]
     assert rates[:5] == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5])
@@ -541,19 +466,15 @@ def test_the_learning_rate_warms_up_and_falls_to_nothing() -> None:
     assert rates[52] == pytest.approx(0.25, abs=0.01)  # half of the cosine
     assert 0 < rates[99] < 0.001
     assert all(later < earlier for earlier, later in pairwise(rates[5:]))
-
-
-def test_a_constant_rate_is_constant_and_a_single_update_has_the_whole_one() -> None:
+    assert learning_rate(recipe, 0, 1, 1) == 0.5
     constant = Recipe(lr=0.5, schedule="constant")
     assert {learning_rate(constant, step, 10, 10) for step in range(10)} == {0.5}
-    assert learning_rate(Recipe(lr=0.5), 0, 1, 1) == 0.5
-
-
-def test_the_stable_rate_warms_up_stays_and_falls_linearly() -> None:
     rates = [learning_rate(STABLE, step, 100, 40) for step in range(100)]
     assert rates[:10] == pytest.approx([0.05 * n for n in range(1, 11)])
     assert set(rates[9 : stem_updates(100)]) == {0.5}
     assert rates[80:] == pytest.approx([0.5 * n / 21 for n in range(20, 0, -1)])
+    assert (updates_of(0.001, 10), stem_updates(1)) == (1, 0), "the shortest training has an update, and it is a decay"
+    assert 0 < learning_rate(STABLE, 0, 1, 1) < STABLE.lr
 
 
 @pytest.mark.parametrize("longer", [11, 40, 400])
@@ -563,11 +484,6 @@ def test_before_the_decay_the_stable_rate_does_not_depend_on_the_total(longer: i
         learning_rate(STABLE, step, longer, 40) for step in range(stem)
     ]
     assert stem_updates(longer) >= stem
-
-
-def test_the_shortest_training_has_an_update_and_it_is_a_decay() -> None:
-    assert (updates_of(0.001, 10), stem_updates(1)) == (1, 0)
-    assert 0 < learning_rate(STABLE, 0, 1, 1) < STABLE.lr
 
 
 @pytest.mark.parametrize(
@@ -600,15 +516,6 @@ def test_a_remedy_acts(name: str, preset: str) -> None:
     assert after.batch_size == before.batch_size // 2
 
 
-def test_no_batch_is_smaller_than_a_pair() -> None:
-    assert smaller_batch("pmq", 3) == "--set methods.pmq.recipe.batch_size=2"
-
-
-@pytest.mark.parametrize(("size", "ranks"), [(8, 1), (8, 4), (8, 8), (3, 3)])
-def test_a_batch_that_can_be_shared_has_no_problem(size: int, ranks: int) -> None:
-    assert uneven_batch("pmq", size, ranks) == ""
-
-
 @pytest.mark.parametrize(
     ("size", "ranks", "fewer", "batch"),
     [(10, 4, 2, 8), (9, 4, 3, 8), (7, 3, 1, 6), (2, 3, 2, 3)],  # the most ranks, and the largest batch, that are even
@@ -617,6 +524,8 @@ def test_an_uneven_batch_names_fewer_ranks_and_an_even_batch(size: int, ranks: i
     told = uneven_batch("pmq", size, ranks)
     assert told.startswith(f"pmq: {ranks} ranks cannot share a batch of {size} pairs evenly; start {fewer} ")
     assert told.endswith(f"--set methods.pmq.recipe.batch_size={batch}")
+    assert uneven_batch("pmq", batch, ranks) == uneven_batch("pmq", size, fewer) == uneven_batch("pmq", 8, 1) == ""
+    assert smaller_batch("pmq", 3) == "--set methods.pmq.recipe.batch_size=2", "none is smaller than a pair"
 
 
 CPU = torch.device("cpu")
@@ -631,13 +540,6 @@ def compiler() -> None:
         require_compiler(CPU)
     except ConfigError as missing:
         pytest.skip(str(missing))
-
-
-@pytest.fixture
-def compiled_corpus() -> PairSource:
-    """Noise: four patients with two recordings each, of one pseudo-trial each."""
-    beats = torch.randn(8, 4, COMPILED_STEPS, 12, generator=torch.Generator().manual_seed(0)).half()
-    return PairSource(beats, torch.arange(8) + 1, torch.arange(8) // 2 + 1, None)
 
 
 def encoder_of(depth: int) -> Dilated:
@@ -686,7 +588,7 @@ def test_compiled_blocks_give_the_same_values_and_gradients(
 ) -> None:
     torch.compiler.reset()
     encoder, x = encoder_of(depth), torch.randn(4, COMPILED_STEPS, 12)
-    compiled = copy.deepcopy(encoder)
+    compiled = deepcopy(encoder)
     compiled.compile_blocks()
     ours, theirs = read(compiled, x), read(encoder, x)
     torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
@@ -698,8 +600,9 @@ def test_compiled_blocks_give_the_same_values_and_gradients(
 @torchs_own_warnings
 @pytest.mark.parametrize("name", ["pmq", "comet"])
 def test_a_compiled_training_learns_the_same_and_resumes_to_the_same_bits(
-    compiler: None, name: str, compiled_corpus: PairSource, tmp_path: Path
+    compiler: None, name: str, tmp_path: Path
 ) -> None:
+    compiled_corpus = noise_corpus(COMPILED_STEPS)
     _, plain = compiled_train(name, compiled_corpus, tmp_path / "plain", compiled=False)
     whole, loss = compiled_train(name, compiled_corpus, tmp_path / "whole", compiled=True)
     assert loss == pytest.approx(plain, rel=1e-4)
@@ -730,8 +633,8 @@ def test_all_encoders_of_a_method_are_compiled_and_no_copy(monkeypatch: pytest.M
         module.pooled(x)
         assert calls == ["Blocks", "Block"]
         calls.clear()
-    copy.deepcopy(method.encoder).pooled(x)
-    copy.deepcopy(method).encoder(x)  # type: ignore[operator]
+    deepcopy(method.encoder).pooled(x)
+    deepcopy(method).encoder(x)  # type: ignore[operator]
     assert calls == []
 
 
@@ -744,28 +647,18 @@ def test_every_part_of_an_encoder_is_compiled_where_it_names_none(monkeypatch: p
 
 
 def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_compiler(function: Any) -> Any:
-        raise RuntimeError("\nNo working C++ compiler found\nin some place")
-
-    monkeypatch.setattr(torch, "compile", no_compiler)
-    with pytest.raises(ConfigError) as raised:
-        require_compiler(CPU)
-    assert str(raised.value) == (
-        "--compile: torch.compile does not work here (No working C++ compiler found); "
-        "install a C++ compiler (g++ or clang++) and Python's headers, or leave --compile out"
-    )
-
-
-@pytest.mark.parametrize(("device", "needed"), [("cpu", "a C++ compiler"), ("cuda", "Triton, or leave")])
-def test_what_has_to_be_installed_is_that_of_the_device(
-    device: str, needed: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def silent(function: Any) -> Any:
-        raise NotImplementedError
-
-    monkeypatch.setattr(torch, "compile", silent)
-    with pytest.raises(ConfigError, match=rf"\(NotImplementedError\); install {needed.replace('+', '[+]')}"):
-        require_compiler(torch.device(device))
+    for error, device, told in (
+        (RuntimeError("\nNo working C++ compiler found\nin some place"), "cpu", "No working C++ compiler found"),
+        (NotImplementedError(), "cpu", "NotImplementedError"),
+        (NotImplementedError(), "cuda", "NotImplementedError"),
+    ):
+        needed = {"cpu": "a C++ compiler (g++ or clang++) and Python's headers", "cuda": "Triton"}[device]
+        monkeypatch.setattr(torch, "compile", Mock(side_effect=error))
+        with pytest.raises(ConfigError) as raised:
+            require_compiler(torch.device(device))
+        assert str(raised.value) == (
+            f"--compile: torch.compile does not work here ({told}); install {needed}, or leave --compile out"
+        )
 
 
 @pytest.mark.parametrize("knobs", [{}, {"momentum": None}, {"affine": False}, {"track_running_stats": False}])
@@ -795,7 +688,7 @@ def test_on_two_ranks_running_statistics_are_those_of_the_whole_batch(monkeypatc
     torch.manual_seed(0)
     shares = torch.randn(2, 3, 4, 5) * torch.tensor([1.0, 3.0]).view(2, 1, 1, 1) + 2  # (ranks, B, C, T)
     elsewhere = torch.stack([shares[1].mean((0, 2)), shares[1].var((0, 2), correction=0)])  # (2, C)
-    monkeypatch.setattr(pretraining_loop, "gather_with_gradient", lambda own: torch.cat([own, elsewhere[None]]))
+    monkeypatch.setattr(loop, "gather_with_gradient", lambda own: torch.cat([own, elsewhere[None]]))
     plain, ours = nn.BatchNorm1d(4), nn.BatchNorm1d(4)
     ours.__class__ = OverAllRanks  # type: ignore[assignment]
     torch.testing.assert_close(ours(shares[0]), plain(shares.flatten(0, 1))[:3])
@@ -803,9 +696,11 @@ def test_on_two_ranks_running_statistics_are_those_of_the_whole_batch(monkeypatc
         torch.testing.assert_close(kept, value, msg=lambda text, name=name: f"{name}: {text}")
 
 
-def test_only_batch_normalisations_are_over_all_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pretraining_loop, "rank_and_ranks", lambda: (0, 2))
+def test_only_batch_normalisations_are_over_all_ranks_and_none_on_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     head = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    with over_ranks(head, "synchronised"):
+        assert type(head[1]) is nn.BatchNorm1d
+    monkeypatch.setattr(loop, "rank_and_ranks", lambda: (0, 2))
     with over_ranks(head, "synchronised"):
         assert [type(layer) for layer in head] == [nn.Linear, OverAllRanks]
     assert [type(layer) for layer in head] == [nn.Linear, nn.BatchNorm1d]
@@ -819,9 +714,3 @@ def test_half_precision_goes_in_and_comes_out() -> None:
     out = layer((torch.randn(64, 3) + 100).bfloat16())
     assert out.dtype == torch.bfloat16
     assert float(out.detach().float().mean().abs()) < 0.01
-
-
-def test_on_one_process_layers_stay_as_they_are() -> None:
-    head = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
-    with over_ranks(head, "synchronised"):
-        assert type(head[1]) is nn.BatchNorm1d

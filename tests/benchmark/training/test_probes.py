@@ -20,9 +20,8 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmark.data.task import Task
 from benchmark.training import probes
-from benchmark.training import probes as linear_module
 from benchmark.training.finetune import Outcome
-from benchmark.training.probes import EvaluationCache, features, fitted, linear_probe, log_loss, probe
+from benchmark.training.probes import EvaluationCache, features, fix_probe, linear_probe, log_loss
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 MakeTask = Callable[..., Task]
@@ -67,7 +66,7 @@ def test_the_first_of_the_best_strengths_is_taken(
 ) -> None:
     task = make_task(THREE * 4, THREE, THREE, noise=2.0)
     coming = iter([0.1, 0.7, 0.7])
-    monkeypatch.setattr(linear_module, "validation_score", lambda probability, task: next(coming))
+    monkeypatch.setattr(probes, "validation_score", lambda probability, task: next(coming))
     outcome = linear_probe_(encoder, task, 0.01, 1.0, 100.0)
     assert (outcome.training["C"], outcome.training["validation_f1"]) == (1.0, [0.1, 0.7, 0.7])
     monkeypatch.undo()
@@ -109,7 +108,7 @@ def test_an_empty_test_set_has_no_prediction(encoder: Dilated, make_task: MakeTa
 def test_probes_that_do_not_converge_are_noted(
     encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(linear_module, "MAX_ITERATIONS", 1)
+    monkeypatch.setattr(probes, "MAX_ITERATIONS", 1)
     assert linear_probe_(encoder, make_task(THREE * 4, THREE, THREE), 0.1, 1.0).notes == [
         "2 of 2 probes stopped after 1 iterations"
     ]
@@ -125,7 +124,7 @@ def test_the_same_task_is_probed_once_and_each_outcome_is_its_own(
     task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
     first = linear_probe(encoder, task, (1.0,), precision="float32", known=known)
     first.notes.append("of the first alone")
-    monkeypatch.setattr(linear_module, "fit_probe", lambda *_, **__: pytest.fail("fitted again"))
+    monkeypatch.setattr(probes, "fit_probe", lambda *_, **__: pytest.fail("fitted again"))
     second = linear_probe(encoder, task, (1.0,), precision="float32", known=known)
     np.testing.assert_array_equal(second.probability, first.probability)
     assert (second.training, second.notes) == (first.training, [])
@@ -169,7 +168,7 @@ def case_of(folder: Path, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_it_equals_the_reference(shared_reference: Path, name: str) -> None:
     case = case_of(shared_reference, name)
-    found, choice = probe(*(case[part] for part in ("x_train", "y_train", "x_val", "y_val", "x_test")))
+    found, choice, *_ = fix_probe(*(case[part] for part in ("x_train", "y_train", "x_val", "y_val", "x_test")))
     assert choice == EXPECTED[name]
     assert str(choice) == str(case["best"])
     np.testing.assert_allclose(found, case["test_prob"], atol=STOPPED)
@@ -177,7 +176,8 @@ def test_it_equals_the_reference(shared_reference: Path, name: str) -> None:
 
 def test_the_log_loss_of_every_setting_equals_the_reference(shared_reference: Path) -> None:
     case = case_of(shared_reference, "10pct")
-    losses = [log_loss(found, case["y_val"]) for _, (found,) in fitted(case["x_train"], case["y_train"], case["x_val"])]
+    chosen = fix_probe(*(case[part] for part in ("x_train", "y_train", "x_val", "y_val", "x_test")))
+    losses = [-score for score in chosen.scores]
     np.testing.assert_allclose(np.reshape(losses, (2, 4, 2)), case["val_bce_grid_scale_C_weight"], atol=1e-5)
 
 
@@ -197,7 +197,7 @@ def test_the_first_of_the_lowest_log_losses_is_taken(monkeypatch: pytest.MonkeyP
     (x, y), (other, truth) = noise(), noise(1)
     coming = iter([0.7, 0.4, 0.4, *[0.9] * 13])
     monkeypatch.setattr(probes, "log_loss", lambda probability, truth: next(coming))
-    _, choice = probe(x, y, other, truth, other)
+    _, choice, *_ = fix_probe(x, y, other, truth, other)
     assert choice == (True, 0.01, "balanced")
 
 
@@ -205,14 +205,14 @@ def test_a_class_of_one_sign_is_certain_and_competes_with_a_finite_loss() -> Non
     (x, y), (other, truth) = noise(), noise(1)
     y = np.concatenate([y, np.zeros((len(y), 1), np.int64), np.ones((len(y), 1), np.int64)], axis=1)
     truth = np.concatenate([truth, truth], axis=1)
-    found, _ = probe(x, y, other, truth, other)
+    found, *_ = fix_probe(x, y, other, truth, other)
     np.testing.assert_array_equal(found[:, 2:], [[0.0, 1.0]] * len(other))
     assert np.isfinite(log_loss(found, truth))
 
 
 def test_empty_sides_are_no_error() -> None:
     (x, y), (none, nothing) = noise(), noise(n=0)
-    found, choice = probe(x, y, none, nothing, none)
+    found, choice, *_ = fix_probe(x, y, none, nothing, none)
     assert (found.shape, choice) == ((0, 2), (True, 0.01, None))
 
 
@@ -226,6 +226,7 @@ def test_a_certain_error_costs_a_finite_amount_and_a_half_certainty_one_bit() ->
 
 def test_a_setting_that_does_not_converge_competes_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     (x, y), (other, truth) = noise(), noise(1)
-    monkeypatch.setattr(probes, "MAX_ITERATIONS", 1)
-    found, _ = probe(x, y, other, truth, other)
-    assert np.isfinite(found).all()
+    monkeypatch.setattr(probes, "FIX_ITERATIONS", 1)
+    chosen = fix_probe(x, y, other, truth, other)
+    assert chosen.unconverged > 0
+    assert np.isfinite(chosen.probability).all()

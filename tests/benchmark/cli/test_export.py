@@ -1,0 +1,346 @@
+"""A row's name, title or key -> its pretraining; what is ambiguous or unknown is a line.
+
+The folder that `export` writes: it embeds as the run did, and its card says what is known and what is not. The ONNX
+file: any number of windows, equal to torch within the stated tolerance, or no file.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from benchmark import load_encoder
+from benchmark.cli import export
+from benchmark.cli.export import (
+    HEADER,
+    INPUT,
+    OUTPUT,
+    TOLERANCE,
+    Found,
+    Origin,
+    find,
+    model_card,
+    scores_of,
+    write_onnx,
+)
+from benchmark.config.command_line import OK, USAGE
+from benchmark.config.errors import ConfigError
+from benchmark.data.datasets import DATASETS
+from benchmark.data.datasets.base import LEADS
+from benchmark.data.task import make_task
+from benchmark.embedding import CONFIG, MODEL_CARD, read_description
+from benchmark.results.store import NoResults, Store
+from benchmark.run.plan import make_plan
+from benchmark.training import checkpoint
+from benchmark.training.checkpoint import SOURCE, WEIGHTS
+from benchmark.training.probes import features
+from methods.encoders import ENCODERS, get_encoder
+from methods.encoders.dilated import Dilated
+from methods.parts.masks import Mask
+from run_benchmark import main
+from tests.benchmark.embedding.exported import recording, small_encoder
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
+
+
+@pytest.fixture(scope="module")
+def bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """A finished grid: random and PMQ, probed on Chapman with two seeds. Tests change no file of it."""
+    config = small_config({"evaluate": ["linear"], "seeds": [41, 42]})
+    bench = Bench(config, cohorts, Store(tmp_path_factory.mktemp("export") / "runs"))
+    bench.store.save_plan(make_plan(config, cohorts, bench.grid))
+    assert bench.work_off() == 0
+    return bench
+
+
+@pytest.fixture(scope="module")
+def results(bench: Bench) -> Path:
+    return bench.store.root
+
+
+@pytest.fixture(scope="module")
+def exported(results: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folders of PMQ's encoder and of an untrained one."""
+    place = tmp_path_factory.mktemp("exported")
+    for name, *further in (["pmq"], ["random", "--seed", "41"]):
+        assert main(["export", name, *further, "--to", str(place / name), "--results", str(results)]) == OK
+    return {name: place / name for name in ("pmq", "random")}
+
+
+def pretraining_of(bench: Bench) -> Path:
+    return bench.store.pretrained / cell_of(bench, "pmq", "linear").pretrain_key
+
+
+def test_a_row_is_found_by_name_title_and_key(bench: Bench, results: Path) -> None:
+    key = pretraining_of(bench).name
+    for name in ("pmq", "PMQ", key):
+        found = find(results, name, None)
+        assert (found.key, found.variant, found.card["method"]) == (key, "pmq", "pmq")
+        assert {cell.seed for cell in found.cells} == {41, 42}
+        assert found.cut() == {"kind": "heartbeats", "samples": 300, "per_trial": 6}
+
+
+def test_a_row_of_several_pretrainings_lists_them(results: Path) -> None:
+    one, other = (find(results, "random", seed) for seed in (41, 42))
+    assert one.key != other.key
+    assert [cell.seed for cell in other.cells] == [42]
+    assert find(results, other.key, None).key == find(results, other.key, 42).key == other.key
+    for name, seed, message in (
+        ("random", None, r"random has 2 pretrainings: choose one by --seed N or its key; there are 41 \("),
+        ("random", 43, "random has no pretraining with --seed 43; there are 41"),
+        (other.key, 41, f"{other.key} is random with seed 42, not --seed 41; leave it out"),
+    ):
+        with pytest.raises(ConfigError, match=f"^{message}"):
+            find(results, name, seed)
+
+
+def test_the_config_of_the_row_says_how_windows_are_cut(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = find(results, "pmq", None)
+    config = found.row.provenance["config"]
+    data = config["data"] | {"segmentation": "windows", "window_seconds": 2.0}
+    monkeypatch.setitem(config, "data", data)
+    monkeypatch.setitem(config, "finetune", {"windows_per_trial": 2})
+    assert found.cut() == {"kind": "windows", "samples": 500, "per_trial": 2}
+    monkeypatch.setitem(config, "finetune", {})
+    assert found.cut()["per_trial"] == 1
+    monkeypatch.setitem(config, "data", data | {"standardise": "dataset"})
+    assert replace(found, card={"scale": [0.5, 2]}).cut()["scale"] == [0.5, 2.0]
+    with pytest.raises(ConfigError, match="pmq saw no corpus whose mean and deviation standardise"):
+        replace(found, card={}).cut()
+
+
+def test_what_is_not_there_is_one_line(bench: Bench, results: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"unknown row 'pmqq' \(did you mean 'pmq'\?\); there are: random, pmq"):
+        find(results, "pmqq", None)
+    with pytest.raises(NoResults, match="no results in"):
+        find(tmp_path, "pmq", None)
+    planned = Store(tmp_path / "planned")
+    planned.save_plan(make_plan(bench.config, bench.prepared, bench.grid))
+    with pytest.raises(ConfigError, match="pmq: no cell of it with an encoder is finished in"):
+        find(planned.root, "pmq", None)
+    (planned.pretrained / "key").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"no finished cell in .* rests on it"):
+        find(planned.root, "key", None)
+
+
+def test_an_earlier_run_has_the_row_and_a_damaged_encoder_is_one_line(
+    bench: Bench, results: Path, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(results, tmp_path / "runs")
+    plan = make_plan(bench.config, bench.prepared, bench.grid)
+    random = [cell for cell in plan.cells if cell.variant == "random"]
+    Store(copy).save_plan(replace(plan, key="later", cells=random, variants={"random": "Random"}))
+    assert find(copy, "random", 41).run.plan.key == "later"
+    assert find(copy, "pmq", None).run.plan.key == plan.key
+    folder = copy / "pretrained" / pretraining_of(bench).name
+    (folder / WEIGHTS).write_bytes(b"")
+    with pytest.raises(ConfigError, match="does not match the digest in its card; the run command makes it again"):
+        find(copy, "pmq", None)
+    shutil.rmtree(folder)
+    with pytest.raises(ConfigError, match="the encoder is gone; the run command makes it again"):
+        find(copy, "pmq", None)
+
+
+def test_the_folder_has_the_encoder_of_the_row_to_the_bit(bench: Bench, exported: dict[str, Path]) -> None:
+    encoder, folder = load_encoder(exported["pmq"]), pretraining_of(bench)
+    assert (exported["pmq"] / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
+    spec, cpu = bench.config.task_spec(bench.config.finetune), torch.device("cpu")
+    test = make_task(bench.prepared["chapman"], spec, ratio=0.5, seed=41, device=cpu).test
+    own = checkpoint.load_encoder(folder, bench.config.encoder_class())
+    assert np.array_equal(
+        features(encoder.encoder, test.signal, encoder.precision), features(own, test.signal, "float32")
+    )
+
+
+def test_description_and_card_of_a_trained_encoder(exported: dict[str, Path]) -> None:
+    about = read_description(exported["pmq"])
+    assert (about.name, about.title, about.precision) == ("pmq", "PMQ", "float32")
+    assert about.rules == {"data.labels": "single", "protocol": "paper"}
+    assert about.pretraining["corpus"]["simulated"] is True
+    assert about.pretraining["config"]["queue_size"] == 16
+    assert about.pretraining["config"]["recipe"]["batch_size"] == 8
+    text = (exported["pmq"] / MODEL_CARD).read_text()
+    for words in (
+        "# PMQ\n",
+        "**Simulated data.**",
+        "- **data**: MIMIC-IV-ECG",
+        "queue_size 16",
+        "epochs 2, updates ",
+        "### Linear probe, scored per heartbeat, 2 seeds",
+        "- Chapman: simulated here; no licence of others applies.",
+        "its scores say nothing of real ones",
+    ):
+        assert words in text
+
+
+def test_scores_are_those_of_the_row_with_intervals(bench: Bench, results: Path) -> None:
+    (scores,) = scores_of(find(results, "pmq", None))
+    rows = [bench.store.load_row(cell.key) for cell in bench.grid.cells if cell.variant.name == "pmq"]
+    f1 = 100 * np.mean([row.scores["heartbeat"]["f1"] for row in rows if row])  # type: ignore[misc]
+    line = dict(zip(HEADER, scores.lines[0], strict=True))
+    place = line["labels"], line["dataset"], line["score"], line["mean"]
+    assert place == ("50 %", "Chapman", "F1", f"{f1:.1f}")
+    low, high = map(float, line["95 % interval"].strip("[]").split(", "))
+    assert low < f1 < high
+    assert line["minus untrained"].startswith(("+", "-"))
+    (untrained,) = scores_of(find(results, "random", 41))
+    assert {line[-1] for line in untrained.lines} == {"–"}
+    assert untrained.seeds == 1
+
+
+def test_the_card_of_an_untrained_encoder_says_so(exported: dict[str, Path]) -> None:
+    text = (exported["random"] / MODEL_CARD).read_text()
+    assert "- **data**: none: it is untrained" in text
+    assert "**Simulated data.**" not in text
+    assert "Its scores are on simulated recordings" in text
+    assert "MIMIC-IV-ECG" not in text
+
+
+def test_real_data_are_named_with_their_licence_and_own_data_as_unknown(exported: dict[str, Path]) -> None:
+    datasets = {"ptb-xl": {"title": "PTB-XL", "simulated": False}, "ours": {"title": "Ours", "simulated": False}}
+    datasets["carded"] = {"title": "Carded", "licence": "CC BY"}
+    text = model_card(read_description(exported["pmq"]), Origin({}, datasets=datasets))
+    stated = "Creative Commons Attribution 4.0, https://physionet.org/content/ptb-xl/view-license/1.0.3/"
+    assert f"- PTB-XL: {stated}, as its publisher states it. Get PTB-XL 1.0.3 from https" in text
+    assert ". Cite Wagner et al., Sci Data 2020" in text
+    assert "- Ours: not known to the suite; its owner says." in text
+    assert "- Carded: CC BY, as the card of the data states it." in text
+    assert "imulated" not in text
+    assert all(dataset.licence and dataset.cite for dataset in DATASETS.values())
+
+
+def test_a_published_checkpoint_embeds_as_its_authors_code_does_and_says_what_is_unknown(
+    tmp_path: Path, shared_reference: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arrays = np.load(shared_reference / "encoder_small.npz")
+    state = {name[3:]: torch.from_numpy(arrays[name]) for name in arrays.files if name.startswith("sd.")}
+    torch.save(state, tmp_path / "theirs.pth")
+    assert main(["export", "--released", str(tmp_path / "theirs.pth"), "--to", str(tmp_path / "theirs")]) == OK
+    assert "Not known: whether it is PMQ's or COMET's" in capsys.readouterr().out
+    text = (tmp_path / "theirs" / MODEL_CARD).read_text()
+    for words in ("Not known: whether it is PMQ's or COMET's", "another order of leads", "theirs.pth, SHA-256"):
+        assert words in text
+    assert "## Scores" not in text
+    encoder = load_encoder(tmp_path / "theirs")
+    with torch.no_grad():
+        pooled = encoder.encoder.pooled(torch.from_numpy(arrays["x"]).float()).numpy()  # (B, K)
+    np.testing.assert_allclose(pooled, arrays["pooled"], rtol=1e-4, atol=1e-6)
+    np.save(tmp_path / "mine.npy", recording()[None])
+    words = [str(tmp_path / "mine.npy"), "--rate", "500", "--leads", *LEADS, "--workers", "1"]
+    assert main(["embed", *words, "--encoder", str(tmp_path / "theirs"), "--out", str(tmp_path / "f.npy")]) == OK
+    assert np.array_equal(np.load(tmp_path / "f.npy"), encoder.encode(recording()[None], 500, LEADS))
+
+
+def test_an_encoder_of_the_users_goes_with_its_source(
+    results: Path, tmp_path: Path, encoder_text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(encoder_text)
+    found, stored = find(results, "pmq", None), tmp_path / "p"
+    checkpoint.save_encoder(stored / found.key, get_encoder(str(tmp_path / "mine.py"))(), {})
+    card = checkpoint.checked_card(stored / found.key)
+    assert card is not None
+    monkeypatch.setattr(export, "find", lambda *_: replace(found, card=card))
+    monkeypatch.setattr(Found, "folder", stored / found.key)
+    words = ["export", "pmq", "--to", str(tmp_path / "to"), "--results", str(results)]
+    assert main(words) == USAGE, "--code FILE is needed"
+    assert not (tmp_path / "to").exists()
+    assert main([*words, "--code", str(tmp_path / "mine.py")]) == OK
+    assert (tmp_path / "to" / SOURCE).read_text() == encoder_text
+    assert load_encoder(tmp_path / "to", code=tmp_path / "mine.py").width == 6
+    assert "code='encoder.py'" in (tmp_path / "to" / MODEL_CARD).read_text()
+
+
+def test_what_cannot_be_exported_is_one_line_and_writes_nothing(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / CONFIG).touch()
+    for words, message in (
+        ("pmq", "`export` needs --to FOLDER"),
+        ("--to x", "takes either NAME, a row of the tables, or --released FILE"),
+        ("pmq --released a --to x", "takes either NAME"),
+        ("--released a --seed 3 --to x", "takes neither --seed nor --code"),
+        ("--released a --to x", "--released a: there is no such file"),
+        ("pmq --to file", "--to: 'file' is a file: name a folder"),
+        ("pmq --to full", "--to full is a folder with other files; name a new one"),
+    ):
+        assert main(["export", *words.split(), "--results", str(results)]) == USAGE
+        shown = capsys.readouterr()
+        assert message in shown.err
+        assert shown.err.count("\n") == 1
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_export_is_made_again_in_its_place_and_no_old_file_stays(
+    results: Path, exported: dict[str, Path], tmp_path: Path
+) -> None:
+    to = shutil.copytree(exported["pmq"], tmp_path / "to")
+    for name in (export.ONNX, SOURCE):
+        (to / name).write_bytes(b"of another encoder")
+    assert main(["export", "random", "--seed", "41", "--to", str(to), "--results", str(results)]) == OK
+    assert {file.name: file.read_bytes() for file in to.iterdir()} == {
+        file.name: file.read_bytes() for file in exported["random"].iterdir()
+    }
+
+
+@pytest.mark.parametrize("missing", ["onnx", "onnxruntime", "onnxscript"])
+def test_without_the_extra_onnx_is_one_line(missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    message = rf"--onnx needs onnx, .*ecg-pretrain-bench\[onnx\]' \({missing} is missing\)"
+    with pytest.raises(ConfigError, match=message):
+        write_onnx(small_encoder(), 300, tmp_path / "x.onnx")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_onnx_stands_beside_the_weights(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    assert main(["export", "pmq", "--onnx", "--to", str(tmp_path / "to"), "--results", str(results)]) == OK
+    assert "onnxruntime differs from torch by" in capsys.readouterr().out
+    assert (tmp_path / "to" / export.ONNX).is_file()
+    assert "- **ONNX**: encoder.onnx" in (tmp_path / "to" / MODEL_CARD).read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENCODERS)
+def test_every_encoder_is_equal_in_onnxruntime_at_any_number_of_windows(name: str, tmp_path: Path) -> None:
+    session = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    torch.manual_seed(0)
+    encoder = ENCODERS[name](ENCODERS[name].Config.small()).eval()
+    assert write_onnx(encoder, 300, tmp_path / "x.onnx") <= TOLERANCE
+    run = session.InferenceSession(str(tmp_path / "x.onnx"), providers=["CPUExecutionProvider"])
+    for count in (1, 5, 33):
+        windows = np.random.default_rng(0).normal(size=(count, 300, 12)).astype(np.float32)
+        (found,) = run.run([OUTPUT], {INPUT: windows})
+        with torch.no_grad():
+            expected = encoder.pooled(torch.from_numpy(windows)).numpy()
+        assert np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
+
+
+class Bessel(Dilated):
+    """An encoder with an operation that has no form in ONNX."""
+
+    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        """(B, S, L) -> (B, K)."""
+        return super().pooled(torch.special.bessel_j0(x), mask)  # (B, K)
+
+
+@pytest.mark.slow
+def test_an_encoder_that_onnx_cannot_hold_or_that_differs_is_one_line_and_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    with pytest.raises(ConfigError, match=r"^the encoder 'dilated' cannot be written as ONNX: .*\)$"):
+        write_onnx(Bessel(Dilated.Config.small()).eval(), 300, tmp_path / "x.onnx")
+    monkeypatch.setattr(export, "TOLERANCE", 0.0)
+    with pytest.raises(ConfigError, match=r"differs from torch by .* more than 0; it is not written"):
+        write_onnx(small_encoder(), 300, tmp_path / "x.onnx")
+    assert list(tmp_path.iterdir()) == []
