@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 import yaml
 from torch import Tensor, nn
@@ -115,6 +116,7 @@ def write(form: str, folder: Path, pretraining: Any = "unknown", **changes: Any)
 
 def onnx_bytes(network: Network, signals: dict[str, Any], outputs: int = 1) -> bytes:
     """The network as an ONNX graph of one window at a time, (1, S, L)."""
+    pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
     from onnx import TensorProto, helper, numpy_helper
 
     samples, leads = round(signals["seconds"] * signals["rate"]), len(signals["leads"])

@@ -125,10 +125,10 @@ def test_records_and_folders_are_found_once_in_order(here: Path, cohorts: dict[s
 
 
 def test_a_dataset_has_the_embeddings_of_the_probes_sides(here: Path, cohorts: dict[str, Prepared]) -> None:
+    pq = pytest.importorskip("pyarrow.parquet", reason="the extra `embed` is not installed")
     prepared, config = cohorts["ptb-xl"], load_config(BASIC)
     root, cache = cut_dataset_of(prepared).root, prepared.folder.parent
     assert embed("ptb-xl", "--data", f"ptb-xl={root}", "--cache", str(cache), "--out", "f.parquet") == OK
-    pq = pytest.importorskip("pyarrow.parquet", reason="the extra `embed` is not installed")
     read = pq.read_table("f.parquet")
     rows = read.to_pandas().set_index("recording")
     assert b'"simulated": true' in read.schema.metadata[b"embeddings"]

@@ -10,6 +10,7 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -293,7 +294,8 @@ def test_an_export_is_made_again_in_its_place_and_no_old_file_stays(
 
 @pytest.mark.parametrize("missing", ["onnx", "onnxruntime", "onnxscript"])
 def test_without_the_extra_onnx_is_one_line(missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, missing, None)
+    for name in ("onnx", "onnxruntime", "onnxscript"):
+        monkeypatch.setitem(sys.modules, name, None if name == missing else ModuleType(name))
     message = rf"--onnx needs onnx, .*ecg-pretrain-bench\[onnx\]' \({missing} is missing\)"
     with pytest.raises(ConfigError, match=message):
         write_onnx(small_encoder(), 300, tmp_path / "x.onnx")
