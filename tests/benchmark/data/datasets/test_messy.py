@@ -101,6 +101,9 @@ REFUSED: dict[str, tuple[Mutate, str]] = {
     "lead unnamed": (in_header(" V6$", ""), "lead missing: V6"),
     "lead twice": (in_header(" V6$", " v5"), "lead missing: V6"),
     "lead not ASCII": (in_header(" V6$", " éV6"), "damaged header: signal line"),
+    "another's header": (in_header("^r 12", "s 12"), "header names another recording: s"),
+    "gain too small": (in_header(r"1000\.0\(0\)", "9e-7(0)"), "gain is none or no ECG's: 9e-7"),
+    "gain too large": (in_header(r"1000\.0\(0\)", "1.1e9(0)"), "gain is none or no ECG's: 1.1e9"),
     "multi-segment": (in_header("^r 12", "r/3 12"), "damaged header: first line"),
     "another's samples": (in_header(r"^r\.dat", "s.dat"), "header names another file: s.dat"),
     "samples outside": (in_header(r"^r\.dat", "../r.dat"), "damaged header: signal line"),
@@ -183,23 +186,6 @@ def test_bytes_ahead_of_the_samples_count_where_no_checksum_is_stated(
         file.write(bytes(24))
     with pytest.raises(Unusable, match=r"^length differs from the header: 120048 bytes$"):
         read_recording(record)
-
-
-@pytest.mark.parametrize("fs", [100, 250, 257, 360, 400, 500, 1000])
-@pytest.mark.parametrize("seconds", [2, 60])
-def test_every_rate_and_length_is_read(
-    fs: int, seconds: float, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
-) -> None:
-    recording = read_recording(write_record(tmp_path / "r", make_ecg(seconds, fs), fs=fs, mat=True))
-    assert (recording.fs, recording.signal.shape) == (fs, (seconds * fs, 12))
-
-
-def test_thirty_minutes_are_read_and_a_holter_is_not(
-    tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
-) -> None:
-    assert read_recording(write_record(tmp_path / "r", make_ecg(1800, 100), fs=100)).signal.shape == (180_000, 12)
-    with pytest.raises(Unusable, match="longer than 3600 s: 3610"):
-        read_recording(write_record(tmp_path / "s", make_ecg(3610, 100), fs=100))
 
 
 def test_twelve_of_fifteen_leads_are_taken_and_eight_are_too_few(

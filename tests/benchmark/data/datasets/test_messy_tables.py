@@ -117,6 +117,7 @@ ROWS_READ: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "patient empty": ({"patient_id": ""}, {"patient": "unknown-7"}),
     "patient nan": ({"patient_id": "NaN"}, {"patient": "unknown-7"}),
     "patient -1": ({"patient_id": "-1"}, {"patient": "unknown-7"}),
+    "patient -1.0": ({"patient_id": "-1.0"}, {"patient": "unknown-7"}),
     "fold a float": ({"strat_fold": "10.0"}, {"fold": 10}),
     "likelihoods 0 and 100": ({"scp_codes": "{'IMI': 0, 'NORM': 100.0}"}, {"labels": (1, 0)}),
     "no codes": ({"scp_codes": "{}"}, {"labels": ()}),
@@ -229,8 +230,7 @@ def test_statements_that_do_not_say_the_superclass_are_an_error(tmp_path: Path, 
 
 
 @pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
-@pytest.mark.parametrize("yes", ["1", "1.0", "1.00", "01", "True", "true", "TRUE", "yes", " 1.0 "])
-@pytest.mark.parametrize("no", ["", "0", "0.0", "False", "no"])
+@pytest.mark.parametrize(("yes", "no"), [("1", ""), (" 1.0 ", "0"), ("TRUE", "False"), ("yes", "no")])
 def test_a_truth_value_is_read_however_it_is_spelt(tmp_path: Path, yes: str, no: str) -> None:
     ptb_xl(tmp_path, {"scp_codes": "{'SR': 0.0, 'IMI': 100.0, 'NORM': 0.0}"})
     (tmp_path / "scp_statements.csv").write_text(STATEMENTS.replace("SR,", f"SR,{no}").replace("1.0", yes))

@@ -79,12 +79,3 @@ def test_what_is_missing_is_named(root: Path):
     (root / "machine_measurements.csv").unlink()
     with pytest.raises(DatasetError, match=r"no machine_measurements\.csv in"):
         MIMICIVECG(root).listing()
-
-
-def test_the_columns_of_the_real_tables(shared_ecgs: Path, tmp_path: Path):
-    for name in ("record_list.csv", "machine_measurements.csv"):
-        shutil.copy(shared_ecgs / "mimic-iv-ecg" / "one_row_excerpt" / name, tmp_path)
-    (tmp_path / "files" / "p1000").mkdir(parents=True)
-    (entry,) = MIMICIVECG(tmp_path).listing().entries
-    assert entry.path == "files/p1000/p10000032/s40689238/40689238"
-    assert entry.report == "Sinus rhythm. Possible right atrial abnormality. Borderline ECG"

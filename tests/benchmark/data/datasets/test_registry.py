@@ -107,21 +107,6 @@ def test_folders_of_the_real_distributions_are_found(name: str, folder: str, tmp
     assert find_root(source_of(name), tmp_path, {}) == tmp_path / folder
 
 
-@pytest.mark.parametrize(
-    ("name", "classes", "first_label_counts"),
-    [
-        ("mimic-iv-ecg", "", False),
-        ("ptb-xl", "NORM MI STTC CD HYP", False),
-        ("chapman", "SB AFIB GSVT SR", False),
-        ("cpsc2018", "Normal AF I-AVB LBBB RBBB PAC PVC STD STE", True),
-    ],
-)
-def test_classes_stand_in_the_order_of_their_indices(name: str, classes: str, first_label_counts: bool):
-    reader = source_of(name)
-    assert reader.classes == tuple(classes.split())
-    assert reader.first_label_counts == first_label_counts
-
-
 def test_what_is_not_found_says_how_to_give_it(tmp_path: Path):
     with pytest.raises(DatasetError, match="--data-root DIR or --data ptb-xl=DIR"):
         find_root(source_of("ptb-xl"), None, {})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -19,32 +20,15 @@ from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.datasets.wfdb_files import (
     check_extent,
     checked_recording,
-    comments,
     diagnosis_codes,
     lead_columns,
     read_plain,
     read_recording,
     read_samples,
-    record_files,
     signal_files,
 )
 
 MIMIC_ORDER = ("I", "II", "III", "aVR", "aVF", "aVL", "V1", "V2", "V3", "V4", "V5", "V6")
-
-
-def refusal(record: Path) -> str:
-    with pytest.raises(Unusable) as caught:
-        read_recording(record)
-    return str(caught.value)
-
-
-@pytest.mark.parametrize("mat", [False, True])
-def test_the_signal_comes_back_in_millivolts(tmp_path, make_ecg, write_record, mat):
-    written = make_ecg()
-    recording = read_recording(write_record(tmp_path / "r", written, mat=mat))
-    assert recording.fs == 500
-    assert recording.signal.dtype == np.float32
-    np.testing.assert_allclose(recording.signal, written, atol=0.0006)  # half a step of 1/1000 mV
 
 
 @pytest.mark.parametrize("leads", [MIMIC_ORDER, tuple(lead.upper() for lead in LEADS), LEADS[::-1]])
@@ -72,62 +56,6 @@ def test_gain_and_unit_of_the_header_count(tmp_path, make_ecg, write_record, gai
     header = record.with_suffix(".hea")
     header.write_text(header.read_text().replace("1000.0(0)/mV", gain))
     np.testing.assert_allclose(read_recording(record).signal, factor * written, atol=0.0006 * factor)
-
-
-@pytest.mark.parametrize("gain", ["9e-7", "1.1e9", "0"])
-def test_a_gain_beyond_any_ecg_is_refused(tmp_path, make_ecg, write_record, gain):
-    record = write_record(tmp_path / "r", make_ecg())
-    header = record.with_suffix(".hea")
-    header.write_text(header.read_text().replace("1000.0(0)", f"{gain}(0)"))
-    assert refusal(record) == f"gain is none or no ECG's: {gain}"
-
-
-def test_one_flat_lead_stands_and_a_flat_recording_does_not(tmp_path, make_ecg, write_record):
-    written = make_ecg()
-    written[:, 3] = 0
-    assert not read_recording(write_record(tmp_path / "one", written)).signal[:, 3].any()
-    assert refusal(write_record(tmp_path / "all", 0 * written)) == "all samples zero"
-    assert refusal(write_record(tmp_path / "constant", 0 * written + 1.5)) == "all leads constant"
-
-
-def test_nan_is_refused_with_its_lead(tmp_path, make_ecg, write_record):
-    written = make_ecg()
-    written[7, 6] = np.nan
-    assert refusal(write_record(tmp_path / "r", written)) == "NaN samples: lead V1"
-
-
-def test_a_missing_lead_is_named(tmp_path, make_ecg, write_record):
-    record = write_record(tmp_path / "r", make_ecg()[:, :11], leads=LEADS[:11])
-    assert refusal(record) == "lead missing: V6"
-
-
-def test_an_unknown_unit_is_named(tmp_path, make_ecg, write_record):
-    record = write_record(tmp_path / "r", make_ecg())
-    header = record.with_suffix(".hea")
-    header.write_text(header.read_text().replace("/mV", "/bananas"))
-    assert refusal(record) == "unknown unit: bananas"
-
-
-def test_missing_files_are_told_apart(tmp_path, make_ecg, write_record):
-    record = write_record(tmp_path / "r", make_ecg())
-    record.with_suffix(".dat").unlink()
-    assert refusal(record) == "file missing: signal"
-    assert refusal(tmp_path / "nothing") == "file missing: header"
-
-
-def test_a_truncated_signal_is_refused(tmp_path, make_ecg, write_record):
-    record = write_record(tmp_path / "r", make_ecg())
-    data = record.with_suffix(".dat")
-    data.write_bytes(data.read_bytes()[:-1000])
-    assert refusal(record).startswith("unreadable or truncated")
-
-
-def test_one_changed_bit_is_a_wrong_checksum(tmp_path, make_ecg, write_record):
-    record = write_record(tmp_path / "r", make_ecg())
-    data = bytearray(record.with_suffix(".dat").read_bytes())
-    data[5000] ^= 1
-    record.with_suffix(".dat").write_bytes(data)
-    assert refusal(record) == "wrong checksum"
 
 
 @pytest.mark.parametrize("name", ["r", "r.mat"])
@@ -159,11 +87,6 @@ def test_a_lead_that_is_there_more_than_once_is_named(times):
         lead_columns([*LEADS, *["avf"] * (times - 1)])
 
 
-def test_a_header_that_is_no_header_is_refused(tmp_path):
-    (tmp_path / "r.hea").write_text("<html>404</html>")
-    assert refusal(tmp_path / "r") == "damaged header: first line '<html>404</html>'"
-
-
 @pytest.mark.parametrize(
     ("line", "codes"),
     [
@@ -171,21 +94,12 @@ def test_a_header_that_is_no_header_is_refused(tmp_path):
         ("# Dx: AF, RBBB", ("AF", "RBBB")),
         ("#Dx:", ()),
         ("#Rx: Dx", ()),
+        ("#dX: AF \n#x: Dx\nDx: no\n # Dx: no\n# DX: SR", ("AF", "SR")),
     ],
 )
 def test_diagnosis_codes_in_every_spelling(tmp_path, line, codes):
     (tmp_path / "r.hea").write_text(f"r 12 500 5000\n#Age: 74\n{line}\n#Sx: Unknown\n")
     assert diagnosis_codes(tmp_path / "r") == codes
-
-
-def test_comments_by_name(tmp_path):
-    (tmp_path / "r.hea").write_text("r 12 500 5000\n#Rhythm: sinus, fast\n#x: Rhythm\n# RHYTHM: AF \nRhythm: no\n")
-    assert comments(tmp_path / "r", "rhythm") == ("sinus, fast", "AF")
-    assert comments(tmp_path / "r", "Dx") == ()
-
-
-def test_record_files_keep_dots_in_names(tmp_path):
-    assert [path.name for path in record_files(tmp_path / "a.b", ".dat")] == ["a.b.hea", "a.b.dat"]
 
 
 @pytest.mark.parametrize(
@@ -290,10 +204,6 @@ def test_whatever_else_a_record_is_is_left_to_wfdb(write: Callable[[str], Path],
     assert read_plain(write(text), text.splitlines()) is None
 
 
-def test_a_missing_file_is_left_to_wfdb(tmp_path: Path) -> None:
-    assert read_plain(tmp_path / "r", PLAIN.splitlines()) is None
-
-
 @pytest.mark.parametrize(
     "folder",
     ["ptb-xl/records100", "ptb-xl/records500", "cpsc2018/Training_WFDB", "chapman/ecg-arrhythmia-1.0.0"],
@@ -325,22 +235,18 @@ def test_a_recording_is_laid_out_alike_by_both(
     assert plain.shape[1] == len(LEADS)
 
 
-@pytest.mark.parametrize(("samples", "fs"), [(1, 50), (1, 10_000), (3600 * 100, 100)])
-def test_rates_and_durations_up_to_the_bounds_are_used(samples: int, fs: float) -> None:
-    check_extent(samples, fs)
-
-
 @pytest.mark.parametrize(
     ("samples", "fs", "reason"),
     [
+        *((samples, fs, "") for samples, fs in ((1, 50), (1, 10_000), (3600 * 100, 100))),
         (500, 49.9, "sampling rate outside 50 to 10000 Hz: 49.9"),
         (500, 10_001, "sampling rate outside 50 to 10000 Hz: 10001"),
         (0, 500, "no samples"),
         (3600 * 100 + 1, 100, "longer than 3600 s: 3600"),
     ],
 )
-def test_rates_and_durations_beyond_are_refused(samples: int, fs: float, reason: str) -> None:
-    with pytest.raises(Unusable, match=f"^{re.escape(reason)}$"):
+def test_rates_and_durations_beyond_the_bounds_are_refused(samples: int, fs: float, reason: str) -> None:
+    with pytest.raises(Unusable, match=f"^{re.escape(reason)}$") if reason else nullcontext():
         check_extent(samples, fs)
 
 
@@ -362,10 +268,5 @@ def test_a_recording_needs_one_lead_that_varies() -> None:
         checked_recording(0 * signal, 500)
     signal[0, 11] = 0.6
     assert checked_recording(signal, 500).fs == 500
-
-
-@pytest.mark.parametrize("peak", [0.6, -0.6])
-def test_one_lead_that_leaves_zero_in_one_direction_is_enough(peak: float) -> None:
-    signal = np.zeros((500, 12))
-    signal[7, 2] = peak
-    assert checked_recording(signal, 500).signal[7, 2] == np.float32(peak)
+    for peak in (0.6, -0.6):
+        assert checked_recording(peak * np.eye(500, 12), 500).signal[2, 2] == np.float32(peak)

@@ -55,6 +55,7 @@ def test_every_form_gives_the_same_recording(tmp_path: Path, ecg: Any) -> None:
     plain = tmp_path / "plain.csv"
     np.savetxt(plain, ecg, "%.18g", ",")
     np.savez(tmp_path / "r.npz", ecg=ecg, fs=FS, age=np.array([[61.0]] * 3))
+    np.savez(tmp_path / "one.npz", times=np.arange(len(ecg)), ecg=ecg, fs=FS)
     hdf5(tmp_path / "r.h5", {"x/ecg": ecg.T, "beats": np.arange(5)}, fs=np.array([FS]))
     leads = list(LEADS)
     found = [
@@ -65,17 +66,12 @@ def test_every_form_gives_the_same_recording(tmp_path: Path, ecg: Any) -> None:
         read(saved(tmp_path / "b.npy", ecg[:, ::-1]), leads=leads[::-1]),
         read(saved(tmp_path / "w.npy", np.column_stack([ecg[:, :1], ecg])), leads=["-", *leads]),
         read(tmp_path / "r.npz", leads=leads, rate=None, rate_name="fs", array="ecg"),
+        read(tmp_path / "one.npz", leads=leads),
         read(tmp_path / "r.h5", leads=leads, rate=None, rate_name="fs"),
     ]
     for recording in found:
         assert recording.fs == FS
         np.testing.assert_array_equal(recording.signal, ecg.astype(np.float32))
-
-
-def test_the_one_table_among_several_arrays_is_the_signal(tmp_path: Path, ecg: Any) -> None:
-    np.savez(tmp_path / "r.npz", times=np.arange(len(ecg)), ecg=ecg, fs=FS)
-    found = read(tmp_path / "r.npz", leads=list(LEADS))
-    np.testing.assert_array_equal(found.signal, ecg.astype(np.float32))
 
 
 def test_identifiers_that_are_no_text_are_read_with_a_mark(tmp_path: Path, ecg: Any) -> None:
@@ -94,16 +90,6 @@ def test_identifiers_that_are_no_text_are_read_with_a_mark(tmp_path: Path, ecg: 
 def test_the_card_gives_the_unit(tmp_path: Path, ecg: Any, card: dict[str, Any], factor: float) -> None:
     recording = read(saved(tmp_path / "r.npy", ecg), leads=list(LEADS), **card)
     np.testing.assert_array_equal(recording.signal, (ecg * factor).astype(np.float32))
-
-
-def test_four_leads_follow_from_two(tmp_path: Path, ecg: Any) -> None:
-    eight = [lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")]
-    path = saved(tmp_path / "r.npy", ecg[:, [LEADS.index(lead) for lead in eight]])
-    signal = read(path, leads=eight, derive=True).signal
-    one, two = ecg[:, 0], ecg[:, 1]
-    expected = np.stack([one, two, two - one, -(one + two) / 2, one - two / 2, two - one / 2], axis=1)
-    np.testing.assert_array_equal(signal, np.column_stack([expected, ecg[:, 6:]]).astype(np.float32))
-    assert refusal(path, leads=eight).startswith("leads III, aVR, aVL and aVF not in the file; set signals.derive")
 
 
 def test_a_file_that_does_not_fit_its_card_says_why(tmp_path: Path, ecg: Any) -> None:
@@ -153,33 +139,10 @@ def lines_of(array: Any, separator: str, end: str = "", point: str = ".") -> lis
     return [separator.join(f"{own:.12g}".replace(".", point) for own in row) + end for row in array]
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_a_separator_at_the_end_of_every_line_makes_no_header_and_no_lead(
-    separator: str, tmp_path: Path, ecg: Any
-) -> None:
-    file = tmp_path / "r.csv"
-    file.write_text("\n".join(lines_of(ecg, separator, end=separator)))
-    np.testing.assert_allclose(read(file, leads=list(LEADS)).signal, ecg, atol=1e-6)
-    file.write_text("\n".join([separator.join(LEADS) + separator, *lines_of(ecg, separator, end=separator)]))
-    np.testing.assert_allclose(read(file).signal, ecg, atol=1e-6)
-    file.write_text("\n".join([separator.join(LEADS), *lines_of(ecg, separator, end=separator)]))
-    assert refusal(file) == "lines have more cells than the first: correct the files"
-
-
 def test_a_blank_cell_of_the_first_sample_makes_no_header(tmp_path: Path, ecg: Any) -> None:
     first, *rest = lines_of(ecg, ",")
     (tmp_path / "r.csv").write_text("\n".join([first.partition(",")[2].join([",", ""]), *rest]))
     assert "NaN" in refusal(tmp_path / "r.csv", leads=list(LEADS))
-
-
-@pytest.mark.parametrize("header", [True, False])
-@pytest.mark.parametrize("separator", [";", "\t"])
-def test_decimal_commas_are_read(separator: str, header: bool, tmp_path: Path, ecg: Any) -> None:
-    names = [separator.join(LEADS)] if header else []
-    (tmp_path / "r.csv").write_text("\n".join([*names, *lines_of(ecg, separator, point=",")]))
-    found = read(tmp_path / "r.csv", leads=None if header else list(LEADS))
-    np.testing.assert_allclose(found.signal, ecg, atol=1e-6)
-    assert len(found.signal) == len(ecg)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".h5"])

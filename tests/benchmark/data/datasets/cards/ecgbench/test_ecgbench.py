@@ -32,8 +32,6 @@ from benchmark.config.words import load_card, names_of
 from benchmark.data.datasets import ecgbench
 from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
 from benchmark.data.datasets.ecgbench import (
-    AGE,
-    SEX,
     ECGBenchDataset,
     ECGBenchSource,
     Reference,
@@ -47,7 +45,6 @@ from benchmark.data.datasets.ecgbench import (
 from benchmark.data.datasets.ecgbench import config_of as signals_config_of
 from benchmark.data.datasets.mimic_iv_ecg import MIMICIVECG
 from benchmark.data.datasets.ptb_xl import PTBXL
-from benchmark.data.prepare import prepare
 from benchmark.data.simulate import CohortSettings, write_cohort
 from tests.benchmark.data.datasets.cards.ecgbench.conftest import PADDED, SPH
 
@@ -94,11 +91,6 @@ def test_a_word_is_a_card_with_counted_classes_in_the_config(sph: Path) -> None:
 def test_what_is_no_name_of_a_dataset_is_none_of_the_package(dataset: str) -> None:
     with pytest.raises(ValidationError, match=r"a dataset in the package ecgbench was expected, e\.g\. sph"):
         ECGBenchSource.model_validate({"kind": "ecgbench", "name": "sph", "dataset": dataset})
-
-
-def test_a_card_without_a_name_is_refused_by_that() -> None:
-    with pytest.raises(ValidationError, match=r"name\n +Field required"):
-        ECGBenchSource.model_validate({"kind": "ecgbench", "dataset": "sph"})
 
 
 def test_the_number_of_patients_decides_the_classes(sph: Path) -> None:
@@ -172,15 +164,6 @@ def test_a_wrong_key_is_one_line(keys: dict[str, Any], said: str, tmp_path: Path
     assert said in refusal(written(tmp_path / "card.yaml", dataset="sph", **keys))
 
 
-def test_a_wrong_key_in_a_config_s_card_is_named_by_its_place() -> None:
-    stored = read("--datasets", "ecgbench:code15", "--pretrain-dataset", "ecgbench:code15").model_dump(mode="json")
-    stored["data"]["cards"]["ecgbench-code15"]["labels"]["clases"] = []
-    with pytest.raises(
-        ConfigError, match=r"'data\.cards\.ecgbench-code15\.labels\.clases' \(did you mean .*labels\.classes"
-    ):
-        validate(stored)
-
-
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
@@ -189,11 +172,6 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     assert refusal("ecgbench:sph").endswith("datasets of ecgbench need the package: pip install '.[datasets]'")
     with pytest.raises(DatasetError, match="datasets"):
         ecgbench.package_version()
-
-
-def test_restricted_data_say_so() -> None:
-    assert "RESTRICTED: use, and passing on" in ecgbench.about(ecgbench.config_of("echonext"))
-    assert "RESTRICTED" not in ecgbench.about(ecgbench.config_of("sph"))
 
 
 Open = Callable[..., ECGBenchDataset]
@@ -336,24 +314,6 @@ def test_damage_is_a_reason_and_a_foreign_folder_an_error(sph: Path, opened: Ope
         dataset.listing()
 
 
-def test_a_row_that_is_not_there_is_a_reason(code15: Path, opened: Open) -> None:
-    dataset = opened("ecgbench:code15", code15)
-    entry = dataset.listing().entries[14]
-    with h5py.File(code15 / "exams_part0.hdf5", "r+") as file:
-        kept = file["tracings"][:10]
-        del file["tracings"]
-        file["tracings"] = kept
-    with pytest.raises(Unusable, match="unreadable or truncated"):
-        dataset.read(entry)
-
-
-def test_it_is_prepared_as_every_dataset(sph: Path, opened: Open, tmp_path: Path) -> None:
-    prepared = prepare(opened("ecgbench:sph", sph), tmp_path / "cache", workers=1)
-    assert len(prepared.entries) == 40
-    assert prepared.form == "ecgbench:sph, hdf5"
-    assert len(prepared.windows) > 300
-
-
 def test_reports_are_read_as_our_reader_reads_them(opened: Open, tmp_path: Path, sph: Path) -> None:
     root = tmp_path / "mimic"
     write_cohort("mimic-iv-ecg", root, CohortSettings(6), seed=1)
@@ -394,11 +354,6 @@ def test_titles_and_where_to_get_the_data_are_no_part_of_the_reading(sph: Path, 
         assert same.listing().reading == reading
     other = ECGBenchDataset(dataset.card.model_copy(update={"leave_out": ["records/A00000"]}), sph)
     assert other.listing().reading != reading
-
-
-def test_the_columns_of_sex_and_age_are_those_of_the_datasets_tables() -> None:
-    assert SEX == ("sex", "Sex", "gender", "Gender")
-    assert AGE == ("age", "age_years", "age_at_ecg", "PatientAge")
 
 
 @pytest.mark.parametrize(
@@ -454,11 +409,6 @@ def test_a_class_needs_patients_not_recordings() -> None:
 )
 def test_references(text: str, form: str, reference: Reference) -> None:
     assert reference_of(text, form) == reference
-
-
-@pytest.mark.parametrize(("name", "kind"), [("code15", "hdf5"), ("medalcare_xl", "numpy"), ("sph", "hdf5")])
-def test_files_are_of_the_form_that_the_package_says(name: str, kind: str) -> None:
-    assert meaning_of(signals_config_of(name)).kind == kind
 
 
 def test_a_line_a_lead_without_names(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:

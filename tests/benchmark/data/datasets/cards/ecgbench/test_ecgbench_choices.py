@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.datasets.ecgbench import CHOICES, FOR_FOLDS, NONE, codebook
+from benchmark.data.datasets.ecgbench import CHOICES, codebook
 
 ecgbench = pytest.importorskip("ecgbench", reason="the extra [datasets] is not installed")
 
@@ -55,24 +55,6 @@ def test_labels_of_a_cell_are_separated_where_it_can_hold_several(dataset: str) 
     assert CHOICES[dataset].separators == SEPARATORS.get(dataset, {})
 
 
-def test_a_default_is_decided_where_the_package_names_one_target() -> None:
-    undecided = {name for name, choice in CHOICES.items() if choice.fields and not choice.decided}
-    drugs = {"ecgcipa", "ecgdmmld", "ecgrdvq"}
-    assert undecided == {*drugs, "incartdb", "ludb", "mhd_effect_ecg_mri", "norwegian_athlete_ecg"}
-    assert {name for name, choice in CHOICES.items() if choice is NONE} == {
-        "ikem", "mimic_iv_ecg", "mimic_iv_ecg_demo", "wctecgdb"
-    }  # fmt: skip
-    assert CHOICES["ptbxl"].fields[0] == "superclasses"
-
-
-@pytest.mark.parametrize(
-    "column", ["stratify_label", "primary_superclass", "primary_rhythm", "diagnosis_family", "primary_artery_territory"]
-)
-def test_columns_that_balance_folds_are_known(column: str) -> None:
-    assert FOR_FOLDS.fullmatch(column)
-    assert not FOR_FOLDS.fullmatch("diagnosis")
-
-
 @pytest.mark.parametrize(
     ("dataset", "field", "first", "count"),
     [
@@ -91,18 +73,3 @@ def test_columns_that_balance_folds_are_known(column: str) -> None:
 def test_the_package_fixes_classes_of_some_columns(dataset: str, field: str, first: str, count: int) -> None:
     found = codebook(dataset, field)
     assert (found[0], len(found), len(set(found))) == (first, count, count)
-
-
-@pytest.mark.parametrize(
-    ("dataset", "field"),
-    [
-        ("ptbxl", "subclasses"),
-        ("sph", "death"),
-        ("cpsc_2018", "scored_dx"),
-        ("code15", "age"),
-        ("sph", "a_flag"),
-        ("echonext", "age"),
-    ],
-)
-def test_others_have_none(dataset: str, field: str) -> None:
-    assert list(codebook(dataset, field)) == []
