@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -40,49 +40,25 @@ SHOWN_REPORT = 60
 """Maximum characters of a machine report in a title."""
 
 
-@dataclass(frozen=True)
-class DataCommand:
-    """A `data` command."""
+def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
+    """Config and folders of a `data` command, and its datasets.
 
-    config: Config
-    asked: tuple[str, ...]
-    """Datasets named by flags, the pretraining corpus first; empty: those of the config."""
-    place: Folders
-    subject: str = ""
-    """The recording of `data show`, else ''."""
-
-
-@dataclass(frozen=True)
-class Drawable:
-    """A recording to draw."""
-
-    signal: NDArray[np.float32]
-    """(n, 12) mV."""
-    fs: float
-    """Hz."""
-    r_peaks: NDArray[np.int64]
-    """Sample indices at `fs`; empty if no beat was found."""
-    title: str
-    """Two lines."""
-    file_name: str
-
-
-def names_asked(command: DataCommand) -> list[str]:
-    """Datasets of a `data` command: named by flags, else the config's simulated ones, else all that are found.
-
-    Raises DatasetError if none is found.
+    These are named by flags, the pretraining corpus first; else the config's simulated ones, else all that are found.
+    Raises ConfigError, and DatasetError if none is found.
     """
-    place = command.place
-    if command.asked:
-        return list(command.asked)
-    if command.config.data.simulation is not None:
-        return names_of(command.config)
-    known = {name: command.config.data.source(name) for name in command.config.data.known()}
+    from benchmark.config.words import names_of as names_in  # here, because the readers load slowly
+
+    config, place = config_of(arguments), place_of(arguments)
+    if named := list(dict.fromkeys(names_in(words_of(arguments)))):
+        return config, place, named
+    if config.data.simulation is not None:
+        return config, place, names_of(config)
+    known = {name: config.data.source(name) for name in config.data.known()}
     found = [name for name, source in known.items() if name in place.paths or _is_found(source, place)]
     if not found:
         where = f"no dataset in {place.data_root}" if place.data_root else "no folder given"
         raise DatasetError(f"{where}: use --data-root DIR or --data NAME=DIR; the names are {', '.join(known)}")
-    return found
+    return config, place, found
 
 
 def _is_found(source: Source, place: Folders) -> bool:
@@ -93,52 +69,46 @@ def _is_found(source: Source, place: Folders) -> bool:
     return True
 
 
-def print_summary(command: DataCommand, console: Console) -> bool:
-    """Run `data summary`; returns whether every dataset could be listed."""
-    names = names_asked(command)
+def summary(arguments: Namespace, console: Console) -> int:
+    """`data summary`: fails where a dataset cannot be listed."""
+    config, place, names = flags_of(arguments)
+    spec = config.task_spec(config.finetune)
     summaries = []
     for name in names:
         try:
-            dataset = open_data(command.config, name, command.place, console)
-            listing = list_part(dataset, command.config.data.prefix_of(name))
+            dataset = open_data(config, name, place, console)
+            listing = list_part(dataset, config.data.prefix_of(name))
         except DatasetError as problem:
             note(console, f"{name}: {problem}")
             continue
-        known = cached(dataset, command.place.cache, listing, command.config.data.cut(), read=False)
-        spec = command.config.task_spec(command.config.finetune)
+        known = cached(dataset, place.cache, listing, config.data.cut(), read=False)
         summaries.append(of_prepared(known, spec) if known else of_listing(dataset, listing, spec))
-    print_table(console, COLUMNS, [[table_row(summary) for summary in summaries]])
-    print_prose(console, (line for summary in summaries for line in below_table(summary)))
-    return len(summaries) == len(names)
+    print_table(console, COLUMNS, [[table_row(own) for own in summaries]])
+    print_prose(console, (line for own in summaries for line in below_table(own)))
+    return OK if len(summaries) == len(names) else FAILED
 
 
-def print_check(command: DataCommand, console: Console) -> bool:
-    """Run `data check`; returns whether a run would accept every dataset."""
-    names = names_asked(command)
-    spec = command.config.task_spec(command.config.finetune)
+def check(arguments: Namespace, console: Console) -> int:
+    """`data check`: fails where a run would not accept every dataset."""
+    config, place, names = flags_of(arguments)
     prepared: dict[str, Prepared] = {}
     facts: dict[str, list[str]] = {}
     findings: list[Finding] = []
     for name in names:
         try:
-            dataset = open_data(command.config, name, command.place, console)
-            prepared[name] = prepare_data(dataset, command.config, command.place, console)
+            dataset = open_data(config, name, place, console)
+            data = prepared[name] = prepare_data(dataset, config, place, console)
         except DatasetError as problem:
             findings.append(Finding((name,), "fatal", str(problem)))
             continue
-        facts[name] = [
-            f"folder      {dataset.root}",
-            *(
-                [f"source      {dataset.how_to_get}"]
-                if name in command.config.data.cards and dataset.how_to_get
-                else []
-            ),
-            *fact_lines(of_prepared(prepared[name], spec), prepared[name]),
-        ]
-    findings += findings_of(command.config, prepared)
-    titles = {name: command.config.data.source(name).title for name in names}
+        facts[name] = [f"folder      {dataset.root}"]
+        if name in config.data.cards and dataset.how_to_get:
+            facts[name].append(f"source      {dataset.how_to_get}")
+        facts[name] += fact_lines(of_prepared(data, config.task_spec(config.finetune)), data)
+    findings += findings_of(config, prepared)
+    titles = {name: config.data.source(name).title for name in names}
     print_prose(console, verdict_lines(titles, facts, findings))
-    return all(worst(findings, name) in ("ok", "warning") for name in names)
+    return OK if all(worst(findings, name) in ("ok", "warning") for name in names) else FAILED
 
 
 def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:
@@ -181,17 +151,20 @@ def worst(findings: Sequence[Finding], name: str) -> str:
     return max(["ok", *own], key=list(VERDICTS).index)
 
 
-def look_up(command: DataCommand, console: Console) -> Drawable:
-    """The recording of `data show`.
+def show(arguments: Namespace, console: Console) -> int:
+    """`data show`: draw one recording as a 12-lead sheet.
 
     Raises ConfigError if not exactly one dataset has it, DatasetError if its signal is unusable.
     """
-    wanted = command.subject
+    from reports.figures.twelve_lead import twelve_lead_sheet
+
+    wanted = arguments.word
+    config, place, names = flags_of(arguments)
     found: list[tuple[Dataset, Entry]] = []
     known: list[str] = []
-    for name in names_asked(command):
+    for name in names:
         try:
-            dataset = open_data(command.config, name, command.place, console)
+            dataset = open_data(config, name, place, console)
             entries = dataset.listing().entries
         except DatasetError as problem:
             note(console, f"{name}: {problem}")
@@ -203,7 +176,16 @@ def look_up(command: DataCommand, console: Console) -> Drawable:
     if len(found) > 1:
         homes = " and ".join(dataset.name for dataset, _ in found)
         raise ConfigError(f"recording {wanted!r} stands in {homes}: add --datasets NAME")
-    return drawable(*found[0], command.config.data.cut())
+    ((dataset, entry),) = found
+    try:
+        recording = dataset.read(entry)
+    except Unusable as reason:
+        raise DatasetError(f"{dataset.title} {entry.recording} cannot be drawn: {reason}") from None
+    title, peaks = caption(dataset, entry, recording, config.data.cut())
+    path = arguments.out / f"ecg-{dataset.name}-{re.sub(r'[^A-Za-z0-9._-]', '_', entry.recording)}.png"
+    twelve_lead_sheet(recording.signal, recording.fs, title, peaks, path)
+    note(console, f"wrote {path}")
+    return OK
 
 
 def not_found(wanted: str, known: Sequence[str]) -> str:
@@ -221,36 +203,28 @@ def _number(name: str) -> str:
     return digits[0].lstrip("0") if digits else ""
 
 
-def drawable(dataset: Dataset, entry: Entry, cut: Segmentation) -> Drawable:
-    """Signal, R peaks and title of a recording, with what a run cuts from it unless that is heartbeats.
+def caption(dataset: Dataset, entry: Entry, recording: Recording, cut: Segmentation) -> tuple[str, NDArray[np.int64]]:
+    """Two lines on a recording, with what a run cuts from it unless that is heartbeats, and the samples of its R peaks.
 
-    Raises DatasetError if the signal is unusable.
+    There are no R peaks if no beat was found.
     """
-    try:
-        recording = dataset.read(entry)
-    except Unusable as reason:
-        raise DatasetError(f"{dataset.title} {entry.recording} cannot be drawn: {reason}") from None
     peaks = np.empty(0, np.int64)
     try:
         beats = heartbeats(recording.signal, recording.fs)
         peaks = np.rint(beats.r_peaks * recording.fs / FS).astype(np.int64)
         rate = f"rate {60 * FS / beats.median_rr:.0f}/min"
     except Unusable as reason:
-        rate = f"skipped by a run: {reason}"
+        rate = str(reason) if cut.kind != "heartbeats" else f"skipped by a run: {reason}"
     if cut.kind != "heartbeats":
-        rate = f"{rate.removeprefix('skipped by a run: ')}   {cut_text(recording, cut)}"
-    names = ", ".join(dataset.classes[label] for label in entry.labels)
-    told = names or entry.report[:SHOWN_REPORT] or "no label"
+        rate = f"{rate}   {cut_text(recording, cut)}"
+    labels = ", ".join(dataset.classes[label] for label in entry.labels)
     simulated = " (simulated)" if is_simulated(dataset, [entry]) else ""
     seconds = len(recording.signal) / recording.fs
-    return Drawable(
-        signal=recording.signal,
-        fs=recording.fs,
-        r_peaks=peaks,
-        title=f"{dataset.title}{simulated}  {entry.recording}   patient {entry.patient}   {told}\n"
-        f"{rate}   {recording.fs:g} Hz   {seconds:g} s",
-        file_name=f"ecg-{dataset.name}-{re.sub(r'[^A-Za-z0-9._-]', '_', entry.recording)}.png",
+    title = (
+        f"{dataset.title}{simulated}  {entry.recording}   patient {entry.patient}   "
+        f"{labels or entry.report[:SHOWN_REPORT] or 'no label'}\n{rate}   {recording.fs:g} Hz   {seconds:g} s"
     )
+    return title, peaks
 
 
 def cut_text(recording: Recording, cut: Segmentation) -> str:
@@ -260,38 +234,3 @@ def cut_text(recording: Recording, cut: Segmentation) -> str:
     except Unusable as reason:
         return f"skipped by a run: {reason}"
     return f"{int(cut.trials_in(kept, 1))} {', '.join(cut.words())}"
-
-
-def command_of(arguments: Namespace) -> DataCommand:
-    """The command from its flags. Raises ConfigError."""
-    from benchmark.config.words import names_of  # here, because the readers load slowly
-
-    return DataCommand(
-        config=config_of(arguments),
-        asked=tuple(dict.fromkeys(names_of(words_of(arguments)))),
-        place=place_of(arguments),
-        subject=vars(arguments).get("word", ""),
-    )
-
-
-def check(arguments: Namespace, console: Console) -> int:
-    """`data check`."""
-
-    return OK if print_check(command_of(arguments), console) else FAILED
-
-
-def summary(arguments: Namespace, console: Console) -> int:
-    """`data summary`."""
-
-    return OK if print_summary(command_of(arguments), console) else FAILED
-
-
-def show(arguments: Namespace, console: Console) -> int:
-    """`data show`: draw one recording as a 12-lead sheet."""
-    from reports.figures.twelve_lead import twelve_lead_sheet
-
-    found = look_up(command_of(arguments), console)
-    path = arguments.out / found.file_name
-    twelve_lead_sheet(found.signal, found.fs, found.title, found.r_peaks, path)
-    note(console, f"wrote {path}")
-    return OK

@@ -78,23 +78,19 @@ def contents(windows: Windows) -> list[bytes]:
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])
-@pytest.mark.parametrize("name", LABELLED)
-def test_held_out_windows_are_the_same_for_all_ratios_and_seeds(cohorts: Cohorts, name: str, protocol: str) -> None:
-    first = task_of(cohorts[name], protocol=protocol)
-    for ratio, seed in ((0.1, 41), (0.01, 42), (1.0, 43)):
-        task = task_of(cohorts[name], ratio=ratio, seed=seed, protocol=protocol)
-        assert same(task.test, first.test)
-        assert same(task.validation, first.validation)
-
-
-@pytest.mark.parametrize("protocol", ["paper", "strict"])
 @pytest.mark.parametrize("labels", ["single", "multi"])
 @pytest.mark.parametrize("name", LABELLED)
-def test_no_patient_stands_on_two_sides(cohorts: Cohorts, name: str, labels: str, protocol: str) -> None:
-    task = task_of(cohorts[name], labels=labels, protocol=protocol)
-    sides = [set(side.patient) for side in (task.train, task.validation, task.test)]
+def test_held_out_windows_are_always_the_same_and_no_patient_stands_on_two_sides(
+    cohorts: Cohorts, name: str, labels: str, protocol: str
+) -> None:
+    first = task_of(cohorts[name], labels=labels, protocol=protocol)
+    sides = [set(side.patient) for side in first.sides().values()]
     assert all(sides)
     assert sum(map(len, sides)) == len(set.union(*sides))
+    for ratio, seed in ((0.1, 41), (0.01, 42)):
+        task = task_of(cohorts[name], ratio=ratio, seed=seed, labels=labels, protocol=protocol)
+        assert same(task.test, first.test)
+        assert same(task.validation, first.validation)
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])
@@ -135,12 +131,13 @@ def test_windows_are_the_beats_of_the_normalised_pseudo_trials_with_their_record
         assert target.nonzero().flatten().tolist() == list(entry.labels)
 
 
-def test_the_kind_of_labels_decides_the_task(cohorts: Cohorts) -> None:
+def test_the_kind_of_labels_decides_the_task_and_the_protocol_the_unit(cohorts: Cohorts) -> None:
     single, multi = (task_of(cohorts["ptb-xl"], labels=labels) for labels in ("single", "multi"))
     assert (single.multi, multi.multi) == (False, True)
     assert set(single.train.target.sum(1).tolist()) == {1.0}
     assert multi.train.target.sum(1).max() > 1
     assert len(multi.train) > len(single.train)
+    assert (single.unit, task_of(cohorts["ptb-xl"], protocol="strict").unit) == ("heartbeat", "recording")
 
 
 def test_counts_are_of_windows_recordings_and_patients(make_prepared: MakePrepared) -> None:
@@ -151,19 +148,35 @@ def test_counts_are_of_windows_recordings_and_patients(make_prepared: MakePrepar
         "validation_windows": 6, "validation_recordings": 1, "validation_patients": 1,
         "test_windows": 24, "test_recordings": 1, "test_patients": 1,
     }  # fmt: skip
-    assert task.unit == "heartbeat"
 
 
-def test_an_absent_class_is_noted(make_prepared: MakePrepared) -> None:
-    recordings = [
-        ("p1", (0,), 12, 1),
-        ("p2", (1,), 12, 2),
-        ("p3", (0,), 6, 9),
-        ("p4", (1,), 6, 10),
-        ("p5", (0,), 6, 10),
-    ]
-    (note,) = task_of(make_prepared("ptb-xl", recordings)).notes
-    assert note == "no labelled window of class STTC, CD, HYP"
+@pytest.mark.parametrize(
+    ("recordings", "sizes", "note"),
+    [
+        (
+            [("p1", (0,), 12, 1), ("p2", (1,), 12, 2), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10), ("p5", (0,), 6, 10)],
+            [24, 6, 12],
+            "no labelled window of class STTC, CD, HYP",
+        ),
+        (
+            [("p1", (0,), 12, 1), ("p9", (0,), 12, 9)],
+            [12, 12, 0],
+            "no labelled recording for test (training 1, validation 1, test 0): the dataset is too small",
+        ),
+        (
+            [("p1", (0,), 12, 1), ("p2", (0,), 12, None), ("p3", (0,), 12, 10)],
+            [0, 0, 0],
+            "recording r001 has no official fold, others of its dataset have",
+        ),
+    ],
+)
+def test_absent_classes_empty_sides_and_data_without_a_split_are_noted(
+    make_prepared: MakePrepared, recordings: list[Any], sizes: list[int], note: str
+) -> None:
+    task = task_of(make_prepared("ptb-xl", recordings))
+    assert [len(windows) for windows in task.sides().values()] == sizes
+    assert task.notes[0] == note
+    assert task.unscored == ("" if all(sizes) else note)
 
 
 @pytest.mark.parametrize(("side", "fold"), [("train", 1), ("validation", 9), ("test", 10)])
@@ -197,21 +210,6 @@ def test_windows_vote_by_their_mean_unless_the_task_says_otherwise(cohorts: Coho
     assert (bare.pool, bare.notes, bare.unscored, bare.crops) == ("mean", [], "", None)
 
 
-def test_a_side_without_recordings_is_empty_and_noted(make_prepared: MakePrepared) -> None:
-    task = task_of(make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p9", (0,), 12, 9)]))
-    assert [len(windows) for windows in task.sides().values()] == [12, 12, 0]
-    assert task.notes[0] == (
-        "no labelled recording for test (training 1, validation 1, test 0): the dataset is too small"
-    )
-
-
-def test_a_dataset_that_cannot_be_split_has_no_window_and_the_notes_say_why(make_prepared: MakePrepared) -> None:
-    task = task_of(make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, None), ("p3", (0,), 12, 10)]))
-    assert [len(windows) for windows in task.sides().values()] == [0, 0, 0]
-    assert task.notes == ["recording r001 has no official fold, others of its dataset have"]
-    assert task.unscored == task.notes[0]
-
-
 def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepared) -> None:
     beats = make_prepared("ptb-xl", [("p1", (0,), 4, 1), ("p2", (1,), 4, 9), ("p3", (1,), 5, 10)])
     windows = np.random.default_rng(0).normal(size=(13, 625, 12)).astype(np.float16)
@@ -222,17 +220,8 @@ def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepare
     np.testing.assert_array_equal(task.test.signal[:2].flatten(0, 1).numpy(), expected)
 
 
-def test_the_protocol_decides_the_unit(cohorts: Cohorts) -> None:
-    assert task_of(cohorts["chapman"]).unit == "heartbeat"
-    assert task_of(cohorts["chapman"], protocol="strict").unit == "recording"
-
-
 RHYTHM = DatasetTask("ptb-xl", "rhythm")
 SPEC = TaskSpec(6, "multi", "paper")
-
-
-def test_the_default_task_is_the_dataset_as_it_is(cohorts: dict[str, Prepared]) -> None:
-    assert of_task(cohorts["ptb-xl"], DatasetTask("ptb-xl")) is cohorts["ptb-xl"]
 
 
 @pytest.mark.parametrize(
@@ -251,6 +240,7 @@ def test_every_task_of_a_simulated_dataset_can_be_split(cohorts: dict[str, Prepa
 
 def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Prepared]) -> None:
     data = cohorts["cpsc2018"]
+    assert of_task(data, DatasetTask("cpsc2018")) is data
     found = of_task(data, DatasetTask("cpsc2018", "all"))
     assert (found.name, found.title) == ("cpsc2018.all", "CPSC2018 all")
     assert (found.dataset, found.dataset_name, found.prepared_as) == ("cpsc2018", "cpsc2018", data.fingerprint)
@@ -387,29 +377,23 @@ def test_a_recording_needs_two_windows(make_prepared: MakePrepared) -> None:
     assert len(found.recording) == 2 * 16
 
 
-def test_a_dataset_without_windows_gives_none(make_prepared: MakePrepared) -> None:
+def test_a_dataset_without_windows_or_a_split_gives_none_and_the_others_theirs(make_prepared: MakePrepared) -> None:
     recordings = [(f"p{i}", (i % 2,), 12, fold_of(i)) for i in range(20)]
-    short = make_prepared("ptb-xl", [(*recording[:2], BEATS - 1, recording[3]) for recording in recordings])
     fine = make_prepared("ptb-xl", recordings)
-    assert torch.equal(look(short, fine).signal, look(fine).signal)
-    nothing = look(short)
-    assert nothing.signal.shape == (0, 0, 0)
-    assert len(nothing.recording) == len(nothing.patient) == 0
-    assert nothing.recording.dtype == nothing.patient.dtype == torch.int64
+    short = make_prepared("ptb-xl", [(*recording[:2], BEATS - 1, recording[3]) for recording in recordings])
+    without_a_fold = make_prepared("ptb-xl", [("p0", (0,), 12, None), *recordings])
+    for useless in (short, without_a_fold):
+        assert torch.equal(look(useless, fine).signal, look(fine).signal)
+        nothing = look(useless)
+        assert nothing.signal.shape == (0, 0, 0)
+        assert len(nothing.recording) == len(nothing.patient) == 0
+        assert nothing.recording.dtype == nothing.patient.dtype == torch.int64
 
 
 def test_a_measurement_takes_at_most_256_recordings(make_prepared: MakePrepared) -> None:
-    prepared = make_prepared("ptb-xl", [(f"p{i}", (0,), 2, fold_of(i)) for i in range(300)])
+    prepared = make_prepared("ptb-xl", [(f"p{i}", (0,), 2, fold_of(i)) for i in range(330)])
     found = probe_windows([[(prepared, replace(PROBE_WINDOWS_SPEC, per_trial=1))]], "mimic-iv-ecg", CPU)
     assert len(found.signal) == len(found.recording) == len(found.patient) == 2 * 256
-
-
-def test_a_dataset_that_cannot_be_split_gives_none_and_the_others_theirs(make_prepared: MakePrepared) -> None:
-    recordings = [(f"p{i}", (i % 2,), 12, fold_of(i)) for i in range(20)]
-    fine = make_prepared("ptb-xl", recordings)
-    without_a_fold = make_prepared("ptb-xl", [("p0", (0,), 12, None), *recordings])
-    assert torch.equal(look(without_a_fold, fine).signal, look(fine).signal)
-    assert len(look(without_a_fold).signal) == 0
 
 
 STRICT, PAPER, MULTI = TaskSpec(6, "single", "strict"), TaskSpec(6, "single", "paper"), TaskSpec(6, "multi", "strict")
@@ -440,12 +424,9 @@ def test_fix_takes_the_first_of_permuted_recordings_whatever_the_seed(
     for seed in (41, 42):
         task = subsets_task_of(sides, drawn_by_recording, ratio, seed)
         assert set(task.train.recordings) == names
+    assert len(subsets_task_of(sides, drawn_by_recording, 1e-6).train.recordings) == 1
     whole = {r: np.sum(sides.trials.recording[sides.train] == r) * 6 for r in every}
     assert len(task.train) == sum(whole[r] for r in every[order[: len(names)]])
-
-
-def test_a_share_below_one_recording_is_one(cohorts: dict[str, Prepared]) -> None:
-    assert len(subsets_task_of(sides_of(cohorts["chapman"], PAPER), drawn_by_recording, 1e-6).train.recordings) == 1
 
 
 @pytest.mark.parametrize("spec", [STRICT, PAPER, MULTI])
@@ -468,12 +449,12 @@ def test_each_class_has_its_patients_and_fewer_shots_are_among_more(
     assert task.unscored == ""
 
 
-def test_with_one_class_a_patient_there_are_exactly_so_many(make_prepared: MakePrepared) -> None:
-    recordings = [(f"p{number}", (number % 4,), 6, 1 + number % 10) for number in range(200)]
-    sides = sides_of(make_prepared("chapman", recordings))
-    task = subsets_task_of(sides, drawn_per_class, 5)
-    assert list(map(len, patients_of(task))) == [5] * 4
-    assert len(task.train) == 5 * 4 * 6
+def test_with_one_class_a_patient_there_are_exactly_so_many_with_all_their_windows(make_prepared: MakePrepared) -> None:
+    """Two recordings of two pseudo-trials each."""
+    recordings = [(f"p{n // 2}", (n // 2 % 4,), 12, 1 + n // 2 % 10) for n in range(200)]
+    task = subsets_task_of(sides_of(make_prepared("chapman", recordings)), drawn_per_class, 3)
+    assert list(map(len, patients_of(task))) == [3] * 4
+    assert len(task.train) == 3 * 4 * 2 * 12
 
 
 def test_of_classes_with_equally_many_patients_the_first_goes_first(cohorts: dict[str, Prepared]) -> None:
@@ -497,12 +478,6 @@ def test_of_classes_with_equally_many_patients_the_first_goes_first(cohorts: dic
     expected = train[np.isin(trials.patient[train], everybody[sorted(chosen)])]
     assert set((drawn.windows // 6).tolist()) == set(expected.tolist())
     assert len(chosen) < len(everybody)
-
-
-def test_all_windows_of_a_patient_are_labelled(make_prepared: MakePrepared) -> None:
-    recordings = [(f"p{number // 2}", (number // 2 % 4,), 12, 1 + number // 2 % 10) for number in range(200)]
-    task = subsets_task_of(sides_of(make_prepared("chapman", recordings)), drawn_per_class, 3)
-    assert len(task.train) == 3 * 4 * 2 * 12
 
 
 def test_a_seed_draws_other_patients_and_the_same_seed_the_same(cohorts: dict[str, Prepared]) -> None:
