@@ -22,7 +22,7 @@ from benchmark.results.metrics import (
     score_both_units,
 )
 from benchmark.results.names import OVERALL
-from benchmark.results.store import Predictions
+from benchmark.results.store import Predictions, Store
 from reports.runs import open_run
 from reports.statistics import bootstrap
 from reports.statistics import bootstrap as columns_module
