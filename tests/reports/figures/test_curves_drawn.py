@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,6 @@ from matplotlib.figure import Figure
 from reports.figures.data import Confusion, Sweep, knob_panels
 from reports.figures.inside import plot_confusion, plot_training
 from reports.figures.scores import (
-    CLOCK,
     clock_text,
     count_text,
     log_ticks,
@@ -64,9 +64,21 @@ def test_a_sweep_has_its_points_ring_and_lines(drawn: Drawn, tmp_path: Path) -> 
     assert drawn().get_supxlabel() == "note"
 
 
-@pytest.mark.parametrize(("value", "text"), [(16384, "16k"), (1000, "1000"), (0, "0"), (0.1, "0.1"), ("own", "own")])
-def test_ticks_of_a_sweep(value: object, text: str) -> None:
-    assert tick_text(value) == text
+@pytest.mark.parametrize(
+    ("text", "value", "shown"),
+    [
+        *((tick_text, value, shown) for value, shown in
+          [(16384, "16k"), (1000, "1000"), (0, "0"), (0.1, "0.1"), ("own", "own")]),
+        *((count_text, value, shown) for value, shown in
+          [(1, "1"), (500, "500"), (20_000, "20k"), (5_000_000, "5M"), (10**9, "1G")]),
+        *((clock_text, value, shown) for value, shown in
+          [(0.1, "0.1 s"), (20, "20 s"), (60, "1 min"), (3600, "1 h"), (18000, "5 h"), (864000, "10 d")]),
+        *((lambda limits: log_ticks(*limits), value, shown) for value, shown in
+          [((0.03, 0.5), [0.05, 0.1, 0.2, 0.5]), ((1e-4, 1e-2), [1e-4, 1e-3, 1e-2])]),
+    ],
+)  # fmt: skip
+def test_axes_are_marked_in_short_words(text: Callable[[Any], Any], value: Any, shown: Any) -> None:
+    assert text(value) == shown
 
 
 def test_curves_stand_at_their_ratios_side_by_side(drawn: Drawn, tmp_path: Path) -> None:
@@ -95,13 +107,6 @@ def test_scores_stand_at_their_seconds_and_what_was_not_pretrained_is_a_line(dra
     assert [label.get_text() for label in axes.get_xticklabels()] == ["2 min", "5 min", "10 min", "20 min"]
 
 
-def test_clocks_are_read_as_they_are_said() -> None:
-    texts = [clock_text(seconds) for seconds in CLOCK]
-    assert texts[:2] == ["0.1 s", "0.2 s"]
-    assert {"20 s", "1 min", "1 h", "5 h", "1 d", "10 d"} <= set(texts)
-    assert len(set(texts)) == len(CLOCK)
-
-
 def test_a_row_is_drawn_over_its_epochs_in_the_band_of_its_pretrainings(drawn: Drawn, tmp_path: Path) -> None:
     lines = [
         *[("pmq", key, epoch, "loss", value) for key, value in (("a", 2.0), ("b", 4.0)) for epoch in (1, 2)],
@@ -118,14 +123,6 @@ def test_a_row_is_drawn_over_its_epochs_in_the_band_of_its_pretrainings(drawn: D
     assert (area[:, 1].min(), area[:, 1].max()) == (2, 4)
     assert rank.lines[0].get_xydata().tolist() == [[0, 4]]
     assert [line.get_color() for line in rank.lines] == [MARKS["random"].colour, MARKS["pmq"].colour]
-
-
-def test_an_untrained_encoder_alone_has_health_and_no_loss(drawn: Drawn, tmp_path: Path) -> None:
-    found = pd.DataFrame(
-        [("random", "r", 0, "effective_rank", 4.0)], columns=["variant", "key", "epoch", "measure", "value"]
-    )
-    plot_training(found, {"random": "Random"}, "note", tmp_path / "x")
-    assert [axes.get_title() for axes in drawn().axes] == ["effective rank"]
 
 
 def test_matrices_hold_shares_of_the_true_class(drawn: Drawn, tmp_path: Path) -> None:
@@ -189,11 +186,6 @@ def test_snapshots_stand_at_their_costs_and_what_was_not_pretrained_is_a_line(dr
     assert [label.get_text() for label in drawn().axes[1].get_xticklabels()] == ["500", "1k"]
 
 
-@pytest.mark.parametrize(("count", "text"), [(1, "1"), (500, "500"), (20_000, "20k"), (5_000_000, "5M"), (10**9, "1G")])
-def test_counts_are_short(count: int, text: str) -> None:
-    assert count_text(count) == text
-
-
 def test_trials_stand_at_their_values_and_what_is_told_is_drawn_apart(drawn: Drawn, tmp_path: Path) -> None:
     rows = {"moco": "MoCo", "clocs": "CLOCS"}
     plot_sensitivity(knob_panels(SEARCHES), rows, "note", tmp_path / "x")
@@ -208,11 +200,3 @@ def test_trials_stand_at_their_values_and_what_is_told_is_drawn_apart(drawn: Dra
     assert (chosen.get_markerfacecolor(), chosen.get_markeredgecolor()) == (MARKS["moco"].colour, "black")
     shared = [line.get_xdata()[0] for line in rate.lines if line.get_ydata()[0] in (30.0, 60.0)]
     assert len(set(shared)) == 4, "methods stand side by side at a shared value"
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "ticks"),
-    [(0.03, 0.5, [0.05, 0.1, 0.2, 0.5]), (1e-4, 1e-2, [1e-4, 1e-3, 1e-2]), (0.05, 1, [0.05, 0.1, 0.2, 0.5, 1])],
-)
-def test_a_logarithmic_axis_has_round_ticks(first: float, last: float, ticks: list[float]) -> None:
-    assert log_ticks(first, last) == ticks

@@ -1,11 +1,4 @@
-"""Confusion matrices by hand, per heartbeat and per recording, summed over seeds.
-
-Pictures read back from beside the weights; the words for keys are those of who wrote them.
-
-Where a sweep's values stand, and which of them is own; which rows have curves over label ratios.
-
-What the sensitivity figure shows: a panel per knob with the finished trials of all methods that have it.
-"""
+"""What figures show: confusion by hand, pictures beside the weights, sweeps, curves, trials of a search."""
 
 from __future__ import annotations
 
@@ -50,20 +43,23 @@ def predictions(decided: list[int], truth: list[int], recordings: list[str]) -> 
     return Predictions(sure.astype(np.float32), np.eye(3, dtype=np.int64)[truth], names, names)
 
 
-def test_heartbeats_are_counted_by_true_class_and_decision() -> None:
-    found = confusion(predictions([0, 1, 1, 0], [0, 0, 1, 1], ["a", "a", "b", "b"]), "heartbeat")
-    assert found.tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 0]]
-
-
-def test_a_recording_is_decided_by_its_mean_probability() -> None:
-    own = predictions([0, 1, 1, 2, 2], [0, 0, 0, 2, 2], ["a", "a", "a", "b", "b"])
-    assert confusion(own, "recording").tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 1]]
-
-
-def test_shares_are_of_the_true_class_and_undefined_without_one() -> None:
-    shares = Confusion("pmq", 1, np.array([[3, 1], [0, 0]])).shares
-    assert shares[0].tolist() == [75, 25]
-    assert np.isnan(shares[1]).all()
+@pytest.mark.parametrize(
+    ("unit", "decided", "truth", "recordings", "counts"),
+    [
+        ("heartbeat", [0, 1, 1, 0], [0, 0, 1, 1], "aabb", [[1, 1, 0], [1, 1, 0], [0, 0, 0]]),
+        ("recording", [0, 1, 1, 2, 2], [0, 0, 0, 2, 2], "aaabb", [[0, 1, 0], [0, 0, 0], [0, 0, 1]]),
+        ("heartbeat", [], [], "", [[0] * 3] * 3),
+        ("recording", [], [], "", [[0] * 3] * 3),
+    ],
+)
+def test_decisions_are_counted_by_true_class(
+    unit: str, decided: list[int], truth: list[int], recordings: str, counts: list[list[int]]
+) -> None:
+    found = confusion(predictions(decided, truth, list(recordings)), unit)
+    assert found.tolist() == counts
+    shares = Confusion("pmq", 1, found).shares
+    assert np.isnan(shares).all(axis=1).tolist() == [not sum(own) for own in counts]
+    assert np.nansum(shares) == 100 * sum(map(any, counts))
 
 
 def test_seeds_are_summed_and_rows_that_are_not_there_left_out(write_predictions: Callable[..., Path]) -> None:
@@ -73,20 +69,9 @@ def test_seeds_are_summed_and_rows_that_are_not_there_left_out(write_predictions
     (found,) = confusions(run, ["moco", "pmq"], unit="heartbeat", **WHERE)
     assert (found.variant, found.seeds, found.counts[0].tolist()) == ("pmq", 2, [2, 2, 0])
     assert not confusions(run, ["pmq"], unit="heartbeat", **(WHERE | {"ratio": 0.3}))
-
-
-def test_several_labels_have_no_confusion_matrix(write_predictions: Callable[..., Path]) -> None:
-    own = predictions([0], [0], ["a"])
-    root = write_predictions({("pmq", "ptb-xl", 0.1, 41): own})
-    run = open_run(root)
     for row in run.rows.values():
         object.__setattr__(row, "labels", "multi")
-    assert not confusions(run, ["pmq"], unit="heartbeat", **WHERE)
-
-
-@pytest.mark.parametrize("unit", ["heartbeat", "recording"])
-def test_an_empty_test_set_counts_nothing(unit: str) -> None:
-    assert not confusion(predictions([], [], []), unit).any()
+    assert not confusions(run, ["pmq"], unit="heartbeat", **WHERE), "of several labels there is none"
 
 
 def test_pictures_of_rows_are_read_in_their_order(write_store: Callable[..., Path]) -> None:
@@ -168,13 +153,11 @@ def test_a_sweep_has_its_values_in_order_its_own_and_what_it_is_held_against() -
     assert list(sweep.points["position"]) == [9, 10, 12]
     assert list(sweep.points["mean"]) == pytest.approx([70, 80, 60])
     assert list(sweep.lines["variant"]) == ["clocs", "comet", "random"]
-
-
-def test_a_sweep_without_the_methods_own_value_says_so() -> None:
-    plan, found = swept_results()
     cells = [cell for cell in plan.cells if cell.variant != "pmq"]
     (sweep,) = sweeps(plan_of(SWEPT, cells), found, "finetune")
-    assert sweep.own is None
+    assert sweep.own is None, "the method's own value was not swept"
+    few = found[~found["variant"].isin(["pmq:queue_size=0", "pmq:queue_size=1024"])]
+    assert not list(sweeps(plan, few, "finetune")), "one finished value is no sweep"
 
 
 def test_the_values_of_a_sweep_may_be_lists() -> None:
@@ -184,12 +167,6 @@ def test_the_values_of_a_sweep_may_be_lists() -> None:
     (sweep,) = sweeps(plan_of(variants, []), bands(frame, "finetune", "heartbeat"), "finetune")
     assert (sweep.values, sweep.positions) == (([1.0], [0.1, 9.0]), (0.0, 1.0))
     assert sweep.points["position"].tolist() == [0.0, 1.0]
-
-
-def test_one_finished_value_is_no_sweep() -> None:
-    plan, found = swept_results()
-    few = found[~found["variant"].isin(["pmq:queue_size=0", "pmq:queue_size=1024"])]
-    assert not list(sweeps(plan, few, "finetune"))
 
 
 @pytest.mark.parametrize(
@@ -213,12 +190,8 @@ def test_label_curves_leave_changes_out_and_need_two_ratios() -> None:
     curves = label_curves(plan, bands(tidy_frame(scores), "finetune", "heartbeat"))
     assert list(dict.fromkeys(curves["variant"])) == compared(plan) == ["random", "comet", "clocs", "moco", "pmq"]
     assert not len(label_curves(plan, bands(tidy_frame(scores[:1]), "finetune", "heartbeat")))
-
-
-def test_panels_follow_the_plan_and_end_with_overall() -> None:
     frame = tidy_frame(("pmq", name, 0.01, 41, 0.5) for name in ("chapman", "ptb-xl"))
-    found = bands(frame, "finetune", "heartbeat")
-    titles = panels(found, plan_of(SWEPT, []))
+    titles = panels(bands(frame, "finetune", "heartbeat"), plan)
     assert list(titles.items()) == [("ptb-xl", "PTB-XL"), ("chapman", "Chapman"), ("overall", "Overall")]
 
 
@@ -230,14 +203,8 @@ def test_a_panel_has_the_finished_trials_of_every_method_with_its_knob() -> None
     assert rate.points[2] == TrialPoint("clocs", 0.001, 30.0, own=True, chosen=True)
     assert (momentum.knob, momentum.scale) == ("momentum", "choice")
     assert momentum.values == (0.9, 0.99, 0.999), "the config's own value has a place too"
-
-
-def test_a_search_without_a_finished_trial_has_no_panel() -> None:
     failed = replace(MOCO, trials=[Trial(MOCO.trials[0].knobs, {}, None, "x")])
     assert knob_panels([failed]) == []
-
-
-def test_a_value_that_no_logarithm_has_makes_categories() -> None:
     zero = replace(MOCO, trials=[replace(MOCO.trials[0], knobs={"momentum": 0.9, "recipe.lr": 0})])
     _, rate = knob_panels([zero])
-    assert (rate.scale, rate.values) == ("choice", (0, 0.0001, 0.01))
+    assert (rate.scale, rate.values) == ("choice", (0, 0.0001, 0.01)), "zero has no logarithm"

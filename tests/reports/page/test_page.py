@@ -1,11 +1,4 @@
-"""The page as a whole: well-formed, closed to the network and to hostile text, bounded, the same for the same rows.
-
-The first sentences: what is done, what must not be read from the numbers, who leads.
-
-Where a cell comes from, as text: origins, differences of configs, states.
-
-Titles of the page's figures: datasets and rows by their titles, not by their names in files.
-"""
+"""The page: well-formed, closed to the network and to hostile text, bounded; its sentences, cells and titles."""
 
 from __future__ import annotations
 
@@ -198,7 +191,7 @@ def test_hostile_text_stays_text(write_store: Callable[..., Path], parts_of: Any
     hostile.encode()
 
 
-def test_a_card_that_has_collapsed_features_says_so(
+def test_a_card_has_a_line_and_every_table_scrolls_in_its_own_box(
     parts: Any, store_root: Path, parts_of: Any, parse: Callable[[str], Any]
 ) -> None:
     key = next(iter(parts.run.rows.values())).pretrain_key
@@ -206,9 +199,33 @@ def test_a_card_that_has_collapsed_features_says_so(
     last = CARD["health"][-1] | {"mean_cosine": 0.5}
     card = CARD | {"health": [CARD["health"][0], last]}
     write_atomic(store_root / "pretrained" / key / "pretraining.json", card_bytes(card | {"key": key}))
-    (health,) = [s for s in parse(parts_of(store_root).page()).all("section") if s.attributes["id"] == "health"]
+    tree = parse(parts_of(store_root).page())
+    (health,) = [section for section in tree.all("section") if section.attributes["id"] == "health"]
     assert "collapsed" in health.words()
     assert "9.00 → 1.50" in health.words()
+    boxes = [own for own in tree.all("div") if own.attributes.get("class") == "scroll"]
+    held = [table for box in boxes for table in box.all("table")]
+    assert "health" in {table.attributes["class"] for table in held}
+    assert len(held) == len(tree.all("table"))
+    assert {(box.attributes["role"], box.attributes["tabindex"]) for box in boxes} == {("region", "0")}  # for keys too
+    (style,) = re.findall(r"^\.scroll \{([^}]*)\}", (TEMPLATES / "report.css").read_text(), re.MULTILINE)
+    assert "overflow-x: auto" in style
+    assert "max-width: 100%" in style
+
+
+def test_a_plan_without_rows_has_a_page_and_a_full_grid_fits(
+    parts: Any, store_root: Path, parts_of: Any, parse: Any
+) -> None:
+    """540 cells are fifteen times the made-up store's; the style and the script stand there once."""
+    page = len(parts.page().encode())
+    fixed = sum(file.stat().st_size for file in TEMPLATES.iterdir())
+    assert fixed < 40_000
+    assert fixed + 15 * (page - fixed) < 2_000_000
+    for file in (store_root / "cells").iterdir():
+        file.unlink()
+    tree = parse(parts_of(store_root).page())
+    assert "0 of 36 cells are finished, 36 not run." in [line.text for line in tree.all("p")]
+    assert {cell["state"] for cell in data_of(tree)["cells"]} == {"not run"}
 
 
 def test_figures_stand_in_the_page_until_it_is_full(
@@ -233,23 +250,6 @@ def test_the_same_rows_give_the_same_bytes(write_store: Callable[..., Path], par
     one = parts_of(write_store("one")).page()
     other = parts_of(write_store("other", backwards=True)).page()
     assert one == other
-
-
-def test_a_plan_without_rows_has_a_page(write_store: Callable[..., Path], parts_of: Any, parse: Any) -> None:
-    root = write_store()
-    for file in (root / "cells").iterdir():
-        file.unlink()
-    tree = parse(parts_of(root).page())
-    assert "0 of 36 cells are finished, 36 not run." in [line.text for line in tree.all("p")]
-    assert {cell["state"] for cell in data_of(tree)["cells"]} == {"not run"}
-
-
-def test_a_full_grid_fits_without_figures(parts: Any) -> None:
-    """540 cells are fifteen times the made-up store's; the style and the script stand there once."""
-    page = len(parts.page().encode())
-    fixed = sum(file.stat().st_size for file in TEMPLATES.iterdir())
-    assert fixed < 40_000
-    assert fixed + 15 * (page - fixed) < 2_000_000
 
 
 def test_a_shared_key_is_one_cell(write_store: Callable[..., Path], parts_of: Any, parse: Any) -> None:
@@ -309,22 +309,6 @@ def test_figures_fit_the_page_and_turn_dark_with_it() -> None:
     assert "filter: var(--turned)" in image
 
 
-def test_every_table_scrolls_in_its_own_box(
-    parts: Any, store_root: Path, parts_of: Any, parse: Callable[[str], Any]
-) -> None:
-    key = next(iter(parts.run.rows.values())).pretrain_key
-    write_atomic(store_root / "pretrained" / key / "pretraining.json", card_bytes(CARD | {"key": key}))
-    tree = parse(parts_of(store_root).page())
-    boxes = [own for own in tree.all("div") if own.attributes.get("class") == "scroll"]
-    held = [table for box in boxes for table in box.all("table")]
-    assert "health" in {table.attributes["class"] for table in held}
-    assert len(held) == len(tree.all("table"))
-    assert {(box.attributes["role"], box.attributes["tabindex"]) for box in boxes} == {("region", "0")}  # for keys too
-    (style,) = re.findall(r"^\.scroll \{([^}]*)\}", (TEMPLATES / "report.css").read_text(), re.MULTILINE)
-    assert "overflow-x: auto" in style
-    assert "max-width: 100%" in style
-
-
 NAN = float("nan")
 
 
@@ -346,10 +330,19 @@ def pair(first: str, second: str, low: float, high: float, metric: str = "overal
 LINES = (line("a", 51.0), line("b", 59.3), line("random", 57.2), line("features", 76.6, gate=True))
 
 
-def test_the_best_method_is_held_against_random_and_every_gate() -> None:
-    assert against(*LINES) == [
-        "10 % of the labels: B, 59.3, against RANDOM, 57.2: +2.1 points; FEATURES, 76.6: −17.3 points."
-    ]
+@pytest.mark.parametrize(
+    ("lines", "sentences"),
+    [
+        (LINES, ["B, 59.3, against RANDOM, 57.2: +2.1 points; FEATURES, 76.6: −17.3 points."]),
+        ((line("a", 90.0, columns=1), *LINES[1:3], line("frozen", 95.0, columns=1, gate=True)),
+         ["B, 59.3, against RANDOM, 57.2: +2.1 points; FROZEN, 95.0 (k=1): not over the same columns."]),
+        ((*LINES[2:], line("b", None)), ["Overall of the reference rows: RANDOM 57.2; FEATURES 76.6."]),
+        (LINES[:2], []),
+        ((line("random", None), LINES[0]), []),
+    ],
+)  # fmt: skip
+def test_the_best_method_is_held_against_random_and_every_gate(lines: tuple[Line, ...], sentences: list[str]) -> None:
+    assert against(*lines) == [f"10 % of the labels: {sentence}" for sentence in sentences]
 
 
 @pytest.mark.parametrize(
@@ -361,26 +354,6 @@ def test_the_interval_of_a_difference_is_given_where_there_is_one(pairs: pd.Data
     others = [pair("a", "random", 0, 1), pair("b", "random", 0, 1, "f1"), pair("b", "random", 0, 1, ratio=0.3)]
     (sentence,) = against(*LINES, pairs=pd.concat([*others, pair("b", "random", NAN, NAN)]))
     assert "interval" not in sentence
-
-
-def test_a_method_of_fewer_columns_is_not_the_best_and_none_is_compared_over_other_columns() -> None:
-    assert against(line("a", 90.0, columns=1), *LINES[1:3], line("frozen", 95.0, columns=1, gate=True)) == [
-        "10 % of the labels: B, 59.3, against RANDOM, 57.2: +2.1 points; FROZEN, 95.0 (k=1): not over the same columns."
-    ]
-
-
-def test_reference_rows_alone_are_listed_and_none_is_no_sentence() -> None:
-    assert against(*LINES[2:], line("b", None)) == [
-        "10 % of the labels: Overall of the reference rows: RANDOM 57.2; FEATURES 76.6."
-    ]
-    assert against(*LINES[:2]) == []
-    assert against(line("random", None), LINES[0]) == []
-
-
-def test_a_page_says_how_its_best_stands_to_the_reference_rows(parts: Any) -> None:
-    ((_, sentences), *_) = against_gates(parts.tables, parts.statistics)
-    assert [sentence.split(":")[0] for sentence in sentences] == ["30 % of the labels", "1 % of the labels"]
-    assert sentences[0].endswith(", against Random, 62.5: +20.0 points.")
 
 
 def test_a_class_without_a_test_window_is_a_warning(write_store: Callable[..., Path]) -> None:
@@ -397,24 +370,22 @@ def test_a_class_without_a_test_window_is_a_warning(write_store: Callable[..., P
     assert [text for text, warns in statements(alike, []) if warns][-1] == f"{told}."
 
 
-def test_what_is_missing_or_simulated_comes_as_a_warning(store_root: Path) -> None:
+def test_what_is_missing_or_simulated_comes_as_a_warning(store_root: Path, parts: Any) -> None:
     run = open_run(store_root)
-    run = replace(run, plan=replace(run.plan, warnings=["a leak"]))
-    found = list(statements(run, []))
+    plan = replace(run.plan, warnings=["a leak"])
+    found = list(statements(replace(run, plan=plan), []))
     assert found[0] == ("33 of 36 cells are finished, 1 failed, 2 not run.", True)
     assert [text for text, warns in found if warns][1:] == [
         "Some of the ECGs are simulated: no ranking of methods follows from these numbers.",
         "a leak.",
     ]
     assert found[-1] == ("A config's own words.", False)
-
-
-def test_real_data_carry_no_such_warning(store_root: Path) -> None:
-    plan = open_run(store_root).plan
     real = {name: facts | {"simulated": False} for name, facts in plan.datasets.items()}
     plan = replace(plan, datasets=real, pretraining=plan.pretraining | {"simulated": False})
-    texts = [text for text, _ in statements(replace(open_run(store_root), plan=plan), [])]
-    assert not [text for text in texts if "simulated" in text]
+    assert not [text for text, _ in statements(replace(run, plan=plan), []) if "simulated" in text]
+    ((_, sentences), *_) = against_gates(parts.tables, parts.statistics)
+    assert [sentence.split(":")[0] for sentence in sentences] == ["30 % of the labels", "1 % of the labels"]
+    assert sentences[0].endswith(", against Random, 62.5: +20.0 points.")
 
 
 def test_rows_are_named_by_what_they_are_for(store_root: Path) -> None:
@@ -431,17 +402,10 @@ def test_rows_are_named_by_what_they_are_for(store_root: Path) -> None:
 PLAN = {"seeds": [41, 42], "pretrain": {"epochs": 3, "recipe": {"lr": 1e-3}}, "name": "demo", "knobs": {}}
 
 
-def test_a_config_is_told_by_dotted_keys() -> None:
+def test_a_config_and_its_differences_stand_by_dotted_keys() -> None:
     assert dict(dotted(PLAN)) == {
-        "seeds": "[41, 42]",
-        "pretrain.epochs": "3",
-        "pretrain.recipe.lr": "0.001",
-        "name": "demo",
-        "knobs": "{}",
-    }
-
-
-def test_differences_of_a_config_name_both_values() -> None:
+        "seeds": "[41, 42]", "pretrain.epochs": "3", "pretrain.recipe.lr": "0.001", "name": "demo", "knobs": "{}",
+    }  # fmt: skip
     own = {"seeds": [41, 42], "pretrain": {"epochs": 5, "recipe": {"lr": 1e-3}}, "name": "demo", "own": True}
     assert config_differences(own, PLAN) == [
         "pretrain.epochs: 5 (plan: 3)",
@@ -449,12 +413,8 @@ def test_differences_of_a_config_name_both_values() -> None:
         "own: true (plan: not there)",
     ]
     assert config_differences(PLAN, PLAN) == ["as the plan's"]
-
-
-def test_many_differences_are_counted() -> None:
-    found = config_differences({str(number): number for number in range(CONFIG_LIMIT + 7)}, {})
-    assert len(found) == CONFIG_LIMIT + 1
-    assert found[-1] == "and 7 more"
+    many = config_differences({str(number): number for number in range(CONFIG_LIMIT + 7)}, {})
+    assert (len(many), many[-1]) == (CONFIG_LIMIT + 1, "and 7 more")
 
 
 def test_what_cells_have_in_common_is_told_once(write_store: Callable[..., Path]) -> None:
@@ -475,22 +435,14 @@ def test_what_cells_have_in_common_is_told_once(write_store: Callable[..., Path]
     json.dumps(data, allow_nan=False)
 
 
-def test_a_cell_tells_its_scores_and_what_was_chosen(store_root: Path) -> None:
-    cell = cell_data(open_run(store_root))["cells"][0]
-    assert cell["scores"]["heartbeat"] == {"f1": "49.00", "auroc": "69.00", "acc": "59.00"}
-    assert (cell["dataset"], cell["labels"], cell["seed"]) == ("PTB-XL", "30 %", "41")
-    assert (cell["chosen"], cell["seconds"], cell["encoder_seed"]) == ("epoch 3", "1.5", "42")
-
-
-def test_an_undefined_score_says_why(store_root: Path) -> None:
-    texts = [cell["scores"]["heartbeat"]["auroc"] for cell in cell_data(open_run(store_root))["cells"]
-             if cell["state"] == "finished"]  # fmt: skip
-    assert texts.count("– (no class has both signs)") == 2
-
-
-def test_a_failed_cell_says_why(store_root: Path) -> None:
-    (failed,) = [cell for cell in cell_data(open_run(store_root))["cells"] if cell["state"] == "failed"]
-    assert failed["why"] == "RuntimeError: the loss is not finite"
+def test_a_cell_has_its_scores_what_was_chosen_and_why_it_failed(store_root: Path) -> None:
+    cells = cell_data(open_run(store_root))["cells"]
+    first, scored = cells[0], [cell for cell in cells if cell["state"] == "finished"]
+    assert first["scores"]["heartbeat"] == {"f1": "49.00", "auroc": "69.00", "acc": "59.00"}
+    assert (first["dataset"], first["labels"], first["seed"]) == ("PTB-XL", "30 %", "41")
+    assert (first["chosen"], first["seconds"], first["encoder_seed"]) == ("epoch 3", "1.5", "42")
+    assert [cell["scores"]["heartbeat"]["auroc"] for cell in scored].count("– (no class has both signs)") == 2
+    assert [cell["why"] for cell in cells if cell["state"] == "failed"] == ["RuntimeError: the loss is not finite"]
 
 
 @pytest.mark.parametrize(("column", "cells"), [(0, 2), (3, 2), (6, 4)])

@@ -1,9 +1,4 @@
-"""Lines of the health table: courses, what was counted, collapsed features.
-
-Skipped recordings, coverage and failures as a page tells them.
-
-Matrices of paired differences: where each pair stands, and how it is printed.
-"""
+"""Panels of the page: pretrainings, skipped recordings, coverage, failures and matrices of differences."""
 
 from __future__ import annotations
 
@@ -59,15 +54,15 @@ def test_a_pretraining_is_told_by_its_first_and_last_epoch() -> None:
     assert not line.collapsed
 
 
-def test_a_pretraining_that_rows_share_stands_once() -> None:
+def test_pretrainings_stand_once_and_an_untrained_encoder_or_an_empty_card_has_a_line() -> None:
     found = learned({"pmq": {"k": CARD}, "pmq:m=1": {"k": CARD, "l": CARD}}, {"pmq": "PMQ", "pmq:m=1": "M"})
     assert [(line.title, line.key) for line in found] == [("PMQ", "k"), ("M", "l")]
-
-
-def test_an_untrained_encoder_and_an_empty_card_have_a_line() -> None:
-    untrained, empty = learned({"random": {"a": {"health": CARD["health"][:1]}, "b": {}}}, {"random": "Random"})
-    assert (untrained.cost, untrained.loss.text, untrained.measures[0].text) == ("not trained", "–", "6.70")
+    flat = {"health": [{"epoch": 0, "effective_rank": 1.9, "mean_cosine": 0.995}]}
+    untrained, empty = learned({"random": {"a": flat, "b": {}}}, {"random": "Random"})
+    assert (untrained.cost, untrained.loss.text, untrained.measures[0].text) == ("not trained", "–", "1.90")
+    assert untrained.collapsed == "untrained: the features hardly differ between windows"
     assert (empty.positives, empty.chance, empty.measures[0].points) == ("–", "–", "")
+    assert set(HEADINGS) <= {field.name for field in fields(measured.EpochHealth)}
 
 
 @pytest.mark.parametrize(("rank", "cosine", "collapsed"), [(1.9, 0.5, True), (2.0, 0.99, False), (9.0, 0.995, True)])
@@ -76,16 +71,6 @@ def test_collapsed_features_are_those_that_a_run_warns_of(rank: float, cosine: f
     (line,) = learned({"pmq": {"key": CARD | {"health": [last]}}}, {"pmq": "PMQ"})
     assert line.collapsed == ("collapsed: the features hardly differ between windows" if collapsed else "")
     assert bool(measured.health_warnings("pmq", measured.read_health({"health": [last]}), "")) == collapsed
-
-
-def test_an_untrained_encoder_has_not_collapsed() -> None:
-    card = {"health": [{"epoch": 0, "effective_rank": 1.9, "mean_cosine": 0.995}]}
-    (line,) = learned({"random": {"key": card}}, {"random": "Random"})
-    assert line.collapsed == "untrained: the features hardly differ between windows"
-
-
-def test_the_measures_are_those_that_an_epoch_has() -> None:
-    assert set(HEADINGS) <= {field.name for field in fields(measured.EpochHealth)}
 
 
 def test_a_course_runs_from_the_lowest_to_the_highest() -> None:
@@ -104,14 +89,11 @@ def skips() -> list[Skipped]:
     return [Skipped(f"r{n}", f"p{n}", (), reason) for n, reason in enumerate([f"{RATE}: 41", f"{RATE}: 44", LEAD])]
 
 
-def test_the_file_of_a_run_is_read_back(tmp_path: Path) -> None:
+def test_the_file_of_a_run_is_read_back_and_no_other_is_taken_for_it(tmp_path: Path) -> None:
+    assert read_skipped(tmp_path / "skipped.csv") == []
     write_skipped({"ptb-xl": skips()}, tmp_path / "skipped.csv")
     assert read_skipped(tmp_path / "skipped.csv")[0] == SkippedRecording("ptb-xl", "r0", "p0", f"{RATE}: 41")
     assert len(read_skipped(tmp_path / "skipped.csv")) == 3
-
-
-def test_another_file_is_not_taken_for_it(tmp_path: Path) -> None:
-    assert read_skipped(tmp_path / "skipped.csv") == []
     (tmp_path / "skipped.csv").write_text("a,b\n1,2\n")
     assert read_skipped(tmp_path / "skipped.csv") == []
     (tmp_path / "skipped.csv").write_text("dataset,recording,patient,reason\nptb-xl,r1\n")
@@ -128,13 +110,8 @@ def test_recordings_are_listed_only_where_they_are_those_the_plan_counted(store_
     assert (ptb_xl.skipped, ptb_xl.reasons, ptb_xl.listed) == (3, ((RATE, 2), (LEAD, 1)), tuple(own))
     assert (chapman.kind, chapman.skipped, chapman.listed) == ("real", 0, ())
     assert list(sources(plan, own[1:]))[1].listed == ()
-
-
-def test_a_corpus_that_is_also_a_dataset_stands_once_and_a_bare_count_has_no_reasons(store_root: Path) -> None:
-    plan = open_run(store_root).plan
-    plan = replace(plan, pretraining=plan.datasets["ptb-xl"] | {"name": "ptb-xl", "skipped": 4})
-    plan = replace(plan, datasets={"ptb-xl": plan.pretraining})
-    (source,) = sources(plan, [])
+    both = plan.datasets["ptb-xl"] | {"name": "ptb-xl", "skipped": 4}
+    (source,) = sources(replace(plan, pretraining=both, datasets={"ptb-xl": both}), [])
     assert source.reasons == (("reason not recorded", 4),)
 
 
@@ -154,15 +131,8 @@ def test_cells_that_ended_in_one_error_stand_together(store_root: Path) -> None:
     assert (failed.state, failed.error) == ("failed", "RuntimeError: the loss is not finite")
     assert failed.traceback.startswith("Traceback")
     assert failed.cells[0].startswith("PMQ, Chapman, 1 %, seed 42, finetune (")
-
-
-def test_of_a_long_traceback_the_end_is_shown(store_root: Path) -> None:
-    run = open_run(store_root)
-    key = run.plan.cells[0].key
-    (failure,) = failures(replace(run, failures={key: Failure("an error", "x" * 10_000 + "\nthe end")}))
-    assert failure.error == "an error"
-    assert len(failure.traceback) == 8000
-    assert failure.traceback.endswith("the end")
+    (long,) = failures(replace(run, damaged={}, failures={first.key: Failure("an error", "x" * 10_000 + "\nthe end")}))
+    assert (long.error, len(long.traceback), long.traceback[-7:]) == ("an error", 8000, "the end")
 
 
 PLACE = {"ratio": 0.1, "dataset": "", "metric": "overall"}
@@ -203,18 +173,12 @@ def test_a_pair_without_a_difference_is_a_dash(table: Table) -> None:
     assert [row[0].text for row in matrix.squares[1:]] == ["–", "–"]
 
 
-def test_a_row_that_was_not_planned_at_a_ratio_is_left_out(table: Table) -> None:
-    pairs = [pair("a", "b", 0.02, 0.5), pair("a", "elsewhere", float("nan"), float("nan"))]
-    (matrix,) = matrices(table, pd.DataFrame(pairs))
-    assert matrix.rows == ("A", "B")
-
-
-def test_overall_stands_before_the_other_columns(table: Table) -> None:
-    pairs = [pair("a", "b", 0.1, 0.5, dataset="x", metric="f1"), pair("a", "b", 0.1, 0.5)]
-    assert [matrix.title for matrix in matrices(table, pd.DataFrame(pairs))] == [
-        "Overall, 10 % of the labels",
-        "X F1, 10 % of the labels",
-    ]
+def test_matrices_are_of_the_rows_of_a_ratio_and_overall_comes_first(table: Table) -> None:
+    nan = float("nan")
+    pairs = [pair("a", "b", 0.1, 0.5, dataset="x", metric="f1"), pair("a", "b", 0.1, 0.5), pair("a", "far", nan, nan)]
+    found = list(matrices(table, pd.DataFrame(pairs)))
+    assert [matrix.title for matrix in found] == ["Overall, 10 % of the labels", "X F1, 10 % of the labels"]
+    assert found[0].rows == ("A", "B")
 
 
 def test_intervals_are_told_where_they_are_known() -> None:

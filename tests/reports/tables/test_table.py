@@ -1,9 +1,4 @@
-"""What a table says, against numbers computed by hand (see conftest.py for the made-up scores).
-
-Printed numbers in a table: in their places, in italics, ranked nowhere, with their source below.
-
-Rows with weights from elsewhere in the tables: marks, dashes with a reason, footers, costs.
-"""
+"""A table against numbers computed by hand (see conftest.py), printed rows, and rows of weights from elsewhere."""
 
 from __future__ import annotations
 
@@ -17,8 +12,8 @@ import pytest
 
 from benchmark.results.names import Printed, Source
 from benchmark.results.store import Plan, Row
-from reports.build import build_report
 from reports.runs import Run, layouts, open_run
+from reports.statistics.table import statistics_of
 from reports.tables import table as printed
 from reports.tables.render import DASH, Line, Score, Table, latex, long_csv, markdown
 from reports.tables.table import elsewhere_costs, elsewhere_files, make_table
@@ -38,10 +33,6 @@ def score(table: Table, ratio: float, variant: str, dataset: str, metric: str) -
     return line.scores[places.index((dataset, metric))]
 
 
-def overall(table: Table, ratio: float, variant: str) -> Score:
-    return score(table, ratio, variant, "", "overall")
-
-
 def test_layout_is_that_of_the_paper(store_root: Path) -> None:
     table = table_of(store_root)
     assert [block.title for block in table.blocks] == ["30 % of the labels", "1 % of the labels"]
@@ -50,36 +41,69 @@ def test_layout_is_that_of_the_paper(store_root: Path) -> None:
     assert [column.group for column in table.columns] == ["PTB-XL"] * 3 + ["Chapman"] * 3 + [""]
 
 
-def test_mean_and_deviation_over_seeds(store_root: Path) -> None:
-    found = score(table_of(store_root), 0.3, "moco", "chapman", "auroc")
-    assert found.mean is not None
-    assert found.std is not None
-    assert math.isclose(found.mean, 85.0)
-    assert math.isclose(found.std, math.sqrt(2))  # ddof = 1: sqrt((1^2 + 1^2) / 1)
-    assert (found.printed, found.spread, found.n, found.planned, len(found.keys)) == ("85.0", "±1.4", 2, 2, 2)
-
-
-def test_a_single_seed_has_no_deviation(store_root: Path) -> None:
-    table = table_of(store_root, "linear")
-    found = score(table, 0.3, "pmq", "ptb-xl", "f1")
-    assert (found.printed, found.std, found.spread, found.remark) == ("70.0", None, "", "")
-    assert [line.variant for line in table.blocks[0].lines] == ["random", "pmq"]
-    assert "±" not in table.caption
-
-
-def test_overall_is_the_mean_of_the_columns(store_root: Path) -> None:
-    found = overall(table_of(store_root), 0.3, "random")
-    assert found.mean is not None
-    assert math.isclose(found.mean, (50 + 70 + 60 + 55 + 75 + 65) / 6)
-    assert (found.spread, found.n, found.planned) == ("", 6, 6)
-
-
-def test_overall_of_fewer_columns_prints_k(store_root: Path) -> None:
+def test_scores_are_means_over_seeds_and_what_is_missing_has_its_reason(store_root: Path) -> None:
     table = table_of(store_root)
-    random, moco = overall(table, 0.01, "random"), overall(table, 0.01, "moco")
-    assert (random.printed, random.spread, random.n) == ("40.0", " (k=3)", 3)  # (30 + 50 + 40) / 3
-    assert (moco.printed, moco.spread, moco.n) == ("51.0", " (k=5)", 5)  # (40 + 50 + 45 + 65 + 55) / 5
-    assert dict(table.footnotes)[moco.mark] == "k: Overall rests on k of 6 columns"
+    found = score(table, 0.3, "moco", "chapman", "auroc")
+    assert (found.mean, found.std) == pytest.approx((85.0, math.sqrt(2)))  # ddof = 1: sqrt((1^2 + 1^2) / 1)
+    assert (found.printed, found.spread, found.n, found.planned, len(found.keys)) == ("85.0", "±1.4", 2, 2, 2)
+    whole = score(table, 0.3, "random", "", "overall")
+    assert whole.mean == pytest.approx((50 + 70 + 60 + 55 + 75 + 65) / 6)
+    assert (whole.spread, whole.n, whole.planned) == ("", 6, 6)
+    shown = {
+        ("random", "", "overall"): ("40.0", " (k=3)", "k: Overall rests on k of 6 columns"),  # (30 + 50 + 40) / 3
+        ("moco", "", "overall"): ("51.0", " (k=5)", "k: Overall rests on k of 6 columns"),
+        ("moco", "ptb-xl", "auroc"): (DASH, "", "undefined in 2 of 2 finished seeds: no class has both signs"),
+        ("random", "chapman", "f1"): (DASH, "", "0 of 2 seeds finished"),
+        ("pmq", "chapman", "f1"): ("54.0", "", "1 of 2 seeds finished"),
+    }
+    for place, expected in shown.items():
+        found = score(table, 0.01, *place)
+        assert (found.printed, found.spread, dict(table.footnotes)[found.mark]) == expected
+        assert not found.best
+    one = table_of(store_root, "linear")
+    found = score(one, 0.3, "pmq", "ptb-xl", "f1")
+    assert (found.printed, found.std, found.spread, found.remark) == ("70.0", None, "", "")
+    assert "±" not in one.caption
+    other = table_of(store_root, unit="recording")
+    assert (other.name, score(other, 0.3, "moco", "ptb-xl", "f1").printed) == ("finetune-recording", "90.0")
+    assert not list(layouts(open_run(store_root).plan, "probe"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "overall"),
+    [
+        ({"moco": {"f1": None, "auroc": 0.99, "acc": 0.99}}, "99.0 (k=4)"),  # over other columns than its rivals
+        (dict.fromkeys(("random", "moco", "pmq", "pmq:w/o mask_t"), {"auroc": None}), "67.5 (k=4)"),
+    ],
+)
+def test_an_overall_of_fewer_columns_than_another_does_not_compete(
+    write_store: Callable[..., Path], changes: dict[str, dict[str, float | None]], overall: str
+) -> None:
+    def alter(row: Row) -> Row:
+        return replace(row, scores={"heartbeat": row.scores["heartbeat"] | changes.get(row.variant, {})})
+
+    root = write_store(alter=alter, complete=True)
+    table = table_of(root)
+    found = score(table, 0.3, "moco", "", "overall")
+    assert (f"{found.printed}{found.spread}", found.best) == (overall, False)
+    assert score(table, 0.3, "pmq", "", "overall").best
+    other = score(table_of(root, unit="recording"), 0.3, "pmq", "ptb-xl", "acc")
+    assert (other.printed, other.remark) == (DASH, "undefined in 2 of 2 finished seeds: ACC was not scored")
+
+
+def test_undefined_in_one_seed_leaves_the_other_and_one_row_alone_is_not_bold(write_store: Callable[..., Path]) -> None:
+    def undefined_at_41(row: Row) -> Row:
+        scores = {"heartbeat": row.scores["heartbeat"] | ({"f1": None} if row.seed == 41 else {})}
+        return replace(row, scores=scores, undefined={"heartbeat": {"f1": "no prediction"}})
+
+    def only_moco(plan: Plan) -> Plan:
+        return replace(plan, cells=[cell for cell in plan.cells if cell.variant == "moco"])
+
+    table = table_of(write_store(alter=undefined_at_41, alter_plan=only_moco))
+    found = score(table, 0.3, "moco", "ptb-xl", "f1")
+    assert (found.printed, found.spread, found.n) == ("61.0", "", 1)
+    assert found.remark == "undefined in 1 of 2 finished seeds: no prediction"
+    assert not any(score.best for block in table.blocks for line in block.lines for score in line.scores)
 
 
 def test_ties_at_printed_precision_are_all_bold(store_root: Path) -> None:
@@ -88,80 +112,6 @@ def test_ties_at_printed_precision_are_all_bold(store_root: Path) -> None:
     for dataset, metric in [*ALL_COLUMNS, ("", "overall")]:
         bold = [line.variant for line in table.blocks[0].lines if score(table, 0.3, line.variant, dataset, metric).best]
         assert bold == ["pmq", "pmq:w/o mask_t"]
-
-
-def test_no_bold_where_only_one_row_has_a_number(write_store: Callable[..., Path]) -> None:
-    def only_pmq(plan: Plan) -> Plan:
-        return replace(plan, cells=[cell for cell in plan.cells if cell.variant == "pmq"])
-
-    table = table_of(write_store(alter_plan=only_pmq))
-    assert not any(score.best for block in table.blocks for line in block.lines for score in line.scores)
-
-
-def test_an_overall_of_fewer_columns_does_not_compete(write_store: Callable[..., Path]) -> None:
-    """MoCo without its lowest column would have the highest Overall, over other columns than its rivals."""
-
-    def raise_moco(row: Row) -> Row:
-        if row.variant != "moco":
-            return row
-        return replace(row, scores={"heartbeat": {"f1": None, "auroc": 0.99, "acc": 0.99}})
-
-    table = table_of(write_store(alter=raise_moco, complete=True))
-    assert overall(table, 0.3, "moco").printed == "99.0"
-    assert not overall(table, 0.3, "moco").best
-    assert overall(table, 0.3, "pmq").best
-
-
-def test_overalls_compete_where_a_column_is_undefined_for_all(write_store: Callable[..., Path]) -> None:
-    def without_auroc(row: Row) -> Row:
-        return replace(row, scores={"heartbeat": row.scores["heartbeat"] | {"auroc": None}})
-
-    table = table_of(write_store(alter=without_auroc, complete=True))
-    assert overall(table, 0.3, "pmq").spread == " (k=4)"
-    assert overall(table, 0.3, "pmq").best
-    assert not overall(table, 0.3, "moco").best
-
-
-def test_undefined_is_a_dash_with_its_reason(store_root: Path) -> None:
-    table = table_of(store_root)
-    found = score(table, 0.01, "moco", "ptb-xl", "auroc")
-    assert (found.printed, found.spread, found.best) == (DASH, "", False)
-    assert dict(table.footnotes)[found.mark] == "undefined in 2 of 2 finished seeds: no class has both signs"
-
-
-def test_undefined_in_one_seed_leaves_the_other_and_says_so(write_store: Callable[..., Path]) -> None:
-    def undefined_at_41(row: Row) -> Row:
-        if (row.variant, row.seed) != ("moco", 41):
-            return row
-        scores = {"heartbeat": row.scores["heartbeat"] | {"f1": None}}
-        return replace(row, scores=scores, undefined={"heartbeat": {"f1": "no prediction"}})
-
-    found = score(table_of(write_store(alter=undefined_at_41)), 0.3, "moco", "ptb-xl", "f1")
-    assert (found.printed, found.spread, found.n) == ("61.0", "", 1)
-    assert found.remark == "undefined in 1 of 2 finished seeds: no prediction"
-
-
-def test_missing_seeds_are_said(store_root: Path) -> None:
-    table = table_of(store_root)
-    none, one = score(table, 0.01, "random", "chapman", "f1"), score(table, 0.01, "pmq", "chapman", "f1")
-    assert (none.printed, none.remark) == (DASH, "0 of 2 seeds finished")
-    assert (one.printed, one.spread, one.remark) == ("54.0", "", "1 of 2 seeds finished")
-
-
-def test_the_other_score_unit(store_root: Path) -> None:
-    table = table_of(store_root, unit="recording")
-    assert score(table, 0.3, "moco", "ptb-xl", "f1").printed == "90.0"
-    assert table.name == "finetune-recording"
-
-
-def test_a_unit_without_scores_is_a_dash_not_an_error(write_store: Callable[..., Path]) -> None:
-    root = write_store(alter=lambda row: replace(row, scores={"heartbeat": row.scores["heartbeat"]}), complete=True)
-    found = score(table_of(root, unit="recording"), 0.3, "pmq", "ptb-xl", "acc")
-    assert (found.printed, found.remark) == (DASH, "undefined in 2 of 2 finished seeds: ACC was not scored")
-
-
-def test_an_unplanned_evaluation_has_no_table(store_root: Path) -> None:
-    assert not list(layouts(open_run(store_root).plan, "probe"))
 
 
 HERE = Printed("a-2020", "theirs", "chapman", "finetune", 0.3, "auroc", 99.9, 0.4)
@@ -182,48 +132,27 @@ def table_with(root: Path, monkeypatch: pytest.MonkeyPatch, sources: list[str]) 
     return make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
 
 
-def test_a_printed_number_stands_in_its_place_alone(store_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_printed_number_stands_in_its_place_in_italics_and_is_never_best(
+    store_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = open_run(store_root)
+    assert table_with(store_root, monkeypatch, []) == make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
     table = table_with(store_root, monkeypatch, ["a-2020"])
     first, second = table.blocks
     line = first.lines[-1]
-    assert line.title == "theirs (printed: a-2020)"
+    assert (line.title, line.gate) == ("theirs (printed: a-2020)", True)
     shown = [
-        (column.dataset, column.metric) for column, score in zip(table.columns, line.scores, strict=True) if score.mean
+        (column.dataset, column.metric) for column, own in zip(table.columns, line.scores, strict=True) if own.mean
     ]
     assert shown == [("chapman", "auroc")]
     assert [line.variant for line in second.lines] == ["random", "moco", "pmq", "pmq:w/o mask_t"]
     assert table.footers[-1].startswith("Printed, not run here (a-2020): A et al. 2020. Protocol: their protocol.")
-
-
-def test_it_is_in_italics_and_never_best(store_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = table_with(store_root, monkeypatch, ["a-2020"])
-    line = table.blocks[0].lines[-1]
-    assert line.gate
-    assert not any(score.best or score.tie for score in line.scores)
+    assert not any(own.best or own.tie for own in line.scores)
     assert "*theirs (printed: a-2020)*" in markdown(table)
     assert "99.9±0.4" in markdown(table)
     assert "printed:a-2020:theirs" in long_csv([table])
-
-
-def test_without_a_source_in_the_config_the_table_is_as_it_was(
-    store_root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = open_run(store_root)
-    plain = make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
-    assert table_with(store_root, monkeypatch, []) == plain
-
-
-def test_it_is_in_no_file_of_statistics(write_store: Callable[..., Path], tmp_path: Path) -> None:
-    def with_printed(plan: Plan) -> Plan:
-        return replace(plan, config=plan.config | {"printed": ["strodthoff-2021"]})
-
-    root = write_store(complete=True, alter_plan=with_printed)
-    build_report(open_run(root), tmp_path / "out")
-    out = {file.name: file.read_text() for file in (tmp_path / "out").rglob("*.csv")}
-    for name in ("pairwise.csv", "intervals.csv"):
-        assert "pmq" in out[name]
-        assert "printed" not in out[name]
-        assert "strodthoff" not in out[name]
+    known = statistics_of(run, next(layouts(run.plan, "finetune")), "heartbeat").frames
+    assert "printed" not in f"{known['pairwise'].to_csv()}{known['intervals'].to_csv()}"
 
 
 WHY = "it cannot be fine-tuned: an ONNX file has no gradients"
@@ -284,7 +213,9 @@ def test_numbers_of_test_patients_that_it_saw_are_marked(opened: Callable[..., R
         assert "saw these test patients" in text
 
 
-def test_what_is_not_known_is_marked_too(opened: Callable[..., Run]) -> None:
+def test_what_is_not_known_is_marked_too_and_other_runs_have_no_word_of_it(
+    opened: Callable[..., Run], write_store: Callable[..., Path]
+) -> None:
     saw = {"ptb-xl": "not known", "chapman": "not known"}
     line, table = line_of(opened(saw=saw, pretrained_on="data that are not known"), "finetune", "moco")
     texts = dict(table.footnotes)
@@ -292,6 +223,10 @@ def test_what_is_not_known_is_marked_too(opened: Callable[..., Run]) -> None:
         *["not known whether it saw these test patients"] * 6,
         "not known whether it saw the test patients",
     ]
+    run = open_run(write_store("plain", complete=True))
+    assert "elsewhere" not in markdown(line_of(run, "finetune", "moco")[1])
+    assert [line.variant for line in line_of(run, "linear", "pmq")[1].blocks[0].lines] == ["random", "pmq"]
+    assert elsewhere_costs(run.plan, {"moco": {"a": CARD}}) == []
 
 
 def test_an_evaluation_that_it_is_not_served_by_has_dashes_and_the_reason(opened: Callable[..., Run]) -> None:
@@ -299,18 +234,6 @@ def test_an_evaluation_that_it_is_not_served_by_has_dashes_and_the_reason(opened
     assert [score.printed for score in line.scores] == [DASH] * len(table.columns)
     assert {dict(table.footnotes)[score.mark] for score in line.scores} == {WHY}
     assert f"</sup> {WHY}" in markdown(table)
-
-
-def test_other_runs_have_no_word_of_it(write_store: Callable[..., Path]) -> None:
-    run = open_run(write_store(complete=True))
-    assert "elsewhere" not in markdown(line_of(run, "finetune", "moco")[1])
-    assert [
-        line.variant for line in make_table(run, next(layouts(run.plan, "linear")), "heartbeat").blocks[0].lines
-    ] == [
-        "random",
-        "pmq",
-    ]
-    assert elsewhere_costs(run.plan, {"moco": {"a": CARD}}) == []
 
 
 def test_its_cost_is_a_line_of_its_own(opened: Callable[..., Run]) -> None:
