@@ -58,32 +58,6 @@ class Halving(Encoder):
 X = torch.randn(3, 10, 12, generator=torch.Generator().manual_seed(0))
 
 
-def test_a_mask_acts_on_the_embedded_input() -> None:
-    encoder = Halving()
-    seen = []
-
-    def hide_the_first_step(h: Tensor) -> Tensor:
-        seen.append(h)
-        return torch.cat([torch.zeros_like(h[:, :1]), h[:, 1:]], 1)
-
-    out = encoder(X, hide_the_first_step)
-    assert torch.equal(seen[0], encoder.embed(X))
-    assert not out[:, 0].any()
-    assert torch.equal(out[:, 1:], encoder(X)[:, 1:])
-    assert torch.equal(encoder.pooled(X, hide_the_first_step), out.mean(1))
-
-
-def test_dropout_acts_on_the_output_in_training_alone() -> None:
-    encoder = Halving(HalvingConfig(dropout=0.5))
-    assert encoder.dropout == 0.5
-    out = encoder(X)
-    whole = encoder.eval()(X)
-    assert torch.equal(whole, encoder.steps(encoder.embed(X)))
-    kept = out != 0
-    torch.testing.assert_close(out[kept], 2 * whole[kept])
-    assert 0 < kept.float().mean() < 1
-
-
 def test_the_default_config_is_its_own_and_its_sizes_are_checked() -> None:
     assert Halving().config == HalvingConfig(leads=12, output=4, dropout=0.0) == HalvingConfig.small()
     with pytest.raises(ValueError, match=r"for HalvingConfig\noutput\n"):

@@ -1,9 +1,4 @@
-"""Shared losses against double loops, their edge cases and their gradients.
-
-InfoNCE with many positives against a double loop, its edge cases, its gradients, and what it holds.
-
-The cosine along time: equal to two plain normalisations, in values and gradients, and safe for silent channels.
-"""
+"""Shared losses against double loops, their edge cases, and what they hold; test_plain_forms has the gradients."""
 
 from __future__ import annotations
 
@@ -19,12 +14,10 @@ from methods.parts.losses import (
     info_nce,
     multi_positive_nce,
     plain_many_positives,
-    plain_unit_in_time,
     scaled_similarity,
     shared_id_nce,
     time_cosine,
     two_view_nce,
-    unit_in_time,
     unit_length,
     with_gradients,
 )
@@ -45,11 +38,6 @@ def test_info_nce_is_the_cross_entropy_of_its_own_column() -> None:
     assert info_nce(q, k, 0.1).item() == pytest.approx(expected, rel=1e-12)
 
 
-def test_gradients_of_info_nce_are_right() -> None:
-    q, k = (torch.randn(4, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
-    torch.autograd.gradcheck(lambda q, k: info_nce(unit_length(q), unit_length(k), 0.5), (q, k))
-
-
 def test_similarity_keeps_single_precision_under_autocast() -> None:
     q, k = unit_length(torch.randn(5, 64)), unit_length(torch.randn(7, 64))
     exact = q @ k.T / 0.1
@@ -58,13 +46,9 @@ def test_similarity_keeps_single_precision_under_autocast() -> None:
     assert ours.dtype == torch.float32
     torch.testing.assert_close(ours, exact)
     assert (rounded.float() - exact).abs().max() > 1e-3
-
-
-def test_unit_length_of_half_precision_is_single_precision() -> None:
-    rows = unit_length(torch.randn(3, 64).bfloat16())
+    rows = unit_length(torch.cat([torch.randn(3, 64), torch.zeros(1, 64)]).bfloat16())
     assert rows.dtype == torch.float32
-    torch.testing.assert_close(rows.norm(dim=1), torch.ones(3))
-    assert unit_length(torch.zeros(2, 4)).isfinite().all()
+    torch.testing.assert_close(rows.norm(dim=1), torch.tensor([1.0, 1.0, 1.0, 0.0]))
 
 
 def test_two_views_are_contrasted_within_their_group() -> None:
@@ -110,8 +94,6 @@ def test_without_a_shared_id_the_loss_is_a_zero_with_a_graph() -> None:
 
 
 def test_gradients_of_pairs_are_right() -> None:
-    z1, z2 = (torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
-    torch.autograd.gradcheck(lambda a, b: two_view_nce(a, b, 0.5), (z1, z2))
     groups = [torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True) for _ in range(2)]
     torch.autograd.gradcheck(lambda a, b: two_view_nce(a.transpose(0, 1), b.transpose(0, 1), 1.0), groups)
     logits = torch.randn(4, 4, dtype=torch.float64, requires_grad=True)
@@ -168,21 +150,8 @@ def test_without_positives_the_loss_is_a_zero_with_a_graph(valid: Tensor) -> Non
     assert torch.equal(q.grad, torch.zeros(4, 3))
 
 
-def test_keys_that_are_not_valid_have_no_influence() -> None:
-    torch.manual_seed(0)
-    q, keys = torch.randn(4, 3, requires_grad=True), torch.randn(6, 3, requires_grad=True)
-    positive = torch.rand(4, 6) < 0.5
-    positive[:, 0] = True
-    valid = torch.tensor([True, True, True, True, False, False])
-    loss = multi_positive_nce(q, keys, positive, valid, TEMPERATURE)
-    torch.testing.assert_close(loss, multi_positive_nce(q, keys[:4], positive[:, :4], valid[:4], TEMPERATURE))
-    loss.backward()
-    assert torch.equal(keys.grad[4:], torch.zeros(2, 3))
-
-
-@pytest.mark.parametrize("block", [1, 2**20])
-def test_gradients_are_right(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(losses, "BLOCK", block)
+def test_gradients_are_right_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(losses, "BLOCK", 1)
     torch.manual_seed(0)
     q, keys = (torch.randn(count, 3, dtype=torch.float64, requires_grad=True) for count in (4, 6))
     positive = torch.rand(4, 6) < 0.4
@@ -283,14 +252,6 @@ def test_what_a_term_saves_is_freed_before_the_next_begins() -> None:
     total = with_gradients(watched, model.parameters())
     assert saved[0]() is None
     total.backward()
-
-
-def test_a_silent_channel_is_divided_by_the_shortest_length() -> None:
-    for form in (unit_in_time, plain_unit_in_time):
-        h = torch.zeros(1, 4, 2, dtype=torch.float64, requires_grad=True)
-        form(h).sum().backward()
-        assert h.grad is not None
-        torch.testing.assert_close(h.grad, torch.full_like(h, 1e12))
 
 
 def test_a_silent_channel_is_left_out_and_silence_is_finite() -> None:

@@ -1,9 +1,4 @@
-"""Masks hide the share they are told to, where they should, and are off at zero.
-
-Survivors of a draw: their share, each element on its own, and the edges.
-
-Dropout: share, scale, the same elements in the backward pass, independent draws, no draw outside training.
-"""
+"""Masks and dropout hide the share they are told to, each element on its own, and draw nothing where they are off."""
 
 from __future__ import annotations
 
@@ -13,13 +8,15 @@ import torch
 from methods.parts.masks import continuous_mask, dropout, frequency_mask, frequency_then_time, survivors, time_mask
 
 
-@pytest.mark.parametrize("mask", [time_mask, frequency_mask])
-def test_zero_is_off_and_one_hides_everything(mask) -> None:  # type: ignore[no-untyped-def]
+def test_zero_is_off_and_one_hides_everything() -> None:
     x = torch.randn(3, 51, 4)
     state = torch.get_rng_state()
-    assert mask(x, 0.0) is x
+    off = [time_mask(x, 0.0), frequency_mask(x, 0.0), continuous_mask(x, 0, 0.1), continuous_mask(x, 5, 0.0)]
+    off += [dropout(x, 0.5, training=False), dropout(x, 0.0, training=True)]
+    assert all(found is x for found in off)
     assert torch.equal(torch.get_rng_state(), state)
-    assert torch.count_nonzero(mask(x, 1.0)) == 0
+    for mask in (time_mask, frequency_mask):
+        assert torch.count_nonzero(mask(x, 1.0)) == 0
 
 
 @pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
@@ -69,12 +66,6 @@ def test_continuous_spans_may_overlap_and_are_at_least_one_step() -> None:
     assert torch.count_nonzero(continuous_mask(torch.ones(9, 5, 1), spans=2, span_share=1.0)) == 0
 
 
-@pytest.mark.parametrize(("spans", "share"), [(0, 0.1), (5, 0.0)])
-def test_continuous_mask_without_spans_is_off(spans: int, share: float) -> None:
-    x = torch.randn(3, 20, 2)
-    assert continuous_mask(x, spans, share) is x
-
-
 def test_half_precision_goes_through_the_spectrum_in_single_precision() -> None:
     x = torch.randn(2, 31, 4)
     with torch.autocast("cpu", torch.bfloat16):
@@ -84,13 +75,6 @@ def test_half_precision_goes_through_the_spectrum_in_single_precision() -> None:
     full = frequency_mask(x.bfloat16().float(), 0.2)
     assert half.dtype == torch.bfloat16
     assert torch.equal(half, full.bfloat16())
-
-
-def test_the_gradient_passes_where_nothing_is_hidden() -> None:
-    x = torch.ones(2, 20, 3, requires_grad=True)
-    masked = time_mask(x, 0.5)
-    masked.sum().backward()
-    assert torch.equal(x.grad, (masked != 0).float())
 
 
 def test_masks_act_one_after_the_other_and_one_that_is_off_is_none() -> None:
@@ -134,41 +118,14 @@ def test_a_cpu_draws_sixteen_bits_an_element() -> None:
     assert torch.equal(found, (draws.view(2, 5).int() + 2**15) >= 2**14)
 
 
-def test_a_share_that_all_but_rounds_to_one_leaves_few() -> None:
-    torch.manual_seed(0)
-    share = survivors((10**6,), 1 - 1e-6, torch.device("cpu")).float().mean()
-    assert 0 < share < 1e-4
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(("share", "dtype"), [(0.1, torch.float32), (0.9, torch.bfloat16)])
 def test_so_many_are_dropped_and_the_mean_stays(share: float, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    x = torch.ones(500, 401, dtype=dtype)  # not a multiple of four
-    y = dropout(x, share, training=True)
+    y = dropout(torch.ones(500, 401, dtype=dtype), share, training=True)
     assert y.dtype == dtype
-    for quarter in (y.flatten()[i::4] for i in range(4)):  # each from its own bits of a draw
-        assert float((quarter == 0).double().mean()) == pytest.approx(share, abs=0.01)
+    assert float((y == 0).double().mean()) == pytest.approx(share, abs=0.01)
     assert float(y.double().mean()) == pytest.approx(1.0, abs=0.02)
     torch.testing.assert_close(y[y != 0], torch.full_like(y[y != 0], 1 / (1 - share)), rtol=1e-2, atol=0)
-
-
-def test_the_seed_decides_dropout() -> None:
-    x = torch.ones(1000)
-    drawn = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        drawn.append(dropout(x, 0.5, training=True))
-    assert torch.equal(drawn[0], drawn[1])
-    assert not torch.equal(drawn[0], drawn[2])
-
-
-def test_nothing_is_drawn_where_nothing_is_dropped() -> None:
-    x = torch.randn(8)
-    before = torch.get_rng_state()
-    assert dropout(x, 0.5, training=False) is x
-    assert dropout(x, 0.0, training=True) is x
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_a_share_close_to_one_stays_finite() -> None:

@@ -69,7 +69,7 @@ def homes(published: dict[str, dict[str, bytes]], tmp_path: Path) -> Iterator[Si
         text = text.replace("https://physionet-open.s3.amazonaws.com/", aws.url)
         text = text.replace("https://api.figshare.com/", other.url).replace("http://2018.icbeb.org/", other.url)
         text = re.sub(r"first_wait: 1\b", "first_wait: 0.01", text)
-        text = re.sub(r"longest_wait: 60\b", "longest_wait: 0.05", text).replace("timeout: 60", "timeout: 3")
+        text = re.sub(r"longest_wait: 60\b", "longest_wait: 0.05", text).replace("timeout: 60", "timeout: 20")
         text = re.sub(r"(recording|table)_bytes: \d+", r"\1_bytes: 1000", text)  # as much as this disk may have
         mirrors = tmp_path / "mirrors.yaml"
         mirrors.write_text(text)
