@@ -1,7 +1,4 @@
-"""The verb `embed`: recordings in, a table of embeddings out.
-
-The table of embeddings as a file: Parquet, or NumPy with a CSV that says whose each row is.
-"""
+"""The verb `embed`: recordings in, a table of embeddings out: Parquet, or NumPy with a CSV of whose each row is."""
 
 from __future__ import annotations
 
@@ -49,8 +46,6 @@ FORMS = (".parquet", ".npy")
 LONGEST_HEAD = 1000
 """Characters read of the first line of a file that may be another's."""
 LACKING = "needs pyarrow: pip install 'ecg-pretrain-bench[embed]', or name a .npy file"
-
-
 OF_A_WINDOW, OF_A_RECORDING = ("window",), ("windows", "reason")
 """Last columns of the rows beside a .npy: a row per window, per recording."""
 
@@ -104,37 +99,29 @@ def write_table(
     embeddings: NDArray[np.float32],
     names: Sequence[str],
     about: Mapping[str, Any],
-) -> list[Path]:
+) -> tuple[Path, ...]:
     """Write the table; returns its files.
 
     whose: column -> value of each row. embeddings: (n, K), NaN where a row has none. names: (K,). about: what made it,
     into the metadata of a Parquet file.
     """
     if out.suffix == ".parquet":
-        _write_parquet(out, whose, embeddings, names, about)
-        return [out]
-    with replacing(out) as file:
-        np.save(file, embeddings, allow_pickle=False)
-    beside = files_of(out)[1]
-    write_atomic(beside, csv_text(list(whose), zip(*whose.values(), strict=True)).encode())
-    return [out, beside]
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
-
-def _write_parquet(
-    out: Path,
-    whose: Mapping[str, Sequence[Any]],
-    embeddings: NDArray[np.float32],
-    names: Sequence[str],
-    about: Mapping[str, Any],
-) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns = {name: pa.array(values) for name, values in whose.items()}
-    columns |= {name: pa.array(np.ascontiguousarray(embeddings[:, k]), pa.float32()) for k, name in enumerate(names)}
-    table = pa.table(columns).replace_schema_metadata({"embeddings": json.dumps(about)})
-    with replacing(out) as file:
-        pq.write_table(table, file)
+        columns = {name: pa.array(values) for name, values in whose.items()}
+        columns |= {
+            name: pa.array(np.ascontiguousarray(own), pa.float32())
+            for name, own in zip(names, embeddings.T, strict=True)
+        }
+        with replacing(out) as file:
+            pq.write_table(pa.table(columns).replace_schema_metadata({"embeddings": json.dumps(about)}), file)
+    else:
+        with replacing(out) as file:
+            np.save(file, embeddings, allow_pickle=False)
+        rows = csv_text(list(whose), zip(*whose.values(), strict=True))
+        write_atomic(files_of(out)[1], rows.encode())
+    return files_of(out)
 
 
 HEADER, ARRAY = ".hea", ".npy"
@@ -356,9 +343,7 @@ def embed(arguments: Namespace, console: Console) -> int:
     for flag, value in (("--encoder", arguments.folder), ("--out", arguments.out)):
         if value is None:
             raise ConfigError(f"`embed` needs {flag}, e.g. `embed recordings/ --encoder pmq --out features.parquet`")
-
     check_out(arguments.out)
-
     for line in write_embeddings(arguments, console):
         note(console, line)
     return OK

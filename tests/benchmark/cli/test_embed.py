@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import shutil
+import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,70 +45,52 @@ def table(file: Path) -> tuple[np.ndarray, list[dict[str, str]]]:
         return np.load(file), list(csv.DictReader(text))
 
 
-def test_an_array_is_embedded_row_by_row(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_array_is_embedded_row_by_row_or_window_by_window(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     signals = np.stack([recording(), np.zeros((5000, 12)), recording(1)])
     np.save("mine.npy", signals[..., ::-1])
-    words = ["mine.npy", "--rate", "500", "--leads", *reversed(LEADS), "--out", "features.npy"]
-    assert embed(*words) == OK
+    words = ["mine.npy", "--rate", "500", "--leads", *reversed(LEADS)]
+    assert embed(*words, "--out", "features.npy") == OK
+    shown = capsys.readouterr().out
+    assert "warning: 1 of 3 recordings have no embedding: 1 all samples zero\n" in shown
+    assert "wrote features.npy: 3 rows of 6 numbers\n" in shown
     found, rows = table(here / "features.npy")
     encoder = load_encoder("encoder")
     with pytest.warns(UserWarning, match="1 of 3 recordings"):
         assert np.array_equal(found, encoder.encode(signals, RATE, LEADS), equal_nan=True)
-    assert [row["recording"] for row in rows] == ["0", "1", "2"]
-    assert [row["reason"] for row in rows] == ["", "all samples zero", ""]
-    assert [row["windows"] for row in rows] == ["12", "0", "12"]
-    shown = capsys.readouterr().out
-    assert "warning: 1 of 3 recordings have no embedding: 1 all samples zero\n" in shown
-    assert "wrote features.npy: 3 rows of 6 numbers\n" in shown
-
-
-def test_no_file_but_an_own_table_is_replaced(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    np.save("mine.npy", recording()[None])
-    Path("labels.csv").write_text("recording,label\n0,AF\n")
-    np.save("alone.npy", np.zeros((1, 6), np.float32))
-    before = {file: file.read_bytes() for file in here.iterdir() if file.is_file()}
-    words = ["mine.npy", "--rate", "500", "--leads", *LEADS, "--out"]
-    for out, kept in (
-        ("labels.npy", "labels.csv"),
-        ("mine.npy", "mine.npy"),
-        ("./mine.npy", "mine.npy"),
-        ("alone.npy", "alone.npy"),
-    ):
-        assert embed(*words, out) == USAGE
-        said = capsys.readouterr().err
-        assert f"{kept} is there and no table that `embed` wrote: name another file" in said
-        assert len(said.splitlines()) == 1
-    assert {file: file.read_bytes() for file in here.iterdir() if file.is_file()} == before
-    for further in ([], [], ["--per-window"], []):
-        assert embed(*words, "own.npy", *further) == OK, "its own table is made anew"
-    shutil.copy("mine.npy", "own.npy")
-    assert embed(*words, "own.npy") == USAGE, "three axes are signals"
-
-
-def test_no_parquet_but_an_own_table_is_replaced(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("pyarrow", reason="the extra `embed` is not installed")
-    np.save("mine.npy", recording()[None])
-    words = ["mine.npy", "--rate", "500", "--leads", *LEADS, "--out"]
-    pd.DataFrame({"recording": ["0"], "label": ["AF"]}).to_parquet("labels.parquet")
-    Path("broken.parquet").write_bytes(b"PAR1")
-    for out in ("labels.parquet", "broken.parquet"):
-        before = Path(out).read_bytes()
-        assert embed(*words, out) == USAGE
-        assert f"{out} is there and no table that `embed` wrote" in capsys.readouterr().err
-        assert Path(out).read_bytes() == before
-    for further in ([], [], ["--per-window"]):
-        assert embed(*words, "own.parquet", *further) == OK, "its own table is made anew"
-
-
-def test_windows_are_rows_if_asked_for(here: Path) -> None:
-    np.save("mine.npy", np.stack([recording(), np.zeros((5000, 12)), recording(1)]))
-    assert embed("mine.npy", "--rate", "500", "--leads", *LEADS, "--out", "w.npy", "--per-window") == OK
+    told = [(row["recording"], row["reason"], row["windows"]) for row in rows]
+    assert told == [("0", "", "12"), ("1", "all samples zero", "0"), ("2", "", "12")]
+    assert embed(*words, "--out", "w.npy", "--per-window") == OK
     found, rows = table(here / "w.npy")
-    encoder = load_encoder("encoder")
     expected, whose = encoder.encode_windows([recording(), recording(1)], RATE, LEADS)
     assert np.array_equal(found, expected)
     assert [row["recording"] for row in rows] == [str(2 * number) for number in whose]
     assert [int(row["window"]) for row in rows] == [*range(12), *range(12)]
+
+
+@pytest.mark.parametrize("form", [".npy", ".parquet"])
+def test_no_file_but_an_own_table_is_replaced(here: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    np.save("mine.npy", recording()[None])
+    words = ["mine.npy", "--rate", "500", "--leads", *LEADS, "--out"]
+    if form == ".parquet":
+        pytest.importorskip("pyarrow", reason="the extra `embed` is not installed")
+        pd.DataFrame({"recording": ["0"], "label": ["AF"]}).to_parquet("labels.parquet")
+        Path("broken.parquet").write_bytes(b"PAR1")
+        foreign = {"labels.parquet": "labels.parquet", "broken.parquet": "broken.parquet"}
+    else:
+        Path("labels.csv").write_text("recording,label\n0,AF\n")
+        np.save("alone.npy", np.zeros((1, 6), np.float32))
+        foreign = {"labels.npy": "labels.csv", "./mine.npy": "mine.npy", "alone.npy": "alone.npy"}
+    before = {file: file.read_bytes() for file in here.iterdir() if file.is_file()}
+    for out, there in foreign.items():
+        assert embed(*words, out) == USAGE
+        said = capsys.readouterr().err
+        assert f"{there} is there and no table that `embed` wrote: name another file" in said
+        assert len(said.splitlines()) == 1
+    assert {file: file.read_bytes() for file in here.iterdir() if file.is_file()} == before
+    for further in ([], [], ["--per-window"], []):
+        assert embed(*words, f"own{form}", *further) == OK, "its own table is made anew"
+    shutil.copy("mine.npy", f"own{form}")
+    assert embed(*words, f"own{form}") == USAGE, "three axes are signals"
 
 
 def test_records_and_folders_are_found_once_in_order(here: Path, cohorts: dict[str, Prepared]) -> None:
@@ -247,19 +229,15 @@ def test_what_cannot_be_embedded_is_one_line_and_writes_nothing(
     assert sorted(here.rglob("*")) == before
 
 
-def test_an_encoder_that_is_none_is_one_line(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["embed", "x", "--encoder", "nowhere", "--out", "f.npy"]) == USAGE
-    assert "nowhere is no exported encoder" in capsys.readouterr().err
-    assert main(["embed", "x", "--out", "f.npy"]) == USAGE
-    assert "`embed` needs --encoder" in capsys.readouterr().err
-
-
-def test_without_pyarrow_parquet_is_one_line(
+def test_what_embed_lacks_is_one_line(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import sys
-
-    modules: Any = sys.modules
-    monkeypatch.setitem(modules, "pyarrow", None)
-    assert embed("x", "--out", "f.parquet") == USAGE
-    assert "needs pyarrow: pip install 'ecg-pretrain-bench[embed]', or name a .npy file" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    lacking = "needs pyarrow: pip install 'ecg-pretrain-bench[embed]', or name a .npy file"
+    for words, message in (
+        (["--encoder", "nowhere", "--out", "f.npy"], "nowhere is no exported encoder"),
+        (["--out", "f.npy"], "`embed` needs --encoder"),
+        (["--encoder", "encoder", "--out", "f.parquet"], lacking),
+    ):
+        assert main(["embed", "x", *words]) == USAGE
+        assert message in capsys.readouterr().err

@@ -47,18 +47,17 @@ def test_features_are_the_pooled_output_in_evaluation_mode(encoder: Dilated, mak
 
 
 def test_it_is_a_logistic_regression_on_standardised_features(encoder: Dilated, make_task: MakeTask) -> None:
+    started = time.perf_counter()
+    before = {name: value.clone() for name, value in encoder.state_dict().items()}
     task = make_task(THREE * 4, THREE, THREE * 2, noise=2.0)
     train, test = (features(encoder, side.signal, "float32") for side in (task.train, task.test))
     expected = make_pipeline(StandardScaler(), LogisticRegression(C=0.1)).fit(train, [0, 1, 2] * 4).predict_proba(test)
-    np.testing.assert_allclose(linear_probe_(encoder, task, 0.1).probability, expected, rtol=1e-4, atol=1e-6)
-
-
-def test_the_encoder_stays_as_it_is(encoder: Dilated, make_task: MakeTask) -> None:
-    before = {name: value.clone() for name, value in encoder.state_dict().items()}
-    task = make_task(THREE * 4, THREE, THREE)
-    first = linear_probe_(encoder, task)
-    np.testing.assert_array_equal(linear_probe_(encoder, task).probability, first.probability)
+    first, again = (linear_probe_(encoder, task, 0.1) for _ in range(2))
+    np.testing.assert_allclose(first.probability, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(again.probability, first.probability)
+    assert 0 < first.training["seconds"] < time.perf_counter() - started
     assert all(torch.equal(value, before[name]) for name, value in encoder.state_dict().items())
+    assert linear_probe_(encoder, make_task(THREE * 4, THREE, [])).probability.shape == (0, 3)
 
 
 def test_the_first_of_the_best_strengths_is_taken(
@@ -84,25 +83,18 @@ def test_several_labels_are_one_regression_each(encoder: Dilated, make_task: Mak
     np.testing.assert_array_equal(linear_probe_(encoder, everywhere).probability, [[1.0, 0.0], [1.0, 0.0]])
 
 
-def test_a_class_without_labelled_windows_has_probability_zero(encoder: Dilated, make_task: MakeTask) -> None:
-    task = make_task([[0], [2]] * 5, THREE, THREE)
-    probability = linear_probe_(encoder, task).probability
+def test_a_class_without_labelled_windows_has_probability_zero_and_one_alone_one(
+    encoder: Dilated, make_task: MakeTask
+) -> None:
+    probability = linear_probe_(encoder, make_task([[0], [2]] * 5, THREE, THREE)).probability
     np.testing.assert_array_equal(probability[:, 1], 0.0)
     assert probability.dtype == np.float32
     np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-6)
     assert probability.argmax(axis=1)[[0, 2]].tolist() == [0, 2]
-
-
-@pytest.mark.parametrize("windows", [1, 5])
-def test_one_class_alone_is_always_predicted(encoder: Dilated, make_task: MakeTask, windows: int) -> None:
-    outcome = linear_probe_(encoder, make_task([[1]] * windows, THREE, THREE), 0.1, 1.0)
-    np.testing.assert_array_equal(outcome.probability, [[0.0, 1.0, 0.0]] * 3)
-    assert outcome.probability.dtype == np.float32
-    assert outcome.notes == []
-
-
-def test_an_empty_test_set_has_no_prediction(encoder: Dilated, make_task: MakeTask) -> None:
-    assert linear_probe_(encoder, make_task(THREE * 4, THREE, [])).probability.shape == (0, 3)
+    for windows in (1, 5):
+        alone = linear_probe_(encoder, make_task([[1]] * windows, THREE, THREE), 0.1, 1.0)
+        np.testing.assert_array_equal(alone.probability, [[0.0, 1.0, 0.0]] * 3)
+        assert (alone.probability.dtype, alone.notes) == (np.float32, [])
 
 
 def test_probes_that_do_not_converge_are_noted(
@@ -118,39 +110,20 @@ def test_probes_that_do_not_converge_are_noted(
     ]
 
 
-def test_the_same_task_is_probed_once_and_each_outcome_is_its_own(
+def test_the_same_task_is_probed_once_and_other_strengths_or_labels_are_another(
     encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
-    first = linear_probe(encoder, task, (1.0,), precision="float32", known=known)
-    first.notes.append("of the first alone")
-    monkeypatch.setattr(probes, "fit_probe", lambda *_, **__: pytest.fail("fitted again"))
-    second = linear_probe(encoder, task, (1.0,), precision="float32", known=known)
-    np.testing.assert_array_equal(second.probability, first.probability)
-    assert (second.training, second.notes) == (first.training, [])
-
-
-def test_other_strengths_on_the_same_task_are_another_probe(encoder: Dilated, make_task: MakeTask) -> None:
-    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
-    for strength in (0.01, 1.0):
-        shared = linear_probe(encoder, task, (strength,), precision="float32", known=known)
-        np.testing.assert_array_equal(shared.probability, linear_probe_(encoder, task, strength).probability)
-    assert (len(known.outcomes), len(known.features)) == (2, 3)
-
-
-def test_other_labels_on_the_same_windows_are_another_task(encoder: Dilated, make_task: MakeTask) -> None:
-    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
     turned = replace(task, train=replace(task.train, target=task.train.target.roll(1, dims=1)))
-    for own in (task, turned):
-        shared = linear_probe(encoder, own, (1.0,), precision="float32", known=known)
-        np.testing.assert_array_equal(shared.probability, linear_probe_(encoder, own, 1.0).probability)
-    assert (len(known.outcomes), len(known.features)) == (2, 3)
-
-
-def test_the_seconds_are_those_of_the_probe(encoder: Dilated, make_task: MakeTask) -> None:
-    started = time.perf_counter()
-    seconds = linear_probe_(encoder, make_task(THREE * 4, THREE, THREE)).training["seconds"]
-    assert 0 < seconds < time.perf_counter() - started
+    for own, strength in ((task, 1.0), (task, 0.01), (turned, 1.0)):
+        shared = linear_probe(encoder, own, (strength,), precision="float32", known=known)
+        np.testing.assert_array_equal(shared.probability, linear_probe_(encoder, own, strength).probability)
+        shared.notes.append("of this one alone")
+    assert (len(known.outcomes), len(known.features)) == (3, 3)
+    monkeypatch.setattr(probes, "fit_probe", lambda *_, **__: pytest.fail("fitted again"))
+    again = linear_probe(encoder, turned, (1.0,), precision="float32", known=known)
+    np.testing.assert_array_equal(again.probability, shared.probability)
+    assert (again.training, again.notes) == (shared.training, [])
 
 
 STOPPED = 1e-4
@@ -168,17 +141,13 @@ def case_of(folder: Path, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_it_equals_the_reference(shared_reference: Path, name: str) -> None:
     case = case_of(shared_reference, name)
-    found, choice, *_ = fix_probe(*(case[part] for part in ("x_train", "y_train", "x_val", "y_val", "x_test")))
-    assert choice == EXPECTED[name]
-    assert str(choice) == str(case["best"])
-    np.testing.assert_allclose(found, case["test_prob"], atol=STOPPED)
-
-
-def test_the_log_loss_of_every_setting_equals_the_reference(shared_reference: Path) -> None:
-    case = case_of(shared_reference, "10pct")
     chosen = fix_probe(*(case[part] for part in ("x_train", "y_train", "x_val", "y_val", "x_test")))
-    losses = [-score for score in chosen.scores]
-    np.testing.assert_allclose(np.reshape(losses, (2, 4, 2)), case["val_bce_grid_scale_C_weight"], atol=1e-5)
+    assert chosen.setting == EXPECTED[name]
+    assert str(chosen.setting) == str(case["best"])
+    np.testing.assert_allclose(chosen.probability, case["test_prob"], atol=STOPPED)
+    if name == "10pct":
+        grid = np.reshape(chosen.scores, (2, 4, 2))
+        np.testing.assert_allclose(-grid, case["val_bce_grid_scale_C_weight"], atol=1e-5)
 
 
 def test_fractions_are_a_torch_permutation_with_seed_42(shared_reference: Path) -> None:
