@@ -122,6 +122,7 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
     )
     yield from signals_text(plan)
     yield from _coverage(run, cells)
+    yield from _pairs_within_recordings(run, cells)
     yield from _notes(run, cells)
     yield from _unfinished(run, cells)
     yield from _commits(run, cells)
@@ -264,6 +265,18 @@ def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
         alike.setdefault(named, []).append(note)
     for named, notes in alike.items():
         yield f"Note: {'; '.join(notes)} ({named}{' each' if len(notes) > 1 else ''})."
+
+
+def _pairs_within_recordings(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """One line per row that pairs recordings of a patient, where most windows are of patients with one recording."""
+    for variant in dict.fromkeys(cell.variant for cell in cells):
+        for card in list(run.cards.get(variant, {}).values())[:1]:
+            alone, windows = card.get("windows_of_patients_with_one_recording", 0), card.get("windows_per_epoch", 0)
+            if 2 * alone > windows:
+                yield (
+                    f"{run.plan.variants[variant]} pairs two recordings of a patient; {alone} of {windows} windows of its "
+                    "corpus are of patients with one recording and are paired within it."
+                )
 
 
 def _titles(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:

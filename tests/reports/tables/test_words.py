@@ -109,6 +109,25 @@ def test_a_number_comes_with_what_it_rests_on(store_root: Path) -> None:
     assert len(line) < 350
 
 
+@pytest.mark.parametrize(("alone", "is_said"), [(800, True), (448, False)])
+def test_pairs_of_a_patient_that_lie_within_one_recording_are_counted(
+    alone: int, is_said: bool, store_root: Path
+) -> None:
+    run = open_run(store_root)
+    cells = [cell for cell in run.plan.cells if cell.evaluation == "finetune"]
+    card = {"windows_of_patients_with_one_recording": alone, "windows_per_epoch": 896}
+    vars(run)["cards"] = {"moco": {"a key": card}}
+    said = [line for line in footers_of(run, cells, "heartbeat") if "patients with one recording" in line]
+    assert (
+        said
+        == [
+            "MoCo pairs two recordings of a patient; 800 of 896 windows of its corpus are of patients with one "
+            "recording and are paired within it."
+        ]
+        * is_said
+    )
+
+
 @pytest.mark.parametrize(
     ("altered", "line"),
     [
