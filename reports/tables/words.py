@@ -274,8 +274,8 @@ def _pairs_within_recordings(run: Run, cells: Sequence[PlannedCell]) -> Iterator
             alone, windows = card.get("windows_of_patients_with_one_recording", 0), card.get("windows_per_epoch", 0)
             if 2 * alone > windows:
                 yield (
-                    f"{run.plan.variants[variant]} pairs two recordings of a patient; {alone} of {windows} windows of its "
-                    "corpus are of patients with one recording and are paired within it."
+                    f"{run.plan.variants[variant]} pairs two recordings of a patient; {alone} of {windows} windows of "
+                    "its corpus are of patients with one recording and are paired within it."
                 )
 
 
