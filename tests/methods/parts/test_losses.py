@@ -38,6 +38,11 @@ def test_info_nce_is_the_cross_entropy_of_its_own_column() -> None:
     assert info_nce(q, k, 0.1).item() == pytest.approx(expected, rel=1e-12)
 
 
+def test_gradients_of_info_nce_are_right() -> None:
+    q, k = (torch.randn(4, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    torch.autograd.gradcheck(lambda q, k: info_nce(unit_length(q), unit_length(k), 0.5), (q, k))
+
+
 def test_similarity_keeps_single_precision_under_autocast() -> None:
     q, k = unit_length(torch.randn(5, 64)), unit_length(torch.randn(7, 64))
     exact = q @ k.T / 0.1
@@ -148,6 +153,18 @@ def test_without_positives_the_loss_is_a_zero_with_a_graph(valid: Tensor) -> Non
     loss.backward()
     assert loss.item() == 0
     assert torch.equal(q.grad, torch.zeros(4, 3))
+
+
+def test_keys_that_are_not_valid_have_no_influence() -> None:
+    torch.manual_seed(0)
+    q, keys = torch.randn(4, 3, requires_grad=True), torch.randn(6, 3, requires_grad=True)
+    positive = torch.rand(4, 6) < 0.5
+    positive[:, 0] = True
+    valid = torch.tensor([True, True, True, True, False, False])
+    loss = multi_positive_nce(q, keys, positive, valid, TEMPERATURE)
+    torch.testing.assert_close(loss, multi_positive_nce(q, keys[:4], positive[:, :4], valid[:4], TEMPERATURE))
+    loss.backward()
+    assert torch.equal(keys.grad[4:], torch.zeros(2, 3))
 
 
 def test_gradients_are_right_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
