@@ -49,32 +49,14 @@ LIMIT_SHARE = 0.5
 """Of the time limit of a job that its tasks are expected to take."""
 
 
-@dataclass(frozen=True)
-class Batch(Generic[Work]):
-    """The tasks of a job, which runs them one by one."""
-
-    tasks: tuple[Task[Work], ...]
-
-    @property
-    def after(self) -> str:
-        """Key of the task that all of them wait for; '' for none."""
-        return self.tasks[0].after
-
-    @property
-    def is_pretraining(self) -> bool:
-        """Whether it is a pretraining."""
-        return self.tasks[0].is_pretraining
-
-    @property
-    def keys(self) -> list[str]:
-        """Keys of all that is done in it."""
-        return [key for task in self.tasks for key in task.keys]
+Batch = list[Task[Any]]
+"""The tasks of a job, which runs them one by one; all of them wait for the same task."""
 
 
-def batches_of(tasks: Sequence[Task[Any]], *, most: int, minutes: float) -> list[Batch[Any]]:
+def batches_of(tasks: Sequence[Task[Any]], *, most: int, minutes: float) -> list[Batch]:
     """The batches of some tasks: at most `most` tasks each, expected within half of a limit of `minutes`."""
-    pretrainings = [Batch((task,)) for task in tasks if task.is_pretraining]
-    groups: dict[str, list[Task[Any]]] = {}
+    pretrainings = [[task] for task in tasks if task.is_pretraining]
+    groups: dict[str, Batch] = {}
     for task in tasks:
         if not task.is_pretraining:
             groups.setdefault(task.after, []).append(task)
@@ -83,7 +65,7 @@ def batches_of(tasks: Sequence[Task[Any]], *, most: int, minutes: float) -> list
     ]
 
 
-def balanced(tasks: Sequence[Task[Any]], most: int, seconds: float) -> list[Batch[Any]]:
+def balanced(tasks: Sequence[Task[Any]], most: int, seconds: float) -> list[Batch]:
     """As few batches as hold the tasks, the longest tasks shared out first; a batch keeps the order of its tasks."""
     count = max(math.ceil(len(tasks) / most), math.ceil(sum(task.seconds for task in tasks) / seconds))
     count = min(count, len(tasks))
@@ -94,14 +76,14 @@ def balanced(tasks: Sequence[Task[Any]], most: int, seconds: float) -> list[Batc
         shares[place].append(number)
         if len(shares[place]) < most:
             heapq.heappush(loads, (load + max(tasks[number].seconds, 1e-6), place))
-    return [Batch(tuple(tasks[number] for number in sorted(share))) for share in shares]
+    return [[tasks[number] for number in sorted(share)] for share in shares]
 
 
-def arrays_of(batches: Sequence[Batch[Any]], most: int) -> list[list[Batch[Any]]]:
+def arrays_of(batches: Sequence[Batch], most: int) -> list[list[Batch]]:
     """The batches as arrays of at most `most` jobs, which wait for one task and need equal resources."""
-    arrays: dict[tuple[str, bool], list[Batch[Any]]] = {}
+    arrays: dict[tuple[str, bool], list[Batch]] = {}
     for batch in batches:
-        arrays.setdefault((batch.after, batch.is_pretraining), []).append(batch)
+        arrays.setdefault((batch[0].after, batch[0].is_pretraining), []).append(batch)
     return [own[start : start + most] for own in arrays.values() for start in range(0, len(own), most)]
 
 
@@ -558,13 +540,13 @@ class _Watch(Generic[Work, Result]):
                 held.discard(task.key)
         return free
 
-    def submit_array(self, array: Sequence[Batch[Work]], inside: dict[str, str], *, alive: bool) -> None:
+    def submit_array(self, array: Sequence[Batch], inside: dict[str, str], *, alive: bool) -> None:
         """Submit an array, in smaller ones where the cluster's limits ask for it. Raises ClusterError."""
         left, size = list(array), len(array)
         while left:
             now = left[:size]
             try:
-                ids = self.submitted(now, inside.get(now[0].after, ""))
+                ids = self.submitted(now, inside.get(now[0][0].after, ""))
             except Full as full:
                 if size > 1:
                     size = (size + 1) // 2
@@ -577,21 +559,22 @@ class _Watch(Generic[Work, Result]):
                 self.note_once(f"the cluster takes no more jobs now ({full}); the rest follows as jobs end")
                 return
             for job, batch in zip(ids, now, strict=True):
-                record(self.engine.folder, job, batch.keys, batch.tasks[0].name)
-                own = {task.key for task in batch.tasks}
-                self.flying[job] = list(batch.tasks)
+                keys = [key for task in batch for key in task.keys]
+                record(self.engine.folder, job, keys, batch[0].name)
+                self.flying[job] = list(batch)
+                own = {task.key for task in batch}
                 self.waiting = [task for task in self.waiting if task.key not in own]
-                inside |= dict.fromkeys(batch.keys, job)
+                inside |= dict.fromkeys(keys, job)
             left = left[size:]
-            what = now[0].tasks[0].name if len(now) == 1 else f"{sum(len(batch.tasks) for batch in now)} tasks"
+            what = now[0][0].name if len(now) == 1 else f"{sum(map(len, now))} tasks"
             self.note(f"submitted {ids[0]}{f' to {ids[-1]}' if len(ids) > 1 else ''}: {what}")
 
-    def submitted(self, batches: Sequence[Batch[Work]], after: str) -> list[str]:
+    def submitted(self, batches: Sequence[Batch], after: str) -> list[str]:
         """Submit one array; returns the ids of its jobs. Raises ClusterError."""
-        settings, first = self.engine.settings, batches[0].tasks[0]
+        settings, first = self.engine.settings, batches[0][0]
         ranks = max(1, settings.gpus) if first.is_pretraining else 1
         grace = settings.warning_seconds * GRACE_SHARE
-        jobs = [SlurmJob.of(self.order.function, batch.tasks, grace) for batch in batches]
+        jobs = [SlurmJob.of(self.order.function, batch, grace) for batch in batches]
         return submit(jobs, self.engine.folder, settings, f"ecg-{first.key[:8]}", after, ranks)
 
     def tell_detached(self) -> None:

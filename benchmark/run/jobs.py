@@ -10,7 +10,7 @@ import hashlib
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -62,9 +62,11 @@ class ProgressCallbacks:
     stored: Callable[[str], None] = lambda key: None
     """The key of a task that this runner has finished and still holds."""
 
-    def told(self, news: Learned | tuple[str, int, int, str]) -> None:
-        """Pass on the progress that a running job reports."""
-        if isinstance(news, Learned):
+    def told(self, news: str | Learned | tuple[str, int, int, str]) -> None:
+        """Pass on what an engine or a running job reports."""
+        if isinstance(news, str):
+            self.note(news)
+        elif isinstance(news, Learned):
             self.learned(news.key, news.points)
         else:
             self.inner(*news)
@@ -110,11 +112,13 @@ def is_made(pretraining: Pretraining, store: Store) -> bool:
     return True
 
 
-def is_finished(task: Pretraining | Cell, store: Store) -> bool:
-    """Whether a task's result is stored whole."""
+def is_finished(task: Pretraining | Cell, store: Store, damaged: list[str] | None = None) -> bool:
+    """Whether a task's result is stored whole; a line on a damaged one is appended to `damaged`."""
     try:
         return is_made(task, store) if isinstance(task, Pretraining) else stored_row(task, store) is not None
-    except (BadCard, CorruptRow):
+    except (BadCard, CorruptRow) as error:
+        if damaged is not None:
+            damaged.append(str(error))
         return False
 
 
@@ -130,6 +134,21 @@ def failed(file: Path) -> Failed:
     except FileNotFoundError:
         return None
     return found.st_mtime_ns, found.st_ino
+
+
+def has_failed(task: Pretraining | Cell, before: Mapping[str, Failed], store: Store) -> bool:
+    """Whether a task has failed since `before`, the failures by key, was read."""
+    return failed(failure_file(task, store)) not in (None, before.get(task.key))
+
+
+def failure_of(task: Pretraining | Cell, store: Store) -> Failure:
+    """The stored failure of a task."""
+    return store.failures([task.key])[task.key]
+
+
+def because(pretraining: Failure) -> Failure:
+    """The failure of a cell whose pretraining has failed."""
+    return Failure(f"its pretraining failed: {pretraining.error}", pretraining.traceback)
 
 
 def save_failure(task: Pretraining | Cell, failure: Failure, store: Store) -> Path:
@@ -205,18 +224,9 @@ def groups_of(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Cells grouped by process: probes of one encoder on one dataset together, every other cell alone."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
-        groups.setdefault(together(cell), []).append(cell)
+        is_probe = cell.evaluation in EVALUATION_FACTS and EVALUATION_FACTS[cell.evaluation].frozen
+        groups.setdefault((cell.pretrain_key, cell.dataset) if is_probe else (cell.key, ""), []).append(cell)
     return list(groups.values())
-
-
-def together(cell: Cell) -> tuple[str, str]:
-    """The key of a cell's group (`groups_of`)."""
-    return (cell.pretrain_key, cell.dataset) if is_probe(cell) else (cell.key, "")
-
-
-def is_probe(cell: Cell) -> bool:
-    """Whether a cell of a table (not of a trial) reads frozen features, which cells of one encoder share."""
-    return cell.evaluation in EVALUATION_FACTS and EVALUATION_FACTS[cell.evaluation].frozen
 
 
 @dataclass(frozen=True)
@@ -233,26 +243,10 @@ class Work:
 def missing(grid: Grid, store: Store) -> Work:
     """Cells without an intact row, and the pretrainings they need that are not stored."""
     damaged: list[str] = []
-    cells = []
-    for cell in grid.cells:
-        try:
-            done = stored_row(cell, store) is not None
-        except CorruptRow as error:
-            damaged.append(str(error))
-            done = False
-        if not done:
-            cells.append(cell)
+    cells = [cell for cell in grid.cells if not is_finished(cell, store, damaged)]
     needed = {cell.pretraining.key: cell.pretraining for cell in cells if cell.pretraining}
-    pretrainings = []
-    for pretraining in needed.values():
-        try:
-            done = is_made(pretraining, store)
-        except BadCard as error:
-            damaged.append(str(error))
-            done = False
-        if not done:
-            pretrainings.append(pretraining)
-    return Work(grid, tuple(pretrainings), tuple(in_turn(cells)), tuple(damaged))
+    pretrainings = tuple(own for own in needed.values() if not is_finished(own, store, damaged))
+    return Work(grid, pretrainings, tuple(in_turn(cells)), tuple(damaged))
 
 
 def in_turn(cells: Iterable[Cell]) -> list[Cell]:
@@ -273,36 +267,34 @@ def in_turn(cells: Iterable[Cell]) -> list[Cell]:
 class OpenTasks:
     """The unfinished tasks by key, the claims by which runners share them, and the number of failed tasks."""
 
-    pretrainings: dict[str, Pretraining]
-    cells: dict[str, Cell]
+    tasks: dict[str, Pretraining | Cell]
+    """Pretrainings first."""
     failed_before: dict[str, Failed]
     """Failures stored before this run, whose tasks are tried again. A newer one is of another runner."""
     claims: Claims
     failures: int = 0
 
-    def count(self) -> int:
-        """The number of tasks that are not finished."""
-        return len(self.pretrainings) + len(self.cells)
+    @property
+    def pretrainings(self) -> list[Pretraining]:
+        """The pretrainings that are not finished."""
+        return [task for task in self.tasks.values() if isinstance(task, Pretraining)]
 
-    def task(self, key: str) -> Pretraining | Cell:
-        """The task of a key."""
-        return self.cells[key] if key in self.cells else self.pretrainings[key]
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells that are not finished."""
+        return [task for task in self.tasks.values() if isinstance(task, Cell)]
 
-    def has(self, task: Pretraining | Cell) -> bool:
-        """Whether a task is not finished."""
-        return task.key in (self.cells if isinstance(task, Cell) else self.pretrainings)
-
+    @property
     def ready(self) -> list[Cell]:
         """The cells whose encoder is there."""
-        return [cell for cell in self.cells.values() if cell.pretrain_key not in self.pretrainings]
+        return [cell for cell in self.cells if cell.pretrain_key not in self.tasks]
 
 
 def open_tasks_of(work: Work, store: Store, claims: Claims) -> OpenTasks:
     """The open tasks at the start: all of the missing work."""
     tasks: list[Pretraining | Cell] = [*work.pretrainings, *work.cells]
     failed_before = {task.key: failed(failure_file(task, store)) for task in tasks}
-    pretrainings = {task.key: task for task in work.pretrainings}
-    return OpenTasks(pretrainings, {cell.key: cell for cell in work.cells}, failed_before, claims)
+    return OpenTasks({task.key: task for task in tasks}, failed_before, claims)
 
 
 def claimed(task: Pretraining | Cell) -> tuple[str, ...]:
@@ -333,8 +325,8 @@ def is_free(task: Pretraining | Cell, left: OpenTasks, setup: RunContext) -> boo
     if is_finished(task, store):
         setup.watch.elsewhere(task_name(task))
         finish(task, left)
-    elif (now := failed(failure_file(task, store))) is not None and now != left.failed_before[task.key]:
-        give_up(task, store.failures([task.key])[task.key], left, setup)
+    elif has_failed(task, left.failed_before, store):
+        give_up(task, failure_of(task, store), left, setup)
     else:
         return True
     return False
@@ -342,31 +334,26 @@ def is_free(task: Pretraining | Cell, left: OpenTasks, setup: RunContext) -> boo
 
 def finish(task: Pretraining | Cell, left: OpenTasks) -> None:
     """Remove a task from the open tasks, and release its claims."""
-    if isinstance(task, Cell):
-        del left.cells[task.key]
-    else:
-        del left.pretrainings[task.key]
+    del left.tasks[task.key]
     release(claimed(task), left.claims)
 
 
 def give_up(task: Pretraining | Cell, failure: Failure, left: OpenTasks, setup: RunContext) -> None:
     """Count a stored failure and remove its task; the cells of a failed pretraining fail too."""
     left.failures += 1
-    setup.watch.failed(task_name(task), where_to_look(task, failure, setup.store))
+    place = f"; traceback in {failure_file(task, setup.store)}" if failure.traceback else ""
+    setup.watch.failed(task_name(task), f"{failure.line}{place}")
     finish(task, left)
-    if isinstance(task, Cell):
-        return
-    own = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
-    for cell in [cell for cell in left.cells.values() if cell.pretrain_key == task.key]:
-        save_failure(cell, own, setup.store)
+    for cell in [cell for cell in left.cells if cell.pretrain_key == task.key]:
+        save_failure(cell, because(failure), setup.store)
         left.failures += 1
-        setup.watch.failed(task_name(cell), own.line)
-        del left.cells[cell.key]
+        setup.watch.failed(task_name(cell), because(failure).line)
+        del left.tasks[cell.key]
 
 
 def settle(end: End, left: OpenTasks, setup: RunContext, *, stored: bool) -> None:
     """Remove a task that has ended from the open tasks. stored: its failure is in the store already."""
-    task, failure = left.task(end.key), end.failure
+    task, failure = left.tasks[end.key], end.failure
     if failure is None:
         setup.watch.finished(task_name(task), end.seconds if isinstance(task, Cell) and not stored else None)
         setup.watch.stored(task.key)
@@ -375,11 +362,6 @@ def settle(end: End, left: OpenTasks, setup: RunContext, *, stored: bool) -> Non
     if not stored:
         save_failure(task, failure, setup.store)
     give_up(task, failure, left, setup)
-
-
-def where_to_look(task: Pretraining | Cell, failure: Failure, store: Store) -> str:
-    """A failure in one line, with the file of its traceback."""
-    return f"{failure.line}; traceback in {failure_file(task, store)}" if failure.traceback else failure.line
 
 
 MISSED_SECONDS = 3 * BEAT_SECONDS
@@ -487,9 +469,10 @@ class RemoteJob:
                 for task in mine:
                     save_failure(task, Failure(f"{type(error).__name__}: {error}"), store)
                 return []
-            for end in self._run(narrowed(job, ready), tell) if ready else ():
+            tasks = {task.key: task for task in ready}
+            for end in self._run(narrowed(job, tasks), tell) if tasks else ():
                 if end.failure:
-                    save_failure(next(task for task in ready if task.key == end.key), end.failure, store)
+                    save_failure(tasks[end.key], end.failure, store)
             left = [task for task in tasks_of(job) if self._is_open(task, store)]
         return Start.LATER if left else []  # the ends are in the store
 
@@ -508,8 +491,7 @@ class RemoteJob:
 
     def _is_open(self, task: Pretraining | Cell, store: Store) -> bool:
         """Whether a task is neither finished nor failed since the job was submitted."""
-        now = failed(failure_file(task, store))
-        return not is_finished(task, store) and now in (None, self.failed_before.get(task.key))
+        return not has_failed(task, self.failed_before, store) and not is_finished(task, store)
 
     def _with_encoder(self, tasks: list[Pretraining | Cell], store: Store) -> list[Pretraining | Cell]:
         """The tasks whose encoder is stored, waiting for slow file systems; those of a failed pretraining fail."""
@@ -518,23 +500,18 @@ class RemoteJob:
         for task in tasks:
             needed = task.pretraining if isinstance(task, Cell) else None
             while needed and not is_made(needed, store) and time.monotonic() < until:
-                if self._has_failed(needed, store):
+                if has_failed(needed, self.failed_before, store):
                     break
                 time.sleep(LOOK_SECONDS)
             if needed is None or is_made(needed, store):
                 ready.append(task)
-            elif self._has_failed(needed, store):
-                failure = store.failures([needed.key])[needed.key]
-                save_failure(task, Failure(f"its pretraining failed: {failure.error}", failure.traceback), store)
+            elif has_failed(needed, self.failed_before, store):
+                save_failure(task, because(failure_of(needed, store)), store)
         return ready
 
-    def _has_failed(self, pretraining: Pretraining, store: Store) -> bool:
-        return failed(failure_file(pretraining, store)) not in (None, self.failed_before.get(pretraining.key))
 
-
-def narrowed(job: Job, tasks: list[Pretraining | Cell]) -> Job:
-    """The job reduced to some of its tasks."""
-    keys = {task.key for task in tasks}
+def narrowed(job: Job, keys: Collection[str]) -> Job:
+    """The job reduced to the tasks of some keys."""
     return job if isinstance(job, PretrainingJob) else tuple(own for own in job if own.cell.key in keys)
 
 

@@ -179,6 +179,8 @@ class DeviceSlot:
     running: int = 0
     pretrainings: int = 0
     """Pretrainings among the running tasks."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Of its processes."""
 
     def count(self, task: Task[Any], change: int) -> None:
         """Count a task that begins (1) or ends (-1)."""
@@ -239,7 +241,7 @@ class Local:
             return
         shares = [{"CUDA_VISIBLE_DEVICES": name} for name in self.devices] or [{}]
         each = max(1, (self.jobs if self.devices else jobs) // len(shares))
-        yield from _side_by_side(order, waiting, [_Device(each, environment=own) for own in shares])
+        yield from _side_by_side(order, waiting, [DeviceSlot(each, environment=own) for own in shares])
 
 
 @dataclass(frozen=True)
@@ -259,13 +261,6 @@ class EngineRequest:
 def open_local(request: EngineRequest) -> Local:
     """The engine with the jobs and devices of a request."""
     return Local(request.jobs, request.devices)
-
-
-@dataclass(eq=False)
-class _Device(DeviceSlot):
-    """A device with the environment of its processes."""
-
-    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def _one_by_one(order: Order[Work, Result], waiting: Waiting[Work, Result]) -> Iterator[Ended[Work, Result]]:
@@ -290,7 +285,7 @@ def _attempt(order: Order[Work, Result], task: Task[Work]) -> Ended[Work, Result
 
 
 def _side_by_side(
-    order: Order[Work, Result], waiting: Waiting[Work, Result], places: list[_Device]
+    order: Order[Work, Result], waiting: Waiting[Work, Result], places: list[DeviceSlot]
 ) -> Iterator[Ended[Work, Result]]:
     """Open pools until no task is left; if a pool takes no task, the first that waits fails."""
     first = waiting.take()
@@ -310,10 +305,10 @@ class _Pools(Generic[Work, Result]):
 
     order: Order[Work, Result]
     waiting: Waiting[Work, Result]
-    places: list[_Device]
+    places: list[DeviceSlot]
     told: SimpleQueue[Any] = field(default_factory=lambda: get_context("spawn").SimpleQueue())
     pools: list[ProcessPoolExecutor] = field(default_factory=list)
-    running: dict[Future[Result], tuple[Task[Work], _Device]] = field(default_factory=dict)
+    running: dict[Future[Result], tuple[Task[Work], DeviceSlot]] = field(default_factory=dict)
     taken: int = 0
     broken: bool = False
 

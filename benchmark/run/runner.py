@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -33,9 +33,9 @@ from benchmark.run.jobs import (
     claimed,
     configs_of,
     digests_of_code,
-    failed,
-    failure_file,
+    failure_of,
     folders_of,
+    has_failed,
     is_finished,
     is_free,
     killed,
@@ -66,29 +66,26 @@ def tasks_for_engine(
 ) -> Order[Job, list[End]]:
     """The open tasks as an engine takes them: pretrainings first, each cell after the pretraining of its encoder.
 
-    With several ranks only cells are handed over, since the ranks have computed the pretrainings together (`together`).
+    With several ranks only cells are handed over, since the ranks have computed the pretrainings together.
     remote, detached: attributes of the engine.
     """
     machine, watch = setup.machine, setup.watch
-    configs = configs_of(setup.config, [*left.pretrainings.values(), *left.cells.values()])
-    own: Iterable[Pretraining] = left.pretrainings.values()
-    cells: Iterable[Cell] = left.cells.values()
-    if in_ranks(machine):
-        own, cells = (), left.ready()
-    pretrainings = [pretraining_job(task, configs, setup) for task in own]
-    jobs: list[Job] = [*pretrainings, *cell_jobs(cells, configs, setup)]
+    configs = configs_of(setup.config, left.tasks.values())
+    ranked = in_ranks(machine)
+    pretrainings = [] if ranked else [pretraining_job(task, configs, setup) for task in left.pretrainings]
+    jobs: list[Job] = [*pretrainings, *cell_jobs(left.ready if ranked else left.cells, configs, setup)]
     concurrent = machine.concurrent(sum(job.task.method.trains for job in pretrainings))
     threads = machine.pretraining_threads(concurrent)
     function: Callable[[Job, Tell], list[End] | Start | None] = remote_job_of(left, setup) if remote else run_job
     return Order(
-        [engine_task(job, expected) for job in jobs],
+        [as_engine_task(tasks_of(job), job, expected) for job in jobs],
         function,
         threads=lambda task: threads if task.is_pretraining else machine.cell_threads(),
         concurrent=machine.concurrent_on_a_device(concurrent),
         begin=lambda task: begin(task, left, setup, keep=not remote, once=detached),
         found=lambda task: found(task.work, left, setup.store),
         on_start=lambda task: watch.started(name_of(task.work)),
-        on_told=lambda news: watch.note(news) if isinstance(news, str) else watch.told(news),
+        on_told=watch.told,
     )
 
 
@@ -96,11 +93,6 @@ def remote_job_of(left: OpenTasks, setup: RunContext) -> RemoteJob:
     """The function that runs a task in a process which outlives this one, e.g. a job of a cluster."""
     threads = setup.machine.cell_threads() if setup.machine.device.type == "cpu" else None
     return RemoteJob(setup.store.root.resolve(), left.failed_before, digests_of_code(), threads)
-
-
-def engine_task(job: Job, expected: Expected) -> EngineTask[Job]:
-    """The task of an engine that runs a job."""
-    return as_engine_task(tasks_of(job), job, expected)
 
 
 def as_engine_task(tasks: Sequence[Pretraining | Cell], work: Any, expected: Expected) -> EngineTask[Any]:
@@ -121,64 +113,61 @@ def begin(
     engine, which asks only once): also start cells whose claim looks stale; their process watches the claim. Returns
     Start.LATER if other runners hold the rest, and Start.NEVER if nothing is left.
     """
-    open_tasks = [own for own in tasks_of(task.work) if left.has(own)]
+    open_tasks = [own for own in tasks_of(task.work) if own.key in left.tasks]
     free = {own.key for own in open_tasks if is_free(own, left, setup)}
-    if once:
-        free |= {own.key for own in open_tasks if left.has(own) and is_left(own, left)}
+    for own in open_tasks if once else ():
+        if own.key in left.tasks and all(seems_left(key, left.claims) for key in claimed(own)):
+            free.add(own.key)
     if not keep:
         release([key for own in open_tasks if own.key in free for key in claimed(own)], left.claims)
     if not free:
-        return Start.LATER if any(map(left.has, open_tasks)) else Start.NEVER
+        return Start.LATER if any(own.key in left.tasks for own in open_tasks) else Start.NEVER
     if isinstance(task.work, PretrainingJob):
         return task
-    own = tuple(own for own in task.work if own.cell.key in free)
-    return replace(task, work=own, parts=tuple(job.cell.key for job in own))
-
-
-def is_left(task: Pretraining | Cell, left: OpenTasks) -> bool:
-    """Whether the process that holds a task's claims seems to have ended."""
-    return all(seems_left(key, left.claims) for key in claimed(task))
+    jobs = tuple(job for job in task.work if job.cell.key in free)
+    return replace(task, work=jobs, parts=tuple(job.cell.key for job in jobs))
 
 
 def found(job: Job, left: OpenTasks, store: Store) -> list[End] | None:
     """The ends of the tasks of a remote job, read from the store; None while one of them has not ended."""
     ends = []
-    for task in filter(left.has, tasks_of(job)):
+    for task in tasks_of(job):
+        if task.key not in left.tasks:
+            continue
         if is_finished(task, store):
             ends.append(End(task.key, 0.0, None))
-        elif failed(failure_file(task, store)) not in (None, left.failed_before[task.key]):
-            ends.append(End(task.key, 0.0, store.failures([task.key])[task.key]))
+        elif has_failed(task, left.failed_before, store):
+            ends.append(End(task.key, 0.0, failure_of(task, store)))
         else:
             return None
     return ends
 
 
-First = Callable[[OpenTasks], None]
-"""A step before each round of a runner."""
+def do(work: Work, setup: RunContext, engine: Engine | None = None, expected: Expected = no_estimate) -> int:
+    """Run the missing work; returns the number of failed tasks. Failures are stored and do not stop the rest.
 
-
-def work_off(work: Work, setup: RunContext, engine: Engine, expected: Expected, first: First) -> int:
-    """Run the missing work; returns the number of failed tasks. A detached engine returns when all is handed over.
-
-    first: called before each round; with several ranks it is the work that they compute together.
+    Other runners on the store may do part of it; this one ends when all is done, under a detached engine when all is
+    handed over. engine: None for this machine, `machine.jobs` jobs at a time.
     """
-    claims = Claims(setup.store.root / CLAIMS)
+    engine, claims = engine or Local(setup.machine.jobs), Claims(setup.store.root / CLAIMS)
     left = open_tasks_of(work, setup.store, claims)
     make_trials(work, setup)
     for doubt in engine.doubts if left.cells else ():
         setup.watch.note(f"warning: {doubt}")
-    unshared = ""
+    unshared, handed_out = "", set[str]()
     with claims:
         while left.cells:
-            before = left.count()
-            first(left)
+            before = len(left.tasks)
+            if in_ranks(setup.machine):
+                pretrain_in_step(left, setup)
+                hand_out_cells(left, handed_out, work, setup)
             run_free(left, setup, engine, expected)
             if engine.detached:
                 break
             if claims.unshared and not unshared:
                 unshared = claims.unshared
                 setup.watch.note(f"warning: no claims ({unshared}): another runner on this store may do the same tasks")
-            if left.cells and left.count() == before:
+            if left.cells and len(left.tasks) == before:
                 wait(left, setup.watch)
     return left.failures
 
@@ -196,9 +185,8 @@ def make_trials(work: Work, setup: RunContext) -> None:
 
 def run_free(left: OpenTasks, setup: RunContext, engine: Engine, expected: Expected) -> None:
     """Run the tasks that no other runner has claimed."""
-    with closing(
-        engine.run(tasks_for_engine(left, setup, expected, remote=engine.remote, detached=engine.detached))
-    ) as ends:
+    order = tasks_for_engine(left, setup, expected, remote=engine.remote, detached=engine.detached)
+    with closing(engine.run(order)) as ends:
         for ended in ends:
             outcomes = killed(ended.task.work, ended.error, setup.store) if ended.error else ended.result or []
             for end in outcomes:
@@ -207,38 +195,17 @@ def run_free(left: OpenTasks, setup: RunContext, engine: Engine, expected: Expec
 
 def wait(left: OpenTasks, watch: ProgressCallbacks) -> None:
     """Report which runners hold the open tasks, and wait a moment."""
-    open_tasks: list[Pretraining | Cell] = [*left.pretrainings.values(), *left.ready()]
-    keys = {key for task in open_tasks for key in claimed(task)}
-    watch.waiting(waiting_line(Counter(map(left.claims.holder, keys))))
-    time.sleep(POLL_SECONDS)
-
-
-def waiting_line(holders: Mapping[str, int]) -> str:
-    """'waiting for 2 tasks of host:pid, 1 of host:pid', from the number of tasks by holder."""
+    tasks: list[Pretraining | Cell] = [*left.pretrainings, *left.ready]
+    holders = Counter(left.claims.holder(key) for key in {key for task in tasks for key in claimed(task)})
     words = ", ".join(f"{count} of {holder}" for holder, count in sorted(holders.items()) if holder)
-    return f"waiting for the tasks of other runners: {words}"
-
-
-def together(work: Work, setup: RunContext) -> First:
-    """The step of the first rank before each round: pretrain with all ranks, then hand out cells to them."""
-    handed_out: set[str] = set()
-
-    def first(left: OpenTasks) -> None:
-        pretrain_in_step(left, setup)
-        hand_out_cells(left, handed_out, work, setup)
-
-    return first
-
-
-def nothing(left: OpenTasks) -> None:
-    """The step before each round of a runner of one process: none."""
+    watch.waiting(f"waiting for the tasks of other runners: {words}")
+    time.sleep(POLL_SECONDS)
 
 
 def pretrain_in_step(left: OpenTasks, setup: RunContext) -> None:
     """Compute the unclaimed pretrainings, each in all ranks at once."""
-    tasks = list(left.pretrainings.values())
-    configs = configs_of(setup.config, tasks)
-    for job in [pretraining_job(task, configs, setup) for task in tasks]:
+    configs = configs_of(setup.config, left.pretrainings)
+    for job in [pretraining_job(task, configs, setup) for task in left.pretrainings]:
         if is_free(job.task, left, setup):
             setup.watch.started(name_of(job))
             if job.ranks > 1:
@@ -249,7 +216,7 @@ def pretrain_in_step(left: OpenTasks, setup: RunContext) -> None:
 
 def hand_out_cells(left: OpenTasks, handed_out: set[str], work: Work, setup: RunContext) -> None:
     """Make every other rank a runner for the cells whose encoder is stored and which were not handed out before."""
-    cells = [cell for cell in left.ready() if cell.key not in handed_out]
+    cells = [cell for cell in left.ready if cell.key not in handed_out]
     if cells:
         handed_out.update(cell.key for cell in cells)
         own = replace(work, pretrainings=(), cells=tuple(cells))
@@ -260,16 +227,4 @@ def do_cells(work: Work, config: Config, folders: Mapping[str, Path], results: P
     """Share cells with the other ranks, without output: failures are stored, and the first rank reports them."""
     prepared = {name: opened(folder) for name, folder in folders.items()}
     own = replace(machine, device=own_device(machine.device, read_ranks()), ranks=1)
-    work_off(
-        work, RunContext(config, prepared, Store(results), own, NO_PROGRESS), Local(own.jobs), no_estimate, nothing
-    )
-
-
-def do(work: Work, setup: RunContext, engine: Engine | None = None, expected: Expected = no_estimate) -> int:
-    """Run the missing work; returns the number of failed tasks. Failures are stored and do not stop the rest.
-
-    Other runners on the store may do part of it; this one ends when all is done, under a detached engine when all is
-    handed over. engine: None for this machine, `machine.jobs` jobs at a time.
-    """
-    first = together(work, setup) if in_ranks(setup.machine) else nothing
-    return work_off(work, setup, engine or Local(setup.machine.jobs), expected, first)
+    do(work, RunContext(config, prepared, Store(results), own, NO_PROGRESS))

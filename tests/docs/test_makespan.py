@@ -99,7 +99,7 @@ def test_the_jobs_are_those_that_the_engine_hands_over(tasks: list[Task[None]]) 
     settings = EngineSection(name="slurm", tasks_per_job=3, minutes=5)
     batches = batches_of(tasks, most=3, minutes=5)
     found = as_slurm(tasks, 1, settings, job_seconds=7)
-    assert sorted(key for key, _ in found.begun) == sorted(batch.tasks[0].key for batch in batches)
+    assert sorted(key for key, _ in found.begun) == sorted(batch[0].key for batch in batches)
     assert found.seconds == pytest.approx(sum(task.seconds for task in tasks) + 7 * len(batches))
 
 

@@ -143,11 +143,12 @@ def as_slurm(
     return simulate([as_job(batch, job_seconds) for batch in queue], ClusterDevices(devices, ranks))
 
 
-def as_job(batch: Batch[Any], job_seconds: float) -> Task[Any]:
+def as_job(batch: Batch, job_seconds: float) -> Task[Any]:
     """A job as a task: its own start and its tasks one by one."""
-    first, *_ = batch.tasks
-    seconds = job_seconds + sum(task.seconds for task in batch.tasks)
-    return Task(first.key, first.name, None, batch.after, seconds, batch.is_pretraining, tuple(batch.keys))
+    first, *_ = batch
+    keys = tuple(key for task in batch for key in task.keys)
+    seconds = job_seconds + sum(task.seconds for task in batch)
+    return Task(first.key, first.name, None, first.after, seconds, first.is_pretraining, keys)
 
 
 def simulate(tasks: Sequence[Task[Any]], devices: Devices) -> Makespan:

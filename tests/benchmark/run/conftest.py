@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
@@ -18,9 +20,19 @@ def bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> Bench:
     return Bench(small_config(), cohorts, Store(tmp_path / "runs"))
 
 
+@pytest.fixture(scope="session")
+def whole(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """The same grid, all of whose work is done; tests only read it."""
+    made = Bench(small_config(), cohorts, Store(tmp_path_factory.mktemp("whole") / "runs"))
+    assert made.work_off() == 0
+    return made
+
+
 @pytest.fixture
-def finished(bench: Bench) -> Bench:
-    assert bench.work_off() == 0
+def finished(bench: Bench, whole: Bench) -> Bench:
+    """A copy of the finished grid, which a test may damage."""
+    shutil.copytree(whole.store.root, bench.store.root)
+    bench.heard = deepcopy(whole.heard)
     return bench
 
 

@@ -61,23 +61,6 @@ def test_all_is_done_once(finished: Bench) -> None:
     assert stamps(finished.store) == before
 
 
-def test_rows_say_which_data_they_rest_on_and_that_they_are_simulated(finished: Bench) -> None:
-    corpus = finished.prepared["mimic-iv-ecg"]
-    for cell in finished.grid.cells:
-        row = finished.store.load_row(cell.key)
-        assert row is not None
-        assert row.provenance["data"]["simulated"] is True
-        expected = {"name": corpus.name, "fingerprint": corpus.fingerprint, "simulated": True}
-        assert row.provenance["corpus"] == (expected if cell.variant.name == "pmq" else {})
-
-
-def test_the_steps_of_a_pretraining_are_told(finished: Bench) -> None:
-    (name,) = {step.rpartition(" ")[0] for step in finished.heard.steps}
-    assert name == "pmq pretrain seed 42"
-    total = len(finished.heard.steps)
-    assert finished.heard.steps[-1] == f"{name} {total}/{total}"
-
-
 def test_the_health_of_an_untrained_encoder_is_measured_again_on_the_windows_of_another_run(finished: Bench) -> None:
     """A store shares it among all data; that of a trained one stays as its training measured it."""
     keys = {cell.variant.name: cell.pretraining.key for cell in finished.grid.cells if cell.pretraining}
@@ -93,11 +76,7 @@ def test_the_health_of_an_untrained_encoder_is_measured_again_on_the_windows_of_
         assert (after["random"]["health"] == before["random"]["health"]) == (columns is finished.prepared)
 
 
-def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = Bench(bench.config, bench.prepared, Store(tmp_path / "whole"))
-    assert whole.work_off() == 0
+def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(bench: Bench, whole: Bench) -> None:
     key = cell_of(bench, "pmq").pretraining.key
     updates = json.loads((whole.store.pretrained / key / CARD).read_text())["updates"]
 
@@ -215,10 +194,8 @@ def beside(bench: Bench, keys: list[str], then: Callable[[], None], monkeypatch:
 
 
 def test_what_another_runner_does_is_waited_for_and_not_done_again(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, whole: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = Bench(bench.config, bench.prepared, Store(tmp_path / "whole"))
-    assert whole.work_off() == 0
     key, cell = cell_of(bench, "pmq").pretrain_key, cell_of(bench, "random")
 
     def finish() -> None:
@@ -235,9 +212,7 @@ def test_what_another_runner_does_is_waited_for_and_not_done_again(
     assert bench.rows() == whole.rows()
 
 
-def test_an_encoder_that_another_runner_made_is_looked_at_once(bench: Bench, tmp_path: Path) -> None:
-    whole = Bench(bench.config, bench.prepared, Store(tmp_path / "whole"))
-    assert whole.work_off() == 0
+def test_an_encoder_that_another_runner_made_is_looked_at_once(bench: Bench, whole: Bench) -> None:
     work = bench.missing()
     made, _ = work.pretrainings
     shutil.copytree(whole.store.pretrained / made.key, bench.store.pretrained / made.key)
@@ -245,12 +220,6 @@ def test_an_encoder_that_another_runner_made_is_looked_at_once(bench: Bench, tmp
     assert do(work, bench.setup(heard.watch())) == 0
     assert heard.others == [task_name(made)]
     assert len(heard.done) == 5
-
-
-def test_what_another_runner_gives_up_is_done(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = cell_of(bench, "pmq").pretrain_key
-    assert beside(bench, [key], lambda: None, monkeypatch) == 0
-    assert (len(bench.rows()), bench.heard.others) == (4, [])
 
 
 def test_what_fails_beside_this_runner_has_failed_and_what_failed_before_is_tried_again(
@@ -316,18 +285,6 @@ def test_methods_start_from_the_same_encoder(finished: Bench, small_config: Smal
     assert all(torch.equal(value, pmq[name]) for name, value in random.items())
 
 
-def test_the_card_says_how_an_encoder_was_made(finished: Bench) -> None:
-    random, pmq = (
-        json.loads((finished.store.pretrained / p.key / CARD).read_text()) for p in finished.grid.pretrainings
-    )
-    assert (random["method"], random["seed"], pmq["method"], pmq["seed"]) == ("random", 41, "pmq", 42)
-    assert len(pmq["loss"]) == 2
-    assert "loss" not in random
-    for card in (random, pmq):
-        assert {"parameters", "versions", "git", "device", "precision"} <= card.keys()
-    assert pmq["parameters"] > random["parameters"] > 0
-
-
 def test_a_pretraining_resumed_on_other_threads_tells_both(bench: Bench, two_threads: None) -> None:
     def interrupt(task: str, done: int, total: int, text: str) -> None:
         if done == total:
@@ -343,7 +300,11 @@ def test_a_pretraining_resumed_on_other_threads_tells_both(bench: Bench, two_thr
 
 
 def test_rows_and_cards_hold_what_their_keys_are_digests_of(finished: Bench) -> None:
+    corpus = finished.prepared["mimic-iv-ecg"]
+    source = {"name": corpus.name, "fingerprint": corpus.fingerprint, "simulated": True}
     for row in finished.rows():
+        assert row.provenance["data"]["simulated"] is True
+        assert row.provenance["corpus"] == (source if row.variant == "pmq" else {})
         assert digest([row.provenance["key_content"], row.ratio, row.seed]) == row.key
         card = finished.store.card(row.pretrain_key)
         assert card is not None
@@ -453,9 +414,3 @@ def test_a_rank_stores_the_cells_that_it_is_handed_and_says_nothing(
     function(*arguments)
     assert capsys.readouterr() == ("", "")
     assert bench.rows() == rows
-
-
-def test_one_process_hands_nothing_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "call_on_other_ranks", None)
-    work = bench.missing()
-    assert do(work, bench.setup(bench.heard.watch())) == 0
