@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -83,69 +84,64 @@ def seconds_of(
 
     Several ranks are taken to share the work of a pretraining evenly and to exchange at no cost.
     """
-    found = {
+    encoders = {
         label: seconds_on(own, speed_file, machine, sizes, concurrent) for label, own in by_encoder(config).items()
     }
-    of_label = {label: seconds for label, (_, seconds) in found.items()}
-    of_label.setdefault("", next(iter(of_label.values())))  # of rows without an encoder
-    sources = dict.fromkeys(source for source, _ in found.values())
-    shared = f", a pretraining {machine.ranks} times as fast on its {machine.ranks} ranks (assumed)"
-    source = " and ".join(sources) + (shared if machine.ranks > 1 else "")
-    return source, lambda task: of_label[task.variant.encoder](task) / ranks_of(task, machine)
+    source = " and ".join(dict.fromkeys(source for source, _ in encoders.values()))
+    if machine.ranks > 1:
+        source += f", a pretraining {machine.ranks} times as fast on its {machine.ranks} ranks (assumed)"
+    _, on_first = next(iter(encoders.values()))  # of rows without an encoder too
 
+    def seconds(task: Task) -> float:
+        _, on_encoder = encoders.get(task.variant.encoder, ("", on_first))
+        shared = isinstance(task, Pretraining) and task.method.trains
+        return on_encoder(task) / (machine.ranks if shared else 1)
 
-def ranks_of(task: Task, machine: Machine) -> int:
-    """Processes that share a task."""
-    return machine.ranks if isinstance(task, Pretraining) and task.method.trains else 1
+    return source, seconds
 
 
 def seconds_on(
     config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], concurrent: int
 ) -> tuple[str, Seconds]:
-    """`seconds_of` on the config's first encoder."""
+    """`seconds_of` on the config's first encoder, in one rank."""
     if machine.device.type == "cuda" and not torch.cuda.is_available():  # it is that of a cluster's jobs
         here = replace(machine, device=torch.device("cpu"))
         source, seconds = seconds_on(config, speed_file, here, sizes, concurrent)
         return f"{source}; as long as it would take on this host's CPU", seconds
     with torch.random.fork_rng(devices=[]):
         encoder = config.encoder_class()(config.encoder_config())
-    speed, misfit = load_speed(speed_file), ""
-    if speed is not None:
+    closer = "; `speed` looks closer"
+    if speed := load_speed(speed_file):
         which = identity(type(encoder), encoder.config)
         misfit = speed.misfit(which, config.data.cut().samples, device_facts(machine.device), machine.precision)
         if not misfit:
             return f"from {speed_file}, which `speed` wrote", partial(seconds_at, speed, config, sizes, concurrent)
-    source = f"since {speed_file} is of another {misfit}" if misfit else "`speed` looks closer"
-    timed = timed_passes(encoder, config, machine, concurrent)
-    return f"from an encoder pass timed just now{',' if misfit else ';'} {source}", partial(
-        from_a_pass, timed, config, sizes
-    )
+        closer = f", since {speed_file} is of another {misfit}"
+    together, alone = timed_passes(encoder, config, machine, concurrent)
+
+    def from_a_pass(task: Task) -> float:
+        if isinstance(task, Cell):
+            return cell_seconds(task, config, sizes, alone)
+        return passes(task, config, sizes) * together
+
+    return f"from an encoder pass timed just now{closer}", from_a_pass
 
 
 def seconds_at(speed: Speed, config: Config, sizes: Mapping[str, Size], concurrent: int, task: Task) -> float:
     """Expected seconds of a task at a measured speed; pretrainings side by side share the device."""
-    return sum(grid_seconds(config, [task], sizes, speed, jobs=1)) * (
-        concurrent if isinstance(task, Pretraining) else 1
-    )
+    pretraining, cell = grid_seconds(config, [task], sizes, speed, jobs=1)
+    return pretraining * concurrent + cell
 
 
 def timed_passes(encoder: Encoder, config: Config, machine: Machine, concurrent: int) -> tuple[float, float]:
     """Seconds of an encoder pass on the threads of a pretraining, and on those of a cell."""
-    samples, alone = config.data.cut().samples, machine.cell_threads()
+    samples = config.data.cut().samples
     with torch.random.fork_rng(devices=[]):
-        together, single = (
+        together, alone = (
             seconds_per_pass(encoder, samples, machine.device, machine.precision, threads=threads)
-            for threads in (machine.pretraining_threads(concurrent), alone)
+            for threads in (machine.pretraining_threads(concurrent), machine.cell_threads())
         )
-    return together, single
-
-
-def from_a_pass(timed: tuple[float, float], config: Config, sizes: Mapping[str, Size], task: Task) -> float:
-    """Expected seconds of a task from those of an encoder pass."""
-    together, alone = timed
-    return (
-        cell_seconds(task, config, sizes, alone) if isinstance(task, Cell) else passes(task, config, sizes) * together
-    )
+    return together, alone
 
 
 def equal_probes_once(seconds: Seconds, cells: Iterable[Cell], protocol: str) -> Seconds:
@@ -170,9 +166,13 @@ def concurrent_of(work: Work, machine: Machine) -> int:
 
 def summed(work: Work, seconds: Seconds, machine: Machine) -> tuple[float, float]:
     """Seconds of the missing pretrainings and of the missing cells, with as many at once as the machine runs."""
-    return sum(map(seconds, work.pretrainings)) / concurrent_of(work, machine), sum(
-        map(seconds, work.cells)
-    ) / machine.jobs
+    pretraining, cells = sum(map(seconds, work.pretrainings)), sum(map(seconds, work.cells))
+    return pretraining / concurrent_of(work, machine), cells / machine.jobs
+
+
+def hours_text(pretraining: float, cells: float) -> str:
+    """'pretraining 3 h 20 min, cells 2 h 1 min, together 5 h 21 min', from seconds."""
+    return f"pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
 
 
 def costs_of(work: Work, seconds: Seconds, machine: Machine) -> dict[str, Cost]:
@@ -185,9 +185,8 @@ def costs_of(work: Work, seconds: Seconds, machine: Machine) -> dict[str, Cost]:
 def earlier_rates(work: Work, seconds: Seconds, store: Store) -> dict[str, float]:
     """Kind -> seconds per expected second of the stored results of this grid, of the kinds that have some."""
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    to_do: tuple[Task, ...] = (*work.pretrainings, *work.cells)
+    missing = {task.key for task in work.pretrainings} | {cell.key for cell in work.cells}
     tasks: tuple[Task, ...] = (*work.grid.pretrainings, *work.grid.cells)
-    missing = {task.key for task in to_do}
     for task in tasks:
         kind = task.evaluation if isinstance(task, Cell) else PRETRAINING
         if task.key not in missing and len(found[kind]) < MOST_READ and (took := stored_seconds(task, store)):
@@ -247,25 +246,21 @@ def print_dry_run(
     print_cells(console, grid, work)
     note(console, to_do_line(grid, work))
     unmatched = cache_miss_lines(work.cells, grid, Store(results)) if keyed else []
-    for line in unmatched:
-        note(console, line)
-    for line in cost_lines(config, results, speed_file, machine, sizes, work):
+    for line in (*unmatched, *cost_lines(config, results, speed_file, machine, sizes, work)):
         note(console, line)
 
 
 def counts_line(grid: Grid) -> str:
     """'360 cells, 135 of gates': distinct cells by the role of their row."""
     role_of = {cell.key: cell.variant.role for cell in reversed(grid.cells)}
-    counts: Counter[str] = Counter(role_of.values())
+    counts = Counter(role_of.values())
     return ", ".join(f"{counts[role]} {word}" for role, word in COUNTED.items() if role in counts)
 
 
 def to_do_line(grid: Grid, work: Work) -> str:
     """'to do: 12 of 16 cells, 3 of 4 pretrainings'."""
-    cells, pretrainings = {cell.key for cell in grid.cells}, trained(grid.pretrainings)
-    return (
-        f"to do: {len(work.cells)} of {len(cells)} cells, {trained(work.pretrainings)} of {pretrainings} pretrainings"
-    )
+    cells = f"{len(work.cells)} of {len({cell.key for cell in grid.cells})} cells"
+    return f"to do: {cells}, {trained(work.pretrainings)} of {trained(grid.pretrainings)} pretrainings"
 
 
 def trained(pretrainings: Sequence[Pretraining]) -> int:
@@ -282,10 +277,10 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
             per_patient = simulation.recordings_per_patient if name == config.data.pretrain else 1
             sizes[name] = estimated_size(round(simulation.sizes()[name] * per_patient), config.data.cut())
             continue
-        dataset = locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
+        dataset = locate(config, name, place)
         listing = list_part(dataset, config.data.prefix_of(name))
-        note_reading = reading_note(console, dataset.title)
-        found = cached(dataset, place.cache, listing, config.data.cut(), on_reading=note_reading)
+        on_reading = reading_note(console, dataset.title)
+        found = cached(dataset, place.cache, listing, config.data.cut(), on_reading=on_reading)
         if found is None:
             sizes[name] = estimated_size(len(listing.entries), config.data.cut())
         else:
@@ -301,30 +296,21 @@ def work_of(
     prepared: Mapping[str, Prepared],
     variants: tuple[Variant, ...] | None,
 ) -> Work | None:
-    """The missing part of the grid; None if a dataset is not prepared, so that result keys are unknown.
+    """The missing part of the grid; None if a dataset is not prepared for all rows, so that result keys are unknown.
 
     Raises DatasetError for too many shots.
     """
     if len(prepared) < len(names_of(config)):
         return None
-    forms = forms_of(config, place)
+    forms: ExternalData | None = {}
+    if any(external_rows(config)):
+        datasets = [locate(config, name, place) for name in config.data.datasets]
+        forms = cached_external(config, datasets, place.cache)
     if forms is None:
         return None
     columns = with_columns(config, prepared)
     refuse_shots(config, columns)
-    store = Store(results)
-    return missing(make_grid(config, columns, machine, variants, forms), store)
-
-
-def forms_of(config: Config, place: Folders) -> ExternalData | None:
-    """The columns' recordings cut for each encoder from elsewhere; None if one is not in the cache."""
-    if not any(external_rows(config)):
-        return {}
-    datasets = [
-        locate(config, name, simulated=place.simulated, data_root=place.data_root, paths=place.paths)
-        for name in config.data.datasets
-    ]
-    return cached_external(config, datasets, place.cache)
+    return missing(make_grid(config, columns, machine, variants, forms), Store(results))
 
 
 def unkeyed_grid(config: Config, machine: Machine, variants: tuple[Variant, ...] | None = None) -> Grid:
@@ -396,24 +382,23 @@ def cost_lines(
     free = shutil.disk_usage(there).free
     at_once = f"{concurrent_of(work, machine)} pretrainings or {machine.jobs} cells at a time"
     yield f"estimate for {machine.device.type} in {machine.precision}, {at_once}, {source}:"
-    yield f"  pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
+    yield f"  {hours_text(pretraining, cells)}"
     yield from gate_lines(config, work, seconds, machine.jobs)
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
 
 
 def gate_lines(config: Config, work: Work, seconds: Seconds, jobs: int) -> Iterator[str]:
     """The number and hours of the gates' cells, all and by gate, and their share of all cells."""
-    whole = sum(map(seconds, work.cells))
-    by_gate: dict[str, list[Cell]] = {}
+    by_gate: dict[str, list[Cell]] = defaultdict(list)
     for cell in work.cells:
         if cell.gate:
-            by_gate.setdefault(cell.gate, []).append(cell)
+            by_gate[cell.gate].append(cell)
     if not by_gate:
         return
-    named = {gate: cost_text(by_gate[gate], seconds, jobs, whole) for gate in config.gates if gate in by_gate}
-    every = cost_text([cell for cells in by_gate.values() for cell in cells], seconds, jobs, whole)
+    of_cells = partial(cost_text, seconds=seconds, jobs=jobs, whole=sum(map(seconds, work.cells)))
+    every = of_cells(list(chain.from_iterable(by_gate.values())))
     yield f"  of the cells, {every} of gates; --gates chooses among these, and --gates none leaves them out:"
-    yield from (f"    {gate}: {text}" for gate, text in named.items())
+    yield from (f"    {gate}: {of_cells(by_gate[gate])}" for gate in config.gates if gate in by_gate)
 
 
 def cost_text(cells: Sequence[Cell], seconds: Seconds, jobs: int, whole: float) -> str:

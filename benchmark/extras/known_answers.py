@@ -204,7 +204,7 @@ def plant(arm: Arm, config: Config, place: Folders) -> tuple[Config, dict[str, P
         return config, {}
     paths = {}
     for name in names_of(config):
-        cohort = locate(config, name, simulated=place.simulated, data_root=None, paths={}).root
+        cohort = locate(config, name, place).root
         paths[name] = cohort
         if name in arm.plants:
             paths[name] = place.simulated.parent / "planted" / name

@@ -7,17 +7,17 @@ are noise, recordings simulated. `--dry-run` reads the file that is written here
 
 from __future__ import annotations
 
+import itertools
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from multiprocessing import get_context
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmark.cli.dry_run import sizes_of, unkeyed_grid
+from benchmark.cli.dry_run import hours_text, sizes_of, unkeyed_grid
 from benchmark.cli.run import machine_of
 from benchmark.config.command_line import OK
 from benchmark.config.config import Config
@@ -58,9 +58,11 @@ from benchmark.run.estimate import (
     StepSpeed,
     grid_seconds,
     save_speed,
+    synchronise,
+    torch_threads,
 )
 from benchmark.run.grid import Cell, Pretraining
-from benchmark.screen import Console, duration, note, print_table, step
+from benchmark.screen import Console, TableColumn, note, print_table, step
 from benchmark.training.finetune import Classifier, loss_of
 from benchmark.training.health import count_positives
 from benchmark.training.pretrain import compile_encoders, make_optimiser, train_step
@@ -74,6 +76,7 @@ from methods.parts.momentum import KeyQueue
 from methods.pmq import PMQConfig
 from methods.pmq_released import PMQReleasedConfig
 
+Measured = TypeVar("Measured")
 GEMM_SIZE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the square matrices of `gemm_flops`, by device type."""
 GEMM_ROUNDS = 5
@@ -108,12 +111,6 @@ def in_turns(
     return seconds
 
 
-def synchronise(device: torch.device) -> None:
-    """Wait for all queued work of the device."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
 def gemm_flops(device: torch.device, precision: str) -> float:
     """Floating-point operations per second of one large matrix product, measured now."""
     size = GEMM_SIZE[device.type]
@@ -128,15 +125,17 @@ def peak_growth(begin: Callable[..., Callable[[], object]], arguments: tuple[Any
     Raises BrokenProcessPool if the process is killed, e.g. out of memory.
     """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(_growth, begin, arguments, str(device), torch.get_num_threads()).result()
+        return pool.submit(_growth, begin, arguments, device, torch.get_num_threads()).result()
 
 
-def _growth(begin: Callable[..., Callable[[], object]], arguments: tuple[Any, ...], device: str, threads: int) -> float:
+def _growth(
+    begin: Callable[..., Callable[[], object]], arguments: tuple[Any, ...], device: torch.device, threads: int
+) -> float:
     torch.set_num_threads(threads)
     job = begin(*arguments)
-    before = peak_memory_gib(torch.device(device))
+    before = peak_memory_gib(device)
     job()
-    return peak_memory_gib(torch.device(device)) - before
+    return peak_memory_gib(device) - before
 
 
 INSTALL_NEUROKIT2 = "pip install neurokit2==0.2.13"
@@ -296,25 +295,19 @@ def measure_speed(
     precisions = list(dict.fromkeys(["float32", machine.precision]))
     base = base_setting(config, machine.device, effort)
     settings = list(method_settings(config, base, effort))
-    parts = len(settings) + 5
-    steps = []
-    for done, setting in enumerate(settings, start=1):
-        steps.append(step_speed(setting, precisions, effort, compiled=machine.compiled))
-        on_part(done, parts)
-    with threads(machine.cell_threads()):
-        finetuning = step_speed(base, precisions, effort)
-        on_part(parts - 4, parts)
-        backbones = [
-            backbone_speed(label, own, precisions, effort) for label, own in backbones_of(config, base).items()
-        ]
-    on_part(parts - 3, parts)
+    parts = itertools.count(1)
+
+    def measured(value: Measured) -> Measured:
+        on_part(next(parts), len(settings) + 5)
+        return value
+
+    steps = [measured(step_speed(own, precisions, effort, compiled=machine.compiled)) for own in settings]
+    with torch_threads(machine.cell_threads()):
+        finetuning = measured(step_speed(base, precisions, effort))
+        backbones = measured(
+            [step_speed(own, precisions, effort, name=label) for label, own in backbones_of(config, base).items()]
+        )
     pmq = replace(base, method="pmq", precision=machine.precision)
-    queues = [growth(replace(pmq, batch=effort.growth_batch), queue=size) for size in effort.queues]
-    on_part(parts - 2, parts)
-    batches = [growth(replace(pmq, batch=size), queue=effort.queue) for size in effort.batches]
-    on_part(parts - 1, parts)
-    preparation = preparation_speed(effort)
-    on_part(parts, parts)
     return Speed(
         effort=effort.name,
         rounds=effort.rounds,
@@ -322,25 +315,14 @@ def measure_speed(
         device=device_facts(machine.device),
         encoder=identity(get_encoder(base.encoder), base.size),
         samples=base.samples,
-        gemm={precision: gemm_flops(machine.device, precision) for precision in precisions},
         steps=tuple(steps),
         finetuning=finetuning,
-        queue_growth=tuple(queues),
-        batch_growth=tuple(batches),
-        preparation=preparation,
+        queue_growth=measured(tuple(growth(replace(pmq, batch=effort.growth_batch), size) for size in effort.queues)),
+        batch_growth=measured(tuple(growth(replace(pmq, batch=size), effort.queue) for size in effort.batches)),
+        preparation=measured(preparation_speed(effort)),
+        gemm={precision: gemm_flops(machine.device, precision) for precision in precisions},
         backbones=tuple(backbones),
     )
-
-
-@contextmanager
-def threads(number: int) -> Iterator[None]:
-    """Set torch's number of threads within the context."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def base_setting(config: Config, device: torch.device, effort: Effort) -> Setting:
@@ -352,24 +334,17 @@ def base_setting(config: Config, device: torch.device, effort: Effort) -> Settin
 def backbones_of(config: Config, base: Setting) -> dict[str, Setting]:
     """Label -> setting of fine-tuning: the config's encoders, and the suite's others that take its windows."""
     sections = [config.encoder, *config.encoders]
-    sized_as = {label: sized(section) for label, section in zip(labels_of(sections), sections, strict=True)}
-    named = {kind for kind, _ in sized_as.values()}
-    sized_as |= {name: (kind, kind.Config()) for name, kind in ENCODERS.items() if kind not in named}  # type: ignore[call-arg]
-    names = {kind: section["name"] for (kind, _), section in zip(sized_as.values(), sections, strict=False)}
+    encoders = {
+        label: (section["name"], *sized(section)) for label, section in zip(labels_of(sections), sections, strict=True)
+    }
+    kinds = {kind for _, kind, _ in encoders.values()}
+    encoders |= {name: (name, kind, kind.Config()) for name, kind in ENCODERS.items() if kind not in kinds}  # type: ignore[call-arg]
+    batch = min(base.batch, BACKBONE_WINDOWS)
     return {
-        label: replace(base, encoder=names.get(kind, kind.name), size=size, batch=min(base.batch, BACKBONE_WINDOWS))
-        for label, (kind, size) in sized_as.items()
+        label: replace(base, encoder=name, size=size, batch=batch)
+        for label, (name, _, size) in encoders.items()
         if not size.unfit(base.samples)
     }
-
-
-def backbone_speed(label: str, setting: Setting, precisions: Sequence[str], effort: Effort) -> StepSpeed:
-    """Time an update of fine-tuning of one encoder."""
-    forms = {f"ours {precision}": replace(setting, precision=precision) for precision in precisions}
-    jobs = {form: finetuning_job(of) for form, of in forms.items()}
-    seconds = in_turns(jobs, effort.rounds, torch.device(setting.device))
-    found = {form: median(times) for form, times in seconds.items()}
-    return StepSpeed(label, setting.batch, found, {}, {}, {"ours": executed(jobs["ours float32"])}, {})
 
 
 def method_settings(config: Config, base: Setting, effort: Effort) -> Iterator[Setting]:
@@ -391,40 +366,44 @@ def job_of(setting: Setting) -> Callable[[], object]:
     return training_job(setting) if setting.method else finetuning_job(setting)
 
 
-def step_speed(setting: Setting, precisions: Sequence[str], effort: Effort, *, compiled: bool = False) -> StepSpeed:
-    """Time an update of a method or of fine-tuning, its plain form if it has one, and the compiled form, in turns."""
-    name = get_method(setting.method).name if setting.method else FINETUNING
+def step_speed(
+    setting: Setting, precisions: Sequence[str], effort: Effort, *, compiled: bool = False, name: str = ""
+) -> StepSpeed:
+    """Time an update of a method or of fine-tuning, its plain form if it has one, and the compiled form, in turns.
+
+    name: that of an encoder, which is timed without its plain form, and without its memory.
+    """
+    alone, name = bool(name), name or (get_method(setting.method).name if setting.method else FINETUNING)
     sides = {"ours": setting}
-    if get_encoder(setting.encoder) in PLAIN_ENCODERS and (name in PLAIN or not setting.method):
+    if not alone and get_encoder(setting.encoder) in PLAIN_ENCODERS and (name in PLAIN or not setting.method):
         sides = {"plain": replace(setting, plain=True), **sides}
     timed = {**sides, "compiled": replace(setting, compiled=True)} if compiled else sides
-    forms = {
-        f"{side} {precision}": replace(of, precision=precision)
-        for side, of in timed.items()
+    jobs = {
+        f"{side} {precision}": job_of(replace(own, precision=precision))
+        for side, own in timed.items()
         for precision in precisions
     }
-    jobs = {form: job_of(of) for form, of in forms.items()}
     seconds = in_turns(jobs, effort.rounds, torch.device(setting.device))
     return StepSpeed(
         name=name,
         batch=setting.batch,
         seconds={form: median(times) for form, times in seconds.items()},
-        ratios=dict(ratios_of(seconds, precisions, "ours")),
-        compiled=dict(ratios_of(seconds, precisions, "compiled")),
+        ratios=ratios_of(seconds, precisions, "ours"),
+        compiled=ratios_of(seconds, precisions, "compiled"),
         flop={side: executed(jobs[f"{side} float32"]) for side in sides},
-        gib={side: step_memory(forms[f"{side} float32"]) for side in sides if effort.memory},
+        gib={side: step_memory(own) for side, own in sides.items() if effort.memory and not alone},
     )
 
 
-def ratios_of(
-    seconds: Mapping[str, Sequence[float]], precisions: Sequence[str], side: str
-) -> Iterator[tuple[str, Ratio]]:
+def ratios_of(seconds: Mapping[str, Sequence[float]], precisions: Sequence[str], side: str) -> dict[str, Ratio]:
     """Plain / side in each precision, and 'best': plain float32 / side in the last; incomplete pairs are left out."""
     pairs = {precision: (f"plain {precision}", f"{side} {precision}") for precision in precisions}
-    pairs["best"] = ("plain float32", f"{side} {precisions[-1]}")
-    for what, (slow, fast) in pairs.items():
-        if slow in seconds and fast in seconds:
-            yield what, ratio(seconds[slow], seconds[fast])
+    pairs["best"] = "plain float32", f"{side} {precisions[-1]}"
+    return {
+        what: ratio(seconds[slow], seconds[fast])
+        for what, (slow, fast) in pairs.items()
+        if slow in seconds and fast in seconds
+    }
 
 
 def executed(job: Callable[[], object]) -> float:
@@ -459,18 +438,17 @@ def preparation_speed(effort: Effort) -> PreparationSpeed:
     forms: dict[str, Callable[[NDArray[np.float32], float], object]] = {"ours": heartbeats}
     if is_there():
         forms = {"plain": plain_heartbeats, **forms}
-    jobs = {name: partial(each_of, form, signals) for name, form in forms.items()}
+
+    def each_of(form: Callable[[NDArray[np.float32], float], object]) -> None:
+        for signal in signals:
+            form(signal, RECORDING_FS)
+
+    jobs = {name: partial(each_of, form) for name, form in forms.items()}
     seconds = in_turns(jobs, effort.rounds, torch.device("cpu"), clock=time.process_time)
     each = {name: median(times) / len(signals) for name, times in seconds.items()}
-    if "plain" not in seconds:
-        return PreparationSpeed(None, each["ours"], None)
-    return PreparationSpeed(each["plain"], each["ours"], ratio(seconds["plain"], seconds["ours"]))
-
-
-def each_of(form: Callable[[NDArray[np.float32], float], object], signals: Sequence[NDArray[np.float32]]) -> None:
-    """Prepare each recording in turn."""
-    for signal in signals:
-        form(signal, RECORDING_FS)
+    return PreparationSpeed(
+        each.get("plain"), each["ours"], ratio(seconds["plain"], seconds["ours"]) if "plain" in seconds else None
+    )
 
 
 GIGA = 1e9
@@ -486,63 +464,59 @@ def print_speed(console: Console, speed: Speed) -> None:
     note(console, f"  {rounds}; ratios are plain / ours [lowest-highest]")
     print_steps(console, speed)
     if "plain float32" not in speed.finetuning.seconds:
-        name = speed.encoder["name"]
-        note(console, f"  the encoder {name} has no plain form to be measured against")
-    print_backbones(console, speed)
-    for line in (
-        growth_line("PMQ update by queue", speed.queue_growth, [growth.queue for growth in speed.queue_growth]),
-        growth_line("PMQ update by batch", speed.batch_growth, [growth.batch for growth in speed.batch_growth]),
-        preparation_line(speed.preparation),
-        budget_line(speed),
+        note(console, f"  the encoder {speed.encoder['name']} has no plain form to be measured against")
+    if speed.backbones:
+        note(console, f"  fine-tuning by encoder, windows of {speed.samples} samples; ms: an update")
+        heads = ("encoder", "batch", f"{speed.precision}/s", f"ms {speed.precision}", "GFLOP")
+        rows = [
+            [*timing_cells(step, "ours", {}, speed.precision)[:4], f"{step.flop['ours'] / GIGA:.1f}"]
+            for step in speed.backbones
+        ]
+        print_table(console, columns_of(heads), [rows])
+    for what, by_size in (
+        ("queue", {growth.queue: growth for growth in speed.queue_growth}),
+        ("batch", {growth.batch: growth for growth in speed.batch_growth}),
     ):
-        note(console, line)
+        sizes = ", ".join(f"{size} {growth.seconds:.3f} s" for size, growth in by_size.items())
+        note(console, f"  PMQ update by {what}: {sizes}")
+    note(console, preparation_line(speed.preparation))
+    each = [
+        f"pretrain.pair_milliseconds.{step.name}={1000 * step.per_window(speed.precision):.3g}" for step in speed.steps
+    ]
+    note(console, f"  equal seconds: --set pretrain.budget=seconds {' '.join(each)}")
+
+
+def columns_of(heads: Sequence[str]) -> list[TableColumn]:
+    """Columns with these headings: a label, then numbers."""
+    return [("", head, "right" if number else "label") for number, head in enumerate(heads)]
 
 
 def print_steps(console: Console, speed: Speed) -> None:
     """Print a row per method (per pair of windows) and one for fine-tuning (per window), then the compiled updates."""
     best = speed.precision
-    heads = ("batch", f"{best}/s", f"ms {best}", "plain ms", "float32", "bf16", "best", "GFLOP/s", "GiB", "plain GiB")
-    columns = [("", "update", "label"), *(("", head, "right") for head in heads)]
-    print_table(console, columns, [[[step.name, *step_cells(step, best)] for step in (*speed.steps, speed.finetuning)]])
+    timed = ("update", "batch", f"{best}/s", f"ms {best}", "plain ms", "float32", "bf16", "best")
+    rows = [
+        [
+            *timing_cells(step, "ours", step.ratios, best),
+            f"{step.flop['ours'] / step.seconds[f'ours {best}'] / GIGA:.0f}",
+            *(NONE if (gib := step.gib.get(side)) is None else f"{gib:.2f}" for side in ("ours", "plain")),
+        ]
+        for step in (*speed.steps, speed.finetuning)
+    ]
+    print_table(console, columns_of((*timed, "GFLOP/s", "GiB", "plain GiB")), [rows])
     note(console, f"  plain ms in float32; ratios with both sides in float32, in bf16, and plain float32 / ours {best}")
     note(console, "  GFLOP/s as executed by convolutions and matrix products; GiB an update takes in float32")
-    compiled = [step for step in speed.steps if step.compiled]
-    if compiled:
+    if compiled := [step for step in speed.steps if step.compiled]:
         note(console, "  the same against ours through torch.compile (--compile)")
-        rows = [[step.name, *timing_cells(step, "compiled", step.compiled, best)] for step in compiled]
-        print_table(console, columns[: len(rows[0])], [rows])
-
-
-def print_backbones(console: Console, speed: Speed) -> None:
-    """Print a row per encoder: fine-tuning of windows as long as the config's."""
-    best = speed.precision
-    if not speed.backbones:
-        return
-    note(console, f"  fine-tuning by encoder, windows of {speed.samples} samples; ms: an update")
-    columns = [
-        ("", "encoder", "label"),
-        *(("", head, "right") for head in ("batch", f"{best}/s", f"ms {best}", "GFLOP")),
-    ]
-    rows = [
-        [step.name, *timing_cells(step, "ours", {}, best)[:3], f"{step.flop['ours'] / GIGA:.1f}"]
-        for step in speed.backbones
-    ]
-    print_table(console, columns, [rows])
-
-
-def step_cells(step: StepSpeed, precision: str) -> list[str]:
-    """Cells of a method's row after its name."""
-    return [
-        *timing_cells(step, "ours", step.ratios, precision),
-        f"{step.flop['ours'] / step.seconds[f'ours {precision}'] / GIGA:.0f}",
-        *(gib_text(step.gib.get(side)) for side in ("ours", "plain")),
-    ]
+        rows = [timing_cells(step, "compiled", step.compiled, best) for step in compiled]
+        print_table(console, columns_of(timed), [rows])
 
 
 def timing_cells(step: StepSpeed, side: str, ratios: Mapping[str, Ratio], precision: str) -> list[str]:
-    """Times of a side ('ours' or 'compiled') and its ratios to the plain form."""
+    """Name, times of a side ('ours' or 'compiled') and its ratios to the plain form."""
     seconds, plain = step.seconds[f"{side} {precision}"], step.seconds.get("plain float32")
     return [
+        step.name,
         str(step.batch),
         f"{step.batch / seconds:.0f}",
         f"{1000 * seconds:.1f}",
@@ -556,24 +530,6 @@ def ratio_text(ratio: Ratio | None) -> str:
     return NONE if ratio is None else f"{ratio.median:.2f} [{ratio.lowest:.2f}-{ratio.highest:.2f}]"
 
 
-def gib_text(gib: float | None) -> str:
-    """'0.52'."""
-    return NONE if gib is None else f"{gib:.2f}"
-
-
-def growth_line(what: str, growths: Iterable[Growth], sizes: Iterable[int]) -> str:
-    """'PMQ update by queue: 1024 0.10 s, 16384 0.12 s'."""
-    return f"  {what}: " + ", ".join(f"{n} {growth.seconds:.3f} s" for growth, n in zip(growths, sizes, strict=True))
-
-
-def budget_line(speed: Speed) -> str:
-    """What `pretrain.budget=seconds` takes of the measured methods."""
-    each = (
-        f"pretrain.pair_milliseconds.{step.name}={1000 * step.per_window(speed.precision):.3g}" for step in speed.steps
-    )
-    return f"  equal seconds: --set pretrain.budget=seconds {' '.join(each)}"
-
-
 def preparation_line(preparation: PreparationSpeed) -> str:
     """Recordings per core-second, ours and plain, or how to install neurokit2."""
     ours = f"  preparation: {1 / preparation.ours:.0f} recordings per core-second"
@@ -585,10 +541,8 @@ def preparation_line(preparation: PreparationSpeed) -> str:
 def hours_line(
     config: Config, tasks: Iterable[Pretraining | Cell], sizes: Mapping[str, Size], speed: Speed, jobs: int
 ) -> str:
-    """'the grid of paper: pretraining 3 h 20 min, cells 2 h 1 min, together 5 h 21 min'."""
-    pretraining, cells = grid_seconds(config, tasks, sizes, speed, jobs)
-    parts = f"pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
-    return f"the grid of {config.name} at this speed: {parts}"
+    """'the grid of paper at this speed: pretraining 3 h 20 min, cells 2 h 1 min, together 5 h 21 min'."""
+    return f"the grid of {config.name} at this speed: {hours_text(*grid_seconds(config, tasks, sizes, speed, jobs))}"
 
 
 def speed(arguments: Namespace, console: Console) -> int:

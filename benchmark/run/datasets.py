@@ -6,7 +6,9 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
@@ -45,14 +47,6 @@ def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
     return simulated / digest(content) / name
 
 
-def missing_cohort(config: Config, name: str, simulated: Path) -> Path | None:
-    """Folder of a cohort that is still to be simulated; None if it is there, or if the data are real."""
-    if config.data.simulation is None:
-        return None
-    folder = cohort_folder(name, config.data.simulation, simulated)
-    return None if folder.is_dir() else folder
-
-
 def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
     """Settings of one cohort."""
     return CohortSettings(
@@ -66,46 +60,32 @@ def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
     )
 
 
-def without_folder(config: Config, paths: Mapping[str, Path]) -> Iterator[str]:
-    """One message per dataset whose given folder does not exist."""
-    gone = {name: path for name, path in paths.items() if not path.is_dir()}
-    yield from (f"{config.data.source(name).title}: {path} is not a folder" for name, path in gone.items())
-
-
-def without_corpus(missing: DatasetError, paths: Mapping[str, Path]) -> str:
-    """Message for a pretraining corpus that is missing although other datasets are given."""
-    return f"{missing}, or pretrain on a dataset that is given: --pretrain-dataset {next(iter(paths))}"
-
-
-def locate(
-    config: Config,
-    name: str,
-    *,
-    simulated: Path,
-    data_root: Path | None,
-    paths: dict[str, Path],
-    workers: int = 1,
-    on_progress: OnProgress | None = None,
-) -> Dataset:
-    """A dataset of a run; a simulated cohort that does not exist yet is written first, by up to `workers` processes.
+def locate(config: Config, name: str, place: Folders, on_progress: OnProgress | None = None) -> Dataset:
+    """A dataset of a run; a simulated cohort that does not exist yet is written first.
 
     Raises DatasetError if a real folder is missing or its download has not ended.
     """
-    simulation, source = config.data.simulation, config.data.source(name)
+    simulation, source, paths = config.data.simulation, config.data.source(name), place.paths
     if simulation is None:
         try:
-            root = find_root(source, data_root, paths)
+            root = find_root(source, place.data_root, paths)
         except DatasetError as missing:
             if name != config.data.pretrain or not paths or name in paths:
                 raise
-            raise DatasetError("; ".join([*without_folder(config, paths), without_corpus(missing, paths)])) from None
+            gone = [
+                f"{config.data.source(own).title}: {path} is not a folder"
+                for own, path in paths.items()
+                if not path.is_dir()
+            ]
+            remedy = f"{missing}, or pretrain on a dataset that is given: --pretrain-dataset {next(iter(paths))}"
+            raise DatasetError("; ".join([*gone, remedy])) from None
         refuse_unfinished(source, root)
         return source(root)
-    folder = cohort_folder(name, simulation, simulated)
-    if missing_cohort(config, name, simulated):
+    folder = cohort_folder(name, simulation, place.simulated)
+    if not folder.is_dir():
         settings = cohort_settings(name, simulation)
         try:
-            write_cohort(name, folder, settings, seed=simulation.seed, workers=workers, on_progress=on_progress)
+            write_cohort(name, folder, settings, seed=simulation.seed, workers=place.workers, on_progress=on_progress)
         except ValueError as error:
             raise ConfigError(f"data.simulation: {error}") from None
         except FileExistsError:
@@ -136,23 +116,15 @@ MANY_FILES = 1000
 def open_data(config: Config, name: str, place: Folders, console: Console) -> Dataset:
     """A dataset, simulated first if the config says so. Raises DatasetError if it is missing."""
     title = config.data.source(name).title
-    folder = missing_cohort(config, name, place.simulated)
-    if config.data.simulation and not folder:
-        remove_damaged_cohort(cohort_folder(name, config.data.simulation, place.simulated), name, place, console)
-        folder = missing_cohort(config, name, place.simulated)
-    with (
-        made_once(place.simulated, folder.parent.name, title, console) if folder else nullcontext(),
-        step(console, f"{title}: simulating") as progress,
-    ):
-        return locate(
-            config,
-            name,
-            simulated=place.simulated,
-            data_root=place.data_root,
-            paths=place.paths,
-            workers=place.workers,
-            on_progress=progress,
-        )
+    waiting: AbstractContextManager[None] = nullcontext()
+    if simulation := config.data.simulation:
+        folder = cohort_folder(name, simulation, place.simulated)
+        if folder.is_dir():
+            remove_damaged_cohort(folder, name, place, console)
+        if not folder.is_dir():
+            waiting = made_once(place.simulated, folder.parent.name, title, console)
+    with waiting, step(console, f"{title}: simulating") as progress:
+        return locate(config, name, place, progress)
 
 
 def prepare_data(
@@ -291,31 +263,30 @@ def refuse_unusable(config: Config) -> None:
 
 def prepare_external(config: Config, datasets: Iterable[Dataset], place: Folders, console: Console) -> ExternalData:
     """The datasets of the columns, cut to the windows of each external encoder, from the cache if possible."""
-    found = each_cut(config, datasets, lambda dataset, cut: prepare_data(dataset, config, place, console, cut))
-    return {name: prepared for name, prepared in found.items() if prepared is not None}
+    return each_cut(config, datasets, lambda dataset, cut: prepare_data(dataset, config, place, console, cut))
 
 
 def cached_external(config: Config, datasets: Iterable[Dataset], cache: Path) -> ExternalData | None:
     """`prepare_external` from the cache alone; None where a dataset is not in it."""
-    found = each_cut(config, datasets, lambda dataset, cut: cached(dataset, cache, dataset.listing(), cut))
-    known = {name: prepared for name, prepared in found.items() if prepared is not None}
-    return known if len(known) == len(found) else None
+    cuts = each_cut(config, datasets, lambda dataset, cut: cached(dataset, cache, dataset.listing(), cut))
+    known = {row: prepared for row, prepared in cuts.items() if prepared is not None}
+    return known if len(known) == len(cuts) else None
+
+
+Made = TypeVar("Made", Prepared, Prepared | None)
 
 
 def each_cut(
-    config: Config, datasets: Iterable[Dataset], make: Callable[[Dataset, Segmentation], Prepared | None]
-) -> dict[tuple[str, str], Prepared | None]:
+    config: Config, datasets: Iterable[Dataset], make: Callable[[Dataset, Segmentation], Made]
+) -> dict[tuple[str, str], Made]:
     """`make(dataset, signals)` for each column and external encoder, called once for equal signals."""
     by_name = {dataset.name: dataset for dataset in datasets}
-    made: dict[tuple[str, Segmentation], Prepared | None] = {}
-    found: dict[tuple[str, str], Prepared | None] = {}
-    for variant, kind in external_rows(config):
-        cut = segmentation_of(kind.signals)
-        for column in config.data.columns():
-            if (column.dataset, cut) not in made:
-                made[column.dataset, cut] = make(by_name[column.dataset], cut)
-            found[variant.method_name, column.name] = made[column.dataset, cut]
-    return found
+    made_of = cache(lambda name, cut: make(by_name[name], cut))
+    return {
+        (variant.method_name, column.name): made_of(column.dataset, segmentation_of(kind.signals))
+        for variant, kind in external_rows(config)
+        for column in config.data.columns()
+    }
 
 
 def facts_of_external(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> dict[str, dict[str, object]]:

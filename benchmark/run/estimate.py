@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from benchmark.config.refuse import with_settings
 from benchmark.data.batches import pairs_of
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
+from benchmark.data.splits import DatasetTask
 from benchmark.machine.device import git_state, versions
 from benchmark.results.files import LARGEST_JSON, read_regular, write_atomic
 from benchmark.results.names import FEATURES, FINETUNE, SUPERVISED
@@ -80,14 +82,15 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     if task.evaluation == FEATURES:
         return training * task.ratio * (1 + BOOSTING_PASSES) + 2 * held_out
     evaluation = EVALUATIONS[task.evaluation]
-    classes = len(column.named.classes if column.named else config.data.source(column.dataset).classes)
-    pool = Pool(training, TRAINING_SHARE * size.recordings, classes)
-    if config.data.segmentation == "recordings" and task.evaluation in (
-        FINETUNE,
-        SUPERVISED,
-    ):  # a crop of each an epoch
-        pool = pool._replace(windows=pool.recordings)
+    pool = Pool(training, TRAINING_SHARE * size.recordings, classes_of(column, config))
+    if config.data.segmentation == "recordings" and task.evaluation in (FINETUNE, SUPERVISED):
+        pool = pool._replace(windows=pool.recordings)  # a crop of each an epoch
     return evaluation.passes(config, Amounts(evaluation.labelled(pool, task.ratio), held_out))
+
+
+def classes_of(column: DatasetTask, config: Config) -> int:
+    """Number of classes of a column of the table."""
+    return len(column.named.classes if column.named else config.data.source(column.dataset).classes)
 
 
 def pairs_trained(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:
@@ -106,9 +109,8 @@ def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: 
         return passes(cell, config, sizes) * a_pass
     boosting = config.boosting
     column = config.data.column(cell.dataset)
-    classes = column.named.classes if column.named else config.data.source(column.dataset).classes
     iterations = min(boosting.iterations, BOOSTING_ROUNDS * boosting.patience)
-    trees = iterations * len(boosting.leaf_windows) * len(classes)
+    trees = iterations * len(boosting.leaf_windows) * classes_of(column, config)
     labelled = TRAINING_SHARE * sizes[column.dataset].windows * cell.ratio
     return trees * (TREE_SECONDS + TREE_WINDOW_SECONDS * labelled)
 
@@ -123,6 +125,34 @@ def multiplications(encoder: Encoder, samples: int) -> float:
     return float(counter.get_total_flops()) / 2  # the counter counts a multiplication and an addition
 
 
+@contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Set torch's number of threads within the context."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait for all queued work of the device."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def fastest(job: Callable[[], object], rounds: int, device: torch.device) -> float:
+    """Seconds of the fastest of some calls of a job."""
+    seconds = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        job()
+        synchronise(device)
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
+
+
 def seconds_per_pass(
     encoder: Encoder,
     samples: int,
@@ -134,40 +164,25 @@ def seconds_per_pass(
     steps: int = MEASURED_STEPS,
 ) -> float:
     """Seconds per encoder pass over one window, from the fastest of a few training steps on `threads` threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+
+    def train() -> None:
+        with autocast(device, precision):
+            pooled = encoder.pooled(x)  # (B, K)
+        pooled.float().square().mean().backward()  # type: ignore[no-untyped-call]
+
+    with torch_threads(threads):
         encoder = encoder.to(device)
         x = torch.randn(batch, samples, encoder.config.leads, device=device)  # (B, S, L)
-        seconds = [_step_seconds(encoder, x, precision) for _ in range(steps)]
-    finally:
-        torch.set_num_threads(before)
-    return min(seconds) / batch / PASSES_PER_STEP
+        return fastest(train, steps, device) / batch / PASSES_PER_STEP
 
 
 def seconds_per_window(encoder: PretrainedEncoder, device: torch.device) -> float:
     """Seconds in which weights from elsewhere embed a window, from the fastest of a few batches."""
-    encoder = encoder.to(device)
-    x = torch.randn(MEASURED_BATCH, encoder.signals.samples, encoder.config.leads, generator=torch.Generator())
-    x, seconds = x.to(device), []  # (B, S, L)
-    for _ in range(EMBEDDED_BATCHES):
-        started = time.perf_counter()
-        with torch.no_grad():
-            encoder.eval().pooled(x)
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        seconds.append(time.perf_counter() - started)
-    return min(seconds) / MEASURED_BATCH
-
-
-def _step_seconds(encoder: Encoder, x: torch.Tensor, precision: str) -> float:
-    started = time.perf_counter()
-    with autocast(x.device, precision):
-        pooled = encoder.pooled(x)  # (B, K)
-    pooled.float().square().mean().backward()  # type: ignore[no-untyped-call]
-    if x.device.type == "cuda":
-        torch.cuda.synchronize(x.device)
-    return time.perf_counter() - started
+    encoder = encoder.to(device).eval()
+    shape = MEASURED_BATCH, encoder.signals.samples, encoder.config.leads
+    x = torch.randn(shape, generator=torch.Generator()).to(device)  # (B, S, L)
+    with torch.no_grad():
+        return fastest(lambda: encoder.pooled(x), EMBEDDED_BATCHES, device) / MEASURED_BATCH
 
 
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:

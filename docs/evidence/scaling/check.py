@@ -21,6 +21,7 @@ import torch
 
 from benchmark.cli.dry_run import seconds_of
 from benchmark.config.config import Config, load_config
+from benchmark.config.flags import Folders
 from benchmark.config.sections import EngineSection
 from benchmark.data.prepare import Prepared, prepare
 from benchmark.extras.slurm import Slurm
@@ -168,7 +169,7 @@ def worked(folder: Path) -> Iterator[dict[str, float]]:
     config = load_config("demo", GRID)
     prepared = {}
     for name in names_of(config):
-        dataset = locate(config, name, simulated=folder / "simulated", data_root=None, paths={})
+        dataset = locate(config, name, Folders(None, {}, simulated=folder / "simulated"))
         prepared[name] = prepare(dataset, folder / "cache", workers=1)
     timed = Timed()
     run(config, prepared, folder / "local", timed)  # type: ignore[arg-type]

@@ -34,10 +34,11 @@ from benchmark.config.config import Config, load_config
 from benchmark.config.flags import Folders
 from benchmark.data.batches import MappedSignal, PairSource, batches_ahead, bytes_of_batch
 from benchmark.data.trials import Trials
-from benchmark.extras.speed import FULL, Setting, base_setting, build, ratio, ratio_text, synchronise
+from benchmark.extras.speed import FULL, Setting, base_setting, build, ratio, ratio_text
 from benchmark.machine.device import seed_torch, stream
 from benchmark.machine.processes import PROCESS_STATUS, keep_freed_memory
 from benchmark.machine.ranks import Machine
+from benchmark.run.estimate import synchronise
 from benchmark.screen import open_console
 from benchmark.training.health import count_positives
 from benchmark.training.pretrain import make_optimiser, train_step

@@ -55,10 +55,7 @@ def lines_of(config: Config, place: Folders, results: str = "runs") -> list[str]
 
 
 def prepare_all(config: Config, place: Folders) -> dict[str, Prepared]:
-    return {
-        name: prepare(locate(config, name, simulated=place.simulated, data_root=None, paths={}), place.cache, workers=1)
-        for name in names_of(config)
-    }
+    return {name: prepare(locate(config, name, place), place.cache, workers=1) for name in names_of(config)}
 
 
 def finish(cell: Cell, store: Store, **training: float) -> None:
@@ -95,7 +92,7 @@ def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: S
 
 def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: SmallConfig, place: Folders) -> None:
     config = small_config(FEW)
-    locate(config, "chapman", simulated=place.simulated, data_root=None, paths={})
+    locate(config, "chapman", place)
     assert "  chapman: 4 recordings, 44 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
 
 

@@ -24,6 +24,7 @@ from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.data.task import patients_per_class
 from benchmark.results.store import people_file, read_people
 from benchmark.run.datasets import (
+    OnProgress,
     add_people,
     audit_of,
     audit_run,
@@ -40,8 +41,8 @@ SmallConfig = Callable[..., Config]
 FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 2}}
 
 
-def simulate(config: Config, folder: Path, **options: object) -> Dataset:
-    return locate(config, "chapman", simulated=folder, data_root=None, paths={}, **options)  # type: ignore[arg-type]
+def simulate(config: Config, folder: Path, on_progress: OnProgress | None = None) -> Dataset:
+    return locate(config, "chapman", Folders(None, {}, simulated=folder), on_progress)
 
 
 def test_the_corpus_comes_first_and_no_dataset_twice(small_config: SmallConfig) -> None:
@@ -109,13 +110,10 @@ def test_real_data_are_taken_from_their_own_folder_or_the_root(small_config: Sma
     (tmp_path / "root" / "chapman").mkdir(parents=True)
     (tmp_path / "own").mkdir()
     simulated = tmp_path / "simulated"
-    found = locate(config, "chapman", simulated=simulated, data_root=tmp_path / "root", paths={})
-    assert found.root == tmp_path / "root" / "chapman"
-    paths = {"chapman": tmp_path / "own"}
-    assert (
-        locate(config, "chapman", simulated=simulated, data_root=tmp_path / "root", paths=paths).root
-        == paths["chapman"]
-    )
+    place = Folders(tmp_path / "root", {}, simulated=simulated)
+    assert locate(config, "chapman", place).root == tmp_path / "root" / "chapman"
+    own = tmp_path / "own"
+    assert locate(config, "chapman", replace(place, paths={"chapman": own})).root == own
     assert not simulated.exists()
 
 
@@ -124,10 +122,10 @@ def test_missing_data_say_which_where_and_how_to_get_them(small_config: SmallCon
     config = small_config({"data.simulation": None})
     reader = DATASETS[name]
     with pytest.raises(DatasetError, match=f"--data-root DIR or --data {name}=DIR"):
-        locate(config, name, simulated=tmp_path, data_root=None, paths={})
+        locate(config, name, Folders(None, {}, simulated=tmp_path))
     for data_root, paths in ((tmp_path, {}), (None, {name: tmp_path / "gone"})):
         with pytest.raises(DatasetError) as caught:
-            locate(config, name, simulated=tmp_path, data_root=data_root, paths=paths)
+            locate(config, name, Folders(data_root, paths, simulated=tmp_path))
         message = str(caught.value)
         assert message.startswith(f"{reader.title}: ")
         assert str(tmp_path) in message
@@ -154,7 +152,7 @@ def test_a_cohort_that_another_process_writes_faster_is_taken(
 def test_a_given_folder_that_is_missing_is_named_before_the_corpus(small_config: SmallConfig, tmp_path: Path) -> None:
     config = small_config({"data.simulation": None, "data.datasets": ["ptb-xl"]})
     with pytest.raises(DatasetError) as caught:
-        locate(config, "mimic-iv-ecg", simulated=tmp_path, data_root=None, paths={"ptb-xl": tmp_path / "nope"})
+        locate(config, "mimic-iv-ecg", Folders(None, {"ptb-xl": tmp_path / "nope"}, simulated=tmp_path))
     first, second = str(caught.value).split("; ")
     assert first == f"PTB-XL: {tmp_path / 'nope'} is not a folder"
     assert second.startswith("MIMIC-IV-ECG: no folder given")
