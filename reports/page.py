@@ -61,7 +61,7 @@ from reports.runs import Run, machine_of, role_of, unfinished
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import FIGURE, Place, TableStatistics
 from reports.tables.render import Block, Column, Line, Table, TextTable
-from reports.tables.words import progress, ratio_text, unit_text, used_text
+from reports.tables.words import progress, ratio_text, signed, unit_text, used_text
 
 ROLES = {
     METHOD: "Methods",
@@ -157,7 +157,7 @@ def _difference(best: Line, other: Line, ratio: float, pairs: pd.DataFrame | Non
     name = f"{other.title}, {reference.printed}{reference.spread}"
     if own.mean is None or reference.mean is None or own.n != reference.n:
         return f"{name}: not over the same columns"
-    words = f"{name}: {_points(own.mean - reference.mean)} points"
+    words = f"{name}: {signed(own.mean - reference.mean)} points"
     if pairs is None:
         return words
     overall = pairs[(pairs["ratio"] == ratio) & (pairs["metric"] == OVERALL)]
@@ -165,12 +165,8 @@ def _difference(best: Line, other: Line, ratio: float, pairs: pd.DataFrame | Non
         found = overall[(overall["first"] == first) & (overall["second"] == second)].dropna(subset=["low", "high"])
         for low, high in found[["low", "high"]].itertuples(index=False):
             ends = sorted((100 * sign * low, 100 * sign * high))
-            words += f" (95 % interval {_points(ends[0])} to {_points(ends[1])})"
+            words += f" (95 % interval {signed(ends[0])} to {signed(ends[1])})"
     return words
-
-
-def _points(value: float) -> str:
-    return f"{value:+z.1f}".replace("-", "−")
 
 
 Facts = list[list[str]]
@@ -302,20 +298,13 @@ def interval_texts(statistics: TableStatistics | None) -> dict[Place, str]:
     if statistics is None or "intervals" not in statistics.frames:
         return {}
     known = statistics.frames["intervals"].dropna(subset=["low", "high"])
-    level = f"at {100 * (1 - LEVEL):g} %"
-    return {
-        (float(ratio), str(dataset), str(metric), str(variant)): f"{_interval_points(low, high)} {level}"
-        for ratio, dataset, metric, variant, low, high in _lines(known)
-    }
-
-
-def _lines(known: pd.DataFrame) -> list[tuple[float, str, str, str, float, float]]:
     columns = ["ratio", "dataset", "metric", "variant", "low", "high"]
-    return list(known[columns].itertuples(index=False, name=None))
-
-
-def _interval_points(low: float, high: float) -> str:
-    return f"{100 * low:z.1f} to {100 * high:z.1f}"
+    return {
+        (float(ratio), str(dataset), str(metric), str(variant)): (
+            f"{100 * low:z.1f} to {100 * high:z.1f} at {100 * (1 - LEVEL):g} %"
+        )
+        for ratio, dataset, metric, variant, low, high in known[columns].itertuples(index=False, name=None)
+    }
 
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"

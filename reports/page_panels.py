@@ -27,7 +27,7 @@ from benchmark.results.store import Plan, PlannedCell
 from reports.runs import COUNTS, LOSS, Cards, Run, machine_of, unfinished
 from reports.statistics.estimates import LEVEL
 from reports.tables.render import Column, Table
-from reports.tables.words import ratio_text
+from reports.tables.words import ratio_text, signed
 
 HEADINGS = {name: f"{title[0].upper()}{title[1:]}" for name, title in MEASURES.items()}
 """Measures of the features -> heading of their column."""
@@ -326,8 +326,8 @@ def _squares(difference: float, low: float, high: float, p: float) -> tuple[Squa
 
 def _points(value: float) -> str:
     """Points with sign, zero without: '+1.2', '−0.3', '0.0'."""
-    rounded = round(100 * value, 1)
-    return f"{rounded:+z.1f}".replace("-", "−") if rounded else "0.0"
+    text = signed(100 * value)
+    return "0.0" if text == "+0.0" else text
 
 
 def _p_text(p: float) -> str:

@@ -5,6 +5,7 @@ Figures without data are left out; one that fails is reported, and the others ar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
@@ -33,6 +34,7 @@ from reports.figures.data import (
 )
 from reports.figures.inside import plot_confusion, plot_masking, plot_similarity, plot_training
 from reports.figures.scores import (
+    MOST_INTERVALS,
     ClassMark,
     plot_budget,
     plot_class_scores,
@@ -45,8 +47,8 @@ from reports.figures.scores import (
 from reports.runs import Cards, Costs, Run, costs, courses, evaluations_of
 from reports.statistics.classes import PartTable
 from reports.statistics.estimates import LEVEL, PASSES, SECONDS, WINDOWS, bands, budget_curves
-from reports.statistics.table import FIGURE, TableStatistics, differences, in_one_panel
-from reports.tables.further import search_caption
+from reports.statistics.table import FIGURE, Differences, TableStatistics, differences, in_one_panel
+from reports.tables.further import search_caption, unlabelled_text
 from reports.tables.words import evaluation_text, labels_text, ratio_stem, seeds_named, simulated_text, unit_text
 
 
@@ -86,15 +88,21 @@ def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = Non
     return note_of(plan, plan.datasets, f"Macro F1 per {unit_text(plan, unit)}, {how}.", overall)
 
 
-def differences_note(plan: Plan, evaluation: str, unit: str, reference: str) -> str:
+def lines_text(lows: Iterable[float]) -> str:
+    """What the lines of a figure are, and a mark without one, by the lower ends of the intervals."""
+    lacking = "; none where it is not estimable" if any(map(math.isnan, lows)) else ""
+    return f"Lines: {100 * (1 - LEVEL):g} % intervals, not adjusted{lacking}."
+
+
+def differences_note(plan: Plan, evaluation: str, unit: str, reference: str, found: Sequence[Differences]) -> str:
     """What a difference is, its interval, and the filled marks."""
     return note_of(
         plan,
         plan.datasets,
         f"Overall (mean of all columns) minus that of {reference}, {how_text(evaluation)}, per "
         f"{unit_text(plan, unit)}; {seeds_text(plan, evaluation).removeprefix('mean±std over ')}.",
-        f"Lines: {100 * (1 - LEVEL):g} % intervals, not adjusted. Filled: significant after Holm's correction over all "
-        "pairs of rows.",
+        lines_text(row.low for own in found for row in own.rows),
+        "Filled: significant after Holm's correction over all pairs of rows.",
     )
 
 
@@ -135,16 +143,19 @@ def confusion_note(plan: Plan, unit: str, dataset: str, how: str, found: Sequenc
     )
 
 
-def classes_note(plan: Plan, found: PartTable) -> str:
-    """What the scores by class rest on."""
+def classes_note(plan: Plan, found: PartTable, panels: Mapping[str, Sequence[ClassMark]]) -> str:
+    """What the scores by class rest on, and their lines; panels: what is drawn."""
+    marks = max(map(len, panels.values()))
+    lows = [mark.low for own in panels.values() for mark in own if not math.isnan(mark.mean)]
     place, word = found.place, unit_text(plan, found.place.unit)
     return note_of(
         plan,
         [place.dataset],
         f"{plan.datasets[place.dataset]['title']}, {how_text(place.evaluation, place.ratio)}; each class against the "
         f"rest on {found.lines} {word}s of {found.patients} patients, in brackets its prevalence; "
-        f"{seeds_text(plan, place.evaluation).replace('±std', '')}. Lines: {100 * (1 - LEVEL):g} % intervals, not "
-        "adjusted.",
+        f"{seeds_text(plan, place.evaluation).replace('±std', '')}.",
+        lines_text(lows) if marks <= MOST_INTERVALS else "Intervals, left out for room: classes.csv.",
+        unlabelled_text(found),
     )
 
 
@@ -271,7 +282,7 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
             reference = f"{reference.rpartition(' on ')[0] or reference} on the same encoder"
         there = {row.variant for own in found for row in own.rows}
         rows = titles_of(plan, [variant for variant in plan.variants if variant in there])
-        note = differences_note(plan, evaluation, unit, reference)
+        note = differences_note(plan, evaluation, unit, reference, found)
         yield from plot_differences(
             in_one_panel(found), rows, reference, note, shown.stem(evaluation, unit, FIGURE), evaluation=evaluation
         )
@@ -295,7 +306,8 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
     plan = shown.run.plan
     curves = label_curves(plan, bands(shown.run.tidy, evaluation, unit))
     if len(curves):
-        note, rows = score_note(plan, evaluation, unit), titles_of(plan, curves["variant"])
+        shaded = " Shaded: ±std." if curves["std"].gt(0).any() else ""
+        note, rows = f"{score_note(plan, evaluation, unit)}{shaded}", titles_of(plan, curves["variant"])
         stem = shown.stem(evaluation, unit, "label-efficiency")
         yield from plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation=evaluation)
 
@@ -381,7 +393,7 @@ def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iter
     }
     if rows and classes:
         stem = shown.stem(evaluation, unit, "classes", dataset)
-        yield from plot_class_scores(panels, classes, rows, classes_note(plan, found), stem)
+        yield from plot_class_scores(panels, classes, rows, classes_note(plan, found, panels), stem)
 
 
 def draw_sensitivity(tunings: Sequence[Tuning], folder: Path) -> tuple[Path, ...]:

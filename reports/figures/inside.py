@@ -75,7 +75,8 @@ def plot_training(courses: pd.DataFrame, rows: Mapping[str, str], note: str, ste
         for number, variant in enumerate(losses):
             axes = figure.add_subplot(grid[number // LOSSES_ABREAST, _span(number, LOSSES_ABREAST)])
             draw_course(axes, courses, LOSS, {variant: drawn[variant]})
-            axes.set_title(rows[variant])
+            lone = courses[(courses["variant"] == variant) & (courses["measure"] == LOSS)]["epoch"].nunique() == 1
+            axes.set_title(f"{rows[variant]} (1 epoch)" if lone else rows[variant])
             if number % LOSSES_ABREAST == 0:
                 axes.set_ylabel("loss")
         for number, measure in enumerate(health):

@@ -79,10 +79,6 @@ def plot_differences(
     return plot_panels(panels, {}, note, stem, height=height, names=list(rows.values()), share="xy")
 
 
-LABEL_EFFICIENCY_SPREAD = 1.35
-"""Factor between the places of the first and the last row at one ratio, so that their whiskers stand side by side."""
-
-
 def plot_label_efficiency(
     curves: pd.DataFrame,
     panels: Mapping[str, str],
@@ -91,27 +87,28 @@ def plot_label_efficiency(
     stem: Path,
     evaluation: str = "",
 ) -> tuple[Path, Path]:
-    """F1 (`BAND`) against the share of the labels: a line per row with its deviation, a panel per dataset."""
+    """F1 (`BAND`) against the share of the labels: a line per row in its deviation, a panel per dataset."""
     ratios = sorted(curves["ratio"].unique())
     scale, what = (1, "patients per class") if takes_shots(evaluation) else (100, "labels (%)")
     drawn = marks(rows)
 
     def draw(axes: Axes, dataset: str) -> None:
         there = curves[curves["dataset"] == dataset]
-        for number, (variant, mark) in enumerate(drawn.items()):
-            own = there[there["variant"] == variant].sort_values("ratio")
-            shift = LABEL_EFFICIENCY_SPREAD ** (number / max(1, len(drawn) - 1) - 0.5)
-            draw_band(axes, own["ratio"] * shift, own, mark)
+        for variant, mark in drawn.items():
+            draw_band(axes, there[there["variant"] == variant].sort_values("ratio"), "ratio", mark)
         log_axis(axes, ratios, lambda ratio: f"{scale * ratio:g}")
 
     shown = [Panel(partial(draw, dataset=dataset), title, what) for dataset, title in panels.items()]
     return plot_panels(shown, rows, note, stem, height=LABEL_EFFICIENCY_HEIGHT, ylabel="F1 (%)")
 
 
-def draw_band(axes: Axes, places: pd.Series[float], own: pd.DataFrame, mark: Mark) -> None:
-    """A line through means at their places, with the deviation over seeds as whiskers."""
+def draw_band(axes: Axes, own: pd.DataFrame, places: str, mark: Mark) -> None:
+    """A line through means in the band of the deviation over seeds, a whisker for a lone one; places: a column."""
+    where, mean, std = own[places], own["mean"], own["std"].fillna(0.0)
+    if len(own) > 1:
+        axes.fill_between(where, mean - std, mean + std, color=mark.colour, alpha=0.12, linewidth=0)
     axes.errorbar(
-        places, own["mean"], yerr=own["std"].fillna(0.0), color=mark.colour, marker=mark.shape, linestyle=mark.dash,
+        where, mean, yerr=std if len(own) == 1 else None, color=mark.colour, marker=mark.shape, linestyle=mark.dash,
         linewidth=1.0, elinewidth=0.7, markersize=3.5,
     )  # fmt: skip
 
@@ -238,7 +235,7 @@ def plot_budget(
 
     def draw(axes: Axes, cost: str) -> None:
         for of, own in points.dropna(subset=[cost]).groupby("of", sort=False):
-            draw_band(axes, own[cost], own, drawn[str(of)])
+            draw_band(axes, own, cost, drawn[str(of)])
         for variant, mean in zip(lines["variant"], lines["mean"], strict=True):
             axes.axhline(mean, color=drawn[variant].colour, linestyle=drawn[variant].dash, linewidth=1.0, zorder=1)
         _cost_axis(axes, cost, points[cost].dropna())

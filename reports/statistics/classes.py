@@ -9,6 +9,7 @@ together, so that a patient with recordings in two bands is drawn in both.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass
 
@@ -50,6 +51,8 @@ FEWEST_OF_CLASS = 5
 """Patients with and patients without a class in each scored group, else the class does not count."""
 SCORES = ("f1", "auroc")
 """Of a group."""
+UNLABELLED = "no labelled window of class "
+"""How the note of a row begins whose labelled windows lack classes (`benchmark.data.splits.absent_classes`)."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,8 @@ class PartTable:
     scores: dict[tuple[str, str, str], tuple[Estimated, ...]]
     """(variant, class or MACRO, score of `CLASS_SCORES`) -> the score; (variant, group, score of `SCORES`) -> the score
     and its gap, none for a group with too few patients or classes."""
+    unlabelled: tuple[tuple[str, int, int], ...] = ()
+    """(classes without a labelled window, cells of the place where that is so, cells of the place)."""
 
 
 def class_tables(run: Run, units: Sequence[str], kept: ReportCache | None = None) -> list[PartTable]:
@@ -137,6 +142,7 @@ def _looked_up(
             PartTable(
                 **table
                 | {"place": Place(**table["place"]), "parts": tuple(Part(**part) for part in table["parts"])}
+                | {"unlabelled": tuple((*own,) for own in table["unlabelled"])}
                 | {"scores": {(*key,): tuple(Estimated(*one) for one in found) for *key, found in table["scores"]}}
             )
             for table in known
@@ -198,7 +204,9 @@ def _by_class(run: Run, place: Place, cells: Sequence[PlannedCell]) -> PartTable
             for c, part in enumerate(parts):
                 own = estimated(found[name][..., c], test.patients) if 0 < part.lines < lines else None
                 scores[variant, part.name, name] = (own or _untested(len(found[name])),)
-    return PartTable(place, lines, test.patients, classes, parts, scores)
+    notes = Counter(note for cell in cells for note in run.rows[cell.key].notes if note.startswith(UNLABELLED))
+    unlabelled = tuple((note.removeprefix(UNLABELLED), count, len(cells)) for note, count in notes.items())
+    return PartTable(place, lines, test.patients, classes, parts, scores, unlabelled)
 
 
 def classes_of(run: Run, dataset: str, count: int) -> list[str]:

@@ -1,12 +1,9 @@
 """The statistics of one table: intervals, paired differences, ties and variance components.
 
-Gates are not tested, so that they enlarge no family of tests.
-
-Intervals of all rows of a table, their paired differences with Holm's correction, and ties with the best.
-
-A family of tests is all pairs of rows in one column at one label ratio, or those of them that are asked for. Holm
-(1979, "A simple sequentially rejective multiple test procedure") bounds the probability of any false rejection in that
-family, not over several columns. test_calibration.py simulates false rejections and power.
+Gates are not tested, so that they enlarge no family of tests. A family is all pairs of rows in one column at one label
+ratio, or those of them that are asked for. Holm (1979, "A simple sequentially rejective multiple test procedure")
+bounds the probability of any false rejection in that family, not over several columns. test_calibration.py simulates
+false rejections and power.
 
 Variance components of a score: test patients, pretraining, labelled subset, fine-tuning (random effects, moments).
 
@@ -16,16 +13,12 @@ and var(i) (the rest of a run's own variance); the variance over runs minus var(
 pretrainings and several runs of one, one-way analysis of variance splits var(r) into pretraining and the rest. Sources
 that the runs do not vary, or vary only together, get a remark.
 
-Differences in Overall of a table's rows from one reference row: what the page says and draws first.
+Differences in Overall are from one reference row. The reference of ablations and of a sweep is the method as it is. Of
+the main table it is the untrained encoder where it is compared, else the row with the highest mean Overall; of rows on
+a further encoder, the untrained one of that kind.
 
-The reference of ablations and of a sweep is the method as it is. Of the main table it is the untrained encoder where
-it is compared, else the row with the highest mean Overall; of rows on a further encoder, the untrained one of that
-kind. Gates are not tested, so they have no difference here.
-
-Scores of each method under further presets beside its own row, and preset minus own with interval and p value.
-
-A family of tests is all differences of one column at one label ratio: methods x further presets. A preset whose
-settings are the method's own has the same cells and is not tested.
+Presets: a family of tests is all differences of one column at one label ratio, methods x further presets. A preset
+whose settings are the method's own has the same cells and is not tested.
 """
 
 from __future__ import annotations
@@ -33,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -104,7 +97,7 @@ def _repeat(line: Mapping[str, Any], patients: int) -> float:
     return chance_of_repeat(line["difference"], *errors, patients, share=share)
 
 
-def _place(column: ScoreColumn) -> dict[str, object]:
+def _place(column: ScoreColumn) -> dict[str, Any]:
     return {name: getattr(column, name) for name in PLACE}
 
 
@@ -174,8 +167,7 @@ def components(columns: Sequence[ScoreColumn], *, strict: bool) -> pd.DataFrame:
             if not column.dataset or not there.any():
                 continue
             for part in sources(scores[there], column.patients, encoders[there], strict=strict):
-                where = {name: getattr(column, name) for name in PLACE} | {"variant": variant}
-                lines.append(where | {"source": part.source, "sd": part.sd, "remark": part.remark})
+                lines.append(_place(column) | {"variant": variant} | asdict(part))
     return pd.DataFrame(lines, columns=[*PLACE, "variant", "source", "sd", "remark"])
 
 
@@ -291,38 +283,24 @@ def _tied(frames: Mapping[str, pd.DataFrame]) -> frozenset[Place]:
     return frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False))
 
 
-class _AtRatio(NamedTuple):
-    """What is left of one label ratio when its scores are out of memory."""
-
-    frames: dict[str, pd.DataFrame]
-    outlines: list[ScoreColumn]
-    """Its columns with the scores of the test set alone."""
-    details: list[str]
-
-
 def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
-    found = [at for ratio in layout.ratios if (at := _at_ratio(run, layout, ratio, unit)).outlines]
-    if not found:
+    frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": []}
+    outlines: list[ScoreColumn] = []
+    details: list[str] = []
+    for ratio in layout.ratios:
+        columns = columns_at(run, layout.competing, ratio, unit, metrics=layout.metrics)
+        if columns:
+            pairs = pairwise(columns)
+            frames["intervals"].append(ties(intervals(columns), pairs))
+            frames["pairwise"].append(pairs)
+            frames["components"].append(components(columns, strict=run.plan.config["protocol"] == "strict"))
+            outlines += [replace(column, scores=column.scores[..., :1].copy()) for column in columns]
+            details = details or method(run, columns)
+        del columns  # the resampled scores of one ratio are what has to be in memory at a time
+    if not outlines:
         return TableStatistics()
-    frames = {what: _joined([at.frames[what] for at in found]) for what in found[0].frames}
-    outlines = [column for at in found for column in at.outlines]
-    return TableStatistics(
-        _tied(frames), tuple(reach(run, outlines, frames["pairwise"])), tuple(found[0].details), frames
-    )
-
-
-def _at_ratio(run: Run, layout: Layout, ratio: float, unit: str) -> _AtRatio:
-    columns = columns_at(run, layout.competing, ratio, unit, metrics=layout.metrics)
-    if not columns:
-        return _AtRatio({}, [], [])
-    pairs = pairwise(columns)
-    frames = {
-        "intervals": ties(intervals(columns), pairs),
-        "pairwise": pairs,
-        "components": components(columns, strict=run.plan.config["protocol"] == "strict"),
-    }
-    outlines = [replace(column, scores=column.scores[..., :1].copy()) for column in columns]
-    return _AtRatio(frames, outlines, method(run, columns))
+    joined = {what: _joined(own) for what, own in frames.items()}
+    return TableStatistics(_tied(joined), tuple(reach(run, outlines, joined["pairwise"])), tuple(details), joined)
 
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -418,13 +396,12 @@ def in_one_panel(found: list[Differences]) -> list[Differences]:
 def _from_reference(pairs: pd.DataFrame, reference: str, variants: list[str]) -> Iterator[Difference]:
     """Each pair of the reference and one of these rows as row minus reference, in percent."""
     for pair in pairs.to_dict("records"):
-        told = bool(pair["p_holm"] < LEVEL)
         mean, low, high = (100 * pair[name] for name in ("difference", "low", "high"))
-        repeat = pair["repeat"]
-        if pair["second"] == reference and pair["first"] in variants:
-            yield Difference(pair["first"], mean, low, high, told, repeat)
-        elif pair["first"] == reference and pair["second"] in variants:
-            yield Difference(pair["second"], -mean, -high, -low, told, repeat)
+        variant = pair["first"]
+        if variant == reference:
+            variant, mean, low, high = pair["second"], -mean, -high, -low
+        if reference in (pair["first"], pair["second"]) and variant in variants:
+            yield Difference(variant, mean, low, high, bool(pair["p_holm"] < LEVEL), pair["repeat"])
 
 
 TESTED = ("difference", "low", "high", "p", "p_holm", "seeds", "remark")
@@ -493,13 +470,12 @@ def _presets_at_ratio(
     pairs = pairwise(columns, [(name, role["of"]) for name, role in rows.items() if keys[name] != keys[role["of"]]])
     tested = {(line["dataset"], line["metric"], line["first"]): line for line in pairs.to_dict("records")}
     for column in columns:
-        place = {what: getattr(column, what) for what in PLACE}
         means = {name: _mean(scores[:, 0]) for name, scores in zip(column.variants, column.scores, strict=True)}
         for name, role in rows.items():
             line = tested.get((column.dataset, column.metric, name))
             found = {what: line[what] for what in TESTED} if line else {}
             own, mean = (means.get(row, float("nan")) for row in (role["of"], name))
-            yield Beside(**place, of=role["of"], preset=str(role["value"]), own=own, mean=mean, **found)
+            yield Beside(**_place(column), of=role["of"], preset=str(role["value"]), own=own, mean=mean, **found)
 
 
 def _mean(scores: np.ndarray[Any, Any]) -> float:

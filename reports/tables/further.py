@@ -449,11 +449,18 @@ def shown(found: Estimated) -> str:
     return mean if math.isnan(found.low) else f"{mean} ({100 * found.low:z.1f} to {100 * found.high:z.1f})"
 
 
+def unlabelled_text(table: PartTable) -> str:
+    """Which classes had no labelled window, in how many of the cells, and what follows; '' where all had one."""
+    named = "; ".join(f"{names} (in {count} of {cells} cells)" for names, count, cells in table.unlabelled)
+    return f"Never seen in training, for want of a labelled window: {named}; scores there are no finding." * bool(named)
+
+
 def _classes_table(plan: Plan, table: PartTable) -> TextTable:
     word = unit_text(plan, table.place.unit)
     lacking = [part.name for part in table.parts if not 0 < part.lines < table.lines]
     dashes = f" Dashes: every or no test {word} is of {', '.join(lacking)}." if lacking else ""
-    words = f"Each class against the rest, on {table.lines} {word}s of {table.patients} patients.{dashes}"
+    tested = f"Each class against the rest, on {table.lines} {word}s of {table.patients} patients.{dashes}"
+    words = " ".join(filter(None, [tested, unlabelled_text(table)]))
     header = ("Class and method", f"{word}s", "patients", "prevalence", *CLASS_TITLES)
     lines = [
         (

@@ -392,12 +392,13 @@ def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = ""
 
 def points_text(mean: float, low: float, high: float, more: str = "") -> str:
     """'+3.1 (1.2 to 5.0)': a difference in points with its interval and what else is said of it; NaN for none."""
-    interval = "interval not estimable" if math.isnan(low) else f"{_points(low)} to {_points(high)}"
-    return f"{_points(mean, '+')} ({interval}{more})"
+    interval = "interval not estimable" if math.isnan(low) else f"{signed(low, '')} to {signed(high, '')}"
+    return f"{signed(mean)} ({interval}{more})"
 
 
-def _points(value: float, sign: str = "") -> str:
-    return f"{round(value, 1) + 0.0:{sign}.1f}".replace("-", "−")
+def signed(value: float, sign: str = "+") -> str:
+    """'+1.2', '−0.3': points with one decimal and a minus sign."""
+    return f"{value:{sign}z.1f}".replace("-", "−")
 
 
 def _others(
@@ -454,7 +455,7 @@ def _open(overall: pd.DataFrame, titles: Mapping[str, str], evaluation: str) -> 
     above, below = _ordered(pair)
     yield (
         f"Largest difference that is not significant: {titles[above]} above {titles[below]} by "
-        f"{_points(100 * abs(pair['difference']))} points at {labels_text(pair['ratio'], evaluation)}. "
+        f"{100 * abs(pair['difference']):.1f} points at {labels_text(pair['ratio'], evaluation)}. "
         f"{_what_it_takes(float(pair['difference']), pair['patients_se'], pair['seeds_se'], int(pair['seeds']))}"
     )
 

@@ -81,7 +81,7 @@ def test_axes_are_marked_in_short_words(text: Callable[[Any], Any], value: Any, 
     assert text(value) == shown
 
 
-def test_curves_stand_at_their_ratios_side_by_side(drawn: Drawn, tmp_path: Path) -> None:
+def test_curves_stand_at_their_ratios_in_their_deviation(drawn: Drawn, tmp_path: Path) -> None:
     found = band(
         *[(name, ratio, "ptb-xl", 100 * ratio + place, 1.0, 5) for place, name in enumerate(("moco", "pmq"))
           for ratio in (0.3, 0.01)]
@@ -91,7 +91,9 @@ def test_curves_stand_at_their_ratios_side_by_side(drawn: Drawn, tmp_path: Path)
     first, second = (container.lines[0].get_xydata() for container in axes.containers)
     assert first[:, 1].tolist() == [1, 30]
     assert second[:, 1].tolist() == [2, 31]
-    np.testing.assert_allclose(np.sqrt(first[:, 0] * second[:, 0]), [0.01, 0.3])
+    assert first[:, 0].tolist() == second[:, 0].tolist() == [0.01, 0.3], "no row stands aside"
+    area = axes.collections[0].get_paths()[0].vertices
+    assert (area[:, 1].min(), area[:, 1].max()) == (0, 31)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "30"]
 
 
@@ -112,10 +114,13 @@ def test_a_row_is_drawn_over_its_epochs_in_the_band_of_its_pretrainings(drawn: D
         *[("pmq", key, epoch, "loss", value) for key, value in (("a", 2.0), ("b", 4.0)) for epoch in (1, 2)],
         *[("pmq", "a", epoch, "effective_rank", 5.0) for epoch in (0, 1, 2)],
         ("random", "r", 0, "effective_rank", 4.0),
+        ("comet", "c", 1, "loss", 7.0),
     ]
     found = pd.DataFrame(lines, columns=["variant", "key", "epoch", "measure", "value"])
-    plot_training(found, {"random": "Random", "pmq": "PMQ"}, "note", tmp_path / "x")
-    loss, rank = drawn().axes
+    plot_training(found, {"random": "Random", "pmq": "PMQ", "comet": "COMET"}, "note", tmp_path / "x")
+    loss, lone, rank = drawn().axes
+    assert lone.get_title() == "COMET (1 epoch)"
+    assert (lone.lines[0].get_xydata().tolist(), lone.lines[0].get_marker()) == ([[1, 7]], MARKS["comet"].shape)
     assert (loss.get_title(), loss.get_ylabel()) == ("PMQ", "loss")
     assert (rank.get_title(), rank.get_ylabel()) == ("effective rank", "")
     assert loss.lines[0].get_xydata().tolist() == [[1, 3], [2, 3]]

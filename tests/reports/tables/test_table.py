@@ -73,7 +73,7 @@ def test_scores_are_means_over_seeds_and_what_is_missing_has_its_reason(store_ro
     ("changes", "overall"),
     [
         ({"moco": {"f1": None, "auroc": 0.99, "acc": 0.99}}, "99.0 (k=4)"),  # over other columns than its rivals
-        ({key: {"auroc": None} for key in ("random", "moco", "pmq", "pmq:w/o mask_t")}, "67.5 (k=4)"),
+        ({name: {"auroc": None} for name in ("random", "moco", "pmq", "pmq:w/o mask_t")}, "67.5 (k=4)"),
     ],
 )
 def test_an_overall_of_fewer_columns_than_another_does_not_compete(
