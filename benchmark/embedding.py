@@ -52,6 +52,7 @@ from typing_extensions import TypedDict
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections import Finetune
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
+from benchmark.data.datasets.card import NO_LEAD
 from benchmark.data.datasets.wfdb_files import FASTEST, SLOWEST, checked_recording, lead_columns
 from benchmark.data.prepare import CHUNK, PIPELINE_VERSION, WORTH_A_WORKER
 from benchmark.data.segments import FS, HEARTBEATS, Kind, Rate, Segmentation, normalise_trials, without_absent
@@ -72,6 +73,8 @@ Windows = NDArray[np.float16]
 """(m, S, 12) of one recording."""
 Signals = NDArray[Any] | Sequence[NDArray[Any]]
 """Recordings (n, samples, leads), or n of any length (samples, leads)."""
+Leads = Sequence[str] | Mapping[str, str]
+"""Names of the last axis, '-' for one that is not used; or the names that it has -> the leads, in its order."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def _cut_chunk(read: Callable[[T], Recording], how: Taken, items: Sequence[T]) -
     return found
 
 
-def columns_of(leads: Sequence[str], present: Sequence[str] = LEADS) -> list[int]:
+def columns_of(leads: Leads, present: Sequence[str] = LEADS) -> list[int]:
     """Column of each of the 12 leads among the names given, in any order and case; beyond the last for a lead that is
     neither given nor `present` for the encoder.
 
@@ -134,19 +137,25 @@ def columns_of(leads: Sequence[str], present: Sequence[str] = LEADS) -> list[int
     """
     if isinstance(leads, str):
         raise ConfigError(f"leads {leads!r} is one text; give a list of names, e.g. {list(LEADS)}")
-    given = {str(lead).strip().lower() for lead in leads}
+    names = [str(lead).strip() for lead in (leads.values() if isinstance(leads, Mapping) else leads)]
+    given, known = {name.lower() for name in names}, {lead.lower() for lead in LEADS}
     absent = [lead for lead in LEADS if lead not in present and lead.lower() not in given]
     try:
-        return lead_columns([*leads, *absent])
+        return lead_columns([*names, *absent])
     except Unusable as reason:
-        known = {lead.lower() for lead in LEADS}
-        strange = [str(lead) for lead in leads if str(lead).strip().lower() not in known]
+        strange = [name for name in names if name.lower() not in known and name != NO_LEAD]
         told = f"; not known: {', '.join(strange)}" if strange else ""
         whose = "the 12 are" if len(present) == len(LEADS) else "the encoder needs"
         raise ConfigError(f"leads: {reason}{told}; {whose} {' '.join(present)}, in any order") from None
 
 
-def check_signals(signals: Signals, rate: float, leads: Sequence[str]) -> None:
+def flat_leads(windows: Windows, leads: Sequence[str]) -> str:
+    """'V1, V2': those of the leads that are constant in all windows (m, S, 12) of a recording; '' for none."""
+    flat = (windows == windows[:1, :1]).all(axis=(0, 1))  # (12,)
+    return ", ".join(lead for lead, is_flat in zip(LEADS, flat, strict=True) if is_flat and lead in leads)
+
+
+def check_signals(signals: Signals, rate: float, leads: Leads) -> None:
     """Raise ConfigError, in one line, unless these are recordings of these leads at a possible rate."""
     if not SLOWEST <= rate <= FASTEST:
         raise ConfigError(f"rate {rate:g} is not a sampling rate in Hz from {SLOWEST} to {FASTEST}")
@@ -373,47 +382,52 @@ class SavedEncoder:
         return [f"e{number}" for number in range(self.width)]
 
     def encode(
-        self, signals: Signals, rate: float, leads: Sequence[str], *, unusable: Unusables = "nan"
+        self, signals: Signals, rate: float, leads: Leads, *, unusable: Unusables = "nan"
     ) -> NDArray[np.float32]:
         """Embeddings (n, K) of recordings, the mean over each one's windows.
 
         signals: (n, samples, leads), or a list of arrays (samples, leads) of any length; in any unit where every lead
         is standardised, else in mV (`description.standardisation`). rate: Hz. leads: names of the last axis, in any
-        order and case; others than the 12 are not used, and those that the encoder's tests had not may be absent.
-        unusable: what becomes of a recording that gives no window (NaN samples, too short, no heartbeat, slower than
-        50/min): a row of NaN and one warning with the counts ('nan'), or an error ('raise').
+        order and case, or a map of its names to leads in its order; others than the 12 (and '-') are not used, and
+        those that the encoder's tests had not may be absent. unusable: what becomes of a recording that gives no window
+        (NaN samples, too short, no heartbeat, slower than 50/min): a row of NaN and one warning that names it ('nan'),
+        or an error ('raise'). A warning names the recordings with a flat lead, which is zero for the encoder.
 
         Raises ConfigError (a ValueError), in one line, for a missing lead, a wrong shape or rate.
         """
-        found = list(self.embeddings(self._cuts(signals, rate, leads)))
-        report_unusable(found, unusable)
+        cuts = self._cuts(signals, rate, leads)
+        found = list(self.embeddings(cuts))
+        report(cuts, unusable, NAN_ROWS)
         return np.stack([mean_of(own, self.width) for own in found]) if found else np.empty((0, self.width), np.float32)
 
     def encode_windows(
-        self, signals: Signals, rate: float, leads: Sequence[str], *, unusable: Unusables = "nan"
+        self, signals: Signals, rate: float, leads: Leads, *, unusable: Unusables = "nan"
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Embeddings (N, K) of all windows, recording after recording, and (N,) the number of each one's recording.
 
         Arguments and errors as for `encode`; an unusable recording has no windows.
         """
-        found = list(self.embeddings(self._cuts(signals, rate, leads)))
-        report_unusable(found, unusable)
+        cuts = self._cuts(signals, rate, leads)
+        found = list(self.embeddings(cuts))
+        report(cuts, unusable)
         return joined(found, (self.width,))  # (N, K), (N,)
 
     def windows(
-        self, signals: Signals, rate: float, leads: Sequence[str], *, unusable: Unusables = "nan"
+        self, signals: Signals, rate: float, leads: Leads, *, unusable: Unusables = "nan"
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Windows (N, S, 12) as the encoder or its ONNX file reads them, and (N,) the recording's number of each."""
-        found = list(self._cuts(signals, rate, leads))
-        report_unusable(found, unusable)
+        cuts = self._cuts(signals, rate, leads)
+        found = list(cuts)
+        report(cuts, unusable)
         return joined(found, (self.description.segmentation.samples, len(LEADS)))  # (N, S, 12), (N,)
 
-    def _cuts(self, signals: Signals, rate: float, leads: Sequence[str]) -> Iterator[Windows | str]:
+    def _cuts(self, signals: Signals, rate: float, leads: Leads) -> Noted:
         """The windows of each recording. Raises ConfigError like `columns_of` and `check_signals`."""
         taken = self.description.taken
         columns = columns_of(leads, taken.leads)
         check_signals(signals, rate, leads)
-        return cut_all(lambda number: recording_of(signals[number], rate, columns), range(len(signals)), taken)
+        cuts = cut_all(lambda number: recording_of(signals[number], rate, columns), range(len(signals)), taken)
+        return Noted(cuts, taken.leads)
 
     def embeddings(self, cuts: Iterable[Windows | str]) -> Generator[Floats | str, None, None]:
         """Embeddings (m, K) of the windows (m, S, 12) of each recording, in order; a reason is passed on.
@@ -483,6 +497,23 @@ def joined(
     return together, np.repeat(np.arange(len(rows)), [len(own) for own in rows])
 
 
+class Noted:
+    """The windows of recordings, passed on in order; beside them, what a user has to know of each."""
+
+    def __init__(self, cuts: Iterable[Windows | str], leads: Sequence[str]) -> None:
+        self.cuts, self.leads = cuts, leads
+        self.reasons: list[str] = []
+        """Of each recording so far: why it has no window, '' where it has one."""
+        self.flat: list[str] = []
+        """Of each recording so far: its flat leads, '' for none."""
+
+    def __iter__(self) -> Iterator[Windows | str]:
+        for cut in self.cuts:
+            self.reasons.append(cut if isinstance(cut, str) else "")
+            self.flat.append("" if isinstance(cut, str) else flat_leads(cut, self.leads))
+            yield cut
+
+
 def unusable_line(reasons: Sequence[str]) -> str:
     """'3 of 100 recordings have no embedding: 2 NaN samples, 1 too short'; '' if all have one. '' is no reason."""
     kinds = Counter(reason.partition(":")[0] for reason in reasons if reason).most_common()
@@ -490,17 +521,41 @@ def unusable_line(reasons: Sequence[str]) -> str:
     return f"{sum(map(bool, reasons))} of {len(reasons)} recordings have no embedding: {told}" if kinds else ""
 
 
-def report_unusable(found: Sequence[NDArray[Any] | str], unusable: Unusables) -> None:
-    """Warn the caller's caller of recordings with a reason in place of numbers, or raise ConfigError for the first."""
+def flat_line(flat: Sequence[str], names: Sequence[object]) -> str:
+    """'1 of 9 recordings has a flat lead, ...: 4 (V1)'; '' for none. `flat`: the flat leads of each, '' for none."""
+    where = [f"{name} ({leads})" for name, leads in zip(names, flat, strict=True) if leads]
+    if not where:
+        return ""
+    has = "recordings has" if len(where) == 1 else "recordings have"
+    return f"{len(where)} of {len(flat)} {has} a flat lead, which says nothing to the encoder: {some(where)}; {CHECK}"
+
+
+def some(words: Sequence[str]) -> str:
+    """The first of some words, and how many more there are."""
+    return ", ".join(words[:LISTED]) + (f" and {len(words) - LISTED} more" if len(words) > LISTED else "")
+
+
+LISTED = 5
+"""Recordings that a warning names."""
+CHECK = "see whether the lead was recorded, and leave the recording out if not"
+NAN_ROWS = (
+    "; their rows are NaN: leave them out by np.isfinite(embeddings).all(axis=1), or in a pipeline put SimpleImputer() "
+    "after EcgEmbedder"
+)
+
+
+def report(cuts: Noted, unusable: Unusables, remedy: str = "") -> None:
+    """Warn the caller's caller of recordings without windows and with flat leads, or raise ConfigError for the first
+    without; `remedy`: what a user can do."""
     if unusable not in ("nan", "raise"):
         raise ConfigError(f"unusable={unusable!r} is not known; there are 'nan' and 'raise'")
-    reasons = [own if isinstance(own, str) else "" for own in found]
-    line = unusable_line(reasons)
-    if line and unusable == "raise":
-        number = next(number for number, reason in enumerate(reasons) if reason)
-        raise ConfigError(f"recording {number}: {reasons[number]}; unusable='nan' gives it a row of NaN")
-    if line:
-        warnings.warn(line, stacklevel=3)
+    wrong = [f"recording {number}: {reason}" for number, reason in enumerate(cuts.reasons) if reason]
+    if wrong and unusable == "raise":
+        raise ConfigError(f"{wrong[0]}; unusable='nan' gives it a row of NaN")
+    if wrong:
+        warnings.warn(f"{unusable_line(cuts.reasons)} ({some(wrong)}){remedy}", stacklevel=3)
+    if flat := flat_line(cuts.flat, [f"recording {number}" for number in range(len(cuts.flat))]):
+        warnings.warn(flat, stacklevel=3)
 
 
 class EcgEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -513,16 +568,17 @@ class EcgEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         folder: str | Path | None = None,
         rate: float | None = None,
-        leads: Sequence[str] | None = None,
+        leads: Leads | None = None,
         *,
-        unusable: Unusables = "raise",
+        unusable: Unusables = "nan",
         device: str = "cpu",
         precision: str | None = None,
         code: str | Path | None = None,
     ) -> None:
         """Parameters as of `load_encoder` and `encode`; folder, rate (Hz) and leads have to be given before `fit`.
 
-        unusable: 'raise', or 'nan' for rows of NaN, which most classifiers refuse.
+        unusable: 'nan' for rows of NaN and a warning, so that one recording does not end a cross-validation; an
+        imputer after it fills them for classifiers that refuse NaN. Or 'raise'.
         """
         self.folder = folder
         self.rate = rate

@@ -27,12 +27,14 @@ from benchmark.data.splits import split_or_none
 from benchmark.data.trials import trials
 from benchmark.embedding import (
     Description,
+    Noted,
     SavedEncoder,
     Taken,
     Windows,
     check_signals,
     columns_of,
     cut_all,
+    flat_line,
     load_encoder,
     mean_of,
     recording_of,
@@ -154,7 +156,8 @@ def write_embeddings(arguments: Namespace, console: Console) -> Iterator[str]:
         "precision": encoder.precision,
         **({} if named.simulated is None else {"simulated": named.simulated}),
     }
-    yield from (f"warning: {line}" for line in filter(None, [unusable_line(rows.reasons)]))
+    warnings = unusable_line(rows.reasons), flat_line(rows.flat, named.names)
+    yield from (f"warning: {line}" for line in warnings if line)
     files = write_table(arguments.out, rows.whose, rows.embeddings, encoder.feature_names, about)
     shape = f"{len(rows.embeddings)} rows of {encoder.width} numbers"
     yield f"wrote {files[0]}: {shape}{' of simulated recordings' if named.simulated else ''}"
@@ -187,7 +190,11 @@ def records_of(path: Path) -> list[Path]:
     if path.is_dir():
         found = sorted(header.with_suffix("") for header in path.rglob(f"*{HEADER}"))
         if not found:
-            raise ConfigError(f"{path}: no WFDB record ({HEADER} file) in this folder or those in it")
+            card = next(iter(sorted(path.glob("*.yaml"))), "CARD.yaml")
+            raise ConfigError(
+                f"{path}: no WFDB record ({HEADER} file) in this folder or those in it; other files need a card "
+                f"(`data new-card {path}` writes a first one): `embed {card} ...`"
+            )
         return found
     record = path.with_suffix("") if path.suffix in (HEADER, ".dat", ".mat") else path
     if not record.with_name(record.name + HEADER).is_file():
@@ -306,18 +313,22 @@ class Rows:
     """(n, K)"""
     reasons: list[str]
     """Of each recording, why it has no embedding; '' where it has one."""
+    flat: list[str]
+    """Of each recording, its flat leads; '' for none."""
 
 
 def embedded(encoder: SavedEncoder, named: Named, console: Console, *, per_window: bool) -> Rows:
     """Embed all groups; a row per recording, NaN where it has none, or per window."""
     count = len(named.names)
     found: list[NDArray[np.float32]] = [np.empty((0, encoder.width), np.float32)] * count
-    reasons, windows = [""] * count, [0] * count
+    reasons, flat, windows = [""] * count, [""] * count, [0] * count
     with step(console, "embedding") as progress:
         done = 0
         for numbers, cuts in named.groups:
-            with closing(encoder.embeddings(cuts)) as each:
-                for number, own in zip(numbers.tolist(), each, strict=True):
+            noted = Noted(cuts, encoder.description.taken.leads)
+            with closing(encoder.embeddings(noted)) as each:
+                for place, (number, own) in enumerate(zip(numbers.tolist(), each, strict=True)):
+                    flat[number] = noted.flat[place]
                     reasons[number], windows[number] = (own, 0) if isinstance(own, str) else ("", len(own))
                     if not per_window:
                         found[number] = mean_of(own, encoder.width)[None]  # (1, K)
@@ -335,7 +346,7 @@ def embedded(encoder: SavedEncoder, named: Named, console: Console, *, per_windo
         whose["window"] = [place for times in windows for place in range(times)]
     else:
         whose |= {"windows": windows, "reason": reasons}
-    return Rows(whose, np.concatenate(found), reasons)
+    return Rows(whose, np.concatenate(found), reasons, flat)
 
 
 def embed(arguments: Namespace, console: Console) -> int:

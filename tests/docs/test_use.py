@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +35,19 @@ def test_every_command_and_every_line_of_python_runs(tmp_path: Path, monkeypatch
     for library in ("onnxruntime", "pyarrow"):
         pytest.importorskip(library, reason="the extras `embed` and `onnx` are not installed")
     monkeypatch.chdir(tmp_path)
-    np.save("mine.npy", np.stack([recording(seed) for seed in range(6)]))
+    signals = np.stack([recording(seed) for seed in range(6)])
+    signals[1] = np.nan  # real data hold such recordings
+    np.save("mine.npy", signals)
+    told: list[str] = []
     write_cohort("ptb-xl", tmp_path / "data" / "ptb-xl", CohortSettings(40), seed=1)
     write_cohort("chapman", tmp_path / "recordings", CohortSettings(10), seed=1)
     space: dict[str, Any] = {}
     for language, text in BLOCKS:
         if language:
-            exec(compile(text, str(PAGE), "exec"), space)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                exec(compile(text, str(PAGE), "exec"), space)
+            told += [str(warning.message) for warning in caught]
             continue
         for line in text.splitlines():
             words = shlex.split(line.removeprefix("python run_benchmark.py").replace("/data", str(tmp_path / "data")))
@@ -49,3 +56,5 @@ def test_every_command_and_every_line_of_python_runs(tmp_path: Path, monkeypatch
         path.name for path in tmp_path.iterdir()
     }
     assert (tmp_path / "pmq" / "encoder.onnx").is_file()
+    assert told
+    assert {line.partition(" have no embedding: 1 NaN samples (recording ")[1] != "" for line in told} == {True}

@@ -47,21 +47,23 @@ def table(file: Path) -> tuple[np.ndarray, list[dict[str, str]]]:
 
 def test_an_array_is_embedded_row_by_row_or_window_by_window(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     signals = np.stack([recording(), np.zeros((5000, 12)), recording(1)])
+    signals[2, :, 6] = 0.0
     np.save("mine.npy", signals[..., ::-1])
     words = ["mine.npy", "--rate", "500", "--leads", *reversed(LEADS)]
     assert embed(*words, "--out", "features.npy") == OK
     shown = capsys.readouterr().out
     assert "warning: 1 of 3 recordings have no embedding: 1 all samples zero\n" in shown
+    assert "warning: 1 of 3 recordings has a flat lead, which says nothing to the encoder: 2 (V1); see whether" in shown
     assert "wrote features.npy: 3 rows of 6 numbers\n" in shown
     found, rows = table(here / "features.npy")
     encoder = load_encoder("encoder")
     with pytest.warns(UserWarning, match="1 of 3 recordings"):
         assert np.array_equal(found, encoder.encode(signals, RATE, LEADS), equal_nan=True)
+        expected, whose = encoder.encode_windows(signals[[0, 2]], RATE, LEADS)
     told = [(row["recording"], row["reason"], row["windows"]) for row in rows]
     assert told == [("0", "", "12"), ("1", "all samples zero", "0"), ("2", "", "12")]
     assert embed(*words, "--out", "w.npy", "--per-window") == OK
     found, rows = table(here / "w.npy")
-    expected, whose = encoder.encode_windows([recording(), recording(1)], RATE, LEADS)
     assert np.array_equal(found, expected)
     assert [row["recording"] for row in rows] == [str(2 * number) for number in whose]
     assert [int(row["window"]) for row in rows] == [*range(12), *range(12)]
@@ -200,6 +202,8 @@ ARRAY = ["mine.npy", "--rate", "500", "--leads", *LEADS]
         (["gone.npy", *ARRAY[1:], "--out", "f.npy"], "gone.npy: there is no such file"),
         (["none.npy", *ARRAY[1:], "--out", "f.npy"], "none.npy: no recording"),
         (["empty", "--out", "f.npy"], "empty: no WFDB record (.hea file) in this folder"),
+        (["empty", "--out", "f.npy"], "(`data new-card empty` writes a first one): `embed CARD.yaml ...`"),
+        (["carded", "--out", "f.npy"], "`embed carded/ours.yaml ...`"),
         (
             ["ptbxl", "--out", "f.npy"],
             "ptbxl: neither a WFDB record, a folder, a .npy file nor a dataset (mimic-iv-ecg,",
@@ -219,8 +223,9 @@ def test_what_cannot_be_embedded_is_one_line_and_writes_nothing(
     np.save("flat.npy", np.zeros((100, 12)))
     np.save("none.npy", np.zeros((0, 100, 12)))
     Path("text.npy").write_text("no array")
-    for folder in ("folder.npy", "empty"):
+    for folder in ("folder.npy", "empty", "carded"):
         Path(folder).mkdir()
+    Path("carded", "ours.yaml").touch()
     before = sorted(here.rglob("*"))
     assert embed(*words) == USAGE
     shown = capsys.readouterr()

@@ -21,6 +21,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -88,13 +89,15 @@ def test_leads_are_taken_by_name_and_their_unit_does_not_matter() -> None:
     assert np.array_equal(read(signal[:, order], [LEADS[lead].upper() for lead in order]).signal, expected)
     wide = np.concatenate([np.ones((len(signal), 1)), signal], axis=1)
     assert np.array_equal(read(wide, ["V7", *LEADS]).signal, expected)
+    assert np.array_equal(read(wide, ["-", *LEADS]).signal, expected), "as in a card"
+    assert np.array_equal(read(signal, {f"lead {lead}": lead for lead in LEADS}).signal, expected)
     microvolts, millivolts = (windows_of(read(own), SIX_BEATS) for own in (1000 * signal, signal))
     assert np.allclose(microvolts, millivolts, atol=2e-3)
     two = read(signal[:, [1, 0]], ["ii", "I"], ("I", "II")).signal
     assert np.array_equal(two[:, :2], expected[:, :2])
     assert not two[:, 2:].any(), "leads that the encoder's tests had not may be absent"
     for names, present, message in (
-        (["I", "MLII", *LEADS[2:]], LEADS, r"^leads: lead missing: II; not known: MLII; the 12 are I II III aVR"),
+        (["I", "MLII", "-", *LEADS[2:]], LEADS, r"^leads: lead missing: II; not known: MLII; the 12 are I II III aVR"),
         (["I", "I", *LEADS[1:]], LEADS, "lead twice: I"),
         ("I II III", LEADS, "give a list of names"),
         (["I"], ("I", "II"), "^leads: lead missing: II; the encoder needs I II, in any order$"),
@@ -192,7 +195,9 @@ def test_batches_are_whole_whatever_the_recordings(exported: Path, monkeypatch: 
 def test_a_recording_without_windows_is_a_row_of_nan_and_one_warning(exported: Path) -> None:
     signals = np.stack([recording(), np.zeros((5000, 12)), recording(1), np.full((5000, 12), np.nan)])
     encoder = load_encoder(exported)
-    line = "2 of 4 recordings have no embedding: 1 all samples zero, 1 NaN samples"
+    line = (
+        r"2 of 4 .* 1 all samples zero, 1 NaN samples \(recording 1: all samples zero, recording 3: NaN samples: lead I"
+    )
     with pytest.warns(UserWarning, match=line) as caught:
         found = encoder.encode(signals, RATE, LEADS)
     assert len(caught) == 1
@@ -292,9 +297,14 @@ def test_the_transformer_embeds_as_the_encoder_does_also_as_a_clone_and_a_pickle
 
 
 @pytest.mark.parametrize("as_list", [False, True])
-def test_in_a_pipeline_under_cross_validation(embedder: EcgEmbedder, signals: Any, as_list: bool) -> None:
-    model = make_pipeline(embedder, StandardScaler(), LogisticRegression())
-    scores = cross_val_score(model, list(signals) if as_list else signals, [0, 1, 0, 1, 0, 1], cv=3)
+def test_in_a_pipeline_a_recording_that_cannot_be_used_ends_no_fold(
+    embedder: EcgEmbedder, signals: Any, as_list: bool
+) -> None:
+    """As docs/USE.md shows it."""
+    signals[2] = np.nan
+    model = make_pipeline(embedder, SimpleImputer(), StandardScaler(), LogisticRegression())
+    with pytest.warns(UserWarning, match=r"1 NaN samples \(recording \d: NaN samples: lead I, .*SimpleImputer\(\)"):
+        scores = cross_val_score(model, list(signals) if as_list else signals, [0, 1, 0, 1, 0, 1], cv=3)
     assert np.isfinite(scores).tolist() == [True] * 3
 
 
@@ -308,10 +318,30 @@ def test_what_the_transformer_lacks_is_one_line(exported: Path, signals: Any) ->
             own.fit(signals)
     signals[2] = np.nan
     with pytest.raises(ConfigError, match="recording 2: NaN samples"):
-        EcgEmbedder(exported, rate=RATE, leads=LEADS).fit_transform(signals)
+        EcgEmbedder(exported, rate=RATE, leads=LEADS, unusable="raise").fit_transform(signals)
     with pytest.warns(UserWarning, match="1 of 6 recordings have no embedding"):
-        found = EcgEmbedder(exported, rate=RATE, leads=LEADS, unusable="nan").fit_transform(signals)
-    assert np.isnan(found[2]).all()
+        found = EcgEmbedder(exported, rate=RATE, leads=LEADS).fit_transform(signals)
+    assert np.isnan(found).all(axis=1).tolist() == [False, False, True, False, False, False]
+
+
+def test_a_flat_lead_is_warned_of_by_recording_and_name(tmp_path: Path, signals: Any) -> None:
+    """Not the leads that the encoder's tests had not; a level that is not zero is flat too."""
+    signals[1, :, 6] = 0.0
+    signals[4, :, [2, 7]] = 1.5
+    signals[5, :100, 3] = 0.0
+    line = r"^2 of 6 recordings have a flat lead, .*: recording 1 \(V1\), recording 4 \(III, V2\); see whether"
+    encoder = load_encoder(export_encoder(tmp_path / "all"))
+    for work in (encoder.encode, encoder.encode_windows, encoder.windows):
+        with pytest.warns(UserWarning, match=line) as caught:
+            work(signals, RATE, LEADS)
+        assert [own.filename for own in caught] == [__file__]
+    cut = {"kind": "heartbeats", "samples": 300, "per_trial": 6, "present": ["I", "III"]}
+    few = load_encoder(export_encoder(tmp_path / "few", cut=cut))
+    with pytest.warns(UserWarning, match=r"^1 of 6 recordings has a flat lead, .*: recording 4 \(III\); see whether"):
+        few.encode(signals, RATE, LEADS)
+    raw = export_encoder(tmp_path / "raw", standardisation="none: millivolts")
+    with pytest.warns(UserWarning, match=line):
+        load_encoder(raw).encode(signals, RATE, LEADS)
 
 
 @pytest.mark.parametrize("form", ["bare", "averaged", "nested"])
