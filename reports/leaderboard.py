@@ -296,12 +296,12 @@ def ratios_of(own: Submission, evaluation: str) -> tuple[float, ...]:
 
 def versions_of(submissions: Sequence[Submission]) -> dict[tuple[str, str], int]:
     """(evaluation, stage) -> the results version that most rows have, of split and of the evaluation itself."""
-    found: dict[tuple[str, str], Counter[int]] = {}
+    found: dict[tuple[str, str], list[int]] = {}
     for own in submissions:
         for row in own.run.rows.values():
             for stage, version in stage_versions(row).items():
-                found.setdefault((row.evaluation, stage), Counter())[version] += 1
-    return {place: counts.most_common(1)[0][0] for place, counts in found.items()}
+                found.setdefault((row.evaluation, stage), []).append(version)
+    return {place: most_common(versions) for place, versions in found.items()}
 
 
 def stage_versions(row: Row) -> dict[str, int]:
@@ -667,20 +667,12 @@ def ranks_of(overall: Sequence[ScoreColumn]) -> tuple[dict[str, Rank], int, int]
     """Row -> its ranks, for the rows that differ from another one; numbers of tested and of significant pairs."""
     tested = pairwise(overall)
     told = tested[tested["p_holm"] < LEVEL]
-    above: Counter[str] = Counter()
-    below: Counter[str] = Counter()
-    for higher, lower in _ordered(told):
-        above[lower] += 1
-        below[higher] += 1
+    first_is_higher = told["difference"] > 0
+    above = Counter(told["second"].where(first_is_higher, told["first"]))
+    below = Counter(told["first"].where(first_is_higher, told["second"]))
     names = overall[0].variants
     ranks = {name: (1 + above[name], len(names) - below[name]) for name in names if above[name] or below[name]}
     return ranks, len(tested), len(told)
-
-
-def _ordered(told: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """(row above, row below) of each significant pair."""
-    for first, second, difference in told[["first", "second", "difference"]].itertuples(index=False, name=None):
-        yield (first, second) if difference > 0 else (second, first)
 
 
 def rank_text(row: BoardRow) -> str:
