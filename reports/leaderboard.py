@@ -1,33 +1,24 @@
 """A leaderboard: the rows of several submissions that compare, with intervals and ranks.
 
-The blocks of a board: each row's scores with intervals, and its rank where differences are beyond chance.
+A submission is a results capsule, a results folder, or one run of it (FOLDER@KEY). Unlike a merge (reports.open), which
+puts the cells of comparable configs into one table, every submission keeps its own rows, and methods, encoders, budgets
+and machines may differ. What a submission was tested on is read from the predictions of every cell, not from its plan.
 
-All numbers are computed from the stored predictions; a row whose stored scores are others is refused. Encoders of
-different submissions share the test recordings, so differences are paired by test patient. Runs are paired by seed
-where two rows share it, else in order: any pairing of independent runs is valid.
+The submissions decide what the rows of a board have in common: what most of them share, the first on a tie. Protocol,
+kind of labels and signals come first; then, among the submissions of these, the datasets with their test windows, the
+label ratios of each evaluation, and the versions of split and evaluation.
+
+A row is a method, a method under a further preset, or a gate, at one label ratio of one evaluation. It is there whole
+or not at all: every planned seed on every dataset of the board finished, on the board's test windows.
+
+All numbers are computed from the stored predictions; a row whose stored scores are others is refused. Submissions share
+the test recordings, so differences are paired by test patient. Runs are paired by seed where two rows share it, else in
+order: any pairing of independent runs is valid.
 
 The ranks of a row are those that no significant difference rules out: from one more than the rows significantly above
 it, up to the number of rows less those significantly below it. With Holm's correction over all pairs they hold for all
 rows at once with 95 % confidence (Mogstad et al. 2024, "Inference for Ranks with Applications to Mobility across
 Neighbourhoods and Academic Achievement across Countries", Section 3). A row that differs from no other has no rank.
-
-What the rows of a board have in common, decided by the submissions: what most of them share, the first on a tie.
-
-Protocol, kind of labels and signals first; then, among the submissions of these, the datasets with their test windows,
-the label ratios of each evaluation, and the versions of split and evaluation.
-
-Which rows of the submissions stand on the board, and what does not compare, with the reason.
-
-A row is a method, a method under a further preset, or a gate, at one label ratio of one evaluation. It is there whole
-or not at all: every planned seed on every dataset of the board finished, on the board's test windows.
-
-A submission is a results capsule, a results folder, or one run of it (FOLDER@KEY). What it was tested on is read from
-the predictions of every cell, not from what its plan says.
-
-Results capsules and folders of several people -> one board of their rows, as a page, Markdown and CSV.
-
-Unlike a merge (reports.open), which puts the cells of comparable configs into one table, every submission keeps
-its own rows, and methods, encoders, budgets and machines may differ.
 """
 
 from __future__ import annotations
@@ -296,12 +287,12 @@ def ratios_of(own: Submission, evaluation: str) -> tuple[float, ...]:
 
 def versions_of(submissions: Sequence[Submission]) -> dict[tuple[str, str], int]:
     """(evaluation, stage) -> the results version that most rows have, of split and of the evaluation itself."""
-    found: dict[tuple[str, str], Counter[int]] = {}
+    found: dict[tuple[str, str], list[int]] = {}
     for own in submissions:
         for row in own.run.rows.values():
             for stage, version in stage_versions(row).items():
-                found.setdefault((row.evaluation, stage), Counter())[version] += 1
-    return {place: counts.most_common(1)[0][0] for place, counts in found.items()}
+                found.setdefault((row.evaluation, stage), []).append(version)
+    return {place: most_common(versions) for place, versions in found.items()}
 
 
 def stage_versions(row: Row) -> dict[str, int]:
@@ -667,20 +658,12 @@ def ranks_of(overall: Sequence[ScoreColumn]) -> tuple[dict[str, Rank], int, int]
     """Row -> its ranks, for the rows that differ from another one; numbers of tested and of significant pairs."""
     tested = pairwise(overall)
     told = tested[tested["p_holm"] < LEVEL]
-    above: Counter[str] = Counter()
-    below: Counter[str] = Counter()
-    for higher, lower in _ordered(told):
-        above[lower] += 1
-        below[higher] += 1
+    first_is_higher = told["difference"] > 0
+    above = Counter(told["second"].where(first_is_higher, told["first"]))
+    below = Counter(told["first"].where(first_is_higher, told["second"]))
     names = overall[0].variants
     ranks = {name: (1 + above[name], len(names) - below[name]) for name in names if above[name] or below[name]}
     return ranks, len(tested), len(told)
-
-
-def _ordered(told: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """(row above, row below) of each significant pair."""
-    for first, second, difference in told[["first", "second", "difference"]].itertuples(index=False, name=None):
-        yield (first, second) if difference > 0 else (second, first)
 
 
 def rank_text(row: BoardRow) -> str:

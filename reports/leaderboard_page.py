@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,7 +15,7 @@ from typing import Any
 from benchmark.results.files import csv_text, write_atomic
 from benchmark.results.names import BOTH, METHOD, PRESET, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.schema import digest, flat
-from benchmark.results.store import NoResults, Row
+from benchmark.results.store import NoResults
 from reports.leaderboard import (
     GATES,
     Block,
@@ -30,6 +29,7 @@ from reports.leaderboard import (
     frame_of,
     interval_text,
     listed,
+    most_common,
     one_line,
     open_submissions,
     placed,
@@ -70,6 +70,7 @@ def facts_of(own: Submission, usual: dict[str, Any]) -> Facts:
     told = [row.provenance for row in rows]
     trained = [row for row in rows if row.pretrain_key and row.variant not in GATES]
     pretrainings = {row.pretrain_key for row in trained}
+    seeds = sorted({row.pretrain_seed for row in trained if row.pretrain_seed is not None})
     devices = (machine_of(facts) for facts in told if facts.get("device"))
     facts = {
         "Results": f"config {plan.config.get('name') or 'without a name'}, plan {plan.key}, digest {content_of(own)}",
@@ -78,7 +79,7 @@ def facts_of(own: Submission, usual: dict[str, Any]) -> Facts:
         "Machine": joined(devices),
         "Versions": joined(_versions(facts) for facts in told),
         "Seeds": joined(str(seed) for seed in sorted({row.seed for row in rows})),
-        "Pretrainings": f"{len(pretrainings)}, of seeds {joined(_pretrain_seeds(trained))}" if pretrainings else "none",
+        "Pretrainings": f"{len(pretrainings)}, of seeds {joined(map(str, seeds))}" if pretrainings else "none",
         "Budget": budget_of(plan.config),
         "Test data": joined(_source(facts) for facts in plan.datasets.values()),
         "Pretrained on": f"{_source(plan.pretraining)}{used_text(plan)}",
@@ -101,11 +102,6 @@ def _commit(git: dict[str, Any]) -> str:
 
 def _versions(facts: dict[str, Any]) -> str:
     return ", ".join(f"{name} {version}" for name, version in (facts.get("versions") or {}).items())
-
-
-def _pretrain_seeds(rows: Sequence[Row]) -> Iterator[str]:
-    seeds = {row.pretrain_seed for row in rows if row.pretrain_seed is not None}
-    yield from map(str, sorted(seeds))
 
 
 def _source(facts: dict[str, Any]) -> str:
@@ -133,11 +129,7 @@ def usual_settings(submissions: Sequence[Submission]) -> dict[str, Any]:
         return {}
     settings = [flat(portable(own.run.plan.config)) for own in submissions]
     names = sorted({name for own in settings for name in own})
-    usual = {}
-    for name in names:
-        most, _ = Counter(shown(own.get(name)) for own in settings).most_common(1)[0]
-        usual[name] = most
-    return usual
+    return {name: most_common(shown(own.get(name)) for own in settings) for name in names}
 
 
 def unlike(own: Submission, usual: dict[str, Any]) -> list[str]:
@@ -349,15 +341,11 @@ GATES_TITLE, ROWS_TITLE = "Gates (reference rows, not ranked)", "Submissions"
 
 def board_html(board: Board) -> str:
     """The page. The same board gives the same bytes."""
-    content: dict[str, Any] = {
+    content = vars(board) | {
         "counts": counts(board),
-        "warnings": board.warnings,
         "sentences": list(sentences(board)),
         "test_sets": test_sets(board.frame),
         "blocks": [_shown_block(block) for block in board.blocks],
-        "listed": board.listed,
-        "costs": board.costs,
-        "origins": board.origins,
     }
     return rendered("leaderboard.html", content, scripts=("sort.js",))
 
