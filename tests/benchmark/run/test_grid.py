@@ -17,7 +17,6 @@ import pytest
 
 from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
-from benchmark.config.sections import Knn, Supervised
 from benchmark.data import splits
 from benchmark.results.names import CARD, EVALUATIONS
 from benchmark.results.schema import digest
@@ -65,30 +64,6 @@ def test_the_strict_protocol_pretrains_once_per_seed() -> None:
     grid = grid_of(load_config(BASIC, {**BASE, "protocol": "strict"}))
     assert len(grid.pretrainings) == 4
     assert all(cell.pretraining is not None and cell.pretraining.seed == cell.seed for cell in grid.cells)
-
-
-def test_a_sweep_over_the_learning_rate_is_a_row_per_value() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "sweeps.pmq.recipe.lr": [1e-3, 2e-3]}))
-    swept = {v.name: v.config.recipe for v in grid.variants if v.role == "sweep"}
-    assert {name: recipe.lr for name, recipe in swept.items()} == {
-        "pmq:recipe.lr=0.001": 1e-3,
-        "pmq:recipe.lr=0.002": 2e-3,
-    }
-    assert {recipe.batch_size for recipe in swept.values()} == {64}
-    assert len({p.key for p in grid.pretrainings if p.variant.name.startswith("pmq")}) == 2  # 1e-3 is PMQ as it is
-
-
-def test_rows_come_in_the_order_asked_for() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "methods": ["pmq", "random", "moco"]}))
-    assert [variant.name for variant in grid.variants] == ["pmq", "random", "moco"]
-    assert [variant.title for variant in grid.variants] == ["PMQ", "Random", "MoCo"]
-
-
-def test_cells_say_what_they_are() -> None:
-    cell = grid_of(load_config(BASIC, BASE)).cells[0]
-    assert cell.describe() == "random finetune ptb-xl 0.3 seed 41"
-    descriptions = [cell.describe() for cell in grid_of(load_config(BASIC, BASE)).cells]
-    assert len(set(descriptions)) == len(descriptions)
 
 
 def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
@@ -196,6 +171,9 @@ ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
 PMQ = {"pmq finetune", "pmq linear"}
 FINETUNE = {"random finetune", "pmq finetune"}
 LINEAR = {"random linear", "pmq linear"}
+SECOND = {"gates": ["supervised", "features"], "evaluate": ["finetune", "linear-fix", "knn", "few-shot"]}
+PLAIN = {"data.segmentation": "windows"}
+SUPERVISED = {"supervised supervised"}
 MOVES: dict[str, tuple[Any, set[str]]] = {
     "encoder.hidden": (24, ALL),
     "encoder.depth": (9, ALL),
@@ -228,8 +206,40 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
     "data.standardise": ("dataset", ALL),
 }
 """Config key -> another value, and the cells it moves."""
-OF_PLAIN_WINDOWS = {"pretrain.windows_per_trial": PMQ, "finetune.windows_per_trial": ALL}
-"""Keys that count where recordings are cut into plain windows, and the cells they move."""
+MOVES_FURTHER: dict[tuple[str, str], tuple[dict[str, Any], Any, set[str]]] = {
+    ("plain", "pretrain.windows_per_trial"): (PLAIN, 5, PMQ),
+    ("plain", "finetune.windows_per_trial"): (PLAIN, 5, ALL),
+    ("paper", "methods.pmq.recipe.lr"): ({"pretrain.preset": "paper"}, 2e-3, PMQ),
+    ("unified", "methods.pmq.recipe"): ({"pretrain.preset": "unified"}, {"lr": 2e-3}, PMQ),
+    ("second", "knn.neighbours"): (SECOND, [3], {"random knn", "pmq knn"}),
+    ("second", "knn.temperature"): (SECOND, 0.1, {"random knn", "pmq knn"}),
+    ("second", "linear.strengths"): (SECOND, [1.0], {"random few-shot", "pmq few-shot"}),
+    ("second", "supervised.epochs"): (SECOND, 3, SUPERVISED),
+    ("second", "supervised.lr"): (SECOND, 1e-3, SUPERVISED),
+    ("second", "supervised.weight_decay"): (SECOND, 0.0, SUPERVISED),
+    ("second", "supervised.batch_size"): (SECOND, 64, SUPERVISED),
+    ("second", "supervised.head_hidden"): (SECOND, 64, SUPERVISED),
+    ("second", "supervised.dropout"): (SECOND, 0.25, SUPERVISED),
+    **{
+        ("second", f"boosting.{name}"): (SECOND, value, {"features features"})
+        for name, value in {
+            "iterations": 7,
+            "leaves": 7,
+            "learning_rate": 0.03,
+            "leaf_windows": [7],
+            "l2": 0.7,
+            "patience": 7,
+            "feature_share": 0.7,
+        }.items()
+    },
+    ("words", "name"): ({}, "other", set()),
+    ("words", "caption"): ({}, "Other words.", set()),
+    ("words", "methods"): ({}, ["pmq", "random"], set()),
+    ("words", "evaluate"): ({}, ["linear", "finetune"], set()),
+    ("words", "methods.moco.queue_size"): ({}, 5, set()),
+    ("words", "pretrain.streaming"): ({}, "always", set()),
+}
+"""(config, key) -> what the config sets besides, another value of the key, and the cells it moves."""
 OUTSIDE = """
 from dataclasses import dataclass
 from methods.encoders.base import Encoder, EncoderConfig
@@ -281,11 +291,65 @@ def other(value: Any, hint: Any) -> Any:
     return not value if isinstance(value, bool) else value + 1
 
 
-@pytest.mark.parametrize("key", MOVES)
-def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(key: str) -> None:
-    value, groups = MOVES[key]
-    before = grid_of(load_config(BASIC, BASE))
-    assert moved(before, grid_of(load_config(BASIC, {**BASE, key: value}))) == groups
+@pytest.mark.parametrize(
+    ("base", "key", "value", "groups"),
+    [
+        *(pytest.param({}, key, *change, id=key) for key, change in MOVES.items()),
+        *(
+            pytest.param(base, key, *change, id=f"{name}-{key}")
+            for (name, key), (base, *change) in MOVES_FURTHER.items()
+        ),
+    ],
+)
+def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(
+    base: dict[str, Any], key: str, value: Any, groups: set[str]
+) -> None:
+    before = {**BASE, **base}
+    assert moved(grid_of(load_config(BASIC, before)), grid_of(load_config(BASIC, {**before, key: value}))) == groups
+
+
+def test_every_setting_is_in_the_tables_above() -> None:
+    config = load_config(BASIC, SECOND).model_dump()
+    sections = ("encoder", "pretrain", "finetune", "linear", "knn", "supervised", "boosting")
+    listed = {*MOVES, *(key for _, key in MOVES_FURTHER)} | ONLY_FOR_TEXT | OF_RANKS | NOT_OF_KEYS
+    assert set(leaves({section: config[section] for section in sections})) <= listed
+
+
+@pytest.mark.parametrize(
+    ("change", "groups"),
+    [
+        ({"corpus": "another corpus"}, PMQ),
+        ({"data": {name: f"other {value}" for name, value in SIMULATED.items()}}, ALL),
+        ({"mode": {"device": "cuda", "precision": "float32"}}, ALL),
+        ({"mode": {"device": "cpu", "precision": "bf16"}}, ALL),
+        ((splits, "SPLIT_VERSION"), ALL),
+        ((keys_module, "PRETRAIN_VERSION"), PMQ),
+        ((METHODS["pmq"], "version"), PMQ),
+        ("finetune", FINETUNE),
+        ("linear", LINEAR),
+    ],
+)
+def test_data_mode_and_results_versions_move_keys(
+    change: Any, groups: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = load_config(BASIC, BASE)
+    before = grid_of(config)
+    further: dict[str, Any] = {}
+    match change:
+        case dict():
+            further = change
+        case str():
+            raised = replace(evaluations.EVALUATIONS[change], version=99)
+            monkeypatch.setitem(evaluations.EVALUATIONS, change, raised)
+        case owner, name:
+            monkeypatch.setattr(owner, name, 99)
+    assert moved(before, grid_of(config, **further)) == groups
+
+
+def test_data_of_one_dataset_move_the_keys_of_its_column_alone() -> None:
+    config = load_config(BASIC, BASE)
+    before, after = keys(grid_of(config)), keys(grid_of(config, data=SIMULATED | {"chapman": "corrected labels"}))
+    assert {name[2] for name in before if before[name] != after[name]} == {"chapman"}
 
 
 def test_ranks_and_their_batch_norm_move_what_is_pretrained_and_of_one_process_the_option_moves_nothing() -> None:
@@ -300,23 +364,14 @@ def test_the_encoder_moves_all_keys_but_its_name_alone_when_it_is_the_default_no
     before = grid_of(load_config(BASIC, BASE))
     assert moved(before, grid_of(load_config(BASIC, {**BASE, "encoder.name": "dilated"}))) == set()
     grids = [before, grid_of(load_config(BASIC, {**BASE, "encoder.name": "resnet1d"}))]
-    for text in (OUTSIDE, OUTSIDE + "# edited"):
-        file = tmp_path / str(len(text)) / "linear.py"
+    for folder, text in {"here": OUTSIDE, "edited": OUTSIDE + "# edited", "there": OUTSIDE}.items():
+        file = tmp_path / folder / "linear.py"
         file.parent.mkdir()
         file.write_text(text)
         grids.append(grid_of(load_config(BASIC, {**BASE, "encoder.name": str(file)})))
+    assert moved(grids[2], grids.pop()) == set(), "the path of a file is not in the keys"
     for one, two in combinations(grids, 2):
         assert moved(one, two) == ALL
-
-
-def test_keys_do_not_hold_the_path_of_an_encoders_file(tmp_path: Path) -> None:
-    grids = []
-    for folder in ("here", "there"):
-        file = tmp_path / folder / "linear.py"
-        file.parent.mkdir()
-        file.write_text(OUTSIDE)
-        grids.append(grid_of(load_config(BASIC, {**BASE, "encoder.name": str(file)})))
-    assert moved(*grids) == set()
 
 
 METHOD = """
@@ -374,36 +429,6 @@ def test_another_scale_of_the_corpus_pretrains_anew() -> None:
     assert len(set(keys)) == 3
 
 
-def test_pseudo_trials_of_plain_windows_have_a_size_of_their_own() -> None:
-    plain = {**BASE, "data.segmentation": "windows"}
-    before = grid_of(load_config(BASIC, plain))
-    for key, groups in OF_PLAIN_WINDOWS.items():
-        assert moved(before, grid_of(load_config(BASIC, {**plain, key: 5}))) == groups
-
-
-def test_every_setting_is_in_the_list_above() -> None:
-    config = load_config(BASIC).model_dump()
-    sections = ("encoder", "pretrain", "finetune", "linear")
-    there = set(leaves({section: config[section] for section in sections}))
-    listed = {key for key in MOVES if key.partition(".")[0] in sections}
-    assert there - ONLY_FOR_TEXT - OF_RANKS - NOT_OF_KEYS == listed | OF_PLAIN_WINDOWS.keys()
-
-
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        {"name": "other"},
-        {"caption": "Other words."},
-        {"methods.moco.queue_size": 5},
-        {"methods": ["pmq", "random"]},
-        {"evaluate": ["linear", "finetune"]},
-        {"pretrain.streaming": "always"},
-    ],
-)
-def test_words_and_order_and_other_methods_move_no_key(overrides: dict[str, Any]) -> None:
-    assert moved(grid_of(load_config(BASIC, BASE)), grid_of(load_config(BASIC, {**BASE, **overrides}))) == set()
-
-
 @pytest.mark.parametrize("method", [name for name in ANYWHERE if METHODS[name].trains])
 def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
     def key_of(knobs: dict[str, Any]) -> str:
@@ -422,58 +447,6 @@ def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
     ]
     found = [key_of(knob) for knob in knobs]
     assert len({key_of({}), *found}) == len(knobs) + 1
-
-
-@pytest.mark.parametrize(
-    ("change", "groups"),
-    [
-        ({"corpus": "another corpus"}, PMQ),
-        ({"data": {name: f"other {value}" for name, value in SIMULATED.items()}}, ALL),
-        ({"mode": {"device": "cuda", "precision": "float32"}}, ALL),
-        ({"mode": {"device": "cpu", "precision": "bf16"}}, ALL),
-    ],
-)
-def test_data_and_mode_move_keys(change: dict[str, Any], groups: set[str]) -> None:
-    config = load_config(BASIC, BASE)
-    assert moved(grid_of(config), grid_of(config, **change)) == groups
-
-
-def test_data_of_one_dataset_move_the_keys_of_its_column_alone() -> None:
-    config = load_config(BASIC, BASE)
-    before, after = keys(grid_of(config)), keys(grid_of(config, data=SIMULATED | {"chapman": "corrected labels"}))
-    assert {name[2] for name in before if before[name] != after[name]} == {"chapman"}
-
-
-@pytest.mark.parametrize(
-    ("version", "groups"),
-    [
-        ("PRETRAIN_VERSION", PMQ),
-        ("SPLIT_VERSION", ALL),
-    ],
-)
-def test_a_raised_results_version_moves_keys(version: str, groups: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    config = load_config(BASIC, BASE)
-    before = grid_of(config)
-    monkeypatch.setattr({"SPLIT_VERSION": splits, "PRETRAIN_VERSION": keys_module}[version], version, 99)
-    assert moved(before, grid_of(config)) == groups
-
-
-@pytest.mark.parametrize(("evaluation", "groups"), [("finetune", FINETUNE), ("linear", LINEAR)])
-def test_a_raised_version_of_an_evaluation_moves_its_keys_alone(
-    evaluation: str, groups: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = load_config(BASIC, BASE)
-    before = grid_of(config)
-    raised = replace(evaluations.EVALUATIONS[evaluation], version=99)
-    monkeypatch.setitem(evaluations.EVALUATIONS, evaluation, raised)
-    assert moved(before, grid_of(config)) == groups
-
-
-def test_a_raised_version_of_a_method_moves_its_keys_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = load_config(BASIC, BASE)
-    before = grid_of(config)
-    monkeypatch.setattr(METHODS["pmq"], "version", 99)
-    assert moved(before, grid_of(config)) == PMQ
 
 
 def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
@@ -496,65 +469,15 @@ def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
     assert random_keys({"seeds": [42, 43]})[0] == base[1]
 
 
-@pytest.mark.parametrize("key", ["methods.pmq.recipe.lr", "methods.pmq.recipe"])
-@pytest.mark.parametrize("preset", ["unified", "paper"])
-def test_a_methods_own_recipe_moves_its_keys_under_either_preset(key: str, preset: str) -> None:
-    under = {**BASE, "pretrain.preset": preset}
-    change = {key: 2e-3 if key.endswith("lr") else {"lr": 2e-3}}
-    assert moved(grid_of(load_config(BASIC, under)), grid_of(load_config(BASIC, {**under, **change}))) == PMQ
-
-
-def test_only_the_recipe_that_acts_is_in_the_keys() -> None:
-    same = {"pretrain.preset": "paper", "methods": ["pmq"], "pretrain.epochs": 9, "gates": [], "seeds": [1]}
-    unified = {**same, "pretrain.preset": "unified", "pretrain.recipe": {}}  # whose default is PMQ's own
-    keys_of = [[p.key for p in grid_of(load_config(BASIC, each)).pretrainings] for each in (same, unified)]
-    assert keys_of[0] == keys_of[1]
-
-
 def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:
     less = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [0.1], "seeds": [41], "evaluate": ["linear"]})))
     more = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "methods": ANYWHERE})))
     assert less.items() <= more.items()
 
 
-@pytest.mark.parametrize("setting", ["iterations", "leaves"])
-def test_settings_of_the_boosting_move_the_features_alone(setting: str) -> None:
-    config = {**BASE, "gates": ["features"]}
-    assert moved(
-        grid_of(load_config(BASIC, config)), grid_of(load_config(BASIC, {**config, f"boosting.{setting}": 7}))
-    ) == {"features features"}
-
-
 def test_a_corpus_without_labels_is_pretrained_on_once_for_both_kinds_of_labels() -> None:
     single, multi = (grid_of(load_config(BASIC, {**BASE, "data.labels": kind})) for kind in ("single", "multi"))
     assert [p.key for p in single.pretrainings] == [p.key for p in multi.pretrainings]
-
-
-SECOND = {**BASE, "gates": ["supervised"], "evaluate": ["finetune", "linear-fix", "knn", "few-shot"]}
-MOVES_SECOND: dict[str, tuple[Any, set[str]]] = {
-    "knn.neighbours": ([3], {"random knn", "pmq knn"}),
-    "knn.temperature": (0.1, {"random knn", "pmq knn"}),
-    "linear.strengths": ([1.0], {"random few-shot", "pmq few-shot"}),
-    "supervised.epochs": (3, {"supervised supervised"}),
-    "supervised.lr": (1e-3, {"supervised supervised"}),
-    "supervised.weight_decay": (0.0, {"supervised supervised"}),
-    "supervised.batch_size": (64, {"supervised supervised"}),
-    "supervised.head_hidden": (64, {"supervised supervised"}),
-    "supervised.dropout": (0.25, {"supervised supervised"}),
-}
-
-
-@pytest.mark.parametrize("key", MOVES_SECOND)
-def test_a_setting_of_an_evaluation_moves_its_own_keys_alone(key: str) -> None:
-    value, groups = MOVES_SECOND[key]
-    before = grid_of(load_config(BASIC, SECOND))
-    assert moved(before, grid_of(load_config(BASIC, {**SECOND, key: value}))) == groups
-
-
-def test_every_setting_of_the_later_sections_is_in_that_list() -> None:
-    sections = {"knn": Knn, "supervised": Supervised}
-    fields_of = {f"{section}.{name}" for section, kind in sections.items() for name in kind.model_fields}
-    assert fields_of | {"linear.strengths"} == MOVES_SECOND.keys()
 
 
 def test_evaluations_differ_in_their_keys_on_the_same_encoder() -> None:

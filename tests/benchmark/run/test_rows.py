@@ -78,19 +78,13 @@ def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: S
     assert told["knobs"] == {"queue_size": 32, "sharpness": 2.5}
 
 
-def test_a_method_in_a_file_of_ones_own_is_a_row(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")
-    (variant,) = variants_of(load_config(BASIC, {"methods": [str(file)], "gates": []}))
-    assert (variant.name, variant.title) == ("mine", "Mine")
-
-
 def test_knobs_of_a_method_in_a_file_go_by_its_name_or_its_path(tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     file.write_text("import methods.pmq\n\n\nclass Own(methods.pmq.PMQ):\n    name = 'own'\n    title = 'Own'\n")
     for key in ("own", str(file)):
         config = load_config(BASIC, {"methods": [str(file)], "gates": [], "knobs": {key: {"momentum": 0.5}}})
         (variant,) = variants_of(config)
+        assert (variant.name, variant.title) == ("own", "Own")
         assert variant.config.momentum == 0.5  # type: ignore[attr-defined]
 
 
@@ -136,11 +130,6 @@ def test_rows_side_by_side_are_the_cells_of_runs_of_their_own() -> None:
     assert len(set.union(*own.values())) == sum(map(len, own.values()))
 
 
-def test_a_preset_that_changes_nothing_shares_the_cells_of_the_method() -> None:
-    own = keys_of(BESIDE | {"pretrain.presets": ["tuned"], "pretrain.tuned": {"clocs": {}}})
-    assert own["clocs@tuned"] == own["clocs"]
-
-
 RESNET = {"name": "resnet1d", "output": 8}
 EVERY_KIND = {
     "methods": ["random", "pmq"], "gates": ["frozen", "features"], "ablate": ["pmq:w/o queue"],
@@ -150,7 +139,8 @@ EVERY_KIND = {
 
 def test_every_row_is_made_with_every_encoder_and_features_once() -> None:
     rows = variants_of(load_config(BASIC, EVERY_KIND | {"encoders": [RESNET]}))
-    single = [row for row in variants_of(load_config(BASIC, EVERY_KIND))]
+    single = variants_of(load_config(BASIC, EVERY_KIND))
+    assert not any("encoder" in row.facts() or " on " in row.title or row.encoder for row in single)
     assert [row.name for row in rows[: len(single)]] == [row.name for row in single]
     further = [row for row in single if row.name != "features"]
     assert [row.name for row in rows[len(single) :]] == [f"{row.name}+resnet1d" for row in further]
@@ -161,11 +151,6 @@ def test_every_row_is_made_with_every_encoder_and_features_once() -> None:
     assert titles["random-frozen+resnet1d"] == ("Random, frozen on resnet1d", "random+resnet1d", "resnet1d")
     assert [row.on_any for row in rows[len(single) :]] == [row.name for row in further]
     assert pickle.loads(pickle.dumps(rows)) == rows
-
-
-def test_without_a_further_encoder_no_row_names_one() -> None:
-    rows = variants_of(load_config(BASIC, EVERY_KIND))
-    assert not any("encoder" in row.facts() or " on " in row.title or row.encoder for row in rows)
 
 
 def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:

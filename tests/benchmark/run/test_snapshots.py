@@ -20,7 +20,7 @@ from benchmark.results.store import Store
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.estimate import Size, pairs_trained
 from benchmark.run.grid import Grid, Pretraining, expand, make_grid
-from benchmark.run.jobs import ProgressCallbacks, RunContext, missing
+from benchmark.run.jobs import NO_PROGRESS, RunContext, missing
 from benchmark.run.pretraining import STEMS
 from benchmark.run.runner import do
 from benchmark.training.checkpoint import WEIGHTS
@@ -53,11 +53,8 @@ def worked_off(config: Config, cohorts: Cohorts, root: Path) -> tuple[Grid, Stor
     def inner(task: str, done: int, total: int, text: str) -> None:
         steps[task] = steps.get(task, 0) + 1
 
-    def nothing(*words: object) -> None:
-        return None
-
     grid = make_grid(config, cohorts, MACHINE)
-    watch = ProgressCallbacks(nothing, inner, nothing, nothing, nothing, nothing, nothing)
+    watch = replace(NO_PROGRESS, inner=inner)
     assert do(missing(grid, store), RunContext(config, cohorts, store, MACHINE, watch)) == 0
     return grid, store, steps
 
@@ -169,16 +166,13 @@ def test_a_stem_that_another_runner_trains_is_waited_for(
             assert begun == []
             other.release(grid.pretrainings[0].stem)
 
-        def nothing(*words: object) -> None:
-            return None
-
-        watch = ProgressCallbacks(begun.append, nothing, nothing, nothing, nothing, waiting, nothing)
+        watch = replace(NO_PROGRESS, started=begun.append, waiting=waiting)
         assert do(missing(grid, store), RunContext(config, cohorts, store, MACHINE, watch)) == 0
     assert len(begun) == 6
     assert not list((store.root / CLAIMS).glob("*.json"))
 
 
-@pytest.mark.parametrize(("budget", "share"), [("windows", 1.0), ("passes", 0.5), ("seconds", 0.25)])
+@pytest.mark.parametrize(("budget", "share"), [("passes", 0.5), ("seconds", 0.25)])
 def test_equal_budgets_give_each_method_its_number_of_updates(
     budget: str, share: float, cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
@@ -191,7 +185,6 @@ def test_equal_budgets_give_each_method_its_number_of_updates(
     assert seen["byol"] / seen["pmq"] == pytest.approx(share, rel=0.05)
     assert cards["pclr"]["windows_per_epoch"] < cards["pmq"]["windows_per_epoch"] + cards["pmq"]["batch_size"]
     measured = {
-        "windows": seen,
         "passes": {name: card["encoder_passes"] for name, card in cards.items()},
         "seconds": {name: pairs * costs[name] for name, pairs in seen.items()},
     }[budget]
@@ -269,16 +262,3 @@ def test_a_sweep_of_what_is_not_there_or_cannot_act_is_refused_in_one_line(
     with pytest.raises(ConfigError, match=line) as caught:
         load_config(BASIC, {**PLAIN, "sweeps": {"pmq": {key: values}}})
     assert "\n" not in str(caught.value)
-
-
-def test_an_untrained_encoder_has_no_pretraining_to_sweep() -> None:
-    with pytest.raises(ConfigError, match=r"sweeps\.random\.pretrain\.epochs cannot act"):
-        load_config(BASIC, {**PLAIN, "sweeps": {"random": {"pretrain.epochs": [4]}}})
-
-
-def test_a_number_of_epochs_is_stored_once_whether_written_with_a_point_or_not() -> None:
-    config = load_config(BASIC, {"pretrain.epochs": 2.0, "pretrain.snapshots": [1.0, 0.5]})
-    assert config.pretrain.model_dump()["epochs"] == 2
-    assert isinstance(config.pretrain.epochs, int)
-    with pytest.raises(ConfigError, match="names a value twice"):
-        load_config(BASIC, {"pretrain.snapshots": [1, 1.0]})

@@ -175,9 +175,11 @@ def test_how_a_job_failed_is_told_with_what_to_change(made_up: MadeUp, tmp_path:
 def test_jobs_wait_for_their_own_pretraining_and_arrays_are_split(made_up: MadeUp, tmp_path: Path) -> None:
     whole = [Task(name, name, 1, is_pretraining=True) for name in "pqrst"]
     cells = [Task(f"{name} {number}", "", 1, name, 1e5) for name in "ps" for number in range(2)]
-    list(engine(tmp_path, detached=True).run(order([], *whole, *cells, Task("free", "", 1))))
+    free = Task("free", "", 1, parts=("free", "probe beside it"))
+    list(engine(tmp_path, detached=True).run(order([], *whole, *cells, free)))
     assert made_up.arrays == [3, 2, 2, 2, 1]
     assert made_up.after == ["", "", "1_0", "2_0", ""]
+    assert records(tmp_path)["5_0"] == ["free", "probe beside it"]
 
 
 def test_what_another_runner_holds_waits_with_those_that_wait_for_it(made_up: MadeUp, tmp_path: Path) -> None:
@@ -274,15 +276,10 @@ def test_a_process_of_several_is_told_its_rank_as_torchrun_does() -> None:
     assert rank_variables(ENVIRONMENT | {"SLURM_NTASKS": "1"}) == {}
 
 
-def test_two_jobs_on_a_node_have_two_ports() -> None:
-    ports = {rank_variables(ENVIRONMENT | {"SLURM_JOB_ID": str(job)})["MASTER_PORT"] for job in range(100, 200)}
-    assert len(ports) == 100
-
-
-def test_no_port_is_one_that_an_outgoing_connection_may_have() -> None:
-    ports = [int(rank_variables(ENVIRONMENT | {"SLURM_JOB_ID": str(job)})["MASTER_PORT"]) for job in range(0, 70000, 7)]
-    assert min(ports) > 1024
-    assert max(ports) < 32_768
+def test_jobs_beside_each_other_have_ports_of_their_own_and_none_of_an_outgoing_connection() -> None:
+    ports = [int(rank_variables(ENVIRONMENT | {"SLURM_JOB_ID": str(job)})["MASTER_PORT"]) for job in range(70_000)]
+    assert len(set(ports[100:200])) == 100
+    assert 1024 < min(ports) <= max(ports) < 32_768
 
 
 def test_what_another_runner_holds_is_tried_again_and_left_to_it_in_the_end(
