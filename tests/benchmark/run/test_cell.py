@@ -308,3 +308,18 @@ def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
     assert (row.training["C"], row.counts["test_recordings"], row.coverage) == (linear.training["C"], 0, {})
     assert {score for unit in row.scores.values() for score in unit.values()} == {None}
     assert len(Store(job.results).predictions("cell").truth) == 0
+
+
+def test_a_dataset_that_cannot_be_split_says_why_in_each_dash(
+    make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prepared = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, 9)])
+    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
+    row = run(replace(make_job("ptb-xl"), prepared=tmp_path / "of this test"))
+    reason = "no labelled recording for test (training 1, validation 1, test 0): the dataset is too small"
+    assert row.undefined["heartbeat"] == dict.fromkeys(("f1", "auroc", "acc"), reason)
+
+
+def test_missing_data_are_named(make_job: MakeJob, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"the prepared data in .*nowhere are gone or damaged"):
+        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), EvaluationCache())

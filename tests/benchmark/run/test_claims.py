@@ -390,3 +390,23 @@ def test_claims_of_ended_runners_go_and_no_others(tmp_path: Path, ended: int) ->
     assert names(tmp_path / CLAIMS) == {"there.json", "here.json"}
     sweep_claims(tmp_path / "nowhere")
     assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.attack("claims of dead, slow and distant runners")
+def test_of_many_runners_one_takes_over(world: World) -> None:
+    world.runner(HERE).take("a")
+    world.dead.add(HERE)
+    runners = [world.runner(HERE._replace(pid=pid)) for pid in range(11, 31)]
+    together, taken = threading.Barrier(len(runners)), []
+
+    def take(runner: Claims) -> None:
+        together.wait()
+        taken.append(runner.take("a"))
+
+    threads = [threading.Thread(target=take, args=(runner,)) for runner in runners]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(taken) == 1
+    assert [path.name for path in world.folder.iterdir()] == ["a.json"]

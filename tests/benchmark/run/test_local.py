@@ -314,3 +314,29 @@ def count(task: int, tell: Tell) -> None:
     """Tell each step of a task."""
     for step in range(task):
         tell(f"{step} of {task}")
+
+
+@pytest.mark.slow
+def test_a_killed_worker_fails_its_task_and_the_others_go_on() -> None:
+    tasks = [9, 0.3, 0.4, 0.5, 0.6]
+    ended = list(run(leave_or_sleep, tasks, jobs=2, threads=1, on_start=nothing))
+    assert {end.task for end in ended} == set(tasks)
+    assert next(end.error for end in ended if end.task == 9) is not None
+    assert sum(end.error is None for end in ended) >= 3  # the task beside it may have been lost
+
+
+@pytest.mark.slow
+def test_a_stop_does_not_wait_for_running_tasks_and_leaves_no_process(tmp_path: Path) -> None:
+    tasks = [(tmp_path, name) for name in ("quick", "endless")]
+    ended = run(begin, [*tasks, (tmp_path, "never")], jobs=2, threads=1, on_start=nothing)
+    assert next(ended).task == tasks[0]
+    with pytest.raises(KeyboardInterrupt):
+        ended.throw(KeyboardInterrupt)
+    wait_until(lambda: not active_children())
+
+
+def leave_or_sleep(task: float) -> None:
+    """End the process where the task is a whole number, as an out-of-memory kill does; else take that many seconds."""
+    if isinstance(task, int):
+        os._exit(task)
+    time.sleep(task)
