@@ -34,7 +34,7 @@ from benchmark.data.datasets.card import (
     Split,
     open_line,
 )
-from benchmark.data.datasets.card_dataset import header_of_table, identifier, read_columns
+from benchmark.data.datasets.card_dataset import header_of_table, identifier, one_line, read_columns
 from benchmark.data.datasets.card_formats import READERS, Stored, are_names, derivable, first_line, lacking
 from benchmark.data.datasets.tables import truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments
@@ -43,9 +43,9 @@ from benchmark.results.names import command
 from benchmark.screen import Console, note
 
 MOST_CLASSES = 60
-SEPARATORS = (";", "|", ",")
+SEPARATORS = (";", "|", ",", "\n")
 CLEAR = (";", "|")
-"""Separators that stand in no name of a class; a comma may, so with it there must be fewer parts than cells."""
+"""Separators that stand in no name of a class; others may, so with them there must be fewer parts than cells."""
 MEANING = {
     "patient": re.compile(r"(patient|subject|person|pat|mrn|pid)(_?(id|nr|no|number|num))?", re.IGNORECASE),
     "report": re.compile(r"(report|interpretation|conclusion|statement|befund)(_?text)?", re.IGNORECASE),
@@ -131,8 +131,15 @@ def label_lines(columns: Columns, taken: Sequence[str]) -> list[DraftLine]:
     if named:
         return column_lines(named[0], free)
     if len(one_each) >= 2:
-        counts = ", ".join(f"{name} {sum(bool(cell and truth(cell)) for cell in free[name])}" for name in one_each)
-        return [DraftLine("classes", one_each, f"a column each, leave out what is no class; recordings: {counts}")]
+        marked = [[bool(cell and truth(cell)) for cell in free[name]] for name in one_each]
+        counts = ", ".join(f"{name} {sum(own)}" for name, own in zip(one_each, marked, strict=True))
+        rows = [[name for name, own in zip(one_each, row, strict=True) if own] for row in zip(*marked, strict=True)]
+        several, is_asked = several_labels(rows)
+        text = f"a column each, leave out what is no class; recordings: {counts}"
+        if is_asked:
+            remedy = f"with --labels multi list all, else those that exclude each other: {', '.join(one_each)}"
+            return [open_line("classes", f"{several}, which single labels leave out: {remedy}; {text}")]
+        return [DraftLine("classes", one_each, "; ".join(filter(None, (text, several))))]
     if not few:
         return []
     without = "delete this section for a corpus without labels"
@@ -151,24 +158,48 @@ def comment_lines(comments: Columns) -> list[DraftLine]:
 def column_lines(column: str, columns: Columns, key: str = "column") -> list[DraftLine]:
     """The lines of `labels` of a column, or another `key` of them, whose cells name classes."""
     separator, counts_of = words_of(columns[column])
-    counts = ", ".join(f"{word} {count}" for word, count in counts_of.most_common())
+    others = DraftLine("others", None, "ignore: a label that is no class is ignored; else its recording is skipped")
+    counts = f"recordings: {', '.join(f'{word} {count}' for word, count in counts_of.most_common())}"
+    several, is_asked = several_labels([parts_of(cell, separator) for cell in columns[column]])
+    if is_asked:
+        remedies = "answer skip and use --labels multi, or take labels out of classes and answer ignore"
+        others = open_line("others", f"{several}, which single labels leave out: {remedies}")
     return [
         DraftLine(key, column),
         *([DraftLine("separator", separator)] if separator else []),
-        DraftLine("classes", [word for word, _ in counts_of.most_common()], f"recordings: {counts}"),
+        DraftLine("classes", [word for word, _ in counts_of.most_common()], "; ".join(filter(None, (counts, several)))),
         DraftLine("values", None, "{CLASS: [cell, cell]}: cells that stand for a class, to merge or rename"),
-        DraftLine("others", None, "ignore: a label that is no class is ignored; else its recording is skipped"),
+        others,
     ]
+
+
+def several_labels(rows: Sequence[Sequence[str]]) -> tuple[str, bool]:
+    """How many recordings have several labels, '' for none, of the labels of each; whether single labels do not fit.
+
+    They do not where they leave fewer than half of the recordings, or fewer than two classes of two recordings.
+    """
+    labelled = [labels for labels in rows if labels]
+    alone = Counter(labels[0] for labels in labelled if len(labels) == 1)
+    several = len(labelled) - alone.total()
+    if not several:
+        return "", False
+    text = f"{several} of {len(labelled)} recordings have several labels"
+    return text, 2 * several > len(labelled) or sum(count > 1 for count in alone.values()) < 2
 
 
 def words_of(cells: Sequence[str]) -> tuple[str | None, Counter[str]]:
     """What separates the labels of a column's cells, None where each has one, and the labels with their numbers."""
-    whole = Counter(filter(None, cells))
+    whole = Counter(filter(None, map(one_line, cells)))
     for separator in SEPARATORS:
-        parts = Counter(part.strip() for cell in cells for part in cell.split(separator) if part.strip())
+        parts = Counter(part for cell in cells for part in parts_of(cell, separator))
         if len(parts) < len(whole) or (separator in CLEAR and any(separator in cell for cell in cells)):
             return separator, parts
     return None, whole
+
+
+def parts_of(cell: str, separator: str | None) -> list[str]:
+    """The labels of a cell, each once, none of two lines."""
+    return list(dict.fromkeys(filter(None, map(one_line, cell.split(separator) if separator else [cell]))))
 
 
 def _says_yes_or_no(cells: Sequence[str]) -> bool:

@@ -18,6 +18,7 @@ from benchmark.data.datasets.card import PATIENT, RECORDING, Card, Labels, Split
 from benchmark.data.datasets.card import Table as CardTable
 from benchmark.data.datasets.card_formats import READERS, Reader, recording_of
 from benchmark.data.datasets.tables import (
+    OLDEST,
     SHOWN,
     Row,
     Table,
@@ -32,6 +33,7 @@ from benchmark.data.datasets.tables import (
     select,
     spelt_apart,
     truth,
+    years_of,
 )
 from benchmark.data.datasets.wfdb_files import comments
 from benchmark.results.schema import digest
@@ -96,11 +98,11 @@ def _there(root: Path) -> str:
     return f": there are {', '.join(examples)}; correct the pattern or give the folder by --data"
 
 
+NOT_STATED = ("", "nan", "na", "n/a", "none", "null", "unknown", "-")
+"""Cells in lower case that state no age."""
 WHOLE = re.compile(r"(\d+)\.0*", re.ASCII)
 FOLDS = {"train": 1, "validation": 9, "test": 10}
 """Side -> an official fold of that side (benchmark.data.splits)."""
-OLDEST = 120
-"""Years."""
 SHOWN_SEX = 20
 """Characters of a cell of the sex that are kept."""
 
@@ -128,8 +130,9 @@ def labels_of(cells: Mapping[str, str], labels: Labels) -> tuple[int, ...]:
 
 def classes_of(texts: Sequence[str], labels: Labels) -> tuple[int, ...]:
     """Indices of the classes that cells or comments name, in their order. Raises Unusable as `labels_of`."""
-    index_of = {word: index for index, name in enumerate(labels.classes) for word in labels.words(name)}
-    stated = [part.strip() for text in texts for part in (text.split(labels.separator) if labels.separator else [text])]
+    index_of = {one_line(word): index for index, name in enumerate(labels.classes) for word in labels.words(name)}
+    parts = [part for text in texts for part in (text.split(labels.separator) if labels.separator else [text])]
+    stated = list(map(one_line, parts))
     known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated if word}
     strange = [word for word in stated if word and known[word] is None]
     if strange and labels.others == "skip":
@@ -137,6 +140,11 @@ def classes_of(texts: Sequence[str], labels: Labels) -> tuple[int, ...]:
             f"label is no class; add it to labels.values or set labels.others to ignore: {', '.join(strange)[:SHOWN]}"
         )
     return tuple(dict.fromkeys(index for index in known.values() if index is not None))
+
+
+def one_line(text: str) -> str:
+    """A label without outer blanks, its inner blanks and line breaks one blank each: a cell may be wrapped."""
+    return " ".join(text.split())
 
 
 def says_yes(cell: str) -> bool:
@@ -161,12 +169,21 @@ def sex_of(text: str) -> str:
 
 
 def age_of(cell: str) -> float | None:
-    """Years, None where a cell states none from 0 to `OLDEST`."""
-    try:
-        years = float(cell)
-    except ValueError:
-        return None
-    return years if 0 <= years <= OLDEST else None
+    """Years, None where a cell states none from 0 to `tables.OLDEST`."""
+    years = years_of(cell)
+    return years if years != 300 else None
+
+
+def unread_ages(cells: Sequence[str]) -> list[str]:
+    """A warning with the number of ages that cannot be read and count as not stated; none where there is none."""
+    unread = [cell for cell in cells if cell.lower() not in NOT_STATED and age_of(cell) is None]
+    if not unread:
+        return []
+    ages = "1 age is" if len(unread) == 1 else f"{len(unread)} ages are"
+    examples = ", ".join(repr(cell[:SHOWN]) for cell in dict.fromkeys(unread[:EXAMPLES]))
+    return [
+        f"{ages} no number of years from 0 to {OLDEST} and not used, e.g. {examples}; correct the cells of table.age"
+    ]
 
 
 SEPARATORS = (",", ";", "\t")
@@ -349,8 +366,11 @@ class CardDataset:
                 age=age_of(cells[table.age]) if table.age else None,
             )
 
-        patients = [row[columns.index(table.patient)] for row in rows.rows] if table.patient else []
-        listing = listing_of(rows, entry, form=self._form(), warnings=spelt_apart("patient", patients))
+        patients, ages = (
+            [row[columns.index(name)] for row in rows.rows] if name else [] for name in (table.patient, table.age)
+        )
+        warnings = [*spelt_apart("patient", patients), *unread_ages(ages)]
+        listing = listing_of(rows, entry, form=self._form(), warnings=warnings)
         self._check_sides(listing.entries)
         doubtful = {file.path for name, _ in rows.skipped for file in where(name)}  # of rows that are listed twice
         unlisted = [file for file in found if file.path not in used | doubtful]

@@ -175,13 +175,21 @@ def whole_number(text: str) -> str | None:
     return match.group(1) if match else None
 
 
+OLDEST = 120
+"""Years."""
+AGE = re.compile(r"(\d{1,3}(?:\.\d+)?) ?(d|w|m|y|yrs?|years?)", re.ASCII | re.IGNORECASE)
+"""An age with its unit, as in '056Y' of DICOM."""
+PER_YEAR = {"d": 365.25, "w": 365.25 / 7, "m": 12, "y": 1}
+
+
 def years_of(text: str) -> float | None:
-    """Years; None for a text that is no age. PTB-XL's 300 stands for more than 89 years."""
+    """Years, of '56', '056Y' or '018M'; None for a text that is no age. PTB-XL's 300 stands for more than 89 years."""
+    stated = AGE.fullmatch(text.strip())
     try:
-        years = float(text)
+        years = float(stated[1]) / PER_YEAR[stated[2][0].lower()] if stated else float(text)
     except ValueError:
         return None
-    return years if 0 <= years <= 120 or years == 300 else None
+    return years if 0 <= years <= OLDEST or years == 300 else None
 
 
 def truth(text: str) -> bool | None:

@@ -24,7 +24,6 @@ from benchmark.data.datasets.card_dataset import (
     FOLDS,
     NO_FILE,
     NO_ROW,
-    OLDEST,
     CardDataset,
     Found,
     age_of,
@@ -32,6 +31,7 @@ from benchmark.data.datasets.card_dataset import (
     fold_of,
     labels_of,
 )
+from benchmark.data.datasets.tables import OLDEST
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
 
@@ -314,5 +314,16 @@ def test_a_side_is_a_fold_of_that_side() -> None:
 
 
 def test_an_age_is_a_number_of_years() -> None:
-    assert [age_of(cell) for cell in ("61", "61.5", "", "old", "-1")] == [61.0, 61.5, None, None, None]
+    assert [age_of(cell) for cell in ("61", "61.5", "", "old", "-1", "300")] == [61.0, 61.5, None, None, None, None]
     assert [age_of(str(years)) for years in (0, OLDEST, OLDEST + 1)] == [0.0, OLDEST, None]
+
+
+def test_ages_that_cannot_be_read_are_counted(opened: Opened, folder: Path) -> None:
+    table = pd.read_csv(folder / "labels.csv")
+    cells = ["056Y", "old", "", "999", "old", *table["years"].astype(str)[5:]]
+    table.assign(years=cells).to_csv(folder / "labels.csv", index=False)
+    listing = opened(table={"age": "years"}, labels={"others": "ignore"}).listing()
+    assert [entry.age for entry in listing.entries[:6]] == [56.0, None, None, None, None, 45.0]
+    assert listing.warnings == (
+        "3 ages are no number of years from 0 to 120 and not used, e.g. 'old', '999'; correct the cells of table.age",
+    )

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.config.command_line import FAILED, OK
 from benchmark.config.words import parsed
 from benchmark.data.datasets.base import LEADS, DatasetError
 from benchmark.data.datasets.card import QUESTION, Card, DraftLine
@@ -39,6 +40,8 @@ from benchmark.extras.new_card import (
     split_line,
     words_of,
 )
+from run_benchmark import main
+from tests.own_folder import write_own_folder
 
 PATHS = ("w/r1.hea", "w/r2.hea", "w/r3.hea")
 
@@ -146,7 +149,7 @@ def test_a_column_of_one_or_too_many_words_is_none_of_labels(monkeypatch: pytest
 
 
 def test_the_first_comment_with_two_classes_has_the_labels() -> None:
-    lines = comment_lines({"Dx": ["a", "a"], "Diagnosis": ["a|b", "b"]})
+    lines = comment_lines({"Dx": ["a", "a"], "Diagnosis": ["a|b", "b", "b", "b", "a", "a"]})
     assert [(line.key, line.value) for line in lines] == [
         ("comment", "Diagnosis"),
         ("separator", "|"),
@@ -438,3 +441,65 @@ def test_what_may_be_added_stands_in_comments(folder: Path) -> None:
     (folder / "labels.csv").unlink()
     assert "# No labels were found" in draft(folder, "ours.yaml")
     assert list(questions_in('# QUESTION: x\na: "?"  # QUESTION: y\nb: 1')) == ['a: "?"  # QUESTION: y']
+
+
+@pytest.mark.parametrize(
+    ("cells", "several", "is_asked"),
+    [
+        (["SR"] * 3 + ["AF"] * 3, "", False),
+        (["SR", "SR", "AF", "AF", "AF;SR", ""], "1 of 5 recordings have several labels", False),
+        (["SR", "SR", "AF", "AF", *["AF;SR"] * 5], "5 of 9 recordings have several labels", True),
+        (["SR", "SR", "AF", "AF;SR"], "1 of 4 recordings have several labels", True),
+    ],
+)
+def test_recordings_with_several_labels_are_counted_and_asked_for(
+    cells: list[str], several: str, is_asked: bool
+) -> None:
+    """Single labels do not fit that leave fewer than half of the recordings, or fewer than two classes of two."""
+    lines = {line.key: line for line in label_lines({"rhythm": cells}, [])}
+    assert lines["classes"].comment.endswith(several)
+    assert ("several" in lines["classes"].comment) is bool(several)
+    assert (lines["others"].value == QUESTION) is is_asked
+    assert ("--labels multi, or take labels out of classes" in lines["others"].comment) is is_asked
+    columns = {name: [str(int(name in cell)) for cell in cells] for name in ("SR", "AF")}
+    (classes,) = label_lines(columns, [])
+    assert (classes.value == QUESTION) is is_asked
+    assert several in classes.comment
+
+
+def test_a_label_on_two_lines_is_one_class_and_lines_of_labels_are_several(folder: Path) -> None:
+    """As in the table of LUDB: a spreadsheet's cells may be wrapped, or hold a label a line."""
+    rhythms = ["Sinus\nrhythm", "Atrial  fibrillation\r\n", "Sinus rhythm"] * 4
+    table = pd.read_csv(folder / "labels.csv").assign(rhythm=rhythms)
+    table.to_csv(folder / "labels.csv", index=False)
+    content, questions = drafted(folder)
+    assert questions == []
+    assert content["labels"] == {"column": "rhythm", "classes": ["Sinus rhythm", "Atrial fibrillation"]}
+    entries = CardDataset(Card.model_validate(content), folder).listing().entries
+    assert [entry.labels for entry in entries] == [(0,), (1,), (0,)] * 4
+    table.assign(rhythm=["LVH", "LAE", "LVH\nLAE", "LAE\nLVH", "LVH", "LAE"] * 2).to_csv(
+        folder / "labels.csv", index=False
+    )
+    content, _ = drafted(folder)
+    assert (content["labels"]["separator"], sorted(content["labels"]["classes"])) == ("\n", ["LAE", "LVH"])
+    entries = CardDataset(Card.model_validate(content), folder).listing().entries
+    assert [len(entry.labels) for entry in entries[:4]] == [1, 1, 2, 2]
+
+
+def test_a_card_whose_single_labels_leave_one_class_is_refused_with_the_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = write_own_folder(tmp_path / "ours", 24)
+    table = pd.read_csv(folder / "labels.csv")
+    table.assign(rhythm=["NORM;SR", "NORM", "MI;SB"] * 8).to_csv(folder / "labels.csv", index=False)
+    assert main(["data", "new-card", "ours"]) == OK
+    assert "16 of 24 recordings have several labels" in capsys.readouterr().out
+    card = folder / "ours.yaml"
+    card.write_text(card.read_text().replace('others: "?"', "others: skip"))
+    assert main(["data", "check", "--datasets", "ours/ours.yaml"]) == FAILED
+    said = capsys.readouterr().out
+    assert "fatal: fewer than two classes can be scored (NORM)" in said
+    assert "--labels multi counts the " in said
+    assert "or `others: ignore` in a card" in said
+    assert main(["data", "check", "--datasets", "ours/ours.yaml", "--labels", "multi"]) == OK
