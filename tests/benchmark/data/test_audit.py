@@ -119,7 +119,8 @@ def test_simulated_cohorts_have_no_leak(cohorts: dict[str, Prepared], labels: An
 
 
 def test_a_class_of_one_patient_is_told_with_its_remedy() -> None:
-    entries = [Entry(f"JS{label}{n}", f"P{label}{n}", "", (label,)) for label in range(3) for n in range(10)]
+    patients = [f"P0{n}" for n in range(10)] + ["P1", "P2"] * 5 + [f"P2{n}" for n in range(10)]  # two are enough
+    entries = [Entry(f"JS{n:02}", patient, "", (n // 10,)) for n, patient in enumerate(patients)]
     alone = [Entry(f"JS3{n}", "P", "", (3,)) for n in range(10)]
     (one,) = [text for severity, text in said(prepared("chapman", [*entries, *alone])) if "only one" in text]
     assert one.startswith("1 class has only one patient (SR), so no split both trains and tests it: merge it")
