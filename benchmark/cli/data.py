@@ -20,13 +20,26 @@ from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders, config_of, place_of, words_of
-from benchmark.data.audit import COLUMNS, Finding, below_table, fact_lines, of_listing, of_prepared, some, table_row
+from benchmark.data.audit import (
+    COLUMNS,
+    Finding,
+    below_table,
+    fact_lines,
+    implausible,
+    measured_beats,
+    of_listing,
+    of_prepared,
+    recordings,
+    some,
+    table_row,
+)
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
+from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import find_root, is_simulated
 from benchmark.data.prepare import Prepared, cached, list_part
 from benchmark.data.segments import FS, Segmentation, heartbeats
 from benchmark.data.task import of_task
-from benchmark.run.datasets import audit_of, names_of, open_data, prepare_data
+from benchmark.run.datasets import audit_of, names_of, open_data, patients_of, prepare_data
 from benchmark.screen import Console, note, print_prose, print_table
 
 VERDICTS = {
@@ -105,10 +118,42 @@ def check(arguments: Namespace, console: Console) -> int:
         if name in config.data.cards and dataset.how_to_get:
             facts[name].append(f"source      {dataset.how_to_get}")
         facts[name] += fact_lines(of_prepared(data, config.task_spec(config.finetune)), data)
+        facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
+        beats = measured_beats(dataset, measurable(dataset, data))
+        if beats:
+            amplitude, rate = np.median(beats, axis=0).tolist()
+            of = f"medians of {recordings(len(beats))}" if len(beats) > 1 else "of 1 recording"
+            facts[name].append(
+                f"beats       QRS amplitude {float(f'{amplitude:.3g}'):g} mV, heart rate {rate:.0f}/min ({of})"
+            )
+            findings += implausible(name, amplitude, rate, *stated_by(config, name))
     findings += findings_of(config, prepared)
     titles = {name: config.data.source(name).title for name in names}
     print_prose(console, verdict_lines(titles, facts, findings))
     return OK if all(worst(findings, name) in ("ok", "warning") for name in names) else FAILED
+
+
+def measurable(dataset: Dataset, data: Prepared) -> Sequence[Entry]:
+    """The usable recordings; all of the tables where most are not usable, as where a rate is wrong."""
+    return data.entries if len(data.entries) > len(data.skipped) else dataset.listing().entries
+
+
+def stated_by(config: Config, name: str) -> tuple[str, str]:
+    """What states the unit and the sampling rate of a dataset: keys of its card with their values, or its files."""
+    files = f"that the files of {config.data.source(name).title} state"
+    unit, rate = f"the gain {files}", f"the sampling rate {files}"
+    card = config.data.cards.get(name)
+    if isinstance(card, Card):
+        signals = card.signals
+        if signals.gain:
+            unit = f"`signals.gain: {signals.gain:g}` of its card"
+        elif signals.unit:
+            unit = f"`signals.unit: {signals.unit}` of its card"
+        if signals.rate:
+            rate = f"`signals.rate: {signals.rate:g}` of its card"
+        elif signals.rate_name:
+            rate = f"the entry of its files that `signals.rate_name: {signals.rate_name}` of its card names"
+    return unit, rate
 
 
 def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:

@@ -43,6 +43,7 @@ from benchmark.run.datasets import (
     keep_people,
     names_of,
     open_data,
+    patients_of,
     prepare_data,
     prepare_external,
     refuse_unusable,
@@ -372,9 +373,9 @@ def run(arguments: Namespace, console: Console) -> int:
     machine = machine_of(arguments, config)
     refuse_uneven_batches(variants_of(config), machine.ranks)
     results, out = arguments.results, arguments.out
-    if config.protocol == "strict" and (titles := config.data.with_patients()):
-        names = " and ".join(titles)
-        note(console, f"{names}: patients are stated, so labelled subsets and splits are by patient (protocol strict)")
+    for name in dict.fromkeys([config.data.pretrain, *config.data.datasets]):
+        for text in patients_of(config, name):
+            note(console, f"{config.data.source(name).title}: patients are {text}")
     if arguments.dry_run:
         print_dry_run(console, config, place, machine, results, out / SPEED_FILE)
         return OK

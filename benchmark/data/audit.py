@@ -22,6 +22,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
 
 from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Listing, Person, Unusable
 from benchmark.data.datasets.ecgbench import FORM
@@ -89,6 +90,8 @@ COLUMNS = (
 MISSING = "file missing"
 """How the kind of reason of a listed recording begins whose header or signal is not on disk."""
 UNSTATED = "not stated"
+OWN_FORM = "files of a card"
+"""How the on-disk form of a user's own files ends."""
 EXAMPLES = 3
 """Most names listed as examples."""
 Key = TypeVar("Key")
@@ -273,11 +276,78 @@ def lengths_text(signals: Sequence[Signal]) -> str:
     return f"{seconds[0]:g} to {seconds[-1]:g}, median {seconds[len(seconds) // 2]:g}"
 
 
+MEASURED = 100
+"""Recordings whose beats are measured, evenly spread over a dataset."""
+LOWEST, HIGHEST = (0.1, 30.0), (10.0, 200.0)
+"""Limits of a dataset's median QRS amplitude, mV, and heart rate, 1/min, whose unit and sampling rate are right."""
+REPEATED = 0.7
+"""Share of the highest repetition of the slopes from which on a shorter lag is the beats'."""
+
+
+def measured_beats(dataset: Dataset, entries: Sequence[Entry]) -> list[tuple[float, float]]:
+    """QRS amplitude and heart rate, as in `beats_of`, of up to `MEASURED` of the recordings that can be read."""
+    found = []
+    for entry in entries[:: max(1, -(-len(entries) // MEASURED))]:
+        with suppress(Unusable):
+            recording = dataset.read(entry)
+            found += beats_of(recording.signal, recording.fs)
+    return found
+
+
+def beats_of(signal: NDArray[np.float32], fs: float) -> list[tuple[float, float]]:
+    """The QRS amplitude, mV, and the heart rate, 1/min, of a recording (n, 12); none where no beat repeats.
+
+    The RR interval is the shortest lag, in samples, at which the slopes of all leads repeat: neither a wrong unit nor a
+    wrong sampling rate changes it. The amplitude is the median over beats and leads of the range within a beat.
+    """
+    slope = np.abs(np.diff(signal.astype(np.float64), axis=0))  # (n - 1, 12)
+    moving = slope.any(axis=0) & np.isfinite(slope).all(axis=0)  # (12,)
+    if not moving.any():
+        return []
+    steep = (slope[:, moving] / slope[:, moving].mean(axis=0)).mean(axis=1)  # (n - 1,)
+    steep /= uniform_filter1d(steep, len(steep) // 5 + 1)  # noise may come and go
+    complexes = uniform_filter1d(steep, 2 * _first_dip(_repeats(steep)) + 1)  # (n - 1,) one bump per QRS complex
+    repeats = _repeats(complexes)  # (lags,)
+    dip = _first_dip(repeats)
+    inside = repeats[dip:]
+    peaks = np.flatnonzero((inside[1:-1] > inside[:-2]) & (inside[1:-1] >= inside[2:])) + 1
+    if not len(peaks) or inside[peaks].max() <= 0:
+        return []
+    lag = int(dip + peaks[inside[peaks] >= REPEATED * inside[peaks].max()][0])
+    beats = signal[: len(signal) // lag * lag, moving].reshape(-1, lag, moving.sum())  # (beats, lag, leads)
+    return [(float(np.median(np.ptp(beats, axis=1))), 60 * fs / lag)]
+
+
+def _repeats(course: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Autocorrelation of a course (n,) at the lags from 0 to n / 2."""
+    spectrum = np.fft.rfft(course - course.mean(), 2 * len(course))
+    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2)[: len(course) // 2])
+
+
+def _first_dip(repeats: NDArray[np.float64]) -> int:
+    """The first lag without correlation: about the length of a QRS complex; the last lag where there is none."""
+    return int(np.argmax(np.append(repeats[:-1] <= 0, True)))
+
+
+def implausible(name: str, amplitude: float, rate: float, unit: str, frequency: str) -> Iterator[Finding]:
+    """Warnings on a dataset's median QRS amplitude, mV, and heart rate, 1/min; with what states unit and frequency."""
+    stated = (
+        (f"QRS amplitude is {float(f'{amplitude:.3g}'):g} mV", amplitude, " mV", unit),
+        (f"heart rate is {rate:.0f}/min", rate, "/min", frequency),
+    )
+    for (what, value, suffix, key), low, high in zip(stated, LOWEST, HIGHEST, strict=True):
+        if not low <= value <= high:
+            text = f"the median {what}, outside {low:g} to {high:g}{suffix}: {key} is probably wrong"
+            yield Finding((name,), "warning", text)
+
+
 Severity = Literal["fatal", "leak", "warning"]
 IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})
 """Kinds of reasons for skipping that lie in the ECG, not in a damaged file."""
-BY_LAW = (EXCHANGED, INVERTED)
-"""Kinds of doubts about leads that rest on the limb leads' laws."""
+BY_LAW = {EXCHANGED: "and not swapped back", INVERTED: "and not turned back"}
+"""Kinds of doubts about leads that rest on the limb leads' laws -> what is done about them."""
+NEARLY_ALL, FEWEST = 0.9, 3
+"""Share of the recordings, and their number, from which on exchanged leads are the fault of all files."""
 
 
 @dataclass(frozen=True)
@@ -387,9 +457,14 @@ def doubtful_leads(data: Prepared) -> Iterator[Finding]:
     for kind, examples in grouped(
         (kind, f"{name}{colon}{leads}") for name, kind, colon, leads in doubts if kind
     ).items():
-        used = f"{recordings(len(examples))} {'is' if len(examples) == 1 else 'are'} used with"
-        source = ", by Einthoven's law" if kind in BY_LAW else ""
-        yield Finding((data.name,), "warning", f"{used} {kind}{source} ({some(examples)})", in_tables=True)
+        text = f"{recordings(len(examples))} {'is' if len(examples) == 1 else 'are'} used with {kind}"
+        if kind in BY_LAW:
+            text += f", by Einthoven's law, {BY_LAW[kind]}"
+        text += f" ({some(examples)})"
+        if kind == EXCHANGED and len(examples) >= max(FEWEST, NEARLY_ALL * len(data.entries)):
+            key = "`signals.leads` of its card" if data.form.endswith(OWN_FORM) else "the order that its files state"
+            text += f": nearly all of {len(data.entries)}, so the order of leads is probably wrong, correct {key}"
+        yield Finding((data.name,), "warning", text, in_tables=True)
 
 
 def lengthened(data: Prepared) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from benchmark.config.flags import Folders
 from benchmark.config.sections import Simulation
 from benchmark.data.audit import Finding, audit, people_of
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
+from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
 from benchmark.data.prepare import Prepared, cached, contents_of, prepare
 from benchmark.data.segments import Segmentation
@@ -160,6 +161,15 @@ def reading_note(console: Console, title: str) -> Callable[[int, int], None]:
             note(console, f"{title}: {total} files are new or touched; reading them once, as content decides")
 
     return say
+
+
+def patients_of(config: Config, name: str) -> Iterator[str]:
+    """What counts as a patient of a user's own data, and what a run does about it."""
+    card = config.data.cards.get(name)
+    if isinstance(card, Card) and not card.states_patients:
+        yield "not stated (`table.patient` of its card), so every recording counts as a patient of its own"
+    elif isinstance(card, Card) and config.protocol == "strict":
+        yield "stated, so labelled subsets and splits are by patient (protocol strict)"
 
 
 def made_once(shared: Path, key: str, title: str, console: Console) -> AbstractContextManager[None]:

@@ -21,6 +21,7 @@ from benchmark.data.audit import (
     Finding,
     Summary,
     audit,
+    beats_of,
     below_table,
     class_lines,
     fact_lines,
@@ -41,7 +42,7 @@ from benchmark.data.datasets.ecgbench import FORM
 from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.prepare import Prepared, Signal, Skipped
 from benchmark.data.segments import WINDOW, Segmentation
-from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.data.simulate import CohortSettings, simulate, write_cohort
 from benchmark.data.splits import Labels, TaskSpec
 from benchmark.results.store import groups_of
 
@@ -118,7 +119,8 @@ def test_simulated_cohorts_have_no_leak(cohorts: dict[str, Prepared], labels: An
 
 
 def test_a_class_of_one_patient_is_told_with_its_remedy() -> None:
-    entries = [Entry(f"JS{label}{n}", f"P{label}{n}", "", (label,)) for label in range(3) for n in range(10)]
+    patients = [f"P0{n}" for n in range(10)] + ["P1", "P2"] * 5 + [f"P2{n}" for n in range(10)]  # two are enough
+    entries = [Entry(f"JS{n:02}", patient, "", (n // 10,)) for n, patient in enumerate(patients)]
     alone = [Entry(f"JS3{n}", "P", "", (3,)) for n in range(10)]
     (one,) = [text for severity, text in said(prepared("chapman", [*entries, *alone])) if "only one" in text]
     assert one.startswith("1 class has only one patient (SR), so no split both trains and tests it: merge it")
@@ -263,19 +265,41 @@ def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
 
 
 def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> None:
-    corpus = mimic()
-    doubts = ["leads exchanged: I and II", "", "leads exchanged: aVL and aVF", "all leads identical", "", ""]
-    signals = tuple(s._replace(doubt=doubt) for s, doubt in zip(corpus.signals, doubts, strict=True))
-    found = findings(replace(corpus, signals=signals))
-    assert [(f.datasets, f.severity, f.in_tables, f.text) for f in found] == [
-        (
-            ("mimic-iv-ecg",),
-            "warning",
-            True,
-            "2 recordings are used with leads exchanged, by Einthoven's law (40: I and II, 42: aVL and aVF)",
-        ),
-        (("mimic-iv-ecg",), "warning", True, "1 recording is used with all leads identical (43)"),
+    def doubted(form: str, *doubts: str) -> list[Finding]:
+        signals = tuple(s._replace(doubt=doubt) for s, doubt in zip(mimic().signals, doubts, strict=True))
+        return findings(replace(mimic(), form=form, signals=signals))
+
+    swapped, law = "leads exchanged: I and II", "leads exchanged, by Einthoven's law, and not swapped back"
+    found = doubted("", swapped, "", "leads exchanged: aVL and aVF", "all leads identical", "lead inverted: II", "")
+    assert [f.text for f in found] == [
+        f"2 recordings are used with {law} (40: I and II, 42: aVL and aVF)",
+        "1 recording is used with all leads identical (43)",
+        "1 recording is used with lead inverted, by Einthoven's law, and not turned back (44: II)",
     ]
+    assert {(f.datasets, f.severity, f.in_tables) for f in found} == {(("mimic-iv-ecg",), "warning", True)}
+    (most,) = doubted("wfdb files of a card", *[swapped] * 6)
+    examples = "(40: I and II, 41: I and II, 42: I and II and 3 more)"
+    wrong = "nearly all of 6, so the order of leads is probably wrong, correct `signals.leads` of its card"
+    assert most.text == f"6 recordings are used with {law} {examples}: {wrong}"
+    (built_in,) = doubted("", *[swapped] * 6)
+    assert built_in.text.endswith("so the order of leads is probably wrong, correct the order that its files state")
+    (five,) = doubted("wfdb files of a card", *[swapped] * 5, "")
+    assert "probably" not in five.text
+
+
+def test_a_rate_and_an_amplitude_are_measured_whatever_the_unit_and_the_stated_rate() -> None:
+    for rhythm, rate in (("SR", (60, 100)), ("ST", (100, 160)), ("SVT", (150, 210))):
+        measured = [beats_of(simulate(rhythm, seed=seed), 500.0) for seed in range(8)]
+        amplitude, beats = np.median([one for own in measured for one in own], axis=0)
+        assert rate[0] <= beats <= rate[1]
+        assert 0.7 < amplitude < 1.6
+        scaled = [beats_of(1000 * simulate(rhythm, seed=seed), 100.0) for seed in range(8)]
+        np.testing.assert_allclose(
+            np.median([one for own in scaled for one in own], axis=0), [1000 * amplitude, beats / 5], rtol=1e-3
+        )
+    assert beats_of(np.zeros((5000, 12), np.float32), 500.0) == []
+    assert beats_of(np.full((5000, 12), np.nan, np.float32), 500.0) == []
+    assert beats_of(np.zeros((1, 12), np.float32), 500.0) == []
 
 
 def test_lengthened_recordings_are_counted_and_printed_under_every_table() -> None:

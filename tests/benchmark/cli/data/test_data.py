@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,9 @@ import pytest
 
 from benchmark.cli.data import cut_text
 from benchmark.config.command_line import FAILED, OK, USAGE
-from benchmark.data.datasets.base import Recording
+from benchmark.data.datasets.base import LEADS, Recording
 from benchmark.data.segments import Segmentation
-from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.data.simulate import CohortSettings, simulate, write_cohort
 
 PATIENTS = {"mimic-iv-ecg": 4, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
 SMALL = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
@@ -216,3 +217,72 @@ def test_real_recordings(shared_ecgs: Path, said: Said) -> None:
     assert "MIMIC-IV-ECG (mimic-iv-ecg): unusable" in out
     assert "the dataset is too small" in out
     assert out.endswith("between the datasets: no copies\n")
+
+
+CARD = """
+name: own
+signals: {{files: "{{recording}}.npy", rate: {rate}, unit: {unit}, leads: [{leads}]}}
+table: {{file: t.csv, recording: r{patient}}}
+labels: {{column: rhythm, classes: [SR, ST]}}
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, said: Said) -> Callable[..., tuple[str, list[str]]]:
+    """`data check` of 20 recordings of ten patients at 200 Hz in mV, under a card that states what is given."""
+    folder = tmp_path / "ours"
+    folder.mkdir()
+    rows = ["r,who,rhythm"]
+    for number in range(20):
+        rhythm = ("SR", "ST")[number // 2 % 2]
+        np.save(folder / f"e{number:02}.npy", simulate(rhythm, seed=number, fs=200))
+        rows.append(f"e{number:02},p{number // 2},{rhythm}")
+    (folder / "t.csv").write_text("\n".join(rows))
+
+    def check(
+        rate: int = 200, unit: str = "mV", leads: Sequence[str] = LEADS, patient: str = ", patient: who", *flags: str
+    ) -> tuple[str, list[str]]:
+        card = CARD.format(rate=rate, unit=unit, leads=", ".join(leads), patient=patient)
+        (folder / "own.yaml").write_text(card)
+        _, out, _ = said("data", "check", "--datasets", "ours/own.yaml", *flags)
+        return out, [line.strip() for line in out.splitlines() if line.startswith("  warning: ")]
+
+    return check
+
+
+def test_check_measures_beats_and_names_the_key_of_a_card_that_is_probably_wrong(
+    own: Callable[..., tuple[str, list[str]]],
+) -> None:
+    out, warnings = own()
+    assert re.search(r"beats       QRS amplitude (0\.9\d*|1\.\d+) mV, heart rate [89]\d/min \(medians of 20", out)
+    assert not [line for line in warnings if "median" in line]
+    _, warnings = own(unit="V")
+    (line,) = [line for line in warnings if "median" in line]
+    assert re.fullmatch(
+        r"warning: the median QRS amplitude is (9\d\d|1\d\d\d) mV, outside 0\.1 to 10 mV: `signals\.unit: V` of "
+        "its card is probably wrong",
+        line,
+    )
+    assert any("`signals.unit: uV` of its card is probably wrong" in line for line in own(unit="uV")[1])
+    for rate, measured in ((1000, "4[0-9]{2}"), (50, "2[0-9]")):  # no heart is usable that beats below 50/min
+        expected = rf"heart rate is {measured}/min, outside 30 to 200/min: `signals\.rate: {rate}` of its card is prob"
+        assert any(re.search(expected, line) for line in own(rate=rate)[1])
+
+
+def test_check_says_what_counts_as_a_patient(own: Callable[..., tuple[str, list[str]]]) -> None:
+    out, _ = own()
+    assert "patients    stated, so labelled subsets and splits are by patient (protocol strict)\n" in out
+    assert "leak" not in out
+    out, _ = own(patient="")
+    assert "not stated (`table.patient` of its card), so every recording counts as a patient of its own\n" in out
+
+
+def test_check_says_that_an_order_of_leads_is_probably_wrong(own: Callable[..., tuple[str, list[str]]]) -> None:
+    _, warnings = own(leads=["II", "I", *LEADS[2:]])
+    (line,) = [line for line in warnings if "exchanged" in line]
+    assert line.startswith(
+        "warning: 20 recordings are used with leads exchanged, by Einthoven's law, and not swapped back (e00: I and II,"
+    )
+    assert line.endswith(
+        "nearly all of 20, so the order of leads is probably wrong, correct `signals.leads` of its card"
+    )
