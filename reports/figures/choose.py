@@ -81,11 +81,11 @@ def how_text(evaluation: str, ratio: float | None = None) -> str:
     return f"{evaluation_text(evaluation).lower()}{labels}"
 
 
-def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = None) -> str:
-    """Unit, evaluation and seeds of a figure's macro F1."""
+def score_note(plan: Plan, evaluation: str, unit: str, ratio: float | None = None, more: str = "") -> str:
+    """Unit, evaluation and seeds of a figure's macro F1, and what else is drawn."""
     how = f"{how_text(evaluation, ratio)}; {seeds_text(plan, evaluation)}"
     overall = "Overall: mean of the datasets." if len(plan.datasets) > 1 else ""
-    return note_of(plan, plan.datasets, f"Macro F1 per {unit_text(plan, unit)}, {how}.", overall)
+    return note_of(plan, plan.datasets, f"Macro F1 per {unit_text(plan, unit)}, {how}.", overall, more)
 
 
 def lines_text(lows: Iterable[float]) -> str:
@@ -127,7 +127,7 @@ def budget_note(machine: str, timed: bool) -> str:
     time = f" Time: on {machine}." if timed else ""
     return (
         "A point: a pretraining of its own length, at what it cost alone. Encoder passes: one per window forwards, two "
-        f"backwards. Lines: rows without pretraining.{time}"
+        f"backwards. Shaded: ±std. Lines: rows without pretraining.{time}"
     )
 
 
@@ -306,8 +306,8 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
     plan = shown.run.plan
     curves = label_curves(plan, bands(shown.run.tidy, evaluation, unit))
     if len(curves):
-        shaded = " Shaded: ±std." if curves["std"].gt(0).any() else ""
-        note, rows = f"{score_note(plan, evaluation, unit)}{shaded}", titles_of(plan, curves["variant"])
+        note = score_note(plan, evaluation, unit, more="Shaded: ±std." if curves["std"].gt(0).any() else "")
+        rows = titles_of(plan, curves["variant"])
         stem = shown.stem(evaluation, unit, "label-efficiency")
         yield from plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation=evaluation)
 
