@@ -150,8 +150,12 @@ def columns_of(leads: Leads, present: Sequence[str] = LEADS) -> list[int]:
 
 
 def flat_leads(windows: Windows, leads: Sequence[str]) -> str:
-    """'V1, V2': those of the leads that are constant in all windows (m, S, 12) of a recording; '' for none."""
-    flat = (windows == windows[:1, :1]).all(axis=(0, 1))  # (12,)
+    """'V1, V2': those of the leads that are constant in all windows (m, S, 12) of a recording, beside zeros that pad;
+    '' for none."""
+    samples = windows.reshape(-1, len(LEADS))  # (m * S, 12)
+    low, high = samples.min(axis=0), samples.max(axis=0)  # (12,), (12,)
+    level = np.where(high > -low, high, low)  # (12,)
+    flat = ((samples == level) | (samples == 0)).all(axis=0)  # (12,)
     return ", ".join(lead for lead, is_flat in zip(LEADS, flat, strict=True) if is_flat and lead in leads)
 
 
