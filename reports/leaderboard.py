@@ -257,9 +257,9 @@ def rules_of(own: Submission) -> tuple[str, str, str]:
 
 def signals_of(own: Submission) -> str:
     """How a submission's signals and predictions differ from the default in what no digest tells; '' if they do not."""
-    data = own.run.plan.config["data"]
-    leads = [f"leads {' '.join(data['leads'])}"] if "leads" in data else []
-    return ", ".join([*leads, *(f"{name} {data[name]}" for name in ("standardise", "pool") if name in data)])
+    other = own.run.plan.other_signals
+    leads = [f"leads {' '.join(other['leads'])}"] if "leads" in other else []
+    return ", ".join([*leads, *(f"{name} {other[name]}" for name in ("standardise", "pool") if name in other)])
 
 
 def test_sets(own: Submission) -> dict[str, TestSet]:

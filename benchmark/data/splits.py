@@ -232,7 +232,19 @@ def lacking(split: Split) -> str | None:
     if not empty:
         return None
     counts = ", ".join(f"{name} {len(indices)}" for name, indices in sides.items())
-    return f"no labelled recording for {' and '.join(empty)} ({counts}): the dataset is too small"
+    why = f"no labelled recording for {' and '.join(empty)} ({counts})"
+    several = split.unlabelled.get(SEVERAL_LABELS, 0)
+    return f"{why}: {remedies_of(several)}" if several else f"{why}: the dataset is too small"
+
+
+def remedies_of(several: int) -> str:
+    """How labels count that a task leaves out. several: recordings with several labels under single labels."""
+    return "; or ".join(
+        [
+            *([f"--labels multi counts the {several} recordings with several labels"] if several else []),
+            "`others: ignore` in a card leaves out labels that are no class (docs/OWN_DATA.md)",
+        ]
+    )
 
 
 def too_few_classes(prepared: Prepared, split: Split, spec: TaskSpec) -> str | None:
@@ -253,15 +265,10 @@ def too_few_classes(prepared: Prepared, split: Split, spec: TaskSpec) -> str | N
     counts = ", ".join(
         f"{name} {train}/{test}" for name, train, test in zip(prepared.classes, trained, tested, strict=True)
     )
-    several = split.unlabelled.get(SEVERAL_LABELS, 0)
-    remedies = [
-        *([f"--labels multi counts the {several} recordings with several labels"] if several else []),
-        "`others: ignore` in a card leaves out labels that are no class (docs/OWN_DATA.md)",
-    ]
     scored = ", ".join(prepared.classes[index] for index in np.flatnonzero(there)) or "none"
     return (
         f"fewer than {'one class' if multi else 'two classes'} can be scored ({scored}); recordings for training/test: "
-        f"{counts}: {'; or '.join(remedies)}"
+        f"{counts}: {remedies_of(split.unlabelled.get(SEVERAL_LABELS, 0))}"
     )
 
 

@@ -342,6 +342,15 @@ class Role(TypedDict, total=False):
     elsewhere: Elsewhere
 
 
+PAPER_SIGNALS: dict[str, object] = {
+    "rate": 250,
+    "standardise": "recording",
+    "leads": ["I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6"],
+    "pool": "mean",
+}
+"""Key of `data` -> how the paper takes signals: Hz, scaling, leads downstream, vote of a recording's windows."""
+
+
 @dataclass(frozen=True)
 class PlannedCell:
     """One cell of a plan; its finished row is stored under `key`."""
@@ -382,6 +391,11 @@ class Plan:
         """How the windows of a recording vote."""
         found: Pool = self.config["data"].get("pool", "mean")
         return found
+
+    @property
+    def other_signals(self) -> dict[str, Any]:
+        """The settings of signals that are not the paper's, by their keys of `data`."""
+        return {name: value for name, value in self.config["data"].items() if value != PAPER_SIGNALS.get(name, value)}
 
 
 def labels_of(plan: Plan) -> str:

@@ -130,19 +130,19 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
 
 def signals_text(plan: Plan) -> Iterator[str]:
     """A line on how signals were taken, where it is not as in the paper; window lengths stand in the page's config."""
-    data = plan.config["data"]
+    data, other = plan.config["data"], plan.other_signals
     told = []
     if data.get("segmentation") == "recordings":
         seconds = data.get("window_seconds", 0)
         stride = data.get("window_stride") or seconds / 2
         told.append(f"crops of {seconds:g} s every {stride:g} s of whole recordings")
-    if "rate" in data:
-        told.append(f"{data['rate']} Hz")
-    if "standardise" in data:
-        told.append({"dataset": "one mean and deviation per dataset"}.get(data["standardise"], "not standardised"))
-    if "leads" in data:
-        told.append(f"downstream with leads {' '.join(data['leads'])} alone, the others zero")
-    if plan.pool == "max":
+    if "rate" in other:
+        told.append(f"{other['rate']} Hz")
+    if "standardise" in other:
+        told.append({"dataset": "one mean and deviation per dataset"}.get(other["standardise"], "not standardised"))
+    if "leads" in other:
+        told.append(f"downstream with leads {' '.join(other['leads'])} alone, the others zero")
+    if "pool" in other:
         told.append("a recording's probabilities are the maxima over its windows")
     if told:
         yield f"Signals: {'; '.join(told)}."

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from benchmark.config.config import Config
 from benchmark.results.store import Failure, Plan, PlannedCell, Row
 from reports.runs import layouts, open_run
 from reports.statistics.table import Difference, Differences, TableStatistics
@@ -23,6 +24,7 @@ from reports.tables.words import (
     ratio_stem,
     seeds_named,
     sentence,
+    signals_text,
     used_text,
     verdict,
 )
@@ -328,3 +330,25 @@ def test_rows_on_a_further_encoder_have_a_sentence_of_their_own(plan: Plan) -> N
     _, first, second, *_ = verdict(replace(plan, variants={**TITLES, **further}), statistics)
     assert first.startswith("10 % of the labels: significantly above: PMQ +2.0")
     assert second == ("From Random (s4), 10 % of the labels: not significantly different: PMQ (s4) +4.0 (3.0 to 5.0).")
+
+
+@pytest.mark.parametrize(
+    ("changes", "lines"),
+    [
+        ({}, []),
+        ({"rate": 500, "standardise": "none"}, ["Signals: 500 Hz; not standardised."]),
+        (
+            {"leads": ["I", "II"], "pool": "max"},
+            [
+                "Signals: downstream with leads I II alone, the others zero; a recording's probabilities are the maxima "
+                "over its windows."
+            ],
+        ),
+    ],
+)
+def test_signals_are_described_where_the_paper_takes_others(
+    changes: dict[str, Any], lines: list[str], store_root: Path
+) -> None:
+    plan = open_run(store_root).plan
+    data = Config().model_dump(mode="json")["data"] | changes
+    assert list(signals_text(replace(plan, config=plan.config | {"data": data}))) == lines
