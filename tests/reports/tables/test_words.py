@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmark.config.config import Config
+from benchmark.config.sections import Data
 from benchmark.results.store import Failure, Plan, PlannedCell, Row
 from reports.runs import layouts, open_run
 from reports.statistics.table import Difference, Differences, TableStatistics
@@ -340,8 +340,8 @@ def test_rows_on_a_further_encoder_have_a_sentence_of_their_own(plan: Plan) -> N
         (
             {"leads": ["I", "II"], "pool": "max"},
             [
-                "Signals: downstream with leads I II alone, the others zero; a recording's probabilities are the maxima "
-                "over its windows."
+                "Signals: downstream with leads I II alone, the others zero; a recording's probabilities are the "
+                "maxima over its windows."
             ],
         ),
     ],
@@ -350,5 +350,5 @@ def test_signals_are_described_where_the_paper_takes_others(
     changes: dict[str, Any], lines: list[str], store_root: Path
 ) -> None:
     plan = open_run(store_root).plan
-    data = Config().model_dump(mode="json")["data"] | changes
+    data = Data().model_dump(mode="json") | changes
     assert list(signals_text(replace(plan, config=plan.config | {"data": data}))) == lines
