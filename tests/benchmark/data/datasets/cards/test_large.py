@@ -77,6 +77,10 @@ def test_hdf5_files_that_declare_too_much(tmp_path: Path) -> None:
         reader.read(tmp_path / "groups.h5", signals())
     with h5py.File(tmp_path / "rows.h5", "w") as file:
         file.create_dataset("x", (10**10, 5000, 2), np.float32, chunks=(1, 5000, 2))
+    with h5py.File(tmp_path / "long.h5", "w") as file:
+        file.create_dataset("x", (2 * 10**8, 2), np.float32, chunks=(5000, 2))
+    with pytest.raises(Unusable, match="array too large for a recording"):
+        reader.read(tmp_path / "long.h5", signals())
     assert reader.identifiers is not None
     with pytest.raises(Unusable, match="10000000000 rows in a stacked file"):
         reader.identifiers(tmp_path / "rows.h5", signals(files="*.h5", stacked=True))
