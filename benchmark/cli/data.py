@@ -119,7 +119,9 @@ def check(arguments: Namespace, console: Console) -> int:
             facts[name].append(f"source      {dataset.how_to_get}")
         facts[name] += fact_lines(of_prepared(data, config.task_spec(config.finetune)), data)
         facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
-        beats = measured_beats(dataset, measurable(dataset, data))
+        mostly_usable = len(data.entries) > len(data.skipped)  # a wrong rate makes recordings unusable
+        entries = data.entries if mostly_usable else list_part(dataset, config.data.prefix_of(name)).entries
+        beats = measured_beats(dataset, entries)
         if beats:
             amplitude, rate = np.median(beats, axis=0).tolist()
             of = f"medians of {recordings(len(beats))}" if len(beats) > 1 else "of 1 recording"
@@ -131,11 +133,6 @@ def check(arguments: Namespace, console: Console) -> int:
     titles = {name: config.data.source(name).title for name in names}
     print_prose(console, verdict_lines(titles, facts, findings))
     return OK if all(worst(findings, name) in ("ok", "warning") for name in names) else FAILED
-
-
-def measurable(dataset: Dataset, data: Prepared) -> Sequence[Entry]:
-    """The usable recordings; all of the tables where most are not usable, as where a rate is wrong."""
-    return data.entries if len(data.entries) > len(data.skipped) else dataset.listing().entries
 
 
 def stated_by(config: Config, name: str) -> tuple[str, str]:

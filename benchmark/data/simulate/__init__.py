@@ -4,8 +4,8 @@
     signal = simulate("LBBB", seed=1)   # (5000, 12) mV
 
 In: a diagnosis or cohort settings, and a seed. Out: signals in mV, or dataset folders.
-Modules: `dipole` (waves to leads), `heart` (a healthy beat), `pathology` (changes by disease), `anatomy` (a patient),
-`rhythm` and `conduction` (beat times), `noise`, `recording` (one ECG), `population` (prevalences), `layouts` (file
+Modules: `heart` (waves of a beat, and their projection to the leads), `patient` (anatomy, diagnoses and how they change
+the heart), `recording` (rhythm, conduction and noise of one ECG), `machine_reports` (report lines), `layouts` (file
 forms), `cohort` (dataset folders). Documentation: docs/SIMULATOR.md.
 """
 

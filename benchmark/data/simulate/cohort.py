@@ -196,17 +196,17 @@ def _checked(name: str, settings: CohortSettings, seed: int) -> Layout:
     if name not in LAYOUTS:
         raise ValueError(f"unknown cohort {name!r}: simulated are {', '.join(COHORTS)}")
     layout = LAYOUTS[name]
-    if not 1 <= settings.patients <= layout.most_patients:
-        raise ValueError(f"{name}: patients is {settings.patients}, must lie in 1-{layout.most_patients}")
-    if settings.recordings_per_patient < 1:
-        raise ValueError(f"{name}: recordings_per_patient is {settings.recordings_per_patient}, must be 1 or more")
-    for dial in ("noise", "anatomy", "report_errors"):
-        if not 0 <= getattr(settings, dial) < np.inf:
-            raise ValueError(f"{name}: {dial} is {getattr(settings, dial)}, must be 0 or more")
-    if not 0 <= settings.persistence <= 1:
-        raise ValueError(f"{name}: persistence is {settings.persistence}, must lie in 0-1")
-    if not 0 <= settings.severity <= MOST_SEVERE:
-        raise ValueError(f"{name}: severity is {settings.severity}, must lie in 0-{MOST_SEVERE:g}")
-    if seed < 0:
-        raise ValueError(f"{name}: seed is {seed}, must be 0 or more")
+    limits = {
+        "patients": (1, layout.most_patients),
+        "recordings_per_patient": (1, np.inf),
+        **dict.fromkeys(("noise", "anatomy", "report_errors"), (0, np.inf)),
+        "persistence": (0, 1),
+        "severity": (0, MOST_SEVERE),
+        "seed": (0, np.inf),
+    }
+    values = asdict(settings) | {"seed": seed}
+    for dial, (low, high) in limits.items():
+        if not low <= values[dial] <= high or values[dial] == np.inf:
+            allowed = f"be {low} or more" if high == np.inf else f"lie in {low}-{high:.15g}"
+            raise ValueError(f"{name}: {dial} is {values[dial]}, must {allowed}")
     return layout

@@ -15,6 +15,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -320,20 +321,12 @@ def batches(batching: str, size: int = 20, *, seed: int = 42, epoch: int = 0, wi
 
 
 @pytest.mark.parametrize("batching", OVER_WINDOWS)
-def test_every_window_stands_in_an_epoch_once(batching: str) -> None:
+def test_every_window_stands_in_an_epoch_once_but_for_a_smaller_last_batch(batching: str) -> None:
     for epoch in range(3):
         assert sorted(batches(batching, epoch=epoch).flatten().tolist()) == list(range(len(TRIAL)))
-
-
-@pytest.mark.parametrize("batching", OVER_WINDOWS)
-def test_the_last_smaller_batch_is_left_out_and_no_window_doubled(batching: str) -> None:
     drawn = batches(batching, 50).flatten().tolist()
     assert len(drawn) == len(set(drawn)) == 100
-
-
-@pytest.mark.parametrize("batching", OVER_WINDOWS)
-def test_a_batch_larger_than_the_data_shrinks(batching: str) -> None:
-    assert batches(batching, 500).shape == (1, len(TRIAL))
+    assert batches(batching, 500).shape == (1, len(TRIAL))  # a batch larger than the data shrinks
     assert batches(batching, 500, windows=7).shape == (1, 7)
 
 
@@ -342,13 +335,10 @@ def test_windows_left_out_differ_from_epoch_to_epoch() -> None:
     assert len(set(left)) == 5
 
 
-@pytest.mark.parametrize("batching", ["trial", "trial-fixed"])
-def test_a_pseudo_trial_stands_in_one_batch(batching: str) -> None:
-    for batch in batches(batching, 4 * PER_TRIAL):
-        assert set(Counter(TRIAL[batch].tolist()).values()) == {PER_TRIAL}
-
-
-def test_shuffled_batches_mix_the_pseudo_trials() -> None:
+def test_a_pseudo_trial_stands_in_one_batch_unless_windows_are_shuffled() -> None:
+    for batching in ("trial", "trial-fixed"):
+        for batch in batches(batching, 4 * PER_TRIAL):
+            assert set(Counter(TRIAL[batch].tolist()).values()) == {PER_TRIAL}
     assert min(len(set(TRIAL[batch].tolist())) for batch in batches("shuffled", 4 * PER_TRIAL)) > 4
 
 
@@ -387,17 +377,11 @@ def test_patient_batches_are_as_many_as_the_patients_allow() -> None:
     assert every == set(range(len(TRIAL)))
 
 
-@pytest.mark.parametrize("batching", OVER_PATIENTS)
-def test_one_patient_is_not_enough_for_batches_of_different_ones(batching: str) -> None:
+@pytest.mark.parametrize(("batching", "updates"), [("patient", 2), ("patient-once", 1)])
+def test_batches_of_different_patients_need_two(batching: Any, updates: int) -> None:
+    assert epoch_shape(torch.tensor([1, 1, 2, 2, 2]), batching, 8) == (updates, 2)
     with pytest.raises(ValueError, match=r"needs two patients, the corpus has 1; use 'shuffled'"):
-        epoch_shape(torch.ones(10, dtype=torch.int64), batching, 4)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("batching", OVER_PATIENTS)
-def test_two_patients_are_enough_for_batches_of_two(batching: str) -> None:
-    patient = torch.tensor([1, 1, 2, 2, 2])
-    updates = 2 if batching == "patient" else 1
-    assert epoch_shape(patient, batching, 8) == (updates, 2)  # type: ignore[arg-type]
+        epoch_shape(torch.ones(10, dtype=torch.int64), batching, 4)
 
 
 def test_a_patient_batch_holds_at_most_half_of_the_patients() -> None:

@@ -1,14 +1,12 @@
 """Splits and labelled subsets: no patient on two sides, nothing of the test side depends on seed or ratio.
 
-What of a task's spec is in a result's key: all that differs from the defaults, and a new field nowhere else.
-
 A column is a dataset under a task that it has; the sets of Chapman, Ningbo and CPSC2018 are MERL's.
 """
 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -65,23 +63,8 @@ def split_of(entries: list[Entry], spec: TaskSpec) -> Split:
     return split_recordings(entries, spec, first_label_counts=False)
 
 
-def patients(entries: list[Entry], side: np.ndarray) -> set[str]:
-    return {entries[index].patient for index in side}
-
-
 def members(split: Split) -> list[int]:
     return [*split.train, *split.validation, *split.test]
-
-
-@pytest.mark.parametrize("rule", [STRICT, MULTI])
-def test_strict_puts_no_patient_on_two_sides(rule):
-    entries = cohort()
-    split = split_of(entries, rule)
-    train, validation, test = (patients(entries, side) for side in (split.train, split.validation, split.test))
-    assert not train & validation
-    assert not train & test
-    assert not validation & test
-    assert len(members(split)) + sum(split.unlabelled.values()) == len(entries)
 
 
 def test_strict_is_stratified_and_about_a_tenth():
@@ -103,18 +86,15 @@ def test_strict_shares_out_a_patients_rarest_class():
 
 
 @pytest.mark.parametrize(("rule", "known"), [(STRICT, "5bd6b0da"), (MULTI, "5c1f34bd")])
-def test_strict_is_the_same_on_every_machine(rule, known):
+def test_strict_has_no_patient_on_two_sides_and_is_the_same_on_every_machine_in_any_order(rule, known):
     # Another split is another result: where this has to change, SPLIT_VERSION has to be raised.
-    split = split_of(cohort(60), rule)
+    entries = cohort(60)
+    split = split_of(entries, rule)
     assert known == f"{zlib.crc32(repr([split.validation.tolist(), split.test.tolist()]).encode()):08x}"
-
-
-def test_strict_does_not_depend_on_the_order_of_the_entries():
-    entries = cohort()
+    assert patients_on_two_sides(entries, split) == {}
+    assert len(members(split)) + sum(split.unlabelled.values()) == len(entries)
     turned = entries[::-1]
-    names = [{entries[i].recording for i in split_of(entries, STRICT).test}]
-    names.append({turned[i].recording for i in split_of(turned, STRICT).test})
-    assert names[0] == names[1]
+    assert {turned[i].recording for i in split_of(turned, rule).test} == {entries[i].recording for i in split.test}
 
 
 def test_shuffled_sides_follow_the_names_whatever_the_order_of_the_entries():
@@ -191,7 +171,7 @@ def test_the_real_ptb_xl_sample(shared_ecgs: Path):
     assert split.unlabelled == {"several labels": 531, "no label": 11}
     assert len(members(split)) == 1731
     assert {entries[index].fold for index in split.test} == {10}
-    assert not patients(entries, split.train) & patients(entries, split.test)
+    assert patients_on_two_sides(entries, split) == {}
 
 
 # Labelled subsets: 60 training pseudo-trials of 20 patients with 6 beats each, numbered from 100.
@@ -209,7 +189,7 @@ def subset(ratio: float, protocol: str = "strict", seed: int = 1, target: np.nda
 def test_subsets_are_nested_never_empty_and_1_is_everything(protocol):
     ratios = [1e-6, 0.01, 0.1, 0.3, 0.5, 1.0]
     windows = [subset(ratio, protocol).windows for ratio in ratios]
-    assert len(windows[0]) >= 1
+    assert len(windows[0]) == (1 if protocol == "paper" else 18)
     for smaller, larger in pairwise(windows):
         np.testing.assert_array_equal(larger[: len(smaller)], smaller)
     assert sorted(windows[-1]) == list(range(600, 960))
@@ -233,11 +213,6 @@ def test_strict_takes_whole_patients_one_of_each_class_first(seed):
     assert TARGET[drawn.windows // 6 - 100].any(axis=0).all()
 
 
-def test_paper_takes_at_least_one_window_and_strict_one_patient():
-    assert len(subset(1e-6, "paper").windows) == 1
-    assert len(subset(1e-6).windows) == 18
-
-
 def test_a_class_is_noted_from_the_windows_that_are_taken():
     """The last pseudo-trial counts where one of its windows is taken, and only there."""
     order = shuffle(np.arange(60), random_state=42)
@@ -248,13 +223,10 @@ def test_a_class_is_noted_from_the_windows_that_are_taken():
     assert notes == [("no labelled window of class b, c",), ("no labelled window of class c",)]
 
 
-def test_strict_subsets_are_the_same_on_every_machine():
+def test_strict_subsets_are_the_same_on_every_machine_and_differ_between_seeds():
     # Another subset is another result: where this has to change, SPLIT_VERSION has to be raised.
     order = PATIENT[subset(1.0, seed=1).windows[::18] // 6 - 100]
     assert order.tolist() == [18, 16, 1, 10, 7, 11, 12, 17, 15, 2, 3, 4, 5, 8, 0, 9, 14, 13, 6, 19]
-
-
-def test_strict_differs_between_seeds():
     assert len({tuple(subset(0.1, seed=seed).windows) for seed in range(5)}) > 1
 
 
@@ -274,15 +246,12 @@ def test_a_ratio_out_of_range_is_named(ratio):
         subset(ratio)
 
 
-@dataclass(frozen=True)
-class Cropped(TaskSpec):
-    """A spec with a field more, as a later version may have it."""
-
-    crop: float = 0.0
-
-
-def test_the_command_line_knows_every_task() -> None:
+def test_tasks_are_those_of_the_command_line_merl_s_are_shuffled_and_ptb_xl_s_follow_its_folds() -> None:
     assert set(names.TASKS) == {names.DEFAULT_TASK, *(task for tasks in TASKS.values() for task in tasks)}
+    merl = {name: (len(own["all"].classes), own["all"].sides) for name, own in TASKS.items() if "all" in own}
+    merl.pop("ptb-xl")
+    assert merl == {"chapman": (38, "shuffled"), "ningbo": (38, "shuffled"), "cpsc2018": (9, "shuffled")}
+    assert {task.sides for task in TASKS["ptb-xl"].values()} == {"protocol"}
 
 
 def test_a_dataset_takes_the_tasks_that_it_has() -> None:
@@ -300,19 +269,6 @@ def test_a_task_that_no_dataset_has_and_a_dataset_without_a_task_are_refused() -
         columns_of(["chapman"], ["default", "form"])
     with pytest.raises(ValueError, match="chapman has none of the tasks form, rhythm: it has default, all"):
         columns_of(["ptb-xl", "chapman"], ["form", "rhythm"])
-
-
-def test_the_numbers_of_classes_are_merl_s() -> None:
-    assert {name: len(TASKS[name]["all"].classes) for name in ("chapman", "ningbo", "cpsc2018")} == {
-        "chapman": 38,
-        "ningbo": 38,
-        "cpsc2018": 9,
-    }
-
-
-def test_merl_s_tasks_are_shuffled_and_ptb_xl_s_follow_its_folds() -> None:
-    sides = {name: {task.sides for task in own.values()} for name, own in TASKS.items()}
-    assert sides == {"ptb-xl": {"protocol"}, "chapman": {"shuffled"}, "ningbo": {"shuffled"}, "cpsc2018": {"shuffled"}}
 
 
 def test_codes_become_classes_and_others_are_left_out() -> None:

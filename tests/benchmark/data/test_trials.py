@@ -37,17 +37,12 @@ def prepared(tmp_path: Path) -> Prepared:
     return Prepared("x", "X", (), "", False, beats, first_window, entries, (), (), "", tmp_path)
 
 
-def test_what_is_not_said_of_a_dataset_is_that_of_heartbeats_with_the_windows_own_label(prepared: Prepared) -> None:
-    assert prepared.segmentation == Segmentation()
-    assert (prepared.first_label_counts, prepared.others, prepared.warnings) == (False, (), ())
-    assert (prepared.how_to_get, prepared.dataset, prepared.prepared_as) == ("", "", "")
-
-
 def test_consecutive_beats_of_one_recording_make_a_trial(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(trials_module, "CHUNK", 2)
     made = trials(prepared, 3)
     assert made.signal.shape == (6, 900, 12)
     np.testing.assert_array_equal(made.recording, [0, 0, 2, 3, 3, 3])
+    np.testing.assert_array_equal(made.patient, [0, 0, 2, 0, 0, 0])  # numbered by first appearance
     for trial, first in enumerate([0, 3, 9, 12, 15, 18]):
         expected = normalise_trials(prepared.windows[first : first + 3], 3)[0]
         np.testing.assert_array_equal(made.signal[trial], expected.astype(np.float16))
@@ -128,20 +123,6 @@ def test_named_tasks_share_the_pseudo_trials_of_their_dataset(prepared: Prepared
     np.testing.assert_array_equal(trials(of_task, 3).signal, first)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", "7"])
-def test_a_digest_that_is_none_is_as_good_as_missing(
-    prepared: Prepared, content: str, caplog: pytest.LogCaptureFixture
-):
-    first = np.array(trials(prepared, 3).signal)
-    (prepared.folder / "trials-3.json").write_text(content)
-    np.testing.assert_array_equal(trials(prepared, 3).signal, first)
-    assert len(caplog.messages) == 1
-
-
-def test_patients_are_numbered_by_first_appearance(prepared: Prepared):
-    np.testing.assert_array_equal(trials(prepared, 3).patient, [0, 0, 2, 0, 0, 0])
-
-
 def test_recordings_with_too_few_beats_are_listed(prepared: Prepared):
     assert trials(prepared, 3).too_short == ("r1",)
     assert trials(prepared, 8).too_short == ("r0", "r1", "r2")
@@ -150,36 +131,29 @@ def test_recordings_with_too_few_beats_are_listed(prepared: Prepared):
     assert len(nothing.too_short) == 4
 
 
-def test_the_cache_is_used_and_a_damaged_one_replaced(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):
-    first = np.array(trials(prepared, 3).signal)
-    file = prepared.folder / "trials-3.f16"
-    file.write_bytes(file.read_bytes()[:-2])
-    np.testing.assert_array_equal(trials(prepared, 3).signal, first)
-    monkeypatch.delattr(trials_module, "normalise_trials")
-    np.testing.assert_array_equal(trials(prepared, 3).signal, first)
-    assert {path.name for path in prepared.folder.iterdir()} == {"trials-3.f16", "trials-3.json"}
-
-
 @pytest.mark.attack("prepared data damaged, cut or swapped")
 @pytest.mark.parametrize("name", ["trials-3.f16", "trials-3.json"])
-def test_a_flipped_bit_anywhere_is_noticed_and_told(
-    prepared: Prepared, name: str, flip: Flip, caplog: pytest.LogCaptureFixture
+def test_the_cache_is_used_and_a_damaged_one_is_told_and_replaced(
+    prepared: Prepared, name: str, flip: Flip, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     first = np.array(trials(prepared, 3).signal)
     file = prepared.folder / name
     content = file.read_bytes()
-    for share in (0.0, 0.3, 0.5, 0.7, 0.999):
-        flip(file, share)
+    texts = (b"", b"[]", b"{}", b"7", content[:-2])
+    for damage in (0.0, 0.3, 0.5, 0.7, 0.999, *texts):
+        if isinstance(damage, bytes):
+            file.write_bytes(damage)
+        else:
+            flip(file, damage)
         np.testing.assert_array_equal(trials(prepared, 3).signal, first)
         assert file.read_bytes() == content
-    assert (
-        caplog.messages
-        == [
-            f"{prepared.folder / 'trials-3.f16'} is damaged or of other windows; it is not used, "
-            "and made again from the windows"
-        ]
-        * 5
-    )
+        (line,) = caplog.messages
+        what = "is damaged or of other windows; it is not used, and made again from the windows"
+        assert line == f"{prepared.folder / 'trials-3.f16'} {what}"
+        caplog.clear()
+    monkeypatch.delattr(trials_module, "normalise_trials")
+    np.testing.assert_array_equal(trials(prepared, 3).signal, first)
+    assert {path.name for path in prepared.folder.iterdir()} == {"trials-3.f16", "trials-3.json"}
 
 
 @pytest.mark.attack("prepared data damaged, cut or swapped")
