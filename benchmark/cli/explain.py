@@ -47,7 +47,7 @@ from benchmark.config.flags import place_of as place_from
 from benchmark.data.prepare import Prepared
 from benchmark.data.task import of_task
 from benchmark.machine.ranks import call_on_other_ranks, read_ranks
-from benchmark.results.names import CARD, EVALUATION_TITLES, SCRIPT, VALIDATION, command, takes_shots
+from benchmark.results.names import CARD, EVALUATION_TITLES, SCRIPT, TRAINING_HEALTH, VALIDATION, command, takes_shots
 from benchmark.results.schema import flat
 from benchmark.results.store import (
     ARRAYS,
@@ -325,6 +325,7 @@ def encoder_of(row: Row, store: Store) -> Iterator[Section]:
     method_file = {"method file": content.get("file", {}).get("source") or card.get("method_sha256") or SUITE}
     facts = {name: value for name, value in card.items() if name not in NOT_SHOWN}
     health = facts.pop("health", [])
+    facts.pop(TRAINING_HEALTH, None)
     shown = flat(facts, "") | flat({"health at the end": health[-1] if health else {}}, "")
     yield heading, method_file | flat({"encoder": card.get("encoder", {})}, "") | shown
     yield f"key of the encoder {row.pretrain_key}: the digest of", flat(content or {"content": NOT_STATED}, "")

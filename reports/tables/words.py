@@ -110,6 +110,7 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
     )
     yield from signals_text(plan)
     yield from _coverage(run, cells)
+    yield from _one_recording(run, cells)
     yield from _notes(run, cells)
     yield from _unfinished(run, cells)
     yield from _commits(run, cells)
@@ -220,6 +221,22 @@ def _coverage(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     ]
     if texts:
         yield f"Patients without a scored recording: {', '.join(texts)}."
+
+
+def _one_recording(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """A line on rows that pair a patient's recordings, where most windows have no other recording to be paired with."""
+    rows: dict[tuple[int, int], list[PlannedCell]] = {}
+    for cell in cells:
+        for card in run.cards.get(cell.variant, {}).values():
+            alone = card.get("windows_of_patients_with_one_recording", 0)
+            every = card.get("windows_of_all_patients", 0)
+            if 2 * alone > every > 0:
+                rows.setdefault((alone, every), []).append(cell)
+    for (alone, every), own in rows.items():
+        yield (
+            f"{_titles(run.plan, own)}, which pairs two recordings of a patient: {alone} of {every} windows to "
+            "pretrain on come from patients with one recording, and are paired with another window of it."
+        )
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:

@@ -14,7 +14,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmark.results.store import Failure, Plan, PlannedCell, Row
+from benchmark.results.files import write_atomic
+from benchmark.results.names import CARD
+from benchmark.results.schema import digest
+from benchmark.results.store import Failure, Plan, PlannedCell, Row, card_bytes
 from reports.runs import layouts, open_run
 from reports.statistics.table import Difference, Differences, TableStatistics
 from reports.tables.table import make_table
@@ -40,6 +43,22 @@ def footers(root: Path, evaluation: str = "finetune") -> list[str]:
 def details(root: Path) -> list[str]:
     run = open_run(root)
     return list(details_of(run, [cell for cell in run.plan.cells if cell.evaluation == "finetune"]))
+
+
+@pytest.mark.parametrize(("alone", "told"), [(800, True), (448, False)])
+def test_rows_that_pair_recordings_say_when_most_windows_have_no_other(
+    write_store: Callable[..., Path], alone: int, told: bool
+) -> None:
+    root = write_store(complete=True)
+    counts = {"windows_of_patients_with_one_recording": alone, "windows_of_all_patients": 896}
+    file = root / "pretrained" / digest("pmq") / CARD
+    write_atomic(file, card_bytes({"key": digest("pmq")} | counts))
+    line = (
+        f"PMQ, which pairs two recordings of a patient: {alone} of 896 windows to pretrain on come from patients with "
+        "one recording, and are paired with another window of it."
+    )
+    assert (line in footers(root)) == told
+    assert any("one recording" in footer for footer in footers(root)) == told
 
 
 @pytest.mark.parametrize(("ratio", "text"), [(1.0, "100 %"), (0.3, "30 %"), (0.07, "7 %"), (0.005, "0.5 %")])
