@@ -40,7 +40,7 @@ from benchmark.config.errors import ConfigError, is_code
 from benchmark.data.prepare import Prepared
 from benchmark.data.task import of_task
 from benchmark.machine.ranks import call_on_other_ranks, read_ranks
-from benchmark.results.names import CARD, EVALUATION_TITLES, SCRIPT, VALIDATION, command, takes_shots
+from benchmark.results.names import CARD, EVALUATION_TITLES, SCRIPT, TRAINING_HEALTH, VALIDATION, command, takes_shots
 from benchmark.results.schema import flat
 from benchmark.results.store import ARRAYS, BadCard, End, NoResults, Plan, PlannedCell, Predictions, Row, Store
 from benchmark.run.cell import CellJob, run_together
@@ -208,7 +208,7 @@ LONGEST = 4
 """Values of a list that are shown whole; of a longer one the first, the last and their number."""
 NOT_STATED = "not stated"
 SUITE = "a class of the suite: its version is in the key, its code that of the commit"
-NOT_SHOWN = ("key_content", "encoder", "key", "illustration_sha256", "health")
+NOT_SHOWN = ("key_content", "encoder", "key", "illustration_sha256", "health", TRAINING_HEALTH)
 """Entries of a card that are shown elsewhere or say nothing of a number."""
 
 

@@ -54,7 +54,7 @@ from benchmark.run.grid import Grid, Pretraining, make_grid, other_ranks_lines
 from benchmark.run.jobs import ProgressCallbacks, RunContext, Work, missing
 from benchmark.run.local import Engine, EngineRequest
 from benchmark.run.plan import cache_miss_lines, make_plan
-from benchmark.run.pretraining import measure_untrained, probe_windows_of
+from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.rows import refuse_lone_windows, refuse_uneven_batches, variants_of
 from benchmark.run.runner import do
 from benchmark.run.tracking import tracking
@@ -171,7 +171,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
         return OK
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
-    measure_untrained(probe, config, grid, store)
+    measure_again(probe, config, grid, store)
     run = run_of(store, plan, asked.results)
     show_report(run, asked.out, asked.unit, console, landscape=asked.landscape, further=asked.further)
     show_health(health_told(grid, store, plan.health_windows), console)

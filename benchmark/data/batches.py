@@ -284,11 +284,12 @@ def take(signal: Tensor | MappedSignal, trial: Tensor, start: Tensor) -> Tensor:
 
 
 def source_facts(source: PairSource, pairing: Pairing) -> dict[str, int]:
-    """Counts to report of a corpus: windows of patients with one recording, recordings without text."""
+    """Counts to report of a corpus: windows of patients with one recording and all, recordings without text."""
     facts = {}
     if pairing == "patient":
         alone = source.patient_index.patient_count == source.patient_index.recording_count  # (T,)
         facts["windows_of_patients_with_one_recording"] = int(alone.sum()) * source.pairs_each
+        facts["windows_of_all_patients"] = source.pairs
     if source.text is not None:
         facts["recordings_without_text"] = source.recordings_without_text
     return facts

@@ -6,7 +6,7 @@ A pretraining of several ranks is the same call in each of them, with the enviro
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from benchmark.machine.device import device_facts, git_state, seed_torch, versio
 from benchmark.machine.processes import begin_peak_memory, peak_memory_gib
 from benchmark.machine.ranks import Ranks, all_reduce_max, fail_alike, join, own_device, read_ranks
 from benchmark.results.files import is_read_only, write_atomic
-from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH
+from benchmark.results.names import CARD, ERROR, MEASURES, TRAINING_HEALTH, UNTRAINED_EPOCH
 from benchmark.results.store import End, Failure, Store, card_bytes
 from benchmark.run.estimate import multiplications, seconds_per_window
 from benchmark.run.grid import Grid, Pretraining, task_name
@@ -90,7 +90,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
     refuse_edited(job.task)
     ranks = joined(job)
     job = replace(job, device=str(own_device(torch.device(job.device), ranks)))
-    method = new_method(job)
+    method = new_method(job.task, job.config, torch.device(job.device))
     if ranks.rank > 0:
         if method.trains:
             train(job, method, None, lambda done, total, text: None)
@@ -176,17 +176,16 @@ def refuse_edited(task: Pretraining) -> None:
         raise ValueError(f"{file} has been edited since this run began; the same command runs it as it is now")
 
 
-def new_method(job: PretrainingJob) -> PretrainMethod:
-    """The method around a new encoder, whose initial weights depend on the seed alone."""
-    task = job.task
+def new_method(task: Pretraining, config: Config, device: torch.device) -> PretrainMethod:
+    """The method around a new encoder, whose initial weights depend on the seed alone; config: that of its row."""
     seed_torch("encoder", task.seed)
     encoder: Encoder
     if task.method.external_encoder is not None:
         encoder = load_external(task.method.external_encoder, task.content["encoder"])
     else:
-        encoder = job.config.encoder_class()(job.config.encoder_config())
+        encoder = config.encoder_class()(config.encoder_config())
     seed_torch("method", task.seed)
-    return task.method(encoder, task.variant.config).to(job.device)
+    return task.method(encoder, task.variant.config).to(device)
 
 
 def train(
@@ -268,21 +267,44 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
     return probe_windows(list(tasks.values()), config.data.pretrain, device)
 
 
-def measure_untrained(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
-    """Measure untrained encoders whose stored health is that of another run's windows, if the store can be written to.
+def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
+    """Measure encoders whose stored health is that of another run's windows, if the store can be written to.
 
-    Runs on different data share them, and health belongs to the windows of a run.
+    Runs on different data share encoders, and health belongs to the windows of a run. Of a trained one the first epoch,
+    drawn again from its seed, and the last are measured. What its training measured stays in the card as
+    `TRAINING_HEALTH`, and a run on those windows takes it back.
     """
     sample = sample_facts(probe)
     for task in grid.pretrainings:
         folder = store.pretrained / task.key
-        card = None if task.method.trains or task.method.external_encoder else read_card(folder)
-        if card is None or card.get("health_sample") == sample:
+        card = read_card(folder) or {}
+        if not card.get("health") or card.get("health_sample") == sample:
             continue
-        kind, _ = with_settings(config, task.variant.settings).encoder_of(task.method)
-        health = [vars(measure(UNTRAINED_EPOCH, load_encoder(folder, kind), probe))]
+        stored = {name: card[name] for name in ("health", "health_sample") if name in card}
+        first = card.get(TRAINING_HEALTH, stored)
+        health = first
+        if first.get("health_sample") != sample:
+            measured = health_again(task, folder, config, probe, first["health"])
+            health = {"health": measured, "health_sample": sample}
+        if task.method.trains:
+            health = health | {TRAINING_HEALTH: first}
         try:
-            write_atomic(folder / CARD, card_bytes(card | {"health": health, "health_sample": sample}))
+            write_atomic(folder / CARD, card_bytes(card | health))
         except OSError as error:
             if not is_read_only(error):
                 raise
+
+
+def health_again(
+    task: Pretraining, folder: Path, config: Config, probe: ProbeWindows, epochs: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Stored health of each epoch with the features of other windows; None between the first epoch and the last."""
+    own = with_settings(config, task.variant.settings)
+    kind, _ = own.encoder_of(task.method)
+    encoders = {epochs[-1]["epoch"]: load_encoder(folder, kind)}
+    if task.method.trains:
+        with torch.random.fork_rng(devices=[]):
+            encoders[UNTRAINED_EPOCH] = new_method(task, own, torch.device("cpu")).exported()
+    measured = {epoch: vars(measure(epoch, encoder, probe)) for epoch, encoder in encoders.items()}
+    features = (*MEASURES, "retrieval_chance")
+    return [{**epoch, **{name: measured.get(epoch["epoch"], {}).get(name) for name in features}} for epoch in epochs]

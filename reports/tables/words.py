@@ -122,7 +122,7 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
     )
     yield from signals_text(plan)
     yield from _coverage(run, cells)
-    yield from _pairs_within_recordings(run, cells)
+    yield from _one_recording(run, cells)
     yield from _notes(run, cells)
     yield from _unfinished(run, cells)
     yield from _commits(run, cells)
@@ -267,16 +267,20 @@ def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"Note: {'; '.join(notes)} ({named}{' each' if len(notes) > 1 else ''})."
 
 
-def _pairs_within_recordings(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """One line per row that pairs recordings of a patient, where most windows are of patients with one recording."""
-    for variant in dict.fromkeys(cell.variant for cell in cells):
-        for card in list(run.cards.get(variant, {}).values())[:1]:
-            alone, windows = card.get("windows_of_patients_with_one_recording", 0), card.get("windows_per_epoch", 0)
-            if 2 * alone > windows:
-                yield (
-                    f"{run.plan.variants[variant]} pairs two recordings of a patient; {alone} of {windows} windows of "
-                    "its corpus are of patients with one recording and are paired within it."
-                )
+def _one_recording(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """A line on rows that pair a patient's recordings, where most windows have no other recording to be paired with."""
+    rows: dict[tuple[int, int], list[PlannedCell]] = {}
+    for cell in cells:
+        for card in run.cards.get(cell.variant, {}).values():
+            alone = card.get("windows_of_patients_with_one_recording", 0)
+            every = card.get("windows_of_all_patients", 0)
+            if 2 * alone > every > 0:
+                rows.setdefault((alone, every), []).append(cell)
+    for (alone, every), own in rows.items():
+        yield (
+            f"{_titles(run.plan, own)}, which pairs two recordings of a patient: {alone} of {every} windows to "
+            "pretrain on come from patients with one recording, and are paired with another window of it."
+        )
 
 
 def _titles(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:

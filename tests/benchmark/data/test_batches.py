@@ -234,7 +234,8 @@ def test_text_follows_the_first_view(source: PairSource) -> None:
 
 
 def test_windows_of_patients_with_one_recording_are_counted(source: PairSource) -> None:
-    assert source_facts(source, "patient") == {"windows_of_patients_with_one_recording": 3}
+    counts = {"windows_of_patients_with_one_recording": 3, "windows_of_all_patients": source.pairs}
+    assert source_facts(source, "patient") == counts
     assert source_facts(source, "neighbor") == {}
     told = replace(source, text=torch.zeros(len(PATIENT), 1), recordings_without_text=4)
     assert source_facts(told, "same") == {"recordings_without_text": 4}

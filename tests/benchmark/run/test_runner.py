@@ -34,7 +34,14 @@ from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.grid import task_name
 from benchmark.run.jobs import MISSED_SECONDS, Job, open_tasks_of
 from benchmark.run.local import Ended, Order, Start, Task
-from benchmark.run.pretraining import PretrainingJob, in_step, measure_untrained, probe_windows_of, refuse_edited
+from benchmark.run.pretraining import (
+    PretrainingJob,
+    health_again,
+    in_step,
+    measure_again,
+    probe_windows_of,
+    refuse_edited,
+)
 from benchmark.run.runner import do, do_cells, no_estimate, tasks_for_engine
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
@@ -61,19 +68,38 @@ def test_all_is_done_once(finished: Bench) -> None:
     assert stamps(finished.store) == before
 
 
-def test_the_health_of_an_untrained_encoder_is_measured_again_on_the_windows_of_another_run(finished: Bench) -> None:
-    """A store shares it among all data; that of a trained one stays as its training measured it."""
+def test_health_is_measured_again_on_the_windows_of_another_run_and_that_of_the_training_comes_back(
+    finished: Bench,
+) -> None:
+    """A store shares encoders among data; between the first and the last epoch a trained one cannot be measured."""
     keys = {cell.variant.name: cell.pretraining.key for cell in finished.grid.cells if cell.pretraining}
     before = {name: finished.store.card(key) for name, key in keys.items()}
+
+    def measured_on(columns: dict[str, Prepared]) -> dict[str, Any]:
+        probe = probe_windows_of(finished.config, columns, torch.device("cpu"))
+        measure_again(probe, finished.config, finished.grid, finished.store)
+        cards = {name: finished.store.card(key) for name, key in keys.items()}
+        assert all(card["health_sample"] == sample_facts(probe) for card in cards.values())
+        return {name: card["health"] for name, card in cards.items()}
+
     chapman = finished.prepared["chapman"]
     half = replace(chapman, first_window=chapman.first_window // 2)
-    for columns in (finished.prepared | {"chapman": half}, finished.prepared):
-        probe = probe_windows_of(finished.config, columns, torch.device("cpu"))
-        measure_untrained(probe, finished.config, finished.grid, finished.store)
-        after = {name: finished.store.card(key) for name, key in keys.items()}
-        assert after["pmq"] == before["pmq"]
-        assert after["random"]["health_sample"] == sample_facts(probe)
-        assert (after["random"]["health"] == before["random"]["health"]) == (columns is finished.prepared)
+    elsewhere = measured_on(finished.prepared | {"chapman": half})
+    assert elsewhere["random"] != before["random"]["health"]
+    first, *middle, last = elsewhere["pmq"]
+    assert all(own["effective_rank"] is None for own in middle)
+    own = before["pmq"]["health"]
+    assert first["effective_rank"] != own[0]["effective_rank"]
+    assert last["effective_rank"] != own[-1]["effective_rank"]
+    assert [epoch["positives_same_recording"] for epoch in elsewhere["pmq"]] == [
+        epoch["positives_same_recording"] for epoch in own
+    ]
+    assert measured_on(finished.prepared) == {name: card["health"] for name, card in before.items()}
+    key, probe = keys["pmq"], probe_windows_of(finished.config, finished.prepared, torch.device("cpu"))
+    (task,) = (task for task in finished.grid.pretrainings if task.key == key)
+    folder = finished.store.pretrained / key
+    again = health_again(task, folder, finished.config, probe, own)
+    assert (again[0], again[-1]) == (own[0], own[-1])
 
 
 def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(bench: Bench, whole: Bench) -> None:

@@ -12,7 +12,10 @@ import pandas as pd
 import pytest
 
 from benchmark.config.sections import Data
-from benchmark.results.store import Failure, Plan, PlannedCell, Row
+from benchmark.results.files import write_atomic
+from benchmark.results.names import CARD
+from benchmark.results.schema import digest
+from benchmark.results.store import Failure, Plan, PlannedCell, Row, card_bytes
 from reports.runs import layouts, open_run
 from reports.statistics.table import Difference, Differences, TableStatistics
 from reports.tables.table import make_table
@@ -111,23 +114,20 @@ def test_a_number_comes_with_what_it_rests_on(store_root: Path) -> None:
     assert len(line) < 350
 
 
-@pytest.mark.parametrize(("alone", "is_said"), [(800, True), (448, False)])
-def test_pairs_of_a_patient_that_lie_within_one_recording_are_counted(
-    alone: int, is_said: bool, store_root: Path
+@pytest.mark.parametrize(("alone", "told"), [(800, True), (448, False)])
+def test_rows_that_pair_recordings_say_when_most_windows_have_no_other(
+    write_store: Callable[..., Path], alone: int, told: bool
 ) -> None:
-    run = open_run(store_root)
-    cells = [cell for cell in run.plan.cells if cell.evaluation == "finetune"]
-    card = {"windows_of_patients_with_one_recording": alone, "windows_per_epoch": 896}
-    vars(run)["cards"] = {"moco": {"a key": card}}
-    said = [line for line in footers_of(run, cells, "heartbeat") if "patients with one recording" in line]
-    assert (
-        said
-        == [
-            "MoCo pairs two recordings of a patient; 800 of 896 windows of its corpus are of patients with one "
-            "recording and are paired within it."
-        ]
-        * is_said
+    root = write_store(complete=True)
+    counts = {"windows_of_patients_with_one_recording": alone, "windows_of_all_patients": 896}
+    file = root / "pretrained" / digest("pmq") / CARD
+    write_atomic(file, card_bytes({"key": digest("pmq")} | counts))
+    line = (
+        f"PMQ, which pairs two recordings of a patient: {alone} of 896 windows to pretrain on come from patients with "
+        "one recording, and are paired with another window of it."
     )
+    assert (line in footers(root)) == told
+    assert any("one recording" in footer for footer in footers(root)) == told
 
 
 @pytest.mark.parametrize(
