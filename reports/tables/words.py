@@ -278,7 +278,7 @@ def _one_recording(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
                 rows.setdefault((alone, every), []).append(cell)
     for (alone, every), own in rows.items():
         yield (
-            f"{_titles(run.plan, own)}, which pairs two recordings of a patient: {alone} of {every} windows to "
+            f"Pairs of a patient's recordings ({', '.join(_titles(run.plan, own))}): {alone} of {every} windows to "
             "pretrain on come from patients with one recording, and are paired with another window of it."
         )
 

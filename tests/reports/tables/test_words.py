@@ -123,8 +123,8 @@ def test_rows_that_pair_recordings_say_when_most_windows_have_no_other(
     file = root / "pretrained" / digest("pmq") / CARD
     write_atomic(file, card_bytes({"key": digest("pmq")} | counts))
     line = (
-        f"PMQ, which pairs two recordings of a patient: {alone} of 896 windows to pretrain on come from patients with "
-        "one recording, and are paired with another window of it."
+        f"Pairs of a patient's recordings (PMQ): {alone} of 896 windows to pretrain on come from patients with one "
+        "recording, and are paired with another window of it."
     )
     assert (line in footers(root)) == told
     assert any("one recording" in footer for footer in footers(root)) == told
