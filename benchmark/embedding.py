@@ -18,17 +18,12 @@ The folder of an exported encoder holds all that makes its embeddings, and what 
     config.json            `Description`
     MODEL_CARD.md          how it was made and what it is good for
     encoder.onnx           windows to embeddings, if asked for (benchmark.cli.export)
-
-A checkpoint that the authors of PMQ or COMET published becomes an encoder too. Both save the same module, so the file
-does not tell whose it is. Its windows are cut as PMQ's released code cuts them for its downstream tasks: heartbeats at
-250 Hz, six to a pseudo-trial.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -42,20 +37,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import with_config
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
 from typing_extensions import TypedDict
 
 from benchmark.config.errors import ConfigError
-from benchmark.config.sections import Finetune
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.datasets.card import NO_LEAD
 from benchmark.data.datasets.wfdb_files import FASTEST, SLOWEST, checked_recording, lead_columns
 from benchmark.data.prepare import CHUNK, PIPELINE_VERSION, WORTH_A_WORKER
-from benchmark.data.segments import FS, HEARTBEATS, Kind, Rate, Segmentation, normalise_trials, without_absent
+from benchmark.data.segments import FS, Kind, Rate, Segmentation, normalise_trials, without_absent
 from benchmark.data.trials import Scale
 from benchmark.machine.device import pick_device
 from benchmark.machine.processes import keep_freed_memory, shared_map
@@ -65,7 +56,7 @@ from benchmark.results.schema import CLOSED, Count, Labels, Line, Protocol, chec
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder
 from benchmark.training.finetune import EVALUATION_BATCH
 from benchmark.training.probes import Floats, features
-from methods.encoders import DEFAULT, get_encoder, identity, load_official
+from methods.encoders import get_encoder
 from methods.encoders.base import Encoder
 
 T = TypeVar("T")
@@ -620,58 +611,3 @@ class EcgEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
-
-
-NAME, TITLE = "released", "Published checkpoint (PMQ or COMET)"
-UNKNOWN = (
-    "The file holds weights alone. Not known: whether it is PMQ's or COMET's, what data it was pretrained on and "
-    "whether they hold your test patients, its budget, its seed and its licence.",
-    "Its recordings may have had another order of leads: PMQ's code leaves MIMIC-IV-ECG's (aVR, aVF, aVL) in "
-    "pretraining and has aVR, aVL, aVF downstream. Here leads are ordered by name, as downstream there.",
-    "COMET's authors take the maximum over time, PMQ's the mean; here it is the mean.",
-)
-"""What the model card says of such an encoder."""
-
-
-def read_released(file: Path) -> tuple[Description, bytes]:
-    """Description and weights of the encoder in a checkpoint, .safetensors or saved by torch.
-
-    No code in the file is executed. Raises ConfigError, in one line, if it is no such checkpoint.
-    """
-    try:
-        encoder = load_official(DEFAULT, tensors_of(file))
-    except ValueError as error:
-        raise ConfigError(f"{file}: {error}") from None
-    if encoder.config.leads != len(LEADS):
-        raise ConfigError(f"{file}: the encoder reads {encoder.config.leads} leads; recordings here have {len(LEADS)}")
-    weights = save({name: value.contiguous() for name, value in encoder.state_dict().items()})
-    description = Description(
-        name=NAME,
-        title=TITLE,
-        encoder=identity(type(encoder), encoder.config),
-        sha256=hashlib.sha256(weights).hexdigest(),
-        cut={"kind": HEARTBEATS.kind, "samples": HEARTBEATS.samples, "per_trial": Finetune().beats_per_trial},
-        precision="float32",
-        task={"labels": "single", "protocol": "paper"},
-        pretraining={},
-        leads=list(LEADS),
-    )
-    return description, weights
-
-
-def tensors_of(file: Path) -> Mapping[str, Tensor]:
-    """The state dict in a file, bare or under 'state_dict' or 'model'. Raises ConfigError in one line."""
-    if not file.is_file():
-        raise ConfigError(f"--released {file}: there is no such file")
-    try:
-        if file.suffix == ".safetensors":
-            return load_file(file)
-        found: Any = torch.load(file, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise ConfigError(f"{file}: no checkpoint of tensors alone ({str(error).splitlines()[0][:100]})") from None
-    for name in ("state_dict", "model"):
-        if isinstance(found, dict) and isinstance(found.get(name), dict):
-            found = found[name]
-    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
-        raise ConfigError(f"{file}: this is no state dict; save `model.state_dict()` of the encoder")
-    return found

@@ -2,12 +2,17 @@
 
 MODEL_CARD.md says what goes in and comes out, how the encoder was pretrained, its scores, licences and limits. The ONNX
 file maps windows (n, S, 12) to embeddings (n, K) for any n, and is checked against torch by onnxruntime.
+
+A checkpoint that the authors of PMQ or COMET published becomes an encoder too. Both save the same module, so the file
+does not tell whose it is. Its windows are cut as PMQ's released code cuts them for its downstream tasks: heartbeats at
+250 Hz, six to a pseudo-trial.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import pickle
 import warnings
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +25,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from benchmark.cli.explain import readable
@@ -28,14 +35,13 @@ from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.sections import Data, Finetune
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS
+from benchmark.data.segments import HEARTBEATS
 from benchmark.embedding import (
     CONFIG,
     MODEL_CARD,
     PRECISIONS,
-    UNKNOWN,
     Description,
     encoder_of,
-    read_released,
     save_folder,
     standardisation_of,
 )
@@ -45,6 +51,7 @@ from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAIN
 from benchmark.results.store import BadCard, CorruptRow, PlannedCell, Row, Store
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
+from methods.encoders import DEFAULT, identity, load_official
 from methods.encoders.base import Encoder
 from reports.runs import Run, evaluations_of, open_run, role_of
 from reports.statistics.bootstrap import UnequalTestSets, score_columns
@@ -486,6 +493,61 @@ def _limits(origin: Origin) -> Iterator[str]:
     elif any(facts.get("simulated") for facts in (origin.datasets or {}).values()):
         yield "Its scores are on simulated recordings and say nothing of real ones."
     yield "A recording with NaN, a rate under 50/min (for heartbeats) or fewer windows than a group has no embedding."
+
+
+NAME, TITLE = "released", "Published checkpoint (PMQ or COMET)"
+UNKNOWN = (
+    "The file holds weights alone. Not known: whether it is PMQ's or COMET's, what data it was pretrained on and "
+    "whether they hold your test patients, its budget, its seed and its licence.",
+    "Its recordings may have had another order of leads: PMQ's code leaves MIMIC-IV-ECG's (aVR, aVF, aVL) in "
+    "pretraining and has aVR, aVL, aVF downstream. Here leads are ordered by name, as downstream there.",
+    "COMET's authors take the maximum over time, PMQ's the mean; here it is the mean.",
+)
+"""What the model card says of such an encoder."""
+
+
+def read_released(file: Path) -> tuple[Description, bytes]:
+    """Description and weights of the encoder in a checkpoint, .safetensors or saved by torch.
+
+    No code in the file is executed. Raises ConfigError, in one line, if it is no such checkpoint.
+    """
+    try:
+        encoder = load_official(DEFAULT, tensors_of(file))
+    except ValueError as error:
+        raise ConfigError(f"{file}: {error}") from None
+    if encoder.config.leads != len(LEADS):
+        raise ConfigError(f"{file}: the encoder reads {encoder.config.leads} leads; recordings here have {len(LEADS)}")
+    weights = save({name: value.contiguous() for name, value in encoder.state_dict().items()})
+    description = Description(
+        name=NAME,
+        title=TITLE,
+        encoder=identity(type(encoder), encoder.config),
+        sha256=hashlib.sha256(weights).hexdigest(),
+        cut={"kind": HEARTBEATS.kind, "samples": HEARTBEATS.samples, "per_trial": Finetune().beats_per_trial},
+        precision="float32",
+        task={"labels": "single", "protocol": "paper"},
+        pretraining={},
+        leads=list(LEADS),
+    )
+    return description, weights
+
+
+def tensors_of(file: Path) -> Mapping[str, Tensor]:
+    """The state dict in a file, bare or under 'state_dict' or 'model'. Raises ConfigError in one line."""
+    if not file.is_file():
+        raise ConfigError(f"--released {file}: there is no such file")
+    try:
+        if file.suffix == ".safetensors":
+            return load_file(file)
+        found: Any = torch.load(file, map_location="cpu", weights_only=True)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
+        raise ConfigError(f"{file}: no checkpoint of tensors alone ({str(error).splitlines()[0][:100]})") from None
+    for name in ("state_dict", "model"):
+        if isinstance(found, dict) and isinstance(found.get(name), dict):
+            found = found[name]
+    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+        raise ConfigError(f"{file}: this is no state dict; save `model.state_dict()` of the encoder")
+    return found
 
 
 BUDGET = ("updates", "batch_size", "windows_per_epoch", "encoder_passes")

@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
 
 from benchmark import EcgEmbedder, embedding, load_encoder
+from benchmark.cli.export import read_released
 from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import LEADS, Dataset, Recording, Unusable
@@ -47,7 +48,6 @@ from benchmark.embedding import (
     mean_of,
     read_description,
     read_encoder,
-    read_released,
     recording_of,
     windows_of,
 )
