@@ -1,17 +1,4 @@
-"""Named arrays in an .npz file: those written come back; a header that states more than there is allocates nothing.
-
-Files of others: not regular, too large, too deep, or no array: one error, nothing hung, nothing allocated.
-
-A sealed content is opened by its owner alone, and only as it was.
-
-Sets of files: one process at a time, nothing left over from the set before, nothing removed that is not its own.
-
-A file of the cache is read once per change; a stamp that is of another digest or of an earlier state is no proof.
-
-Temporary names that no two processes share, and atomic writes under them.
-
-CSV cells: text that a spreadsheet would run is quoted, numbers are not, and nothing harmful stays.
-"""
+"""Files of others are read within bounds, files of ours are whole or the old ones, and what is sealed is as it was."""
 
 from __future__ import annotations
 
@@ -73,7 +60,7 @@ def packed(**members: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def plain(array: np.ndarray, version: tuple[int, int] = (1, 0)) -> bytes:
+def npy(array: np.ndarray, version: tuple[int, int] = (1, 0)) -> bytes:
     """The .npy file of an array in a version of the format."""
     buffer = BytesIO()
     np.lib.format.write_array(buffer, array, version=version)
@@ -82,26 +69,26 @@ def plain(array: np.ndarray, version: tuple[int, int] = (1, 0)) -> bytes:
 
 def test_arrays_come_back_with_their_names_types_and_shapes() -> None:
     written = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "names": np.array(["é", "b"]), "n": np.array(3)}
-    found = read_arrays(npz_bytes(written), LIMIT)
-    assert list(found) == list(written)
-    for name, array in written.items():
-        np.testing.assert_array_equal(found[name], array, strict=True)
-
-
-@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
-def test_both_versions_of_the_format_are_read(version: tuple[int, int]) -> None:
-    array = np.arange(3)
-    np.testing.assert_array_equal(read_arrays(packed(a=plain(array, version)), LIMIT)["a"], array)
+    second_format = packed(**{name: npy(array, (2, 0)) for name, array in written.items()})
+    for content in (npz_bytes(written), second_format):
+        arrays = read_arrays(content, LIMIT)
+        assert list(arrays) == list(written)
+        for name, array in written.items():
+            np.testing.assert_array_equal(arrays[name], array, strict=True)
+    assert len(read_arrays(npz_bytes({f"a{number}": np.zeros(1) for number in range(100)}), LIMIT)) == 100
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        npz_bytes({"a": np.array([{}, None], dtype=object)})
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (packed(a=plain(np.zeros(3)).replace(b"(3,)", b"(9,)")), r"an array of float64 \(9,\) in \d+ bytes"),
-        (packed(a=plain(np.zeros(3))[:-1]), "an array of float64"),
-        (packed(a=plain(np.zeros(3)) + b"more"), "an array of float64"),
+        (packed(a=npy(np.zeros(3)).replace(b"(3,)", b"(9,)")), r"an array of float64 \(9,\) in \d+ bytes"),
+        (packed(a=npy(np.zeros(3))[:-1]), "an array of float64"),
+        (packed(a=npy(np.zeros(3)) + b"more"), "an array of float64"),
+        (packed(a=npy(np.array([{}, None], dtype=object))), "an array of object"),
         (packed(a=b"no array"), "magic string"),
-        (packed(a=plain(np.zeros(2 * LIMIT // 8))), "more than 1 MiB"),
+        (packed(a=npy(np.zeros(2 * LIMIT // 8))), "more than 1 MiB"),
         (packed(**{f"a{number}": b"" for number in range(101)}), "it has 101 members, more than 100"),
         (b"PK", "not a zip file"),
     ],
@@ -112,32 +99,44 @@ def test_what_is_no_file_of_arrays_is_refused_in_one_line(content: bytes, proble
     assert "\n" not in str(caught.value)
 
 
-def test_a_hundred_arrays_are_read() -> None:
-    assert len(read_arrays(npz_bytes({f"a{number}": np.zeros(1) for number in range(100)}), LIMIT)) == 100
-
-
-def test_objects_are_never_unpacked() -> None:
-    buffer = BytesIO()
-    np.savez(buffer, a=np.array([{}, None], dtype=object))
-    with pytest.raises(ValueError, match=r"an array of object"):
-        read_arrays(buffer.getvalue(), LIMIT)
-    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
-        npz_bytes({"a": np.array([{}, None], dtype=object)})
-
-
-def test_a_file_of_the_limit_is_read_and_a_larger_one_is_not(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"12345")
-    assert read_regular(tmp_path / "file", 5) == b"12345"
-    with pytest.raises(OSError, match="larger than 4 bytes"):
-        read_regular(tmp_path / "file", 4)
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({}, ""),
+        ({"external_attr": 0o100644 << 16}, ""),
+        ({"external_attr": 0o120777 << 16}, "'member' is no plain file"),
+        ({"filename": "member/"}, "'member/' is no plain file"),
+        ({"compress_type": ZIP_DEFLATED}, ""),
+        ({"compress_type": ZIP_BZIP2}, "'member' is no plain file"),
+        ({"flag_bits": 1}, "'member' is no plain file"),
+        ({"flag_bits": 2048}, ""),
+        ({"file_size": 4}, ""),
+        ({"file_size": 5}, "it would unpack to 10 bytes, more than 9 bytes"),
+        ({"filename": "first"}, "it holds 'first' twice"),
+    ],
+    ids=str,
+)
+def test_members_of_a_zip_are_few_plain_small_files(change: dict[str, Any], problem: str) -> None:
+    first, member = ZipInfo("first"), ZipInfo("member")
+    first.file_size = 5
+    for name, value in change.items():
+        setattr(member, name, value)
+    assert unfit_members([first, member], most=2, limit=9) == problem
+    assert unfit_members([first, member], most=1, limit=9) == "it has 2 members, more than 1"
 
 
 @pytest.mark.attack("pipes, devices, huge files and deep nesting")
-@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")])
-def test_what_is_not_regular_is_refused_and_not_waited_for(tmp_path: Path, make: object) -> None:
-    make(tmp_path / "file")  # type: ignore[operator]
-    with pytest.raises(OSError, match="not a regular file"):
-        read_json(tmp_path / "file")
+def test_what_is_too_large_or_not_regular_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    assert read_regular(file, 5) == b"12345"
+    with pytest.raises(OSError, match="larger than 4 bytes"):
+        read_regular(file, 4)
+    makers: list[Callable[[Path], None]] = [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")]
+    for number, make in enumerate(makers):
+        make(tmp_path / str(number))
+        with pytest.raises(OSError, match="not a regular file"):
+            read_json(tmp_path / str(number))
 
 
 @pytest.mark.attack("pipes, devices, huge files and deep nesting")
@@ -149,7 +148,6 @@ def test_what_is_not_regular_is_refused_and_not_waited_for(tmp_path: Path, make:
         (b"[" * 100_000, "nested deeper than 50 levels"),
         (b"[" * 51 + b"]" * 51, "nested deeper than 50 levels"),
         (b'{"a":' * 51 + b"1" + b"}" * 51, "nested deeper than 50 levels"),
-        (b"9" * 20, "an integer beyond 64 bits"),
         (b"9223372036854775808", "an integer beyond 64 bits"),
         (b"9" * 5000, "limit"),
     ],
@@ -164,40 +162,6 @@ def test_plain_values_are_unchanged_and_harmful_text_is_not() -> None:
     assert parse_json(b'{"\\u001b": "\\u202e\xe2\x80\xae\\ud800"}') == {"?": "???"}
     assert parse_json(b"[" * 50 + b"]" * 50)
     assert parse_json(b"9223372036854775807") == 2**63 - 1
-
-
-def test_the_member_that_is_there_twice_is_named() -> None:
-    entries = [ZipInfo(name) for name in ("first", "again", "again", "last")]
-    assert unfit_members(entries, most=9, limit=9) == "it holds 'again' twice"
-
-
-def test_members_of_the_limit_together_are_unpacked_and_larger_ones_not() -> None:
-    entries = [ZipInfo("one"), ZipInfo("two")]
-    entries[0].file_size, entries[1].file_size = 4, 5
-    assert unfit_members(entries, most=2, limit=9) == ""
-    assert unfit_members(entries, most=2, limit=8) == "it would unpack to 9 bytes, more than 8 bytes"
-    assert unfit_members(entries, most=1, limit=9) == "it has 2 members, more than 1"
-
-
-@pytest.mark.parametrize(
-    ("change", "fits"),
-    [
-        ({}, True),
-        ({"external_attr": 0o100644 << 16}, True),
-        ({"external_attr": 0o120777 << 16}, False),
-        ({"filename": "member/"}, False),
-        ({"compress_type": ZIP_DEFLATED}, True),
-        ({"compress_type": ZIP_BZIP2}, False),
-        ({"flag_bits": 1}, False),
-        ({"flag_bits": 2048}, True),
-    ],
-    ids=str,
-)
-def test_a_member_is_a_plain_file_that_any_program_packs(change: dict[str, Any], fits: bool) -> None:
-    entry = ZipInfo("member")
-    for name, value in change.items():
-        setattr(entry, name, value)
-    assert (unfit_members([entry], most=9, limit=9) == "") == fits
 
 
 def outcome(read: Callable[[], Any]) -> Any:
@@ -217,7 +181,6 @@ def outcome(read: Callable[[], Any]) -> Any:
         [2**63 - 1, -(2**63) + 1, 1000000000000000000],
         [2**63],
         [[-(2**63)]],
-        [9999999999999999999],
         [0.00012345678901234567, 1e22, 12345678901234567.0],
         json.loads("[" * 50 + "]" * 50),
         json.loads("[" * 51 + "]" * 51),
@@ -225,7 +188,7 @@ def outcome(read: Callable[[], Any]) -> Any:
         ["]" * 60, json.loads("[" * 50 + "]" * 50)],
     ],
 )
-def test_the_quick_way_by_the_text_tells_the_same(value: Any) -> None:
+def test_the_quick_way_by_the_text_gives_the_same(value: Any) -> None:
     text = json.dumps(value, sort_keys=True)
     assert outcome(lambda: bounded_by_text(value, text)) == outcome(lambda: bounded(value))
 
@@ -233,28 +196,21 @@ def test_the_quick_way_by_the_text_tells_the_same(value: Any) -> None:
 def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:
     sealed = seal("owner", b"body")
     assert unseal("owner", sealed) == b"body"
+    for place in range(len(sealed)):
+        flipped = sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :]
+        assert (unseal("owner", flipped), unseal("owner", sealed[:place])) == (None, None)
     assert unseal("another", sealed) is None
-    assert [unseal("owner", sealed[:kept]) for kept in range(len(sealed))] == [None] * len(sealed)
-    for position in range(len(sealed)):
-        flipped = bytearray(sealed)
-        flipped[position] ^= 1
-        assert unseal("owner", bytes(flipped)) is None
-
-
-def test_the_border_of_owner_and_body_is_sealed_too() -> None:
-    assert seal("ab", b"c") != seal("a", b"bc")
-    assert unseal("a", seal("ab", b"c")[:32] + b"bc") is None
+    assert unseal("a", seal("ab", b"c")[:32] + b"bc") is None  # the border of owner and body is sealed too
 
 
 PAGE = Path("page.html")
-ROUNDS = 40
 WRITER = """
 import sys
 from pathlib import Path
 from benchmark.results.files import folder_lock, publish
-out, own, rounds = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+out, own = Path(sys.argv[1]), sys.argv[2]
 names = [Path(f"{number}.txt") for number in range(8)] + [Path(f"figures/{own}.png"), Path("page.html")]
-for _ in range(rounds):
+for _ in range(20):
     staged = out.with_name(f"staged-{own}")
     (staged / "figures").mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -266,6 +222,11 @@ for _ in range(rounds):
 """
 
 
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
 def put(out: Path, files: dict[str, str], *stay: str) -> None:
     """Publish files by name."""
     staged = out.with_name("staged")
@@ -275,36 +236,34 @@ def put(out: Path, files: dict[str, str], *stay: str) -> None:
     publish(staged, out, list(map(Path, files)), last=PAGE, stay=list(map(Path, stay)))
 
 
-@pytest.mark.parametrize("time", ["first", "second"])
-def test_a_folder_is_locked_within(tmp_path: Path, time: str) -> None:
-    if time == "second":
-        with folder_lock(tmp_path / "out"):
-            pass
-    with folder_lock(tmp_path / "out"), open(tmp_path / "out" / LOCK, "ab") as other, pytest.raises(BlockingIOError):
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
 def names_in(out: Path) -> set[str]:
     return {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()} - {str(SET), str(LOCK)}
 
 
-def test_files_of_the_set_before_go_and_no_others(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    put(
-        out,
-        {"a.csv": "1", "figures/old.png": "1", "figures/kept.png": "1", "figures/edited.png": "1", "page.html": "1"},
-    )
+def test_a_folder_is_locked_by_one_at_a_time_or_where_that_cannot_be_by_all(out: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        with folder_lock(out), open(out / LOCK, "ab") as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    (tmp_path / ".kept").write_text("no folder")
+    with folder_lock(tmp_path), folder_lock(tmp_path):
+        put(tmp_path, {"page.html": "1"})
+    assert (tmp_path / PAGE).read_text() == "1"
+
+
+def test_files_of_the_set_before_go_and_no_others(out: Path) -> None:
+    pictures = ("figures/old.png", "figures/stays.png", "figures/edited.png")
+    put(out, dict.fromkeys(("a.csv", *pictures, "page.html"), "1"))
     (out / "figures" / "edited.png").write_text("by hand")
     (out / "figures" / "mine.png").write_text("the user's")
-    put(out, {"a.csv": "2", "page.html": "2"}, "figures/kept.png")
-    assert names_in(out) == {"a.csv", "page.html", "figures/kept.png", "figures/edited.png", "figures/mine.png"}
+    put(out, {"a.csv": "2", "page.html": "2"}, "figures/stays.png")
+    assert names_in(out) == {"a.csv", "page.html", "figures/stays.png", "figures/edited.png", "figures/mine.png"}
     assert (out / "a.csv").read_text() == (out / "page.html").read_text() == "2"
     put(out, {"page.html": "3"})
     assert names_in(out) == {"page.html", "figures/edited.png", "figures/mine.png"}
 
 
-def test_the_last_file_is_gone_first_and_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, moved, replace = tmp_path / "out", [], os.replace
+def test_the_last_file_is_gone_first_and_comes_last(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved, replace = [], os.replace
     put(out, {"page.html": "1"})
 
     def seen(source: Path, target: Path) -> None:
@@ -317,128 +276,59 @@ def test_the_last_file_is_gone_first_and_comes_last(tmp_path: Path, monkeypatch:
     assert moved == [("z.csv", False), ("a.csv", False), ("page.html", False)]
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", "3", '["a"]', '{"a\\u0000b": "c"}', "null"])
-def test_a_damaged_list_of_the_set_before_removes_nothing(tmp_path: Path, content: str) -> None:
-    out = tmp_path / "out"
-    put(out, {"a.csv": "1", "page.html": "1"})
-    (out / SET).write_text(content)
-    put(out, {"page.html": "2"})
-    assert names_in(out) == {"a.csv", "page.html"}
-
-
 @pytest.mark.attack("names that are paths")
-@pytest.mark.parametrize("absolute", [True, False])
-def test_nothing_outside_the_folder_is_removed(tmp_path: Path, absolute: bool) -> None:
-    out, outside = tmp_path / "out", tmp_path / "outside.txt"
-    put(out, {"a.csv": "1", "page.html": "1"})
+def test_a_damaged_or_hostile_list_of_the_set_before_removes_nothing(out: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
     outside.write_text("1")
+    put(out, {"a.csv": "1", "page.html": "1"})
     (digest,) = set(json.loads((out / SET).read_text()).values())
-    (out / SET).write_text(json.dumps({str(outside) if absolute else "../outside.txt": digest}))
-    put(out, {"page.html": "2"})
-    assert outside.exists()
+    hostile = [json.dumps({str(name): digest}) for name in (outside, "../outside.txt", "a\0b")]
+    for content in ("", "[]", "{", "3", '["a"]', "null", *hostile):
+        (out / SET).write_text(content)
+        put(out, {"page.html": "2"})
+        assert names_in(out) == {"a.csv", "page.html"}
+        assert outside.exists()
 
 
 @pytest.mark.attack("two reports into one folder")
-def test_two_processes_never_mix_their_sets(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_two_processes_never_mix_their_sets(out: Path) -> None:
     run = [sys.executable, "-c", WRITER, str(out)]
-    writers = [subprocess.Popen([*run, own, str(ROUNDS)], stderr=subprocess.PIPE, text=True) for own in ("one", "two")]
+    writers = [subprocess.Popen([*run, own], stderr=subprocess.PIPE, text=True) for own in ("one", "two")]
     errors = [writer.communicate()[1] for writer in writers]
     assert [writer.returncode for writer in writers] == [0, 0], errors
-
-
-def test_where_no_lock_can_be_made_all_go_on(tmp_path: Path) -> None:
-    (tmp_path / ".kept").write_text("no folder")
-    with folder_lock(tmp_path), folder_lock(tmp_path):
-        put(tmp_path, {"page.html": "1"})
-    assert (tmp_path / "page.html").read_text() == "1"
 
 
 CONTENT = b"windows"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "windows.f16"
+def test_a_stamp_proves_one_state_and_one_digest_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that changed within two seconds gets none: it may change again without a new time."""
+    file, stamp = tmp_path / "windows.f16", tmp_path / "windows.f16.stamp"
     file.write_bytes(CONTENT)
-    return file
-
-
-def stamp_of(file: Path) -> Path:
-    return file.with_name("windows.f16.stamp")
-
-
-def let_pass(monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
-    """Set the clock this long after the present."""
     now = time.time_ns()
-    monkeypatch.setattr(time, "time_ns", lambda: now + seconds * 1_000_000_000)
-
-
-def test_only_a_file_that_has_not_just_changed_gets_a_stamp(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within two seconds it may change again without a new time."""
     for seconds, stamped in ((0, False), (1, False), (3, True)):
-        with monkeypatch.context() as patched:
-            let_pass(patched, seconds)
-            assert intact(file, SHA256)
-        assert stamp_of(file).exists() == stamped
-
-
-def test_a_stamped_file_is_not_read_again_until_it_changes(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    let_pass(monkeypatch, 3)
-    assert intact(file, SHA256)
+        monkeypatch.setattr(time, "time_ns", lambda passed=seconds: now + passed * 1_000_000_000)
+        assert intact(file, SHA256)
+        assert stamp.exists() == stamped
     with monkeypatch.context() as patched:
         patched.setattr(hashlib, "file_digest", lambda *_: pytest.fail("the file is read again"))
         assert intact(file, SHA256)
+    assert not intact(file, hashlib.sha256(b"other").hexdigest())
+    stamp.write_bytes(b"damaged")
+    assert intact(file, SHA256)
     file.write_bytes(b"another content")
     assert not intact(file, SHA256)
-
-
-def test_a_stamp_proves_its_own_digest_alone(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    let_pass(monkeypatch, 3)
-    assert intact(file, SHA256)
-    assert not intact(file, hashlib.sha256(b"other").hexdigest())
-    stamp_of(file).write_bytes(b"damaged")
-    assert intact(file, SHA256)
-
-
-def test_a_file_that_is_gone_is_an_error(file: Path) -> None:
     file.unlink()
     with pytest.raises(FileNotFoundError):
         intact(file, SHA256)
 
 
 @pytest.mark.attack("two processes of one id, as in containers")
-def test_names_of_equal_hosts_and_processes_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "getpid", lambda: 1)
-    names = {temporary_name(tmp_path / "trials-6.f16").name for _ in range(100)}
-    assert len(names) == 100
-    assert all(name.startswith(".trials-6.f16.") and name.endswith(".tmp") for name in names)
-
-
-@pytest.mark.parametrize(
-    ("host", "told"),
-    [("node-7", "node-7"), ("a.b/c_ü", "a-b-c--"), ("", "host"), ("x" * 90, "x" * 40)],
-)
-def test_a_temporary_name_tells_its_owner(
-    host: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(socket, "gethostname", lambda: host)
-    monkeypatch.setattr(os, "getpid", lambda: 4711)
-    assert owner_of(temporary_name(tmp_path / "a.b.json")) == (told, 4711)
-
-
-@pytest.mark.parametrize(
-    "name", ["windows.f16", ".windows.f16.4711.tmp", ".a.host.12.tmp", ".a.host.x.0123456789abcdef.tmp"]
-)
-def test_another_name_has_no_owner(name: str) -> None:
-    assert owner_of(Path(name)) is None
-
-
-@pytest.mark.attack("two processes of one id, as in containers")
 def test_two_writers_of_one_process_id_do_not_touch_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 1)
     path = tmp_path / "file"
+    assert len({temporary_name(path) for _ in range(100)}) == 100
     with replacing(path) as first:
         first.write(b"one, ")
         write_atomic(path, b"of the other")
@@ -448,6 +338,15 @@ def test_two_writers_of_one_process_id_do_not_touch_each_other(tmp_path: Path, m
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_temporary_name_names_its_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: 4711)
+    for host, named in (("node-7", "node-7"), ("a.b/c_ü", "a-b-c--"), ("", "host"), ("x" * 90, "x" * 40)):
+        monkeypatch.setattr(socket, "gethostname", lambda host=host: host)
+        assert owner_of(temporary_name(tmp_path / "a.b.json")) == (named, 4711)
+    for name in ("windows.f16", ".windows.f16.4711.tmp", ".a.host.12.tmp", ".a.host.x.0123456789abcdef.tmp"):
+        assert owner_of(Path(name)) is None
+
+
 def interrupted_write(path: Path) -> None:
     with replacing(path) as handle:
         handle.write(b"half")
@@ -455,35 +354,29 @@ def interrupted_write(path: Path) -> None:
 
 
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "file"
+    path = tmp_path / "new folder" / "file"
     write_atomic(path, b"old")
     with pytest.raises(KeyboardInterrupt):
         interrupted_write(path)
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.attack("full disks and read-only places")
-def test_a_full_disk_is_named_with_the_file_and_leaves_the_old_one(disk: Path) -> None:
-    path = disk / "cells" / "row.json"
-    write_atomic(path, b"old")
-    with pytest.raises(OSError, match="No space left on device") as caught:
-        write_atomic(path, bytes(2**20))
-    assert caught.value.filename == str(path)
-    assert remedy(caught.value).startswith("free space there or name another folder; what is finished is kept")
-    assert not is_read_only(caught.value)
     assert path.read_bytes() == b"old"
     assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.attack("full disks and read-only places")
-def test_a_read_only_place_is_named_with_the_file(disk: Path) -> None:
+def test_a_full_or_read_only_disk_is_named_with_the_file_and_leaves_the_old_one(disk: Path) -> None:
+    path = disk / "cells" / "row.json"
+    write_atomic(path, b"old")
+    with pytest.raises(OSError, match="No space left on device") as full:
+        write_atomic(path, bytes(2**20))
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-    with pytest.raises(OSError, match="Read-only file system") as caught:
-        write_atomic(disk / "row.json", b"new")
-    assert caught.value.filename == str(disk / "row.json")
-    assert remedy(caught.value) == "the place is mounted read-only: name another folder"
-    assert is_read_only(caught.value)
+    with pytest.raises(OSError, match="Read-only file system") as read_only:
+        write_atomic(path, b"new")
+    assert full.value.filename == read_only.value.filename == str(path)
+    assert remedy(full.value).startswith("free space there or name another folder; what is finished is kept")
+    assert remedy(read_only.value) == "the place is mounted read-only: name another folder"
+    assert (is_read_only(full.value), is_read_only(read_only.value)) == (False, True)
+    assert path.read_bytes() == b"old"
+    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(
@@ -501,20 +394,11 @@ def test_an_error_names_a_file_that_a_user_knows(raised: OSError, number: int, n
     assert (caught.value.errno, caught.value.filename) == (number, named)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "=", "-", "-\u0661"])
-def test_a_text_that_reads_as_a_formula_stands_after_an_apostrophe(text: str) -> None:
-    assert csv_cell(text) == f"'{text}"
-
-
-@pytest.mark.parametrize("value", ["-1.5", "+2", "-1e-9", "+1E9", "pmq", "w/o a", "–", "", -1.5, 3, None, True, "a=b"])
-def test_numbers_and_plain_text_are_unchanged(value: object) -> None:
-    assert csv_cell(value) is value or csv_cell(value) == value
-
-
-def test_harmful_characters_are_replaced_before_the_first_one_is_looked_at() -> None:
+def test_a_cell_of_a_csv_file_runs_nothing_and_reads_back() -> None:
+    for text in ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "=", "-", "-\u0661"):
+        assert csv_cell(text) == f"'{text}"
+    for value in ("-1.5", "+2", "-1e-9", "+1E9", "pmq", "w/o a", "–", "", -1.5, 3, None, True, "a=b"):
+        assert csv_cell(value) == value
     assert csv_cell("\x1b]0;x\x07\u202ey") == "?]0;x??y"
-
-
-def test_a_file_reads_back_cell_by_cell() -> None:
     text = csv_text(["a", "=b"], [["x,y", 'q"'], ["line\nbreak", 1.5]])
     assert list(csv.reader(text.splitlines(keepends=True))) == [["a", "'=b"], ["x,y", 'q"'], ["line\nbreak", "1.5"]]
