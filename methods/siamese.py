@@ -166,7 +166,7 @@ def barlow_loss(z1: Tensor, z2: Tensor, off_diagonal_weight: float) -> Tensor:
 
 
 class BarlowTwins(Siamese[BarlowConfig]):
-    """Redundancy reduction."""
+    """Redundancy reduction of two views, by their cross-correlation."""
 
     name, title, Config = "barlow", "Barlow Twins", BarlowConfig
 
