@@ -77,6 +77,7 @@ def test_the_largest_difference_comes_first(compared: Callable[..., Comparison],
         rows = list(csv.DictReader(file))
     assert [float(row["difference"]) for row in rows] == [pair.difference for pair in found.pairs]
     assert {row["a_seeds"] for row in rows} == {"41 42", "41"}
+    assert float(rows[0]["b_mean"]) - float(rows[0]["a_mean"]) == pytest.approx(3.0)
 
 
 def test_numbers_are_over_the_seeds_that_both_have(compared: Callable[..., Comparison]) -> None:
