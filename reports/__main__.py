@@ -71,9 +71,9 @@ def _report(asked: argparse.Namespace) -> list[Path]:
 
 def _compare(asked: argparse.Namespace) -> list[Path]:
     first, second = asked.compare
-    compared = compare_results(first, second, asked.out, unit=asked.unit)
-    _say(compared.said)
-    return list(compared.files)
+    _, files, said = compare_results(first, second, asked.out, unit=asked.unit)
+    _say(said)
+    return files
 
 
 def _say(lines: Iterable[str]) -> None:

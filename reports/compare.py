@@ -68,13 +68,8 @@ class Pair:
 
     @property
     def difference(self) -> float | None:
-        """Second minus first, in points."""
+        """Second minus first, in points; None where a run does not have the number."""
         return None if self.first is None or self.second is None else self.second.mean - self.first.mean
-
-    @property
-    def shared(self) -> bool:
-        """Both runs have the number."""
-        return self.first is not None and self.second is not None
 
     @property
     def same(self) -> bool:
@@ -138,14 +133,13 @@ def _settings(first: Run, second: Run) -> Iterator[tuple[str, str, str]]:
 
 def _facts(run: Run) -> dict[str, str]:
     """Data and provenance of the rows, by name; several values of a name are joined."""
-    plan = run.plan
-    facts = {f"data of {name}": size_text(found) for name, found in plan.datasets.items()}
-    facts["data of the pretraining corpus"] = size_text(plan.pretraining)
+    facts = {f"data of {name}": size_text(source) for name, source in run.plan.datasets.items()}
+    facts["data of the pretraining corpus"] = size_text(run.plan.pretraining)
     computed: dict[str, set[str]] = {}
     for row in run.rows.values():
-        told = {name: value for name, value in row.provenance.items() if name not in NOT_COMPARED}
-        for name, value in flat(portable(told)).items():
-            computed.setdefault(f"computed with {name}", set()).add(shown(value))
+        compared = {name: value for name, value in row.provenance.items() if name not in NOT_COMPARED}
+        for name, value in flat(portable(compared), "computed with ").items():
+            computed.setdefault(name, set()).add(shown(value))
     return facts | {name: ", ".join(sorted(values)) for name, values in sorted(computed.items())}
 
 
@@ -187,9 +181,9 @@ def _scores(run: Run, unit: str) -> dict[tuple[Any, ...], dict[int, float]]:
 
 
 def _side(scores: Mapping[int, float], shared: Collection[int]) -> Side | None:
-    seeds = tuple(sorted(shared or scores))
-    if not seeds or not scores:
+    if not scores:
         return None
+    seeds = tuple(sorted(shared or scores))
     values = [scores[seed] for seed in seeds]
     return Side(fmean(values), stdev(values) if len(values) > 1 else None, seeds)
 
@@ -206,28 +200,21 @@ CSV_HEADER = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A comparison and its files."""
-
-    comparison: Comparison
-    files: tuple[Path, ...]
-    said: tuple[str, ...]
-    """Messages on the sources' other runs and left-out rows, one line each."""
-
-
-def compare_results(first: str, second: str, out: Path, *, unit: str | None = None) -> Compared:
+def compare_results(
+    first: str, second: str, out: Path, *, unit: str | None = None
+) -> tuple[Comparison, list[Path], list[str]]:
     """Compare two runs, named as in reports.open, and write compare.md and compare.csv under `out`.
 
-    unit: 'heartbeat' or 'recording'; by default that of the first run's protocol. Raises NoResults.
+    unit: 'heartbeat' or 'recording'; by default that of the first run's protocol. Returns the comparison, its files,
+    and messages on the sources' other runs and left-out rows, one line each. Raises NoResults.
     """
     with open_results([first]) as one, open_results([second]) as two:
         found = compare(one.run, two.run, unit)
-        said = tuple(dict.fromkeys([*one.said, *two.said]))
-    contents = {"compare.md": markdown(found), "compare.csv": long_csv(found)}
-    for name, text in contents.items():
-        write_atomic(out / name, text.encode())
-    return Compared(found, tuple(out / name for name in contents), said)
+        said = list(dict.fromkeys([*one.said, *two.said]))
+    files = [out / "compare.md", out / "compare.csv"]
+    for file, text in zip(files, (markdown(found), long_csv(found)), strict=True):
+        write_atomic(file, text.encode())
+    return found, files, said
 
 
 def markdown(found: Comparison) -> str:
@@ -243,12 +230,17 @@ def markdown(found: Comparison) -> str:
             side_text(pair.first), side_text(pair.second),
             difference_text(pair), _equal_text(pair),
         ]
-        for pair in found.pairs if pair.shared and not pair.same
+        for pair in differing(found)
     ]  # fmt: skip
     if rows:
         header = ["Method", "Evaluation", "Dataset", "Labels", "Metric", "A", "B", "B − A", "Equal cells"]
         parts += ["## Numbers, the largest difference first", pipe_table(header, rows)]
     return "\n\n".join(parts) + "\n"
+
+
+def differing(found: Comparison) -> list[Pair]:
+    """The numbers of both runs whose cells are not all equal to the bit."""
+    return [pair for pair in found.pairs if pair.difference is not None and not pair.same]
 
 
 def words(found: Comparison) -> Iterator[str]:
@@ -258,7 +250,7 @@ def words(found: Comparison) -> Iterator[str]:
     counts = ", ".join(f"{number} {what}" for what, number in found.cells.items())
     yield f"Finished cells: {counts}. Equal: the same scores and predictions to the bit."
     yield f"Numbers: percent, scored per {found.unit}, mean±std over the seeds that both runs have."
-    both = [pair for pair in found.pairs if pair.shared]
+    both = [pair for pair in found.pairs if pair.difference is not None]
     same = sum(pair.same for pair in both)
     yield f"{same} of {len(both)} numbers have equal cells only and are left out below."
     yield from alone("A", [pair for pair in found.pairs if pair.second is None])
@@ -270,15 +262,14 @@ def words(found: Comparison) -> Iterator[str]:
 def alone(name: str, pairs: Sequence[Pair]) -> Iterator[str]:
     """What only one of the runs has, in one line; nothing where the other has all of it."""
     if pairs:
+        by_ratio = sorted(pairs, key=lambda pair: -pair.ratio)
         kinds = {
-            "methods": dict.fromkeys(pair.method for pair in pairs),
-            "datasets": dict.fromkeys(pair.corpus for pair in pairs),
-            "labels": dict.fromkeys(
-                ratio_text(pair.ratio, pair.evaluation) for pair in sorted(pairs, key=lambda pair: -pair.ratio)
-            ),
-            "evaluations": dict.fromkeys(EVALUATION_TITLES.get(pair.evaluation, pair.evaluation) for pair in pairs),
+            "methods": [pair.method for pair in pairs],
+            "datasets": [pair.corpus for pair in pairs],
+            "labels": [ratio_text(pair.ratio, pair.evaluation) for pair in by_ratio],
+            "evaluations": [EVALUATION_TITLES.get(pair.evaluation, pair.evaluation) for pair in pairs],
         }
-        places = "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items())
+        places = "; ".join(f"{kind} {', '.join(dict.fromkeys(names))}" for kind, names in kinds.items())
         yield f"{len(pairs)} numbers are in {name} alone, left out below, and in compare.csv: {places}."
 
 
@@ -306,17 +297,17 @@ def long_csv(found: Comparison) -> str:
 
 def _csv_line(pair: Pair, unit: str) -> tuple[object, ...]:
     place = (pair.evaluation, unit, pair.ratio, pair.variant, pair.dataset, pair.metric)
-    return (*place, *_csv_side(pair.first), *_csv_side(pair.second), pair.difference, pair.equal)
-
-
-def _csv_side(side: Side | None) -> tuple[object, ...]:
-    return ("", "", "") if side is None else (side.mean, side.std, " ".join(map(str, side.seeds)))
+    sides = [
+        ("", "", "") if side is None else (side.mean, side.std, " ".join(map(str, side.seeds)))
+        for side in (pair.first, pair.second)
+    ]
+    return (*place, *sides[0], *sides[1], pair.difference, pair.equal)
 
 
 def comparison_sheet(found: Comparison) -> Sheet:
     """Summary, settings that differ and the largest differences."""
     settings = [f"{name}: {one} in A, {two} in B" for name, one, two in found.settings]
-    rows = [pair for pair in found.pairs if pair.shared and not pair.same]
+    rows = differing(found)
     more = len(rows) - ON_TERMINAL
     return Sheet(
         above=(("Two runs compared", "title"), *((text, "faint") for text in [*words(found), *settings])),

@@ -32,7 +32,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from io import BytesIO
@@ -128,13 +128,36 @@ def comparable(runs: Iterable[Run]) -> tuple[list[Run], list[tuple[Run, tuple[st
 
 def why_not(run: Run, other: Run) -> tuple[str, ...]:
     """Why a run is not comparable with another, one phrase each; empty where it is."""
+    return tuple(_reasons(run, other))
+
+
+def _reasons(run: Run, other: Run) -> Iterator[str]:
+    """Settings that differ, overrides, data, test windows, and how the rows were computed."""
     one, two = run.plan, other.plan
-    settings = (
-        f"{key} is {shown(own)}, not {shown(others)}"
-        for key, own, others in config_differences(one, two)
-        if not any(key == choice or key.startswith(f"{choice}.") for choice in CHOICE)
-    )
-    return (*settings, *_redefined(one, two), *_other_data(one, two), *_other_tests(run, other), *_made(run, other))
+    for key, value, others in config_differences(one, two):
+        if not any(key == choice or key.startswith(f"{choice}.") for choice in CHOICE):
+            yield f"{key} is {shown(value)}, not {shown(others)}"
+    for variant in one.variants:  # an ablation or a row under the preset `tuned`
+        overrides = _overrides(one, variant), _overrides(two, variant)
+        if variant in two.variants and overrides[0] != overrides[1]:
+            yield f"{variant} is {shown(overrides[0])}, not {shown(overrides[1])}"
+    sources = [
+        (facts, two.datasets[name], str(facts.get("title") or name))
+        for name, facts in one.datasets.items()
+        if name in two.datasets
+    ]
+    for facts, others, title in (*sources, (one.pretraining, two.pretraining, "the pretraining corpus")):
+        if facts.get("fingerprint") != others.get("fingerprint"):
+            yield f"{title} is other data ({size_text(facts)}, not {size_text(others)})"
+    windows, other_windows = tested_on(run), tested_on(other)
+    for dataset, sha256 in windows.items():
+        if sha256 != other_windows.get(dataset, sha256):
+            yield f"{dataset} was tested on other windows"
+    values, other_values = made(run), made(other)
+    for name, own in values.items():
+        others = other_values.get(name, own)
+        if own != others:
+            yield f"{name} is {' and '.join(sorted(own))}, not {' and '.join(sorted(others))}"
 
 
 def config_differences(one: Plan, two: Plan) -> list[tuple[str, Any, Any]]:
@@ -176,32 +199,22 @@ def same_outcome(one: Run, key: str, other: Run, other_key: str) -> bool:
         return False
     if one.store.root == other.store.root and key == other_key:
         return True
-    found, again = one.store.predictions(key), other.store.predictions(other_key)
-    return all(
-        getattr(found, name).shape == getattr(again, name).shape
-        and getattr(found, name).tobytes() == getattr(again, name).tobytes()
-        for name in ARRAYS
-    )
+    pair = one.store.predictions(key), other.store.predictions(other_key)
+    arrays = ([getattr(predictions, name) for name in ARRAYS] for predictions in pair)
+    return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in zip(*arrays, strict=True))
 
 
 def made(run: Run) -> dict[str, set[str]]:
     """Precision and results version of each stage -> their values among the finished cells."""
-    found: dict[str, set[str]] = {}
+    values: dict[str, set[str]] = {}
     for row in run.rows.values():
         stages = row.provenance.get("results_versions", {})
         facts = {f"results version of {stage}": number for stage, number in stages.items()}
         if row.evaluation != FEATURES:  # features do not depend on precision
             facts["precision"] = row.provenance.get("precision")
         for name, fact in facts.items():
-            found.setdefault(name, set()).add(shown(fact))
-    return found
-
-
-def _redefined(one: Plan, two: Plan) -> Iterator[str]:
-    """Ablations of the same name, or rows under the preset `tuned`, with different overrides."""
-    for variant in one.variants:
-        if variant in two.variants and _overrides(one, variant) != _overrides(two, variant):
-            yield f"{variant} is {shown(_overrides(one, variant))}, not {shown(_overrides(two, variant))}"
+            values.setdefault(name, set()).add(shown(fact))
+    return values
 
 
 def _overrides(plan: Plan, variant: str) -> Any:
@@ -213,50 +226,18 @@ def _overrides(plan: Plan, variant: str) -> Any:
     return plan.config.get("ablations", {}).get(method, {}).get(name)
 
 
-def _other_data(one: Plan, two: Plan) -> Iterator[str]:
-    both = [name for name in one.datasets if name in two.datasets]
-    sources = [(one.datasets[name], two.datasets[name], str(one.datasets[name].get("title") or name)) for name in both]
-    sources.append((one.pretraining, two.pretraining, "the pretraining corpus"))
-    for own, others, title in sources:
-        if own.get("fingerprint") != others.get("fingerprint"):
-            yield f"{title} is other data ({size_text(own)}, not {size_text(others)})"
-
-
 def size_text(facts: Mapping[str, Any]) -> str:
     """How many recordings a dataset has, and its fingerprint."""
     count = f"{facts.get('recordings')} recordings"
     return f"{count}, fingerprint {facts['fingerprint']}" if facts.get("fingerprint") else count
 
 
-def _other_tests(run: Run, other: Run) -> Iterator[str]:
-    own, others = tested_on(run), tested_on(other)
-    for dataset in own:
-        if dataset in others and own[dataset] != others[dataset]:
-            yield f"{dataset} was tested on other windows"
-
-
-def _made(run: Run, other: Run) -> Iterator[str]:
-    own, others = made(run), made(other)
-    for name in own:
-        if name in others and own[name] != others[name]:
-            yield f"{name} is {' and '.join(sorted(own[name]))}, not {' and '.join(sorted(others[name]))}"
-
-
 NAMED = 3
 """Items that a line names; the rest are counted."""
 Place = tuple[str, str, str, float, int]
 """Evaluation, variant, dataset, ratio and seed of a cell."""
-
-
-@dataclass(frozen=True)
-class _Found:
-    """The run that holds the row of a key, or why none is used."""
-
-    run: Run | None
-    problem: str = ""
-    """Printed under the tables: without paths."""
-    conflict: str = ""
-    """Which stores disagree."""
+Problem = tuple[str, str]
+"""Why the row of a key is not used, without paths, as printed under the tables; and which stores disagree, if any."""
 
 
 def merge(runs: Sequence[Run], folder: Path) -> tuple[Run, list[str]]:
@@ -269,37 +250,31 @@ def merge(runs: Sequence[Run], folder: Path) -> tuple[Run, list[str]]:
     said += [f"not put together: {run.name}: {some(reasons)}" for run, reasons in apart]
     if len(pooled) == 1:
         return pooled[0], said
-    found: dict[str, _Found] = {}
-    for run in pooled:
-        for cell in run.plan.cells:
-            if cell.key not in found:
-                found[cell.key] = _find(cell.key, pooled)
-    cells, twice = _chosen(pooled, found)
-    plan = _plan_of(pooled, cells)
-    store = Store(folder)
+    found = {key: _find(key, pooled) for key in dict.fromkeys(cell.key for run in pooled for cell in run.plan.cells)}
+    cells, twice = _chosen(pooled, {key for key, source in found.items() if isinstance(source, Run)})
+    plan, store = _plan_of(pooled, cells), Store(folder)
     _fill(store, plan, found, pooled)
     merged = replace(open_run(folder, plan.key), name=" + ".join(run.name for run in pooled))
-    said += _computed_twice(plan, twice)
+    if twice:
+        names = [f"{plan.variants[c.variant]}, {c.dataset}, ratio {c.ratio:g}, seed {c.seed}" for c in twice]
+        number = counted(len(twice), "cell")
+        said.append(f"{number} computed twice in different ways, the first run's shown: {some(names)}")
     damaged = [line for run in pooled for line in run.damaged.values()]
-    conflicts = [found[cell.key].conflict for cell in cells if found[cell.key].conflict]
-    said += [f"left out: {line}" for line in dict.fromkeys([*damaged, *conflicts])]
-    return merged, said
+    conflicts = [source[1] for cell in cells if not isinstance(source := found[cell.key], Run) and source[1]]
+    return merged, said + [f"left out: {line}" for line in dict.fromkeys([*damaged, *conflicts])]
 
 
-def _find(key: str, runs: Sequence[Run]) -> _Found:
-    """The first undamaged row of a key; none where all are damaged or two stores have different outcomes."""
+def _find(key: str, runs: Sequence[Run]) -> Run | Problem:
+    """The first run with an undamaged row of a key; a problem where none has one or two hold different outcomes."""
     holders = [run for run in runs if key in run.rows]
     if not holders:
-        damaged = any(key in run.damaged for run in runs)
-        return _Found(None, "left out, the stored row is damaged" if damaged else "")
-    first, *rest = holders
-    for run in rest:
+        return "left out, the stored row is damaged" if any(key in run.damaged for run in runs) else "", ""
+    first = holders[0]
+    for run in holders[1:]:
         if not same_outcome(first, key, run, key):
-            conflict = (
-                f"cell {key}: {first.name} and {run.name} hold different outcomes of it; name one of the two alone"
-            )
-            return _Found(None, "left out, two stores hold different outcomes", conflict)
-    return _Found(first)
+            stores = f"{first.name} and {run.name} hold different outcomes of it; name one of the two alone"
+            return "left out, two stores hold different outcomes", f"cell {key}: {stores}"
+    return first
 
 
 def place_of(cell: PlannedCell) -> Place:
@@ -307,18 +282,18 @@ def place_of(cell: PlannedCell) -> Place:
     return cell.evaluation, cell.variant, cell.dataset, cell.ratio, cell.seed
 
 
-def _chosen(runs: Sequence[Run], found: dict[str, _Found]) -> tuple[list[PlannedCell], list[PlannedCell]]:
+def _chosen(runs: Sequence[Run], finished: Collection[str]) -> tuple[list[PlannedCell], list[PlannedCell]]:
     """One cell per place, the first finished one; and finished duplicates under another key."""
     cells: dict[Place, PlannedCell] = {}
     twice = []
     for cell in (cell for run in runs for cell in run.plan.cells):
         chosen = cells.setdefault(place_of(cell), cell)
-        if chosen.key == cell.key or found[cell.key].run is None:
+        if chosen.key == cell.key or cell.key not in finished:
             continue
-        if found[chosen.key].run is None:
-            cells[place_of(cell)] = cell
-        else:
+        if chosen.key in finished:
             twice.append(cell)
+        else:
+            cells[place_of(cell)] = cell
     return list(cells.values()), twice
 
 
@@ -334,20 +309,21 @@ def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
     named = list(dict.fromkeys(tasks.get(name, {}).get("of", name) for name in datasets))
     config["data"] = config.get("data", {}) | {"datasets": named}
     if tasks:
-        told = ["default"] if len(tasks) < len(datasets) else []
-        config["data"]["task"] = _union([told, [str(facts["task"]) for facts in tasks.values()]])
-    plan = replace(
+        default = ["default"] if len(tasks) < len(datasets) else []
+        config["data"]["task"] = _union([default, [str(facts["task"]) for facts in tasks.values()]])
+    variants = _first_wins(plan.variants for plan in plans)
+    warnings = _union([*(plan.warnings for plan in plans), _devices(runs), _seeds(cells, variants)])
+    return replace(
         plans[0],
+        key=digest([config, variants, warnings, [cell.key for cell in cells]]),
         config=config,
         tunings=_union(plan.tunings for plan in plans),
-        variants=_first_wins(plan.variants for plan in plans),
+        variants=variants,
         datasets=datasets,
         roles=_first_wins(plan.roles for plan in plans),
         cells=cells,
+        warnings=warnings,
     )
-    warnings = _union([*(own.warnings for own in plans), _devices(runs), _seeds(plan)])
-    plan = replace(plan, warnings=warnings)
-    return replace(plan, key=digest([config, plan.variants, warnings, [cell.key for cell in cells]]))
 
 
 def _devices(runs: Sequence[Run]) -> list[str]:
@@ -357,15 +333,13 @@ def _devices(runs: Sequence[Run]) -> list[str]:
     return [f"the cells were computed on several types of device: {', '.join(types)}"] if len(types) > 1 else []
 
 
-def _seeds(plan: Plan) -> list[str]:
+def _seeds(cells: Sequence[PlannedCell], variants: Mapping[str, str]) -> list[str]:
     """A warning where some rows have fewer planned seeds than others."""
     seeds: dict[str, set[int]] = {}
-    for cell in plan.cells:
+    for cell in cells:
         seeds.setdefault(cell.variant, set()).add(cell.seed)
     every = set().union(*seeds.values())
-    fewer = [
-        f"{plan.variants[name]} has {', '.join(map(str, sorted(own)))}" for name, own in seeds.items() if own < every
-    ]
+    fewer = [f"{variants[name]} has {', '.join(map(str, sorted(own)))}" for name, own in seeds.items() if own < every]
     return [f"not every row has every seed: {some(fewer)}"] if fewer else []
 
 
@@ -374,46 +348,37 @@ def _union(lists: Iterable[list[Any]]) -> list[Any]:
 
 
 def _first_wins(tables: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    union: dict[str, Any] = {}
     for table in tables:
-        for name, value in table.items():
-            found.setdefault(name, value)
-    return found
+        union = union | {name: value for name, value in table.items() if name not in union}
+    return union
 
 
-def _fill(store: Store, plan: Plan, found: dict[str, _Found], runs: Sequence[Run]) -> None:
+def _fill(store: Store, plan: Plan, found: Mapping[str, Run | Problem], runs: Sequence[Run]) -> None:
     """Add plan, failures and links to rows, predictions, cards and searches to a new store."""
     store.save_plan(plan)
     for run in runs:
-        _link(store, run.store, [Path(TUNED) / f"{key}.json" for key in run.plan.tunings])
-        _link(store, run.store, [Path(PEOPLE) / f"{own}.json" for own in fingerprints_of(run)])
+        _link(store, run.store, *(f"{TUNED}/{key}.json" for key in run.plan.tunings))
+        _link(store, run.store, *(f"{PEOPLE}/{fingerprint}.json" for fingerprint in fingerprints_of(run)))
     for key in dict.fromkeys(cell.key for cell in plan.cells):
         source = found[key]
-        if source.run is not None:
-            row = source.run.rows[key]
-            card = [Path("pretrained") / row.pretrain_key / CARD] if row.pretrain_key else []
-            _link(store, source.run.store, [*(Path("cells") / f"{key}.{kind}" for kind in ("json", "npz")), *card])
-            continue
-        failures = [run.failures[key] for run in runs if key in run.failures]
-        if source.problem:
-            store.save_failure(key, "merge", source.problem)
-        elif failures:
+        if isinstance(source, Run):
+            _link(store, source.store, f"cells/{key}.json", f"cells/{key}.npz")
+            if encoder := source.rows[key].pretrain_key:
+                _link(store, source.store, f"pretrained/{encoder}/{CARD}")
+        elif source[0]:
+            store.save_failure(key, "merge", source[0])
+        elif failures := [run.failures[key] for run in runs if key in run.failures]:
             store.save_failure(key, "merge", failures[0].error, failures[0].traceback)
 
 
-def _link(store: Store, source: Store, names: Sequence[Path]) -> None:
+def _link(store: Store, source: Store, *names: str) -> None:
     """Links to files of another store, but for those that are there already or that it lacks."""
     for name in names:
         target, original = store.root / name, source.root / name
         if original.is_file() and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(original.resolve())
-
-
-def _computed_twice(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    if cells:
-        names = [f"{plan.variants[c.variant]}, {c.dataset}, ratio {c.ratio:g}, seed {c.seed}" for c in cells]
-        yield f"{counted(len(cells), 'cell')} computed twice in different ways, the first run's shown: {some(names)}"
 
 
 def counted(number: int, word: str) -> str:
@@ -454,13 +419,8 @@ def pack(run: Run, file: Path) -> str:
     _refuse_paths(run)
     members = dict(sorted(_members(run)))
     files = {name: hashlib.sha256(body).hexdigest() for name, body in members.items()}
-    contents = {
-        "format": FORMAT,
-        "what": WHAT,
-        "digest": _digest(files),
-        "test_sets": tested_on(run),
-        "files": files,
-    }
+    sha256 = _digest(files)
+    contents = {"format": FORMAT, "what": WHAT, "digest": sha256, "test_sets": tested_on(run), "files": files}
     buffer = BytesIO()
     with ZipFile(buffer, "w") as archive:
         for name, body in {CONTENTS: _json(contents), **members}.items():
@@ -468,7 +428,7 @@ def pack(run: Run, file: Path) -> str:
             entry.external_attr, entry.create_system = FILE_MODE, 3
             archive.writestr(entry, body, ZIP_STORED if name.endswith(".npz") else ZIP_DEFLATED)
     write_atomic(file, buffer.getvalue())
-    return str(contents["digest"])
+    return sha256
 
 
 def unpack(file: Path, folder: Path) -> Store:
@@ -515,22 +475,18 @@ def _problem(contents: Mapping[str, Any], entries: Sequence[ZipInfo], packed: in
     """The error in the contents of a zip of `packed` bytes that has these members; '' for none."""
     if contents["format"] != FORMAT:
         return f"its format is {repr(contents['format'])[:SHOWN]}, this version reads {FORMAT}"
-    files, names = contents["files"], [entry.filename for entry in entries]
-    large = [entry.filename for entry in entries if entry.file_size > _limit(entry.filename)]
-    if large:
-        return f"{large[0]} is larger than a file of its kind"
+    files = contents["files"]
+    for entry in entries:
+        if entry.file_size > (LARGEST_PREDICTIONS if entry.filename.endswith(".npz") else LARGEST_JSON):
+            return f"{entry.filename} is larger than a file of its kind"
     if sum(entry.file_size for entry in entries) > MOST_EXPANSION * packed:
         return f"it would unpack to more than {MOST_EXPANSION} times its size"
-    strange = [name for name in files if not MEMBER.fullmatch(name)]
-    if strange:
-        return f"it holds {strange[0][:SHOWN]!r}, which no capsule does"
-    if sorted(names) != sorted([CONTENTS, *files]):
+    for name in files:
+        if not MEMBER.fullmatch(name):
+            return f"it holds {name[:SHOWN]!r}, which no capsule does"
+    if sorted(entry.filename for entry in entries) != sorted([CONTENTS, *files]):
         return "its files are not those of its contents"
     return "" if _digest(files) == contents["digest"] else "its contents do not match their digest"
-
-
-def _limit(name: str) -> int:
-    return LARGEST_PREDICTIONS if name.endswith(".npz") else LARGEST_JSON
 
 
 def _digest(files: Mapping[str, str]) -> str:
@@ -565,14 +521,14 @@ def _people(run: Run) -> Iterator[tuple[str, bytes]]:
     """The groups of the recordings that a row was tested on; of no others."""
     for fingerprint in fingerprints_of(run):
         known = read_people(run.store.root, fingerprint)
-        if not known:
-            continue
-        rows = [
-            key for key, row in run.rows.items() if row.provenance.get("data", {}).get("fingerprint") == fingerprint
-        ]
-        recordings = {name for key in rows for name in run.store.predictions(key).recording.tolist()}
-        if own := {recording: known[recording] for recording in sorted(recordings & known.keys())}:
-            yield f"{PEOPLE}/{fingerprint}.json", people_bytes(fingerprint, own)
+        tested = {
+            name
+            for key, row in run.rows.items()
+            if known and row.provenance.get("data", {}).get("fingerprint") == fingerprint
+            for name in run.store.predictions(key).recording.tolist()
+        }
+        if people := {name: known[name] for name in sorted(tested & known.keys())}:
+            yield f"{PEOPLE}/{fingerprint}.json", people_bytes(fingerprint, people)
 
 
 def _refuse_paths(run: Run) -> None:
@@ -610,19 +566,22 @@ def open_results(sources: Sequence[str]) -> Iterator[Opened]:
     Raises NoResults, in one line, where a source holds no run or a capsule is damaged.
     """
     with TemporaryDirectory(prefix="results-") as scratch:
-        runs = [run for number, source in enumerate(sources) for run in runs_of(source, Path(scratch) / str(number))]
         by_store: dict[Path, dict[str, Run]] = {}
-        for run in runs:
-            by_store.setdefault(run.store.root.resolve(), {}).setdefault(run.plan.key, run)
+        for number, source in enumerate(sources):
+            for run in runs_of(source, Path(scratch) / str(number)):
+                by_store.setdefault(run.store.root.resolve(), {}).setdefault(run.plan.key, run)
         runs = [run for opened in by_store.values() for run in opened.values()]
         besides = [line for opened in by_store.values() for line in _besides(list(opened.values()))]
-        run, said = (runs[0], []) if len(runs) == 1 else merge(runs, Path(scratch) / "merged")
+        run, said = merge(runs, Path(scratch) / "merged")
         yield Opened(run, (*said, *besides))
 
 
 def runs_of(source: str, scratch: Path) -> list[Run]:
     """The runs that a source names, the latest first; a capsule is unpacked to `scratch`. Raises NoResults."""
-    path, key = _parse(source)
+    name, _, key = source.rpartition("@")
+    if not name or Path(source).exists():  # a folder's name may hold an @
+        name, key = source, ""
+    path = Path(name)
     store = unpack(path, scratch) if path.is_file() else Store(path)
     if key == ALL:
         return every_run(path, store)
@@ -641,19 +600,13 @@ def every_run(path: Path, store: Store) -> list[Run]:
     return runs
 
 
-def _parse(source: str) -> tuple[Path, str]:
-    """Folder or file, and the key after the last @; an existing path is not split."""
-    path, separator, key = source.rpartition("@")
-    return (Path(path), key) if separator and path and not Path(source).exists() else (Path(source), "")
-
-
 def _besides(runs: Sequence[Run]) -> Iterator[str]:
     """Messages on a store's other runs, unreadable plans and rows that belong to no run."""
     path, store = runs[0].source, runs[0].store
-    opened = {run.plan.key: run.plan for run in runs}
-    others, known = [], {cell.key for plan in opened.values() for cell in plan.cells}
+    plans = {run.plan.key: run.plan for run in runs}
+    others, known = [], {cell.key for plan in plans.values() for cell in plan.cells}
     for key in store.plan_keys():
-        if key in opened:
+        if key in plans:
             continue
         try:
             known |= {cell.key for cell in store.load_plan(key).cells}
@@ -665,6 +618,5 @@ def _besides(runs: Sequence[Run]) -> Iterator[str]:
             f"{path} holds {counted(len(others), 'other run')}, not shown: {some(others)}; --results {path}@KEY shows "
             f"one, --results {path}@{ALL} all that compare"
         )
-    stale = [key for key in store.row_keys() if key not in known]
-    if stale:
+    if stale := [key for key in store.row_keys() if key not in known]:
         yield f"{path} holds {counted(len(stale), 'row')} that no run's plan names, not shown: {some(stale)}"

@@ -29,7 +29,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 from scipy.stats import ttest_ind_from_stats
 
@@ -146,16 +145,15 @@ def printed_cells() -> dict[Place, Measured]:
 def overalls(table: int) -> list[Derived]:
     """Every printed Overall and the mean of its cells; these are nine in Table 1, three in Table 2."""
     cells = load_table(table)
-    found = []
-    for place, measured in cells.items():
-        if place.dataset == OVERALL:
-            own = [
-                cell.mean
-                for other, cell in cells.items()
-                if (other.variant, other.ratio) == (place.variant, place.ratio) and other.dataset != OVERALL
-            ]
-            found.append(Derived(table, place, measured.mean, sum(own) / len(own)))
-    return found
+    parts: dict[tuple[str, float], list[float]] = {}
+    for place, cell in cells.items():
+        if place.dataset != OVERALL:
+            parts.setdefault(place[:2], []).append(cell.mean)
+    return [
+        Derived(table, place, cell.mean, sum(parts[place[:2]]) / len(parts[place[:2]]))
+        for place, cell in cells.items()
+        if place.dataset == OVERALL
+    ]
 
 
 def columns(table: int) -> list[Column]:
@@ -192,23 +190,19 @@ def methods_of(table: int) -> tuple[str, ...]:
 
 def links(first_table: int, first: str, second_table: int, second: str) -> list[Link]:
     """The cells that two rows have in common, without Overall."""
-    one, other = load_table(first_table), load_table(second_table)
+    others = load_table(second_table)
     return [
-        Link(place, measured, other[twin])
-        for place, measured in one.items()
-        if place.variant == first and place.dataset != OVERALL and (twin := place._replace(variant=second)) in other
+        Link(place, cell, others[twin])
+        for place, cell in load_table(first_table).items()
+        if place.variant == first and place.dataset != OVERALL and (twin := place._replace(variant=second)) in others
     ]
 
 
 def not_above_random() -> list[Derived]:
     """Pretrained rows of Table 1 whose printed Overall does not exceed the untrained encoder's."""
-    found = overalls(1)
-    floor = {derived.place.ratio: derived.printed for derived in found if derived.place.variant == RANDOM}
-    return [
-        derived
-        for derived in found
-        if derived.place.variant != RANDOM and derived.printed <= floor[derived.place.ratio]
-    ]
+    rows = overalls(1)
+    floor = {row.place.ratio: row.printed for row in rows if row.place.variant == RANDOM}
+    return [row for row in rows if row.place.variant != RANDOM and row.printed <= floor[row.place.ratio]]
 
 
 COST_RULE = "cheaper"
@@ -260,14 +254,10 @@ class Evidence:
 
         Its standard deviation is the mean over the metrics', an upper bound, since the metrics of a run are correlated.
         """
-        found = []
-        for dataset in claim.datasets:
-            cells = [self.cells[Place(variant, ratio, dataset, metric)] for metric in claim.metrics]
-            stds = [cell.std for cell in cells if cell.std is not None]
-            std = sum(stds) / len(stds) if len(stds) == len(cells) else None
-            mean = sum(cell.mean for cell in cells) / len(cells)
-            found.append(Measured(mean, std, min(cell.seeds for cell in cells)))
-        return found
+        rows = [
+            [self.cells[Place(variant, ratio, name, metric)] for metric in claim.metrics] for name in claim.datasets
+        ]
+        return [_over_metrics(cells) for cells in rows]
 
     def overall(self, claim: Claim, variant: str, ratio: float) -> float:
         """Mean of the claim's cells of a variant at one ratio, in percent."""
@@ -279,7 +269,13 @@ class Evidence:
         variants = dict.fromkeys([claim.subject, *claim.rivals])
         if claim.rule == COST_RULE:
             return tuple(variant for variant in variants if variant not in self.seconds)
-        return tuple(v for v in variants if any(place not in self.cells for place in claim.places(v)))
+        return tuple(variant for variant in variants if not self.cells.keys() >= set(claim.places(variant)))
+
+
+def _over_metrics(cells: Sequence[Measured]) -> Measured:
+    stds = [cell.std for cell in cells if cell.std is not None]
+    std = sum(stds) / len(stds) if len(stds) == len(cells) else None
+    return Measured(sum(cell.mean for cell in cells) / len(cells), std, min(cell.seeds for cell in cells))
 
 
 def load_claims() -> list[Claim]:
@@ -304,7 +300,7 @@ def load_claims() -> list[Claim]:
 
 
 def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part for part in text.split(";") if part)
+    return tuple(filter(None, text.split(";")))
 
 
 def title_of(variant: str) -> str:
@@ -347,18 +343,6 @@ class WelchTest(NamedTuple):
         return self.holm_range[0] < ALPHA <= self.holm_range[1]
 
 
-class Sample(NamedTuple):
-    """Input of Welch's test: variance of a mean, and its number of draws n, not necessarily whole."""
-
-    variance: float
-    n: float
-
-    @property
-    def std(self) -> float:
-        """Of one draw."""
-        return math.sqrt(self.variance * self.n)
-
-
 def p_value(points: Any, std1: Any, std2: Any, n1: float, n2: float) -> Any:
     """Two-sided p of Welch's test, element by element; 1 where both standard deviations and the difference are 0."""
     p = ttest_ind_from_stats(points, std1, n1, 0.0, std2, n2, equal_var=False).pvalue
@@ -374,40 +358,33 @@ def compare(first: Sequence[Measured], second: Sequence[Measured]) -> Difference
     points = float(np.mean([cell.mean for cell in first]) - np.mean([cell.mean for cell in second]))
     if any(cell.std is None or cell.seeds < 2 for cell in (*first, *second)):
         return Difference(points, math.nan, math.nan, math.nan)
-    one, two = sample_of(first), sample_of(second)
-    p = float(p_value(points, one.std, two.std, one.n, two.n))
-    total = one.variance + two.variance
+    (variance1, n1), (variance2, n2) = _as_one_sample(first), _as_one_sample(second)
+    p = float(p_value(points, math.sqrt(variance1 * n1), math.sqrt(variance2 * n2), n1, n2))
+    total = variance1 + variance2
     if total == 0:
         return Difference(points, points, points, p)
-    freedom = total**2 / (one.variance**2 / (one.n - 1) + two.variance**2 / (two.n - 1))
+    freedom = total**2 / (variance1**2 / (n1 - 1) + variance2**2 / (n2 - 1))
     low, high = student.interval(1 - ALPHA, freedom, points, total**0.5)
     return Difference(points, float(low), float(high), p)
 
 
-def sample_of(cells: Sequence[Measured]) -> Sample:
-    """The mean of some cells as one sample, with Satterthwaite's degrees of freedom."""
+def _as_one_sample(cells: Sequence[Measured]) -> tuple[float, float]:
+    """Variance of the mean of some cells, and its number of draws by Satterthwaite, not necessarily whole."""
     variances = [(cell.std or 0.0) ** 2 / cell.seeds / len(cells) ** 2 for cell in cells]
     total = sum(variances)
     parts = sum(variance**2 / (cell.seeds - 1) for variance, cell in zip(variances, cells, strict=True))
-    n = 1 + (total**2 / parts if parts else sum(cell.seeds - 1 for cell in cells))
-    return Sample(total, n)
+    return total, 1 + (total**2 / parts if parts else sum(cell.seeds - 1 for cell in cells))
 
 
 def p_range(first: Measured, second: Measured) -> tuple[float, float]:
-    """Smallest and largest p of Welch's test within rounding. Raises ValueError without standard deviations."""
+    """Smallest and largest p of Welch's test within rounding, of two cells with standard deviations."""
     points = abs(first.mean - second.mean)
-    std1, std2 = np.meshgrid(_would_print(first.std), _would_print(second.std))  # (GRID, GRID)
-    seeds = first.seeds, second.seeds
-    lowest = p_value(points + 2 * HALF_STEP, std1, std2, *seeds).min()
-    highest = p_value(max(0.0, points - 2 * HALF_STEP), std1, std2, *seeds).max()
-    return float(lowest), float(highest)
-
-
-def _would_print(std: float | None) -> NDArray[np.float64]:
-    """Standard deviations that round to the printed one: (GRID,)."""
-    if std is None:
-        raise ValueError("a cell without a standard deviation cannot be tested")
-    return np.linspace(max(0.0, std - HALF_STEP), std + HALF_STEP, GRID)
+    std1, std2 = (
+        np.linspace(max(0.0, std - HALF_STEP), std + HALF_STEP, GRID) for std in (first.std or 0.0, second.std or 0.0)
+    )
+    ends = points + 2 * HALF_STEP, max(0.0, points - 2 * HALF_STEP)
+    low, high = (p_value(end, std1[:, None], std2, first.seeds, second.seeds) for end in ends)  # (GRID, GRID)
+    return float(low.min()), float(high.max())
 
 
 def against_the_best(cells: Cells, variant: str, rivals: Sequence[str]) -> list[WelchTest]:
@@ -442,14 +419,16 @@ class Finding(NamedTuple):
 
 def overall_above(claim: Claim, evidence: Evidence) -> Finding:
     """The subject's Overall is above every rival's at every ratio."""
-    rivals = [strongest(claim, evidence, ratio) for ratio in claim.ratios]
-    found = [difference(claim, evidence, rival, ratio) for rival, ratio in zip(rivals, claim.ratios, strict=True)]
-    shown = [
-        f"{percent(ratio)} {evidence.overall(claim, claim.subject, ratio):z.1f} against "
-        f"{evidence.overall(claim, rival, ratio):z.1f} ({title_of(rival)}), {interval(points)}"
-        for rival, ratio, points in zip(rivals, claim.ratios, found, strict=True)
-    ]
-    return Finding(all(points.points > TINY for points in found), "; ".join(shown))
+    holds, shown = True, []
+    for ratio in claim.ratios:
+        rival = strongest(claim, evidence, ratio)
+        points = difference(claim, evidence, rival, ratio)
+        holds &= points.points > TINY
+        means = [evidence.overall(claim, variant, ratio) for variant in (claim.subject, rival)]
+        shown.append(
+            f"{percent(ratio)} {means[0]:z.1f} against {means[1]:z.1f} ({title_of(rival)}), {interval(points)}"
+        )
+    return Finding(holds, "; ".join(shown))
 
 
 def best_cells(claim: Claim, evidence: Evidence) -> Finding:
@@ -479,12 +458,11 @@ def mostly_above(claim: Claim, evidence: Evidence) -> Finding:
 
 def lowest(claim: Claim, evidence: Evidence) -> Finding:
     """The subject is below every rival in every cell."""
-    places = claim.places(claim.subject)
-    counted = sum(
-        all(evidence.cells[place].mean < evidence.cells[place._replace(variant=rival)].mean for rival in claim.rivals)
-        for place in places
+    cells, places = evidence.cells, claim.places(claim.subject)
+    below = sum(
+        cells[place].mean < min(cells[place._replace(variant=rival)].mean for rival in claim.rivals) for place in places
     )
-    return Finding(counted == len(places), f"lowest in {counted} of {len(places)}")
+    return Finding(below == len(places), f"lowest in {below} of {len(places)}")
 
 
 def rising(claim: Claim, evidence: Evidence) -> Finding:
@@ -499,27 +477,24 @@ def rising(claim: Claim, evidence: Evidence) -> Finding:
 
 def relative_gain(claim: Claim, evidence: Evidence) -> Finding:
     """The first rival is the strongest at every ratio, and the mean relative gain over it is the figure, in percent."""
-    named = claim.rivals[0]
+    named, gains, shown = claim.rivals[0], [], []
     best = [strongest(claim, evidence, ratio) for ratio in claim.ratios]
-    gains, shown = [], []
     for ratio, rival in zip(claim.ratios, best, strict=True):
-        own, other = (evidence.overall(claim, variant, ratio) for variant in (claim.subject, named))
-        gains.append(100 * (own / other - 1))
-        shown.append(
-            f"{percent(ratio)} {gains[-1]:z.2f} % or {own - other:z.2f} points over {title_of(named)}"
-            + (f", strongest is {title_of(rival)}" if rival != named else "")
-        )
+        subject, other = (evidence.overall(claim, variant, ratio) for variant in (claim.subject, named))
+        gains.append(100 * (subject / other - 1))
+        stronger = f", strongest is {title_of(rival)}" if rival != named else ""
+        points = f"{subject - other:z.2f} points over {title_of(named)}"
+        shown.append(f"{percent(ratio)} {gains[-1]:z.2f} % or {points}{stronger}")
     agrees = abs(sum(gains) / len(gains) - claim.figures[0]) <= PRINTED_STEP
     return Finding(agrees and set(best) == {named}, "; ".join(shown))
 
 
 def smallest_loss(claim: Claim, evidence: Evidence) -> Finding:
     """From the first to the last ratio the subject's Overall falls by less than any rival's."""
-    first, last = claim.ratios[0], claim.ratios[-1]
-    loss = {
-        variant: evidence.overall(claim, variant, first) - evidence.overall(claim, variant, last)
-        for variant in (claim.subject, *claim.rivals)
-    }
+    loss = {}
+    for variant in (claim.subject, *claim.rivals):
+        first, last = (evidence.overall(claim, variant, ratio) for ratio in (claim.ratios[0], claim.ratios[-1]))
+        loss[variant] = first - last
     order = sorted(loss, key=loss.__getitem__)
     shown = ", ".join(f"{title_of(variant)} {loss[variant]:z.1f}" for variant in order)
     return Finding(order[0] == claim.subject, f"points lost: {shown}")
@@ -531,15 +506,15 @@ def gain(claim: Claim, evidence: Evidence) -> Finding:
     Printed numbers must agree to the last decimal. Measured ones agree where the intervals contain the figures and
     exclude 0, disagree where one does not contain its figure, and are inconclusive otherwise.
     """
-    found, numbers = gains_of(claim, evidence)
+    gains, numbers = gains_of(claim, evidence)
+    pairs = list(zip(gains, claim.figures, strict=True))
     if evidence.printed:
-        near = all(abs(d.points - figure) <= PRINTED_STEP for d, figure in zip(found, claim.figures, strict=True))
-        return Finding(near, numbers)
-    if any(math.isnan(d.low) for d in found):
+        return Finding(all(abs(gain.points - figure) <= PRINTED_STEP for gain, figure in pairs), numbers)
+    if any(math.isnan(gain.low) for gain in gains):
         return Finding(None, numbers)
-    if not all(d.low <= figure <= d.high for d, figure in zip(found, claim.figures, strict=True)):
+    if not all(gain.low <= figure <= gain.high for gain, figure in pairs):
         return Finding(False, numbers)
-    return Finding(True if all(d.low > 0 for d in found) else None, numbers)
+    return Finding(True if all(gain.low > 0 for gain in gains) else None, numbers)
 
 
 def rising_gain(claim: Claim, evidence: Evidence) -> Finding:
@@ -557,19 +532,12 @@ def cheaper(claim: Claim, evidence: Evidence) -> Finding:
 
 
 RULES: dict[str, Callable[[Claim, Evidence], Finding]] = {
-    "overall_above": overall_above,
-    "best_cells": best_cells,
-    "second_elsewhere": second_elsewhere,
-    "every_cell": every_cell,
-    "mostly_above": mostly_above,
-    "lowest": lowest,
-    "rising": rising,
-    "relative_gain": relative_gain,
-    "smallest_loss": smallest_loss,
-    "gain": gain,
-    "rising_gain": rising_gain,
-    COST_RULE: cheaper,
-}
+    rule.__name__: rule
+    for rule in (
+        overall_above, best_cells, second_elsewhere, every_cell, mostly_above, lowest, rising, relative_gain,
+        smallest_loss, gain, rising_gain, cheaper,
+    )
+}  # fmt: skip
 
 
 def strongest(claim: Claim, evidence: Evidence, ratio: float) -> str:
@@ -591,16 +559,15 @@ def gains_of(claim: Claim, evidence: Evidence) -> tuple[list[Difference], str]:
 
 def count_above(claim: Claim, evidence: Evidence) -> tuple[int, int, str]:
     """Comparisons of a cell with a rival's: those the subject wins, all, and text with the significant ones."""
-    found = [
-        compare([evidence.cells[place]], [evidence.cells[place._replace(variant=rival)]])
-        for rival in claim.rivals
-        for place in claim.places(claim.subject)
-    ]
-    above = sum(d.points > TINY for d in found)
-    told = sum(d.points > TINY and d.p < ALPHA for d in found)
-    against = sum(d.points < -TINY and d.p < ALPHA for d in found)
-    told_apart = f"{told} of them with p < {ALPHA:g}" + (f", {against} the other way" if against else "")
-    return above, len(found), f"above in {above} of {len(found)}, {told_apart}"
+    cells = evidence.cells
+    pairs = [(place, place._replace(variant=rival)) for rival in claim.rivals for place in claim.places(claim.subject)]
+    differences = [compare([cells[place]], [cells[other]]) for place, other in pairs]
+    above = [points for points in differences if points.points > TINY]
+    significant = sum(points.p < ALPHA for points in above)
+    against = sum(points.points < -TINY and points.p < ALPHA for points in differences)
+    other_way = f", {against} the other way" if against else ""
+    text = f"above in {len(above)} of {len(pairs)}, {significant} of them with p < {ALPHA:g}{other_way}"
+    return len(above), len(pairs), text
 
 
 def percent(ratio: float) -> str:

@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
 from benchmark.results.files import csv_text, write_atomic
 from benchmark.results.names import FINETUNE, HEARTBEAT, command
+from benchmark.results.schema import flat
 from benchmark.results.store import NoResults, Plan, Store
 from reports.open import comparable, every_run
 from reports.paper_claims import (
@@ -60,10 +62,9 @@ from reports.paper_claims import (
     title_of,
     wrong_marks,
 )
-from reports.runs import Card, Run
+from reports.runs import Run
 from reports.tables.render import Sheet, Span, literal, pipe_table
 
-EVALUATION, UNIT = FINETUNE, HEARTBEAT
 PAPER_ENCODER = {"name": "dilated", "hidden": 64, "depth": 10, "output": 320}
 """Name and sizes; configs and cards do not name the default encoder, which is the paper's."""
 PAPER_SETTING = {
@@ -136,13 +137,13 @@ def cells_of(frame: pd.DataFrame) -> dict[Place, Measured]:
 
     Seeds without a score are left out, as are cells without any.
     """
-    scored = frame[(frame["evaluation"] == EVALUATION) & (frame["unit"] == UNIT)].dropna(subset=["value"])
-    once = scored.drop_duplicates(["variant", "ratio", "dataset", "metric", "seed"])
+    columns = list(Place._fields)
+    scored = frame[(frame["evaluation"] == FINETUNE) & (frame["unit"] == HEARTBEAT)].dropna(subset=["value"])
     cells: dict[Place, Measured] = {}
-    for where, group in once.groupby(["variant", "ratio", "dataset", "metric"]):
-        variant, ratio, dataset, metric = map(str, where)
+    for where, group in scored.drop_duplicates([*columns, "seed"]).groupby(columns):
         values = 100 * group["value"]  # (seeds,)
         std = float(values.std(ddof=1)) if len(values) > 1 else None
+        variant, ratio, dataset, metric = map(str, where)
         cells[Place(variant, float(ratio), dataset, metric)] = Measured(float(values.mean()), std, len(values))
     return cells
 
@@ -152,44 +153,25 @@ def seconds_of(runs: Sequence[Run]) -> dict[str, float]:
 
     runs: of one store.
     """
-    found = {(variant, key): card for run in runs for variant, own in run.cards.items() for key, card in own.items()}
-    cards: dict[str, list[Card]] = {}
-    for (variant, _), card in sorted(found.items(), key=lambda one: one[0]):
-        if _timed(card):
-            cards.setdefault(variant, []).append(card)
-    machines = {_machine(card) for card in cards.get(PMQ, [])}
-    return {
-        variant: sum(card["seconds"] for card in own) / len(own)
-        for variant, own in cards.items()
-        if {_machine(card) for card in own} == machines and len(machines) == 1
-    }
+    cards = {(variant, key): card for run in runs for variant, own in run.cards.items() for key, card in own.items()}
+    seconds: dict[str, list[float]] = {}
+    machines: dict[str, set[str]] = {}
+    for (variant, _), card in sorted(cards.items(), key=lambda item: item[0]):
+        encoder = {"name": PAPER_ENCODER["name"]} | card.get("encoder", {})
+        if card.get("seconds") and PAPER_ENCODER.items() <= encoder.items():
+            machine = [card.get("device"), card.get("precision"), bool(card.get("compiled"))]
+            seconds.setdefault(variant, []).append(card["seconds"])
+            machines.setdefault(variant, set()).add(json.dumps(machine, sort_keys=True))
+    same = machines.get(PMQ, set())
+    return {name: sum(own) / len(own) for name, own in seconds.items() if machines[name] == same and len(same) == 1}
 
 
 def _differences(plan: Plan) -> Iterator[str]:
+    config = {"encoder.name": PAPER_ENCODER["name"]} | flat(plan.config)
     for name, stated in PAPER_SETTING.items():
-        value = _at(plan.config, name)
-        if name == "encoder.name" and value is None:
-            value = PAPER_ENCODER["name"]
+        value = config.get(name)
         if value != stated:
             yield f"{name} {'not recorded' if value is None else value} (paper: {stated})"
-
-
-def _at(config: Mapping[str, Any], dotted: str) -> Any:
-    """The value of a dotted key; None if missing."""
-    value: Any = config
-    for part in dotted.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-def _timed(card: Card) -> bool:
-    """Whether a pretraining has a time and the paper's encoder."""
-    encoder = {"name": PAPER_ENCODER["name"]} | card.get("encoder", {})
-    return bool(card.get("seconds")) and {name: encoder.get(name) for name in PAPER_ENCODER} == PAPER_ENCODER
-
-
-def _machine(card: Card) -> str:
-    return json.dumps([card.get("device"), card.get("precision"), bool(card.get("compiled"))], sort_keys=True)
 
 
 SUPPORTED, REFUTED, UNTESTED = "supported", "not supported", "cannot be tested"
@@ -221,12 +203,12 @@ class Judgement:
 def judge_paper() -> list[Judgement]:
     """Every claim against the cells that the paper prints."""
     evidence = Evidence(printed_cells(), PRETRAINING_SECONDS, printed=True)
-    return [_judge_printed(claim, evidence) for claim in load_claims()]
+    return [replace(_judge(claim, evidence), remark=claim.remark) for claim in load_claims()]
 
 
 def judge_store(replication: Replication) -> list[Judgement]:
     """Every claim against a store."""
-    return [_judge_measured(claim, replication) for claim in load_claims()]
+    return [_judge(claim, replication.evidence, replication.simulated) for claim in load_claims()]
 
 
 def counts(judgements: Sequence[Judgement]) -> dict[str, int]:
@@ -242,32 +224,24 @@ def command_for(variants: Sequence[str]) -> str:
     return f"{command()} --config paper --data-root DIR{ablations}{queues}"
 
 
-def _judge_printed(claim: Claim, evidence: Evidence) -> Judgement:
+def _judge(claim: Claim, evidence: Evidence, simulated: bool = False) -> Judgement:
+    cost = claim.rule == COST_RULE
     lacking = evidence.lacking(claim)
     if lacking:
-        what = "pretraining time" if claim.rule == COST_RULE else "number"
-        return Judgement(claim, UNTESTED, "", f"the paper prints no {what} of {_named(lacking)}", claim.remark)
-    found = RULES[claim.rule](claim, evidence)
-    return Judgement(claim, SUPPORTED if found.holds else REFUTED, found.numbers, "", claim.remark)
-
-
-def _judge_measured(claim: Claim, replication: Replication) -> Judgement:
-    rows = (claim.subject, *claim.rivals)
-    cost = claim.rule == COST_RULE
-    lacking = replication.evidence.lacking(claim)
-    if lacking:
+        rows = ", ".join(map(title_of, lacking))
+        if evidence.printed:
+            return Judgement(
+                claim, UNTESTED, "", f"the paper prints no {'pretraining time' if cost else 'number'} of {rows}"
+            )
         what = "pretraining times, with the paper's encoder and on one machine," if cost else "all cells"
-        return Judgement(claim, UNTESTED, "", f"needs {what} of {_named(lacking)}: {command_for(rows)}")
-    found = RULES[claim.rule](claim, replication.evidence)
-    if replication.simulated and not cost:
-        return Judgement(claim, UNTESTED, found.numbers, "simulated data")
-    if found.holds is None:
-        return Judgement(claim, UNTESTED, found.numbers, "the intervals are inconclusive: use more seeds")
-    return Judgement(claim, SUPPORTED if found.holds else REFUTED, found.numbers, "")
-
-
-def _named(variants: Sequence[str]) -> str:
-    return ", ".join(map(title_of, variants))
+        command = command_for((claim.subject, *claim.rivals))
+        return Judgement(claim, UNTESTED, "", f"needs {what} of {rows}: {command}")
+    holds, numbers = RULES[claim.rule](claim, evidence)
+    if simulated and not cost:
+        return Judgement(claim, UNTESTED, numbers, "simulated data")
+    if holds is None:
+        return Judgement(claim, UNTESTED, numbers, "the intervals are inconclusive: use more seeds")
+    return Judgement(claim, SUPPORTED if holds else REFUTED, numbers, "")
 
 
 DASH = "–"
@@ -319,22 +293,22 @@ def verification(results: Path | None) -> Verification:
         _welch_section(tests),
         Section("Claims against the printed cells", (_counted(of_paper), MEANS), tuple(of_paper)),
     ]
+    pairs: list[Beside] = []
+    simulated = False
     try:
         replication = load_replication(results) if results else None
-        absent = "Against a store: none was given."
+        if replication is None:
+            verdict.append("Against a store: none was given.")
+        else:
+            of_store, simulated = judge_store(replication), replication.simulated
+            pairs = beside(printed_cells(), replication.evidence.cells)
+            verdict.append(f"Claims against the store: {_counted(of_store)}")
+            said = (*_setting(replication), _counted(of_store), MEANS)
+            sections += [Section("Claims against the store", said, tuple(of_store)), _summary(pairs)]
+            sections += [_side_by_side(pairs, ratio) for ratio in RATIOS]
     except NoResults as error:
-        replication, absent = None, f"Against a store: {error}."
-    if replication is None:
-        return Verification((Section("Verdict", (*verdict, absent)), *sections), ())
-    of_store = judge_store(replication)
-    pairs = beside(printed_cells(), replication.evidence.cells)
-    verdict.append(f"Claims against the store: {_counted(of_store)}")
-    sections += [
-        Section("Claims against the store", (*_setting(replication), _counted(of_store), MEANS), tuple(of_store)),
-        _summary(pairs),
-        *(_side_by_side([pair for pair in pairs if pair.place.ratio == ratio], ratio) for ratio in RATIOS),
-    ]
-    return Verification((Section("Verdict", tuple(verdict)), *sections), tuple(pairs), replication.simulated)
+        verdict.append(f"Against a store: {error}.")
+    return Verification((Section("Verdict", tuple(verdict)), *sections), tuple(pairs), simulated)
 
 
 def best_tests() -> list[WelchTest]:
@@ -349,24 +323,21 @@ def _rivals() -> tuple[str, ...]:
 def _short(tests: Sequence[WelchTest]) -> Iterator[str]:
     """Summary of the checks of the printed numbers."""
     derived = [*overalls(1), *overalls(2)]
-    follow = sum(found.gap <= HALF_STEP for found in derived)
+    follow = sum(row.gap <= HALF_STEP for row in derived)
     yield f"Overall: {follow} of {len(derived)} follow from their cells."
-    bold = [column for column in columns(1) if column.place.dataset in DATASETS and PMQ in column.bold]
-    yield f"PMQ is best in {_ranked()[1]} of the {len(tests)} cells of Table 1, and {len(bold)} are bold."
+    bold = sum(column.place.dataset in DATASETS and PMQ in column.bold for column in columns(1))
+    yield f"PMQ is best in {_ranked()[1]} of the {len(tests)} cells of Table 1, and {bold} are bold."
     remaining = [test for test in tests if test.remains]
     higher = sum(test.difference.points > 0 for test in remaining)
     yield (
         f"PMQ against the best other row (Welch, Holm over {len(tests)} cells): {len(remaining)} differences remain, "
         f"{higher} in favour of PMQ and {len(remaining) - higher} against it."
     )
-    same = links(2, WITHOUT_NEIGHBOUR, 1, RANDOM)
-    yield (
-        f"Row 'w/o neighbor' of Table 2 repeats row 'Random' of Table 1 in {sum(link.same for link in same)} of "
-        f"{len(same)} cells."
-    )
+    same = [link.same for link in links(2, WITHOUT_NEIGHBOUR, 1, RANDOM)]
+    yield f"Row 'w/o neighbor' of Table 2 repeats row 'Random' of Table 1 in {sum(same)} of {len(same)} cells."
 
 
-def _ranked() -> dict[int, int]:
+def _ranked() -> Counter[int]:
     cells = printed_cells()
     return ranks(cells, [place for place in cells if place.variant == PMQ], _rivals())
 
@@ -375,24 +346,23 @@ def _consistency() -> Iterator[str]:
     """Overalls, bold marks, ranks, rows shared by the tables, rows not above Random."""
     for table in (1, 2):
         derived = overalls(table)
-        gap = max(found.gap for found in derived)
-        apart = [found for found in derived if found.gap > HALF_STEP]
-        named = "".join(f"; not {title_of(found.place.variant)}, {found.place.column}" for found in apart)
+        apart = [row for row in derived if row.gap > HALF_STEP]
+        named = "".join(f"; not {title_of(row.place.variant)}, {row.place.column}" for row in apart)
         yield (
             f"Table {table}: {len(derived) - len(apart)} of {len(derived)} Overalls are the mean of their cells to "
-            f"rounding (largest gap {gap:z.3f}){named}."
+            f"rounding (largest gap {max(row.gap for row in derived):z.3f}){named}."
         )
     wrong, total = wrong_marks(), sum(len(columns(table)) for table in (1, 2))
     marks = " ".join(map(_bold_text, wrong))
     yield f"Bold marks: {total - len(wrong)} of {total} columns mark the highest. {marks}"
-    counted = _ranked()
-    shown = ", ".join(f"{_ordinal(rank)} in {count}" for rank, count in sorted(counted.items()))
-    yield f"PMQ over the {sum(counted.values())} cells of Table 1: {shown}."
+    ranked, ordinals = _ranked(), {1: "first", 2: "second", 3: "third"}
+    shown = ", ".join(f"{ordinals.get(rank, f'{rank}th')} in {count}" for rank, count in sorted(ranked.items()))
+    yield f"PMQ over the {ranked.total()} cells of Table 1: {shown}."
     yield _link_text("'w/o neighbor' (Table 2) and 'Random' (Table 1)", links(2, WITHOUT_NEIGHBOUR, 1, RANDOM))
     yield _link_text("'All' (Table 2) and 'Ours' (Table 1)", links(2, PMQ, 1, PMQ))
     below = ", ".join(
-        f"{title_of(found.place.variant)} at {100 * found.place.ratio:g} % ({found.printed:z.1f})"
-        for found in not_above_random()
+        f"{title_of(row.place.variant)} at {100 * row.place.ratio:g} % ({row.printed:z.1f})"
+        for row in not_above_random()
     )
     yield f"Pretrained rows with an Overall not above Random's: {below}."
 
@@ -412,10 +382,6 @@ def _link_text(rows: str, found: Sequence[Link]) -> str:
     apart = [link for link in found if not link.same]
     named = "".join(f"; apart in {link.place.column}: {link.first} and {link.second}" for link in apart)
     return f"Rows {rows}: mean and deviation alike in {len(found) - len(apart)} of {len(found)} cells{named}."
-
-
-def _ordinal(rank: int) -> str:
-    return {1: "first", 2: "second", 3: "third"}.get(rank, f"{rank}th")
 
 
 def _welch_section(tests: Sequence[WelchTest]) -> Section:
@@ -489,7 +455,7 @@ def _summary(pairs: Sequence[Beside]) -> Section:
         )
     header = ("Row", "cells", "mean difference", "mean distance", "inside")
     said = ("Store minus paper, in points.", JOINT) if rows else ("The store has no cell of the paper's tables.",)
-    return Section("The store beside the paper", said, header=header if rows else (), rows=tuple(rows))
+    return Section("The store beside the paper", said, header=header, rows=tuple(rows))
 
 
 def _side_by_side(pairs: Sequence[Beside], ratio: float) -> Section:
@@ -505,9 +471,10 @@ def _side_by_side(pairs: Sequence[Beside], ratio: float) -> Section:
             {True: "yes", False: "no", None: DASH}[pair.inside],
         )
         for pair in pairs
+        if pair.place.ratio == ratio
     )
     said = () if rows else ("The store has no such cell.",)
-    header = ("Row", "Cell", "Paper", "Store", "seeds", "Difference", "Inside") if rows else ()
+    header = ("Row", "Cell", "Paper", "Store", "seeds", "Difference", "Inside")
     return Section(f"Cell by cell, {100 * ratio:g} % of the labels", said, header=header, rows=rows)
 
 
@@ -543,23 +510,18 @@ SHOWN = ("Verdict", "Claims")
 ROLES = {SUPPORTED: "best", REFUTED: "block"}
 
 
-@dataclass(frozen=True)
-class Verified:
-    """A verification and its files."""
-
-    verification: Verification
-    files: tuple[Path, ...]
-
-
-def verify_paper(out: Path, results: Path | None = None) -> Verified:
-    """Verify the paper, and compare it with the store in `results`, if any; write the files under `out`."""
-    found = verification(results)
-    write_atomic(out / "verify-paper.md", markdown(found).encode())
-    files = [out / "verify-paper.md"]
+def verify_paper(out: Path, results: Path | None = None) -> tuple[Verification, list[Path]]:
+    """Verify the paper, and compare it with the store in `results`, if any; the files written under `out`."""
+    found, files = verification(results), [out / "verify-paper.md"]
+    write_atomic(files[0], markdown(found).encode())
     if found.beside:
-        write_atomic(out / "verify-paper.csv", long_csv(found.beside).encode())
-        files += [out / "verify-paper.csv", *_figures(found, out)]
-    return Verified(found, tuple(files))
+        files.append(out / "verify-paper.csv")
+        write_atomic(files[1], long_csv(found.beside).encode())
+    for metric in METRICS:
+        shown = [pair for pair in found.beside if pair.place.metric == metric]
+        if shown:
+            files += paper_and_store(shown, out / f"verify-paper-{metric}", simulated=found.simulated)
+    return found, files
 
 
 def markdown(found: Verification) -> str:
@@ -577,9 +539,9 @@ def markdown(found: Verification) -> str:
 
 
 def _md_judgement(judgement: Judgement) -> str:
-    claim = judgement.claim
-    lines = [f"- **{judgement.verdict}**: {literal(claim.text)} ({_lines_of(judgement)})", literal(judgement.text)]
-    return "  \n  ".join([*lines, *([f"*{literal(judgement.remark)}*"] if judgement.remark else [])])
+    claim = f"- **{judgement.verdict}**: {literal(judgement.claim.text)} ({_lines_of(judgement)})"
+    remark = [f"*{literal(judgement.remark)}*"] if judgement.remark else []
+    return "  \n  ".join([claim, literal(judgement.text), *remark])
 
 
 def _lines_of(judgement: Judgement) -> str:
@@ -588,20 +550,14 @@ def _lines_of(judgement: Judgement) -> str:
 
 def long_csv(pairs: Sequence[Beside]) -> str:
     """One line per cell that paper and store both have, in percent, unrounded."""
-    return csv_text(CSV_HEADER, map(_csv_line, pairs))
-
-
-def _csv_line(pair: Beside) -> tuple[object, ...]:
-    numbers = (pair.paper.mean, pair.paper.std, pair.ours.mean, pair.ours.std, pair.ours.seeds, pair.difference)
-    return (*pair.place, *numbers, "" if pair.inside is None else int(pair.inside))
-
-
-def _figures(found: Verification, out: Path) -> Iterator[Path]:
-    """One figure per metric, as PNG and PDF."""
-    for metric in METRICS:
-        shown = [pair for pair in found.beside if pair.place.metric == metric]
-        if shown:
-            yield from paper_and_store(shown, out / f"verify-paper-{metric}", simulated=found.simulated)
+    lines = (
+        (
+            *(*pair.place, *pair.paper[:2], *pair.ours[:3], pair.difference),
+            "" if pair.inside is None else int(pair.inside),
+        )
+        for pair in pairs
+    )
+    return csv_text(CSV_HEADER, lines)
 
 
 def verification_sheet(found: Verification) -> Sheet:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
@@ -52,39 +52,34 @@ from benchmark.results.tuned import Tuning, load_tuning, tuning_file
 Facts = Mapping[str, Any]
 
 
-def as_rows_say(plan: Plan, rows: Iterable[Row]) -> Plan:
+def as_rows_say(plan: Plan, rows: Collection[Row]) -> Plan:
     """The plan with the rows' fingerprints, and a source marked as simulated where the plan or a row says so.
 
     A warning names every source on which they disagree. Rows of earlier versions say nothing.
     """
-    told: dict[str, list[Facts]] = {name: [] for name in plan.datasets}
-    corpus: list[Facts] = []
-    for row in rows:
-        if row.dataset in told:
-            told[row.dataset].append(row.provenance.get("data", {}))
-        corpus.append(row.provenance.get("corpus", {}))
     warnings = list(plan.warnings)
-    datasets = {name: _told(facts, told[name], warnings) for name, facts in plan.datasets.items()}
-    pretraining = _told(plan.pretraining, corpus, warnings)
+    datasets = {
+        name: _as_rows_say(facts, [row.provenance.get("data", {}) for row in rows if row.dataset == name], warnings)
+        for name, facts in plan.datasets.items()
+    }
+    pretraining = _as_rows_say(plan.pretraining, [row.provenance.get("corpus", {}) for row in rows], warnings)
     return replace(plan, datasets=datasets, pretraining=pretraining, warnings=list(dict.fromkeys(warnings)))
 
 
-def _told(planned: Facts, rows: list[Facts], warnings: list[str]) -> dict[str, Any]:
+def _as_rows_say(planned: Facts, rows: list[Facts], warnings: list[str]) -> dict[str, Any]:
     """The facts of a source as its rows say; adds the warnings."""
     title, facts = planned.get("title", "the data"), dict(planned)
-    if simulated := set(_values(rows, "simulated")):
+    simulated, fingerprints = (
+        {row[name] for row in rows if row.get(name) is not None} for name in ("simulated", "fingerprint")
+    )
+    if simulated:
         facts["simulated"] = bool(planned.get("simulated")) or True in simulated
         if simulated != {bool(planned.get("simulated"))}:
             warnings.append(f"the plan and the rows disagree on whether {title} is simulated; it counts as simulated")
-    fingerprints = set(_values(rows, "fingerprint"))
     if planned.get("fingerprint") and fingerprints - {planned["fingerprint"]}:
         facts["fingerprint"] = " and ".join(sorted(fingerprints))
         warnings.append(f"the rows were computed on other data of {title} than the plan names")
     return facts
-
-
-def _values(rows: list[Facts], name: str) -> Iterator[Any]:
-    return (row[name] for row in rows if row.get(name) is not None)
 
 
 COURSE = ("variant", "key", "epoch", "measure", "value")
@@ -123,16 +118,14 @@ def read_cards(store: Store, keys: Iterable[str], windows: str) -> tuple[dict[st
     left_out = []
     for key in sorted(keys):
         try:
-            card = store.card(key)
-            if card is None:
-                continue
-            cards[key] = card
-            illustration_of(store, key, card)
+            if (card := store.card(key)) is not None:
+                cards[key] = card
+                illustration_of(store, key, card)
         except BadCard as error:
             left_out.append(str(error).replace(f"{store.root}/", ""))
     if elsewhere := measured_elsewhere(cards, windows):
         for key in elsewhere:
-            cards[key] = {name: cards[key][name] for name in cards[key] if name not in HEALTH}
+            cards[key] = {name: value for name, value in cards[key].items() if name not in HEALTH}
         many = f"{len(elsewhere)} pretraining{'' if len(elsewhere) == 1 else 's'}"
         left_out.append(f"health of {many}: measured on the windows of another run, and not comparable")
     return cards, left_out
@@ -203,18 +196,16 @@ def machine_of(card: Card) -> str:
 
 def read_searches(root: Path, keys: Iterable[str]) -> tuple[list[Tuning], list[str]]:
     """The searches with these keys in a results store; and a line on each that is missing or damaged."""
-    found, problems = [], []
+    searches, problems = [], []
     for key in keys:
         try:
-            tuning = load_tuning(root, key)
+            if (tuning := load_tuning(root, key)) is not None:
+                searches.append(tuning)
+            else:
+                problems.append(f"the search {key}, which knobs are from, is not in {root}")
         except NoResults as error:
             problems.append(str(error))
-            continue
-        if tuning is None:
-            problems.append(f"the search {key}, which knobs are from, is not in {root}")
-        else:
-            found.append(tuning)
-    return found, problems
+    return searches, problems
 
 
 MOST_PARTS = 16
@@ -250,14 +241,17 @@ class Run:
         `value` lies in [0, 1] and is NaN where the metric is undefined; `reason` then says why.
         """
         lines = [
-            _cell(cell)
-            | {"unit": unit, "metric": metric, "value": value, "reason": row.undefined.get(unit, {}).get(metric, "")}
-            for cell in self.plan.cells
-            if (row := self.rows.get(cell.key)) is not None
+            (*_cell(cell).values(), unit, metric, value, row.undefined.get(unit, {}).get(metric, ""))
+            for cell, row in self.finished
             for unit, metrics in row.scores.items()
             for metric, value in metrics.items()
         ]
         return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
+
+    @property
+    def finished(self) -> list[tuple[PlannedCell, Row]]:
+        """The planned cells that have a row, and their rows, in plan order."""
+        return [(cell, self.rows[cell.key]) for cell in self.plan.cells if cell.key in self.rows]
 
     @cached_property
     def cards(self) -> dict[str, dict[str, Card]]:
@@ -265,13 +259,10 @@ class Run:
 
         Missing and altered cards are left out (`left_out`).
         """
-        wanted = {(cell.variant, row.pretrain_key) for cell in self.plan.cells if (row := self.rows.get(cell.key))}
-        found: dict[str, dict[str, Card]] = {}
-        for variant in self.plan.variants:
-            for key in sorted(key for name, key in wanted if name == variant and key):
-                if key in self._read_cards[0]:
-                    found.setdefault(variant, {})[key] = self._read_cards[0][key]
-        return found
+        cards = self._read_cards[0]
+        wanted = sorted((cell.variant, row.pretrain_key) for cell, row in self.finished if row.pretrain_key in cards)
+        by_variant = {name: {key: cards[key] for own, key in wanted if own == name} for name in self.plan.variants}
+        return {name: own for name, own in by_variant.items() if own}
 
     @property
     def searches(self) -> list[Tuning]:
@@ -308,12 +299,10 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
     damaged: dict[str, str] = {}
     digests: dict[str, str] = {}
     parts: Parts = {}
-    first: dict[str, PlannedCell] = {}
-    for cell in plan.cells:
-        first.setdefault(cell.key, cell)
-    for key, cell in first.items():
+    first = {cell.key: cell for cell in reversed(plan.cells)}
+    for key in dict.fromkeys(cell.key for cell in plan.cells):
         try:
-            found = store.load_sealed(key, place_of(cell, plan))
+            found = store.load_sealed(key, place_of(first[key], plan))
         except CorruptRow as error:
             damaged[key] = str(error)
             continue
@@ -326,18 +315,17 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
 
 def with_shared_parts(row: Row, parts: Parts) -> Row:
     """The row, with parts that equal those of an earlier one as the same objects: most of its memory."""
-    told = {
+    provenance = {
         name: part if name == "key_content" else _shared(part, parts.setdefault(name, []))
         for name, part in row.provenance.items()
     }
-    return replace(row, provenance=told, coverage=_shared(row.coverage, parts.setdefault("coverage", [])))
+    return replace(row, provenance=provenance, coverage=_shared(row.coverage, parts.setdefault("coverage", [])))
 
 
 def _shared(part: Any, known: list[Any]) -> Any:
     """An equal one of the parts known, else the part itself, which is known from then on."""
-    for own in known:
-        if own == part:
-            return own
+    if part in known:
+        return known[known.index(part)]
     if len(known) < MOST_PARTS:
         known.append(part)
     return part
@@ -383,18 +371,16 @@ def wide(run: Run) -> pd.DataFrame:
 
     Times are left out, so that a resumed run gives the same bytes as an uninterrupted one.
     """
-    lines = [_cell(cell) | _row_facts(row) for cell in run.plan.cells if (row := run.rows.get(cell.key)) is not None]
+    lines = [_cell(cell) | _row_facts(row) for cell, row in run.finished]
     return pd.DataFrame(lines) if lines else pd.DataFrame(columns=list(CELL))
 
 
 def _row_facts(row: Row) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        name: getattr(row, name) for name in ("method", "protocol", "labels", "pretrain_seed", "pretrain_key")
-    }
-    for unit, metrics in row.scores.items():
-        facts |= {f"{unit}_{metric}": value for metric, value in metrics.items()}
-    chosen = {name: row.training.get(name) for name in ("best_epoch", "C")}
-    return facts | chosen | row.counts | {"notes": "; ".join(row.notes)}
+    names = "method", "protocol", "labels", "pretrain_seed", "pretrain_key"
+    facts: dict[str, Any] = {name: getattr(row, name) for name in names}
+    facts |= {f"{unit}_{metric}": value for unit, own in row.scores.items() for metric, value in own.items()}
+    facts |= {name: row.training.get(name) for name in ("best_epoch", "C")}
+    return facts | row.counts | {"notes": "; ".join(row.notes)}
 
 
 @dataclass(frozen=True)
@@ -484,39 +470,36 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     """
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     there = {cell.variant for cell in cells}
-    variants = [name for name in plan.variants if name in there or unserved(plan, name, evaluation)]
-    roles = {name: role_of(plan, name) for name in variants}
-    compared = [name for name in variants if roles[name]["role"] == METHOD]
-    gates = [name for name in variants if roles[name]["role"] == GATE]
+    compared, gates = [], []
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in plan.variants:
+        if name not in there and not unserved(plan, name, evaluation):
+            continue
+        role = role_of(plan, name)
+        if role["role"] == METHOD:
+            compared.append(name)
+        elif role["role"] == GATE:
+            gates.append(name)
+        elif role["role"] in (ABLATION, SWEEP):
+            groups.setdefault((str(role["of"]), str(role["knob"])), []).append(name)
     rows = (*compared, *gates)
     if rows and cells:
         own = tuple(cell for cell in cells if cell.variant in rows)
         yield Layout(evaluation, "", "", rows, (*COLUMNS, *further), own, frozenset(gates))
-    groups: dict[tuple[str, str], list[str]] = {}
-    for name in variants:
-        if roles[name]["role"] in (ABLATION, SWEEP):
-            groups.setdefault((str(roles[name]["of"]), str(roles[name]["knob"])), []).append(name)
     for (base, knob), changed in groups.items():
-        unchanged = _unchanged(cells, base, changed)
-        rows = tuple(dict.fromkeys((*changed, *([unchanged] if unchanged else []))))
-        what = (f"{base}-{knob}", knob) if knob else (f"{base}-ablations", "ablations")
-        title, own = f"{plan.variants.get(base, base)}, {what[1]}", _at_changes(cells, rows, changed)
-        yield Layout(evaluation, what[0], title, rows, CHANGES_SHOW, own, unchanged=unchanged)
+        ratios = {cell.ratio for cell in cells if cell.variant in changed}
+        at_ratios = [cell for cell in cells if cell.ratio in ratios]
+        unchanged = _unchanged(at_ratios, base, changed)
+        rows = tuple(dict.fromkeys(filter(None, (*changed, unchanged))))
+        own = tuple(cell for cell in at_ratios if cell.variant in rows)
+        title = f"{plan.variants.get(base, base)}, {knob or 'ablations'}"
+        yield Layout(evaluation, f"{base}-{knob or 'ablations'}", title, rows, CHANGES_SHOW, own, unchanged=unchanged)
 
 
 def _unchanged(cells: Sequence[PlannedCell], base: str, changed: Sequence[str]) -> str:
     """The row of the method's own settings: a swept value that is its own and has its cells, else the method's row."""
-    ratios = {cell.ratio for cell in cells if cell.variant in changed}
-    keys = {
-        name: {cell.key for cell in cells if cell.variant == name and cell.ratio in ratios} for name in (base, *changed)
-    }
+    keys = {name: {cell.key for cell in cells if cell.variant == name} for name in (base, *changed)}
     return next((name for name in changed if keys[name] == keys[base]), base) if keys[base] else ""
-
-
-def _at_changes(cells: Sequence[PlannedCell], rows: Sequence[str], changed: Sequence[str]) -> tuple[PlannedCell, ...]:
-    """The cells of the rows at the ratios that a changed row has."""
-    ratios = {cell.ratio for cell in cells if cell.variant in changed}
-    return tuple(cell for cell in cells if cell.variant in rows and cell.ratio in ratios)
 
 
 FOLDER = ".kept"
@@ -565,16 +548,11 @@ def content_of(run: Run) -> str:
     """Digest of all that a report of the run rests on: plan, rows, predictions, failures, encoders, searches, code."""
     cells, pretrained = run.store.cells, run.store.pretrained
     encoders = sorted({row.pretrain_key for row in run.rows.values() if row.pretrain_key})
-    unknown = [key for key in run.rows if key not in run.digests]
-    files = [cells / f"{key}.{kind}" for key in unknown for kind in ("json", "npz")]
+    files = [cells / f"{key}.{kind}" for key in run.rows if key not in run.digests for kind in ("json", "npz")]
     files += [pretrained / key / name for key in encoders for name in (CARD, ILLUSTRATION)]
     files += [tuning_file(run.store.root, key) for key in run.plan.tunings]
-    known = [
-        asdict(run.plan),
-        dict(run.digests),
-        [asdict(failure) for failure in run.failures.values()],
-        dict(run.damaged),
-    ]
+    failures = [asdict(failure) for failure in run.failures.values()]
+    known = [asdict(run.plan), dict(run.digests), failures, dict(run.damaged)]
     return _sha256([known, list(run.failures), [file_digest(file) for file in files], _code()])
 
 

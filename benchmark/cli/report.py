@@ -93,12 +93,12 @@ def compare(arguments: Namespace, console: Console) -> int:
     if given or arguments.unit == "both":
         raise ConfigError("--compare takes neither --results, --capsule, --scores, --latex-landscape nor --unit both")
     first, second = arguments.compare
-    found = compare_results(first, second, arguments.out, unit=arguments.unit)
-    for line in found.said:
+    found, files, said = compare_results(first, second, arguments.out, unit=arguments.unit)
+    for line in said:
         note(console, line)
-    print_sheet(console, *comparison_sheet(found.comparison))
+    print_sheet(console, *comparison_sheet(found))
     note(console, "")
-    for file in found.files:
+    for file in files:
         note(console, f"wrote {file}")
     return OK
 
@@ -187,9 +187,9 @@ def verify_paper(arguments: Namespace, console: Console) -> int:
     """Run the checks, print the findings and the paths of the files."""
     from reports import paper_page  # here, because scipy.stats loads slowly and a run reports without it
 
-    found = paper_page.verify_paper(arguments.out, arguments.results)
-    print_sheet(console, *paper_page.verification_sheet(found.verification))
+    found, files = paper_page.verify_paper(arguments.out, arguments.results)
+    print_sheet(console, *paper_page.verification_sheet(found))
     note(console, "")
-    for file in found.files:
+    for file in files:
         note(console, f"wrote {file}")
     return OK

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmark.results.store import Plan, Row
-from reports.compare import ON_TERMINAL, Compared, Pair, compare_results, comparison_sheet, markdown
+from reports.compare import ON_TERMINAL, Comparison, Pair, compare_results, comparison_sheet, markdown
 
 WriteStore = Callable[..., Path]
 
@@ -30,38 +30,38 @@ def other_settings(plan: Plan) -> Plan:
 
 
 @pytest.fixture
-def compared(write_store: WriteStore, tmp_path: Path) -> Callable[..., Compared]:
+def compared(write_store: WriteStore, tmp_path: Path) -> Callable[..., Comparison]:
     """Compare the made-up store with one that is altered."""
 
-    def compare(**changes: Any) -> Compared:
+    def compare(**changes: Any) -> Comparison:
         own, other = write_store("own", complete=True), write_store("other", **{"complete": True} | changes)
-        return compare_results(str(own), str(other), tmp_path / "out")
+        return compare_results(str(own), str(other), tmp_path / "out")[0]
 
     return compare
 
 
-def pair_of(found: Compared, *place: object) -> Pair:
+def pair_of(found: Comparison, *place: object) -> Pair:
     (pair,) = [
-        pair
-        for pair in found.comparison.pairs
-        if (pair.evaluation, pair.variant, pair.ratio, pair.dataset, pair.metric) == place
+        pair for pair in found.pairs if (pair.evaluation, pair.variant, pair.ratio, pair.dataset, pair.metric) == place
     ]
     return pair
 
 
-def test_equal_runs_are_equal_to_the_bit(compared: Callable[..., Compared], tmp_path: Path) -> None:
+def test_equal_runs_are_equal_to_the_bit(compared: Callable[..., Comparison], tmp_path: Path) -> None:
     found = compared()
-    assert found.comparison.cells == {"in both": 36, "equal to the bit": 36, "only in A": 0, "only in B": 0}
-    assert all(pair.same for pair in found.comparison.pairs)
-    assert found.comparison.settings == ()
+    assert found.cells == {"in both": 36, "equal to the bit": 36, "only in A": 0, "only in B": 0}
+    assert all(pair.same for pair in found.pairs)
+    assert found.settings == ()
     assert "59 of 59 numbers have equal cells only" in (tmp_path / "out" / "compare.md").read_text()
-    assert "| Method" not in markdown(found.comparison)
+    assert "| Method" not in markdown(found)
+    sheet = comparison_sheet(found)
+    assert (sheet.blocks, sheet.below) == (((),), ())
 
 
-def test_the_largest_difference_comes_first(compared: Callable[..., Compared]) -> None:
+def test_the_largest_difference_comes_first(compared: Callable[..., Comparison], tmp_path: Path) -> None:
     found = compared(alter=better_pmq)
-    assert found.comparison.cells["equal to the bit"] == 36 - 5
-    first, *_, last = found.comparison.pairs
+    assert found.cells["equal to the bit"] == 36 - 5
+    first, *_, last = found.pairs
     assert (first.variant, first.dataset) == ("pmq", "chapman")
     assert first.difference == pytest.approx(3.0)
     assert last.difference == 0.0
@@ -70,12 +70,17 @@ def test_the_largest_difference_comes_first(compared: Callable[..., Compared]) -
     assert (pair.first.mean, pair.first.std) == pytest.approx((75.0, math.sqrt(2)))
     assert pair.first.seeds == (41, 42)
     assert (pair.equal, pair.same) == (0, False)
-    lines = [line for line in markdown(found.comparison).splitlines() if line.startswith("| PMQ ")]
+    lines = [line for line in markdown(found).splitlines() if line.startswith("| PMQ ")]
     assert len(lines) == 9
     assert [cell.strip() for cell in lines[-1].split("|")[-5:-1]][2:] == ["+3.0", "0 of 1"]
+    with open(tmp_path / "out" / "compare.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["difference"]) for row in rows] == [pair.difference for pair in found.pairs]
+    assert {row["a_seeds"] for row in rows} == {"41 42", "41"}
+    assert float(rows[0]["b_mean"]) - float(rows[0]["a_mean"]) == pytest.approx(3.0)
 
 
-def test_numbers_are_over_the_seeds_that_both_have(compared: Callable[..., Compared]) -> None:
+def test_numbers_are_over_the_seeds_that_both_have(compared: Callable[..., Comparison]) -> None:
     def one_seed(plan: Plan) -> Plan:
         return replace(plan, cells=[cell for cell in plan.cells if cell.seed == 42 and cell.variant != "random"])
 
@@ -90,14 +95,14 @@ def test_numbers_are_over_the_seeds_that_both_have(compared: Callable[..., Compa
     assert gone.first is not None
     assert gone.first.seeds == (41, 42)
     assert gone.difference is None
-    assert found.comparison.cells == {"in both": 12, "equal to the bit": 12, "only in A": 24, "only in B": 0}
+    assert found.cells == {"in both": 12, "equal to the bit": 12, "only in A": 24, "only in B": 0}
 
 
-def test_numbers_of_one_run_alone_are_a_line_and_no_dashes(compared: Callable[..., Compared]) -> None:
+def test_numbers_of_one_run_alone_are_a_line_and_no_dashes(compared: Callable[..., Comparison]) -> None:
     def without_random(plan: Plan) -> Plan:
         return replace(plan, cells=[cell for cell in plan.cells if cell.variant != "random"])
 
-    found = compared(alter=better_pmq, alter_plan=without_random).comparison
+    found = compared(alter=better_pmq, alter_plan=without_random)
     missing = [pair for pair in found.pairs if pair.second is None]
     text = markdown(found)
     (line,) = [line for line in text.splitlines() if "in A alone" in line]
@@ -109,11 +114,11 @@ def test_numbers_of_one_run_alone_are_a_line_and_no_dashes(compared: Callable[..
     assert {row[0][0][0].split(",")[0] for row in comparison_sheet(found).blocks[0]} == {"PMQ"}
 
 
-def test_settings_data_and_machine_that_differ_are_listed(compared: Callable[..., Compared]) -> None:
+def test_settings_data_and_machine_that_differ_are_listed(compared: Callable[..., Comparison]) -> None:
     def elsewhere(row: Row) -> Row:
         return replace(row, provenance={"git": row.provenance["git"], "device": {"type": "cuda", "name": "/a/b/c"}})
 
-    found = compared(alter=elsewhere, alter_plan=other_settings).comparison
+    found = compared(alter=elsewhere, alter_plan=other_settings)
     assert found.settings == (
         ("pretrain.epochs", "unset", "3"),
         ("protocol", "paper", "strict"),
@@ -125,26 +130,11 @@ def test_settings_data_and_machine_that_differ_are_listed(compared: Callable[...
     assert found.unit == "heartbeat"
 
 
-def test_the_table_is_unrounded_in_csv(compared: Callable[..., Compared], tmp_path: Path) -> None:
-    found = compared(alter=better_pmq)
-    with open(tmp_path / "out" / "compare.csv", newline="") as file:
-        lines = list(csv.DictReader(file))
-    assert len(lines) == len(found.comparison.pairs)
-    assert float(lines[0]["difference"]) == found.comparison.pairs[0].difference
-    assert {line["a_seeds"] for line in lines} == {"41 42", "41"}
-
-
-def test_what_is_equal_is_not_shown(compared: Callable[..., Compared]) -> None:
-    sheet = comparison_sheet(compared().comparison)
-    assert sheet.blocks == ((),)
-    assert sheet.below == ()
-
-
-def test_a_terminal_shows_the_largest_and_counts_the_rest(compared: Callable[..., Compared]) -> None:
+def test_a_terminal_shows_the_largest_and_counts_the_rest(compared: Callable[..., Comparison]) -> None:
     def worse(row: Row) -> Row:
         return replace(row, scores=row.scores | {"heartbeat": {"f1": 0.1, "auroc": 0.1, "acc": 0.1}})
 
-    sheet = comparison_sheet(compared(alter=worse).comparison)
+    sheet = comparison_sheet(compared(alter=worse))
     (rows,) = sheet.blocks
     assert len(rows) == ON_TERMINAL
     assert {len(row) for row in rows} == {len(sheet.columns)}
@@ -153,7 +143,7 @@ def test_a_terminal_shows_the_largest_and_counts_the_rest(compared: Callable[...
     assert sheet.below[-1][0] == f"and {59 - ON_TERMINAL} more in compare.md"
 
 
-def test_hostile_text_stays_text(compared: Callable[..., Compared]) -> None:
+def test_hostile_text_stays_text(compared: Callable[..., Comparison]) -> None:
     def hostile(plan: Plan) -> Plan:
         facts = plan.datasets["chapman"] | {"title": "<script>alert(1)</script>|x\n# heading"}
         return replace(
@@ -163,7 +153,7 @@ def test_hostile_text_stays_text(compared: Callable[..., Compared]) -> None:
             datasets=plan.datasets | {"chapman": facts},
         )
 
-    text = markdown(compared(alter=better_pmq, alter_plan=hostile).comparison)
+    text = markdown(compared(alter=better_pmq, alter_plan=hostile))
     assert not [line for line in text.splitlines() if line.startswith("# heading")]
     assert "&lt;img" in text
     assert not [place for place in range(len(text)) if text[place] == "<" and text[place - 1] != "\\"]

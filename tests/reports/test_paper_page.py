@@ -24,7 +24,7 @@ from benchmark.results.names import CARD
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, Row, Store, card_bytes
 from reports.figures.scores import APART
-from reports.paper_claims import COST_RULE, PMQ, RULES, Cells, Evidence, Measured, Place, load_claims, printed_cells
+from reports.paper_claims import PMQ, RULES, Cells, Evidence, Measured, Place, load_claims, printed_cells
 from reports.paper_page import (
     REFUTED,
     SUPPORTED,
@@ -33,7 +33,6 @@ from reports.paper_page import (
     Beside,
     Judgement,
     Replication,
-    command_for,
     counts,
     judge_paper,
     judge_store,
@@ -311,22 +310,10 @@ def test_a_figure_is_left_open_where_seeds_cannot_tell(std: float | None) -> Non
     assert found["queue-rising"].verdict == SUPPORTED
 
 
-def test_the_command_names_each_queue_size_once_in_order() -> None:
-    command = command_for(["pmq:queue_size=4096", "pmq:queue_size=1024", "clocs"])
-    assert command.endswith("--data-root DIR --queue-sizes 1024 4096")
-
-
-def test_a_cost_needs_no_cell() -> None:
-    (claim,) = [claim for claim in load_claims() if claim.rule == COST_RULE]
-    assert Evidence({}, {"pmq": 1.0, "comet": 2.0}, printed=False).lacking(claim) == ()
-    assert Evidence(printed_cells(), {}, printed=False).lacking(claim) == ("pmq", "comet")
-    assert replace(claim, rule="every_cell").places(PMQ)[0] == Place(PMQ, 0.3, "ptb-xl", "f1")
-
-
 def test_the_paper_alone(tmp_path: Path) -> None:
-    found = verify_paper(tmp_path / "out")
-    assert found.files == (tmp_path / "out" / "verify-paper.md",)
-    text = found.files[0].read_text()
+    _, files = verify_paper(tmp_path / "out")
+    assert files == [tmp_path / "out" / "verify-paper.md"]
+    text = files[0].read_text()
     for part in (
         "Overall: 39 of 39 follow from their cells.",
         "PMQ is best in 20 of the 27 cells of Table 1, and 21 are bold.",
@@ -345,26 +332,23 @@ def test_the_paper_alone(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_results_is_said_and_the_paper_audited(tmp_path: Path) -> None:
-    found = verify_paper(tmp_path / "out", tmp_path / "nothing")
-    assert len(found.files) == 1
-    assert f"Against a store: no results in {tmp_path / 'nothing'}" in found.files[0].read_text()
+    _, files = verify_paper(tmp_path / "out", tmp_path / "nothing")
+    assert len(files) == 1
+    assert f"Against a store: no results in {tmp_path / 'nothing'}" in files[0].read_text()
 
 
 def test_a_simulated_store_stands_beside_the_paper_and_settles_nothing(store_root: Path, tmp_path: Path) -> None:
-    found = verify_paper(tmp_path / "out", store_root)
+    _, files = verify_paper(tmp_path / "out", store_root)
     names = [f"verify-paper{end}" for end in (".md", ".csv")]
     names += [f"verify-paper-{metric}{end}" for metric in ("f1", "auroc", "acc") for end in (".png", ".pdf")]
-    assert [file.name for file in found.files] == names
-    assert all(file.stat().st_size > 0 for file in found.files)
-    text = found.files[0].read_text()
+    assert [file.name for file in files] == names
+    assert all(file.stat().st_size > 0 for file in files)
+    text = files[0].read_text()
     assert "Simulated ECGs: these numbers neither support nor refute claims about real ones." in text
     assert "Claims against the store: 0 supported, 0 not supported, 20 cannot be tested (of 20)." in text
     assert "seeds not recorded (paper: [41, 42, 43, 44, 45])" in text
     assert "The store has no such cell." in text
-
-
-def test_the_csv_has_every_cell_that_both_have(store_root: Path, tmp_path: Path) -> None:
-    with verify_paper(tmp_path / "out", store_root).files[1].open() as file:
+    with files[1].open() as file:
         lines = list(csv.DictReader(file))
     cells = load_replication(store_root).evidence.cells
     assert len(lines) == len(set(cells) & set(printed_cells()))
@@ -394,8 +378,8 @@ def test_the_same_store_gives_the_same_bytes(write_store: WriteStore, tmp_path: 
     def slower(row: Row) -> Row:
         return replace(row, training=row.training | {"seconds": 99.0})
 
-    one = verify_paper(tmp_path / "a", write_store("one", complete=True)).files
-    other = verify_paper(tmp_path / "b", write_store("two", complete=True, backwards=True, alter=slower)).files
+    one = verify_paper(tmp_path / "a", write_store("one", complete=True))[1]
+    other = verify_paper(tmp_path / "b", write_store("two", complete=True, backwards=True, alter=slower))[1]
     assert [file.read_bytes() for file in one] == [file.read_bytes() for file in other]
 
 

@@ -320,7 +320,7 @@ def test_alike_errors_are_one_and_keep_the_first_traceback(store_root: Path) -> 
     run = open_run(store_root)
     first, second, third, *rest = run.plan.cells
     failures = {
-        first.key: Failure(f"no encoder for {first.key}", "at first\n"),
+        first.key: Failure(f"no encoder for {first.key}\nfurther lines", "at first\n"),
         second.key: Failure(f"no encoder for {second.key}", "at second"),
     }
     run = replace(run, failures=failures, damaged={third.key: f"{third.key}.json: cut off"})
@@ -328,13 +328,6 @@ def test_alike_errors_are_one_and_keep_the_first_traceback(store_root: Path) -> 
     assert (failed.state, failed.error, failed.cells) == ("failed", "no encoder for KEY", (second, first))
     assert failed.traceback == "at second"
     assert (damaged.state, damaged.error, damaged.traceback) == ("damaged", "KEY.json: cut off", "")
-
-
-def test_of_an_error_of_several_lines_the_first_is_said(store_root: Path) -> None:
-    run = open_run(store_root)
-    cell = run.plan.cells[0]
-    (failed,) = unfinished(replace(run, failures={cell.key: Failure("ValueError: a\nb")}), [cell])
-    assert failed.error == "ValueError: a"
 
 
 KEYS = [tuning.key for tuning in SEARCHES]
@@ -349,10 +342,13 @@ def tuned_run(write_store: WriteStore) -> Run:
     return open_run(root)
 
 
-def test_a_run_has_the_searches_that_its_plan_names(tuned_run: Run, store_root: Path) -> None:
+def test_a_run_has_and_rests_on_the_searches_that_its_plan_names(tuned_run: Run, store_root: Path) -> None:
     assert tuned_run.searches == SEARCHES
     assert tuned_run.left_out == []
     assert open_run(store_root).searches == []
+    before = content_of(tuned_run)
+    save_tuning(tuned_run.store.root, replace(MOCO, search_seed=2))
+    assert content_of(open_run(tuned_run.store.root)) != before
 
 
 def test_a_missing_and_a_damaged_search_are_named(tuned_run: Run) -> None:
@@ -363,12 +359,6 @@ def test_a_missing_and_a_damaged_search_are_named(tuned_run: Run) -> None:
     missing, damaged = again.left_out
     assert missing == f"the search {MOCO.key}, which knobs are from, is not in {again.store.root}"
     assert "cannot be used" in damaged
-
-
-def test_a_report_rests_on_its_searches(tuned_run: Run) -> None:
-    before = content_of(tuned_run)
-    save_tuning(tuned_run.store.root, replace(MOCO, search_seed=2))
-    assert content_of(open_run(tuned_run.store.root)) != before
 
 
 def test_a_capsule_holds_them_without_paths(tuned_run: Run, tmp_path: Path) -> None:
