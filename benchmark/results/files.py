@@ -1,15 +1,8 @@
 """Files are written whole, read within bounds, and sealed by digests.
 
-Seals: a digest over a content and the name of its owner, by which damaged and swapped files are noticed.
-
-Files of a folder that belong together: put in place as one set, by one process at a time.
-
-FOLDER/.kept/lock    held by the process that makes a set; the operating system frees it when the process ends
+FOLDER/.kept/lock    held by the process that puts a set of files in place; freed when the process ends
 FOLDER/.kept/set     SHA-256 of each file of the last set: what the next set lacks is removed, if nobody changed it
-
-Whether a file still has the content it was written with: read once, and again after any change.
-
-NAME.stamp    size, times and inode of NAME when it was read, and the SHA-256 of its content
+NAME.stamp           size, times and inode of NAME when it was read, and the SHA-256 of its content
 """
 
 from __future__ import annotations
@@ -206,7 +199,7 @@ DIGEST = "sha256"
 
 def digested_json(body: Mapping[str, Any]) -> bytes:
     """The content of a JSON file with the SHA-256 of its values beside them."""
-    return json.dumps({**body, DIGEST: _content_digest(body)}, indent=1).encode()
+    return json.dumps({**body, DIGEST: content_digest(body)}, indent=1).encode()
 
 
 def read_digested_json(path: Path) -> dict[str, Any]:
@@ -216,12 +209,13 @@ def read_digested_json(path: Path) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise ValueError("it is no table of values")
     stated = body.pop(DIGEST, None)
-    if stated != _content_digest({name: value for name, value in json.loads(content).items() if name != DIGEST}):
+    if stated != content_digest({name: value for name, value in json.loads(content).items() if name != DIGEST}):
         raise ValueError("its content does not match its digest")
     return body
 
 
-def _content_digest(body: Mapping[str, Any]) -> str:
+def content_digest(body: Mapping[str, Any]) -> str:
+    """SHA-256 of JSON values, whatever their order."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 

@@ -4,17 +4,13 @@
     runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs, error.json why it failed
     runs/cells/KEY.json        one finished cell; KEY.npz its predictions; KEY.error.json why it failed
 
+    runs/people/FINGERPRINT.json    sex and age band of each recording of a dataset, by the prepared data's fingerprint
+
 Keys are hashes of content, so stores made in different places merge by copying. A cell is finished if its files exist
 and their digests match. Without torch: reports read the store on any machine.
 
-The groups of a recording: sex, and the age of its patient in bands of years; nothing finer is ever stored.
-
-A file per dataset in the results store: recording -> sex and age band.
-
-    runs/people/FINGERPRINT.json    FINGERPRINT is that of the prepared data, as rows state it
-
-It is written when a run or `report --data-root` sees the data, enters no key and moves no result. Stores merge by
-copying it; a damaged file counts as none.
+People are written when a run or `report --data-root` sees the data; they enter no key and move no result. Ages are in
+bands of years; nothing finer is ever stored.
 """
 
 from __future__ import annotations
@@ -39,6 +35,7 @@ from benchmark.results.files import (
     SHOWN,
     bounded,
     bounded_by_text,
+    content_digest,
     digested_json,
     harmless,
     npz_bytes,
@@ -206,7 +203,7 @@ def row_bytes(row: Row, predictions: bytes) -> bytes:
     body = asdict(row)
     envelope = {
         "row": body,
-        "row_sha256": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
+        "row_sha256": content_digest(body),
         "predictions_sha256": hashlib.sha256(predictions).hexdigest(),
     }
     return json.dumps(envelope, indent=1, sort_keys=True).encode()
@@ -426,7 +423,7 @@ class BadCard(Exception):
 def card_bytes(card: Mapping[str, Any]) -> bytes:
     """Content of a card's file, with the digest of the card."""
     body = {name: value for name, value in card.items() if name != OWN_DIGEST}
-    return json.dumps(body | {OWN_DIGEST: _digest(body)}, indent=1).encode()
+    return json.dumps(body | {OWN_DIGEST: content_digest(body)}, indent=1).encode()
 
 
 def read_card_file(path: Path) -> dict[str, Any]:
@@ -434,23 +431,23 @@ def read_card_file(path: Path) -> dict[str, Any]:
     try:
         card = json.loads(read_regular(path, LARGEST_JSON))
         if not isinstance(card, dict):
-            raise BadCard(f"{path}: this is no card")
-        read = bounded(card)
+            raise ValueError("this is no card")
+        read: dict[str, Any] = bounded(card)
         check_card(read)
+        if problem := _own_problem(card, path.parent.name):
+            raise ValueError(problem)
+        return read
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
         raise BadCard(f"{path}: {error}") from None
     except RecursionError:
         raise BadCard(f"{path}: nested too deeply") from None
-    if problem := _own_problem(card, path.parent.name):
-        raise BadCard(f"{path}: {problem}")
-    return dict(read)
 
 
 def _own_problem(card: Mapping[str, Any], key: str) -> str:
     """Why a card is not that of a key; '' if it is."""
-    if _digest({name: value for name, value in card.items() if name != OWN_DIGEST}) != card.get(OWN_DIGEST):
+    if content_digest({name: value for name, value in card.items() if name != OWN_DIGEST}) != card.get(OWN_DIGEST):
         return "the card does not match its digest"
     if card.get("key") != key:
         return harmless(f"this is the card of {str(card.get('key'))[:SHOWN]}").replace("\n", " ")
@@ -462,10 +459,6 @@ def _own_problem(card: Mapping[str, Any], key: str) -> str:
     content = card.get("key_content", card)
     wrong = [name for name in ("method", "seed") if name in card and card[name] != content.get(name, card[name])]
     return f"the card's {wrong[0]} is not that of its key" if wrong else ""
-
-
-def _digest(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 class CorruptRow(Exception):
@@ -723,11 +716,9 @@ def read_people(root: Path, fingerprint: str) -> Groups:
         if body["fingerprint"] != fingerprint:
             raise ValueError(f"it is of the data {body['fingerprint']}")
         found = {str(recording): (str(sex), str(band)) for recording, (sex, band) in body["groups"].items()}
-        strange = [
-            groups for groups in found.values() if groups[0] not in (*SEXES, "") or groups[1] not in (*BANDS, "")
-        ]
-        if strange:
-            raise ValueError(f"{strange[0]} is no sex and age band")
+        for sex, band in found.values():
+            if sex not in (*SEXES, "") or band not in (*BANDS, ""):
+                raise ValueError(f"{(sex, band)} is no sex and age band")
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise CorruptRow(f"{path} is damaged ({error}); the same run command writes it again") from None
     return found

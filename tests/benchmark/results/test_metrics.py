@@ -25,10 +25,6 @@ from benchmark.results.metrics import (
 CLASSES = 4
 
 
-def test_errors_are_better_when_lower() -> None:
-    assert [name for name, metric in METRICS.items() if metric.lower_is_better] == ["brier", "ece"]
-
-
 def test_metrics_stand_in_the_order_of_the_columns_under_the_names_of_stored_rows() -> None:
     assert [(metric.name, metric.title, metric.words, metric.kind) for metric in METRICS.values()] == [
         ("f1", "F1", "macro F1", "column"),
@@ -41,6 +37,7 @@ def test_metrics_stand_in_the_order_of_the_columns_under_the_names_of_stored_row
         ("ece", "ECE", "ECE", "further"),
     ]
     assert (COLUMNS, FURTHER) == (("f1", "auroc", "acc"), ("auprc", "sens90", "brier", "ece"))
+    assert [name for name, metric in METRICS.items() if metric.lower_is_better] == ["brier", "ece"]
 
 
 def one_hot(labels: list[int], classes: int) -> np.ndarray:
@@ -105,22 +102,12 @@ def test_scores_are_what_their_definitions_count(multi: bool, seed: int) -> None
     assert scores.undefined == {}
 
 
-def test_macro_f1_of_one_label_is_the_f1_of_that_label() -> None:
-    probability = np.array([[0.9, 0.1], [0.1, 0.1], [0.1, 0.1], [0.1, 0.1]], dtype=np.float32)
-    truth = np.array([[1, 0], [1, 0], [0, 0], [0, 0]])
-    assert macro_f1(probability, truth, multi=True) == pytest.approx(2 / 3)  # one hit, one miss
-
-
-def test_multi_label_accuracy_is_exact_match_with_per_label_beside_it() -> None:
+def test_several_labels_count_above_one_half_and_match_whole_lines() -> None:
     probability = np.array([[0.9, 0.6], [0.9, 0.6], [0.2, 0.1]], dtype=np.float32)
     truth = np.array([[1, 1], [1, 0], [0, 0]])
     values = score(probability, truth, multi=True).values
-    assert values["acc"] == pytest.approx(2 / 3)
-    assert values["acc_per_label"] == pytest.approx(5 / 6)
+    assert (values["acc"], values["acc_per_label"]) == (pytest.approx(2 / 3), pytest.approx(5 / 6))
     assert "acc_per_label" not in score(probability, one_hot([0, 1, 0], 2), multi=False).values
-
-
-def test_a_label_counts_above_one_half_and_the_first_of_equal_classes_wins() -> None:
     assert decide(np.array([[0.5, 0.51]], dtype=np.float32), multi=True).tolist() == [[0, 1]]
     assert decide(np.array([[0.4, 0.4, 0.2]], dtype=np.float32), multi=False).tolist() == [[1, 0, 0]]
 
@@ -156,74 +143,44 @@ def test_an_empty_test_set_has_no_score(multi: bool) -> None:
         assert scores[unit].undefined == dict.fromkeys(scores[unit].values, "no test window")
 
 
-def test_a_recording_is_the_mean_of_its_windows() -> None:
-    probability = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.4, 0.6]], dtype=np.float32)
-    truth = one_hot([0, 1, 0, 1], 2)
-    mean, pooled_truth, names = per_recording(probability, truth, np.array(["b", "a", "b", "a"]))
-    assert names.tolist() == ["a", "b"]
-    np.testing.assert_allclose(mean, [[0.3, 0.7], [0.75, 0.25]], rtol=1e-6)
-    assert pooled_truth.tolist() == [[0, 1], [1, 0]]
-
-
-def test_heartbeats_and_recordings_are_scored_apart() -> None:
-    probability = np.array([[0.9, 0.1], [0.4, 0.6], [0.1, 0.9]], dtype=np.float32)  # the second beat is wrong
-    scores = score_both_units(probability, one_hot([0, 0, 1], 2), np.array(["a", "a", "b"]), multi=False)
-    assert scores["heartbeat"].values["acc"] == pytest.approx(2 / 3)
-    assert scores["recording"].values["acc"] == 1.0
-
-
-def test_a_recordings_probabilities_are_the_maxima_of_its_windows_where_asked() -> None:
+def test_a_recording_is_the_mean_or_the_maximum_of_its_windows_and_scored_apart() -> None:
     probability = np.array([[0.1, 0.9], [0.6, 0.4], [0.3, 0.7], [0.2, 0.8]], np.float32)
-    truth = one_hot([0, 1, 0, 1], 2)
-    pooled, pooled_truth, names = per_recording(probability, truth, np.array(["b", "a", "b", "a"]), "max")
-    assert names.tolist() == ["a", "b"]
-    np.testing.assert_array_equal(pooled, np.array([[0.6, 0.8], [0.3, 0.9]], np.float32))
-    np.testing.assert_array_equal(pooled_truth, one_hot([1, 0], 2))
-    scores = score_both_units(probability, truth, np.array(["b", "a", "b", "a"]), multi=False, pool="max")
-    assert scores["recording"].values["acc"] == 0.5  # class 1 has the largest maximum in both
-    assert per_recording(probability[:0], truth[:0], np.array([], np.str_), "max")[0].shape == (0, 2)
+    truth, recording = one_hot([0, 1, 0, 1], 2), np.array(["b", "a", "b", "a"])
+    for pool, expected in (("mean", [[0.4, 0.6], [0.2, 0.8]]), ("max", [[0.6, 0.8], [0.3, 0.9]])):
+        pooled, pooled_truth, recordings = per_recording(probability, truth, recording, pool)
+        assert recordings.tolist() == ["a", "b"]
+        np.testing.assert_allclose(pooled, np.array(expected, np.float32), rtol=1e-6)
+        np.testing.assert_array_equal(pooled_truth, one_hot([1, 0], 2))
+        scores = score_both_units(probability, truth, recording, multi=False, pool=pool)
+        assert scores["heartbeat"].values["acc"] == 1 / 4
+        assert scores["recording"].values["acc"] == 1 / 2  # class 1 has the largest value in both
+        assert per_recording(probability[:0], truth[:0], recording[:0], pool)[0].shape == (0, 2)
 
 
-MACRO_CLASSES_CLASSES = ("NORM", "MI", "CD")
+NAMES = ("NORM", "MI", "CD")
 RECORDING = np.array(["a", "a", "b", "b"])
 
 
 def notes(truth: list[int], predicted: list[int], *, multi: bool = False, sure: tuple[float, ...] = (1, 1, 1, 1)):
     hot = np.eye(3, dtype=np.int64)
     probability = (hot[predicted] * np.array(sure)[:, None]).astype(np.float32)
-    return macro_notes(probability, hot[truth], RECORDING, MACRO_CLASSES_CLASSES, multi=multi, pool="mean")
-
-
-@pytest.mark.parametrize("multi", [False, True])
-def test_nothing_is_said_where_every_class_is_tested(multi: bool) -> None:
-    truth = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    assert (
-        macro_notes(truth.astype(np.float32), truth, RECORDING[:3], MACRO_CLASSES_CLASSES, multi=multi, pool="mean")
-        == []
-    )
+    return macro_notes(probability, hot[truth], RECORDING, NAMES, multi=multi, pool="mean")
 
 
 @pytest.mark.parametrize("multi", [False, True])
 def test_an_untested_class_is_in_no_mean_unless_it_is_predicted(multi: bool) -> None:
+    every = np.eye(3, dtype=np.int64)
+    assert macro_notes(every.astype(np.float32), every, RECORDING[:3], NAMES, multi=multi, pool="mean") == []
     untested = "no test window of class CD: macro AUROC is over NORM, MI"
     assert notes([0, 0, 1, 1], [0, 0, 1, 0], multi=multi) == [untested, "macro F1 is over NORM, MI"]
     predicted = "macro F1 is over NORM, MI, CD, with 0 for CD, predicted without a test window"
     assert notes([0, 0, 1, 1], [0, 0, 2, 2], multi=multi) == [untested, predicted]
-
-
-def test_units_that_differ_are_told_apart() -> None:
     assert notes([0, 0, 1, 1], [0, 0, 2, 1], sure=(1, 1, 0.6, 0.9))[1:] == [
-        "macro F1 per heartbeat is over NORM, MI, CD, with 0 for CD, predicted without a test window",
+        predicted.replace("F1 is", "F1 per heartbeat is"),
         "macro F1 per recording is over NORM, MI",
     ]
-
-
-def test_one_class_alone_has_no_auroc() -> None:
     assert notes([0, 0, 0, 0], [0, 0, 0, 0]) == ["no test window of class MI, CD", "macro F1 is over NORM"]
-
-
-def test_one_test_window_is_enough_and_all_are_too_many() -> None:
-    assert notes([0, 0, 0, 1], [0, 0, 0, 1])[0] == "no test window of class CD: macro AUROC is over NORM, MI"
+    assert notes([0, 0, 0, 1], [0, 0, 0, 1])[0] == untested  # one test window is enough
 
 
 @pytest.mark.parametrize("predicted", [[0, 0, 1, 1], [0, 2, 1, 1], [2, 2, 2, 2]])
@@ -236,7 +193,7 @@ def test_the_stored_f1_is_the_mean_over_the_classes_named(predicted: list[int]) 
         name: 2
         * sum(t == p == c for t, p in zip(truth, predicted, strict=True))
         / (truth.count(c) + predicted.count(c))
-        for c, name in enumerate(MACRO_CLASSES_CLASSES)
+        for c, name in enumerate(NAMES)
         if c in truth + predicted
     }
     assert list(of_class) == named

@@ -78,7 +78,7 @@ def drawn(random: np.random.Generator, multi: bool) -> tuple[Floats, Ints, NDArr
 @pytest.mark.parametrize("multi", [False, True])
 def test_scores_have_the_bits_they_always_had(multi: bool) -> None:
     random = np.random.default_rng(7)
-    for _ in range(300):
+    for _ in range(60):
         probability, truth, recording = drawn(random, multi)
         pooled, pooled_truth, _ = per_recording(probability, truth, recording)
         first_pooled, first_truth = first_per_recording(probability, truth, recording)

@@ -47,19 +47,14 @@ def test_a_type_ends_where_it_makes_no_sense(name: str) -> None:
     for value in refused:
         with pytest.raises(ValueError, match=r"^value: "):
             checked(one, {"value": value})
-
-
-def test_a_long_value_is_shown_by_its_beginning() -> None:
-    for name in ("Key", "Name", "Evaluated"):
-        one = make_dataclass("one", [("value", getattr(schema, name))])
+    if name in ("Key", "Name", "Evaluated"):  # a long value is shown by its beginning
         with pytest.raises(ValueError, match=f"'{'/' * 60}'"):
             checked(one, {"value": "/" * 200})
 
 
 def test_a_card_with_updates_says_what_tables_of_costs_need() -> None:
-    check_card(CARD)
-    check_card({"updates": 0})
-    check_card({})
+    for card in (CARD, {"updates": 0}, {}, CARD | {"more": [], "device": {"more": 1}, "joules": None, "seconds": None}):
+        check_card(card)
     for entry in CARD.keys() - {"updates"}:
         with pytest.raises(ValueError, match=f"^{entry} missing$"):
             check_card({name: value for name, value in CARD.items() if name != entry})
@@ -83,24 +78,15 @@ def test_a_wrong_value_in_a_card_is_named(change: dict[str, Any], problem: str) 
         check_card(CARD | change)
 
 
-def test_a_card_may_hold_more_than_is_read() -> None:
-    check_card(CARD | {"more": [], "device": {"more": 1}, "joules": None, "seconds": None})
-
-
 def test_a_digest_is_of_the_canonical_json() -> None:
     expected = hashlib.sha256(b'{"a":[1,2.5,null],"b":"x"}').hexdigest()[:16]
     assert digest({"b": "x", "a": [1, 2.5, None]}) == digest({"a": (1, 2.5, None), "b": "x"}) == expected
     assert KEY.fullmatch(expected)
     assert len(expected) == KEY_LENGTH
+    assert digest({"a": 1}) != digest({"a": 1.0})
+    assert digest([0.1]) != digest([0.1 + 2e-16])
     with pytest.raises(ValueError, match="not JSON compliant"):
-        digest(float("nan"))
-
-
-@pytest.mark.parametrize(
-    ("name", "valid"), [("a_B-9", True), ("a" * 64, True), ("a" * 65, False), ("", False), ("../a", False)]
-)
-def test_a_key_can_be_the_name_of_a_file(name: str, valid: bool) -> None:
-    assert bool(KEY.fullmatch(name)) is valid
+        digest(NAN)
 
 
 def test_nested_values_have_dotted_names() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,32 +132,33 @@ def write_cards(entry: Entry, store: Store, cells: Sequence[PlannedCell]) -> Non
         write_atomic(folder / CARD, card_bytes(card))
 
 
-@pytest.fixture(autouse=True)
-def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reports.leaderboard.RESAMPLES", 200)
+@pytest.fixture(scope="module", autouse=True)
+def few_resamples() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("reports.leaderboard.RESAMPLES", 200)
+        yield
 
 
-@pytest.fixture
-def entry() -> type[Entry]:
-    """`Entry`, for the tests."""
-    return Entry
-
-
-@pytest.fixture
-def submit(tmp_path: Path) -> Callable[[Entry], str]:
-    """Write a submission's results folder and its capsule; returns the capsule's path."""
+@pytest.fixture(scope="module")
+def submit(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Entry], str]:
+    """Write a submission's results folder and its capsule, equal ones once; returns the capsule's path."""
+    written: list[tuple[Entry, str]] = []
 
     def write(entry: Entry) -> str:
-        store, plan = Store(tmp_path / "stores" / entry.name), entry.alter_plan(plan_of(entry))
+        for known, path in written:
+            if known == entry:
+                return path
+        folder = tmp_path_factory.mktemp("submission")
+        store, plan = Store(folder / "store"), entry.alter_plan(plan_of(entry))
         store.save_plan(plan)
         for cell in plan.cells:
-            if entry.skip(cell):
-                continue
-            found = entry.alter_predictions(predictions_of(entry, cell))
-            store.save_row(entry.alter(row_of(entry, cell, found)), found)
+            if not entry.skip(cell):
+                found = entry.alter_predictions(predictions_of(entry, cell))
+                store.save_row(entry.alter(row_of(entry, cell, found)), found)
         write_cards(entry, store, plan.cells)
-        file = tmp_path / "capsules" / f"{entry.name}.zip"
+        file = folder / f"{entry.name}.zip"
         pack(open_run(store.root), file)
+        written.append((entry, str(file)))
         return str(file)
 
     return write

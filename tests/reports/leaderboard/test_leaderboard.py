@@ -10,68 +10,47 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from benchmark.results.files import npz_bytes
 from benchmark.results.store import Store
 from reports.leaderboard import LONGEST_NAME, digests_of, name_of, ranks_of, replace_rows, slots, unique
 
 
-@pytest.mark.parametrize(
-    ("seeds", "places"),
-    [
+def test_a_shared_seed_has_the_place_of_the_first_submission() -> None:
+    for seeds, places in (
         ({41, 42, 43}, {41: 0, 42: 1, 43: 2}),
         ({42, 43, 44}, {42: 1, 43: 2, 44: 0}),
         ({1, 2, 3, 4}, {1: 0, 2: 1, 3: 2, 4: 3}),
         ({43}, {43: 2}),
-    ],
-)
-def test_a_shared_seed_keeps_its_place(seeds: set[int], places: dict[int, int]) -> None:
-    assert slots(seeds, (41, 42, 43)) == places
+    ):
+        assert slots(seeds, (41, 42, 43)) == places
 
 
-def test_a_row_that_is_ahead_of_all_is_first_and_the_equal_others_share_the_rest(
+def test_ranks_are_those_that_no_significant_difference_rules_out(
     simulate_columns: Callable[..., list[Any]], scatter: Callable[..., Any]
 ) -> None:
-    design = {"methods": 3, "seeds": 4, "patients": 150, "scatter": scatter(run=0.2), "advantage": 3.0}
-    first, *_ = simulate_columns(np.random.default_rng(3), resamples=200, **design)
-    ranks, pairs, told = ranks_of([first])
-    assert (ranks, pairs, told) == ({"m0": (1, 1), "m1": (2, 3), "m2": (2, 3)}, 3, 2)
-    turned = replace_rows(first, ["m2", "m0"])
-    assert np.array_equal(turned.scores[1], first.scores[0])
+    design = {"methods": 3, "seeds": 4, "patients": 150, "resamples": 200}
+    ahead, *_ = simulate_columns(np.random.default_rng(3), **design, scatter=scatter(run=0.2), advantage=3.0)
+    ranks, pairs, apart = ranks_of([ahead])
+    assert (ranks, pairs, apart) == ({"m0": (1, 1), "m1": (2, 3), "m2": (2, 3)}, 3, 2)
+    turned = replace_rows(ahead, ["m2", "m0"])
+    assert np.array_equal(turned.scores[1], ahead.scores[0])
     assert ranks_of([turned])[0] == {"m0": (1, 1), "m2": (2, 2)}
+    assert ranks_of([replace_rows(ahead, ["m0"])]) == ({}, 0, 0)
+    equal, *_ = simulate_columns(np.random.default_rng(3), **design, scatter=scatter())
+    assert ranks_of([equal]) == ({}, 3, 0)
 
 
-def test_rows_that_do_not_differ_have_no_rank(
-    simulate_columns: Callable[..., list[Any]], scatter: Callable[..., Any]
-) -> None:
-    design = {"methods": 3, "seeds": 4, "patients": 150, "scatter": scatter()}
-    first, *_ = simulate_columns(np.random.default_rng(3), resamples=200, **design)
-    assert ranks_of([first]) == ({}, 3, 0)
-
-
-def test_one_row_is_not_ranked(simulate_columns: Callable[..., list[Any]], scatter: Callable[..., Any]) -> None:
-    design = {"methods": 2, "seeds": 2, "patients": 20, "scatter": scatter()}
-    first, *_ = simulate_columns(np.random.default_rng(3), resamples=20, **design)
-    assert ranks_of([replace_rows(first, ["m0"])]) == ({}, 0, 0)
-
-
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        ("capsules/alice.zip", "alice"),
-        ("/home/ann/runs", "runs"),
-        ("/home/ann/runs@0123", "runs@0123"),
-        ("runs@all", "runs"),
-        ("x\u202ey.zip", "x?y"),
-        (f"{'a' * 100}.zip", "a" * LONGEST_NAME),
-    ],
-)
-def test_no_folder_of_the_machine_is_in_a_name(source: str, name: str) -> None:
-    assert name_of(source) == name
-
-
-def test_equal_names_are_numbered() -> None:
+def test_a_submission_is_named_by_its_file_alone_and_equal_names_are_numbered() -> None:
+    names = {
+        "capsules/alice.zip": "alice",
+        "/home/ann/runs": "runs",
+        "/home/ann/runs@0123": "runs@0123",
+        "runs@all": "runs",
+        "x\u202ey.zip": "x?y",
+        f"{'a' * 100}.zip": "a" * LONGEST_NAME,
+    }
+    assert {source: name_of(source) for source in names} == names
     assert unique(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]
 
 
