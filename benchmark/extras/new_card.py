@@ -6,6 +6,7 @@ beside them tells `table`, and its columns, or comments of headers, `labels`. Wh
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from argparse import Namespace
@@ -35,7 +36,7 @@ from benchmark.data.datasets.card import (
     open_line,
 )
 from benchmark.data.datasets.card_dataset import header_of_table, identifier, one_line, read_columns
-from benchmark.data.datasets.card_formats import READERS, Stored, are_names, derivable, first_line, lacking
+from benchmark.data.datasets.card_formats import READERS, Stored, are_names, derivable, first_line, lacking, shapes_in
 from benchmark.data.datasets.tables import truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments
 from benchmark.results.files import harmless, write_atomic
@@ -341,17 +342,32 @@ def lead_lines(stored: Stored) -> Iterator[DraftLine]:
         yield open_line("leads", f"a map {{name in the files: lead}}; the files have {', '.join(stored.leads)[:300]}")
 
 
+RATES = (100, 250, 400, 500)
+"""Hz, in which the length of a recording is said."""
+
+
 def array_lines(folder: Path, paths: Sequence[str]) -> Iterator[DraftLine]:
-    """Lines of NumPy and HDF5 files, which name nothing."""
-    yield open_line("rate", "Hz; or rate_name: the name of the entry of the file that holds it")
+    """Lines of NumPy and HDF5 files, which name nothing; the first file says how many samples and columns there are."""
+    try:
+        shapes = shapes_in(folder / paths[0])
+    except (Unusable, ImportError):
+        shapes = {}
+    shape = max(shapes.values(), key=math.prod, default=())
+    samples, columns = (max(shape[-2:]), min(shape[-2:])) if shape else (0, 0)
+    lengths = ", ".join(f"{samples / rate:.3g} s at {rate} Hz" for rate in RATES)
+    counted = f"; the {samples} samples of {Path(paths[0]).name} are {lengths}" if shape else ""
+    yield open_line("rate", f"Hz; or rate_name: the name of the entry of the file that holds it{counted}")
     yield open_line("unit", "mV, uV, V or nV, or instead gain: steps per millivolt")
-    yield open_line("leads", f"names of the columns in their order, e.g. [{', '.join(LEADS)}], '-' for one not used")
+    names = f"names of the {columns} columns" if shape else "names of the columns"
+    yield open_line("leads", f"{names} in their order, e.g. [{', '.join(LEADS)}], '-' for one not used")
     if not paths[0].lower().endswith(".npz"):
+        many = f"true: {Path(paths[0]).name} holds {shape[0]} recordings" if len(shape) > 2 else "true"
         yield DraftLine(
-            "stacked", None, f"true, if a file holds many recordings, a row each; then no {RECORDING} in files"
+            "stacked", None, f"{many}, if a file holds many recordings, a row each; then no {RECORDING} in files"
         )
-    if not paths[0].lower().endswith(".npy"):
-        yield DraftLine("array", None, "name of the array, if a file has several of two dimensions")
+    if len(shapes) > 1:
+        there = ", ".join(f"{name} {shape}" for name, shape in shapes.items())[:300]
+        yield open_line("array", f"which of the arrays of {Path(paths[0]).name} holds the signals: {there}")
 
 
 HEAD = """\

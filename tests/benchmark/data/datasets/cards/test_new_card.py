@@ -310,6 +310,19 @@ def test_arrays_leave_questions_on_all_they_do_not_state(tmp_path: Path, make_ec
     assert [line.partition(":")[0] for line in questions] == ["rate", "unit", "leads"]
     assert content["signals"] == {"files": "{recording}.npy", "rate": "?", "unit": "?", "leads": "?"}
     assert "table" not in content
+    assert "the 1000 samples of a.npy are 10 s at 100 Hz, 4 s at 250 Hz, 2.5 s at 400 Hz, 2 s at 500 Hz" in questions[0]
+    assert "names of the 12 columns in their order" in questions[2]
+
+
+def test_of_several_arrays_it_is_asked_which_holds_the_signals(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    signals = np.stack([make_ecg(seconds=2.0)] * 3)  # (N, n, L)
+    np.savez(tmp_path / "a.npz", signals=signals[0], noise=signals[0, :500], rate=500)
+    _, questions = drafted(tmp_path)
+    assert "array" in questions[-1]
+    assert "signals (1000, 12), noise (500, 12)" in questions[-1]
+    (tmp_path / "a.npz").unlink()
+    np.save(tmp_path / "all.npy", signals)
+    assert "true: all.npy holds 3 recordings" in draft(tmp_path, "card.yaml")
 
 
 def test_text_files_without_a_header_ask_for_leads(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
