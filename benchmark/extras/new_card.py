@@ -36,7 +36,16 @@ from benchmark.data.datasets.card import (
     open_line,
 )
 from benchmark.data.datasets.card_dataset import header_of_table, identifier, one_line, read_columns
-from benchmark.data.datasets.card_formats import READERS, Stored, are_names, derivable, first_line, lacking, shapes_in
+from benchmark.data.datasets.card_formats import (
+    READERS,
+    Stored,
+    are_names,
+    derivable,
+    first_line,
+    hdf5_identifiers,
+    lacking,
+    shapes_in,
+)
 from benchmark.data.datasets.tables import truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments
 from benchmark.results.files import harmless, write_atomic
@@ -94,7 +103,9 @@ def table_lines(file: str, columns: Columns, match: Match | None) -> Iterator[Dr
     yield DraftLine("file", file, f"{rows} rows; its columns: {', '.join(columns)[:300]}")
     if match is None:
         yield open_line(
-            "recording", f"the column whose cells are {RECORDING} of the pattern (or path: that of the paths)"
+            "recording",
+            f"the column whose cells are {RECORDING} of the pattern (or path: that of the paths); of a stacked file "
+            "the column of the identifiers of rows, by default 0, 1, ...",
         )
     else:
         yield DraftLine(match.key, match.column, f"{match.rows} of {rows} rows have a file")
@@ -230,6 +241,8 @@ class Seen(NamedTuple):
     tables: tuple[str, ...]
     others: tuple[str, ...]
     """Paths of signals with the suffix in other capitals, which the pattern does not find."""
+    ids_name: str | None = None
+    """Array of the identifiers of a stacked HDF5 file, which are the names."""
 
 
 def look(folder: Path) -> Seen:
@@ -295,8 +308,9 @@ ANY = Signals.model_construct()
 """Of a card that says nothing of its signals."""
 
 
-def signal_lines(folder: Path, pattern: str, paths: Sequence[str], others: Sequence[str] = ()) -> Iterator[DraftLine]:
-    """The lines of `signals`; `others`: suffix in other capitals. Raises DatasetError where none can be read."""
+def signal_lines(folder: Path, seen: Seen) -> Iterator[DraftLine]:
+    """The lines of `signals`. Raises DatasetError where no file can be read."""
+    pattern, paths, others = seen.pattern, seen.signals, seen.others
     if others:
         yield open_line(
             "files", f"{pattern} finds {len(paths)} files, not {len(others)} such as {others[0]}: rename these"
@@ -307,7 +321,7 @@ def signal_lines(folder: Path, pattern: str, paths: Sequence[str], others: Seque
         yield DraftLine("files", pattern, f"{len(paths)} files")
     kind = SUFFIXES[Path(paths[0]).suffix.lower()]
     if kind in ARRAYS:
-        yield from array_lines(folder, paths)
+        yield from array_lines(seen, shapes_of(folder, paths))
         return
     READERS[kind].versions(str(folder))
     stored = first_readable(folder, kind, paths)
@@ -346,28 +360,39 @@ RATES = (100, 250, 400, 500)
 """Hz, in which the length of a recording is said."""
 
 
-def array_lines(folder: Path, paths: Sequence[str]) -> Iterator[DraftLine]:
-    """Lines of NumPy and HDF5 files, which name nothing; the first file says how many samples and columns there are."""
+def shapes_of(folder: Path, paths: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Name -> shape of the arrays of the first NumPy or HDF5 file; {} of another format and where it cannot be read."""
+    if SUFFIXES[Path(paths[0]).suffix.lower()] not in ARRAYS:
+        return {}
     try:
-        shapes = shapes_in(folder / paths[0])
+        return shapes_in(folder / paths[0])
     except (Unusable, ImportError):
-        shapes = {}
-    shape = max(shapes.values(), key=math.prod, default=())
+        return {}
+
+
+def array_lines(seen: Seen, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[DraftLine]:
+    """Lines of NumPy and HDF5 files, which name nothing; the first file says how many samples and columns there are."""
+    first = Path(seen.signals[0]).name
+    signals = {name: shape for name, shape in shapes.items() if len(shape) > 1}
+    shape = max(signals.values(), key=math.prod, default=())
     samples, columns = (max(shape[-2:]), min(shape[-2:])) if shape else (0, 0)
     lengths = ", ".join(f"{samples / rate:.3g} s at {rate} Hz" for rate in RATES)
-    counted = f"; the {samples} samples of {Path(paths[0]).name} are {lengths}" if shape else ""
+    counted = f"; the {samples} samples of {first} are {lengths}" if shape else ""
     yield open_line("rate", f"Hz; or rate_name: the name of the entry of the file that holds it{counted}")
     yield open_line("unit", "mV, uV, V or nV, or instead gain: steps per millivolt")
     names = f"names of the {columns} columns" if shape else "names of the columns"
     yield open_line("leads", f"{names} in their order, e.g. [{', '.join(LEADS)}], '-' for one not used")
-    if not paths[0].lower().endswith(".npz"):
-        many = f"true: {Path(paths[0]).name} holds {shape[0]} recordings" if len(shape) > 2 else "true"
+    if len(shape) > 2:
+        yield DraftLine("stacked", True, f"{first} holds {shape[0]} recordings, a row each")
+    elif not shape and not first.lower().endswith(".npz"):
         yield DraftLine(
-            "stacked", None, f"{many}, if a file holds many recordings, a row each; then no {RECORDING} in files"
+            "stacked", None, f"true, if a file holds many recordings, a row each; then no {RECORDING} in files"
         )
-    if len(shapes) > 1:
-        there = ", ".join(f"{name} {shape}" for name, shape in shapes.items())[:300]
-        yield open_line("array", f"which of the arrays of {Path(paths[0]).name} holds the signals: {there}")
+    if seen.ids_name:
+        yield DraftLine("ids_name", seen.ids_name, "the array with the identifiers of the rows")
+    if len(signals) > 1:
+        there = ", ".join(f"{name} {shape}" for name, shape in signals.items())[:300]
+        yield open_line("array", f"which of the arrays of {first} holds the signals: {there}")
 
 
 HEAD = """\
@@ -402,7 +427,7 @@ def draft(folder: Path, file: str) -> str:
         raise DatasetError(f"{folder} is not a folder")
     seen, (table, columns, match) = best_look(folder)
     pattern = seen.pattern.replace(RECORDING, "*") if match and match.key == "path" else seen.pattern
-    sections: dict[str, list[DraftLine]] = {"signals": list(signal_lines(folder, pattern, seen.signals, seen.others))}
+    sections: dict[str, list[DraftLine]] = {"signals": list(signal_lines(folder, seen._replace(pattern=pattern)))}
     labels: list[DraftLine] = []
     if table:
         sections["table"] = list(table_lines(table, columns, match))
@@ -422,9 +447,25 @@ def draft(folder: Path, file: str) -> str:
 def best_look(folder: Path) -> tuple[Seen, Labelling]:
     """What the folder holds and its best table; {recording} is a whole name where a table finds more files so."""
     seen = look(folder)
+    shapes = shapes_of(folder, seen.signals)
+    if any(len(shape) > 2 for shape in shapes.values()):
+        seen = stacked(folder, seen, shapes)
+        return seen, best_table(folder, seen)
     pattern, names = pattern_of(seen.signals, whole=True)
     looks = [seen] if names == seen.names else [seen, seen._replace(pattern=pattern, names=names)]
     return max(((own, best_table(folder, own)) for own in looks), key=lambda pair: pair[1].rows)
+
+
+def stacked(folder: Path, seen: Seen, shapes: Mapping[str, tuple[int, ...]]) -> Seen:
+    """What a folder of files with many recordings holds; names are the identifiers of HDF5 rows, none without these."""
+    pattern = seen.signals[0] if len(seen.signals) == 1 else seen.pattern.replace(RECORDING, "*")
+    array, count = next((name, shape[0]) for name, shape in shapes.items() if len(shape) > 2)
+    for name in (name for name, shape in shapes.items() if shape == (count,)):
+        signals = Signals.model_construct(array=array, ids_name=name)
+        identifiers = hdf5_identifiers(folder / seen.signals[0], signals)
+        if len(set(identifiers)) == count:
+            return seen._replace(pattern=pattern, names=tuple(identifiers), ids_name=name)
+    return seen._replace(pattern=pattern, names=())
 
 
 def best_table(folder: Path, seen: Seen) -> Labelling:

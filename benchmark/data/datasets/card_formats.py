@@ -353,26 +353,20 @@ def _arrays(file: Any) -> dict[str, Any]:
 
 
 def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
-    """Name -> shape of the arrays of a NumPy or HDF5 file with two dimensions or more; '' is the name in an .npy file.
+    """Name -> shape of the arrays of a NumPy or HDF5 file; '' is the name in an .npy file.
 
     Raises Unusable for damage.
     """
     if path.suffix.lower() not in (".npy", ".npz"):
         with opened(path, LARGEST_STACK) as file:
-            shapes = {name: array.shape for name, array in _arrays(file).items()}
-    else:
-        check_file(path, LARGEST_STACK)
-        try:
-            arrays = np.load(path, mmap_mode="r", allow_pickle=False)
-            shapes = {"": arrays.shape} if isinstance(arrays, np.ndarray) else _shapes_of_archive(path)
-        except Exception as error:  # numpy raises any kind of error on damaged content
-            raise Unusable(f"unreadable or truncated: {str(error)[:100]}") from error
-    return {name: shape for name, shape in shapes.items() if len(shape) > 1}
-
-
-def _shapes_of_archive(path: Path) -> dict[str, tuple[int, ...]]:
-    check_file(path, LARGEST_SIGNAL)
-    return {name: array.shape for name, array in read_arrays(path.read_bytes(), LARGEST_SIGNAL).items()}
+            return {name: array.shape for name, array in _arrays(file).items()}
+    check_file(path, LARGEST_STACK if path.suffix.lower() == ".npy" else LARGEST_SIGNAL)
+    try:
+        if path.suffix.lower() == ".npy":
+            return {"": np.load(path, mmap_mode="r", allow_pickle=False).shape}
+        return {name: array.shape for name, array in read_arrays(path.read_bytes(), LARGEST_SIGNAL).items()}
+    except Exception as error:  # numpy raises any kind of error on damaged content
+        raise Unusable(f"unreadable or truncated: {str(error)[:100]}") from error
 
 
 def read_numpy(path: Path, signals: Signals) -> Stored:

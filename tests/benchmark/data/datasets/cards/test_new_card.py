@@ -9,7 +9,7 @@ A first card: what a folder tells stands in it, what it does not is a question, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from benchmark.extras.new_card import (
     LOOKED_AT,
     MEANING,
     Match,
+    Seen,
     comment_lines,
     draft,
     label_lines,
@@ -217,20 +218,20 @@ def test_a_file_of_one_name_twice_or_in_other_capitals_is_a_question(
         (tmp_path / folder).mkdir()
         write_record(tmp_path / folder / "r", make_ecg(seconds=2.0))
     paths = ["a/r.hea", "b/r.hea"]
-    twice = next(signal_lines(tmp_path, "**/{recording}.hea", paths))
+    twice = next(signal_lines(tmp_path, seen("**/{recording}.hea", paths)))
     assert (twice.value, "several files of one name" in twice.comment) == (QUESTION, True)
-    by_path = next(signal_lines(tmp_path, "**/*.hea", paths))
+    by_path = next(signal_lines(tmp_path, seen("**/*.hea", paths)))
     assert (by_path.value, by_path.comment) == ("**/*.hea", "2 files")
-    other = next(signal_lines(tmp_path, "a/{recording}.hea", paths[:1], ["a/R.HEA"]))
+    other = next(signal_lines(tmp_path, seen("a/{recording}.hea", paths[:1], ["a/R.HEA"])))
     assert "finds 1 files, not 1 such as a/R.HEA: rename these" in other.comment
 
 
 def test_what_wfdb_states_is_not_asked_for(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any) -> None:
     write_record(tmp_path / "r", make_ecg(seconds=2.0))
-    assert [line.key for line in signal_lines(tmp_path, "{recording}.hea", ["r.hea"])] == ["files"]
+    assert [line.key for line in signal_lines(tmp_path, seen("{recording}.hea", ["r.hea"]))] == ["files"]
     header = tmp_path / "r.hea"
     header.write_text(header.read_text().replace("/mV", "/mmHg"))
-    lines = list(signal_lines(tmp_path, "{recording}.hea", ["r.hea"]))
+    lines = list(signal_lines(tmp_path, seen("{recording}.hea", ["r.hea"])))
     assert [line.key for line in lines] == ["files", "unit"]
     assert "the files state mmHg, which is no unit of a voltage" in lines[1].comment
 
@@ -239,7 +240,7 @@ def test_the_largest_value_of_a_text_file_stands_in_the_question_of_its_unit(tmp
     signal = np.full((20, 12), -2500.0)
     signal[3, 4] = np.nan
     np.savetxt(tmp_path / "r.csv", signal, delimiter=",", header=",".join(LEADS), comments="")
-    lines = {line.key: line for line in signal_lines(tmp_path, "{recording}.csv", ["r.csv"])}
+    lines = {line.key: line for line in signal_lines(tmp_path, seen("{recording}.csv", ["r.csv"]))}
     assert set(lines) == {"files", "rate", "unit"}
     assert lines["unit"].comment.endswith("values go up to 2500")
 
@@ -253,12 +254,16 @@ def test_the_first_file_that_can_be_read_speaks_for_all_of_a_few(
     paths = [f"{name}.hea" for name in names]
     for path in paths[: LOOKED_AT - 1]:
         (tmp_path / path).write_text("no header")
-    assert len(list(signal_lines(tmp_path, "{recording}.hea", paths))) == 1
+    assert len(list(signal_lines(tmp_path, seen("{recording}.hea", paths)))) == 1
     (tmp_path / paths[LOOKED_AT - 1]).write_text("no header")
     with pytest.raises(DatasetError, match=rf"none of the first {LOOKED_AT} files can be read: r2\.hea: "):
-        list(signal_lines(tmp_path, "{recording}.hea", paths))
+        list(signal_lines(tmp_path, seen("{recording}.hea", paths)))
     with pytest.raises(DatasetError, match=r"none of the first 1 files can be read"):
-        list(signal_lines(tmp_path, "{recording}.hea", paths[:1]))
+        list(signal_lines(tmp_path, seen("{recording}.hea", paths[:1])))
+
+
+def seen(pattern: str, paths: Sequence[str], others: Sequence[str] = ()) -> Seen:
+    return Seen(pattern, tuple(paths), (), (), tuple(others))
 
 
 def drafted(folder: Path) -> tuple[dict[str, Any], list[str]]:
@@ -322,7 +327,24 @@ def test_of_several_arrays_it_is_asked_which_holds_the_signals(tmp_path: Path, m
     assert "signals (1000, 12), noise (500, 12)" in questions[-1]
     (tmp_path / "a.npz").unlink()
     np.save(tmp_path / "all.npy", signals)
-    assert "true: all.npy holds 3 recordings" in draft(tmp_path, "card.yaml")
+    content, _ = drafted(tmp_path)
+    assert (content["signals"]["files"], content["signals"]["stacked"]) == ("all.npy", True)
+
+
+def test_rows_of_a_stacked_file_are_found_in_the_table_by_their_identifiers(
+    tmp_path: Path, make_ecg: Callable[..., Any]
+) -> None:
+    h5py = pytest.importorskip("h5py")
+    names = [f"r{number}" for number in range(12)]
+    with h5py.File(tmp_path / "all.h5", "w") as file:
+        file["ecg"] = np.stack([make_ecg(seconds=2.0)] * 12)  # (N, n, L)
+        file["rate"], file["exam"] = [500] * 12, [name.encode() for name in names]
+    pd.DataFrame({"id": names, "rhythm": ["AFIB", "SR"] * 6}).to_csv(tmp_path / "labels.csv", index=False)
+    content, questions = drafted(tmp_path)
+    assert [line.partition(":")[0] for line in questions][:3] == ["rate", "unit", "leads"]
+    signals = {"files": "all.h5", "stacked": True, "ids_name": "exam"}
+    assert content["signals"].items() >= signals.items()
+    assert (content["table"]["recording"], content["labels"]["column"]) == ("id", "rhythm")
 
 
 def test_text_files_without_a_header_ask_for_leads(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
