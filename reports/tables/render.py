@@ -284,8 +284,7 @@ def text_latex(tables: Sequence[TextTable]) -> str:
 
 
 def _text_parts(table: TextTable) -> Iterator[str]:
-    for number, start in enumerate(range(0, len(table.lines), UPRIGHT.lines), start=1):
-        lines = table.lines[start : start + UPRIGHT.lines]
+    for number, lines in enumerate(_pages(table.lines, UPRIGHT.lines), start=1):
         name = table.name if number == 1 else f"{table.name}-part-{number}"
         caption = table.caption if number == 1 else f"{table.title}, continued."
         widths = [max(map(_width, column)) for column in zip(table.header, *lines, strict=True)]
@@ -296,9 +295,24 @@ def _text_parts(table: TextTable) -> Iterator[str]:
                 f"{' & '.join(_cell(line[place]) for place in columns)} \\\\" for line in (table.header, *lines)
             ]
             tabular = _tabular(f"l{'r' * len(shown)}", [top, r"\midrule", *body])
-            text = f"{caption.partition('.')[0]}, continued." if drawn else caption
+            text = f"{caption.partition('.')[0].removesuffix(', continued')}, continued." if drawn else caption
             drawn.append(_environment(text, _label(name, len(drawn) + 1), tabular, [], UPRIGHT))
         yield "\n\n".join(drawn)
+
+
+def _pages(lines: Sequence[Sequence[str]], most: int) -> Iterator[list[Sequence[str]]]:
+    """Lines of texts in parts of at most `most` lines of print."""
+    part: list[Sequence[str]] = []
+    used = 0
+    for line in lines:
+        height = max(map(_height, line))
+        if part and used + height > most:
+            yield part
+            part, used = [], 0
+        part.append(line)
+        used += height
+    if part:
+        yield part
 
 
 def side_by_side(label: float, groups: Sequence[Sequence[float]], page: Page) -> list[list[int]]:
@@ -324,7 +338,7 @@ def one_above_another(blocks: Sequence[Block], page: Page) -> list[list[Block]]:
     tables: list[list[Block]] = [[]]
     used = 0
     for part in (part for block in blocks for part in _cut(block, page.lines)):
-        height = BLOCK_LINES + sum(map(_height, part.lines))
+        height = BLOCK_LINES + sum(_height(line.title) for line in part.lines)
         if tables[-1] and used + height > page.lines:
             tables.append([])
             used = 0
@@ -337,16 +351,16 @@ def _cut(block: Block, most: int) -> Iterator[Block]:
     """A block in parts that fit into a table of their own."""
     part: list[Line] = []
     for line in block.lines:
-        if part and BLOCK_LINES + sum(map(_height, [*part, line])) > most:
+        if part and BLOCK_LINES + sum(_height(own.title) for own in [*part, line]) > most:
             yield replace(block, lines=tuple(part))
             part = []
         part.append(line)
     yield replace(block, lines=tuple(part))
 
 
-def _height(line: Line) -> int:
-    """Lines of print that a row takes with its title wrapped."""
-    return max(1, ceil(LETTER * len(line.title) / WIDEST))
+def _height(text: str) -> int:
+    """Lines of print that a cell takes, wrapped where it is wider than `WIDEST`."""
+    return max(1, ceil(LETTER * len(text) / WIDEST))
 
 
 def _score_tables(table: Table, page: Page) -> str:

@@ -80,9 +80,9 @@ def test_without_neurokit2_all_else_is_measured_and_one_line_says_what_to_instal
     assert load_speed(tmp_path / "speed.json") == found
 
 
-def test_what_to_install_is_what_the_dev_extra_pins() -> None:
+def test_what_to_install_is_what_the_test_extra_pins() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
-    assert INSTALL_NEUROKIT2.removeprefix("pip install ") in project["optional-dependencies"]["dev"]
+    assert INSTALL_NEUROKIT2.removeprefix("pip install ") in project["optional-dependencies"]["test"]
     assert not [name for name in project["dependencies"] if name.startswith("neurokit2")]
 
 
