@@ -107,7 +107,10 @@ VERBS: dict[str, Verb] = {
     "explain": Verb(
         "show what a number was made from: settings, encoder, data, code, machine, files",
         "benchmark.cli.explain:explain",
-        shared("--results"),
+        {
+            **shared("--results"),
+            "--all": switch(HOW, "the whole config, keys, card, data, code, libraries, machine and files too"),
+        },
         word=CELL,
         word_help=CELL_HELP,
         several=True,

@@ -214,15 +214,18 @@ NOT_SHOWN = ("key_content", "encoder", "key", "illustration_sha256", "health", T
 
 def explain(arguments: Namespace, console: Console) -> int:
     """Print the lines. Raises ConfigError in one line for a name of no cell or of several, NoResults, CorruptRow."""
-    for line in explained(find_cell(arguments.results, " ".join(arguments.word)), Store(arguments.results)):
+    name = " ".join(arguments.word)
+    for line in explained(find_cell(arguments.results, name), Store(arguments.results), whole=arguments.all):
         note(console, line)
+    if not arguments.all:
+        note(console, f"all else that made it: {command()} explain {name} --results {arguments.results} --all")
     return OK
 
 
-def explained(found: Found, store: Store) -> Iterator[str]:
-    """The lines, section after section; a section without values is left out."""
+def explained(found: Found, store: Store, *, whole: bool) -> Iterator[str]:
+    """The lines, section after section, those without values left out. whole: all sections, not the first alone."""
     yield found.name
-    for heading, values in sections_of(found, store):
+    for heading, values in (*first_sections(found, store), *(sections_of(found, store) if whole else ())):
         if values:
             width = max(map(len, values))
             yield from ("", heading)
@@ -231,14 +234,43 @@ def explained(found: Found, store: Store) -> Iterator[str]:
     yield from ("", f"to run it again: {command()} reproduce {found.row.key} --results {store.root}")
 
 
-def sections_of(found: Found, store: Store) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The heading of each section and its values by name."""
-    row, facts = found.row, found.row.provenance
-    key_content = facts.get("key_content") or {}
-    yield "cell", cell_lines(found)
+Sections = Iterator[tuple[str, Mapping[str, Any]]]
+"""The heading of each section and its values by name."""
+
+
+def first_sections(found: Found, store: Store) -> Sections:
+    """The scores, what qualifies them, and the three settings that they depend on most."""
+    row = found.row
     yield "scores", by_unit(row.scores)
     yield "scores that are not defined", by_unit(row.undefined)
     yield "remarks", {str(number): line for number, line in enumerate(row.notes, start=1)}
+    yield "made by", {"encoder": encoder_text(row, store), "labels": labels_text(row), "evaluation": row.evaluation}
+
+
+def encoder_text(row: Row, store: Store) -> str:
+    """'pmq, 467 updates of 64 pairs, seed 42'; what is not stored is left out."""
+    try:
+        card: Mapping[str, Any] = (store.card(row.pretrain_key) if row.pretrain_key else None) or {}
+    except BadCard:
+        card = {}
+    updates = [f"{card['updates']} updates of {card['batch_size']} pairs"] if card.get("updates") else []
+    return ", ".join([row.method, *updates, *([f"seed {row.pretrain_seed}"] if row.pretrain_key else [])])
+
+
+def labels_text(row: Row) -> str:
+    """'0.1: 993 windows of 158 recordings of 153 patients; seed 41'."""
+    counted = [f"{row.counts[f'train_{what}']} {what}" for what in UNITS if f"train_{what}" in row.counts]
+    return f"{row.ratio:g}: {' of '.join(counted) or NOT_STATED}; seed {row.seed}"
+
+
+UNITS = ("windows", "recordings", "patients")
+
+
+def sections_of(found: Found, store: Store) -> Sections:
+    """All else that made a cell's number."""
+    row, facts = found.row, found.row.provenance
+    key_content = facts.get("key_content") or {}
+    yield "cell", cell_lines(found)
     yield "labelled, validation and test windows", row.counts | flat({"split": facts.get("split", {})})
     yield "training", row.training
     if row.pretrain_key:
@@ -281,7 +313,7 @@ def cell_lines(found: Found) -> dict[str, Any]:
     }
 
 
-def encoder_sections(key: str, store: Store) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def encoder_sections(key: str, store: Store) -> Sections:
     """The encoder that a cell used: its card, its method's file, and what its key is the digest of."""
     heading = f"encoder {key}"
     try:

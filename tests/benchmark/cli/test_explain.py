@@ -132,7 +132,7 @@ def test_all_that_made_a_number_is_there(told_bench: Bench) -> None:
     row = store.load_row(cell.key)
     assert row is not None
     assert cell.pretraining is not None
-    told = values_of(list(explained(find_cell(store.root, cell.key), store)))
+    told = values_of(list(explained(find_cell(store.root, cell.key), store, whole=True)))
     assert told["cell"] | {"run": ""} == {
         "key": cell.key, "row": "pmq (PMQ)", "method": "pmq", "dataset": "chapman (Chapman)",
         "task": "default, single label, protocol paper", "evaluation": "finetune (table: Fine-tuned)",
@@ -162,7 +162,7 @@ def test_all_that_made_a_number_is_there(told_bench: Bench) -> None:
 
 
 def test_a_cell_without_an_encoder_tells_of_none(told_bench: Bench) -> None:
-    lines = list(explained(find_cell(told_bench.store.root, "features"), told_bench.store))
+    lines = list(explained(find_cell(told_bench.store.root, "features"), told_bench.store, whole=True))
     assert not [line for line in lines if "encoder " in line and not line.startswith("  ")]
     assert lines[-1].startswith("to run it again: ")
 
@@ -172,9 +172,9 @@ def test_an_encoder_that_is_gone_or_altered_is_said_so(told_bench: Bench, tmp_pa
     card = store.pretrained / cell_of(told_bench, "pmq").pretrain_key / CARD
     card.write_text(card.read_text().replace('"seed": 42', '"seed": 43'))
     found = find_cell(store.root, "pmq finetune")
-    assert any("the card does not match its digest" in line for line in explained(found, store))
+    assert any("the card does not match its digest" in line for line in explained(found, store, whole=True))
     card.unlink()
-    assert any(line.endswith(f"{card} is gone") for line in explained(found, store))
+    assert any(line.endswith(f"{card} is gone") for line in explained(found, store, whole=True))
     assert written(card) == "gone"
 
 
@@ -215,7 +215,7 @@ def test_an_older_row_is_explained_without_what_it_lacks(told_bench: Bench, tmp_
     store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
     for entry in ("device", "precision", "data", "config", "key_content", "git", "versions"):
         row = rewritten(told_bench, store, **{entry: None, "key_content": None})
-        told = values_of(list(explained(find_cell(store.root, row.key), store)))
+        told = values_of(list(explained(find_cell(store.root, row.key), store, whole=True)))
         assert told["cell"]["key"] == row.key
         assert told[f"key {row.key}: the digest of ratio, seed and"] == {"content": "not stated"}
 
@@ -229,7 +229,7 @@ def test_a_sealed_card_of_another_form_is_told_of(told_bench: Bench, tmp_path: P
     contents: list[Any] = [["x"], {"file": "mine.py"}, {"file": {"source": 3}}]
     for content in contents:
         (store.pretrained / key / CARD).write_bytes(card_bytes(card | {"key_content": content}))
-        lines = explained(find_cell(store.root, "pmq finetune"), store)
+        lines = explained(find_cell(store.root, "pmq finetune"), store, whole=True)
         (line,) = [line for line in lines if "key_content" in line]
         assert line.startswith(f"  card  {store.pretrained / key / CARD}: key_content")
 
@@ -239,7 +239,7 @@ def test_a_stored_text_of_several_lines_is_one_and_a_long_list_is_told_by_its_en
 ) -> None:
     store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
     row = rewritten(told_bench, store, device={"name": "x\n\nscores\n  f1  1.0", "type": "cpu"})
-    lines = list(explained(find_cell(store.root, row.key), store))
+    lines = list(explained(find_cell(store.root, row.key), store, whole=True))
     assert not [line for line in lines if "\n" in line]
     assert lines.count("scores") == 1
     assert any(line.startswith("  name ") and line.endswith("x  scores   f1  1.0") for line in lines)
@@ -251,7 +251,14 @@ def test_a_stored_text_of_several_lines_is_one_and_a_long_list_is_told_by_its_en
 def test_the_verb_prints_it_and_refuses_in_a_line(told_bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
     results = ["--results", str(told_bench.store.root)]
     assert main(["explain", "pmq", "linear", *results]) == OK
-    assert capsys.readouterr().out.startswith("pmq linear chapman 0.5 seed 41\n\ncell\n  key ")
+    short = capsys.readouterr().out
+    assert short.startswith("pmq linear chapman 0.5 seed 41\n\nscores\n  heartbeat acc ")
+    assert "made by\n  encoder     pmq, " in short
+    assert short.splitlines()[-1].endswith("--all")
+    assert main(["explain", "pmq", "linear", *results, "--all"]) == OK
+    every = capsys.readouterr().out
+    assert every.startswith(short[: short.index("to run it again")])
+    assert "\ncell\n  key " in every
     assert main(["explain", "pmqq", "linear", *results]) == USAGE
     out, error = capsys.readouterr()
     assert (out, error.count("\n")) == ("", 1)

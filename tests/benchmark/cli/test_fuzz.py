@@ -43,7 +43,7 @@ class Verbs:
 
     def read(self, root: Path, key: str) -> None:
         """Each verb on a store: it ends, and says at most one line of what is wrong."""
-        for words in (["explain", key], ["reproduce", key], ["status"]):
+        for words in (["explain", key, "--all"], ["reproduce", key], ["status"]):
             self.capsys.readouterr()
             assert main([*words, "--results", str(root)]) in (0, 1, 2)
             error = self.capsys.readouterr().err
