@@ -244,7 +244,7 @@ def first_sections(found: Found, store: Store) -> Sections:
     yield "scores", by_unit(row.scores)
     yield "scores that are not defined", by_unit(row.undefined)
     yield "remarks", {str(number): line for number, line in enumerate(row.notes, start=1)}
-    yield "made by", {"encoder": encoder_text(row, store), "labels": labels_text(row), "evaluation": row.evaluation}
+    yield "made by", {"encoder": encoder_text(row, store), "labels": labelled_text(row), "evaluation": row.evaluation}
 
 
 def encoder_text(row: Row, store: Store) -> str:
@@ -257,13 +257,14 @@ def encoder_text(row: Row, store: Store) -> str:
     return ", ".join([row.method, *updates, *([f"seed {row.pretrain_seed}"] if row.pretrain_key else [])])
 
 
-def labels_text(row: Row) -> str:
+def labelled_text(row: Row) -> str:
     """'0.1: 993 windows of 158 recordings of 153 patients; seed 41'."""
-    counted = [f"{row.counts[f'train_{what}']} {what}" for what in UNITS if f"train_{what}" in row.counts]
+    counted = [
+        f"{row.counts[f'train_{what}']} {what}"
+        for what in ("windows", "recordings", "patients")
+        if f"train_{what}" in row.counts
+    ]
     return f"{row.ratio:g}: {' of '.join(counted) or NOT_STATED}; seed {row.seed}"
-
-
-UNITS = ("windows", "recordings", "patients")
 
 
 def sections_of(found: Found, store: Store) -> Sections:

@@ -382,12 +382,13 @@ def array_lines(seen: Seen, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[D
     yield open_line("unit", "mV, uV, V or nV, or instead gain: steps per millivolt")
     names = f"names of the {columns} columns" if shape else "names of the columns"
     yield open_line("leads", f"{names} in their order, e.g. [{', '.join(LEADS)}], '-' for one not used")
-    if len(shape) > 2:
-        yield DraftLine("stacked", True, f"{first} holds {shape[0]} recordings, a row each")
-    elif not shape and not first.lower().endswith(".npz"):
-        yield DraftLine(
-            "stacked", None, f"true, if a file holds many recordings, a row each; then no {RECORDING} in files"
-        )
+    if not first.lower().endswith(".npz"):
+        if len(shape) > 2:
+            yield DraftLine("stacked", True, f"{first} holds {shape[0]} recordings, a row each")
+        elif not shape:
+            yield DraftLine(
+                "stacked", None, f"true, if a file holds many recordings, a row each; then no {RECORDING} in files"
+            )
     if seen.ids_name:
         yield DraftLine("ids_name", seen.ids_name, "the array with the identifiers of the rows")
     if len(signals) > 1:
@@ -448,7 +449,7 @@ def best_look(folder: Path) -> tuple[Seen, Labelling]:
     """What the folder holds and its best table; {recording} is a whole name where a table finds more files so."""
     seen = look(folder)
     shapes = shapes_of(folder, seen.signals)
-    if any(len(shape) > 2 for shape in shapes.values()):
+    if not seen.signals[0].lower().endswith(".npz") and any(len(shape) > 2 for shape in shapes.values()):
         seen = stacked(folder, seen, shapes)
         return seen, best_table(folder, seen)
     pattern, names = pattern_of(seen.signals, whole=True)
@@ -462,9 +463,10 @@ def stacked(folder: Path, seen: Seen, shapes: Mapping[str, tuple[int, ...]]) -> 
     array, count = next((name, shape[0]) for name, shape in shapes.items() if len(shape) > 2)
     for name in (name for name, shape in shapes.items() if shape == (count,)):
         signals = Signals.model_construct(array=array, ids_name=name)
-        identifiers = hdf5_identifiers(folder / seen.signals[0], signals)
-        if len(set(identifiers)) == count:
-            return seen._replace(pattern=pattern, names=tuple(identifiers), ids_name=name)
+        with suppress(Unusable):
+            identifiers = hdf5_identifiers(folder / seen.signals[0], signals)
+            if len(set(identifiers)) == count:
+                return seen._replace(pattern=pattern, names=tuple(identifiers), ids_name=name)
     return seen._replace(pattern=pattern, names=())
 
 

@@ -325,6 +325,8 @@ def test_of_several_arrays_it_is_asked_which_holds_the_signals(tmp_path: Path, m
     _, questions = drafted(tmp_path)
     assert "array" in questions[-1]
     assert "signals (1000, 12), noise (500, 12)" in questions[-1]
+    np.savez(tmp_path / "a.npz", signals=signals, ids=np.arange(3))
+    assert "stacked" not in drafted(tmp_path)[0]["signals"], "a card refuses stacked .npz files"
     (tmp_path / "a.npz").unlink()
     np.save(tmp_path / "all.npy", signals)
     content, _ = drafted(tmp_path)
