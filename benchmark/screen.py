@@ -203,7 +203,7 @@ def duration(seconds: float) -> str:
 
 
 INNER_SECONDS = 30.0
-"""Least seconds between two plain lines about a running task."""
+"""Least seconds between two plain lines about the progress of a grid; a task that took longer has a line of its own."""
 
 
 WIDTH_OF_BARS = 72
@@ -305,7 +305,7 @@ class GridProgress:
         seconds = since_started if seconds is None else seconds
         self._tally.finished[task] = seconds
         self._refresh()
-        if not self._live:
+        if not self._live and (seconds >= INNER_SECONDS or self._clock() - self._spoke >= INNER_SECONDS):
             self._say(f"done    {task} ({duration(seconds)}); {self._tally.counts()}; {self._ahead()}")
 
     def failed(self, task: str, reason: str) -> None:

@@ -431,6 +431,16 @@ FRAME = 1000
 """Bytes reserved per figure for markup, title or the sentence of one left out."""
 LISTED = 100
 """Most skipped recordings of a dataset that are listed."""
+FIGURES_OF = {
+    "confusion": "classes",
+    "classes": "classes",
+    "budget": "budget-curves",
+    "sensitivity": "search",
+    "training": "health",
+    "masking": "health",
+    "similarity": "health",
+}
+"""First word of a figure's name -> the section that it explains; other figures of a table stand below that."""
 FEW = 10
 """Most cells of one error that are shown without a click."""
 
@@ -454,7 +464,6 @@ def report_html(
     content: dict[str, Any] = {
         "name": str(plan.config.get("name") or "without a name"),
         "key": plan.key,
-        "first_figure": f"{tables[0].name}-{FIGURE}" if tables else "",
         "compared": list(compared(plan)),
         "config": list(dotted(plan.config)),
         "verdict": tables[0].verdict if tables else (),
@@ -474,6 +483,17 @@ def report_html(
     return _render(content, list(embedded(pictures, room)))
 
 
+def place_of(figure: str, tables: Sequence[Table]) -> str:
+    """The anchor of the section that a figure stands in: that of what it explains, 'figures' if there is none."""
+    if tables and figure == f"{tables[0].name}-{FIGURE}":
+        return "verdict"
+    for number, table in enumerate(tables, start=1):
+        if figure.startswith(f"{table.name}-"):
+            kind = figure.removeprefix(f"{table.name}-").partition("-")[0]
+            return FIGURES_OF.get(kind, f"table-{number}")
+    return FIGURES_OF.get(figure.partition("-")[0], "figures")
+
+
 def _shown(table: Table, statistics: TableStatistics | None) -> dict[str, Any]:
     """A table with its column groups (title, span), intervals and matrices of paired differences."""
     groups = groupby(table.columns, key=lambda column: column.group)
@@ -487,27 +507,35 @@ def _shown(table: Table, statistics: TableStatistics | None) -> dict[str, Any]:
 
 
 def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> str:
+    sections = list(_sections(content))
+    anchors = {anchor for anchor, _ in sections}
+    placed: dict[str, list[Embedded]] = {}
+    for figure in figures:
+        if isinstance(figure, Embedded):
+            place = place_of(figure.name, [shown["table"] for shown in content["tables"]])
+            placed.setdefault(place if place in anchors else "figures", []).append(figure)
+    left_out = [sentence for sentence in figures if isinstance(sentence, str)]
+    if left_out or "figures" in placed:
+        sections.insert([anchor for anchor, _ in sections].index("data"), ("figures", "Figures"))
     shown = {
-        "figures": [figure for figure in figures if isinstance(figure, Embedded)],
-        "left_out": [sentence for sentence in figures if isinstance(sentence, str)],
+        "figures": placed,
+        "left_out": left_out,
         "measures": HEADINGS,
         "size": {"width": WIDTH, "height": HEIGHT},
-        "sections": list(_sections(content, figures)),
+        "sections": sections,
         "listed": LISTED,
         "few": FEW,
     }
     return rendered("report.html", {**content, **shown}, scripts=("sort.js", "report.js"))
 
 
-def _sections(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> Iterator[tuple[str, str]]:
+def _sections(content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(anchor, title) of each section with content."""
     yield "verdict", "Verdict"
     yield "summary", "Summary"
     tables = enumerate(content["tables"], start=1)
     yield from ((f"table-{number}", shown["table"].title) for number, shown in tables)
     yield from ((anchor, title) for anchor, title, _ in content["texts"])
-    if figures:
-        yield "figures", "Figures"
     if content["learned"]:
         yield "health", "Pretrainings"
     if content["coverage"]:

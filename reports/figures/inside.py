@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from seaborn import lineplot
@@ -140,7 +141,7 @@ def plot_masking(shown: MaskedInput, note: str, stem: Path) -> tuple[Path, Path]
             axes.set_title(TITLES.get(name, f"{name}-masked"))
             axes.set_xlabel("sample")
         grid[0].set_ylabel("channel")
-        figure.colorbar(image, ax=list(grid), pad=0.01, aspect=30)
+        figure.colorbar(image, ax=list(grid), pad=0.01, aspect=30, label="output of the input layer")
         small_print(figure, note)
         return save(figure, stem)
 
@@ -224,8 +225,9 @@ MANY_CLASSES, MANY_ROWS = 6, 8
 """Three panels stand abreast from so many classes on, else four, and five beyond so many rows of the table."""
 DARK = 65
 """Percent beyond which a number is written in white."""
-SIDE, HEAD = 0.15, 0.5
-"""Inches beside the matrix of a panel, and above and below it: what is left makes its cells about square.
+SIDE, HEAD, BAR = 0.15, 0.5, 0.45
+"""Inches beside the matrix of a panel, above and below it, and of the colour bar: what is left makes its cells about
+square.
 
 The layout makes no room around panels that are held to an exact square.
 """
@@ -240,21 +242,24 @@ def plot_confusion(
     lines = -(-len(found) // concurrent)
     width = ONE_COLUMN if 2 * columns <= concurrent else TWO_COLUMNS
     with styled():
-        figure = new_figure(width, lines * (width / columns - SIDE + HEAD) + words_height({}, note, width))
+        figure = new_figure(width, lines * ((width - BAR) / columns - SIDE + HEAD) + words_height({}, note, width))
         grid = figure.subplots(lines, columns, squeeze=False, sharey=True)
         for number, axes in enumerate(grid.flat):
             if number < len(found):
-                draw_confusion(axes, found[number], classes)
+                cells = draw_confusion(axes, found[number], classes)
                 axes.set_title(rows[found[number].variant])
             else:
                 axes.set_axis_off()
+        scale = figure.colorbar(cells, ax=list(grid.flat), pad=0.01, aspect=30 * lines, label="% of the true class")
+        scale.outline.set_visible(False)
         small_print(figure, note)
         return save(figure, stem)
 
 
-def draw_confusion(axes: Axes, found: Confusion, classes: Sequence[str]) -> None:
+def draw_confusion(axes: Axes, found: Confusion, classes: Sequence[str]) -> QuadMesh:
     """Shares in percent, below 1 left blank; a class that the test set lacks is a line of dashes."""
-    draw_cells(axes, np.nan_to_num(found.shares), cmap=SHARES, vmin=0, vmax=100, linewidths=0.3, edgecolors="white")
+    shares = np.nan_to_num(found.shares)
+    cells = draw_cells(axes, shares, cmap=SHARES, vmin=0, vmax=100, linewidths=0.3, edgecolors="white")
     for (line, column), share in np.ndenumerate(found.shares):
         words = axes.text(
             column + 0.5, line + 0.5, _written(share), color="white" if share > DARK else "black",
@@ -265,6 +270,7 @@ def draw_confusion(axes: Axes, found: Confusion, classes: Sequence[str]) -> None
     axes.set_xticks(places, classes, rotation=90)
     axes.set_yticks(places, classes, va="center")
     axes.tick_params(length=0, labelsize=TINY)
+    return cells
 
 
 def _written(share: float) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from operator import itemgetter
 
@@ -328,14 +328,14 @@ class Further:
 
     @cached_property
     def by_class(self) -> list[TextTable]:
-        """The scores by class of each place, a line per class and row, all but the first folded."""
-        return _folded([_classes_table(self.plan, table) for table in _fewest_labels_first(self.classes)])
+        """The scores by class of each place, a line per class and row."""
+        return [_classes_table(self.plan, table) for table in _fewest_labels_first(self.classes)]
 
     @cached_property
     def by_group(self) -> list[TextTable]:
-        """A table of each place whose patients' groups are known, all but the first folded; else one that says so."""
+        """A table of each place whose patients' groups are known; else one that says so."""
         known = [table for table in _fewest_labels_first(self.subgroups) if table.parts]
-        tables = _folded([_groups_table(self.plan, table) for table in known])
+        tables = [_groups_table(self.plan, table) for table in known]
         without = dict.fromkeys(table.place.dataset for table in self.subgroups if not table.parts)
         titles = ", ".join(str(self.plan.datasets[name]["title"]) for name in without)
         return [*tables, *([TextTable("subgroups-unknown", titles, UNKNOWN, (), ())] if without else [])]
@@ -401,10 +401,6 @@ def _fewest_labels_first(found: Sequence[PartTable]) -> list[PartTable]:
     return sorted(found, key=lambda table: (order.index(where(table)), table.place.ratio))
 
 
-def _folded(tables: Sequence[TextTable]) -> list[TextTable]:
-    return [replace(table, folded=number > 0) for number, table in enumerate(tables)]
-
-
 def _part_table(
     plan: Plan, place: Place, name: str, words: str, header: Sequence[str], lines: Sequence[Sequence[str]]
 ) -> TextTable:
@@ -422,6 +418,7 @@ def _part_table(
         caption=" ".join([f"{title}.", intervals, *simulated_text(plan), words]),
         header=tuple(header),
         lines=tuple(map(tuple, lines)),
+        folded=True,
     )
 
 

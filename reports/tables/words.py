@@ -2,10 +2,11 @@
 
 None contains a time, a device or a path, so that a resumed run prints the same text.
 
-The verdict says which rows differ in Overall, by how much, which do not, and what it would take. It is made from the
-statistics alone (`reports.statistics`): a row is above another where the difference is significant after
-Holm's correction over all pairs of the column. Where every seed has its own pretraining, those that a repeat with other
-seeds is expected to find are told from those that it may miss. `reports.figures` draws the same differences.
+The verdict begins with one sentence: which rows beat the reference. The others say which rows differ in Overall, by how
+much, which do not, and what it would take. It is made from the statistics alone (`reports.statistics`): a row is above
+another where the difference is significant after Holm's correction over all pairs of the column. Where every seed has
+its own pretraining, those that a repeat with other seeds is expected to find are told from those that it may miss.
+`reports.figures` draws the same differences.
 """
 
 from __future__ import annotations
@@ -325,7 +326,8 @@ Ordered = tuple[str, str]
 
 
 def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = "", unchanged: str = "") -> Iterator[str]:
-    """What is compared, the rows against the reference at each label ratio, the other pairs, and what is left open.
+    """One sentence for all; what is compared, the rows against the reference at each label ratio, the other pairs, and
+    what is left open.
 
     Nothing where no two rows have the scores for a comparison of Overall. unchanged: as in `differences`.
     """
@@ -337,6 +339,7 @@ def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = ""
     first = found[0].reference
     seeds = int(overall["seeds"].max()) if len(overall) else 1
     again = of_methods(plan, seeds)
+    yield headline([own for own in found if own.reference == first], plan.variants, evaluation, seeds if again else 1)
     yield _scope(plan, first, seeds)
     yield from (
         sentence(own, plan.variants, evaluation, again)
@@ -347,6 +350,63 @@ def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = ""
         yield f"From {plan.variants[reference]}, {sentence(largest, plan.variants, evaluation, again)}"
     yield from _others(overall, found, plan.variants, evaluation, again)
     yield from _open(overall, plan.variants, evaluation)
+
+
+def headline(found: Sequence[Differences], titles: Mapping[str, str], evaluation: str, pretrainings: int) -> str:
+    """'With one pretraining each, only PMQ beats Random at both label shares; BYOL falls behind it at 1 %.'
+
+    found: the differences from one reference, one per label ratio. pretrainings: of each row.
+    """
+    ratios, reference = [own.ratio for own in found], titles[found[0].reference]
+    rows = {row.variant for own in found for row in own.rows}
+    above, below = (
+        _at_ratios({own.ratio: [row.variant for row in own.rows if row.told and side * row.mean > 0] for own in found})
+        for side in (1, -1)
+    )
+    clauses: list[str] = []
+    for there, names in above.items():
+        who, one = _who(names, rows, titles)
+        verb = f"beat{'s' if one else ''} {reference}" if not clauses else "does" if one else "do"
+        only = "only " if not clauses and len(names) == 1 < len(rows) else ""
+        clauses.append(f"{only}{who} {verb} {_where(there, ratios, evaluation)}")
+    for there, names in below.items():
+        who, one = _who(names, rows, titles)
+        verb = f"fall{'s' if one else ''} behind {'it' if clauses else reference}"
+        clauses.append(f"{who} {verb} {_where(there, ratios, evaluation)}")
+    if not clauses:
+        clauses = [f"no row differs significantly from {reference} {_where(tuple(ratios), ratios, evaluation)}"]
+    each = "one pretraining" if pretrainings == 1 else f"{pretrainings} pretrainings"
+    return f"With {each} each, {'; '.join(clauses)}."
+
+
+def _at_ratios(rows: Mapping[float, Sequence[str]]) -> dict[tuple[float, ...], list[str]]:
+    """Label ratios -> the rows that are named at just these; those of most ratios first."""
+    at: dict[str, list[float]] = {}
+    for ratio, names in rows.items():
+        for name in names:
+            at.setdefault(name, []).append(ratio)
+    found: dict[tuple[float, ...], list[str]] = {}
+    for name, ratios in sorted(at.items(), key=lambda item: -len(item[1])):
+        found.setdefault(tuple(ratios), []).append(name)
+    return found
+
+
+def _who(names: Sequence[str], rows: Collection[str], titles: Mapping[str, str]) -> tuple[str, bool]:
+    """'PMQ, MoCo and BYOL', or 'every row', and whether its verb is in the singular."""
+    if len(names) == len(rows) > 2:
+        return "every row", True
+    *others, last = (titles[name] for name in names)
+    return " and ".join(filter(None, [", ".join(others), last])), not others
+
+
+def _where(there: tuple[float, ...], ratios: Sequence[float], evaluation: str) -> str:
+    """'at both label shares', 'at all label shares' or 'at 10 %': some of the label ratios of a table."""
+    if len(there) == len(ratios) > 1:
+        what = "numbers of labelled patients" if takes_shots(evaluation) else "label shares"
+        return f"at {'both' if len(ratios) == 2 else 'all'} {what}"
+    return f"at {_amounts(there, evaluation)}" + (
+        "" if len(ratios) > 1 or takes_shots(evaluation) else " of the labels"
+    )
 
 
 def _scope(plan: Plan, reference: str, seeds: int) -> str:

@@ -84,9 +84,23 @@ def run_grid(console: Console, clock: Clock) -> None:
             progress.inner(pretrain, epoch, 10, f"epoch {epoch}/10 loss [1.234]")
         progress.finished(pretrain)
         progress.started(first)
-        clock.now += 20.0
+        clock.now += 30.0
         progress.finished(first)
         progress.failed(second, "RuntimeError: " + "the loss is not finite and so on " * 8)
+
+
+def test_tasks_of_a_moment_have_a_line_per_half_minute_in_a_pipe() -> None:
+    out, clock = StringIO(), Clock()
+    with GridProgress(open_console(out), dict.fromkeys("abcdef", Cost(1.0)), clock) as progress:
+        for task in "abcdef":
+            progress.started(task)
+            clock.now += INNER_SECONDS / 3
+            progress.finished(task)
+    assert out.getvalue().splitlines() == [
+        "done    c (10 s); 3 of 6 done, 3 left; about 30 s left",
+        "done    f (10 s); 6 of 6 done, 0 left; about 0 s left",
+        "finished: 6 of 6 done, 0 left, in 60 s",
+    ]
 
 
 def test_inner_lines_are_throttled_in_a_pipe() -> None:
@@ -145,11 +159,11 @@ def test_a_pipe_gets_plain_lines() -> None:
     assert lines[:3] == [
         "        pretrain pmq seed 42: epoch 8/10 loss [1.234]; 10 s to 15 s left",  # 2 at 10 ** (3.2 / 13.2)
         "done    pretrain pmq seed 42 (40 s); 1 of 3 done, 2 left; 2 s to 8 s left",
-        "done    fine-tune pmq, PTB-XL, 30 %, seed 41 (20 s); 2 of 3 done, 1 left; about 20 s left",
+        "done    fine-tune pmq, PTB-XL, 30 %, seed 41 (30 s); 2 of 3 done, 1 left; about 30 s left",
     ]
     assert lines[3] == "FAILED  fine-tune moco (0 s); 2 of 3 done, 0 left, 1 failed; about 0 s left"
     assert lines[4].startswith("        RuntimeError: the loss is not finite")
-    assert lines[-1] == "finished: 2 of 3 done, 0 left, 1 failed, in 60 s"
+    assert lines[-1] == "finished: 2 of 3 done, 0 left, 1 failed, in 70 s"
 
 
 def test_what_other_runners_do_is_counted_and_waiting_is_told_from_time_to_time() -> None:

@@ -38,6 +38,12 @@ precision: float32
 """
 TASKS = 4 + 12
 """Encoders: random twice, moco, pmq. Cells: three rows, two evaluations, two seeds."""
+RUN = f"""
+import runpy
+import benchmark.screen
+benchmark.screen.INNER_SECONDS = 0.0  # a line for each task, by which it is seen which runner did it
+runpy.run_path({str(ROOT / "run_benchmark.py")!r}, run_name="__main__")
+"""
 ENDLESS = ["--methods", "random", "--evaluate", "finetune", "--set", "finetune.epochs=1000000"]
 HANGS = 1200
 """Seconds after which a run is taken to hang; a busy machine needs minutes."""
@@ -61,9 +67,9 @@ class Runners:
         with open(f"{out}.log", "wb") as log, open(f"{out}.err", "wb") as errors:
             self.started.append(
                 subprocess.Popen(
-                    [sys.executable, str(ROOT / "run_benchmark.py"), *command, "--out", str(out), *flags],
+                    [sys.executable, "-c", RUN, *command, "--out", str(out), *flags],
                     cwd=self.folder,
-                    env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
+                    env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT)},
                     stdout=log,
                     stderr=errors,
                     start_new_session=True,

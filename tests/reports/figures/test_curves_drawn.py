@@ -133,7 +133,8 @@ def test_a_row_is_drawn_over_its_epochs_in_the_band_of_its_pretrainings(drawn: D
 def test_matrices_hold_shares_of_the_true_class(drawn: Drawn, tmp_path: Path) -> None:
     found = [Confusion(name, 5, np.array([[3, 1], [0, 0]])) for name in ("moco", "pmq")]
     plot_confusion(found, ["SB", "SR"], {"moco": "MoCo", "pmq": "PMQ"}, "note", tmp_path / "x")
-    first, second = drawn().axes
+    first, second, scale = drawn().axes
+    assert scale.get_ylabel() == "% of the true class"
     assert (first.get_title(), second.get_title()) == ("MoCo", "PMQ")
     assert [text.get_text() for text in first.texts] == ["75", "25", "–", "–"]
     assert [label.get_text() for label in first.get_xticklabels()] == ["SB", "SR"]

@@ -284,20 +284,27 @@ def test_predictions_are_no_part_of_the_page(write_store: Callable[..., Path], p
     assert "p7" not in page
 
 
-def test_the_page_begins_with_a_verdict_and_its_picture(
+def test_the_page_begins_with_a_verdict_and_pictures_stand_by_what_they_explain(
     parts: Any, parse: Callable[[str], Any], tmp_path: Path
 ) -> None:
-    names = ("finetune-heartbeat-label-efficiency", "finetune-heartbeat-differences-in-overall")
+    names = ("finetune-heartbeat-label-efficiency", "finetune-heartbeat-differences-in-overall", "training", "more")
     for name in names:
         (tmp_path / f"{name}.png").write_bytes(PNG)
     tree = parse(parts.page(pictures=[Picture(name, tmp_path / f"{name}.png") for name in names]))
     first, second, *_ = tree.all("section")
     assert (first.attributes["id"], second.attributes["id"]) == ("verdict", "summary")
-    assert [image.attributes["alt"] for image in first.all("img")] == [names[1]]
     assert "Simulated ECGs" in first.words() or "simulated" in first.words()
+    assert "With one pretraining each, " in first.words()
     assert "Overall minus that of Random in points" in first.words()
-    (figures,) = [section for section in tree.all("section") if section.attributes["id"] == "figures"]
-    assert [image.attributes["alt"] for image in figures.all("img")] == [names[0]]
+    places = {
+        section.attributes["id"]: [image.attributes["alt"] for image in section.all("img")]
+        for section in tree.all("section")
+    }
+    assert {place: titles for place, titles in places.items() if titles} == {
+        "verdict": [names[1]],
+        "table-1": [names[0]],
+        "figures": [*names[2:]],
+    }
 
 
 def test_figures_fit_the_page_and_turn_dark_with_it() -> None:

@@ -23,6 +23,7 @@ from reports.tables.words import (
     caption_of,
     details_of,
     footers_of,
+    headline,
     labels_text,
     ratio_stem,
     seeds_named,
@@ -263,6 +264,31 @@ def test_a_sentence_groups_the_rows_by_what_is_significant() -> None:
     )
 
 
+def told(ratio: float, above: str = "", below: str = "", open_: str = "") -> Differences:
+    """Differences from Random: of rows significantly above and below it, and of others."""
+    sides = {**dict.fromkeys(above.split(), 3.0), **dict.fromkeys(below.split(), -3.0)}
+    means = sides | dict.fromkeys(open_.split(), 1.0)
+    rows = tuple(Difference(name, mean, 0.0, 4.0, told=name in sides, repeat=0.9) for name, mean in means.items())
+    return Differences(ratio, "random", rows)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (
+            [told(0.1, "etp pmq", "", "byol"), told(0.01, "etp", "byol", "pmq")],
+            "only ETP beats Random at both label shares; PMQ does at 10 %; BYOL falls behind it at 1 %.",
+        ),
+        ([told(0.1, "etp pmq moco")], "every row beats Random at 10 % of the labels."),
+        ([told(0.1, "etp pmq", "", "moco")], "ETP and PMQ beat Random at 10 % of the labels."),
+        ([told(0.1, "", "etp pmq", "moco")], "ETP and PMQ fall behind Random at 10 % of the labels."),
+        ([told(0.1, open_="etp"), told(0.01, open_="etp")], "no row differs significantly from Random at both label "),
+    ],
+)
+def test_a_verdict_begins_with_one_sentence_for_all_label_ratios(found: list[Differences], said: str) -> None:
+    assert headline(found, TITLES, "linear", 1).startswith(f"With one pretraining each, {said}")
+
+
 @pytest.fixture
 def plan(store_root: Path) -> Plan:
     return replace(open_run(store_root).plan, variants=TITLES)
@@ -280,14 +306,16 @@ OTHERS = (
 
 def test_a_verdict_is_of_encoders_or_of_methods_and_names_the_other_pairs(plan: Plan) -> None:
     statistics, strict = found(*OTHERS), replace(plan, config={**plan.config, "protocol": "strict"})
-    first, *others = verdict(plan, statistics)
+    whole, first, *others = verdict(plan, statistics)
+    assert whole == "With one pretraining each, PMQ beats Random at 30 % of the labels."
     assert first == (
         "Overall minus that of Random in points, with 95 % intervals, not adjusted; significant: after Holm's "
         "correction over all pairs of rows. Differences of these encoders (one pretraining each), not of the methods."
     )
     none = "o significant difference in 1 of 3 pairs."
     assert f"Among the other rows: PMQ above MoCo, BYOL (30, 10 %). N{none}" in others
-    first, *others = verdict(strict, statistics)
+    whole, first, *others = verdict(strict, statistics)
+    assert whole == "With 3 pretrainings each, PMQ beats Random at 30 % of the labels."
     assert first.endswith(
         "Differences of methods (3 pretrainings each). Expected again: other 3 seeds on the same test patients would "
         "find it significant too, with a chance of 90 % or more; a lower chance is given."
@@ -299,7 +327,7 @@ def test_a_verdict_is_of_encoders_or_of_methods_and_names_the_other_pairs(plan: 
         "Among the other rows: expected again: PMQ above MoCo (30, 10 %). A repeat may miss: PMQ above BYOL (30, 10 "
         f"%). N{none}"
     ) in verdict(strict, statistics)
-    first, *_ = verdict(plan, found((0.1, "moco", "pmq", -0.02, 0.01, 0.001)), unchanged="pmq")
+    _, first, *_ = verdict(plan, found((0.1, "moco", "pmq", -0.02, 0.01, 0.001)), unchanged="pmq")
     assert first.startswith("Overall minus that of PMQ in points")
     assert list(verdict(plan, None)) == list(verdict(plan, TableStatistics())) == []
 
@@ -327,7 +355,7 @@ def test_rows_on_a_further_encoder_have_a_sentence_of_their_own(plan: Plan) -> N
     statistics = found((0.1, "random", "pmq", -0.02, 0.01, 0.001), (0.1, "pmq+s4", "random+s4", 0.04, 0.2, 0.001))
     scores = [{"ratio": 0.1, "metric": "overall", "variant": name, "mean": 0.5} for name in (*TITLES, *further)]
     statistics = replace(statistics, frames={**statistics.frames, "intervals": pd.DataFrame(scores)})
-    _, first, second, *_ = verdict(replace(plan, variants={**TITLES, **further}), statistics)
+    _, _, first, second, *_ = verdict(replace(plan, variants={**TITLES, **further}), statistics)
     assert first.startswith("10 % of the labels: significantly above: PMQ +2.0")
     assert second == ("From Random (s4), 10 % of the labels: not significantly different: PMQ (s4) +4.0 (3.0 to 5.0).")
 
