@@ -318,7 +318,7 @@ def signal_lines(folder: Path, seen: Seen) -> Iterator[DraftLine]:
     elif RECORDING in pattern and len({Path(path).name for path in paths}) < len(paths):
         yield open_line("files", f"{pattern} finds several files of one name: use {PATIENT}/{RECORDING}, or narrow it")
     else:
-        yield DraftLine("files", pattern, f"{len(paths)} files")
+        yield DraftLine("files", pattern, f"{len(paths)} file{'s' * (len(paths) > 1)}")
     kind = SUFFIXES[Path(paths[0]).suffix.lower()]
     if kind in ARRAYS:
         yield from array_lines(seen, shapes_of(folder, paths))

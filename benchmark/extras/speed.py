@@ -458,7 +458,8 @@ NONE = "-"
 def print_speed(console: Console, speed: Speed) -> None:
     """Print all measurements."""
     device, gemm = speed.device, ", ".join(f"{name} {flops / GIGA:.0f}" for name, flops in speed.gemm.items())
-    note(console, f"speed ({speed.effort}) on {device['type']} {device['name']}, {device['threads']} threads")
+    facts = [f"{device['type']} {device['name']}", device.get("instructions"), f"{device['threads']} threads"]
+    note(console, f"speed ({speed.effort}) on {', '.join(filter(None, facts))}")
     note(console, f"  a large matrix product: {gemm} GFLOP/s")
     rounds = f"medians of {speed.rounds} rounds in which all forms take turns"
     note(console, f"  {rounds}; ratios are plain / ours [lowest-highest]")

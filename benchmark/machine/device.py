@@ -16,9 +16,10 @@ import torch
 
 
 def device_facts(device: torch.device) -> dict[str, Any]:
-    """Type and name of the device, and the number of CPU threads torch uses."""
+    """Type and name of the device, the number of CPU threads torch uses, and of a CPU the instructions ('AVX2')."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return {"type": device.type, "name": name, "threads": torch.get_num_threads()}
+    facts = {"type": device.type, "name": name, "threads": torch.get_num_threads()}
+    return facts if device.type == "cuda" else facts | {"instructions": torch.backends.cpu.get_cpu_capability()}
 
 
 def cores() -> int:

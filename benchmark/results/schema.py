@@ -123,6 +123,7 @@ class Device(TypedDict, total=False):
     type: Line
     name: Line | None
     threads: Count | None
+    instructions: Line
 
 
 @with_config(OPEN)

@@ -152,7 +152,7 @@ def test_all_that_made_a_number_is_there(told_bench: Bench) -> None:
     config = flat(told_bench.config.model_dump(mode="json"), "")
     assert told["config"].keys() == config.keys()
     assert told["libraries"].keys() >= {"python", "torch", "numpy"}
-    assert told["machine"] | {"name": ""} == {
+    assert told["machine"] | {"name": "", "instructions": ""} == {
         "precision": "float32", "type": "cpu", "name": "", "threads": "1", "mode: device": "cpu",
         "mode: precision": "float32",
     }  # fmt: skip
