@@ -122,7 +122,7 @@ VERBS: dict[str, Verb] = {
     ),
     "reproduce": Verb(
         "run one cell again in a fresh folder and compare it with the stored result",
-        "benchmark.cli.explain:reproduce",
+        "benchmark.cli.reproduce:reproduce",
         {
             **shared("--results", *DATA, "--cache", "--device", "--workers", "--code"),
             "--pretraining": switch(HOW, "pretrain its encoder again too, instead of taking the stored one"),
