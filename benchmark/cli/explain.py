@@ -226,12 +226,17 @@ def first_sections(found: Found, store: Store) -> Sections:
 
 def encoder_text(row: Row, store: Store) -> str:
     """'pmq, 467 updates of 64 pairs, seed 42'; what is not stored is left out."""
-    try:
-        card: Mapping[str, Any] = (store.card(row.pretrain_key) if row.pretrain_key else None) or {}
-    except BadCard:
-        card = {}
+    card = stated_card(store, row.pretrain_key)
     updates = [f"{card['updates']} updates of {card['batch_size']} pairs"] if card.get("updates") else []
     return ", ".join([row.method, *updates, *([f"seed {row.pretrain_seed}"] if row.pretrain_key else [])])
+
+
+def stated_card(store: Store, key: str) -> Mapping[str, Any]:
+    """The card of a pretraining, whose weights need not be there; {} where it is gone or damaged, or the key ''."""
+    try:
+        return (store.card(key) if key else None) or {}
+    except BadCard:
+        return {}
 
 
 def labelled_text(row: Row) -> str:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from threadpoolctl import threadpool_limits
 
-from benchmark.cli.explain import Found, by_unit, find_cell
+from benchmark.cli.explain import Found, by_unit, find_cell, stated_card
 from benchmark.config import flags
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config, validate
@@ -40,8 +40,8 @@ from benchmark.run.grid import MOST_RANKS, Cell, expand
 from benchmark.run.plan import differences
 from benchmark.run.pretraining import PretrainingJob, in_step, run_to_end
 from benchmark.screen import Console, note, step
-from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, checked_card, read_card
-from benchmark.training.pretrain import require_compiler
+from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, checked_card
+from benchmark.training.pretrain import OnStep, require_compiler
 
 T = TypeVar("T")
 FINGERPRINT = "fingerprint"
@@ -62,7 +62,7 @@ class Again:
     """Whether the encoder is pretrained again; else a copy of the stored one is used."""
 
 
-def reproduce(arguments: Namespace, console: Console) -> int:
+def reproduce_cell(arguments: Namespace, console: Console) -> int:
     """Run the cell again and say what is equal; OK if all is, to the bit.
 
     Raises ConfigError in one line for a name of no cell or several, and for a row that cannot be run again here;
@@ -71,14 +71,16 @@ def reproduce(arguments: Namespace, console: Console) -> int:
     flags.device_of(arguments)  # what cannot be is refused before the store is read
     folders, store = flags.place_of(arguments), Store(arguments.results)
     found = find_cell(arguments.results, " ".join(arguments.word))
+    if arguments.keep is not None and arguments.keep.exists() and any(arguments.keep.iterdir()):
+        raise ConfigError(f"--keep {arguments.keep} is not empty; name another folder")
     again = plan_again(found, store, arguments)
     with TemporaryDirectory(prefix="reproduce-") as temporary:
         fresh = Store(arguments.keep or Path(temporary))
         run_again(again, store, fresh, folders, console)
-        lines, equal = compared(found.row, store, fresh, pretrained=again.pretrained)
-    for line in lines:
+        verdict = compared(found.row, store, fresh, pretrained=again.pretrained)
+    for line in verdict.lines:
         note(console, line)
-    return OK if equal else FAILED
+    return OK if verdict.equal else FAILED
 
 
 def plan_again(found: Found, store: Store, arguments: Namespace) -> Again:
@@ -86,8 +88,6 @@ def plan_again(found: Found, store: Store, arguments: Namespace) -> Again:
     row = found.row
     if row.evaluation == VALIDATION:
         raise ConfigError(f"{found.name} is a trial of `tune`, which no table shows; `tune` runs its trials again")
-    if arguments.keep is not None and arguments.keep.exists() and any(arguments.keep.iterdir()):
-        raise ConfigError(f"--keep {arguments.keep} is not empty; name another folder")
     config = config_of(row, arguments.code)
     require_circumstances(row)
     cell = planned_cell(found, config, store)
@@ -181,10 +181,7 @@ def planned_cell(found: Found, config: Config, store: Store) -> Cell:
 
 def possible_ranks(row: Row, store: Store) -> Sequence[int]:
     """How many processes may have pretrained a row's encoder: the number that its card states, any if it is gone."""
-    try:
-        content = (store.card(row.pretrain_key) or {}).get("key_content") if row.pretrain_key else {}
-    except BadCard:
-        content = None
+    content = stated_card(store, row.pretrain_key).get("key_content") if row.pretrain_key else {}
     return (ranks_in(content),) if isinstance(content, dict) else range(1, MOST_RANKS + 1)
 
 
@@ -224,9 +221,9 @@ def card_of(cell: Cell, store: Store, *, again: bool) -> Mapping[str, Any]:
     """The card of a cell's stored encoder. Raises ConfigError if the encoder is gone and is not pretrained again."""
     if cell.pretraining is None:
         return {}
-    folder = store.pretrained / cell.pretrain_key
     if again:
-        return read_card(folder) or {}
+        return stated_card(store, cell.pretrain_key)
+    folder = store.pretrained / cell.pretrain_key
     try:
         card = checked_card(folder)
     except BadCard as error:
@@ -241,14 +238,19 @@ def run_again(again: Again, store: Store, fresh: Store, place: flags.Folders, co
 
     Raises ConfigError with the error of a cell or pretraining that fails, DatasetError for data that are not there.
     """
+    folders, task = data_of(again, place, console, {}), again.cell.pretraining
+    if task and again.pretrained:
+        with step(console, f"pretraining {task.variant.name} seed {task.seed}") as progress:
+            pretrain_again(again, fresh, folders, lambda done, total, text: progress(done, total))
+    elif task:
+        own = fresh.pretrained / task.key
+        shutil.copytree(store.pretrained / task.key, own, ignore=shutil.ignore_patterns(CHECKPOINT))
+    cell_again(again, fresh, folders)
+
+
+def cell_again(again: Again, fresh: Store, folders: Mapping[str, Path]) -> None:
+    """Run the cell on as many threads as before, with the encoder of the fresh store."""
     cell, config, row = again.cell, again.config, again.row
-    prepared = data_of(again, place, console)
-    folders = {name: data.folder for name, data in prepared.items()}
-    if cell.pretraining and again.pretrained:
-        pretrain_again(again, fresh, folders, console)
-    elif cell.pretraining:
-        own = fresh.pretrained / cell.pretrain_key
-        shutil.copytree(store.pretrained / cell.pretrain_key, own, ignore=shutil.ignore_patterns(CHECKPOINT))
     job = CellJob(
         cell,
         config,
@@ -263,13 +265,18 @@ def run_again(again: Again, store: Store, fresh: Store, place: flags.Folders, co
     refuse_failed(end, cell.describe())
 
 
-def data_of(again: Again, place: flags.Folders, console: Console) -> dict[str, Prepared]:
-    """The prepared datasets that are needed, by name; raises ConfigError where they are not those of the row."""
+def data_of(again: Again, place: flags.Folders, console: Console, known: dict[str, Prepared]) -> dict[str, Path]:
+    """The folders of the prepared datasets that are needed, by name; those not `known` are prepared, and known then.
+
+    Raises ConfigError where they are not those of the row.
+    """
     config, facts = again.config, again.row.provenance
     column, task = config.data.column(again.cell.dataset), again.cell.pretraining
     trains = again.pretrained and task is not None and task.method.trains
     names = dict.fromkeys([column.dataset, *([config.data.pretrain] if trains else [])])
-    prepared = {name: prepare_data(open_data(config, name, place, console), config, place, console) for name in names}
+    for name in [name for name in names if name not in known]:
+        known[name] = prepare_data(open_data(config, name, place, console), config, place, console)
+    prepared = {name: known[name] for name in names}
     wanted = [(of_task(prepared[column.dataset], column), facts["data"][FINGERPRINT], column.dataset)]
     if trains:
         corpus = facts.get("corpus", {}).get(FINGERPRINT, "not told")
@@ -280,10 +287,10 @@ def data_of(again: Again, place: flags.Folders, console: Console) -> dict[str, P
                 f"{data.title}: the data here have the fingerprint {data.fingerprint}, those of the row {fingerprint}; "
                 f"name the folder of the same recordings, --data {name}=DIR"
             )
-    return prepared
+    return {name: data.folder for name, data in prepared.items()}
 
 
-def pretrain_again(again: Again, fresh: Store, folders: Mapping[str, Path], console: Console) -> None:
+def pretrain_again(again: Again, fresh: Store, folders: Mapping[str, Path], on_step: OnStep) -> None:
     """Pretrain the cell's encoder into the fresh store, by as many processes and threads as before."""
     task, config = again.cell.pretraining, again.config
     assert task is not None
@@ -296,8 +303,8 @@ def pretrain_again(again: Again, fresh: Store, folders: Mapping[str, Path], cons
     job = PretrainingJob(task, config, folders, folder, str(again.device), precision, config.compile, ranks)
     if ranks > 1:
         call_on_other_ranks(in_step_on, threads, job)
-    with step(console, f"pretraining {task.variant.name} seed {task.seed}") as progress, computing_on(threads):
-        end = run_to_end(job, lambda done, total, text: progress(done, total))
+    with computing_on(threads):
+        end = run_to_end(job, on_step)
     refuse_failed(end, f"the pretraining of {task.variant.name}")
 
 
@@ -342,8 +349,19 @@ CIRCUMSTANCES = ("versions", "git", "device", "precision")
 """Entries of a row's provenance that may differ between then and now."""
 
 
-def compared(then: Row, store: Store, fresh: Store, *, pretrained: bool) -> tuple[list[str], bool]:
-    """What to say of a cell that was run again, and whether scores, predictions and encoder are equal to the bit.
+class Verdict(NamedTuple):
+    """What is to be said of a cell that was run again."""
+
+    equal: bool
+    """Whether scores, predictions and encoder are equal to the bit."""
+    lines: list[str]
+    """All that is other than then, and at the end how much of it."""
+    short: str
+    """In one line: how many scores are others and by how much, and what else is."""
+
+
+def compared(then: Row, store: Store, fresh: Store, *, pretrained: bool) -> Verdict:
+    """The cell then, in one store, against the cell now, in the fresh one.
 
     pretrained: whether the encoder was pretrained again, else it is a copy.
     """
@@ -352,23 +370,26 @@ def compared(then: Row, store: Store, fresh: Store, *, pretrained: bool) -> tupl
     scores, before, after = by_unit(now.scores), store.predictions(then.key), fresh.predictions(then.key)
     moved = changes(by_unit(then.scores), scores)
     sizes = {name: new - old for name, (old, new) in moved.items() if old is not None and new is not None}
-    apart = encoder_lines(then.pretrain_key, store, fresh) if pretrained and then.pretrain_key else []
+    encoder = encoder_lines(then.pretrain_key, store, fresh) if pretrained and then.pretrain_key else []
+    predictions = list(prediction_lines(before, after))
+    apart = list(encoder)
     for name, line in zip(moved, lines_of(moved), strict=True):
         apart.append(line + (f" ({sizes[name]:+.2g})" if name in sizes else ""))
-    apart += prediction_lines(before, after)
+    apart += predictions
     about = lines_of(
         changes(*(flat({name: row.provenance.get(name) for name in CIRCUMSTANCES}) for row in (then, now)))
     )
     if apart:
         about += apart + lines_of(changes(*({name: row.training.get(name) for name in CHOICES} for row in (then, now))))
         largest = max(map(abs, sizes.values()), default=0.0)
-        return [*about, f"different: {len(moved)} of {len(scores)} scores, by up to {largest:.2g}"], False
-    encoder = ""
+        said = f"different: {len(moved)} of {len(scores)} scores, by up to {largest:.2g}"
+        return Verdict(False, [*about, said], "; ".join([said, *encoder, *predictions]))
+    too = ""
     if pretrained and then.pretrain_key:
-        there = read_card(store.pretrained / then.pretrain_key)
-        encoder = "the encoder, " if there else "(the stored encoder is gone) "
-    said = f"equal: {encoder}{len(scores)} scores and the predictions of {len(after.truth)} windows, to the bit"
-    return [*about, said], True
+        there = stated_card(store, then.pretrain_key)
+        too = "the encoder, " if there else "(the stored encoder is gone) "
+    said = f"equal: {too}{len(scores)} scores and the predictions of {len(after.truth)} windows, to the bit"
+    return Verdict(True, [*about, said], said)
 
 
 def changes(then: Mapping[str, T], now: Mapping[str, T]) -> dict[str, tuple[T | None, T | None]]:
@@ -403,18 +424,20 @@ def prediction_lines(then: Predictions, now: Predictions) -> Iterator[str]:
 
 def encoder_lines(key: str, store: Store, fresh: Store) -> list[str]:
     """How an encoder that was pretrained again differs from the stored one; nothing if the stored one is gone."""
-    then, now = (read_card(own.pretrained / key) for own in (store, fresh))
-    if then is None or now is None or then["sha256"] == now["sha256"]:
+    then, now = (stated_card(own, key) for own in (store, fresh))
+    if not then or then.get("sha256") == now["sha256"]:
         return []
     losses = [(card.get("loss") or [None])[-1] for card in (then, now)]
     return [weights_line(key, store, fresh), "loss of its last epoch: {} then, {} now".format(*losses)]
 
 
 def weights_line(key: str, store: Store, fresh: Store) -> str:
-    """By how much the weights of the new encoder differ from the stored ones."""
+    """By how much the weights of the new encoder differ from the stored ones, where these are there."""
     try:
         old, new = (load_tensors((own.pretrained / key / WEIGHTS).read_bytes()) for own in (store, fresh))
         apart = max(float(torch.max(torch.abs(old[name].double() - new[name].double()))) for name in old)
+    except FileNotFoundError:
+        return "encoder: its weights are others, as the digest in its card says"
     except (SafetensorError, KeyError, RuntimeError, ValueError):  # of a foreign store, under a valid digest
         return "encoder: the stored weights have other tensors"
     return f"encoder: its weights differ by up to {apart:.2g}"
