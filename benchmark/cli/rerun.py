@@ -8,6 +8,7 @@ benchmark.results.reruns.
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -63,6 +64,8 @@ def reproduce_sample(arguments: Namespace, console: Console) -> int:
         fresh = Store(arguments.keep or Path(temporary) / "again")
         if fresh.plans.exists():
             raise ConfigError(f"--keep {fresh.root} is a store of runs; name a folder for what is made again")
+        if not os.access(capsule.parent, os.W_OK):
+            raise ConfigError(f"{capsule.parent} cannot be written to: copy the capsule into a folder of your own")
         digest = digest_of(capsule)
         keys = drawn(digest, arguments.by, run.rows, arguments.sample)
         arguments.pretraining = True
@@ -75,7 +78,7 @@ def reproduce_sample(arguments: Namespace, console: Console) -> int:
     rerun = Rerun(capsule=digest, by=arguments.by, share=arguments.sample, cells=keys, **found)
     for key, line in (rerun.different | rerun.failed).items():
         note(console, f"{planned[key].cell.describe()}: {line}")
-    note(console, f"{rerun.sentence}; equal is to the bit, encoder, scores and predictions")
+    note(console, f"{rerun.sentence} (encoder, scores and predictions)")
     note(console, f"wrote {save_rerun(capsule, rerun)}")
     return OK if len(rerun.equal) == len(keys) else FAILED
 

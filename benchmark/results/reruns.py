@@ -46,11 +46,10 @@ class Rerun:
 
     @property
     def sentence(self) -> str:
-        """'9 of 9 cells equal', '7 of 9 cells equal, 1 different, 1 not run'."""
-        others = {"different": len(self.different), "not run": len(self.failed)}
-        return ", ".join(
-            [f"{len(self.equal)} of {len(self.cells)} cells equal", *(f"{n} {word}" for word, n in others.items() if n)]
-        )
+        """'9 of 9 cells equal to the bit', '7 of 9 cells equal to the bit, 1 different, 1 not run'."""
+        counts = {"different": len(self.different), "not run": len(self.failed)}
+        others = [f"{count} {word}" for word, count in counts.items() if count]
+        return ", ".join([f"{len(self.equal)} of {len(self.cells)} cells equal to the bit", *others])
 
 
 def drawn(capsule: str, by: str, cells: Collection[str], share: float) -> list[str]:

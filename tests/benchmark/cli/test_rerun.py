@@ -62,7 +62,7 @@ def test_all_cells_of_a_capsule_are_equal_each_encoder_is_pretrained_once_and_no
     words = ["--by", BY, "--keep", str(tmp_path / "kept")]
     assert run(capsule, *words) == OK
     shown = capsys.readouterr().out
-    assert f"{len(keys)} of {len(keys)} cells equal; equal is to the bit, encoder, scores and predictions" in shown
+    assert f"{len(keys)} of {len(keys)} cells equal to the bit (encoder, scores and predictions)" in shown
     assert sorted(trained) == sorted({cell.pretrain_key for cell in told_bench.grid.cells if cell.pretraining})
     file = tmp_path / "alice.rerun-Bob Lee.json"
     found = read_rerun(file, digest_of(capsule), keys)
@@ -113,7 +113,7 @@ def test_a_number_that_was_changed_under_valid_digests_is_found_and_a_failing_ce
     weights = "encoder: its weights are others, as the digest in its card says"
     assert re.search(f"pmq linear chapman 0.5 seed 41: different: 1 of 6 scores, by up to 0.[0-9]+; {weights}", shown)
     assert f"pmq finetune chapman 0.5 seed 41: different: 0 of 6 scores, by up to 0; {weights}" in shown
-    assert "2 of 5 cells equal, 2 different, 1 not run; " in shown
+    assert "2 of 5 cells equal to the bit, 2 different, 1 not run (" in shown
     found = read_rerun(tmp_path / "mallory.rerun-Bob Lee.json", digest_of(forged), Store(tmp_path / "runs").row_keys())
     assert (found.different.keys(), found.failed) == (set(changed), {failing: "no memory"})
 
