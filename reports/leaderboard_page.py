@@ -166,7 +166,7 @@ def reruns_of(own: Submission) -> tuple[str, list[Listed]]:
             found.append(f"re-run by {rerun.by}: {rerun.sentence}")
         except ValueError as error:
             refused.append(Listed(own.name, one_line(f"re-run in {file.name}"), one_line(str(error))))
-    return "; ".join(found) or NOT_RERUN, refused
+    return joined(found, "; ") or NOT_RERUN, refused
 
 
 CSV_HEADER = (

@@ -117,8 +117,8 @@ def work_off(planned: Mapping[str, Again], place: flags.Folders, fresh: Store, c
     cells = {key: again for key, again in planned.items() if fresh.load_row(key) is None}
     encoders = {again.cell.pretrain_key: again for again in cells.values() if again.cell.pretraining}
     encoders = {key: again for key, again in encoders.items() if read_card(fresh.pretrained / key) is None}
-    costs = {encoder_name(again): Cost(again.card.get("seconds") or 1.0, "pretraining") for again in encoders.values()}
-    costs |= {own.cell.describe(): Cost(own.row.training.get("seconds") or 1.0, "cell") for own in cells.values()}
+    costs = {encoder_name(again): expected(again.card, "pretraining") for again in encoders.values()}
+    costs |= {own.cell.describe(): expected(own.row.training, "cell") for own in cells.values()}
     failed: dict[str, str] = {}
     with GridProgress(console, costs) as progress:
 
@@ -141,6 +141,11 @@ def work_off(planned: Mapping[str, Again], place: flags.Folders, fresh: Store, c
             else:
                 attempt(key, again.cell.describe(), partial(cell_again, again, fresh, folders[key]))
     return {key: why for key, why in failed.items() if key in planned}
+
+
+def expected(stored: Mapping[str, Any], kind: str) -> Cost:
+    """What a task took then; one second where it is not told, is less or no number, since others have written it."""
+    return Cost(max(1.0, stored.get("seconds") or 1.0), kind)  # in this order 1.0 stands for NaN
 
 
 def encoder_name(again: Again) -> str:

@@ -118,6 +118,11 @@ def test_a_number_that_was_changed_under_valid_digests_is_found_and_a_failing_ce
     assert (found.different.keys(), found.failed) == (set(changed), {failing: "no memory"})
 
 
+def test_the_time_left_is_told_whatever_a_capsule_says_that_its_cells_took() -> None:
+    stated = [float("nan"), -1e15, None, 0.0, 20.0]
+    assert [rerun.expected({"seconds": own}, "cell").seconds for own in stated] == [1, 1, 1, 1, 20]
+
+
 def test_the_cells_are_drawn_by_the_capsule_and_the_name() -> None:
     cells = [f"{number:016x}" for number in range(50)]
     tenth = drawn("capsule", BY, cells, 0.1)
