@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmark.results.files import csv_text, write_atomic
 from benchmark.results.names import BOTH, METHOD, PRESET, UNIT_OF_PROTOCOL, UNITS
+from benchmark.results.reruns import files_beside, read_rerun
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import NoResults
 from reports.leaderboard import (
@@ -35,7 +36,7 @@ from reports.leaderboard import (
     placed,
     rank_text,
 )
-from reports.open import CHOICE, counted, portable, shown
+from reports.open import CHOICE, counted, digest_of, portable, shown
 from reports.page import rendered
 from reports.runs import machine_of, role_of
 from reports.statistics.estimates import LEVEL
@@ -45,7 +46,7 @@ from reports.tables.words import SHOWN_DIGITS, used_text
 
 UNLIKE = 8
 """Settings of a submission that are named where they are not those of most."""
-NOT_RECORDED = "not recorded"
+NOT_RECORDED, NOT_RERUN = "not recorded", "not re-run"
 COSTS = TextTable(
     "leaderboard-costs",
     "Pretraining cost",
@@ -155,9 +156,22 @@ def costs_of(submissions: Sequence[Submission]) -> TextTable:
     return TextTable(COSTS.name, COSTS.title, COSTS.caption, COSTS.header, tuple(lines))
 
 
+def reruns_of(own: Submission) -> tuple[str, list[Listed]]:
+    """'re-run by Bob: 9 of 9 cells equal to the bit', and the files beside a capsule that are not of it or damaged."""
+    found, refused = [], []
+    capsule, cells = own.run.source, [*own.run.rows, *own.run.damaged]
+    for file in files_beside(capsule) if capsule.is_file() else ():
+        try:
+            rerun = read_rerun(file, digest_of(capsule), cells)
+            found.append(f"re-run by {rerun.by}: {rerun.sentence}")
+        except ValueError as error:
+            refused.append(Listed(own.name, one_line(f"re-run in {file.name}"), one_line(str(error))))
+    return joined(found, "; ") or NOT_RERUN, refused
+
+
 CSV_HEADER = (
     "evaluation", "unit", "ratio", "rank_best", "rank_worst", "submission", "variant", "title", "gate", "dataset",
-    "metric", "mean_percent", "low_percent", "high_percent", "seeds", "encoders", "remark",
+    "metric", "mean_percent", "low_percent", "high_percent", "seeds", "encoders", "remark", "rerun",
 )  # fmt: skip
 NOT_COMPARED = "not compared"
 """Evaluation of the lines of the CSV that say what is not on the board."""
@@ -179,6 +193,8 @@ class Board:
     """Submission -> where its results come from."""
     costs: TextTable
     warnings: tuple[str, ...]
+    reruns: Mapping[str, str]
+    """Submission -> by whom cells of it were run again, and how many were equal."""
 
 
 def counts(board: Board) -> str:
@@ -214,8 +230,8 @@ def sentences(board: Board) -> Iterator[str]:
         "intervals cover no other."
     )
     yield (
-        "Digests find damage, not forgery: who doubts a row computes it again from the config and commit of its "
-        "submission."
+        "Digests find damage, not forgery: who doubts a submission runs a sample of its cells again from the data "
+        "alone, pretraining included (`reproduce --sample`), and the file of what was equal lies beside the capsule."
     )
 
 
@@ -242,6 +258,11 @@ def sentence_of(block: Block) -> str:
 def submission_text(row: BoardRow) -> str:
     """The submission of a row; of a gate also how many others have it."""
     return row.row.submission.name + (f" and {len(row.shared)} more" if row.shared else "")
+
+
+def rerun_text(board: Board, row: BoardRow) -> str:
+    """Who has run cells of a row's submission again; '' for a gate of several submissions."""
+    return "" if row.shared else board.reruns[row.row.submission.name]
 
 
 def runs_text(row: BoardRow) -> str:
@@ -274,8 +295,19 @@ def markdown(board: Board) -> str:
     parts.append("\n".join(f"- {literal(text)}" for text in sentences(board)))
     for block in board.blocks:
         order = overall_first(block.columns)
-        header = ["Method", "Submission", "Rank", *(literal(heading(block.columns[place])) for place in order), "Runs"]
-        parts += [f"## {literal(block.title)}", sentence_of(block), pipe_table(header, list(_md_lines(block, order)))]
+        header = [
+            "Method",
+            "Submission",
+            "Rank",
+            *(literal(heading(block.columns[place])) for place in order),
+            "Runs",
+            "Re-run",
+        ]
+        parts += [
+            f"## {literal(block.title)}",
+            sentence_of(block),
+            pipe_table(header, list(_md_lines(board, block, order))),
+        ]
     if board.listed:
         rows = [[literal(text) for text in own] for own in board.listed]
         parts += ["## Not compared", pipe_table(["Submission", "What", "Reason"], rows)]
@@ -287,7 +319,7 @@ def markdown(board: Board) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _md_lines(block: Block, order: Sequence[int]) -> Iterator[list[str]]:
+def _md_lines(board: Board, block: Block, order: Sequence[int]) -> Iterator[list[str]]:
     for row in block.rows:
         title = literal(row.row.title)
         yield [
@@ -296,6 +328,7 @@ def _md_lines(block: Block, order: Sequence[int]) -> Iterator[list[str]]:
             rank_text(row),
             *(score_text(row.scores[place]) for place in order),
             runs_text(row),
+            literal(rerun_text(board, row)),
         ]
 
 
@@ -318,7 +351,7 @@ def _csv_numbers(board: Board) -> Iterator[tuple[object, ...]]:
                 numbers = ("" if math.isnan(value) else round(value, DIGITS) for value in score[:3])
                 yield (
                     block.evaluation, block.unit, block.ratio, *rank, *who, column.dataset, column.metric, *numbers,
-                    *runs, score.remark,
+                    *runs, score.remark, rerun_text(board, row),
                 )  # fmt: skip
 
 
@@ -345,15 +378,15 @@ def board_html(board: Board) -> str:
         "counts": counts(board),
         "sentences": list(sentences(board)),
         "test_sets": test_sets(board.frame),
-        "blocks": [_shown_block(block) for block in board.blocks],
+        "blocks": [_shown_block(board, block) for block in board.blocks],
     }
     return rendered("leaderboard.html", content, scripts=("sort.js",))
 
 
-def _shown_block(block: Block) -> dict[str, Any]:
+def _shown_block(board: Board, block: Block) -> dict[str, Any]:
     order = overall_first(block.columns)
     columns = [block.columns[place] for place in order]
-    rows = [_shown_row(row, order) for row in block.rows]
+    rows = [_shown_row(row, order) | {"rerun": rerun_text(board, row)} for row in block.rows]
     return {
         "title": block.title,
         "sentence": sentence_of(block),
@@ -422,6 +455,7 @@ def board_of(submissions: Sequence[Submission], unread: Sequence[Unread], unit: 
     blocks, refused = blocks_of(there, frame, units)
     gone = {id(row) for row, _ in refused}
     usual = usual_settings(with_rows)
+    reruns = {own.name: reruns_of(own) for own in submissions}
     return Board(
         frame=frame,
         blocks=tuple(blocks),
@@ -429,10 +463,12 @@ def board_of(submissions: Sequence[Submission], unread: Sequence[Unread], unit: 
             *(Listed(own.name, "all", own.reason) for own in unread),
             *listed([*apart, *refused], [row for row in there if id(row) not in gone]),
             *_besides(submissions, frame),
+            *(line for _, refused in reruns.values() for line in refused),
         ),
-        origins=tuple((own.name, facts_of(own, usual)) for own in submissions),
+        origins=tuple((own.name, [*facts_of(own, usual), ("Re-run", reruns[own.name][0])]) for own in submissions),
         costs=costs_of(with_rows),
         warnings=tuple(_warnings(with_rows, frame)),
+        reruns={name: text for name, (text, _) in reruns.items()},
     )
 
 

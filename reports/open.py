@@ -450,6 +450,12 @@ def unpack(file: Path, folder: Path) -> Store:
     return Store(folder)
 
 
+def digest_of(capsule: Path) -> str:
+    """The digest of the contents of a capsule that `unpack` has checked."""
+    with ZipFile(capsule) as archive:
+        return str(parse_json(archive.read(CONTENTS))["digest"])
+
+
 def _extract(archive: ZipFile, packed: int, folder: Path) -> str:
     """Write the members of a zip of `packed` bytes to a new folder, each checked; the error, '' for none."""
     contents = parse_json(archive.read(CONTENTS))

@@ -24,18 +24,20 @@ TEXT = text_of("READING.md", "## A leaderboard from capsules")
 
 def test_its_commands_are_understood() -> None:
     commands = re.findall(r"^python run_benchmark.py (.*)$", TEXT, re.MULTILINE)
-    assert len(commands) == 2
+    assert len(commands) == 3
     for command in commands:
         verb, arguments = parse(VERBS, shlex.split(command))
         refuse_unknown(verb, arguments)
-        assert arguments.capsule or arguments.leaderboard
+        assert {"capsule", "leaderboard", "sample"} & {name for name, value in vars(arguments).items() if value}
 
 
 def test_its_commands_lead_from_two_stores_to_a_page(
     submit: Callable[[Entry], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pack, rank = (shlex.split(command) for command in re.findall(r"^python run_benchmark.py (.*)$", TEXT, re.MULTILINE))
+    pack, rank, _ = (
+        shlex.split(command) for command in re.findall(r"^python run_benchmark.py (.*)$", TEXT, re.MULTILINE)
+    )
     Path("capsules").mkdir()
     shutil.copy(submit(Entry("bob", {"random": 0.0, "pmq": 3.0})), "capsules")
     of_alice = Path(submit(Entry("of-alice", {"random": 0.0, "moco": 2.0}))).parent / "store"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from benchmark.results.store import Store
+from benchmark.results.store import Row, Store
 from benchmark.run.plan import make_plan
-from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
 
 
 @pytest.fixture(scope="session")
@@ -18,3 +21,13 @@ def told_bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: py
     made.store.save_plan(make_plan(config, cohorts, made.grid))
     assert made.work_off() == 0
     return made
+
+
+def rewritten(told_bench: Bench, store: Store, **provenance: Any) -> Row:
+    """Store PMQ's probe with another provenance under a valid digest; None takes an entry away."""
+    key = cell_of(told_bench, "pmq", "linear").key
+    row = told_bench.store.load_row(key)
+    assert row is not None
+    facts = {name: value for name, value in (row.provenance | provenance).items() if value is not None}
+    store.save_row(replace(row, provenance=facts), store.predictions(key))
+    return row

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from benchmark.cli import dry_run, explain
+from benchmark.cli import dry_run, reproduce
 from benchmark.config.flags import Folders
 from benchmark.config.refuse import with_settings
 from benchmark.results.names import CARD
@@ -58,10 +58,10 @@ class Verbs:
 def verbs(told_bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Verbs:
     """The finished store; `reproduce` compares the stored cell with itself, and no hours are estimated."""
 
-    def not_run(again: explain.Again, store: Store, fresh: Store, *given: Any) -> None:
+    def not_run(again: reproduce.Again, store: Store, fresh: Store, *given: Any) -> None:
         shutil.copytree(store.root, fresh.root, dirs_exist_ok=True)
 
-    monkeypatch.setattr(explain, "run_again", not_run)
+    monkeypatch.setattr(reproduce, "run_again", not_run)
     monkeypatch.setattr(dry_run, "sizes_of", lambda *given: ({}, told_bench.prepared))
     monkeypatch.setattr(dry_run, "cost_lines", lambda *given: ())
     return Verbs(told_bench, capsys)

@@ -29,6 +29,7 @@ WRONG: dict[object, list[str]] = {
     errors.count: [*NO_NUMBER, "0", "1.5"],
     errors.seed: [*NO_NUMBER, "1.5"],
     errors.positive: [*NO_NUMBER, "0", "inf"],
+    errors.share: [*NO_NUMBER, "0", "1.1", "inf"],
     command_line.folder: [*NO_PATH, "file", "/dev/null"],
     command_line.file_to_read: [*NO_PATH[:3], "folder"],
     command_line.file_to_write: [*NO_PATH, "folder", "/dev/null"],

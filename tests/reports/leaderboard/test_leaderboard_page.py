@@ -16,9 +16,11 @@ import numpy as np
 import pytest
 
 import run_benchmark
-from benchmark.results.store import NoResults, Plan, Predictions, Row
+from benchmark.results.reruns import Rerun, drawn, save_rerun
+from benchmark.results.store import NoResults, Plan, Predictions, Row, Store
 from reports.__main__ import main
 from reports.leaderboard_page import write_leaderboard
+from reports.open import digest_of
 from tests.reports.leaderboard.conftest import Entry
 from tests.reports.page.conftest import TreeOf
 
@@ -200,6 +202,45 @@ def test_damaged_missing_and_repeated_capsules_are_listed_and_the_others_go_on(s
     assert {name for name, variant in overall(out) if variant == "pmq"} == {"alice", "alice (2)"}
     for folder in (tmp_path, Path(alice).parent):
         assert str(folder) not in "".join(file.read_text() for file in written.files)
+
+
+def signed(capsule: Path, by: str, digest: str = "", **changes: Any) -> Path:
+    """Sign off half of the cells of a submission, all equal but for the changes; digest: of another capsule."""
+    digest = digest or digest_of(capsule)
+    store = Store(capsule.parent / "store")
+    cells = drawn(digest, by, store.row_keys(), 0.5)
+    given: dict[str, Any] = {"equal": cells, "different": {}, "failed": {}, "made": [{"precision": "float32"}]}
+    return save_rerun(capsule, Rerun(digest, by, "2026-01-31", 0.5, cells, suite="0.1.0", **given | changes))
+
+
+def test_the_board_says_who_has_run_cells_of_a_submission_again_and_refuses_a_file_that_is_not_of_it(
+    submit: Submit, tmp_path: Path
+) -> None:
+    names = ("alice", "bob", "carol")
+    sources = {name: Path(submit(Entry(name, {"random": 0.0, "pmq": 3.0}))) for name in names}
+    copies = [shutil.copytree(file.parent, tmp_path / name) / file.name for name, file in sources.items()]
+    alice, bob, _ = copies
+    cells = drawn(digest_of(alice), "Eve", Store(alice.parent / "store").row_keys(), 0.5)
+    signed(alice, "Dave")
+    signed(alice, "Eve", equal=cells[1:], different={cells[0]: "1 of 6 scores, by up to 0.1"})
+    refused = signed(bob, "Mallory", digest=digest_of(alice))
+    damaged = signed(bob, "Trent")
+    damaged.write_text(damaged.read_text().replace("Trent", "Other"))
+    out = tmp_path / "out"
+    write_leaderboard([str(file) for file in copies], out)
+    of_alice = (
+        "re-run by Dave: 6 of 6 cells equal to the bit; re-run by Eve: 5 of 6 cells equal to the bit, 1 different"
+    )
+    texts = {"alice": of_alice, "bob": "not re-run", "carol": "not re-run"}
+    assert {name: row["rerun"] for (name, variant), row in overall(out).items() if variant == "pmq"} == texts
+    assert overall(out)["alice and 2 more", "random"]["rerun"] == ""
+    page, text = ((out / f"leaderboard.{kind}").read_text() for kind in ("html", "md"))
+    assert f"<small>alice</small><small>{of_alice}</small>" in page
+    assert f"- Re-run: {of_alice}" in text
+    assert f" | {of_alice} |" in text
+    (of_another, is_damaged) = apart(out)["bob"]
+    assert of_another == (f"re-run in {refused.name}", f"it is of another capsule, with the digest {digest_of(alice)}")
+    assert is_damaged == (f"re-run in {damaged.name}", "it is damaged (its content does not match its digest)")
 
 
 def test_where_nothing_can_be_read_there_is_no_board(tmp_path: Path) -> None:
