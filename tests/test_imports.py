@@ -93,6 +93,7 @@ LONGER = {
     "benchmark/run/jobs.py": 530,
     "reports/leaderboard.py": 680,
     "reports/open.py": 630,
+    "reports/page.py": 550,
     "reports/paper_claims.py": 590,
     "reports/paper_page.py": 580,
     "reports/runs.py": 580,

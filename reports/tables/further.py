@@ -32,16 +32,15 @@ from reports.statistics.classes import (
 from reports.statistics.estimates import LEVEL, PASSES, SECONDS, WINDOWS, BudgetCurve, bands, budget_curves
 from reports.statistics.table import DIGITS, SAME, Beside, beside
 from reports.tables.render import DASH, TextTable, spread_text, text_csv, text_latex, text_markdown
+from reports.tables.verdict import points_text, whose_differences
 from reports.tables.words import (
     SIMULATED,
     evaluation_text,
     labels_text,
-    points_text,
     ratio_stem,
     ratio_text,
     simulated_text,
     unit_text,
-    whose_differences,
 )
 
 COSTS_HEADER = (

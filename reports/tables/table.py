@@ -24,7 +24,8 @@ from reports.runs import Cards, Layout, Run, machine_of, role_of, unserved
 from reports.statistics.classes import computed
 from reports.statistics.table import TableStatistics
 from reports.tables.render import DASH, Block, Column, Line, Score, Table, TextTable, spread_text, text_csv
-from reports.tables.words import caption_of, details_of, evaluation_text, footers_of, labels_text, unit_text, verdict
+from reports.tables.verdict import verdict
+from reports.tables.words import caption_of, details_of, evaluation_text, footers_of, labels_text, unit_text
 
 NO_SCORE = Score(None, None, 0, 0, ())
 MILLION = 1e6

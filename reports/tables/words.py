@@ -1,30 +1,19 @@
-"""The words around a table: verdict, caption, footers, details.
+"""The words around a table: caption, footers, details; the verdict is reports.tables.verdict.
 
 None contains a time, a device or a path, so that a resumed run prints the same text.
-
-The verdict begins with one sentence: which rows beat the reference. The others say which rows differ in Overall, by how
-much, which do not, and what it would take. It is made from the statistics alone (`reports.statistics`): a row is above
-another where the difference is significant after Holm's correction over all pairs of the column. Where every seed has
-its own pretraining, those that a repeat with other seeds is expected to find are told from those that it may miss.
-`reports.figures` draws the same differences.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
-import pandas as pd
-
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, OVERALL, is_untrained, takes_shots
+from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, is_untrained, takes_shots
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.runs import Layout, Run, role_of, unfinished
-from reports.statistics.estimates import EXPECTED, LEVEL, MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
-from reports.statistics.table import Differences, TableStatistics, differences
 
 SHOWN_DIGITS = 12
 NAMED, LONGEST_ERROR = 3, 160
@@ -61,6 +50,11 @@ def labels_text(ratio: float, evaluation: str = "") -> str:
 def ratio_stem(ratio: float, evaluation: str) -> str:
     """'30' (percent) or '5-per-class', for names of files."""
     return f"{ratio:g}-per-class" if takes_shots(evaluation) else f"{100 * ratio:g}"
+
+
+def signed(value: float, sign: str = "+") -> str:
+    """'+1.2', '−0.3': points with one decimal and a minus sign."""
+    return f"{value:{sign}z.1f}".replace("-", "−")
 
 
 def unit_text(plan: Plan, unit: str) -> str:
@@ -317,221 +311,3 @@ def _commits(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
             commits[str(git["commit"])[:SHOWN_DIGITS] + dirty] = None
     if commits:
         yield f"Code: commit {', '.join(commits)}."
-
-
-MOST_RATIOS = 3
-"""Label ratios with a sentence of their own: the largest."""
-Ordered = tuple[str, str]
-"""A row, and one significantly below it."""
-
-
-def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = "", unchanged: str = "") -> Iterator[str]:
-    """One sentence for all; what is compared, the rows against the reference at each label ratio, the other pairs, and
-    what is left open.
-
-    Nothing where no two rows have the scores for a comparison of Overall. unchanged: as in `differences`.
-    """
-    found = differences(statistics, unchanged)
-    if not found or statistics is None:
-        return
-    pairs = statistics.frames["pairwise"]
-    overall = pairs[(pairs["metric"] == OVERALL) & pairs["p_holm"].notna()]
-    first = found[0].reference
-    seeds = int(overall["seeds"].max()) if len(overall) else 1
-    again = of_methods(plan, seeds)
-    yield headline([own for own in found if own.reference == first], plan.variants, evaluation, seeds if again else 1)
-    yield _scope(plan, first, seeds)
-    yield from (
-        sentence(own, plan.variants, evaluation, again)
-        for own in [own for own in found if own.reference == first][:MOST_RATIOS]
-    )
-    for reference in dict.fromkeys(own.reference for own in found if own.reference != first):
-        largest = next(own for own in found if own.reference == reference)
-        yield f"From {plan.variants[reference]}, {sentence(largest, plan.variants, evaluation, again)}"
-    yield from _others(overall, found, plan.variants, evaluation, again)
-    yield from _open(overall, plan.variants, evaluation)
-
-
-def headline(found: Sequence[Differences], titles: Mapping[str, str], evaluation: str, pretrainings: int) -> str:
-    """'With one pretraining each, only PMQ beats Random at both label shares; BYOL falls behind it at 1 %.'
-
-    found: the differences from one reference, one per label ratio. pretrainings: of each row.
-    """
-    ratios, reference = [own.ratio for own in found], titles[found[0].reference]
-    rows = {row.variant for own in found for row in own.rows}
-    above, below = (
-        _at_ratios({own.ratio: [row.variant for row in own.rows if row.told and side * row.mean > 0] for own in found})
-        for side in (1, -1)
-    )
-    clauses: list[str] = []
-    for there, names in above.items():
-        who, one = _who(names, rows, titles)
-        verb = f"beat{'s' if one else ''} {reference}" if not clauses else "does" if one else "do"
-        only = "only " if not clauses and len(names) == 1 < len(rows) else ""
-        clauses.append(f"{only}{who} {verb} {_where(there, ratios, evaluation)}")
-    for there, names in below.items():
-        who, one = _who(names, rows, titles)
-        verb = f"fall{'s' if one else ''} behind {'it' if clauses else reference}"
-        clauses.append(f"{who} {verb} {_where(there, ratios, evaluation)}")
-    if not clauses:
-        clauses = [f"no row differs significantly from {reference} {_where(tuple(ratios), ratios, evaluation)}"]
-    each = "one pretraining" if pretrainings == 1 else f"{pretrainings} pretrainings"
-    return f"With {each} each, {'; '.join(clauses)}."
-
-
-def _at_ratios(rows: Mapping[float, Sequence[str]]) -> dict[tuple[float, ...], list[str]]:
-    """Label ratios -> the rows that are named at just these; those of most ratios first."""
-    at: dict[str, list[float]] = {}
-    for ratio, names in rows.items():
-        for name in names:
-            at.setdefault(name, []).append(ratio)
-    found: dict[tuple[float, ...], list[str]] = {}
-    for name, ratios in sorted(at.items(), key=lambda item: -len(item[1])):
-        found.setdefault(tuple(ratios), []).append(name)
-    return found
-
-
-def _who(names: Sequence[str], rows: Collection[str], titles: Mapping[str, str]) -> tuple[str, bool]:
-    """'PMQ, MoCo and BYOL', or 'every row', and whether its verb is in the singular."""
-    if len(names) == len(rows) > 2:
-        return "every row", True
-    *others, last = (titles[name] for name in names)
-    return " and ".join(filter(None, [", ".join(others), last])), not others
-
-
-def _where(there: tuple[float, ...], ratios: Sequence[float], evaluation: str) -> str:
-    """'at both label shares', 'at all label shares' or 'at 10 %': some of the label ratios of a table."""
-    if len(there) == len(ratios) > 1:
-        what = "numbers of labelled patients" if takes_shots(evaluation) else "label shares"
-        return f"at {'both' if len(ratios) == 2 else 'all'} {what}"
-    return f"at {_amounts(there, evaluation)}" + (
-        "" if len(ratios) > 1 or takes_shots(evaluation) else " of the labels"
-    )
-
-
-def _scope(plan: Plan, reference: str, seeds: int) -> str:
-    repeat = (
-        f" Expected again: other {seeds} seeds on the same test patients would find it significant too, with a chance "
-        f"of {100 * EXPECTED:g} % or more; a lower chance is given."
-    )
-    return (
-        f"Overall minus that of {plan.variants[reference]} in points, with {100 * (1 - LEVEL):g} % intervals, not "
-        f"adjusted; significant: after Holm's correction over all pairs of rows. {whose_differences(plan, seeds)}"
-        f"{repeat if of_methods(plan, seeds) else ''}"
-    )
-
-
-def of_methods(plan: Plan, seeds: int) -> bool:
-    """Whether every seed has its own pretraining: differences are of methods, and a repeat has other pretrainings."""
-    return bool(plan.config["protocol"] == "strict" and seeds > 1)
-
-
-def whose_differences(plan: Plan, seeds: int) -> str:
-    """Whether differences over so many seeds are of methods or of encoders; one sentence."""
-    if of_methods(plan, seeds):
-        return f"Differences of methods ({seeds} pretrainings each)."
-    return "Differences of these encoders (one pretraining each), not of the methods."
-
-
-def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = "", again: bool = False) -> str:
-    """Rows significantly above and below the reference, then the others; the largest difference first.
-
-    again: separate those that are expected in a repeat from those that it may miss, these with their chance.
-    """
-    groups: dict[str, list[str]] = {}
-    for side in ("above", "below"):
-        groups[f"significantly {side}, expected again" if again else f"significantly {side}"] = []
-        groups[f"significantly {side}, a repeat may miss it"] = []
-    groups["not significantly different"] = []
-    for row in sorted(found.rows, key=lambda row: -row.mean):
-        unsure = row.told and again and row.repeat < EXPECTED
-        what = f"significantly {'above' if row.mean > 0 else 'below'}"
-        what += ", a repeat may miss it" if unsure else ", expected again" if again else ""
-        chance = f"; chance {int(100 * row.repeat)} %" if unsure else ""
-        text = f"{titles[row.variant]} {points_text(row.mean, row.low, row.high, chance)}"
-        groups[what if row.told else "not significantly different"].append(text)
-    parts = [f"{what}: {', '.join(own)}" for what, own in groups.items() if own]
-    return f"{labels_text(found.ratio, evaluation)}: {'; '.join(parts)}."
-
-
-def points_text(mean: float, low: float, high: float, more: str = "") -> str:
-    """'+3.1 (1.2 to 5.0)': a difference in points with its interval and what else is said of it; NaN for none."""
-    interval = "interval not estimable" if math.isnan(low) else f"{signed(low, '')} to {signed(high, '')}"
-    return f"{signed(mean)} ({interval}{more})"
-
-
-def signed(value: float, sign: str = "+") -> str:
-    """'+1.2', '−0.3': points with one decimal and a minus sign."""
-    return f"{value:{sign}z.1f}".replace("-", "−")
-
-
-def _others(
-    overall: pd.DataFrame, found: Sequence[Differences], titles: Mapping[str, str], evaluation: str, again: bool
-) -> Iterator[str]:
-    """Significant pairs without a reference, 'PCLR above MoCo, PMQ (30, 10 %)', and the number of the others."""
-    references = {own.reference for own in found}
-    pairs = overall[~overall["first"].isin(references) & ~overall["second"].isin(references)]
-    if pairs.empty:
-        return
-    told = pairs[pairs["p_holm"] < LEVEL]
-    unsure = told["repeat"].lt(EXPECTED) & again
-    shares = pairs["ratio"].nunique() > 1
-    groups = {
-        "expected again: " if again else "": _by_row(told[~unsure], titles, evaluation, shares),
-        "a repeat may miss: ": _by_row(told[unsure], titles, evaluation, shares),
-    }
-    parts = [f"{what}{'; '.join(own)}" for what, own in groups.items() if own]
-    count, left = (len({frozenset(pair) for pair in own[["first", "second"]].to_numpy()}) for own in (pairs, told))
-    parts.append(f"no significant difference in {count - left} of {count} pairs")
-    yield f"Among the other rows: {'. '.join([parts[0], *(part[0].upper() + part[1:] for part in parts[1:])])}."
-
-
-def _by_row(told: pd.DataFrame, titles: Mapping[str, str], evaluation: str, shares: bool) -> list[str]:
-    """'PCLR above MoCo, PMQ (30, 10 %)' of significant pairs; the rows and ratios that say most first."""
-    found: dict[Ordered, list[float]] = {}
-    for pair in told.to_dict("records"):
-        found.setdefault(_ordered(pair), []).append(float(pair["ratio"]))
-    by_row: dict[tuple[str, tuple[float, ...]], list[str]] = {}
-    for (above, below), ratios in found.items():
-        by_row.setdefault((above, tuple(ratios)), []).append(titles[below])
-    return [
-        f"{titles[above]} above {', '.join(rows)}" + (f" ({_amounts(ratios, evaluation)})" if shares else "")
-        for (above, ratios), rows in sorted(by_row.items(), key=lambda item: -len(item[1]) * len(item[0][1]))
-    ]
-
-
-def _ordered(pair: Mapping[Any, Any]) -> Ordered:
-    return (pair["first"], pair["second"]) if pair["difference"] > 0 else (pair["second"], pair["first"])
-
-
-def _amounts(ratios: Sequence[float], evaluation: str) -> str:
-    """'30, 10 %' or '10, 5 patients per class'."""
-    *others, last = ratios
-    return ", ".join([*(ratio_text(ratio, evaluation).split()[0] for ratio in others), ratio_text(last, evaluation)])
-
-
-def _open(overall: pd.DataFrame, titles: Mapping[str, str], evaluation: str) -> Iterator[str]:
-    """The largest difference that is not significant, and the seeds or patients that it would take."""
-    undecided = overall[(overall["p_holm"] >= LEVEL) & (overall["detectable"] > 0)].to_dict("records")
-    if not undecided:
-        return
-    pair = max(undecided, key=lambda line: abs(line["difference"]))
-    above, below = _ordered(pair)
-    yield (
-        f"Largest difference that is not significant: {titles[above]} above {titles[below]} by "
-        f"{100 * abs(pair['difference']):.1f} points at {labels_text(pair['ratio'], evaluation)}. "
-        f"{_what_it_takes(float(pair['difference']), pair['patients_se'], pair['seeds_se'], int(pair['seeds']))}"
-    )
-
-
-def _what_it_takes(difference: float, patients_se: float, seeds_se: float, seeds: int) -> str:
-    """The seeds or test patients for power 80 % if the difference is true."""
-    more = seeds_needed(difference, patients_se, seeds_se, seeds)
-    times = patients_needed(difference, patients_se, seeds_se, seeds)
-    condition = "(if it is true; power 80 %, without Holm's correction)"
-    if times == 1:
-        return f"Enough for one comparison alone, not for all pairs {condition}."
-    ways = [*([f"{more} seeds"] if more else []), *([f"{times} times the test patients"] if times else [])]
-    if not ways:
-        return f"Neither {MOST_SEEDS} seeds nor {MOST_TIMES} times the test patients alone would show it {condition}."
-    return f"It would take {' or '.join(ways)} {condition}."

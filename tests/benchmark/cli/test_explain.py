@@ -142,7 +142,7 @@ def test_all_that_made_a_number_is_there(told_bench: Bench) -> None:
     assert told["config"].keys() == config.keys()
     assert told["libraries"].keys() >= {"python", "torch", "numpy"}
     assert told["machine"] | {"name": "", "instructions": ""} == {
-        "precision": "float32", "type": "cpu", "name": "", "threads": "1", "mode: device": "cpu",
+        "precision": "float32", "type": "cpu", "name": "", "instructions": "", "threads": "1", "mode: device": "cpu",
         "mode: precision": "float32",
     }  # fmt: skip
     assert told["training"].keys() >= {"best_epoch", "seconds"}
