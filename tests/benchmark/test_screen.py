@@ -301,7 +301,7 @@ def test_a_title_from_elsewhere_cannot_steer_the_terminal_tables() -> None:
 
 
 def test_prose_breaks_between_words_on_a_terminal_and_stays_whole_in_a_pipe() -> None:
-    line = "  simclr         " + "two masked views of a window attract, " * 6
+    line = "  simclr         " + "two masked views of a window attract, " * 5 + "end"
     terminal, pipe = StringIO(), StringIO()
     print_prose(Console(file=terminal, width=80, force_terminal=True, color_system=None), [line])
     print_prose(open_console(pipe), [line])

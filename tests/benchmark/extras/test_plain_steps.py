@@ -84,6 +84,7 @@ def test_follow_is_the_momentum_update() -> None:
 
 @pytest.mark.parametrize(("diagnosis", "fs"), [("NORM", 500.0), ("LBBB", 500.0), ("NORM", 250.0)])
 def test_the_windows_are_those_of_the_suite(diagnosis: str, fs: float) -> None:
+    pytest.importorskip("neurokit2", reason="the extra [test] is not installed")
     signal = simulate(diagnosis, seed=3, seconds=10.0, fs=fs)
     ours = heartbeats(signal, fs).windows
     plain = plain_heartbeats(signal, fs)
