@@ -260,8 +260,6 @@ def embedder(exported: Path) -> EcgEmbedder:
 
 def test_the_checks_of_scikit_learn(embedder: EcgEmbedder) -> None:
     """Those that need no X. The others give X of two axes, (n, features), and scikit-learn leaves them out itself."""
-    if not hasattr(checks, "check_estimator_cloneable"):
-        pytest.skip("scikit-learn before 1.6 has these checks under other names")
     for check in (
         checks.check_estimator_cloneable,
         checks.check_estimator_tags_renamed,

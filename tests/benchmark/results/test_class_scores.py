@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
-
 import numpy as np
 import pytest
 from sklearn.calibration import calibration_curve
@@ -72,8 +70,6 @@ def test_further_metrics_are_the_macro_means_but_for_the_calibration_of_single_l
 
 
 def test_the_brier_score_of_single_labels_is_that_of_all_classes_by_their_number() -> None:
-    if "scale_by_half" not in signature(brier_score_loss).parameters:
-        pytest.skip("this scikit-learn has the Brier score of two classes alone")
     lines = lines_of(multi=False, decimals=8)
     odds = lines.probability[:, :3].astype(np.float64)
     probability = odds / odds.sum(axis=1, keepdims=True)
