@@ -150,6 +150,7 @@ def _pairs(first: Run, second: Run, unit: str, equal: set[Place]) -> Iterator[Pa
     corpora = {
         dataset: str(facts.get("title") or dataset) for plan in plans for dataset, facts in plan.datasets.items()
     }
+    unequal = {place[:-1] for place in _finished_cells(first) if place not in equal}
     one, two = _scores(first, unit), _scores(second, unit)
     for where in dict.fromkeys([*one, *two]):
         evaluation, variant, ratio, dataset, metric = where
@@ -165,7 +166,7 @@ def _pairs(first: Run, second: Run, unit: str, equal: set[Place]) -> Iterator[Pa
             metric,
             first=_side(own, shared),
             second=_side(others, shared),
-            equal=sum((evaluation, variant, dataset, ratio, seed) in equal for seed in shared),
+            equal=sum((evaluation, variant, dataset, ratio, seed) not in unequal for seed in shared),
         )
 
 

@@ -234,8 +234,8 @@ def size_text(facts: Mapping[str, Any]) -> str:
 
 NAMED = 3
 """Items that a line names; the rest are counted."""
-Place = tuple[str, str, str, float, int]
-"""Evaluation, variant, dataset, ratio and seed of a cell."""
+Place = tuple[str, str, str, float, int, int]
+"""Evaluation, variant, dataset, ratio, seed and labelled subset of a cell."""
 Problem = tuple[str, str]
 """Why the row of a key is not used, without paths, as printed under the tables; and which stores disagree, if any."""
 
@@ -279,7 +279,7 @@ def _find(key: str, runs: Sequence[Run]) -> Run | Problem:
 
 def place_of(cell: PlannedCell) -> Place:
     """The cell's coordinates, independent of its key."""
-    return cell.evaluation, cell.variant, cell.dataset, cell.ratio, cell.seed
+    return cell.evaluation, cell.variant, cell.dataset, cell.ratio, cell.seed, cell.subset
 
 
 def _chosen(runs: Sequence[Run], finished: Collection[str]) -> tuple[list[PlannedCell], list[PlannedCell]]:

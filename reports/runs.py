@@ -212,7 +212,7 @@ MOST_PARTS = 16
 """Different configs, versions, ... of rows that are compared with further ones."""
 Parts = dict[str, list[Any]]
 """Name of a part of rows -> the different ones so far."""
-CELL = ("key", "variant", "evaluation", "dataset", "ratio", "seed")
+CELL = ("key", "variant", "evaluation", "dataset", "ratio", "seed", "subset")
 TIDY = (*CELL, "unit", "metric", "value", "reason")
 
 
@@ -236,7 +236,7 @@ class Run:
 
     @cached_property
     def tidy(self) -> pd.DataFrame:
-        """One line per finished cell x unit x metric, in plan order, with the columns `TIDY`.
+        """One line per seed of each row x unit x metric, in plan order, with the columns `TIDY` (`over_subsets`).
 
         `value` lies in [0, 1] and is NaN where the metric is undefined; `reason` then says why.
         """
@@ -246,7 +246,7 @@ class Run:
             for unit, metrics in row.scores.items()
             for metric, value in metrics.items()
         ]
-        return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
+        return over_subsets(pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float}))
 
     @property
     def finished(self) -> list[tuple[PlannedCell, Row]]:
@@ -340,6 +340,7 @@ def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:
         "dataset": cell.dataset,
         "ratio": cell.ratio,
         "seed": cell.seed,
+        "subset": cell.subset,
     }
     return place | ({"method": of or row} if role else {})
 
@@ -364,6 +365,18 @@ def tested_recordings(run: Run, dataset: str) -> dict[str, dict[str, str]]:
 
 def _cell(cell: PlannedCell) -> dict[str, Any]:
     return {name: getattr(cell, name) for name in CELL}
+
+
+def over_subsets(lines: pd.DataFrame) -> pd.DataFrame:
+    """One line per seed of lines with the columns `TIDY`, one per cell: the mean over its labelled subsets.
+
+    Subsets without a score are left out of it; key and subset are those of the first.
+    """
+    if not lines["subset"].any():
+        return lines
+    place = [name for name in TIDY if name not in ("key", "subset", "value", "reason")]
+    how = {"key": "first", "subset": "first", "value": "mean", "reason": "first"}
+    return lines.groupby(place, sort=False, as_index=False).agg(how)[list(TIDY)]
 
 
 def wide(run: Run) -> pd.DataFrame:

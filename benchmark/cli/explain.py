@@ -30,7 +30,7 @@ from benchmark.results.store import BadCard, NoResults, Plan, PlannedCell, Row, 
 from benchmark.screen import Console, note
 from reports.runs import place_of
 
-PARTS = {"row": "variant", "evaluation": "evaluation", "dataset": "dataset", "ratio": "ratio", "seed": "seed"}
+PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
 KEY_START = re.compile(r"[0-9a-f]{4,16}")
 LISTED, NEAR = 6, 3
@@ -133,6 +133,7 @@ def names_of(cell: PlannedCell, plan: Plan) -> tuple[Names, ...]:
         (cell.dataset, str(plan.datasets[cell.dataset].get("title", cell.dataset))),
         (f"{cell.ratio:g}", *ratio),
         (f"{cell.seed}", f"seed {cell.seed}"),
+        (f"subset {cell.subset}",),
     )
     return tuple(tuple(tuple(name.lower().split()) for name in part) for part in parts)
 
@@ -148,7 +149,8 @@ def fits(words: tuple[str, ...], parts: tuple[Names, ...]) -> bool:
 
 def describe(cell: PlannedCell | Row) -> str:
     """Name of a cell, as it can be given."""
-    return f"{cell.variant} {cell.evaluation} {cell.dataset} {cell.ratio:g} seed {cell.seed}"
+    name = f"{cell.variant} {cell.evaluation} {cell.dataset} {cell.ratio:g} seed {cell.seed}"
+    return f"{name} subset {cell.subset}" if cell.subset else name
 
 
 def several(cells: Cells, words: str) -> str:
@@ -292,6 +294,7 @@ def cell_lines(found: Found) -> dict[str, Any]:
         "evaluation": f"{row.evaluation} (table: {EVALUATION_TITLES.get(table, table)})",
         "ratio or shots": f"{row.ratio:g}",
         "seed": row.seed,
+        "labelled subset": row.subset,
         "run": run,
     }
 

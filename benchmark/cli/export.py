@@ -205,14 +205,15 @@ def scores_in(found: Found, evaluation: str) -> Scores:
     """The table of an evaluation, with differences from the untrained encoder where its cells are finished too."""
     run, unit = found.run, UNIT_OF_PROTOCOL[found.run.plan.config["protocol"]]
     title = f"{EVALUATION_TITLES.get(evaluation, evaluation)}, scored per {unit_text(run.plan, unit)}"
-    own = {(cell.dataset, cell.ratio, cell.seed): cell for cell in found.cells if cell.evaluation == evaluation}
+    mine = [cell for cell in found.cells if cell.evaluation == evaluation]
+    own = {(cell.dataset, cell.ratio, cell.seed, cell.subset): cell for cell in mine}
     if not own:
         return Scores(title, (), 0, "no cell of it is finished")
     untrained = untrained_on(found)
     beside = [
         cell
         for cell in (of_row(run, untrained) if untrained != found.variant else [])
-        if cell.evaluation == evaluation and (cell.dataset, cell.ratio, cell.seed) in own
+        if cell.evaluation == evaluation and (cell.dataset, cell.ratio, cell.seed, cell.subset) in own
     ]
     try:
         columns = score_columns(run, [*own.values(), *beside], unit)
@@ -235,7 +236,7 @@ def scores_in(found: Found, evaluation: str) -> Scores:
         for line in intervals(columns).to_dict("records")
         if line["variant"] == found.variant
     )
-    return Scores(title, lines, len({seed for _, _, seed in own}))
+    return Scores(title, lines, len({cell.seed for cell in own.values()}))
 
 
 def untrained_on(found: Found) -> str:

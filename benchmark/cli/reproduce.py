@@ -172,8 +172,12 @@ def planned_cell(found: Found, config: Config, store: Store) -> Cell:
         )
         if cells := [cell for cell in grid.cells if cell.key == row.key]:
             return next((cell for cell in cells if cell.variant.name == row.variant), cells[0])
-        place = (row.variant, row.evaluation, row.ratio, row.seed)
-        like += [cell for cell in grid.cells if (cell.variant.name, cell.evaluation, cell.ratio, cell.seed) == place]
+        place = (row.variant, row.evaluation, row.ratio, row.seed, row.subset)
+        like += [
+            cell
+            for cell in grid.cells
+            if (cell.variant.name, cell.evaluation, cell.ratio, cell.seed, cell.subset) == place
+        ]
     parts = differences(like[0], row.key, store) if like else ()
     why = "; ".join(parts) or "its config has no such cell"
     raise ConfigError(f"{found.name} cannot be run again by this version, whose key for it is another: {why}")

@@ -117,6 +117,9 @@ class Config(Section):
     """Shares of the training labels, in (0, 1]."""
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
     """What a seed varies: `protocol`."""
+    subsets: Annotated[int, Field(ge=1, le=100)] | None = None
+    """Labelled subsets per seed on which a frozen encoder is judged; a seed's score is their mean. By default 5 under
+    `strict`, and the one that all seeds share under `paper`."""
     protocol: Protocol = "paper"
     """paper or strict: how labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md).
     By default strict for data of a card that states patients (docs/OWN_DATA.md), else paper."""

@@ -97,6 +97,12 @@ FLAGS: dict[str, Flag] = {
     "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME|FILE"}, DATASET),
     "--ratios": Flag(WHAT, "shares of the labels in (0, 1]", "ratios", {"nargs": "+", "type": float, "metavar": "R"}),
     "--seeds": Flag(WHAT, "fine-tuning seeds", "seeds", {"nargs": "+", "type": int, "metavar": "N"}),
+    "--subsets": Flag(
+        WHAT,
+        "labelled subsets per seed on which a frozen encoder is judged (--protocol strict)",
+        "subsets",
+        {"type": int, "metavar": "N"},
+    ),
     "--protocol": Flag(
         WHAT,
         "paper or strict: how subsets are drawn and scores counted",
@@ -214,8 +220,9 @@ CONFIG = ("--config", "--set")
 SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-rate", "--standardise")
 """Flags that say how recordings become windows."""
 GRID = (
-    "--methods", "--encoder", "--datasets", "--tasks", "--pretrain-dataset", "--ratios", "--seeds", "--protocol",
-    "--labels", "--evaluate", "--shots", "--preset", "--gates", "--ablations", "--ablate", "--queue-sizes", *SIGNALS,
+    "--methods", "--encoder", "--datasets", "--tasks", "--pretrain-dataset", "--ratios", "--seeds", "--subsets",
+    "--protocol", "--labels", "--evaluate", "--shots", "--preset", "--gates", "--ablations", "--ablate",
+    "--queue-sizes", *SIGNALS,
     "--leads", "--pool",
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""

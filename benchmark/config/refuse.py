@@ -188,6 +188,7 @@ def refuse(config: Config) -> None:
     refuse_knobs(config)
     refuse_ablations(config)
     refuse_repeats(config)
+    refuse_shared_subsets(config)
     refuse_columns(config)
     refuse_unserved(config)
     refuse_untimed(config)
@@ -256,6 +257,14 @@ def refuse_repeats(config: Config) -> None:
     for what, values in {**lists, "data.datasets": config.data.datasets, "data.task": config.data.task}.items():
         if len(set(values)) < len(values):
             raise ValueError(f"{what}: {values} names a value twice")
+
+
+def refuse_shared_subsets(config: Config) -> None:
+    """Several labelled subsets under a protocol that has one for all seeds."""
+    if (config.subsets or 1) > 1 and config.protocol != "strict":
+        raise ValueError(
+            f"subsets: {config.subsets} labelled subsets per seed need protocol strict; under paper all seeds share one"
+        )
 
 
 def refuse_columns(config: Config) -> None:

@@ -150,6 +150,8 @@ class Row:
     provenance: Annotated[dict[str, Any], shaped(Provenance)]
     """Full config, data and corpus (fingerprint, simulated), versions, git state, device, precision, threads."""
     format: int = ROW_FORMAT
+    subset: Count = 0
+    """Number of its labelled subset among those of the seed."""
 
 
 @dataclass(frozen=True)
@@ -171,12 +173,17 @@ ARRAYS = tuple(field.name for field in fields(Predictions))
 IDS = ("recording", "patient")
 
 
+def cell_key(content: Mapping[str, Any], ratio: float, seed: int, subset: int) -> str:
+    """Key of a cell: the digest of what moves its scores; the first labelled subset of a seed is not named in it."""
+    return digest([content, ratio, seed, *([subset] if subset else [])])
+
+
 def key_problem(row: Mapping[str, Any]) -> str:
     """Why the fields of a row do not give its key; '' if they do, or if it holds no content of its key."""
     content = row["provenance"].get("key_content")
     if not content:
         return ""
-    if digest([content, row["ratio"], row["seed"]]) != row["key"]:
+    if cell_key(content, row["ratio"], row["seed"], row.get("subset", 0)) != row["key"]:
         return "what the row says of its key does not give the key"
     data = row["provenance"].get("data", {})
     task = content.get("task", {})
@@ -358,6 +365,8 @@ class PlannedCell:
     dataset: Name
     ratio: Labelled
     seed: Count
+    subset: Count = 0
+    """Number of its labelled subset among those of the seed."""
 
 
 @dataclass(frozen=True)

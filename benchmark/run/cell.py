@@ -110,8 +110,8 @@ def run_cell(job: CellJob, known: EvaluationCache) -> None:
 def task_of(cell: Cell, sides: Sides) -> Task:
     """A cell's task: its labelled windows as its evaluation draws them, boosting as the protocol does."""
     if cell.evaluation == FEATURES:
-        return task_on(sides, ratio=cell.ratio, seed=cell.seed)
-    return task_on(sides, ratio=cell.ratio, seed=cell.seed, draw=EVALUATIONS[cell.evaluation].draw)
+        return task_on(sides, ratio=cell.ratio, seed=cell.draw_seed)
+    return task_on(sides, ratio=cell.ratio, seed=cell.draw_seed, draw=EVALUATIONS[cell.evaluation].draw)
 
 
 def place_of(cell: Cell) -> dict[str, Any]:
@@ -125,6 +125,7 @@ def place_of(cell: Cell) -> dict[str, Any]:
         "dataset": cell.dataset,
         "ratio": cell.ratio,
         "seed": cell.seed,
+        "subset": cell.subset,
         "pretrain_seed": cell.pretraining.seed if cell.pretraining else None,
     }
 
@@ -169,7 +170,7 @@ def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     cell = job.cell
     if cell.evaluation == FEATURES:
         data = job.config.data
-        return boost(task, job.config.boosting, kind=data.segmentation, rate=data.rate, seed=cell.seed)
+        return boost(task, job.config.boosting, kind=data.segmentation, rate=data.rate, seed=cell.draw_seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     encoder = known.encoders.get(cell.pretrain_key)
     method = cell.pretraining.method
@@ -178,7 +179,7 @@ def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     elif encoder is None:
         encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
     known.encoders[cell.pretrain_key] = encoder
-    judged = EvaluationInput(encoder, task, job.config, method, cell.seed, job.precision, known)
+    judged = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.precision, known)
     return EVALUATIONS[cell.evaluation].run(judged)
 
 

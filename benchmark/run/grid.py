@@ -4,7 +4,7 @@ What the keys of pretrainings and cells are digests of. Pure functions.
 
     pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
     stem_key     = the same without the number of epochs, of the schedule `stable`
-    cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, settings, results version)
+    cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, subset, settings, results version)
 
 Keys hash content, never paths, times or numbers of threads. A results version is raised with any change that can alter
 results.
@@ -23,6 +23,8 @@ from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.corpus import embedder_identity
 from benchmark.data.prepare import Prepared
+from benchmark.data.task import drawn_by_recording
+from benchmark.machine.device import stream
 from benchmark.machine.ranks import Machine
 from benchmark.results.names import (
     CARD,
@@ -39,7 +41,7 @@ from benchmark.results.names import (
     evaluation_of,
 )
 from benchmark.results.schema import digest
-from benchmark.results.store import Store
+from benchmark.results.store import Store, cell_key
 from benchmark.run.rows import Variant, refuse_lone_windows, variants_of
 from benchmark.training.boosting import FEATURES_VERSION
 from benchmark.training.checkpoint import CHECKPOINT
@@ -87,8 +89,10 @@ class Cell:
     ratio: float
     """Share of the labels, or labelled patients per class where the evaluation takes shots."""
     seed: int
+    subset: int = 0
+    """Number of its labelled subset among those of the seed."""
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """`key` is the digest of [content, ratio, seed]."""
+    """What `cell_key` makes `key` of, with ratio, seed and subset."""
     simulated: tuple[str, ...] = ()
     """Entries of a row's provenance, of 'data' and 'corpus', whose data are marked as simulated on this machine."""
     external_windows: Path | None = field(default=None, compare=False)
@@ -101,9 +105,15 @@ class Cell:
         """Key of the pretraining; '' for none."""
         return self.pretraining.key if self.pretraining else ""
 
+    @property
+    def draw_seed(self) -> int:
+        """What the labelled subset is drawn with, the same for all rows: the seed itself for the first."""
+        return stream("labelled subset", self.seed, self.subset) if self.subset else self.seed
+
     def describe(self) -> str:
         """Name in progress display and messages."""
-        return f"{self.variant.name} {self.evaluation} {self.dataset} {self.ratio:g} seed {self.seed}"
+        name = f"{self.variant.name} {self.evaluation} {self.dataset} {self.ratio:g} seed {self.seed}"
+        return f"{name} subset {self.subset}" if self.subset else name
 
 
 @dataclass(frozen=True)
@@ -209,6 +219,8 @@ NONE: Mapping[tuple[str, str], Prepared] = {}
 ALL_LABELS = 1.0
 FULL_LABELS = "full-labels"
 """The gate that repeats the compared rows and gates with all labels (ratio 1.0)."""
+SUBSETS = {"paper": 1, "strict": 5}
+"""Labelled subsets per seed by default: a probe costs next to nothing beside the pretraining that it judges."""
 EXTERNAL_SEED = 0
 """Pretraining seed of an external encoder, whose weights depend on no seed of a run."""
 GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features", SUPERVISED: "supervised"}
@@ -240,6 +252,17 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
         yield from ((table, evaluation, ratio, own) for ratio in amounts_of(variant, config.ratios))
         if gate_ratio and (variant.role == GATE or variant.on_any == UNTRAINED):
             yield table, evaluation, ALL_LABELS, FULL_LABELS
+
+
+def subsets_of(config: Config, table: str, ratio: float) -> int:
+    """Labelled subsets per seed of the cells of a table: several of a frozen encoder.
+
+    One where all labels are used, or the same ones whatever the seed (`linear-fix`).
+    """
+    facts = EVALUATION_FACTS.get(table)
+    drawn = facts is not None and facts.frozen and (facts.shots or ratio < ALL_LABELS)
+    drawn = drawn and EVALUATIONS[table].draw is not drawn_by_recording
+    return (config.subsets or SUBSETS[config.protocol]) if drawn else 1
 
 
 def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
@@ -321,12 +344,13 @@ def expand(
                         content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
                     cut = forms.get((variant.method_name, dataset))
                     content |= {"own": cut.fingerprint} if cut else {}
-                    key = digest([content, ratio, seed])
                     sources = {"data": dataset, "corpus": config.data.pretrain}
                     marked = tuple(entry for entry, name in sources.items() if name in simulated)
-                    place = (evaluation, table, dataset, ratio, seed)
                     folder = cut.folder if cut else None
-                    cells.append(Cell(key, variant, pretraining, *place, content, marked, folder, gate))
+                    for subset in range(subsets_of(config, table, ratio)):
+                        key = cell_key(content, ratio, seed, subset)
+                        place = (evaluation, table, dataset, ratio, seed, subset)
+                        cells.append(Cell(key, variant, pretraining, *place, content, marked, folder, gate))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
 
 

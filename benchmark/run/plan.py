@@ -40,7 +40,8 @@ def make_plan(
     windows that the health of this run's pretrainings is measured on.
     """
     cells = [
-        PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed) for cell in grid.cells
+        PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed, cell.subset)
+        for cell in grid.cells
     ]
     corpus = prepared[config.data.pretrain]
     elsewhere = {name: {"elsewhere": facts} for name, facts in facts_of_external(config, prepared, grid).items()}
@@ -112,18 +113,18 @@ HIDDEN = ("data fingerprint", "source of", "module", "encoder.source", "encoder.
 def cache_miss_lines(cells: Sequence[Cell], grid: Grid, store: Store) -> list[str]:
     """Why stored cells of the same places as missing `cells` do not match: a line per reason, the most frequent first.
 
-    A place is variant, table, dataset, ratio and seed. Reads the latest plans, and one row for all cells of a plan that
-    differ in ratio and seed only.
+    A place is variant, table, dataset, ratio, seed and subset. Reads the latest plans, and one row for all cells of a
+    plan that differ in the last three only.
     """
     stored = {path.stem for path in store.cells.glob("*.json")} - {cell.key for cell in grid.cells}
-    wanted = {(cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed): cell for cell in cells}
+    wanted = {(cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed, cell.subset): cell for cell in cells}
     if not stored or not wanted:
         return []
     nearest: dict[tuple[Any, ...], tuple[str, ...]] = {}
     for plan in latest_plans(store):
         known: dict[tuple[str, str, str], tuple[str, ...]] = {}
         for old in plan.cells:
-            place = (old.variant, old.evaluation, old.dataset, old.ratio, old.seed)
+            place = (old.variant, old.evaluation, old.dataset, old.ratio, old.seed, old.subset)
             if old.key not in stored or place not in wanted:
                 continue
             if place[:3] not in known:

@@ -20,6 +20,7 @@ their changes from resample to resample are those on merged levels (benchmark.re
 Scores of all cells of a table's column under the same resamples of its test patients.
 
 A column is a metric on a dataset, or Overall, the mean of these; its cells are the variants x seeds at one label ratio.
+Where a seed has several labelled subsets, its score is the mean over these: encoders stay the unit of all tests.
 Intervals, tests and components are all computed from these scores. The caller chooses the cells, and so the rows that
 are compared.
 """
@@ -316,6 +317,15 @@ class ScoreColumn:
     """(V, S) key of each cell's pretrained encoder; '' without one or where the cell is missing."""
     scores: Floats
     """(V, S, 1+R) in [0, 1]: the test set, then its resamples. NaN where a cell is missing or a score undefined."""
+    runs: Floats | None = None
+    """(V, S, L, 1+R) of the labelled subsets of each seed, of which `scores` is the mean; None of one per seed."""
+
+    def every_run(self) -> tuple[Floats, NDArray[np.str_]]:
+        """(V, S * L, 1+R) scores of every labelled subset of every seed, and (V, S * L) keys of their encoders."""
+        if self.runs is None:
+            return self.scores, self.encoders
+        rows, seeds, subsets, resamples = self.runs.shape
+        return self.runs.reshape(rows, seeds * subsets, resamples), self.encoders.repeat(subsets, axis=1)
 
 
 def score_columns(
@@ -329,7 +339,8 @@ def score_columns(
 ) -> list[ScoreColumn]:
     """The columns of some cells in one score unit, by label ratio; Overall is the last of each ratio.
 
-    unit: 'heartbeat' or 'recording'. cells: those of one table, at most one per variant, dataset, ratio and seed.
+    unit: 'heartbeat' or 'recording'. cells: those of one table, at most one per variant, dataset, ratio, seed and
+    labelled subset.
     metrics: its columns on each dataset. Raises UnequalTestSets.
     """
     at = partial(columns_at, run, cells, unit=unit, metrics=metrics, resamples=resamples, seed=seed)
@@ -360,12 +371,15 @@ def columns_at(
         if not there:
             continue
         scored, patients = _scored(run, there, own[0].key, unit, metrics, resamples, seed)
-        keys = {cell: np.array(run.rows[cell.key].pretrain_key) for cell in there}
-        encoders = _laid_out(keys, variants, seeds, np.array(""))  # (V, S)
+        keys = {(cell.variant, cell.seed): run.rows[cell.key].pretrain_key for cell in there}
+        encoders = np.array([[keys.get((variant, seed), "") for seed in seeds] for variant in variants])  # (V, S)
+        subsets = 1 + max(cell.subset for cell in there)
         for metric in metrics:
             values = {cell: scored[cell.key][metric] for cell in there}
-            scores = _laid_out(values, variants, seeds, np.full(1 + resamples, np.nan))  # (V, S, 1+R)
-            columns.append(ScoreColumn(unit, ratio, dataset, metric, variants, seeds, patients, encoders, scores))
+            runs = _laid_out(values, variants, seeds, subsets, np.full(1 + resamples, np.nan))  # (V, S, L, 1+R)
+            scores = runs[:, :, 0] if subsets == 1 else mean_of(runs, axis=2)  # (V, S, 1+R)
+            place = (unit, ratio, dataset, metric, variants, seeds, patients, encoders, scores)
+            columns.append(ScoreColumn(*place, runs if subsets > 1 else None))
     return [*columns, *_overall(columns)]
 
 
@@ -411,11 +425,27 @@ def _must_agree(expected: Predictions, found: Predictions, first: str, key: str,
 
 
 def _laid_out(
-    values: Mapping[PlannedCell, NDArray[Any]], variants: Sequence[str], seeds: Sequence[int], missing: NDArray[Any]
-) -> NDArray[Any]:
-    """(V, S, ...) values by variant and seed."""
-    places = {(cell.variant, cell.seed): value for cell, value in values.items()}
-    return np.array([[places.get((variant, seed), missing) for seed in seeds] for variant in variants])
+    values: Mapping[PlannedCell, Floats],
+    variants: Sequence[str],
+    seeds: Sequence[int],
+    subsets: int,
+    missing: Floats,
+) -> Floats:
+    """(V, S, L, ...) values by variant, seed and labelled subset."""
+    places = {(cell.variant, cell.seed, cell.subset): value for cell, value in values.items()}
+    return np.array(
+        [
+            [[places.get((variant, seed, subset), missing) for subset in range(subsets)] for seed in seeds]
+            for variant in variants
+        ]
+    )
+
+
+def mean_of(runs: Floats, axis: int = 0) -> Floats:
+    """The mean over the labelled subsets of a seed, which lie along an axis; those without a score are left out."""
+    defined = np.isfinite(runs)
+    count = defined.sum(axis=axis)
+    return np.where(count > 0, np.where(defined, runs, 0.0).sum(axis=axis) / np.maximum(count, 1), np.nan)
 
 
 def _overall(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
@@ -432,4 +462,4 @@ def _overall(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
         mean += column.scores
     mean /= len(filled)
     first, fewest = filled[0], min(column.patients for column in filled)
-    return [replace(first, dataset="", metric=OVERALL, patients=fewest, scores=mean)]
+    return [replace(first, dataset="", metric=OVERALL, patients=fewest, scores=mean, runs=None)]

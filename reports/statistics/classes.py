@@ -29,11 +29,12 @@ from benchmark.results.metrics import (
 )
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import ATTRIBUTES, Groups, PlannedCell, Predictions, read_people
-from reports.runs import CELL, TIDY, ReportCache, Run, fingerprints_of, layouts
+from reports.runs import CELL, TIDY, ReportCache, Run, fingerprints_of, layouts, over_subsets
 from reports.statistics.bootstrap import (
     Floats,
     ResampledLines,
     ResampledTestSet,
+    mean_of,
     of_each,
     pooled,
     resampled_lines,
@@ -173,9 +174,14 @@ def _scores_of(
     """Each row in the order of the plan, and the scores of its seeds by name, (S, 1+R, ...)."""
     by_cell = of_each(run, [cell.key for cell in cells], cells[0].key, score)
     for variant in run.plan.variants:
-        own = [by_cell[cell.key] for cell in cells if cell.variant == variant]
+        own: dict[int, list[dict[str, Floats]]] = {}
+        for cell in cells:
+            if cell.variant == variant:
+                own.setdefault(cell.seed, []).append(by_cell[cell.key])
         if own:
-            yield variant, {name: np.stack([one[name] for one in own]) for name in own[0]}
+            names = next(iter(own.values()))[0]
+            by_seed = {name: [mean_of(np.stack([one[name] for one in of])) for of in own.values()] for name in names}
+            yield variant, {name: np.stack(values) for name, values in by_seed.items()}
 
 
 def estimated(scores: Floats, patients: int, *, gap: bool = False) -> Estimated:
@@ -298,7 +304,7 @@ def _groups(test: ResampledTestSet, said: NDArray[np.str_], attribute: str) -> I
 
 
 def computed(run: Run, cells: Sequence[PlannedCell], unit: str, metrics: Sequence[str]) -> pd.DataFrame:
-    """One line per finished cell and metric, with the columns `TIDY`. Raises CorruptRow."""
+    """One line per seed of each row and metric, with the columns `TIDY` (`over_subsets`). Raises CorruptRow."""
     lines = []
     for cell in cells:
         if cell.key not in run.rows:
@@ -310,7 +316,7 @@ def computed(run: Run, cells: Sequence[PlannedCell], unit: str, metrics: Sequenc
             value = float(METRICS[metric].of(found)) if len(found.truth) else float("nan")
             reason = METRICS[metric].undefined if len(found.truth) else NO_WINDOW
             lines.append(place | {"metric": metric, "value": value, "reason": reason if np.isnan(value) else ""})
-    return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
+    return over_subsets(pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float}))
 
 
 def _lines(predictions: Predictions, unit: str, pool: Pool, *, multi: bool) -> Lines:

@@ -162,7 +162,7 @@ def components(columns: Sequence[ScoreColumn], *, strict: bool) -> pd.DataFrame:
     """
     lines: list[dict[str, object]] = []
     for column in columns:
-        for variant, scores, encoders in zip(column.variants, column.scores, column.encoders, strict=True):
+        for variant, scores, encoders in zip(column.variants, *column.every_run(), strict=True):
             there = np.isfinite(scores[:, 0])  # (S,)
             if not column.dataset or not there.any():
                 continue
@@ -294,7 +294,7 @@ def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
             frames["intervals"].append(ties(intervals(columns), pairs))
             frames["pairwise"].append(pairs)
             frames["components"].append(components(columns, strict=run.plan.config["protocol"] == "strict"))
-            outlines += [replace(column, scores=column.scores[..., :1].copy()) for column in columns]
+            outlines += [replace(column, scores=column.scores[..., :1].copy(), runs=None) for column in columns]
             details = details or method(run, columns)
         del columns  # the resampled scores of one ratio are what has to be in memory at a time
     if not outlines:

@@ -143,14 +143,17 @@ def _score(run: Run, scored: pd.DataFrame, cells: Sequence[PlannedCell], column:
     keys = tuple(key for key in planned if key in run.rows)
     own = scored[(scored["dataset"] == column.dataset) & (scored["metric"] == column.metric)]
     values = 100 * own["value"].dropna()  # (seeds,)
-    remarks = [] if len(keys) == len(planned) else [f"{len(keys)} of {len(planned)} seeds finished"]
-    if len(values) < len(keys):
+    seeds = {cell.seed for cell in cells if cell.dataset == column.dataset}
+    finished = {cell.seed for cell in cells if cell.key in keys}
+    what = "seeds" if len(seeds) == len(planned) else "labelled subsets"
+    remarks = [] if len(keys) == len(planned) else [f"{len(keys)} of {len(planned)} {what} finished"]
+    if len(values) < len(finished):
         reasons = ", ".join(dict.fromkeys(own.loc[own["value"].isna(), "reason"])) or f"{column.title} was not scored"
-        undefined = len(keys) - len(values)
-        remarks.append(f"undefined in {undefined} of {len(keys)} finished seeds: {reasons}")
+        undefined = len(finished) - len(values)
+        remarks.append(f"undefined in {undefined} of {len(finished)} finished seeds: {reasons}")
     mean = float(values.mean()) if len(values) else None
     std = float(values.std(ddof=1)) if len(values) > 1 else None
-    return Score(mean, std, len(values), len(planned), keys, "; ".join(remarks), spread_text(std))
+    return Score(mean, std, len(values), len(seeds), keys, "; ".join(remarks), spread_text(std))
 
 
 def _overall(scores: Sequence[Score]) -> Score:

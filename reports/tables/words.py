@@ -69,6 +69,8 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     metrics = " and ".join(filter(None, [", ".join(others), last]))
     seeds = sorted({cell.seed for cell in cells})
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {seeds_named(seeds)}"
+    subsets = 1 + max(cell.subset for cell in cells)
+    over += f", each the mean of {subsets} labelled subsets" if subsets > 1 else ""
     sentences = [
         f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
         *([f"Overall: mean of the {columns} {_counting(layout)}columns."] if columns > 1 else []),

@@ -226,7 +226,7 @@ def test_a_plan_without_rows_gives_dashes(store_root: Path, tmp_path: Path) -> N
         "–"
     }
     assert "Cells: 0 of 32 finished, 32 not run." in (tmp_path / "out" / "results.md").read_text()
-    assert (tmp_path / "out" / "cells.csv").read_text() == "key,variant,evaluation,dataset,ratio,seed\n"
+    assert (tmp_path / "out" / "cells.csv").read_text() == "key,variant,evaluation,dataset,ratio,seed,subset\n"
 
 
 @pytest.mark.usefixtures("drawn_quickly")

@@ -66,6 +66,27 @@ def test_the_strict_protocol_pretrains_once_per_seed() -> None:
     assert all(cell.pretraining is not None and cell.pretraining.seed == cell.seed for cell in grid.cells)
 
 
+def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the_first_is_that_of_the_seed() -> None:
+    strict = {"protocol": "strict", "evaluate": ["finetune", "linear", "linear-fix", "few-shot"], "ratios": [1.0, 0.1]}
+    one, three = (grid_of(load_config(BASIC, strict | {"subsets": count})) for count in (1, 3))
+    assert [cell.key for cell in three.cells if cell.subset == 0] == [cell.key for cell in one.cells]
+    first, further = ({cell.key for cell in three.cells if (cell.subset > 0) == more} for more in (False, True))
+    assert further
+    assert not first & further
+    several = {(cell.table, cell.ratio) for cell in three.cells if cell.subset == 2}
+    shots = {("few-shot", float(shots)) for shots in load_config(BASIC, strict).few_shot.shots}
+    assert several == {("linear", 0.1), *shots}
+    draws: dict[tuple[int, int], set[int]] = {}
+    for cell in three.cells:
+        draws.setdefault((cell.seed, cell.subset), set()).add(cell.draw_seed)
+    assert all(len(drawn) == 1 for drawn in draws.values())  # the same for all rows
+    assert len(set.union(*draws.values())) == len(draws)
+    assert 1 + max(cell.subset for cell in grid_of(load_config(BASIC, strict)).cells) == 5
+    assert not any(cell.subset for cell in grid_of(load_config(BASIC, strict | {"protocol": "paper"})).cells)
+    with pytest.raises(ConfigError, match=r"subsets: 3 labelled subsets per seed need protocol strict"):
+        load_config(BASIC, {"subsets": 3})
+
+
 def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
     grid = grid_of(load_config(BASIC, {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
     assert [(v.name, v.role) for v in grid.variants] == [

@@ -297,6 +297,23 @@ def test_what_is_missing_is_nan_and_what_is_not_planned_no_row(
     assert score_columns(nothing, nothing.plan.cells, "recording", resamples=2) == []
 
 
+def test_the_score_of_a_seed_is_the_mean_over_its_labelled_subsets_as_far_as_they_are_finished(
+    columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
+) -> None:
+    run = open_run(write_predictions(columns_predictions))
+    alone = score_columns(run, run.plan.cells, "recording", resamples=3)
+    cells = [replace(cell, seed=41, subset=cell.seed - 41) for cell in run.plan.cells]
+    for own, column in zip(score_columns(run, cells, "recording", resamples=3), alone, strict=True):
+        assert (own.seeds, own.scores.shape) == ((41,), (2, 1, 4))
+        np.testing.assert_allclose(own.scores[:, 0], column.scores.mean(axis=1), rtol=1e-12)
+        if own.dataset:
+            np.testing.assert_array_equal(own.every_run()[0], column.scores)
+            assert own.every_run()[1].shape == (2, 2)
+    lacking = [cell for cell in cells if (cell.variant, cell.subset) != ("m1", 1)]
+    for own, column in zip(score_columns(run, lacking, "recording", resamples=3), alone, strict=True):
+        np.testing.assert_array_equal(own.scores[1, 0], column.scores[1, 0])
+
+
 def test_other_test_windows_in_one_cell_are_named(
     columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:

@@ -342,7 +342,7 @@ def test_of_differences_about_twice_their_error_fewer_are() -> None:
 def tidy_frame(scores: Iterable[tuple[str, str, float, int, float | None]]) -> pd.DataFrame:
     """(variant, dataset, ratio, seed, F1), each as a heartbeat's score of a fine-tuned encoder."""
     lines = [
-        ("key", variant, "finetune", dataset, ratio, seed, "heartbeat", "f1", value, "")
+        ("key", variant, "finetune", dataset, ratio, seed, 0, "heartbeat", "f1", value, "")
         for variant, dataset, ratio, seed, value in scores
     ]
     return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
