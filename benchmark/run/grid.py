@@ -23,7 +23,6 @@ from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.corpus import embedder_identity
 from benchmark.data.prepare import Prepared
-from benchmark.data.task import drawn_by_recording
 from benchmark.machine.device import stream
 from benchmark.machine.ranks import Machine
 from benchmark.results.names import (
@@ -255,13 +254,9 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
 
 
 def subsets_of(config: Config, table: str, ratio: float) -> int:
-    """Labelled subsets per seed of the cells of a table: several of a frozen encoder.
-
-    One where all labels are used, or the same ones whatever the seed (`linear-fix`).
-    """
+    """Labelled subsets per seed of the cells of a table: several of a frozen encoder, one where all labels are used."""
     facts = EVALUATION_FACTS.get(table)
     drawn = facts is not None and facts.frozen and (facts.shots or ratio < ALL_LABELS)
-    drawn = drawn and EVALUATIONS[table].draw is not drawn_by_recording
     return (config.subsets or SUBSETS[config.protocol]) if drawn else 1
 
 

@@ -75,7 +75,7 @@ def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the
     assert not first & further
     several = {(cell.table, cell.ratio) for cell in three.cells if cell.subset == 2}
     shots = {("few-shot", float(shots)) for shots in load_config(BASIC, strict).few_shot.shots}
-    assert several == {("linear", 0.1), *shots}
+    assert several == {("linear", 0.1), ("linear-fix", 0.1), *shots}
     draws: dict[tuple[int, int], set[int]] = {}
     for cell in three.cells:
         draws.setdefault((cell.seed, cell.subset), set()).add(cell.draw_seed)
