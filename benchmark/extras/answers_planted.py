@@ -42,6 +42,7 @@ BASE: dict[str, Any] = {
     "ratios": [0.3],
     "seeds": [41, 42, 43],
     "protocol": "strict",
+    "subsets": 1,
     "precision": "float32",
 }
 """Dotted config keys of every arm, laid over the config demo: all that the page says of the runs stands here."""
