@@ -626,7 +626,7 @@ def scored_alike(
 def wrong_score(columns: Sequence[ScoreColumn], name: str, row: Candidate, unit: str) -> str:
     """Why the scores of a row rule it out; '' if they do not."""
     for column in columns:
-        computed = column.scores[column.variants.index(name), :, 0]  # (S,)
+        computed = column.every_run()[0][column.variants.index(name), :, 0]  # (S * L,)
         own = [found for found in row.rows if found.dataset == column.dataset]
         stored = [found.scores.get(unit, {}).get(column.metric) for found in own]
         known = np.sort([score for score in stored if score is not None])
@@ -643,7 +643,9 @@ def wrong_score(columns: Sequence[ScoreColumn], name: str, row: Candidate, unit:
 def replace_rows(column: ScoreColumn, kept: Sequence[str]) -> ScoreColumn:
     """A column with some of its rows."""
     places = [column.variants.index(name) for name in kept]
-    return replace(column, variants=tuple(kept), encoders=column.encoders[places], scores=column.scores[places])
+    runs = None if column.runs is None else column.runs[places]
+    kept_rows = {"encoders": column.encoders[places], "scores": column.scores[places], "runs": runs}
+    return replace(column, variants=tuple(kept), **kept_rows)
 
 
 def _shown(lines: pd.DataFrame) -> tuple[Shown, ...]:

@@ -56,7 +56,8 @@ def predictions_of(entry: Entry, cell: PlannedCell) -> Predictions:
     truth = np.eye(len(CLASSES), dtype=np.int64)[drawn.integers(len(CLASSES), size=entry.patients)]  # (P, C)
     hard = drawn.normal(size=truth.shape)  # (P, C)
     names = np.array([f"{entry.cohort}p{number:03}" for number in range(entry.patients)])
-    own = generator_of(entry.name, cell.variant, cell.dataset, cell.ratio, cell.seed).normal(size=truth.shape)
+    place = (cell.variant, cell.dataset, cell.ratio, cell.seed, *([cell.subset] if cell.subset else []))
+    own = generator_of(entry.name, *place).normal(size=truth.shape)
     patient = np.repeat(np.arange(entry.patients), WINDOWS)  # (n,)
     odds = np.exp(entry.skills[cell.variant] * truth + hard + 0.3 * own)[patient]  # (n, C)
     probability = (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
@@ -69,7 +70,7 @@ def row_of(entry: Entry, cell: PlannedCell, found: Predictions) -> Row:
     return Row(
         key=cell.key, pretrain_key=pretrain_key(entry, cell) if cell.variant != "features" else "",
         variant=cell.variant, method=cell.variant.partition("@")[0], evaluation=cell.evaluation, dataset=cell.dataset,
-        ratio=cell.ratio, seed=cell.seed, pretrain_seed=cell.seed, protocol=entry.protocol, labels=entry.labels,
+        ratio=cell.ratio, seed=cell.seed, subset=cell.subset, pretrain_seed=cell.seed, protocol=entry.protocol, labels=entry.labels,
         scores={unit: own.values for unit, own in scored.items()},
         undefined={unit: own.undefined for unit, own in scored.items()},
         notes=[], counts={}, coverage={}, training={},

@@ -17,6 +17,7 @@ import pytest
 
 import run_benchmark
 from benchmark.results.reruns import Rerun, drawn, save_rerun
+from benchmark.results.schema import digest
 from benchmark.results.store import NoResults, Plan, Predictions, Row, Store
 from reports.__main__ import main
 from reports.leaderboard_page import write_leaderboard
@@ -48,6 +49,16 @@ def apart(out: Path) -> dict[str, list[tuple[str, str]]]:
         if line["evaluation"] == "not compared":
             found.setdefault(line["submission"], []).append((line["title"], line["remark"]))
     return found
+
+
+def test_a_seed_of_several_labelled_subsets_counts_once_on_the_board(submit: Submit, tmp_path: Path) -> None:
+    def twice(plan: Plan) -> Plan:
+        more = [replace(cell, subset=1, key=digest([cell.key, 1])) for cell in plan.cells]
+        return replace(plan, cells=[*plan.cells, *more])
+
+    write_leaderboard([submit(Entry("twice", alter_plan=twice))], tmp_path, unit="recording")
+    assert apart(tmp_path) == {}
+    assert float(overall(tmp_path)["twice", "pmq"]["low_percent"]) > 0
 
 
 def test_rows_of_all_submissions_stand_on_one_board_and_are_ranked_where_they_differ(
