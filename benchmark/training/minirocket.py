@@ -10,7 +10,7 @@ convolution exceeds the bias.
 The regression is that of section 3.3: class targets of +1 and -1, standardised features. Its penalty is the one with
 the best validation macro-F1. A score's probability is the softmax, or with several labels the sigmoid, of the score
 times a slope: temperature scaling (Guo et al. 2017, "On calibration of modern neural networks", section 4.2), by which
-no decision and no order within a class of several labels changes.
+no decision on a window changes.
 
 All is computed on the CPU in fixed precision, so that a result does not depend on the device.
 """
