@@ -89,7 +89,7 @@ UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features",
 """Names of gate rows. `FEATURES` and `SUPERVISED` are also the evaluations of their cells."""
 CLASSICAL_TITLES = {FEATURES: "Beat features, boosted", "minirocket": "MiniRocket, ridge"}
 """Gate row without an encoder -> its title; the row, the gate and the evaluation of its cells have one name. A new one
-is a line here, its name in `Gate`, and a line in benchmark.training.evaluations."""
+is a line here, its name in `Gate` and `ABOUT_GATES`, and its entry in benchmark.training.evaluations."""
 VALIDATION = "validation"
 """The evaluation of `tune`: a linear probe judged on the validation patients, without test windows; in no table."""
 
