@@ -40,8 +40,8 @@ import pandas as pd
 from benchmark.results.files import harmless
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import (
+    CLASSICAL_TITLES,
     EVALUATION_TITLES,
-    FEATURES,
     FROZEN,
     GATE,
     METHOD,
@@ -301,7 +301,7 @@ def stage_versions(row: Row) -> dict[str, int]:
     return {stage: told[stage] for stage in (SPLIT, row.evaluation) if stage in told}
 
 
-GATES = (UNTRAINED, FROZEN, FEATURES, SUPERVISED)
+GATES = (UNTRAINED, FROZEN, *CLASSICAL_TITLES, SUPERVISED)
 """Rows that are references on a board, compared in their run or not."""
 NAMED = 5
 """Rows that a line names; the rest are counted."""
@@ -643,9 +643,13 @@ def wrong_score(columns: Sequence[ScoreColumn], name: str, row: Candidate, unit:
 def replace_rows(column: ScoreColumn, kept: Sequence[str]) -> ScoreColumn:
     """A column with some of its rows."""
     places = [column.variants.index(name) for name in kept]
-    runs = None if column.runs is None else column.runs[places]
-    kept_rows = {"encoders": column.encoders[places], "scores": column.scores[places], "runs": runs}
-    return replace(column, variants=tuple(kept), **kept_rows)
+    return replace(
+        column,
+        variants=tuple(kept),
+        encoders=column.encoders[places],
+        scores=column.scores[places],
+        runs=None if column.runs is None else column.runs[places],
+    )
 
 
 def _shown(lines: pd.DataFrame) -> tuple[Shown, ...]:

@@ -52,7 +52,7 @@ from benchmark.results.files import (
     unfit_members,
     write_atomic,
 )
-from benchmark.results.names import CARD, FEATURES, PRESET, name_on_any
+from benchmark.results.names import CARD, CLASSICAL_TITLES, PRESET, name_on_any
 from benchmark.results.schema import KEY, digest, flat
 from benchmark.results.store import (
     ARRAYS,
@@ -210,7 +210,7 @@ def made(run: Run) -> dict[str, set[str]]:
     for row in run.rows.values():
         stages = row.provenance.get("results_versions", {})
         facts = {f"results version of {stage}": number for stage, number in stages.items()}
-        if row.evaluation != FEATURES:  # features do not depend on precision
+        if row.evaluation not in CLASSICAL_TITLES:  # without an encoder nothing depends on precision
             facts["precision"] = row.provenance.get("precision")
         for name, fact in facts.items():
             values.setdefault(name, set()).add(shown(fact))

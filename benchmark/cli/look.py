@@ -18,7 +18,7 @@ from benchmark.cli.explain import describe
 from benchmark.config.command_line import OK, function_named
 from benchmark.config.engines import ENGINES
 from benchmark.machine.processes import runs
-from benchmark.results.names import DEFAULT_TASK, EVALUATION_FACTS, command
+from benchmark.results.names import ABOUT_GATES, DEFAULT_TASK, EVALUATION_FACTS, command
 from benchmark.results.store import PlannedCell, Store
 from benchmark.run.claims import CLAIMS, STALE_SECONDS, Sight, owner_in
 from benchmark.run.claims import look as look_at_claim
@@ -42,7 +42,7 @@ def list_all(arguments: Namespace, console: Console) -> int:
 
 
 def listing() -> Iterator[str]:
-    """Methods, encoders, datasets, tasks, configs, evaluations and ablations, a line each."""
+    """Methods, encoders, datasets, tasks, configs, evaluations, gates and ablations, a line each."""
     from benchmark.config.config import load_config  # here, because the methods load slowly
     from benchmark.config.errors import config_names
     from benchmark.data.datasets import DATASETS
@@ -77,6 +77,9 @@ def listing() -> Iterator[str]:
     yield "evaluations (--evaluate)"
     for name, facts in EVALUATION_FACTS.items():
         yield f"  {name:<15} {facts.title}: {facts.about}"
+    yield "gates (--gates); rows that are not ranked"
+    for gate, line in ABOUT_GATES.items():
+        yield f"  {gate:<15} {line}"
     yield "ablations (--ablations, --ablate)"
     for owner, named in load_config("demo").ablations.items():
         for name, knobs in named.items():

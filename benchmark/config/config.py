@@ -34,6 +34,7 @@ from benchmark.config.sections import (
     Finetune,
     Knn,
     Linear,
+    MiniRocket,
     Overrides,
     Pretrain,
     Ratio,
@@ -97,7 +98,8 @@ class Config(Section):
     values, each run at the smallest label ratio."""
     gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
     """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels; on
-    demand `supervised`, trained from scratch on all labels by a recipe of its own."""
+    demand `supervised`, trained from scratch on all labels by a recipe of its own, and `minirocket`, MiniRocket's
+    random convolutions under a ridge regression."""
     data: Data = Data()
     encoder: dict[str, Any] = {}
     """`name` (or file) of the shared encoder, the default one if absent, and all its knobs."""
@@ -107,6 +109,7 @@ class Config(Section):
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
     boosting: Boosting = Boosting()
+    minirocket: MiniRocket = MiniRocket()
     knn: Knn = Knn()
     few_shot: FewShot = FewShot()
     supervised: Supervised = Supervised()

@@ -152,7 +152,7 @@ FLAGS: dict[str, Flag] = {
     ),
     "--gates": Flag(
         WHAT,
-        "reference rows: random, frozen, features, full-labels (these by default), supervised; none for no gate",
+        "reference rows: random, frozen, features, full-labels (the default), supervised, minirocket; none for no gate",
         "gates",
         NAMES,
         GATE,

@@ -293,6 +293,19 @@ class Boosting(Section):
     """Share of the features available to a split, drawn anew for each."""
 
 
+class MiniRocket(Section):
+    """MiniRocket's convolutions of windows and a ridge regression on them."""
+
+    features: Annotated[int, Field(ge=84)] = 9996
+    """Rounded down to a multiple of 84, the number of kernels."""
+    dilations: Count = 32
+    """Maximum dilations per kernel."""
+    penalties: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [
+        *(1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001),
+    ]
+    """Candidate L2 penalties per labelled window; the first best by validation macro-F1 is used."""
+
+
 class Knn(Section):
     """Nearest neighbours of frozen features; a neighbour's vote is exp(cosine / temperature)."""
 

@@ -20,9 +20,18 @@ from typing import Any, Literal, NamedTuple, get_args
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
 
-Gate = Literal["random", "frozen", "features", "full-labels", "supervised"]
+Gate = Literal["random", "frozen", "features", "full-labels", "supervised", "minirocket"]
 GATES: tuple[Gate, ...] = get_args(Gate)
 """Reference rows of a table."""
+ABOUT_GATES: dict[Gate, str] = {
+    "random": "the untrained encoder, fine-tuned or under the table's evaluation; by default",
+    "frozen": "the untrained encoder under the linear probe; by default",
+    "features": "gradient boosting on hand-crafted measures of the beats; by default",
+    "full-labels": "the other gates with all labels; by default",
+    "supervised": "the encoder trained from scratch on all labels, by a recipe of its own",
+    "minirocket": "ridge regression on MiniRocket's random convolutions",
+}
+"""A line for `list`."""
 Preset = Literal["unified", "paper", "tuned"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 """Where the recipes and knobs of the methods come from."""
@@ -77,8 +86,10 @@ EVALUATIONS = tuple(EVALUATION_FACTS)
 EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items()}
 
 UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features", "supervised"
-"""Names of the gate rows. `FEATURES` and `SUPERVISED` are also the evaluations of their cells; `FEATURES` needs no
-encoder."""
+"""Names of gate rows. `FEATURES` and `SUPERVISED` are also the evaluations of their cells."""
+CLASSICAL_TITLES = {FEATURES: "Beat features, boosted", "minirocket": "MiniRocket, ridge"}
+"""Gate row without an encoder -> its title; the row, the gate and the evaluation of its cells have one name. A new one
+is a line here, its name in `Gate` and `ABOUT_GATES`, and its entry in benchmark.training.evaluations."""
 VALIDATION = "validation"
 """The evaluation of `tune`: a linear probe judged on the validation patients, without test windows; in no table."""
 
@@ -100,7 +111,8 @@ def is_untrained(variant: str) -> bool:
 
 def evaluation_of(variant: str, table: str) -> str:
     """The evaluation of a variant's cells in a table: the table's own, except for gates with one of their own."""
-    return {FROZEN: LINEAR, FEATURES: FEATURES, SUPERVISED: SUPERVISED}.get(variant, table)
+    own = {FROZEN: LINEAR, SUPERVISED: SUPERVISED} | {name: name for name in CLASSICAL_TITLES}
+    return own.get(variant, table)
 
 
 def takes_shots(evaluation: str) -> bool:

@@ -28,7 +28,15 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from benchmark.results.files import harmless
-from benchmark.results.names import EVALUATIONS, FEATURES, SUPERVISED, UNIT_OF_PROTOCOL, UNITS, VALIDATION, takes_shots
+from benchmark.results.names import (
+    CLASSICAL_TITLES,
+    EVALUATIONS,
+    SUPERVISED,
+    UNIT_OF_PROTOCOL,
+    UNITS,
+    VALIDATION,
+    takes_shots,
+)
 
 KEY_LENGTH = 16
 
@@ -96,7 +104,7 @@ NameOrNone = Annotated[str, AfterValidator(lambda text: text and _named(text))]
 """'' for none."""
 Line = Annotated[str, Field(max_length=20_000)]
 """Free text, for instance a title or a note."""
-Evaluated = Annotated[str, one_of(*EVALUATIONS, FEATURES, SUPERVISED, VALIDATION)]
+Evaluated = Annotated[str, one_of(*EVALUATIONS, *CLASSICAL_TITLES, SUPERVISED, VALIDATION)]
 Unit = Annotated[str, one_of(*UNITS)]
 Protocol = Annotated[str, one_of(*UNIT_OF_PROTOCOL)]
 Labels = Literal["single", "multi"]

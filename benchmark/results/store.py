@@ -127,7 +127,7 @@ class Row:
     """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
     method: Line
     evaluation: Evaluated
-    """One of `EVALUATIONS`, 'features' (hand-crafted, boosted), 'supervised', or 'validation' (of `tune`, untested)."""
+    """One of `EVALUATIONS` or `CLASSICAL_TITLES`, 'supervised', or 'validation' (of `tune`, untested)."""
     dataset: Name
     ratio: Labelled
     """Share of the labels; of an evaluation that takes shots, labelled patients per class."""

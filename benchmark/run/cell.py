@@ -18,12 +18,11 @@ from benchmark.data.task import Sides, Task, coverage, open_task_view, sides_for
 from benchmark.elsewhere import ExternalWindows, lacking, own_task, spread
 from benchmark.machine.device import device_facts, git_state, versions
 from benchmark.results.metrics import macro_notes, no_scores, score_both_units
-from benchmark.results.names import FEATURES, UNITS, VALIDATION
+from benchmark.results.names import UNITS, VALIDATION
 from benchmark.results.store import CorruptRow, End, Failure, Predictions, Row, Store
 from benchmark.run.grid import Cell
-from benchmark.training.boosting import FEATURES_VERSION, boost
 from benchmark.training.checkpoint import load_encoder, load_external
-from benchmark.training.evaluations import EVALUATIONS, EvaluationInput
+from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, WAYS, EvaluationInput
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.probes import EvaluationCache
@@ -108,10 +107,8 @@ def run_cell(job: CellJob, known: EvaluationCache) -> None:
 
 
 def task_of(cell: Cell, sides: Sides) -> Task:
-    """A cell's task: its labelled windows as its evaluation draws them, boosting as the protocol does."""
-    if cell.evaluation == FEATURES:
-        return task_on(sides, ratio=cell.ratio, seed=cell.draw_seed)
-    return task_on(sides, ratio=cell.ratio, seed=cell.draw_seed, draw=EVALUATIONS[cell.evaluation].draw)
+    """A cell's task: its labelled windows as its evaluation draws them."""
+    return task_on(sides, ratio=cell.ratio, seed=cell.draw_seed, draw=WAYS[cell.evaluation].draw)
 
 
 def place_of(cell: Cell) -> dict[str, Any]:
@@ -168,9 +165,8 @@ def learn_on(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
 def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     """Run the cell's evaluation on its task. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
-    if cell.evaluation == FEATURES:
-        data = job.config.data
-        return boost(task, job.config.boosting, kind=data.segmentation, rate=data.rate, seed=cell.draw_seed)
+    if cell.evaluation in CLASSICAL:
+        return CLASSICAL[cell.evaluation].run(task, job.config, cell.draw_seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     encoder = known.encoders.get(cell.pretrain_key)
     method = cell.pretraining.method
@@ -205,9 +201,7 @@ def source_facts(prepared: Prepared) -> dict[str, Any]:
 
 def results_versions(cell: Cell) -> dict[str, int]:
     """Results versions that a row depends on; rows of different versions are never merged."""
-    boosted = cell.evaluation == FEATURES
-    own = FEATURES_VERSION if boosted else EVALUATIONS[cell.evaluation].version
-    versions = {"split": SPLIT_VERSION, cell.evaluation: own}
+    versions = {"split": SPLIT_VERSION, cell.evaluation: WAYS[cell.evaluation].version}
     if cell.pretraining:
         method = cell.pretraining.method
         versions |= {"pretraining": PRETRAIN_VERSION, method.name: method.version}

@@ -25,21 +25,17 @@ from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.splits import DatasetTask
 from benchmark.machine.device import git_state, versions
 from benchmark.results.files import LARGEST_JSON, read_regular, write_atomic
-from benchmark.results.names import FEATURES, FINETUNE, SUPERVISED
+from benchmark.results.names import FINETUNE, SUPERVISED
 from benchmark.run.grid import Cell, Pretraining
-from benchmark.training.evaluations import EVALUATIONS, Amounts, Pool
+from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, Amounts, Pool
 from benchmark.training.pretrain import DECAY_SHARE, autocast, pairs_bought
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
 TRAINING_SHARE = 0.8
 HELD_OUT_SHARE = 0.1
-BOOSTING_PASSES = 2.0
-"""Cost of boosting in the same unit, without measuring the features."""
-TREE_SECONDS, TREE_WINDOW_SECONDS = 1e-2, 4e-6
-"""Seconds of one core per tree of the boosting, and per tree and labelled window; measured on 28 to 12,000 windows."""
-BOOSTING_ROUNDS = 2.5
-"""Rounds of a boosting until one brings no better score, on average; measured on 45 cells."""
+CLASSICAL_PASSES = 2.0
+"""Cost of learning without an encoder in the same unit, without measuring the features."""
 ROW_BYTES = 20_000
 SAMPLE_BYTES = 12 * 2
 MEASURED_BATCH = 64
@@ -79,8 +75,8 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     column = config.data.column(task.dataset)
     size = sizes[column.dataset]
     training, held_out = TRAINING_SHARE * size.windows, HELD_OUT_SHARE * size.windows
-    if task.evaluation == FEATURES:
-        return training * task.ratio * (1 + BOOSTING_PASSES) + 2 * held_out
+    if task.evaluation in CLASSICAL:
+        return training * task.ratio * (1 + CLASSICAL_PASSES) + 2 * held_out
     evaluation = EVALUATIONS[task.evaluation]
     pool = Pool(training, TRAINING_SHARE * size.recordings, classes_of(column, config))
     if config.data.segmentation == "recordings" and task.evaluation in (FINETUNE, SUPERVISED):
@@ -104,15 +100,13 @@ def pairs_trained(task: Pretraining, config: Config, sizes: Mapping[str, Size]) 
 
 
 def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: float) -> float:
-    """Seconds of a cell, from those of an encoder pass over one window; boosting uses no encoder."""
-    if cell.evaluation != FEATURES:
+    """Seconds of a cell, from those of an encoder pass over one window, where it has an encoder."""
+    if cell.evaluation not in CLASSICAL:
         return passes(cell, config, sizes) * a_pass
-    boosting = config.boosting
     column = config.data.column(cell.dataset)
-    iterations = min(boosting.iterations, BOOSTING_ROUNDS * boosting.patience)
-    trees = iterations * len(boosting.leaf_windows) * classes_of(column, config)
-    labelled = TRAINING_SHARE * sizes[column.dataset].windows * cell.ratio
-    return trees * (TREE_SECONDS + TREE_WINDOW_SECONDS * labelled)
+    windows = sizes[column.dataset].windows
+    amounts = Amounts(TRAINING_SHARE * windows * cell.ratio, HELD_OUT_SHARE * windows)
+    return CLASSICAL[cell.evaluation].seconds(config, amounts, classes_of(column, config))
 
 
 def multiplications(encoder: Encoder, samples: int) -> float:

@@ -27,8 +27,8 @@ from benchmark.machine.device import stream
 from benchmark.machine.ranks import Machine
 from benchmark.results.names import (
     CARD,
+    CLASSICAL_TITLES,
     EVALUATION_FACTS,
-    FEATURES,
     FROZEN,
     GATE,
     SNAPSHOT,
@@ -42,9 +42,8 @@ from benchmark.results.names import (
 from benchmark.results.schema import digest
 from benchmark.results.store import Store, cell_key
 from benchmark.run.rows import Variant, refuse_lone_windows, variants_of
-from benchmark.training.boosting import FEATURES_VERSION
 from benchmark.training.checkpoint import CHECKPOINT
-from benchmark.training.evaluations import EVALUATIONS
+from benchmark.training.evaluations import CLASSICAL, EVALUATIONS
 from benchmark.training.pretrain import DECAY_SHARE, PRETRAIN_VERSION, WARMUP_EPOCHS
 from methods.base import MethodConfig, PretrainMethod
 from methods.encoders import identity
@@ -80,7 +79,7 @@ class Cell:
     variant: Variant
     pretraining: Pretraining | None
     evaluation: str
-    """One of `EVALUATIONS`, 'features', 'supervised' or 'validation'."""
+    """One of `EVALUATIONS` or `CLASSICAL`, 'supervised' or 'validation'."""
     table: str
     """The evaluation whose table shows it; a gate may be in several tables, 'validation' in none."""
     dataset: str
@@ -193,13 +192,14 @@ def cell_content(
     }
 
 
-def features_content(config: Config, fingerprint: str, column: str = "") -> dict[str, Any]:
-    """Content of the key of a boosted-features cell, without ratio and seed; independent of the device."""
+def classical_content(config: Config, evaluation: str, fingerprint: str, column: str = "") -> dict[str, Any]:
+    """Content of the key of a cell without an encoder, without ratio and seed; independent of the device."""
     spec = config.task_spec(config.finetune, column)
+    how = CLASSICAL[evaluation]
     return {
-        "version": FEATURES_VERSION,
-        "evaluation": FEATURES,
-        "settings": config.boosting.model_dump(),
+        "version": how.version,
+        "evaluation": evaluation,
+        "settings": dict(how.settings(config)),
         "segmentation": config.data.segmentation,
         "data": fingerprint,
         "task": spec.content(),
@@ -222,7 +222,7 @@ SUBSETS = {"paper": 1, "strict": 5}
 """Labelled subsets per seed by default: a probe costs next to nothing beside the pretraining that it judges."""
 EXTERNAL_SEED = 0
 """Pretraining seed of an external encoder, whose weights depend on no seed of a run."""
-GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen", FEATURES: "features", SUPERVISED: "supervised"}
+GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen"} | {name: name for name in (*CLASSICAL_TITLES, SUPERVISED)}
 """Name of a gate's row -> the gate, as `--gates` names it."""
 
 
@@ -275,7 +275,7 @@ def amounts_of(variant: Variant, amounts: Sequence[float]) -> list[float]:
 
 
 def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode) -> Pretraining | None:
-    """The pretraining of a variant at a seed, None for features; under `paper` a trained one is shared by all seeds.
+    """The pretraining of a variant at a seed, None without an encoder; under `paper` all seeds share a trained one.
 
     Weights from elsewhere are shared by all seeds under any protocol.
     """
@@ -333,7 +333,7 @@ def expand(
             for table, evaluation, ratio, gate in planned(config, variant):
                 for dataset, fingerprint in fingerprints.items():
                     if pretraining is None:
-                        content = features_content(config, fingerprint, dataset)
+                        content = classical_content(config, evaluation, fingerprint, dataset)
                     else:
                         row = of_row[variant.name]
                         content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)

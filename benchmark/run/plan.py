@@ -17,13 +17,12 @@ from benchmark.config.sections import REFERENCE
 from benchmark.data.corpus import has_text, pretrained_entries
 from benchmark.data.prepare import Prepared, skip_summary
 from benchmark.data.splits import DatasetTask
-from benchmark.results.names import FEATURES
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, PlannedCell, Store
 from benchmark.results.tuned import Tuning
 from benchmark.run.datasets import facts_of_external
 from benchmark.run.grid import Cell, Grid
-from benchmark.training.evaluations import EVALUATIONS
+from benchmark.training.evaluations import WAYS
 
 
 def make_plan(
@@ -177,8 +176,7 @@ def differences(cell: Cell, key: str, store: Store) -> tuple[str, ...]:
 
 def parts_of_cell(cell: Cell, content: Mapping[str, Any]) -> Parts:
     """The parts of a cell's content but its pretraining."""
-    boosted = cell.evaluation == FEATURES
-    section = "boosting" if boosted else EVALUATIONS[cell.evaluation].section or cell.evaluation
+    section = WAYS[cell.evaluation].section or cell.evaluation
     task = dict(content["task"])
     return {
         f"{cell.evaluation.upper().replace('-', '_')}_VERSION": content["version"],

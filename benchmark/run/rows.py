@@ -13,7 +13,7 @@ from benchmark.config.words import find_method
 from benchmark.data.segments import TYPICAL_SECONDS
 from benchmark.results.names import (
     ABLATION,
-    FEATURES,
+    CLASSICAL_TITLES,
     FROZEN,
     GATE,
     METHOD,
@@ -161,8 +161,9 @@ def gates_of(config: Config) -> Iterator[Variant]:
         yield Variant(UNTRAINED, untrained.title, untrained, knobs, GATE)
     if "frozen" in config.gates:
         yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, knobs, GATE, of=UNTRAINED)
-    if "features" in config.gates:
-        yield Variant(FEATURES, "Beat features, boosted", None, MethodConfig(), GATE)
+    for name, title in CLASSICAL_TITLES.items():
+        if name in config.gates:
+            yield Variant(name, title, None, MethodConfig(), GATE)
     if "supervised" in config.gates:
         yield Variant(SUPERVISED, "Supervised, from scratch", untrained, knobs, GATE, of=UNTRAINED)
 

@@ -22,6 +22,8 @@ from benchmark.config.config import Config
 from benchmark.config.sections import Knn
 from benchmark.data.splits import LabelledSubset
 from benchmark.data.task import Draw, Sides, Task, drawn_by_protocol, drawn_by_recording, drawn_per_class
+from benchmark.results.names import FEATURES
+from benchmark.training.boosting import FEATURES_VERSION, boost
 from benchmark.training.finetune import (
     FINETUNE_VERSION,
     SUPERVISED_VERSION,
@@ -30,6 +32,7 @@ from benchmark.training.finetune import (
     supervise,
     validation_score,
 )
+from benchmark.training.minirocket import MINIROCKET_VERSION, minirocket, seconds_of
 from benchmark.training.probes import (
     CLASS_WEIGHTS,
     FIX_ITERATIONS,
@@ -306,3 +309,62 @@ EVALUATIONS = {
     "validation": LINEAR,
 }
 """By name: those of the tables and of gates; `tune` judges by `validation`, the linear probe on validation patients."""
+
+
+@dataclass(frozen=True)
+class Classical:
+    """How a gate without an encoder learns a task."""
+
+    version: int
+    """Results version: raised with any change that can move a number."""
+    section: str
+    """Config section that has its settings."""
+    run: Callable[[Task, Config, int], Outcome]
+    """Learn on the labelled windows with a seed and predict the test windows."""
+    seconds: Callable[[Config, Amounts, int], float]
+    """(config, windows, classes) -> expected seconds of one core."""
+    draw: Draw = drawn_by_protocol
+    """The labelled windows."""
+
+    def settings(self, config: Config) -> dict[str, Any]:
+        """The settings that its results depend on, for the key of a cell."""
+        found: dict[str, Any] = getattr(config, self.section).model_dump()
+        return found
+
+
+TREE_SECONDS, TREE_WINDOW_SECONDS = 1e-2, 4e-6
+"""Seconds of one core per tree of the boosting, and per tree and labelled window; measured on 28 to 12,000 windows."""
+BOOSTING_ROUNDS = 2.5
+"""Rounds of a boosting until one brings no better score, on average; measured on 45 cells."""
+
+
+def run_boosting(task: Task, config: Config, seed: int) -> Outcome:
+    """Boosted beat features."""
+    return boost(task, config.boosting, kind=config.data.segmentation, rate=config.data.rate, seed=seed)
+
+
+def boosting_seconds(config: Config, amounts: Amounts, classes: int) -> float:
+    """Seconds of the trees of all classes and leaf sizes."""
+    own = config.boosting
+    trees = min(own.iterations, BOOSTING_ROUNDS * own.patience) * len(own.leaf_windows) * classes
+    return trees * (TREE_SECONDS + TREE_WINDOW_SECONDS * amounts.labelled)
+
+
+def minirocket_seconds(config: Config, amounts: Amounts, classes: int) -> float:
+    """Seconds of the convolutions of all windows and of the regressions, whatever the number of classes."""
+    windows = amounts.labelled + 2 * amounts.held_out
+    return seconds_of(config.minirocket, amounts.labelled, windows, config.data.cut().samples)
+
+
+CLASSICAL = {
+    FEATURES: Classical(FEATURES_VERSION, "boosting", run_boosting, boosting_seconds),
+    "minirocket": Classical(
+        MINIROCKET_VERSION,
+        "minirocket",
+        run=lambda task, config, seed: minirocket(task, config.minirocket, seed=seed),
+        seconds=minirocket_seconds,
+    ),
+}
+"""The gates without an encoder, by name."""
+WAYS: Mapping[str, Evaluation | Classical] = {**EVALUATIONS, **CLASSICAL}
+"""How a cell's evaluation learns, with an encoder or without, by name."""

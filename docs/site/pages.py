@@ -31,6 +31,7 @@ SECTIONS = {
     "finetune": "sections.Finetune",
     "linear": "sections.Linear",
     "boosting": "sections.Boosting",
+    "minirocket": "sections.MiniRocket",
     "knn": "sections.Knn",
     "few_shot": "sections.FewShot",
     "supervised": "sections.Supervised",

@@ -91,6 +91,7 @@ MARKS = {
     UNTRAINED: Mark("#777777", "*", (0, (1, 1.2))),
     FROZEN: Mark("#777777", "<", (0, (1, 2.4))),
     FEATURES: Mark("#777777", ">", (0, (4, 2))),
+    "minirocket": Mark("#777777", "8", (0, (3, 1))),
     SUPERVISED: Mark("#777777", ".", (0, (6, 1, 1, 1))),
 }
 OTHERS = (

@@ -138,6 +138,20 @@ def test_a_second_run_does_nothing_and_says_so(
     assert not list(tmp_path.rglob("*.tmp"))
 
 
+def test_minirocket_is_priced_run_and_in_the_table(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = [*argv, "--methods", "random", "--gates", "minirocket", "full-labels", "--set", "minirocket.features=168"]
+    assert run_benchmark.main([*own, "--dry-run"]) == 0
+    assert "minirocket: 1 in " in capsys.readouterr().out
+    assert run_benchmark.main(own) == 0
+    assert table(tmp_path).count("| *MiniRocket, ridge* |") == 4  # two tables, a block of half and of all labels each
+    (half, whole) = sorted((row for row in rows(tmp_path / "runs") if row.variant == "minirocket"), key=str)
+    assert half.training["penalty"] in Config(name="", caption="", methods=["random"]).minirocket.penalties
+    assert (half.pretrain_key, half.ratio, whole.ratio) == ("", 0.5, 1.0)
+    assert half.scores["recording"]["auroc"] is not None
+
+
 TOLD = """
 import sys, run_benchmark
 status = run_benchmark.main(sys.argv[1:])

@@ -74,7 +74,7 @@ WRONG = [
     (["--ratios", "30"], "share of the labels, less than or equal to 1 (did you mean 0.3?), got 30.0"),
     (
         ["--gates", "rndom"],
-        "gates.0: input should be 'random', 'frozen', 'features', 'full-labels' or 'supervised', got 'rndom'",
+        "gates.0: input should be 'random', 'frozen', 'features', 'full-labels', 'supervised' or 'minirocket', got",
     ),
     (["--gates", "none", "random"], "gates.0: input should be"),
     (["--preset", "unified", "papr"], "pretrain.presets.0: input should be 'paper' or 'tuned', got 'papr'"),

@@ -25,8 +25,6 @@ from benchmark.data.task import make_task
 from benchmark.extras.speed import gemm_flops, hours_line, in_turns, peak_growth, print_speed, ratio
 from benchmark.machine.ranks import Machine
 from benchmark.run.estimate import (
-    TREE_SECONDS,
-    TREE_WINDOW_SECONDS,
     Ratio,
     Size,
     Speed,
@@ -42,6 +40,7 @@ from benchmark.run.estimate import (
 )
 from benchmark.run.grid import Grid, expand
 from benchmark.screen import open_console
+from benchmark.training.evaluations import TREE_SECONDS, TREE_WINDOW_SECONDS
 from methods.encoders import identity
 from methods.encoders.dilated import Dilated, DilatedConfig
 from tests.basic import BASIC
@@ -141,6 +140,18 @@ def test_boosting_costs_by_trees_and_windows_whatever_the_encoder(small_config: 
         per_tree = [cell_seconds(cell, patient, SIZES, a_pass=1e9) / trees for cell in (small, whole)]
         assert per_tree == pytest.approx(a_tree)
     assert cell_seconds(grid_of(config).cells[0], config, SIZES, a_pass=2.0) == 2 * cost(config)
+
+
+def test_minirocket_costs_by_windows_samples_and_penalties(small_config: SmallConfig) -> None:
+    def seconds(**changes: object) -> float:
+        config = small_config({"gates": ["minirocket"], "ratios": [0.5], **changes})
+        own = next(cell for cell in grid_of(config).cells if cell.evaluation == "minirocket")
+        return cell_seconds(own, config, SIZES, a_pass=1e9)
+
+    assert 0.5 < seconds() < 30
+    assert seconds(ratios=[1.0]) > seconds() > seconds(**{"minirocket.features": 84})
+    assert seconds(**{"minirocket.penalties": [1.0]}) < seconds()
+    assert seconds(**{"data.rate": 100}) < seconds() / 2
 
 
 def test_the_later_evaluations_cost_what_they_read_and_train(small_config: SmallConfig) -> None:

@@ -172,3 +172,12 @@ def test_a_batch_that_so_many_ranks_cannot_share_is_refused() -> None:
         refuse_uneven_batches(variants, 2)
     with pytest.raises(ConfigError, match=r"moco: 3 ranks .* 64 pairs evenly; start 2 .*recipe\.batch_size=63"):
         refuse_uneven_batches(variants, 3)
+
+
+def test_minirocket_is_a_row_on_demand_that_moves_no_key() -> None:
+    gates = ["frozen", "features", "full-labels"]
+    before, after = keys_of({"gates": gates}), keys_of({"gates": [*gates, "minirocket"]})
+    assert {name: after[name] for name in before} == before
+    assert after.keys() - before.keys() == {"minirocket"}
+    smaller = keys_of({"gates": [*gates, "minirocket"], "minirocket.features": 84})
+    assert [name for name in after if after[name] != smaller[name]] == ["minirocket"]

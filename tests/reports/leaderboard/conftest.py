@@ -70,7 +70,8 @@ def row_of(entry: Entry, cell: PlannedCell, found: Predictions) -> Row:
     return Row(
         key=cell.key, pretrain_key=pretrain_key(entry, cell) if cell.variant != "features" else "",
         variant=cell.variant, method=cell.variant.partition("@")[0], evaluation=cell.evaluation, dataset=cell.dataset,
-        ratio=cell.ratio, seed=cell.seed, subset=cell.subset, pretrain_seed=cell.seed, protocol=entry.protocol, labels=entry.labels,
+        ratio=cell.ratio, seed=cell.seed, subset=cell.subset, pretrain_seed=cell.seed,
+        protocol=entry.protocol, labels=entry.labels,
         scores={unit: own.values for unit, own in scored.items()},
         undefined={unit: own.undefined for unit, own in scored.items()},
         notes=[], counts={}, coverage={}, training={},

@@ -1,0 +1,220 @@
+"""The row `minirocket`: a ridge regression on MiniRocket's random convolutions, a reference without pretraining.
+
+Dempster, Schmidt and Webb 2021, "MiniRocket: A very fast (almost) deterministic transform for time series
+classification" (KDD, arXiv 2012.08791), section 3; windows of several leads as the authors' code has them
+(github.com/angus924/minirocket, `minirocket_multivariate.py`), which aeon follows. There are 84 kernels of nine taps,
+of which three weigh 2 and six -1. At each dilation a kernel reads the sum of a few leads, and the quantiles of what it
+gives for a labelled window are the biases of its features; a feature of a window is the share of samples at which the
+convolution exceeds the bias.
+
+The regression is that of section 3.3: class targets of +1 and -1, standardised features. Its penalty is the one with
+the best validation macro-F1. A score's probability is the softmax, or with several labels the sigmoid, of the score
+times a slope: temperature scaling (Guo et al. 2017, "On calibration of modern neural networks", section 4.2), by which
+no decision on a window changes.
+
+All is computed on the CPU in fixed precision, so that a result does not depend on the device.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+from benchmark.config.sections import MiniRocket
+from benchmark.data.task import Task
+from benchmark.machine.device import stream
+from benchmark.training.finetune import Outcome, validation_score
+from benchmark.training.probes import log_loss
+
+MINIROCKET_VERSION = 1
+TAPS = 9
+HEAVY = torch.tensor(list(combinations(range(TAPS), 3)))  # (84, 3)
+"""The taps of each kernel that weigh 2."""
+KERNELS = len(HEAVY)
+WEIGHTS = torch.full((KERNELS, TAPS), -1.0).scatter_(1, HEAVY, 2.0)  # (84, 9)
+GOLDEN_RATIO = (np.sqrt(5) + 1) / 2
+MOST_LEADS = 9
+"""Of a kernel at a dilation."""
+BATCH = 16
+"""Windows whose convolutions are in memory at a time; they stay in a CPU's cache."""
+ROWS = 4096
+"""Windows whose features are in memory in float64 at a time."""
+CONSTANT = 1e-6
+"""A feature with a lower standard deviation is constant: rounding alone moves it."""
+SLOPES = np.log(0.1), np.log(1000.0)
+"""Bounds of the logarithm of the slope of the scores."""
+SAMPLE_SECONDS, PRODUCT_SECONDS = 1.5e-9, 6e-11
+"""Seconds of one core per feature and sample of a window, and per multiplication of the regressions."""
+
+
+class Bank(NamedTuple):
+    """The 84 kernels at one dilation."""
+
+    dilation: int
+    leads: Tensor  # (84, L) 1 where a kernel reads the lead, else 0
+    bias: Tensor  # (84, f) of the features of each kernel
+
+
+def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
+    """Draw the kernels, fit a regression per penalty on the labelled windows, predict the test windows with the best.
+
+    The seed draws the leads of the kernels and the labelled windows of which their biases are quantiles. A class
+    without a labelled window gets probability 0.
+    """
+    started = time.perf_counter()
+    sides = [side.signal.cpu() for side in (task.train, task.validation, task.test)]  # (n, S, L) each
+    banks = drawn(sides[0], settings, np.random.default_rng(stream("minirocket", seed)))
+    x, *others = (transformed(signal, banks) for signal in sides)  # (n, F) each
+    mean, deviation = x.mean(dim=0), x.std(dim=0, correction=0)  # (F,) each
+    deviation[deviation < CONSTANT] = 1.0
+    for features in (x, *others):
+        features.sub_(mean).div_(deviation)
+    target = task.train.target.cpu() * 2 - 1  # (n, C)
+    level = target.mean(dim=0)  # (C,)
+    floor = torch.where(level > -1, level, -torch.inf)  # (C,)
+    fitted, scores = [], []
+    for weights in ridge(x, target - level, settings.penalties):
+        validation, test = (features @ weights + floor for features in others)  # (n, C) each
+        slope = calibrated(validation, task)
+        fitted.append((slope, probabilities(test * slope, task.multi)))
+        scores.append(validation_score(probabilities(validation * slope, task.multi), task))
+    best = int(np.argmax(scores))
+    slope, probability = fitted[best]
+    training = {"penalty": settings.penalties[best], "slope": slope, "validation_f1": scores}
+    return Outcome(probability, training | {"seconds": time.perf_counter() - started})
+
+
+def drawn(windows: Tensor, settings: MiniRocket, random: np.random.Generator) -> list[Bank]:
+    """The kernels of each dilation for windows (n, S, L), of which the biases are learned (section 3.1).
+
+    A kernel reads 2^u leads, u uniform.
+    """
+    _, samples, count = windows.shape
+    dilations, features = dilations_of(samples, settings.features // KERNELS, settings.dilations)
+    banks = []
+    for dilation, own in zip(dilations, quantiles_of(features), strict=True):
+        read = (2 ** random.uniform(0, np.log2(min(count, MOST_LEADS) + 1), KERNELS)).astype(int)  # (84,)
+        leads = random.random((KERNELS, count)).argsort(axis=1).argsort(axis=1) < read[:, None]  # (84, L)
+        examples = windows[torch.from_numpy(random.integers(len(windows), size=KERNELS))]  # (84, S, L)
+        banks.append(bank_of(dilation, torch.from_numpy(leads).float(), examples.float(), own))
+    return banks
+
+
+def dilations_of(samples: int, per_kernel: int, most: int) -> tuple[list[int], list[int]]:
+    """The dilations for windows of S samples, and the features of a kernel at each, `per_kernel` in all.
+
+    They are spread evenly on a logarithmic scale up to a kernel as long as the window (section 3.1.4).
+    """
+    count = min(per_kernel, most)
+    spread = np.logspace(0, np.log2((samples - 1) / (TAPS - 1)), count, base=2).astype(int)
+    dilations, times = np.unique(spread, return_counts=True)
+    features = (times * (per_kernel / count)).astype(int)
+    rest = per_kernel - features.sum()
+    features += rest // len(features) + (np.arange(len(features)) < rest % len(features))
+    return dilations.tolist(), features.tolist()
+
+
+def quantiles_of(features: Sequence[int]) -> list[NDArray[np.float64]]:
+    """The quantiles (84, f) of the biases at each dilation: the multiples of the golden ratio, modulo 1.
+
+    They have the precision of the authors' and of aeon's, float32.
+    """
+    multiples = np.arange(1, KERNELS * sum(features) + 1) * GOLDEN_RATIO % 1  # (F,)
+    rounded = multiples.astype(np.float32).astype(np.float64)
+    return [own.reshape(KERNELS, -1) for own in np.split(rounded, KERNELS * np.cumsum(features)[:-1])]
+
+
+def bank_of(dilation: int, leads: Tensor, examples: Tensor, quantiles: NDArray[np.float64]) -> Bank:
+    """The kernels at a dilation with their biases: quantiles (84, f) of the output for a window each, (84, S, L)."""
+    x = examples.mT.flatten(0, 1)  # (84 L, S)
+    found = F.conv1d(x, filters(leads), padding=reach(dilation), dilation=dilation, groups=KERNELS)  # (84, S)
+    biases = [np.quantile(row, own) for row, own in zip(found.numpy(), quantiles, strict=True)]
+    return Bank(dilation, leads, torch.from_numpy(np.stack(biases)).float())
+
+
+def filters(leads: Tensor) -> Tensor:
+    """The weights (84, L, 9) of kernels that read the sum of some leads (84, L)."""
+    return leads[:, :, None] * WEIGHTS[:, None]
+
+
+def reach(dilation: int) -> int:
+    """Samples from the middle of a kernel to its ends."""
+    return dilation * (TAPS // 2)
+
+
+def transformed(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
+    """The features (n, F) of windows (n, S, L): of each dilation, of each kernel, of each bias.
+
+    Every second kernel reads windows padded with zeros, the others only places where it lies within the window; at the
+    next dilation it is the other way round (section 3.1.5).
+    """
+    found = torch.empty(len(signal), sum(bank.bias.numel() for bank in banks))  # (n, F)
+    for batch, out in zip(torch.split(signal, BATCH), torch.split(found, BATCH), strict=True):
+        x, shares = batch.float().mT, []  # (B, L, S)
+        for number, (dilation, leads, bias) in enumerate(banks):
+            weight, share = filters(leads), out.new_empty(len(out), *bias.shape)  # (84, L, 9), (B, 84, f)
+            for first, padding in ((number % 2, reach(dilation)), (1 - number % 2, 0)):
+                output = F.conv1d(x, weight[first::2], padding=padding, dilation=dilation)  # (B, 42, S')
+                share[:, first::2] = share_above(output, bias[first::2])
+            shares.append(share.flatten(1))
+        torch.cat(shares, dim=1, out=out)
+    return found
+
+
+def share_above(x: Tensor, bias: Tensor) -> Tensor:
+    """Share of the samples of (B, k, S') above each bias (k, f), (B, k, f): the proportion of positive values."""
+    above = torch.empty_like(x)  # a comparison that writes 0 and 1 takes a sixth of the time of one of booleans
+    return torch.stack([torch.gt(x, own[:, None], out=above).mean(dim=2) for own in bias.T], dim=2)
+
+
+def ridge(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
+    """The weights (F, C) of centred x (n, F) and y (n, C) under each penalty, which counts once per row.
+
+    They solve the normal equations of the fewer unknowns, a weight per feature or per window.
+    """
+    wide = len(x) < x.shape[1]
+    if wide:
+        known, gram = y.double(), x.double() @ x.double().T  # (n, C), (n, n)
+    else:
+        known, gram = (torch.zeros(x.shape[1], own.shape[1], dtype=torch.float64) for own in (y, x))  # (F, C), (F, F)
+        for own, truth in zip(torch.split(x, ROWS), torch.split(y, ROWS), strict=True):
+            known += own.double().T @ truth.double()
+            gram += own.double().T @ own.double()
+    for penalty in penalties:
+        damped = gram.clone()
+        damped.diagonal().add_(penalty * len(x))
+        solved = torch.cholesky_solve(known, torch.linalg.cholesky(damped)).float()
+        yield x.T @ solved if wide else solved
+
+
+def calibrated(scores: Tensor, task: Task) -> float:
+    """The slope at which the probabilities of the validation scores (n, C) have the lowest log-loss."""
+    truth = task.validation.truth()
+
+    def loss(logarithm: float) -> float:
+        return log_loss(probabilities(scores * float(np.exp(logarithm)), task.multi), truth)
+
+    return float(np.exp(minimize_scalar(loss, bounds=SLOPES, method="bounded").x))
+
+
+def probabilities(scores: Tensor, multi: bool) -> NDArray[np.float32]:
+    """The class probabilities (n, C) of scores."""
+    found: NDArray[np.float32] = (scores.sigmoid() if multi else scores.softmax(dim=1)).numpy()
+    return found
+
+
+def seconds_of(settings: MiniRocket, labelled: float, windows: float, samples: int) -> float:
+    """Expected seconds of one core for the convolutions of all windows and the regressions on the labelled ones."""
+    features = settings.features // KERNELS * KERNELS
+    unknowns = min(labelled, features)
+    products = labelled * features * unknowns + len(settings.penalties) * unknowns**3 / 6
+    return SAMPLE_SECONDS * windows * features * samples + PRODUCT_SECONDS * products

@@ -1,0 +1,123 @@
+"""MiniRocket: equal to aeon's, whose numbers `aeon_minirocket.py` beside this file wrote, and what the row learns.
+
+aeon is installed for no test; where it is there, it is run on further windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from benchmark.config.sections import MiniRocket
+from benchmark.data.task import Task, Windows
+from benchmark.training.minirocket import (
+    KERNELS,
+    Bank,
+    bank_of,
+    dilations_of,
+    drawn,
+    minirocket,
+    quantiles_of,
+    ridge,
+    transformed,
+)
+from tests.benchmark.training.aeon_minirocket import FILE, of_aeon, windows
+
+SMALL = MiniRocket(features=336, dilations=4)
+
+
+def banks_of(reference: dict[str, Any]) -> list[Bank]:
+    """Kernels with aeon's dilations, leads and examples; the biases are ours."""
+    x, quantiles = torch.from_numpy(reference["x"]).float(), quantiles_of(reference["features_per_dilation"])
+    chosen = torch.zeros(len(reference["read"]), x.shape[2])  # (84 D, L)
+    chosen[np.repeat(np.arange(len(chosen)), reference["read"]), reference["leads"]] = 1
+    examples = x[reference["examples"]].unflatten(0, (-1, KERNELS))  # (D, 84, S, L)
+    own = zip(reference["dilations"].tolist(), chosen.split(KERNELS), examples, quantiles, strict=True)
+    return [bank_of(*parameters) for parameters in own]
+
+
+@pytest.mark.parametrize("samples", [0, 60, 300])
+def test_dilations_biases_and_features_are_those_of_aeon(samples: int) -> None:
+    """Stored numbers (0), and aeon where it is there."""
+    if samples:
+        pytest.importorskip("aeon")
+        reference = of_aeon(windows(20, samples, 12, seed=samples), 9996, seed=2)
+    else:
+        reference = dict(np.load(FILE))
+    kernels, seen = int(reference["kernels"]), reference["x"].shape[1]
+    dilations, sizes = dilations_of(seen, kernels // KERNELS, 32)
+    assert (dilations, sizes) == (reference["dilations"].tolist(), reference["features_per_dilation"].tolist())
+    banks = banks_of(reference)
+    biases = torch.cat([bank.bias.flatten() for bank in banks])  # (F,)
+    np.testing.assert_allclose(biases, reference["biases"], rtol=1e-5, atol=1e-5)
+    theirs = torch.from_numpy(reference["biases"]).split([bank.bias.numel() for bank in banks])
+    banks = [bank._replace(bias=own.view_as(bank.bias)) for bank, own in zip(banks, theirs, strict=True)]
+    np.testing.assert_allclose(transformed(torch.from_numpy(reference["x"]), banks), reference["features"], atol=1e-5)
+
+
+def task_of(labels: list[list[int]], *, multi: bool = False, classes: int = 3) -> Task:
+    """Windows of noise; one of class c has a short wave in lead c somewhere, up in all of them or up and down."""
+
+    def side(seed: int) -> Windows:
+        random = np.random.default_rng(seed)
+        target = np.zeros((len(labels), classes), np.float32)
+        signal = random.normal(0, 0.3, size=(len(labels), 60, 3))
+        for row, own, present in zip(signal, target, labels, strict=True):
+            own[present] = 1
+            for lead in range(3):
+                place = random.integers(10, 40)
+                wave = np.array([2.0, 2.0, -2.0, -2.0] if lead in present else [2.0, -2.0, 2.0, -2.0])
+                row[place : place + 4, lead] += wave
+        names = np.array([f"{seed}-{index}" for index in range(len(labels))], dtype=np.str_)
+        return Windows(torch.from_numpy(signal).half(), torch.from_numpy(target), names, names)
+
+    return Task(side(0), side(1), side(2), multi=multi, unit="heartbeat")
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_it_learns_a_shape_whose_samples_have_the_same_distribution(multi: bool) -> None:
+    labels = [[0, 1], [1], [2], [0]] if multi else [[0], [1], [2]]
+    outcome = minirocket(task_of(labels * 30, multi=multi), SMALL, seed=41)
+    truth = task_of(labels * 30, multi=multi).test.truth()
+    guess = outcome.probability > 0.5 if multi else np.eye(3)[outcome.probability.argmax(axis=1)]
+    assert (guess == truth).mean() > 0.85  # by chance two thirds at most
+    assert outcome.probability.dtype == np.float32
+    assert len(outcome.training["validation_f1"]) == len(SMALL.penalties)
+    again, other = (minirocket(task_of(labels * 30, multi=multi), SMALL, seed=seed) for seed in (41, 42))
+    np.testing.assert_array_equal(outcome.probability, again.probability)
+    assert (outcome.probability != other.probability).any()
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_a_class_without_labelled_windows_has_probability_zero(multi: bool) -> None:
+    task = task_of([[0], [2]] * 20, multi=multi)
+    probability = minirocket(
+        replace(task, validation=task_of([[0], [1], [2]] * 5).validation), SMALL, seed=1
+    ).probability
+    np.testing.assert_array_equal(probability[:, 1], 0.0)
+    alone = minirocket(task_of([[1]]), SMALL, seed=1).probability
+    np.testing.assert_array_equal(alone, [[0.0, 1.0, 0.0]])
+
+
+@pytest.mark.parametrize("rows", [20, 90])
+def test_the_regression_is_that_of_scikit_learn(rows: int) -> None:
+    from sklearn.linear_model import Ridge
+
+    x, y = torch.randn(rows, 40, generator=torch.Generator().manual_seed(0)), torch.eye(2)[torch.arange(rows) % 2]
+    x, y = x - x.mean(0), y - y.mean(0)
+    for penalty, weights in zip((10.0, 0.1), ridge(x, y, (10.0, 0.1)), strict=True):
+        theirs = Ridge(alpha=penalty * rows, fit_intercept=False).fit(x, y).coef_.T
+        np.testing.assert_allclose(weights, theirs, rtol=1e-3, atol=1e-5)
+
+
+def test_kernels_read_some_leads_and_the_seed_draws_them() -> None:
+    x = torch.from_numpy(windows(5, 60, 12, seed=0))
+    banks, other = (drawn(x, SMALL, np.random.default_rng(seed)) for seed in (0, 1))
+    assert transformed(x[:0], banks).shape == (0, 336)
+    read = torch.cat([bank.leads.sum(dim=1) for bank in banks])
+    assert (read.min(), read.max()) == (1, 9)
+    assert (banks[0].leads != other[0].leads).any()
