@@ -53,7 +53,8 @@ CONSTANT = 1e-6
 SLOPES = np.log(0.1), np.log(1000.0)
 """Bounds of the logarithm of the slope of the scores."""
 SAMPLE_SECONDS, PRODUCT_SECONDS = 1.5e-9, 6e-11
-"""Seconds of one core per feature and sample of a window, and per multiplication of the regressions."""
+"""Seconds of one core per feature and sample of a window, and per multiplication of the regressions; measured on cells
+of 1,056 and 9,930 labelled windows."""
 
 
 class Bank(NamedTuple):
@@ -183,7 +184,8 @@ def ridge(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
     """
     wide = len(x) < x.shape[1]
     if wide:
-        known, gram = y.double(), x.double() @ x.double().T  # (n, C), (n, n)
+        rows = x.double()  # (n, F)
+        known, gram = y.double(), rows @ rows.T  # (n, C), (n, n)
     else:
         known, gram = (torch.zeros(x.shape[1], own.shape[1], dtype=torch.float64) for own in (y, x))  # (F, C), (F, F)
         for own, truth in zip(torch.split(x, ROWS), torch.split(y, ROWS), strict=True):
