@@ -7,10 +7,10 @@ of which three weigh 2 and six -1. At each dilation a kernel reads the sum of a 
 gives for a labelled window are the biases of its features; a feature of a window is the share of samples at which the
 convolution exceeds the bias.
 
-The regression is that of section 3.3: class targets of +1 and -1, standardised features. Its penalty is the one with
-the best validation macro-F1. A score's probability is the softmax, or with several labels the sigmoid, of the score
-times a slope: temperature scaling (Guo et al. 2017, "On calibration of modern neural networks", section 4.2), by which
-no decision on a window changes.
+The regression is the paper's of small data sets: class targets of +1 and -1, standardised features. Its penalty is the
+one with the best validation macro-F1. A score's probability is the softmax, or with several labels the sigmoid, of the
+score times a slope: temperature scaling (Guo et al. 2017, "On calibration of modern neural networks", section 4.2), by
+which no decision on a window changes.
 
 All is computed on the CPU in fixed precision, so that a result does not depend on the device.
 """
@@ -53,7 +53,8 @@ CONSTANT = 1e-6
 SLOPES = np.log(0.1), np.log(1000.0)
 """Bounds of the logarithm of the slope of the scores."""
 SAMPLE_SECONDS, PRODUCT_SECONDS = 1.5e-9, 6e-11
-"""Seconds of one core per feature and sample of a window, and per multiplication of the regressions."""
+"""Seconds of one core per feature and sample of a window, and per multiplication of the regressions; measured on cells
+of 1,056 and 9,930 labelled windows."""
 
 
 class Bank(NamedTuple):
@@ -94,7 +95,7 @@ def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
 
 
 def drawn(windows: Tensor, settings: MiniRocket, random: np.random.Generator) -> list[Bank]:
-    """The kernels of each dilation for windows (n, S, L), of which the biases are learned (section 3.1).
+    """The kernels of each dilation for windows (n, S, L), of which the biases are learned (section 3, "Bias").
 
     A kernel reads 2^u leads, u uniform.
     """
@@ -112,7 +113,7 @@ def drawn(windows: Tensor, settings: MiniRocket, random: np.random.Generator) ->
 def dilations_of(samples: int, per_kernel: int, most: int) -> tuple[list[int], list[int]]:
     """The dilations for windows of S samples, and the features of a kernel at each, `per_kernel` in all.
 
-    They are spread evenly on a logarithmic scale up to a kernel as long as the window (section 3.1.4).
+    They are spread evenly on a logarithmic scale up to a kernel as long as the window (section 3, "Dilation").
     """
     count = min(per_kernel, most)
     spread = np.logspace(0, np.log2((samples - 1) / (TAPS - 1)), count, base=2).astype(int)
@@ -155,7 +156,7 @@ def transformed(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
     """The features (n, F) of windows (n, S, L): of each dilation, of each kernel, of each bias.
 
     Every second kernel reads windows padded with zeros, the others only places where it lies within the window; at the
-    next dilation it is the other way round (section 3.1.5).
+    next dilation it is the other way round (section 3, "Padding").
     """
     found = torch.empty(len(signal), sum(bank.bias.numel() for bank in banks))  # (n, F)
     for batch, out in zip(torch.split(signal, BATCH), torch.split(found, BATCH), strict=True):
@@ -183,7 +184,8 @@ def ridge(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
     """
     wide = len(x) < x.shape[1]
     if wide:
-        known, gram = y.double(), x.double() @ x.double().T  # (n, C), (n, n)
+        rows = x.double()  # (n, F)
+        known, gram = y.double(), rows @ rows.T  # (n, C), (n, n)
     else:
         known, gram = (torch.zeros(x.shape[1], own.shape[1], dtype=torch.float64) for own in (y, x))  # (F, C), (F, F)
         for own, truth in zip(torch.split(x, ROWS), torch.split(y, ROWS), strict=True):
