@@ -261,7 +261,8 @@ class Square:
 
     text: str = ""
     kind: str = ""
-    """'ahead' or 'behind' for a significant difference, 'told' for its p, 'same' on the diagonal, else ''."""
+    """'ahead' or 'behind' for a significant difference, 'told' for its p, 'alike' for equivalent rows, 'same' on the
+    diagonal, else ''."""
     hint: str = ""
     """Interval of the difference."""
 
@@ -307,17 +308,17 @@ def _matrix(title: str, overall: bool, pairs: pd.DataFrame, titles: dict[str, st
     for pair in pairs.to_dict("records"):
         first, second = places[pair["first"]], places[pair["second"]]
         squares[first][second], squares[second][first] = _squares(
-            pair["difference"], pair["low"], pair["high"], pair["p_holm"]
+            pair["difference"], pair["low"], pair["high"], pair["p_holm"], pair["p_equivalent"] < LEVEL
         )
     return Matrix(title, overall, tuple(titles[name] for name in variants), tuple(map(tuple, squares)))
 
 
-def _squares(difference: float, low: float, high: float, p: float) -> tuple[Square, Square]:
+def _squares(difference: float, low: float, high: float, p: float, equivalent: bool) -> tuple[Square, Square]:
     """The squares of a difference and of its p value; a dash where undefined."""
     if pd.isna(difference):
         return Square("–", hint="the two have no seed in common"), Square("–")
     told = bool(p < LEVEL)
-    kind = ("ahead" if difference > 0 else "behind") if told else ""
+    kind = ("ahead" if difference > 0 else "behind") if told else "alike" if equivalent else ""
     interval = (
         "interval not estimable" if pd.isna(low) else f"{_points(low)} to {_points(high)} at {100 * (1 - LEVEL):g} %"
     )

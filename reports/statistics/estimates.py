@@ -15,6 +15,11 @@ for P patients, after Cochran (1964, "Approximate significance levels of the Beh
 this test. A difference is treated alike, on first - second paired by patient and seed. With one seed V_seeds cannot be
 estimated and the interval covers the patients alone.
 
+Two rows are equivalent within a margin where two one-sided tests at the level find the true difference below the one
+end and above the other (Schuirmann 1987, "A comparison of the two one-sided tests procedure and the power approach for
+assessing the equivalence of average bioavailability"): where the interval at 90 % lies inside. Not significant is not
+equivalent; and a significant difference may be too small to matter.
+
 Sentences on the limits of a table's statistics, for its footers and details.
 
 They depend on the number of seeds and what these vary, the number of test patients and the detectable difference.
@@ -64,6 +69,8 @@ from reports.statistics.bootstrap import Floats, ScoreColumn
 
 LEVEL = 0.05
 POWER = 0.8
+MARGIN = 0.02
+"""Two points: pretrainings of one method differ by as much, so that a smaller difference chooses no method."""
 SCALE = 1.0
 """Of a score. An interval at least as wide says nothing: it is not estimable."""
 NOTHING = 1e-9
@@ -87,6 +94,8 @@ class Estimate:
     detectable: float
     """The true mean that is significant at level 0.05 with power 0.8."""
     remark: str = ""
+    p_equivalent: float = float("nan")
+    """Of the two one-sided tests that the true mean lies within `MARGIN` of zero."""
 
 
 def estimate(scores: Floats, patients: int) -> Estimate:
@@ -136,15 +145,16 @@ def _with_error(mean: float, shared: float, between: float, patients: int, seeds
     error = float(np.sqrt(shared + between))
     if error < NOTHING:
         if abs(mean) < NOTHING:  # one run under two names
-            return Estimate(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, seeds, 0.0, "the same on every resample")
+            return Estimate(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, seeds, 0.0, "the same on every resample", 0.0)
         return _without_error(mean, seeds, "does not vary over resamples and seeds")
     tail = Tail(between / (shared + between), seeds, patients)
     half = tail.quantile(LEVEL / 2) * error
     detected, remark = half + tail.quantile(1 - POWER) * error, ""
+    equivalent = tail.beyond((MARGIN - abs(mean)) / error)
     if seeds == 1:
         remark = "one seed: the interval covers the patients alone"
     if 2 * half >= SCALE:
-        half = detected = np.nan
+        half = detected = equivalent = np.nan
         remark = (
             "not estimable: the interval would be wider than the scale of the score: use more seeds or test patients"
         )
@@ -158,6 +168,7 @@ def _with_error(mean: float, shared: float, between: float, patients: int, seeds
         seeds=seeds,
         detectable=detected,
         remark=remark,
+        p_equivalent=equivalent,
     )
 
 

@@ -44,7 +44,7 @@ PLACE = ["unit", "ratio", "dataset", "metric"]
 INTERVAL = [*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]
 PAIR = [
     *PLACE, "first", "second", "difference", "low", "high", "p", "p_holm", "probability_of_improvement",
-    "patients_se", "seeds_se", "seeds", "detectable", "repeat", "remark",
+    "patients_se", "seeds_se", "seeds", "detectable", "repeat", "p_equivalent", "remark",
 ]  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def pairwise(columns: Sequence[ScoreColumn], asked: Collection[tuple[str, str]] 
 
     difference: first minus second over shared seeds, in [-1, 1]; low and high are not adjusted. p_holm: adjusted within
     the column at its ratio. probability_of_improvement: share of (seed, resample) with the first ahead, ties half.
-    repeat: `chance_of_repeat` of a significant difference, else NaN.
+    repeat: `chance_of_repeat` of a significant difference, else NaN. p_equivalent: of equivalence, adjusted likewise.
     """
     return pd.DataFrame([line for column in columns for line in _pairs(column, asked)], columns=PAIR)
 
@@ -83,8 +83,8 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
             both = f"over the {found['seeds']} of {len(column.seeds)} seeds that both have"
             found["remark"] = "; ".join(filter(None, [both, found["remark"]]))
         lines.append(_place(column) | {"first": first, "second": second} | found)
-    adjusted = holm(np.array([line["p"] for line in lines]))
-    lines = [line | {"p_holm": p} for line, p in zip(lines, adjusted, strict=True)]
+    adjusted = (holm(np.array([line[name] for line in lines])) for name in ("p", "p_equivalent"))
+    lines = [line | {"p_holm": p, "p_equivalent": same} for line, p, same in zip(lines, *adjusted, strict=True)]
     return [line | {"repeat": _repeat(line, column.patients)} for line in lines]
 
 
@@ -334,6 +334,8 @@ class Difference:
     high: float
     told: bool
     """Significant after Holm's correction over all pairs of the column."""
+    equivalent: bool = field(default=False, kw_only=True)
+    """Within `MARGIN` of zero, after the same correction."""
     repeat: float
     """The chance that a repeat finds it again (`reports.statistics.estimates`); NaN where it is not known."""
 
@@ -401,7 +403,8 @@ def _from_reference(pairs: pd.DataFrame, reference: str, variants: list[str]) ->
         if variant == reference:
             variant, mean, low, high = pair["second"], -mean, -high, -low
         if reference in (pair["first"], pair["second"]) and variant in variants:
-            yield Difference(variant, mean, low, high, bool(pair["p_holm"] < LEVEL), pair["repeat"])
+            told, equivalent = (bool(pair[name] < LEVEL) for name in ("p_holm", "p_equivalent"))
+            yield Difference(variant, mean, low, high, told, pair["repeat"], equivalent=equivalent)
 
 
 TESTED = ("difference", "low", "high", "p", "p_holm", "seeds", "remark")

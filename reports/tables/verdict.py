@@ -17,10 +17,12 @@ import pandas as pd
 
 from benchmark.results.names import OVERALL, takes_shots
 from benchmark.results.store import Plan
-from reports.statistics.estimates import EXPECTED, LEVEL, MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
+from reports.statistics.estimates import EXPECTED, LEVEL, MARGIN, MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
 from reports.statistics.table import Differences, TableStatistics, differences
 from reports.tables.words import labels_text, ratio_text, signed
 
+WITHIN = f"within {100 * MARGIN:g} points"
+EQUIVALENT = f"equivalent {WITHIN}"
 MOST_RATIOS = 3
 """Label ratios with a sentence of their own: the largest."""
 Ordered = tuple[str, str]
@@ -74,6 +76,11 @@ def headline(found: Sequence[Differences], titles: Mapping[str, str], evaluation
     for there, names in below.items():
         who, one = _who(names, rows, titles)
         verb = f"fall{'s' if one else ''} behind {'it' if clauses else reference}"
+        clauses.append(f"{who} {verb} {_where(there, ratios, evaluation)}")
+    alike = {own.ratio: [row.variant for row in own.rows if row.equivalent and not row.told] for own in found}
+    for there, names in _at_ratios(alike).items():
+        who, one = _who(names, rows, titles)
+        verb = f"{'is' if one else 'are'} {WITHIN} of {'it' if clauses else reference}"
         clauses.append(f"{who} {verb} {_where(there, ratios, evaluation)}")
     if not clauses:
         clauses = [f"no row differs significantly from {reference} {_where(tuple(ratios), ratios, evaluation)}"]
@@ -136,7 +143,7 @@ def whose_differences(plan: Plan, seeds: int) -> str:
 
 
 def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = "", again: bool = False) -> str:
-    """Rows significantly above and below the reference, then the others; the largest difference first.
+    """Rows significantly above and below the reference, equivalent to it, and the others; the largest first.
 
     again: separate those that are expected in a repeat from those that it may miss, these with their chance.
     """
@@ -144,14 +151,16 @@ def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = ""
     for side in ("above", "below"):
         groups[f"significantly {side}, expected again" if again else f"significantly {side}"] = []
         groups[f"significantly {side}, a repeat may miss it"] = []
+    groups[EQUIVALENT] = []
     groups["not significantly different"] = []
     for row in sorted(found.rows, key=lambda row: -row.mean):
         unsure = row.told and again and row.repeat < EXPECTED
         what = f"significantly {'above' if row.mean > 0 else 'below'}"
         what += ", a repeat may miss it" if unsure else ", expected again" if again else ""
-        chance = f"; chance {int(100 * row.repeat)} %" if unsure else ""
-        text = f"{titles[row.variant]} {points_text(row.mean, row.low, row.high, chance)}"
-        groups[what if row.told else "not significantly different"].append(text)
+        more = f"; chance {int(100 * row.repeat)} %" if unsure else ""
+        more += f"; {WITHIN}" if row.told and row.equivalent else ""
+        text = f"{titles[row.variant]} {points_text(row.mean, row.low, row.high, more)}"
+        groups[what if row.told else EQUIVALENT if row.equivalent else "not significantly different"].append(text)
     parts = [f"{what}: {', '.join(own)}" for what, own in groups.items() if own]
     return f"{labels_text(found.ratio, evaluation)}: {'; '.join(parts)}."
 
@@ -179,11 +188,16 @@ def _others(
     }
     parts = [f"{what}{'; '.join(own)}" for what, own in groups.items() if own]
     count, left = (len({frozenset(pair) for pair in own[["first", "second"]].to_numpy()}) for own in (pairs, told))
+    same = pairs[(pairs["p_holm"] >= LEVEL) & (pairs["p_equivalent"] < LEVEL)]
+    alike = _by_row(same, titles, evaluation, shares, word="to")
+    parts += [f"{EQUIVALENT}: {'; '.join(alike)}"] if alike else []
     parts.append(f"no significant difference in {count - left} of {count} pairs")
     yield f"Among the other rows: {'. '.join([parts[0], *(part[0].upper() + part[1:] for part in parts[1:])])}."
 
 
-def _by_row(told: pd.DataFrame, titles: Mapping[str, str], evaluation: str, shares: bool) -> list[str]:
+def _by_row(
+    told: pd.DataFrame, titles: Mapping[str, str], evaluation: str, shares: bool, word: str = "above"
+) -> list[str]:
     """'PCLR above MoCo, PMQ (30, 10 %)' of significant pairs; the rows and ratios that say most first."""
     found: dict[Ordered, list[float]] = {}
     for pair in told.to_dict("records"):
@@ -192,7 +206,7 @@ def _by_row(told: pd.DataFrame, titles: Mapping[str, str], evaluation: str, shar
     for (above, below), ratios in found.items():
         by_row.setdefault((above, tuple(ratios)), []).append(titles[below])
     return [
-        f"{titles[above]} above {', '.join(rows)}" + (f" ({_amounts(ratios, evaluation)})" if shares else "")
+        f"{titles[above]} {word} {', '.join(rows)}" + (f" ({_amounts(ratios, evaluation)})" if shares else "")
         for (above, ratios), rows in sorted(by_row.items(), key=lambda item: -len(item[1]) * len(item[0][1]))
     ]
 

@@ -140,7 +140,7 @@ PLACE = {"ratio": 0.1, "dataset": "", "metric": "overall"}
 
 def pair(first: str, second: str, difference: float, p: float, **more: Any) -> dict[str, Any]:
     return PLACE | {"first": first, "second": second, "difference": difference, "p_holm": p} | {
-        "low": difference - 0.01, "high": difference + 0.01,
+        "low": difference - 0.01, "high": difference + 0.01, "p_equivalent": 0.5,
     } | more  # fmt: skip
 
 
@@ -152,13 +152,17 @@ def table() -> Table:
 
 
 def test_each_pair_stands_above_and_below_the_diagonal(table: Table) -> None:
-    pairs = [pair("a", "b", -0.0312, 0.0004), pair("a", "c", 0.02, 0.0499), pair("b", "c", 0.0001, 1.0)]
+    pairs = [
+        pair("a", "b", -0.0312, 0.0004),
+        pair("a", "c", 0.02, 0.0499),
+        pair("b", "c", 0.0001, 1.0, p_equivalent=0.01),
+    ]
     (matrix,) = matrices(table, pd.DataFrame(pairs))
     assert (matrix.title, matrix.overall, matrix.rows) == ("Overall, 10 % of the labels", True, ("A", "B", "C"))
     same = Square(kind="same")
     assert matrix.squares == (
         (same, Square("−3.1", "behind", "−4.1 to −2.1 at 95 %"), Square("+2.0", "ahead", "+1.0 to +3.0 at 95 %")),
-        (Square("<0.001", "told"), same, Square("0.0", "", "−1.0 to +1.0 at 95 %")),
+        (Square("<0.001", "told"), same, Square("0.0", "alike", "−1.0 to +1.0 at 95 %")),
         (Square("0.050", "told"), Square("1.00"), same),
     )
 

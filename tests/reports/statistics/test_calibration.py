@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from reports.statistics.bootstrap import ScoreColumn, mean_of
-from reports.statistics.estimates import LEVEL, POWER
+from reports.statistics.estimates import LEVEL, MARGIN, POWER
 from reports.statistics.table import pairwise
 
 Simulate = Callable[..., list[ScoreColumn]]
@@ -89,6 +89,15 @@ def test_several_labelled_subsets_per_encoder_leave_the_error_as_stated(seeds: i
     any_told = (pairs["p_holm"] < LEVEL).groupby(np.arange(len(pairs)) // 6).any().mean()
     assert 0.005 <= any_told <= 0.08
     assert 0.02 <= (pairs["p"] < LEVEL).mean() <= 0.08
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [3, 10])
+def test_rows_that_differ_by_the_margin_are_rarely_called_equivalent(seeds: int) -> None:
+    shift = np.array([MARGIN, 0.0])[:, None, None]
+    columns = [nested(np.random.default_rng([7, index]), seeds, methods=2) for index in range(NULLS)]
+    pairs = pairwise([replace(column, scores=column.scores + shift) for column in columns])
+    assert (pairs["p_equivalent"] < LEVEL).mean() <= 0.08
 
 
 @pytest.mark.slow

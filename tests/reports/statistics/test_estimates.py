@@ -22,6 +22,7 @@ from reports.statistics.estimates import (
     COSTS,
     EXPECTED,
     LEVEL,
+    MARGIN,
     BudgetCurve,
     Tail,
     bands,
@@ -121,6 +122,18 @@ def test_tail_lies_between_its_two(share: float) -> None:
     expected = share * student.sf(2.5, 2) + (1 - share) * student.sf(2.5, 49)
     assert tail.beyond(2.5) == pytest.approx(expected)
     assert tail.beyond(tail.quantile(0.025)) == pytest.approx(0.025)
+
+
+def test_two_rows_are_equivalent_where_the_interval_at_90_percent_lies_within_the_margin() -> None:
+    found = estimate(two_way(0.004, 0.002, 0.002, seeds=10), patients=400)
+    error = np.hypot(found.patients_se, found.seeds_se)
+    tail = Tail(found.seeds_se**2 / error**2, 10, 400)
+    furthest = MARGIN - tail.quantile(LEVEL) * error  # a mean whose one-sided interval just ends at the margin
+    scores = two_way(0.004, 0.002, 0.002, seeds=10)
+    for mean in (furthest, -furthest):
+        assert estimate(scores - found.mean + mean, patients=400).p_equivalent == pytest.approx(LEVEL, abs=1e-6)
+    assert estimate(scores - found.mean, patients=400).p_equivalent < LEVEL
+    assert estimate(scores - found.mean + MARGIN, patients=400).p_equivalent == pytest.approx(0.5)
 
 
 def test_one_seed_covers_the_patients_and_says_so() -> None:

@@ -364,13 +364,24 @@ def test_the_frame_has_no_overall_and_no_variant_without_scores(
     assert frame["source"].tolist() == [PATIENTS, PATIENTS_OF_ONE_RUN, FINE_TUNING, PRETRAINING, SUBSET]
 
 
-DIFFERENCES_PAIR = ("ratio", "metric", "first", "second", "difference", "low", "high", "p_holm", "repeat")
+DIFFERENCES_PAIR = (
+    "ratio",
+    "metric",
+    "first",
+    "second",
+    "difference",
+    "low",
+    "high",
+    "p_holm",
+    "repeat",
+    "p_equivalent",
+)
 SCORE = ("ratio", "metric", "variant", "mean")
 
 
 def statistics(pairs: list[tuple[object, ...]], scores: list[tuple[object, ...]]) -> TableStatistics:
     frames = {
-        "pairwise": pd.DataFrame([(*pair, 0.7) for pair in pairs], columns=list(DIFFERENCES_PAIR)),
+        "pairwise": pd.DataFrame([(*pair, 0.7, 0.5) for pair in pairs], columns=list(DIFFERENCES_PAIR)),
         "intervals": pd.DataFrame(scores, columns=list(SCORE)),
     }
     return TableStatistics(frames=frames)

@@ -15,17 +15,17 @@ from reports.runs import open_run
 from reports.statistics.table import Difference, Differences, TableStatistics
 from reports.tables.verdict import headline, sentence, verdict
 
-TITLES = {"random": "Random", "moco": "MoCo", "pmq": "PMQ", "byol": "BYOL", "etp": "ETP"}
+TITLES = {"random": "Random", "moco": "MoCo", "pmq": "PMQ", "byol": "BYOL", "etp": "ETP", "clocs": "CLOCS"}
 PAIR = (
     "ratio", "metric", "first", "second", "difference", "low", "high", "p_holm", "patients_se", "seeds_se", "seeds",
-    "detectable", "repeat",
+    "detectable", "repeat", "p_equivalent",
 )  # fmt: skip
 
 
 def found(*pairs: tuple[Any, ...]) -> TableStatistics:
     """Statistics of Overall with pairs (ratio, first, second, difference, p, seeds' error); a repeat finds 70 %."""
     lines = [
-        (ratio, "overall", a, b, d, d - 0.01, d + 0.01, p, 0.005, error, 3, 0.02, 0.7)
+        (ratio, "overall", a, b, d, d - 0.01, d + 0.01, p, 0.005, error, 3, 0.02, 0.7, 0.5)
         for ratio, a, b, d, p, error in pairs
     ]
     scores = [
@@ -40,6 +40,7 @@ ROWS = (
     Difference("moco", 1.04, 0.2, 1.9, told=True, repeat=0.8999),
     Difference("pmq", 3.1, 1.2, 5.0, told=True, repeat=0.9),
     Difference("byol", -2.0, -3.0, -1.0, told=True, repeat=0.5),
+    Difference("clocs", 0.5, -0.4, 1.4, told=False, repeat=math.nan, equivalent=True),
     Difference("etp", -0.04, math.nan, math.nan, told=False, repeat=math.nan),
 )
 
@@ -48,20 +49,25 @@ def test_a_sentence_groups_the_rows_by_what_is_significant() -> None:
     found = Differences(0.01, "random", ROWS)
     assert sentence(found, TITLES) == (
         "1 % of the labels: significantly above: PMQ +3.1 (1.2 to 5.0), MoCo +1.0 (0.2 to 1.9); significantly below: "
-        "BYOL −2.0 (−3.0 to −1.0); not significantly different: ETP +0.0 (interval not estimable)."
+        "BYOL −2.0 (−3.0 to −1.0); equivalent within 2 points: "
+        "CLOCS +0.5 (−0.4 to 1.4); not significantly different: ETP +0.0 (interval not estimable)."
     )
     assert sentence(found, TITLES, again=True) == (
         "1 % of the labels: significantly above, expected again: PMQ +3.1 (1.2 to 5.0); significantly above, a repeat "
         "may miss it: MoCo +1.0 (0.2 to 1.9; chance 89 %); significantly below, a repeat may miss it: BYOL −2.0 (−3.0 "
-        "to −1.0; chance 50 %); not significantly different: ETP +0.0 (interval not estimable)."
+        "to −1.0; chance 50 %); equivalent within 2 points: "
+        "CLOCS +0.5 (−0.4 to 1.4); not significantly different: ETP +0.0 (interval not estimable)."
     )
 
 
-def told(ratio: float, above: str = "", below: str = "", open_: str = "") -> Differences:
-    """Differences from Random: of rows significantly above and below it, and of others."""
+def told(ratio: float, above: str = "", below: str = "", open_: str = "", alike: str = "") -> Differences:
+    """Differences from Random: of rows significantly above and below it, of others, and of equivalent ones."""
     sides = {**dict.fromkeys(above.split(), 3.0), **dict.fromkeys(below.split(), -3.0)}
-    means = sides | dict.fromkeys(open_.split(), 1.0)
-    rows = tuple(Difference(name, mean, 0.0, 4.0, told=name in sides, repeat=0.9) for name, mean in means.items())
+    means = sides | dict.fromkeys([*open_.split(), *alike.split()], 1.0)
+    rows = tuple(
+        Difference(name, mean, 0.0, 4.0, told=name in sides, repeat=0.9, equivalent=name in alike.split())
+        for name, mean in means.items()
+    )
     return Differences(ratio, "random", rows)
 
 
@@ -75,6 +81,10 @@ def told(ratio: float, above: str = "", below: str = "", open_: str = "") -> Dif
         ([told(0.1, "etp pmq moco")], "every row beats Random at 10 % of the labels."),
         ([told(0.1, "etp pmq", "", "moco")], "ETP and PMQ beat Random at 10 % of the labels."),
         ([told(0.1, "", "etp pmq", "moco")], "ETP and PMQ fall behind Random at 10 % of the labels."),
+        (
+            [told(0.1, "etp", alike="moco"), told(0.01, open_="moco etp")],
+            "only ETP beats Random at 10 %; MoCo is within 2 points of it at 10 %.",
+        ),
         ([told(0.1, open_="etp"), told(0.01, open_="etp")], "no row differs significantly from Random at both label "),
     ],
 )
@@ -123,6 +133,14 @@ def test_a_verdict_is_of_encoders_or_of_methods_and_names_the_other_pairs(plan: 
     _, first, *_ = verdict(plan, found((0.1, "moco", "pmq", -0.02, 0.01, 0.001)), unchanged="pmq")
     assert first.startswith("Overall minus that of PMQ in points")
     assert list(verdict(plan, None)) == list(verdict(plan, TableStatistics())) == []
+
+
+def test_equivalent_pairs_are_named_among_the_other_rows(plan: Plan) -> None:
+    statistics = found(*OTHERS)
+    pairs = statistics.frames["pairwise"]
+    pairs.loc[(pairs["first"] == "moco") & (pairs["second"] == "byol"), "p_equivalent"] = 0.01
+    others = [line for line in verdict(plan, statistics) if line.startswith("Among")]
+    assert "Equivalent within 2 points: BYOL to MoCo (30 %). No significant difference in 1 of 3 pairs." in others[0]
 
 
 @pytest.mark.parametrize(
