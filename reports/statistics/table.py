@@ -83,8 +83,13 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
             both = f"over the {found['seeds']} of {len(column.seeds)} seeds that both have"
             found["remark"] = "; ".join(filter(None, [both, found["remark"]]))
         lines.append(_place(column) | {"first": first, "second": second} | found)
-    adjusted = (holm(np.array([line[name] for line in lines])) for name in ("p", "p_equivalent"))
-    lines = [line | {"p_holm": p, "p_equivalent": same} for line, p, same in zip(lines, *adjusted, strict=True)]
+    p, equivalent = (np.array([line[name] for line in lines]) for name in ("p", "p_equivalent"))
+    # A pair whose interval is not estimable stays in the family: a wide one must not make the correction laxer.
+    same = np.where(
+        np.isfinite(equivalent), holm(np.where(np.isnan(equivalent) & np.isfinite(p), 1.0, equivalent)), np.nan
+    )
+    adjusted = zip(lines, holm(p), same, strict=True)
+    lines = [line | {"p_holm": one, "p_equivalent": other} for line, one, other in adjusted]
     return [line | {"repeat": _repeat(line, column.patients)} for line in lines]
 
 
