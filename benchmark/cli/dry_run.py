@@ -275,7 +275,8 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
     for name in names_of(config):
         if simulation is not None and not cohort_folder(name, simulation, place.simulated).is_dir():
             per_patient = simulation.recordings_per_patient if name == config.data.pretrain else 1
-            sizes[name] = estimated_size(round(simulation.sizes()[name] * per_patient), config.data.cut())
+            patients = simulation.sizes()[name] + simulation.test_patients.get(name, 0)
+            sizes[name] = estimated_size(round(patients * per_patient), config.data.cut())
             continue
         dataset = locate(config, name, place)
         listing = list_part(dataset, config.data.prefix_of(name))

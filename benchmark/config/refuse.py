@@ -211,15 +211,18 @@ def refuse_methods(config: Config) -> None:
 def refuse_datasets(config: Config) -> None:
     """A dataset that is not there, or that cannot be simulated where all are."""
     used, simulation, known = {config.data.pretrain, *config.data.datasets}, config.data.simulation, config.data.known()
-    for name in (config.data.pretrain, *config.data.datasets, *(simulation.patients if simulation else ())):
+    sized = [*simulation.patients, *simulation.test_patients] if simulation else []
+    for name in (config.data.pretrain, *config.data.datasets, *sized):
         if name not in known:
             raise ValueError(unknown("dataset", name, known))
     if simulation is None:
         return
-    if unsimulated := config.data.cards.keys() & (used | simulation.patients.keys()):
+    if unsimulated := config.data.cards.keys() & {*used, *sized}:
         raise ValueError(f"data.simulation: {min(unsimulated)!r} is the dataset of a card; set data.simulation=null")
     if unsized := used - simulation.sizes().keys():
         raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
+    if untested := [name for name in simulation.test_patients if not config.data.source(name).classes]:
+        raise ValueError(f"data.simulation.test_patients: {untested[0]!r} has no labels and no test part")
 
 
 def refuse_knobs(config: Config) -> None:

@@ -77,6 +77,8 @@ class Simulation(Section):
     """Of the simulator; cohorts of another seed share no patient."""
     patients: dict[str, Count]
     """Patients per cohort, by dataset name; where ningbo is absent, as many as chapman has."""
+    test_patients: dict[str, Count] = {}
+    """Further patients, by dataset name, who are tested alone: the other parts stay as `patients` makes them."""
     recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
     """Mean number of ECGs per patient of the pretraining cohort."""
     noise: Annotated[float, Field(ge=0)] = 1.0

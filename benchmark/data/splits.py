@@ -5,6 +5,8 @@ the 10 % before for validation, in name order; or `strict`, patients drawn with 
 split here depends on the run's seed. Named tasks of a dataset without folds have MERL's shares under both
 protocols, shuffled once: a fifth of the recordings for testing, a tenth of the others for validation.
 
+Recordings of a simulated cohort's own test part are tested in addition; the others are split as without them.
+
 Folds and names may put a patient on two sides: `patients_on_two_sides` finds these, and a run refuses them
 (`benchmark.data.audit`).
 
@@ -25,7 +27,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, DatasetError, Entry
+from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, DatasetError, Entry
 from benchmark.data.datasets.chapman import CLASSES as CONDITIONS
 from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
 from benchmark.data.datasets.cpsc2018 import CPSC2018
@@ -114,7 +116,8 @@ def split_recordings(entries: Sequence[Entry], spec: TaskSpec, *, first_label_co
     Raises DatasetError where some recordings have an official fold and others have none.
     """
     classes = [task_labels(entry.labels, spec, first_label_counts=first_label_counts) for entry in entries]
-    usable = [index for index, labels_of in enumerate(classes) if labels_of]
+    counted = [index for index, labels_of in enumerate(classes) if labels_of]
+    usable = [index for index in counted if entries[index].fold != OWN_TEST_PART]
     if any(entries[index].fold is not None for index in usable):
         sides = _by_fold(entries, usable)
     elif spec.sides == "shuffled":
@@ -128,6 +131,7 @@ def split_recordings(entries: Sequence[Entry], spec: TaskSpec, *, first_label_co
         for entry, labels_of in zip(entries, classes, strict=True)
         if not labels_of
     )
+    sides[2].extend(index for index in counted if entries[index].fold == OWN_TEST_PART)
     train, validation, test = (np.array(sorted(indices), np.int64) for indices in sides)
     return Split(train, validation, test, dict(dropped))
 

@@ -45,6 +45,7 @@ def names_of(config: Config) -> list[str]:
 def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
     """Folder of a simulated cohort, named by a hash of its settings, seed and versions."""
     content = [*versions_of(name), name, cohort_settings(name, simulation).__dict__, simulation.seed]
+    content += [simulation.test_patients[name]] if name in simulation.test_patients else []
     return simulated / digest(content) / name
 
 
@@ -84,9 +85,16 @@ def locate(config: Config, name: str, place: Folders, on_progress: OnProgress | 
         return source(root)
     folder = cohort_folder(name, simulation, place.simulated)
     if not folder.is_dir():
-        settings = cohort_settings(name, simulation)
         try:
-            write_cohort(name, folder, settings, seed=simulation.seed, workers=place.workers, on_progress=on_progress)
+            write_cohort(
+                name,
+                folder,
+                cohort_settings(name, simulation),
+                seed=simulation.seed,
+                test_patients=simulation.test_patients.get(name, 0),
+                workers=place.workers,
+                on_progress=on_progress,
+            )
         except ValueError as error:
             raise ConfigError(f"data.simulation: {error}") from None
         except FileExistsError:

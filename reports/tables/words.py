@@ -107,7 +107,7 @@ def _lower(layout: Layout) -> Iterator[str]:
 
 
 def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
-    """Cells, warnings, data, unscored patients, notes, failures and commits of a table, one line each."""
+    """Cells, warnings, data, labels, unscored patients, notes, failures and commits of a table, one line each."""
     plan = run.plan
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
     finished, rest = progress(run, [cell.key for cell in cells])
@@ -118,6 +118,7 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
         f"{labels_of(plan)} labels. Data: {', '.join(map(_source_text, datasets))}; {corpus_text(plan)}."
     )
     yield from signals_text(plan)
+    yield from _labelled(run, cells)
     yield from _coverage(run, cells)
     yield from _one_recording(run, cells)
     yield from _notes(run, cells)
@@ -222,6 +223,31 @@ def _skipped_text(facts: Mapping[str, Any]) -> str:
         return f"{_title(facts)} {skipped}"
     reasons = ", ".join(f"{reason}: {number}" for reason, number in sorted(skipped.items()))
     return f"{_title(facts)} {sum(skipped.values())} ({reasons})"
+
+
+def _labelled(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Number of labelled patients, of recordings under `paper`, at each share and dataset; from the fewest to the most.
+
+    Rows count them after recordings that yield no pseudo-trial are left out.
+    """
+    what = "recordings" if run.plan.config["protocol"] == "paper" else "patients"
+    found: dict[str, dict[str, set[int]]] = {}
+    for cell in cells:
+        counts = run.rows[cell.key].counts if cell.key in run.rows else {}
+        if f"train_{what}" in counts:
+            at_share = found.setdefault(ratio_text(cell.ratio, cell.evaluation), {})
+            at_share.setdefault(run.plan.datasets[cell.dataset]["title"], set()).add(counts[f"train_{what}"])
+    texts = [
+        f"{', '.join(f'{title} {_from_to(numbers)}' for title, numbers in own.items())} ({share})"
+        for share, own in found.items()
+    ]
+    if texts:
+        yield f"Labelled {what}: {'; '.join(texts)}."
+
+
+def _from_to(numbers: Collection[int]) -> str:
+    """'112', or '110 to 112' where they differ."""
+    return " to ".join(map(str, dict.fromkeys((min(numbers), max(numbers)))))
 
 
 def _coverage(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:

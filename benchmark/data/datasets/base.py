@@ -31,6 +31,10 @@ class DatasetError(Exception):
 LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 
 
+OWN_TEST_PART = 0
+"""Fold of a simulated recording that is tested however the others are split."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One recording as the dataset's tables describe it; its signal is still on disk."""
@@ -46,7 +50,7 @@ class Entry:
     report: str = ""
     """Report lines joined by '. ', empty where there is none."""
     fold: int | None = None
-    """Official fold, where the dataset has any."""
+    """Official fold, where the dataset has any; or `OWN_TEST_PART`."""
     sex: str = ""
     """As the dataset's table states it; '' where it does not."""
     age: float | None = None

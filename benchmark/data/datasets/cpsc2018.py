@@ -153,7 +153,7 @@ class CPSC2018(WFDBFolder):
     def _entry(self, record: Path, labels: tuple[int, ...]) -> Entry:
         path = record.relative_to(self.root).as_posix()
         name = path.rpartition("/")[2].removesuffix(".mat")
-        return Entry(recording=name, patient=name, path=path, labels=labels)
+        return Entry(recording=name, patient=name, path=path, labels=labels, fold=self.fold_of(name))
 
     def _header_labels(self, record: Path) -> tuple[int, ...]:
         """Class indices of a header's texts or SNOMED codes; codes outside the nine classes are ignored."""

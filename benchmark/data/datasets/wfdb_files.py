@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, NamedTuple
@@ -21,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, Entry, Person, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, Entry, Person, Recording, Unusable
 from benchmark.results.files import MEBIBYTE, require_regular
 
 PLAIN_RECORD_LINE = re.compile(
@@ -339,6 +340,10 @@ def _millivolts(units: list[str]) -> NDArray[np.float64]:
     return np.array([MILLIVOLTS[unit.lower()] for unit in units])  # (12,)
 
 
+SIMULATED_TEST_PART = "SIMULATED_TEST_PART.txt"
+"""File in the root of a simulated dataset: the recordings that are tested however the others are split."""
+
+
 class WFDBFolder:
     """What datasets of WFDB records share (`base.Dataset`): a recording is a header and a signal file of one suffix."""
 
@@ -358,3 +363,12 @@ class WFDBFolder:
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""
         return read_recording(self.root / entry.path)
+
+    def fold_of(self, recording: str) -> int | None:
+        """`OWN_TEST_PART` of a simulated recording that is named as tested; None of any other."""
+        return OWN_TEST_PART if recording in self._tested else None
+
+    @cached_property
+    def _tested(self) -> frozenset[str]:
+        file = self.root / SIMULATED_TEST_PART
+        return frozenset(file.read_text(encoding="ascii").split() if file.is_file() else ())

@@ -2,6 +2,9 @@
 
 Each patient and recording has its own random stream, seeded by (seed, cohort, patient, recording): equal seeds give
 equal bytes, a larger cohort begins with the patients of a smaller one, and cohorts share no patients.
+
+Patients of a test part of its own follow the others, whom they leave as they are: in PTB-XL's form they have fold 10,
+in that of a dataset without folds a file names their recordings (`SIMULATED_TEST_PART`).
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmark.data.datasets.registry import SIMULATED_MARK
-from benchmark.data.simulate.layouts import LAYOUTS, Case, CohortSettings, Layout, Row
+from benchmark.data.datasets.wfdb_files import SIMULATED_TEST_PART
+from benchmark.data.simulate.layouts import FOLDS, LAYOUTS, Case, CohortSettings, Layout, Row
 from benchmark.data.simulate.patient import draw_diagnoses, draw_person, keep_or_redraw
 from benchmark.data.simulate.recording import MOST_SEVERE, record
 from benchmark.machine.processes import shared_map
@@ -64,6 +68,7 @@ def write_cohort(
     settings: CohortSettings,
     *,
     seed: int,
+    test_patients: int = 0,
     workers: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> None:
@@ -74,6 +79,7 @@ def write_cohort(
         folder: output folder; must not exist.
         settings: size and difficulty.
         seed: >= 0.
+        test_patients: further patients, who are tested however the others are split.
         workers: most processes that share the patients; the bytes do not depend on it.
         on_progress: called with (written, total) recordings as they are written.
 
@@ -81,16 +87,19 @@ def write_cohort(
         ValueError: an unknown cohort or a setting out of range.
         FileExistsError: the folder exists.
     """
-    layout = _checked(name, settings, seed)
+    layout = _checked(name, settings, seed, test_patients)
     if folder.exists():
         raise FileExistsError(f"{folder} exists: remove it or choose another folder for the simulated {name}")
     temporary = temporary_name(folder)
     try:
         with naming(folder):
             temporary.mkdir(parents=True)
-            rows = _write_recordings(temporary, name, settings, seed, workers, on_progress)
+            rows = _write_recordings(temporary, name, settings, seed, test_patients, workers, on_progress)
             layout.write_tables(temporary, rows)
             mark = {"simulator_version": SIMULATOR_VERSION, "cohort": name, "seed": seed, "settings": asdict(settings)}
+            if test_patients:
+                mark["test_patients"] = test_patients
+                _write_test_part(temporary, rows)
             (temporary / SIMULATED_MARK).write_text(json.dumps(mark, indent=1) + "\n", encoding="utf-8")
             _write_sums(temporary)
         try:
@@ -102,6 +111,13 @@ def write_cohort(
             raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write_test_part(folder: Path, rows: Sequence[Row]) -> None:
+    """Name the recordings of the test part, of a dataset whose tables have no fold."""
+    tested = [row["Recording"] for row in rows if "strat_fold" in row and "Recording" in row]
+    if tested:
+        (folder / SIMULATED_TEST_PART).write_text("\n".join(tested) + "\n", encoding="ascii")
 
 
 def _write_sums(folder: Path) -> None:
@@ -131,12 +147,14 @@ def _write_recordings(
     name: str,
     settings: CohortSettings,
     seed: int,
+    test_patients: int,
     workers: int,
     on_progress: Callable[[int, int], None] | None,
 ) -> list[Row]:
     """Write the files of all recordings, patients shared by processes; the tables' rows in order."""
     layout = LAYOUTS[name]
-    visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in range(settings.patients)]
+    numbers = range(settings.patients + test_patients)
+    visits = [layout.visits(_stream(seed, name, patient, 0), settings) for patient in numbers]
     patients = [
         Patient(number, first, count)
         for number, (first, count) in enumerate(zip(accumulate(visits, initial=0), visits, strict=False))
@@ -155,10 +173,10 @@ def _write_recordings(
 def _write_patients(
     folder: Path, name: str, settings: CohortSettings, seed: int, patients: Sequence[Patient]
 ) -> list[Row]:
-    """Write the files of some patients' recordings; their rows of the tables."""
-    layout = LAYOUTS[name]
+    """Write the files of some patients' recordings; their rows of the tables, of the test part's own with its fold."""
+    layout, tested = LAYOUTS[name], {"strat_fold": FOLDS}
     return [
-        layout.write_recording(folder, case, settings)
+        layout.write_recording(folder, case, settings) | (tested if case.patient >= settings.patients else {})
         for patient in patients
         for case in _cases(name, layout, patient, settings, seed)
     ]
@@ -192,19 +210,20 @@ def _stream(seed: int, name: str, patient: int, part: int) -> np.random.Generato
     return np.random.default_rng([seed, COHORTS.index(name), patient, part])
 
 
-def _checked(name: str, settings: CohortSettings, seed: int) -> Layout:
+def _checked(name: str, settings: CohortSettings, seed: int, test_patients: int) -> Layout:
     if name not in LAYOUTS:
         raise ValueError(f"unknown cohort {name!r}: simulated are {', '.join(COHORTS)}")
     layout = LAYOUTS[name]
     limits = {
         "patients": (1, layout.most_patients),
+        "test_patients": (0, layout.most_patients - settings.patients),
         "recordings_per_patient": (1, np.inf),
         **dict.fromkeys(("noise", "anatomy", "report_errors"), (0, np.inf)),
         "persistence": (0, 1),
         "severity": (0, MOST_SEVERE),
         "seed": (0, np.inf),
     }
-    values = asdict(settings) | {"seed": seed}
+    values = asdict(settings) | {"seed": seed, "test_patients": test_patients}
     for dial, (low, high) in limits.items():
         if not low <= values[dial] <= high or values[dial] == np.inf:
             allowed = f"be {low} or more" if high == np.inf else f"lie in {low}-{high:.15g}"

@@ -315,8 +315,8 @@ def _write_ptb_xl_recording(folder: Path, case: Case, settings: CohortSettings) 
 
 
 def _write_ptb_xl_tables(folder: Path, rows: Sequence[Row]) -> None:
-    folds = _folds(rows)
-    numbered = ({**row, "strat_fold": folds[row["patient_id"]]} for row in rows)
+    folds = _folds([row for row in rows if "strat_fold" not in row])
+    numbered = ({"strat_fold": folds.get(row["patient_id"]), **row} for row in rows)
     write_csv(folder / "ptbxl_database.csv", DATABASE_COLUMNS, numbered)
     statements = (
         {
@@ -395,14 +395,14 @@ def _write_snomed_recording(folder: Path, case: Case, settings: CohortSettings, 
     codes = [code for diagnosis, (_, _, code) in CONDITIONS.items() if diagnosis in case.diagnoses]  # rhythms first
     notes = challenge_notes(case, codes)
     write_record(folder / inside / name, case.recorded.signal, LEADS, case.fs, matlab=True, notes=notes)
-    return {"folder": inside, "record": name}
+    return {"folder": inside, "Recording": name}
 
 
 def _write_snomed_tables(folder: Path, rows: Sequence[Row]) -> None:
     """Write the lists of records and the table of codes."""
     records = defaultdict(list)
     for row in rows:
-        records[row["folder"]].append(row["record"])
+        records[row["folder"]].append(row["Recording"])
     for inside, names in records.items():
         (folder / inside / "RECORDS").write_text("\n".join(names), encoding="ascii")
     (folder / "RECORDS").write_text("".join(f"{inside}/\n" for inside in records), encoding="ascii")

@@ -151,6 +151,8 @@ def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
         ({"data.datasets": ["ptbxl"]}, ["'ptbxl'", "did you mean 'ptb-xl'", *DATASETS]),
         ({"data.pretrain": "mimic"}, ["'mimic'", *DATASETS]),
         ({"data.simulation.patients.ptbxl": 3}, ["'ptbxl'", *DATASETS]),
+        ({"data.simulation.test_patients": {"ptbxl": 3}}, ["'ptbxl'", *DATASETS]),
+        ({"data.simulation.test_patients": {"mimic-iv-ecg": 3}}, ["'mimic-iv-ecg'", "no test part"]),
         ({"data.datasets": ["mimic-iv-ecg"]}, ["mimic-iv-ecg", "no labels"]),
         ({"data.datasets": ["chapman"], "data.task": ["form"]}, ["data.task", "'form'", "chapman has default, all"]),
         (

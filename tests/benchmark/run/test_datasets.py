@@ -17,7 +17,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import Dataset, DatasetError
+from benchmark.data.datasets.base import OWN_TEST_PART, Dataset, DatasetError
 from benchmark.data.datasets.registry import SIMULATED_MARK
 from benchmark.data.prepare import Prepared
 from benchmark.data.simulate import CohortSettings, write_cohort
@@ -72,6 +72,7 @@ def test_a_cohort_is_simulated_once(small_config: SmallConfig, tmp_path: Path) -
         {"data.simulation.patients.chapman": 3},
         {"data.simulation.noise": 0.5},
         {"data.simulation.anatomy": 0.5},
+        {"data.simulation.test_patients": {"chapman": 1}},
     ],
 )
 def test_other_settings_are_another_cohort(small_config: SmallConfig, change: dict[str, object]) -> None:
@@ -80,6 +81,18 @@ def test_other_settings_are_another_cohort(small_config: SmallConfig, change: di
         for overrides in ({}, change)
     ]
     assert folders[0] != folders[1]
+
+
+def test_a_test_part_of_its_own_is_simulated_and_no_part_of_another_cohort(
+    small_config: SmallConfig, tmp_path: Path
+) -> None:
+    config = small_config({**FEW, "data.simulation.test_patients": {"chapman": 3}})
+    folds = [entry.fold for entry in simulate(config, tmp_path).listing().entries]
+    assert folds == [None, None, OWN_TEST_PART, OWN_TEST_PART, OWN_TEST_PART]
+    usual, own = small_config(FEW).data.simulation, config.data.simulation
+    assert usual is not None
+    assert own is not None
+    assert cohort_folder("mimic-iv-ecg", usual, Path()) == cohort_folder("mimic-iv-ecg", own, Path())
 
 
 def test_the_size_of_another_cohort_leaves_this_one_alone(small_config: SmallConfig) -> None:

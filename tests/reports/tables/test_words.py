@@ -109,6 +109,28 @@ def test_a_number_comes_with_what_it_rests_on(store_root: Path) -> None:
     assert len(line) < 350
 
 
+@pytest.mark.parametrize(("protocol", "what"), [("strict", "patients"), ("paper", "recordings")])
+def test_the_number_of_labelled_patients_or_recordings_stands_beside_their_share(
+    write_store: Callable[..., Path], protocol: str, what: str
+) -> None:
+    def counted(row: Row) -> Row:
+        labelled = round(row.ratio * {"ptb-xl": 100, "chapman": 200}[row.dataset])
+        further = row.dataset == "chapman" and row.seed == 42
+        other = {"train_patients": 7, "train_recordings": 7} | {f"train_{what}": labelled + further}
+        return replace(row, counts=row.counts | other)
+
+    root = write_store(
+        alter=counted,
+        alter_plan=lambda plan: replace(plan, config=plan.config | {"protocol": protocol}),
+        complete=True,
+    )
+    line = f"Labelled {what}: PTB-XL 30, Chapman 60 to 61 (30 %); PTB-XL 1, Chapman 2 to 3 (1 %)."
+    assert [own for own in footers(root) if own.startswith("Labelled")] == [line]
+    run = open_run(root)
+    (layout, *_) = layouts(run.plan, "finetune")
+    assert line in make_table(run, layout, "heartbeat").footers
+
+
 @pytest.mark.parametrize(("alone", "told"), [(800, True), (448, False)])
 def test_rows_that_pair_recordings_say_when_most_windows_have_no_other(
     write_store: Callable[..., Path], alone: int, told: bool

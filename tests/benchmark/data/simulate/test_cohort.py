@@ -1,16 +1,20 @@
-"""Cohorts as a whole: determinism, prefixes, all or nothing."""
+"""Cohorts as a whole: determinism, prefixes, a test part of its own, all or nothing."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from benchmark.data.datasets.base import OWN_TEST_PART, Entry
 from benchmark.data.datasets.registry import SIMULATED_MARK, source_of
 from benchmark.data.simulate import COHORTS, SIMULATOR_VERSION, CohortSettings, cohort, write_cohort
+from benchmark.data.splits import Protocol, Split, TaskSpec, columns_of, sides_of, split_recordings
 
 VERSION_2 = {
     "mimic-iv-ecg": "2f11ba8962cf6052",
@@ -53,6 +57,52 @@ def test_signals_labels_and_reports_at_the_defaults_are_those_of_version_2(tmp_p
     ]
     found.update(json.dumps(said).encode())
     assert found.hexdigest()[:16] == VERSION_2[name]
+
+
+LABELLED = [name for name in COHORTS if name != "mimic-iv-ecg"]
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_patients_of_an_own_test_part_follow_the_others_and_leave_them_as_they_are(tmp_path: Path, name: str) -> None:
+    write_cohort(name, tmp_path / "usual", CohortSettings(5), seed=3)
+    write_cohort(name, tmp_path / "more", CohortSettings(5), seed=3, test_patients=4)
+    usual, more = (_digests(tmp_path / folder) for folder in ("usual", "more"))
+    signals = {path: digest for path, digest in usual.items() if path.endswith((".dat", ".mat", ".hea"))}
+    assert signals.items() < more.items()
+    assert "test_patients" not in json.loads((tmp_path / "usual" / SIMULATED_MARK).read_text())
+    assert json.loads((tmp_path / "more" / SIMULATED_MARK).read_text())["test_patients"] == 4
+    before, after = (source_of(name)(tmp_path / folder).listing().entries for folder in ("usual", "more"))
+    assert after[: len(before)] == before
+    own = after[len(before) :]
+    assert len({entry.patient for entry in own} - {entry.patient for entry in before}) == 4
+    assert {entry.fold for entry in own} == {10 if name == "ptb-xl" else OWN_TEST_PART}
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_an_own_test_part_is_tested_in_addition_and_trained_on_by_no_task(tmp_path: Path, protocol: Protocol) -> None:
+    for name in LABELLED:
+        write_cohort(name, tmp_path / name, CohortSettings(40), seed=3, test_patients=10)
+        dataset = source_of(name)(tmp_path / name)
+        every = dataset.listing().entries
+        before = every[: -sum(entry.patient in _last_patients(every, 10) for entry in every)]
+        for column in columns_of([name], ["default", *(["all"] if name != "cpsc2018" else [])]):
+            named, spec = column.named, TaskSpec(6, "multi", protocol)
+            own = [replace(entry, labels=named.labels(entry)) if named else entry for entry in every]
+            spec = replace(spec, sides=named.sides) if named else spec
+            usual = _sides(own[: len(before)], spec)
+            with_own = _sides(own, spec)
+            further = {entry.recording for entry in own[len(before) :] if entry.labels}
+            assert further
+            assert with_own == usual | {"test": usual["test"] | further}
+
+
+def _last_patients(entries: Sequence[Entry], count: int) -> set[str]:
+    return set(list(dict.fromkeys(entry.patient for entry in entries))[-count:])
+
+
+def _sides(entries: Sequence[Entry], spec: TaskSpec) -> dict[str, set[str]]:
+    split: Split = split_recordings(entries, spec, first_label_counts=False)
+    return {side: {entries[index].recording for index in indices} for side, indices in sides_of(split).items()}
 
 
 def test_the_dial_of_reports_leaves_the_signals_alone(tmp_path: Path) -> None:
@@ -129,3 +179,8 @@ def test_bad_settings_are_refused(tmp_path: Path, name: str, settings: CohortSet
     with pytest.raises(ValueError, match=said):
         write_cohort(name, tmp_path / "x", settings, seed=seed)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_more_test_patients_than_can_be_numbered_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cpsc2018: test_patients is 9999, must lie in 0-9996"):
+        write_cohort("cpsc2018", tmp_path / "x", CohortSettings(3), seed=1, test_patients=9999)
