@@ -61,6 +61,7 @@ from reports.runs import Run, machine_of, role_of, unfinished
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import FIGURE, Place, TableStatistics
 from reports.tables.render import Block, Column, Line, Table, TextTable
+from reports.tables.verdict import EQUIVALENT
 from reports.tables.words import progress, ratio_text, signed, unit_text, used_text
 
 ROLES = {
@@ -483,7 +484,7 @@ def report_html(
     return _render(content, list(embedded(pictures, room)))
 
 
-def place_of(figure: str, tables: Sequence[Table]) -> str:
+def section_of(figure: str, tables: Sequence[Table]) -> str:
     """The anchor of the section that a figure stands in: that of what it explains, 'figures' if there is none."""
     if tables and figure == f"{tables[0].name}-{FIGURE}":
         return "verdict"
@@ -512,7 +513,7 @@ def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> st
     placed: dict[str, list[Embedded]] = {}
     for figure in figures:
         if isinstance(figure, Embedded):
-            place = place_of(figure.name, [shown["table"] for shown in content["tables"]])
+            place = section_of(figure.name, [shown["table"] for shown in content["tables"]])
             placed.setdefault(place if place in anchors else "figures", []).append(figure)
     left_out = [sentence for sentence in figures if isinstance(sentence, str)]
     if left_out or "figures" in placed:
@@ -523,6 +524,7 @@ def _render(content: Mapping[str, Any], figures: Sequence[Embedded | str]) -> st
         "measures": HEADINGS,
         "size": {"width": WIDTH, "height": HEIGHT},
         "sections": sections,
+        "equivalent": EQUIVALENT,
         "listed": LISTED,
         "few": FEW,
     }

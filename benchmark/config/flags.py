@@ -222,8 +222,7 @@ SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-ra
 GRID = (
     "--methods", "--encoder", "--datasets", "--tasks", "--pretrain-dataset", "--ratios", "--seeds", "--subsets",
     "--protocol", "--labels", "--evaluate", "--shots", "--preset", "--gates", "--ablations", "--ablate",
-    "--queue-sizes", *SIGNALS,
-    "--leads", "--pool",
+    "--queue-sizes", *SIGNALS, "--leads", "--pool",
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")

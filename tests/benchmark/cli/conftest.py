@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,12 @@ def told_bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: py
     made.store.save_plan(make_plan(config, cohorts, made.grid))
     assert made.work_off() == 0
     return made
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the cohorts are simulated and prepared, once for the tests of a file."""
+    return tmp_path_factory.mktemp("data")
 
 
 def rewritten(told_bench: Bench, store: Store, **provenance: Any) -> Row:

@@ -34,12 +34,6 @@ from tests.benchmark.run.bench import MACHINE, Bench, Cohorts, SmallConfig, cell
 EQUAL = "equal: {}6 scores and the predictions of"
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the cohorts are simulated and prepared, once for all tests."""
-    return tmp_path_factory.mktemp("data")
-
-
 @pytest.fixture
 def store(told_bench: Bench, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A copy of the finished store; the working folder is that of the data."""

@@ -25,12 +25,6 @@ from tests.benchmark.run.bench import Bench, cell_of
 BY = "Bob Lee"
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the cohorts are simulated and prepared, once for all tests."""
-    return tmp_path_factory.mktemp("data")
-
-
 @pytest.fixture
 def capsule(told_bench: Bench, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A capsule of the finished store; the working folder is that of the data."""
