@@ -57,7 +57,7 @@ def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = ""
 
 
 def headline(found: Sequence[Differences], titles: Mapping[str, str], evaluation: str, pretrainings: int) -> str:
-    """'With one pretraining each, only PMQ beats Random at both label shares; BYOL falls behind it at 1 %.'
+    """'With one pretraining each, only PMQ beats Random at both label shares; BYOL falls behind Random at 1 %.'
 
     found: the differences from one reference, one per label ratio. pretrainings: of each row.
     """
@@ -75,12 +75,12 @@ def headline(found: Sequence[Differences], titles: Mapping[str, str], evaluation
         clauses.append(f"{only}{who} {verb} {_where(there, ratios, evaluation)}")
     for there, names in below.items():
         who, one = _who(names, rows, titles)
-        verb = f"fall{'s' if one else ''} behind {'it' if clauses else reference}"
+        verb = f"fall{'s' if one else ''} behind {reference}"
         clauses.append(f"{who} {verb} {_where(there, ratios, evaluation)}")
     alike = {own.ratio: [row.variant for row in own.rows if row.equivalent and not row.told] for own in found}
     for there, names in _at_ratios(alike).items():
         who, one = _who(names, rows, titles)
-        verb = f"{'is' if one else 'are'} {WITHIN} of {'it' if clauses else reference}"
+        verb = f"{'is' if one else 'are'} {WITHIN} of {reference}"
         clauses.append(f"{who} {verb} {_where(there, ratios, evaluation)}")
     if not clauses:
         clauses = [f"no row differs significantly from {reference} {_where(tuple(ratios), ratios, evaluation)}"]

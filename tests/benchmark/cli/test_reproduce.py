@@ -21,6 +21,7 @@ from benchmark.cli import reproduce
 from benchmark.cli.reproduce import config_of, device_for, renamed
 from benchmark.config.command_line import FAILED, OK, USAGE
 from benchmark.config.errors import ConfigError
+from benchmark.machine.device import versions
 from benchmark.results.names import CARD
 from benchmark.results.store import Row, Store, card_bytes
 from benchmark.run import grid, jobs, runner
@@ -79,11 +80,11 @@ def test_what_is_different_is_said_with_its_size(
     scores = row.scores | {"recording": row.scores["recording"] | {"f1": score / 2}}
     moved = predictions.probability.copy()
     moved[0] = moved[0][::-1]
-    versions = row.provenance | {"versions": row.provenance["versions"] | {"torch": "1.0"}}
-    store.save_row(replace(row, scores=scores, provenance=versions), replace(predictions, probability=moved))
+    older = row.provenance | {"versions": row.provenance["versions"] | {"torch": "1.0"}}
+    store.save_row(replace(row, scores=scores, provenance=older), replace(predictions, probability=moved))
     assert run(store, "pmq", "finetune") == FAILED
     lines = capsys.readouterr().out.splitlines()
-    assert f"versions.torch: 1.0 then, {torch.__version__} now" in lines
+    assert f"versions.torch: 1.0 then, {versions()['torch']} now" in lines
     assert f"recording f1: {score / 2} then, {score} now ({score / 2:+.2g})" in lines
     apart = np.abs(moved - predictions.probability).max()
     assert any(

@@ -76,14 +76,14 @@ def told(ratio: float, above: str = "", below: str = "", open_: str = "", alike:
     [
         (
             [told(0.1, "etp pmq", "", "byol"), told(0.01, "etp", "byol", "pmq")],
-            "only ETP beats Random at both label shares; PMQ does at 10 %; BYOL falls behind it at 1 %.",
+            "only ETP beats Random at both label shares; PMQ does at 10 %; BYOL falls behind Random at 1 %.",
         ),
         ([told(0.1, "etp pmq moco")], "every row beats Random at 10 % of the labels."),
         ([told(0.1, "etp pmq", "", "moco")], "ETP and PMQ beat Random at 10 % of the labels."),
         ([told(0.1, "", "etp pmq", "moco")], "ETP and PMQ fall behind Random at 10 % of the labels."),
         (
             [told(0.1, "etp", alike="moco"), told(0.01, open_="moco etp")],
-            "only ETP beats Random at 10 %; MoCo is within 2 points of it at 10 %.",
+            "only ETP beats Random at 10 %; MoCo is within 2 points of Random at 10 %.",
         ),
         ([told(0.1, open_="etp"), told(0.01, open_="etp")], "no row differs significantly from Random at both label "),
     ],
