@@ -43,7 +43,7 @@ from benchmark.config.sections import (
     Supervised,
 )
 from benchmark.config.words import dotted, find_method, laid_over, parsed, sized, values_of, whole_encoder
-from benchmark.data.splits import Protocol, TaskSpec
+from benchmark.data.splits import VALIDATION_LABELS, Protocol, TaskSpec, ValidationLabels
 from benchmark.results.names import EVALUATIONS, FINETUNE, Gate, command, sources
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
@@ -123,6 +123,10 @@ class Config(Section):
     subsets: Annotated[int, Field(ge=1, le=100)] | None = None
     """Labelled subsets per seed on which a frozen encoder is judged; a seed's score is their mean. By default 5 under
     `strict`, and the one that all seeds share under `paper`."""
+    validation_labels: ValidationLabels | None = None
+    """Whose labels choose the strength of a probe, the epoch of fine-tuning and the like. share: of the validation
+    patients the share that is labelled for training too, at least one per class; whole: of all. By default share under
+    `strict` and whole under `paper`, as the papers' codes do."""
     protocol: Protocol = "paper"
     """paper or strict: how labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md).
     By default strict for data of a card that states patients (docs/OWN_DATA.md), else paper."""
@@ -230,7 +234,10 @@ class Config(Section):
         spec = TaskSpec(per_trial, data.labels, self.protocol, standardise=data.standardise)
         if named := data.column(column).named if column else None:
             spec = replace(spec, labels="multi", sides=named.sides)
-        return spec if isinstance(stage, Pretrain) else replace(spec, leads=tuple(data.leads), pool=data.pool)
+        if isinstance(stage, Pretrain):
+            return spec
+        labels = self.validation_labels or VALIDATION_LABELS[self.protocol]
+        return replace(spec, leads=tuple(data.leads), pool=data.pool, validation_labels=labels)
 
     def finetuning(self, method: type[PretrainMethod]) -> Finetune:
         """The settings of a method's fine-tuning, with its dropout on the encoder's output."""

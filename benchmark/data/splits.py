@@ -38,6 +38,9 @@ from benchmark.results.names import DEFAULT_TASK, Pool
 
 Labels = Literal["single", "multi"]
 Protocol = Literal["paper", "strict"]
+ValidationLabels = Literal["share", "whole"]
+VALIDATION_LABELS: dict[Protocol, ValidationLabels] = {"paper": "whole", "strict": "share"}
+"""By default, of each protocol."""
 SplitBy = Literal["protocol", "shuffled"]
 """How recordings without official folds are split: as the protocol says, or shuffled (benchmark.data.splits)."""
 
@@ -59,6 +62,8 @@ class TaskSpec:
     pool: Pool = "mean"
     """How the windows of a recording vote."""
     sides: SplitBy = "protocol"
+    validation_labels: ValidationLabels = "whole"
+    """Validation patients whose labels choose settings: all, or the share that is labelled for training too."""
 
     def content(self) -> dict[str, Any]:
         """What determines sides, labels and windows of a task, for a result's key."""
@@ -297,12 +302,13 @@ def labelled_subset(
     *,
     seed: int,
     classes: Sequence[str],
+    fewest: int = 1,
 ) -> LabelledSubset:
-    """The labelled share of the N training pseudo-trials, given as their numbers (N,), patients (N,), targets (N, C).
+    """The labelled share of N pseudo-trials of one side, given as their numbers (N,), patients (N,), targets (N, C).
 
     `paper`: pseudo-trials shuffled once, by `RandomState(42)` whatever the seed; the first int(windows * ratio) windows
-    count. `strict`: the first int(patients * ratio) patients count, in an order drawn from the seed that begins with
-    one patient per class. Both take at least one. Raises ValueError for a ratio outside (0, 1].
+    count, at least one. `strict`: the first int(patients * ratio) patients count, at least `fewest`, in an order drawn
+    from the seed that begins with one patient per class. Raises ValueError for a ratio outside (0, 1].
     """
     if not 0 < ratio <= 1:
         raise ValueError(f"label ratio {ratio} is not above 0 and at most 1")
@@ -312,7 +318,7 @@ def labelled_subset(
         size = max(1, int(len(trial) * per_trial * ratio))
     else:
         patients = _patient_order(patient, target, np.random.default_rng(seed))
-        chosen = patients[: max(1, int(len(patients) * ratio))]
+        chosen = patients[: max(fewest, int(len(patients) * ratio))]
         order = np.concatenate([np.flatnonzero(patient == name) for name in chosen])  # (n,)
         size = len(order) * per_trial
     windows = (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)

@@ -1,7 +1,8 @@
 """The task of a cell, on the device: labelled training windows, validation and test windows.
 
 A window is a heartbeat, a plain window or a crop, as the dataset was cut. A cell's task is the labelled subset of the
-training windows, and all validation and test windows; the test windows are the same for all methods, ratios and seeds.
+training windows, the validation windows whose labels may choose settings, and all test windows, which are the same for
+all methods, ratios and seeds.
 
 A prepared dataset under a named task: the same windows with other labels, prepared once for all tasks.
 
@@ -212,11 +213,16 @@ class Sides:
     """(R, C) of each recording."""
     train: NDArray[np.int64]
     """Numbers of the training pseudo-trials."""
+    held_out: NDArray[np.int64]
+    """Numbers of the validation pseudo-trials."""
     validation: Windows
+    """Their windows."""
     test: Windows
     empty: tuple[str, ...]
     """Which sides have no window, and why, or why fewer than two classes can be scored."""
     device: torch.device
+    fewest: int = 1
+    """Patients that are labelled at least, where the protocol draws patients."""
 
 
 Draw = Callable[[Sides, float, int], LabelledSubset]
@@ -257,6 +263,7 @@ def sides_for_tasks(prepared: Prepared, spec: TaskSpec, *, device: torch.device,
         all_trials,
         target,
         train=sides["train"],
+        held_out=sides["validation"],
         validation=windows(sides["validation"]),
         test=windows(sides["test"]),
         empty=tuple(empty),
@@ -287,7 +294,23 @@ def drawn_by_protocol(sides: Sides, ratio: float, seed: int) -> LabelledSubset:
         sides.spec,
         seed=seed,
         classes=sides.prepared.classes,
+        fewest=sides.fewest,
     )
+
+
+def labelled_validation(sides: Sides, ratio: float, seed: int, draw: Draw) -> Windows:
+    """The validation windows that are labelled at a ratio, or for shots: drawn as those of the training side.
+
+    Under protocol `strict` they are of at least one patient per class. Fewer shots are taken where there are no more
+    patients. Of recordings kept whole, all crops of those drawn.
+    """
+    if not len(sides.held_out):
+        return sides.validation
+    held_out = replace(sides, train=sides.held_out, fewest=len(sides.prepared.classes))
+    drawn = np.sort(draw(held_out, ratio, seed).windows)  # (n,)
+    if sides.prepared.segmentation.kind == "recordings":
+        drawn = np.flatnonzero(np.isin(sides.trials.recording, sides.trials.recording[drawn]))  # (n,)
+    return windows_of(sides.prepared, sides.trials, sides.target, drawn, sides.spec, sides.device)
 
 
 def task_on(sides: Sides, *, ratio: float, seed: int, draw: Draw = drawn_by_protocol) -> Task:
@@ -297,14 +320,15 @@ def task_on(sides: Sides, *, ratio: float, seed: int, draw: Draw = drawn_by_prot
     """
     prepared, spec, all_trials = sides.prepared, sides.spec, sides.trials
     subset = draw(sides, ratio, seed) if len(sides.train) else LabelledSubset(np.empty(0, np.int64), ())
-    labelled, crops = subset.windows, None  # (n,)
+    shared = spec.validation_labels == "share"
+    labelled, crops = subset.windows[:0] if subset.problem else subset.windows, None  # (n,)
     if prepared.segmentation.kind == "recordings":
         recordings = np.unique(all_trials.recording[labelled])  # (M,)
         labelled = np.flatnonzero(np.isin(all_trials.recording, recordings))  # (n,) all crops of each
         crops = crops_of(prepared, all_trials, sides.target, recordings, spec, sides.device)
     return Task(
         train=windows_of(prepared, all_trials, sides.target, labelled, spec, sides.device),
-        validation=sides.validation,
+        validation=labelled_validation(sides, ratio, seed, draw) if shared else sides.validation,
         test=sides.test,
         multi=spec.labels == "multi",
         unit=UNIT_OF_PROTOCOL[spec.protocol],
@@ -471,7 +495,7 @@ def drawn_per_class(sides: Sides, shots: float, seed: int) -> LabelledSubset:
 
     Patients in an order of the seed are taken in rounds, in each of which every class, the rarest first, gets a further
     patient unless those taken for other classes are enough; so the patients of fewer shots are among those of more. A
-    class with fewer patients than `shots` is the subset's problem.
+    class with fewer patients than `shots`, of which all are taken, is the subset's problem.
     """
     recording = sides.trials.recording[sides.train]  # (N,)
     patients, of_trial = np.unique(sides.trials.patient[sides.train], return_inverse=True)  # (P,), (N,)
@@ -479,16 +503,14 @@ def drawn_per_class(sides: Sides, shots: float, seed: int) -> LabelledSubset:
     np.logical_or.at(has, of_trial, sides.target[recording] > 0)
     counts, names = has.sum(axis=0), sides.prepared.classes  # (C,)
     few = [f"{name} {count}" for name, count in zip(names, counts, strict=True) if count < shots]
-    if few:
-        problem = f"too few training patients for {shots:g} per class: {', '.join(few)}"
-        return LabelledSubset(np.empty(0, np.int64), (), problem)
+    problem = f"too few training patients for {shots:g} per class: {', '.join(few)}" if few else ""
     order = np.random.default_rng(seed).permutation(len(patients))  # (P,)
     chosen = np.zeros(len(patients), bool)  # (P,)
     for enough in range(1, int(shots) + 1):
         for label in np.argsort(counts, kind="stable"):
-            if has[chosen, label].sum() < enough:
+            if has[chosen, label].sum() < min(enough, counts[label]):
                 chosen[next(p for p in order if has[p, label] and not chosen[p])] = True
-    return _whole(sides, chosen[of_trial])
+    return replace(_whole(sides, chosen[of_trial]), problem=problem)
 
 
 def _whole(sides: Sides, labelled: NDArray[np.bool_]) -> LabelledSubset:

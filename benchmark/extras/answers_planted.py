@@ -43,6 +43,7 @@ BASE: dict[str, Any] = {
     "seeds": [41, 42, 43],
     "protocol": "strict",
     "subsets": 1,
+    "validation_labels": "whole",
     "precision": "float32",
 }
 """Dotted config keys of every arm, laid over the config demo: all that the page says of the runs stands here."""

@@ -20,7 +20,7 @@ from benchmark.machine.device import device_facts, git_state, versions
 from benchmark.results.metrics import macro_notes, no_scores, score_both_units
 from benchmark.results.names import UNITS, VALIDATION
 from benchmark.results.store import CorruptRow, End, Failure, Predictions, Row, Store
-from benchmark.run.grid import Cell
+from benchmark.run.grid import Cell, spec_of
 from benchmark.training.checkpoint import load_encoder, load_external
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, WAYS, EvaluationInput
 from benchmark.training.finetune import Outcome
@@ -70,7 +70,7 @@ def run_cell(job: CellJob, known: EvaluationCache) -> None:
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
     column, device = job.config.data.column(job.cell.dataset), torch.device(job.device)
-    prepared, spec = open_task_view(job.prepared, column), job.config.task_spec(job.config.finetune, column.name)
+    prepared, spec = open_task_view(job.prepared, column), spec_of(job.config, job.cell.evaluation, column.name)
     tested = job.cell.evaluation != VALIDATION
     place = job.prepared, column, spec, tested
     if place not in known.sides:

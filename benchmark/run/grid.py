@@ -23,6 +23,7 @@ from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.corpus import embedder_identity
 from benchmark.data.prepare import Prepared
+from benchmark.data.splits import TaskSpec
 from benchmark.machine.device import stream
 from benchmark.machine.ranks import Machine
 from benchmark.results.names import (
@@ -174,11 +175,17 @@ def pretrain_content(
     return content
 
 
+def spec_of(config: Config, evaluation: str, column: str = "") -> TaskSpec:
+    """The task settings of an evaluation; a search is judged on all validation patients, and sees their labels."""
+    spec = config.task_spec(config.finetune, column)
+    return replace(spec, validation_labels="whole") if evaluation == VALIDATION else spec
+
+
 def cell_content(
     config: Config, pretraining: Pretraining, evaluation: str, fingerprint: str, mode: Mode, column: str = ""
 ) -> dict[str, Any]:
     """Content of a cell key, without ratio and seed."""
-    spec = config.task_spec(config.finetune, column)
+    spec = spec_of(config, evaluation, column)
     how = EVALUATIONS[evaluation]
     return {
         "version": how.version,

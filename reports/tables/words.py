@@ -228,21 +228,24 @@ def _skipped_text(facts: Mapping[str, Any]) -> str:
 def _labelled(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Number of labelled patients, of recordings under `paper`, at each share and dataset; from the fewest to the most.
 
-    Rows count them after recordings that yield no pseudo-trial are left out.
+    Those whose labels choose settings are counted beside those that are trained on. Rows count them after recordings
+    that yield no pseudo-trial are left out.
     """
     what = "recordings" if run.plan.config["protocol"] == "paper" else "patients"
-    found: dict[str, dict[str, set[int]]] = {}
+    found: dict[str, dict[str, tuple[set[int], set[int]]]] = {}
     for cell in cells:
         counts = run.rows[cell.key].counts if cell.key in run.rows else {}
         if f"train_{what}" in counts:
             at_share = found.setdefault(ratio_text(cell.ratio, cell.evaluation), {})
-            at_share.setdefault(run.plan.datasets[cell.dataset]["title"], set()).add(counts[f"train_{what}"])
-    texts = [
-        f"{', '.join(f'{title} {_from_to(numbers)}' for title, numbers in own.items())} ({share})"
-        for share, own in found.items()
-    ]
+            numbers = at_share.setdefault(run.plan.datasets[cell.dataset]["title"], (set(), set()))
+            for side, own in zip(("train", "validation"), numbers, strict=True):
+                own.add(counts[f"{side}_{what}"])
+    texts = []
+    for share, own in found.items():
+        each = [f"{title} {_from_to(train)} + {_from_to(held)}" for title, (train, held) in own.items()]
+        texts.append(f"{', '.join(each)} ({share})")
     if texts:
-        yield f"Labelled {what}: {'; '.join(texts)}."
+        yield f"Labelled {what}, to train on + to choose settings on: {'; '.join(texts)}."
 
 
 def _from_to(numbers: Collection[int]) -> str:

@@ -34,6 +34,7 @@ from benchmark.data.task import (
     Task,
     Windows,
     coverage,
+    drawn_by_protocol,
     drawn_by_recording,
     drawn_per_class,
     make_task,
@@ -498,3 +499,31 @@ def test_too_few_patients_of_a_class_are_named_and_nothing_is_drawn(make_prepare
     assert task.unscored == f"too few training patients for 9 per class: {few}"
     assert len(task.train) == 0
     assert subsets_task_of(sides_of(prepared), drawn_per_class, 8).unscored == ""
+
+
+@pytest.mark.parametrize(("draw", "amount"), [(drawn_by_protocol, 0.2), (drawn_per_class, 2)])
+def test_settings_are_chosen_on_the_labelled_share_of_the_validation_patients(
+    make_prepared: MakePrepared, draw: Draw, amount: float
+) -> None:
+    recordings = [(f"p{number}", (number // 10 % 4,), 6, 1 + number % 10) for number in range(200)]
+    prepared = make_prepared("ptb-xl", recordings)  # 20 patients a fold
+    sides = sides_for_tasks(prepared, replace(STRICT, validation_labels="share"), device=torch.device("cpu"))
+    whole = set(sides.validation.patient)
+    first, second = (task_on(sides, ratio=amount, seed=seed, draw=draw) for seed in (1, 2))
+    chosen = set(first.validation.patient)
+    assert chosen < whole
+    assert chosen != set(second.validation.patient)
+    classes = first.validation.truth().any(axis=0)
+    assert classes.sum() == 4
+    assert len(chosen) == {drawn_by_protocol: len(prepared.classes), drawn_per_class: 8}[draw]
+    assert first.test.recordings == second.test.recordings == sides.test.recordings
+
+
+def test_at_all_labels_and_under_paper_settings_are_chosen_on_the_whole_validation_part(
+    make_prepared: MakePrepared,
+) -> None:
+    recordings = [(f"p{number}", (number // 10 % 4,), 6, 1 + number % 10) for number in range(200)]
+    prepared = make_prepared("ptb-xl", recordings)
+    for spec, ratio in ((replace(STRICT, validation_labels="share"), 1.0), (STRICT, 0.1)):
+        sides = sides_for_tasks(prepared, spec, device=torch.device("cpu"))
+        assert task_on(sides, ratio=ratio, seed=1).validation.content == sides.validation.content

@@ -15,7 +15,7 @@ from benchmark.config.config import Config, validate
 from benchmark.data import task as task_module
 from benchmark.data.datasets.base import Entry
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import TaskSpec, split_of
+from benchmark.data.splits import VALIDATION_LABELS, TaskSpec, split_of
 from benchmark.data.task import Windows
 from benchmark.data.task import make_task as task_of
 from benchmark.results.metrics import F1_OVER, UNTESTED, macro_notes, score_both_units
@@ -94,7 +94,8 @@ def test_scores_follow_from_the_stored_predictions(
 ) -> None:
     job = make_job(name, evaluation, **{"data.labels": labels, "protocol": protocol})
     row = run(job)
-    task = task_of(cohorts[name], TaskSpec(6, labels, protocol), ratio=0.5, seed=41, device=torch.device("cpu"))  # type: ignore[arg-type]
+    spec = TaskSpec(6, labels, protocol, validation_labels=VALIDATION_LABELS[protocol])  # type: ignore[arg-type, index]
+    task = task_of(cohorts[name], spec, ratio=0.5, seed=41, device=torch.device("cpu"))
     found = Store(job.results).predictions(job.cell.key)
     np.testing.assert_array_equal(found.truth, task.test.target.numpy())
     np.testing.assert_array_equal(found.recording, task.test.recording)

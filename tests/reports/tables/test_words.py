@@ -117,6 +117,7 @@ def test_the_number_of_labelled_patients_or_recordings_stands_beside_their_share
         labelled = round(row.ratio * {"ptb-xl": 100, "chapman": 200}[row.dataset])
         further = row.dataset == "chapman" and row.seed == 42
         other = {"train_patients": 7, "train_recordings": 7} | {f"train_{what}": labelled + further}
+        other |= {f"validation_{what}": 5}
         return replace(row, counts=row.counts | other)
 
     root = write_store(
@@ -124,7 +125,10 @@ def test_the_number_of_labelled_patients_or_recordings_stands_beside_their_share
         alter_plan=lambda plan: replace(plan, config=plan.config | {"protocol": protocol}),
         complete=True,
     )
-    line = f"Labelled {what}: PTB-XL 30, Chapman 60 to 61 (30 %); PTB-XL 1, Chapman 2 to 3 (1 %)."
+    line = (
+        f"Labelled {what}, to train on + to choose settings on: "
+        "PTB-XL 30 + 5, Chapman 60 to 61 + 5 (30 %); PTB-XL 1 + 5, Chapman 2 to 3 + 5 (1 %)."
+    )
     assert [own for own in footers(root) if own.startswith("Labelled")] == [line]
     run = open_run(root)
     (layout, *_) = layouts(run.plan, "finetune")
