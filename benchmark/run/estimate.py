@@ -26,14 +26,14 @@ from benchmark.data.splits import DatasetTask
 from benchmark.machine.device import git_state, versions
 from benchmark.results.files import LARGEST_JSON, read_regular, write_atomic
 from benchmark.results.names import FINETUNE, SUPERVISED
-from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.grid import Cell, Pretraining, spec_of
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, Amounts, Pool
 from benchmark.training.pretrain import DECAY_SHARE, autocast, pairs_bought
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
-TRAINING_SHARE = 0.8
-HELD_OUT_SHARE = 0.1
+TRAINING_SHARE, HELD_OUT_SHARE = 0.8, 0.1
+"""Of the windows that a dataset has without further test patients: for training, and for validation and test each."""
 CLASSICAL_PASSES = 2.0
 """Cost of learning without an encoder in the same unit, without measuring the features."""
 ROW_BYTES = 20_000
@@ -74,14 +74,33 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     config = with_settings(config, task.variant.settings)
     column = config.data.column(task.dataset)
     size = sizes[column.dataset]
-    training, held_out = TRAINING_SHARE * size.windows, HELD_OUT_SHARE * size.windows
+    share = TRAINING_SHARE * (1 - further_tests(config, column.dataset))
     if task.evaluation in CLASSICAL:
-        return training * task.ratio * (1 + CLASSICAL_PASSES) + 2 * held_out
+        amounts = amounts_of(task, config, size, share * size.windows * task.ratio)
+        return amounts.labelled * (1 + CLASSICAL_PASSES) + amounts.held_out
     evaluation = EVALUATIONS[task.evaluation]
-    pool = Pool(training, TRAINING_SHARE * size.recordings, classes_of(column, config))
+    pool = Pool(share * size.windows, share * size.recordings, classes_of(column, config))
     if config.data.segmentation == "recordings" and task.evaluation in (FINETUNE, SUPERVISED):
         pool = pool._replace(windows=pool.recordings)  # a crop of each an epoch
-    return evaluation.passes(config, Amounts(evaluation.labelled(pool, task.ratio), held_out))
+    return evaluation.passes(config, amounts_of(task, config, size, evaluation.labelled(pool, task.ratio)))
+
+
+def further_tests(config: Config, dataset: str) -> float:
+    """Share of a simulated dataset's patients who are tested alone (`data.simulation.test_patients`)."""
+    simulation = config.data.simulation
+    if simulation is None or dataset not in simulation.test_patients:
+        return 0.0
+    further = simulation.test_patients[dataset]
+    return further / (further + simulation.sizes()[dataset])
+
+
+def amounts_of(cell: Cell, config: Config, size: Size, labelled: float) -> Amounts:
+    """A cell's labelled windows, and of the held-out ones those that it reads: of validation perhaps a share."""
+    column = config.data.column(cell.dataset)
+    further = further_tests(config, column.dataset)
+    held_out = HELD_OUT_SHARE * (1 - further) * size.windows
+    shared = spec_of(config, cell.evaluation, column.name).validation_labels == "share"
+    return Amounts(labelled, held_out * (min(1.0, cell.ratio) if shared else 1.0), held_out + further * size.windows)
 
 
 def classes_of(column: DatasetTask, config: Config) -> int:
@@ -104,8 +123,9 @@ def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: 
     if cell.evaluation not in CLASSICAL:
         return passes(cell, config, sizes) * a_pass
     column = config.data.column(cell.dataset)
-    windows = sizes[column.dataset].windows
-    amounts = Amounts(TRAINING_SHARE * windows * cell.ratio, HELD_OUT_SHARE * windows)
+    size = sizes[column.dataset]
+    training = TRAINING_SHARE * (1 - further_tests(config, column.dataset)) * size.windows
+    amounts = amounts_of(cell, config, size, training * cell.ratio)
     return CLASSICAL[cell.evaluation].seconds(config, amounts, classes_of(column, config))
 
 
@@ -186,8 +206,11 @@ def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cel
         prepared = sum(size.recordings * TYPICAL_SECONDS * cut.rate * SAMPLE_BYTES for size in sizes.values())
     else:
         prepared = sum((1 + cut.joined_scale) * size.windows * cut.samples * SAMPLE_BYTES for size in sizes.values())
-    held_out = max(HELD_OUT_SHARE * sizes[name].windows for name in config.data.datasets)
-    return int(prepared + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * held_out))
+    tested = []
+    for name in config.data.datasets:
+        further = further_tests(config, name)
+        tested.append((further + HELD_OUT_SHARE * (1 - further)) * sizes[name].windows)
+    return int(prepared + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * max(tested)))
 
 
 @dataclass(frozen=True)

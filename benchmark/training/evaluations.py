@@ -70,8 +70,14 @@ class Amounts(NamedTuple):
     """Windows of a task, as an estimate knows them."""
 
     labelled: float
-    held_out: float
-    """Of validation and test each."""
+    validation: float
+    """Those whose labels choose settings."""
+    test: float
+
+    @property
+    def held_out(self) -> float:
+        """Of validation and test."""
+        return self.validation + self.test
 
 
 class Pool(NamedTuple):
@@ -89,7 +95,7 @@ def share_of(pool: Pool, ratio: float) -> float:
 
 def frozen_passes(config: Config, amounts: Amounts, fit: float = PROBE_PASSES) -> float:
     """Encoder passes of a probe that reads each window once; `fit`: cost of fitting it, per labelled window."""
-    return amounts.labelled * (1 + fit) + 2 * amounts.held_out
+    return amounts.labelled * (1 + fit) + amounts.held_out
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,7 @@ def run_finetune(judged: EvaluationInput) -> Outcome:
 def _finetune_passes(config: Config, amounts: Amounts) -> float:
     own, labelled = config.finetune, amounts.labelled
     seen = max(labelled, own.least_updates * min(own.batch_size, labelled))  # per epoch
-    return own.epochs * (3 * seen + amounts.held_out) + amounts.held_out
+    return own.epochs * (3 * seen + amounts.validation) + amounts.test
 
 
 FINETUNE = Evaluation(
@@ -229,7 +235,7 @@ KNN = Evaluation(
     section="knn",
     run=run_knn,
     settings=lambda config: config.knn.model_dump(),
-    passes=lambda config, amounts: (1 + SEARCH_PASSES) * (amounts.labelled + 2 * amounts.held_out),
+    passes=lambda config, amounts: (1 + SEARCH_PASSES) * (amounts.labelled + amounts.held_out),
 )
 
 
@@ -352,7 +358,7 @@ def boosting_seconds(config: Config, amounts: Amounts, classes: int) -> float:
 
 def minirocket_seconds(config: Config, amounts: Amounts, classes: int) -> float:
     """Seconds of the convolutions of all windows and of the regressions, whatever the number of classes."""
-    windows = amounts.labelled + 2 * amounts.held_out
+    windows = amounts.labelled + amounts.held_out
     return seconds_of(config.minirocket, amounts.labelled, windows, config.data.cut().samples)
 
 

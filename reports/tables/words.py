@@ -241,8 +241,8 @@ def _labelled(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
             for side, own in zip(("train", "validation"), numbers, strict=True):
                 own.add(counts[f"{side}_{what}"])
     texts = []
-    for share, own in found.items():
-        each = [f"{title} {_from_to(train)} + {_from_to(held)}" for title, (train, held) in own.items()]
+    for share, datasets in found.items():
+        each = [f"{title} {_from_to(train)} + {_from_to(held)}" for title, (train, held) in datasets.items()]
         texts.append(f"{', '.join(each)} ({share})")
     if texts:
         yield f"Labelled {what}, to train on + to choose settings on: {'; '.join(texts)}."

@@ -160,7 +160,7 @@ def test_the_later_evaluations_cost_what_they_read_and_train(small_config: Small
     config = small_config({**every, "supervised.epochs": 3})
     assert cost(config, "linear-fix") == pytest.approx(200 * 13 + 100)
     assert cost(config, "knn") == pytest.approx(1.1 * (200 + 100))
-    assert cost(config, "supervised", 1.0) == pytest.approx(3 * 3 * 400 + 50)
+    assert cost(config, "supervised", 1.0) == pytest.approx(3 * 3 * 400 + 100)
     classes = len(config.data.source("chapman").classes)
     assert cost(config, "few-shot", 2.0) == pytest.approx(2 * classes * 10 * 2.5 + 100)  # 10 windows a patient
     assert cost(config, "few-shot", 1000.0) == pytest.approx(400 * 2.5 + 100)  # all there are
@@ -311,3 +311,14 @@ def holding(mebibytes: int) -> Callable[[], object]:
 def test_the_growth_of_the_peak_is_what_the_job_held() -> None:
     torch.ones(400 * MIB, dtype=torch.uint8)  # of this process, and not of the one that is measured
     assert 195 <= 1024 * peak_growth(holding, (200,), CPU) <= 240
+
+
+def test_further_test_patients_are_tested_alone_and_a_share_of_the_validation_part_is_read(
+    small_config: SmallConfig,
+) -> None:
+    every = {"evaluate": ["linear"], "protocol": "strict"}
+    patients = small_config().data.simulation.sizes()["chapman"]  # type: ignore[union-attr]
+    config = small_config(every | {"data.simulation.test_patients": {"chapman": patients}})  # half of the windows
+    assert cost(config, "linear") == pytest.approx(0.8 * 250 * 0.5 * 2.5 + 0.1 * 250 * 0.5 + 0.1 * 250 + 250)
+    whole = small_config(every | {"validation_labels": "whole"})
+    assert cost(whole, "linear") == pytest.approx(0.8 * 500 * 0.5 * 2.5 + 50 + 50)

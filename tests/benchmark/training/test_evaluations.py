@@ -115,22 +115,24 @@ def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., Evalua
         ("knn", (100 + 2 * 40) * 1.1),
         # three passes an update, and the validation windows in each of two epochs; 30 updates of 8 pass over 240
         ("finetune", 2 * (3 * 240 + 40) + 40),
-        (SUPERVISED, 2 * 3 * 100 + 40),
+        (SUPERVISED, 2 * 3 * 100 + 2 * 40),
     ],
 )
 def test_the_expected_cost_is_in_passes_of_the_encoder(
     name: str, expected: float, judged: Callable[..., EvaluationInput]
 ) -> None:
     config = judged(finetune__least_updates=30).config
-    assert evaluations.EVALUATIONS[name].passes(config, Amounts(labelled=100, held_out=40)) == pytest.approx(expected)
+    assert evaluations.EVALUATIONS[name].passes(config, Amounts(labelled=100, validation=40, test=40)) == pytest.approx(
+        expected
+    )
 
 
 def test_fine_tuning_of_few_windows_has_batches_of_all_and_of_many_one_pass(
     judged: Callable[..., EvaluationInput],
 ) -> None:
     passes, config = evaluations.EVALUATIONS["finetune"].passes, judged(finetune__least_updates=30).config
-    assert passes(config, Amounts(labelled=5, held_out=0)) == 2 * 3 * 30 * 5
-    assert passes(config, Amounts(labelled=1000, held_out=0)) == 2 * 3 * 1000
+    assert passes(config, Amounts(labelled=5, validation=0, test=0)) == 2 * 3 * 30 * 5
+    assert passes(config, Amounts(labelled=1000, validation=0, test=0)) == 2 * 3 * 1000
 
 
 def test_a_ratio_labels_its_share_of_the_windows() -> None:
