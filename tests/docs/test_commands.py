@@ -131,6 +131,7 @@ def with_settings(words: list[str]) -> list[str]:
     sizes = [*SMALL, *(f"encoder.{size}" for size in SMALL_ENCODER.get(encoder, ()))]
     if "--data-root" not in words and "--data" not in words:
         sizes += [f"data.simulation.patients.{name}={count}" for name, count in PATIENTS.items()]
+        sizes.append("data.simulation.test_patients={}")
     given = {"data.datasets": "--datasets", "seeds": "--seeds"}
     sizes = [size for size in sizes if given.get(size.partition("=")[0]) not in words]
     if "--set" not in words:
