@@ -82,6 +82,7 @@ LONGER = {
     "benchmark/data/datasets/ecgbench.py": 650,
     "benchmark/data/prepare.py": 610,
     "benchmark/data/task.py": 540,
+    "benchmark/training/boosting.py": 530,
     "benchmark/data/simulate/layouts.py": 590,
     "benchmark/elsewhere.py": 550,
     "benchmark/embedding.py": 620,

@@ -656,3 +656,20 @@ def test_a_window_has_its_beats_beside_a_larger_one_and_a_flat_one_has_one_in_th
     windows = np.stack([0.01 * window, window, 0 * window])
     assert _peaks(windows).tolist() == [[101, 301, 501], [101, 301, 501], [300, -1, -1]]
     assert np.isfinite(median_beats(windows).signal).all()
+
+
+def test_test_windows_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[int] = []
+
+    def counted(windows: NDArray[np.float16], kind: Kind) -> NDArray[np.float32]:
+        measured.append(len(windows))
+        return beat_features(windows, kind)
+
+    monkeypatch.setattr(boosting, "beat_features", counted)
+    monkeypatch.setattr(boosting, "MEASURED", {})
+    monkeypatch.setattr(boosting, "MOST_MEASURED", 1)
+    task, other = task_of(THREE * 4, THREE, THREE * 2), task_of(THREE * 4, THREE, THREE * 3)
+    first, again, _, last = (run(own) for own in (task, task, other, task))
+    np.testing.assert_array_equal(first.probability, again.probability)
+    np.testing.assert_array_equal(first.probability, last.probability)
+    assert measured == [12, 3, 6, 12, 3, 12, 3, 9, 12, 3, 6]
