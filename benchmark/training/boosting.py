@@ -409,7 +409,7 @@ def _boost(task: Task, settings: Boosting, *, kind: Kind, rate: int, seed: int) 
     train, validation = (
         beat_features(at_250_hz(side.signal.cpu().numpy(), rate), kind) for side in (task.train, task.validation)
     )
-    test = test_features(task.test, kind, rate)
+    test = measured_once(task.test, kind, rate)
     target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
     fitted, scores = [], []
     for leaf in settings.leaf_windows:
@@ -428,7 +428,7 @@ def _boost(task: Task, settings: Boosting, *, kind: Kind, rate: int, seed: int) 
     return Outcome(next(islice(fitted[chosen](test), last, None)), training)
 
 
-def test_features(side: Windows, kind: Kind, rate: int) -> Floats:
+def measured_once(side: Windows, kind: Kind, rate: int) -> Floats:
     """The beat features (n, F) of test windows, measured once for all cells of this process that predict them."""
     place = side.content[0], kind, rate
     if place not in MEASURED:
