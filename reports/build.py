@@ -23,6 +23,7 @@ from reports.page_panels import read_skipped
 from reports.runs import ReportCache, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide
 from reports.statistics.bootstrap import UnequalTestSets
 from reports.statistics.classes import PartTable, class_tables, subgroup_tables
+from reports.statistics.design import DESIGN
 from reports.statistics.table import Beside, TableStatistics, joined, statistics_of
 from reports.tables.further import (
     Further,
@@ -215,7 +216,7 @@ def _contents(
         "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
         "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
-        **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
+        **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components", DESIGN)},
         **(cost_files(costs) if costs else {}),
         **elsewhere_files(texts.elsewhere),
         **(beside_files(texts.beside_lines, texts.beside) if texts.beside else {}),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from benchmark.cli import tell_apart
 from benchmark.config.config import Config
 from benchmark.config.flags import Folders
 from benchmark.config.refuse import by_encoder
@@ -46,6 +47,7 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.estimate import (
+    SPEED_FILE,
     Size,
     Speed,
     cell_seconds,
@@ -223,13 +225,14 @@ def print_dry_run(
     place: Folders,
     machine: Machine,
     results: Path,
-    speed_file: Path,
+    out: Path,
     variants: tuple[Variant, ...] | None = None,
+    points: float | None = None,
 ) -> None:
     """Print the plan of a run. Raises DatasetError if real data are missing.
 
-    results: the store to continue; speed_file: output of `speed`, may be missing. variants: rows in place of those of
-    the config.
+    results: the store to continue; out: folder of an earlier report and of what `speed` wrote, may be missing.
+    variants: rows in place of those of the config. points: a difference in Overall that a grid is proposed for.
     """
     sizes, prepared = sizes_of(config, place, console)
     keyed = work_of(config, place, results, machine, prepared, variants)
@@ -246,8 +249,15 @@ def print_dry_run(
     print_cells(console, grid, work)
     note(console, to_do_line(grid, work))
     unmatched = cache_miss_lines(work.cells, grid, Store(results)) if keyed else []
-    for line in (*unmatched, *cost_lines(config, results, speed_file, machine, sizes, work)):
+    source, seconds = seconds_of(config, out / SPEED_FILE, machine, sizes, concurrent_of(work, machine))
+    for line in (*unmatched, *cost_lines(config, results, source, seconds, machine, sizes, work)):
         note(console, line)
+    if variants is None:
+        for line in tell_apart.lines_of(config, grid, prepared, out):
+            note(console, line)
+        if points is not None:
+            for line in tell_apart.proposal(points, config, grid, prepared, out, seconds, machine.jobs):
+                note(console, line)
 
 
 def counts_line(grid: Grid) -> str:
@@ -372,10 +382,15 @@ def print_cells(console: Console, grid: Grid, work: Work) -> None:
 
 
 def cost_lines(
-    config: Config, results: Path, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], work: Work
+    config: Config,
+    results: Path,
+    source: str,
+    each: Seconds,
+    machine: Machine,
+    sizes: Mapping[str, Size],
+    work: Work,
 ) -> Iterator[str]:
     """Hours by stage, from a measurement on this machine, those of each gate, and disk space."""
-    source, each = seconds_of(config, speed_file, machine, sizes, concurrent_of(work, machine))
     seconds = equal_probes_once(each, work.cells, config.protocol)
     pretraining, cells = summed(work, seconds, machine)
     encoders = [own.encoder_class()(own.encoder_config()) for own in by_encoder(config).values()]

@@ -16,7 +16,6 @@ from benchmark.config.flags import config_of, place_of, trackers_of
 from benchmark.results.store import Store
 from benchmark.results.tuned import Tuning, save_tuning
 from benchmark.run.datasets import audit_run, with_columns
-from benchmark.run.estimate import SPEED_FILE
 from benchmark.run.grid import make_grid
 from benchmark.run.jobs import missing
 from benchmark.run.rows import Variant
@@ -70,8 +69,7 @@ def tune(arguments: Namespace, console: Console) -> int:
     )
     if arguments.dry_run:
         note(console, f"{trials} trials of {len(draws)} methods")
-        speed = asked.out / SPEED_FILE
-        print_dry_run(console, config, asked.place, asked.machine, asked.results, speed, variants)
+        print_dry_run(console, config, asked.place, asked.machine, asked.results, asked.out, variants)
         return OK
     return search(asked, Search(draws, variants, arguments.search_seed), console)
 

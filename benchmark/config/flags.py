@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmark.config.command_line import Flag, Known, file_to_read, folder, switch
+from benchmark.config.command_line import Flag, Known, file_to_read, folder, points, switch
 from benchmark.config.engines import ENGINES
 from benchmark.config.errors import OTHER, ConfigError, config_names, count, is_code, is_declared, is_file, unknown
 from benchmark.data.datasets import DATASETS
@@ -199,6 +199,11 @@ FLAGS: dict[str, Flag] = {
     "--detach": switch(HOW, "return when all is in the cluster's queue (see `status`)"),
     "--code": Flag(HOW, "the file of an encoder of your own", how={"type": file_to_read, "metavar": "FILE"}),
     "--dry-run": switch(HOW, "list what there is to do, hours and disk, and do nothing"),
+    "--tell-apart": Flag(
+        HOW,
+        "with --dry-run: the cheapest seeds and subsets that tell such a difference in Overall apart, in points",
+        how={"type": points, "metavar": "POINTS"},
+    ),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
     "--scores": Flag(
         REPORTED,

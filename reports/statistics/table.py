@@ -38,6 +38,7 @@ from benchmark.results.names import OVERALL, PRESET, UNTRAINED, name_on
 from benchmark.results.store import PlannedCell
 from reports.runs import Layout, ReportCache, Run, role_of
 from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
+from reports.statistics.design import DESIGN, parts_of
 from reports.statistics.estimates import LEVEL, chance_of_repeat, estimate, method, patient_variances, reach
 
 PLACE = ["unit", "ratio", "dataset", "metric"]
@@ -248,7 +249,7 @@ class TableStatistics:
     details: tuple[str, ...] = ()
     """How the statistics were computed, for the page."""
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
-    """'intervals', 'pairwise', 'components'."""
+    """'intervals', 'pairwise', 'components', 'design'."""
 
 
 def statistics_of(run: Run, layout: Layout, unit: str, kept: ReportCache | None = None) -> TableStatistics:
@@ -289,7 +290,7 @@ def _tied(frames: Mapping[str, pd.DataFrame]) -> frozenset[Place]:
 
 
 def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
-    frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": []}
+    frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": [], DESIGN: []}
     outlines: list[ScoreColumn] = []
     details: list[str] = []
     for ratio in layout.ratios:
@@ -299,6 +300,7 @@ def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
             frames["intervals"].append(ties(intervals(columns), pairs))
             frames["pairwise"].append(pairs)
             frames["components"].append(components(columns, strict=run.plan.config["protocol"] == "strict"))
+            frames[DESIGN].append(parts_of(columns))
             outlines += [replace(column, scores=column.scores[..., :1].copy(), runs=None) for column in columns]
             details = details or method(run, columns)
         del columns  # the resampled scores of one ratio are what has to be in memory at a time
