@@ -15,6 +15,7 @@ from reports.build import build_report
 from reports.compare import compare_results
 from reports.leaderboard_page import write_leaderboard
 from reports.open import open_results, pack
+from reports.record import write_record
 
 SOURCE = "a results folder or capsule, FOLDER@KEY for one of its runs, FOLDER@all for all that compare"
 
@@ -24,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m reports", description="Tables from results.", epilog=SOURCE)
     parser.add_argument("--results", nargs="+", default=["runs"], metavar="SOURCE", help="put together (runs)")
     parser.add_argument("--compare", nargs=2, metavar="SOURCE", help="hold two runs against each other instead")
+    parser.add_argument("--record", nargs="+", metavar="SOURCE", help="hold sealed verdicts against later runs instead")
     parser.add_argument("--leaderboard", action="store_true", help="one page of the rows of all sources instead")
     parser.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where to write (out)")
@@ -35,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--compare takes neither --capsule, --scores nor --unit both")
     if asked.leaderboard and (asked.compare or asked.capsule or asked.scores or asked.latex_landscape):
         parser.error("--leaderboard takes neither --compare, --capsule, --scores nor --latex-landscape")
+    if asked.record and (asked.compare or asked.leaderboard or asked.capsule or asked.scores or asked.unit):
+        parser.error("--record takes neither --compare, --leaderboard, --capsule, --scores nor --unit")
     try:
         files = _files(asked)
     except (NoResults, CorruptRow) as error:
@@ -53,6 +57,8 @@ def _files(asked: argparse.Namespace) -> list[Path]:
         written = write_leaderboard(asked.results, asked.out, unit=asked.unit)
         _say(f"not compared: {own.submission}: {own.what}: {own.reason}" for own in written.board.listed)
         return list(written.files)
+    if asked.record:
+        return write_record(asked.record, asked.out)[1]
     return _compare(asked) if asked.compare else _report(asked)
 
 

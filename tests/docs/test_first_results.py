@@ -8,6 +8,7 @@ import pytest
 
 from benchmark.results.names import FEATURES, UNTRAINED
 from reports.statistics.estimates import EXPECTED
+from reports.statistics.reliability import binned, calibration_error, error_by_chance
 from tests.docs.pages import EVIDENCE
 
 LEVEL = 0.05
@@ -140,3 +141,26 @@ def test_differences_from_pmq_are_those_of_the_file_and_none_is_significant(
             found.setdefault(name, []).append(f"{round(mean, 1) + 0.0:+.1f} ({low:.1f} to {high:.1f})")
     assert {name: cells for name, cells in given.items() if name in found} == found
     assert len(found) == 4
+
+
+def test_the_record_of_the_halves_is_that_of_the_file() -> None:
+    place = ("table", "ratio", "first", "second")
+    lines = lines_of("small-halves.csv")
+    there = {(line["seeds"], *(line[name] for name in place)): line for line in lines}
+    stated, found = [], []
+    for line in lines:
+        if float(line["p_holm"]) < LEVEL:
+            other = "46 to 50" if line["seeds"] == "41 to 45" else "41 to 45"
+            again = there[(other, *(line[name] for name in place))]
+            alike = float(again["difference"]) * float(line["difference"]) > 0
+            stated.append(float(line["repeat"]))
+            found.append(float(again["p_holm"]) < LEVEL and alike)
+    bins, page = binned(stated, found), (EVIDENCE / "RECORD.md").read_text()
+    for own in bins:
+        low, high = (f"{100 * end:.1f}" for end in own.interval)
+        cells = [f"{100 * own.low:.0f} to {100 * own.high:.0f} %", own.count, f"{100 * own.stated:.1f} %", own.found]
+        assert f"| {' | '.join(map(str, cells))} | {100 * own.share:.1f} % | {low} to {high} % |" in page
+    assert f"In {len(stated)} comparisons\nthey were {100 * calibration_error(bins):.1f} points off" in page
+    assert f"less than the {100 * error_by_chance(bins):.1f} points" in page
+    stated_share, found_share = (100 * sum(own) / len(own) for own in (stated, found))
+    assert f"Stated {stated_share:.1f} %, found again {found_share:.1f} %." in page
