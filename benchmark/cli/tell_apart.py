@@ -98,7 +98,8 @@ def lines_of(config: Config, grid: Grid, prepared: Mapping[str, Prepared], out: 
         return
     pairs = rows * (rows - 1) // 2
     yield (
-        f"what it can tell apart in Overall (power 80 %, after Holm's correction over {pairs} pairs; medians of the "
+        f"what it can tell apart in Overall (power 80 %, after Holm's correction over {pairs} "
+        f"pair{'s' if pairs > 1 else ''}; medians of the "
         f"pairs, from {pilot.source}):"
     )
     patients = patients_tested(config, prepared)

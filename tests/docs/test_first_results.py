@@ -62,6 +62,7 @@ def table_of(text: str) -> dict[str, list[str]]:
     ("config", "heading", "ratios"),
     [
         ("small", "## Small encoders", ["0.1", "0.01"]),
+        ("small-powered", "## The config small, on 1,000", ["0.1", "0.01"]),
         ("laptop", "## The paper's encoder", ["0.3", "0.1", "0.01"]),
     ],
 )
@@ -164,3 +165,20 @@ def test_the_record_of_the_halves_is_that_of_the_file() -> None:
     assert f"less than the {100 * error_by_chance(bins):.1f} points" in page
     stated_share, found_share = (100 * sum(own) / len(own) for own in (stated, found))
     assert f"Stated {stated_share:.1f} %, found again {found_share:.1f} %." in page
+
+
+def test_the_parts_of_pmq_on_further_patients_are_those_of_the_file() -> None:
+    page = (
+        (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("## PMQ against MoCo, and parts")[2].partition("\n## ")[0]
+    )
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| P"]
+    rows += [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| w"]
+    lines = {(line["first"], line["second"], line["ratio"]): line for line in lines_of("small-powered-parts.csv")}
+    assert len(rows) == 5
+    for name, ten, p_ten, one, p_one in rows:
+        first, second = ("moco", "pmq") if name.startswith("PMQ") else ("pmq", "pmq:" + name.partition(" −")[0])
+        for ratio, cell, p in (("0.1", ten, p_ten), ("0.01", one, p_one)):
+            line = lines[first, second, ratio]
+            mean, low, high = (-100 * float(line[end]) for end in ("difference", "high", "low"))
+            assert cell == f"{mean:+.1f} ({low:.1f} to {high:.1f})"
+            assert float(p.partition(",")[0]) == pytest.approx(float(line["p_holm"]), abs=0.006)
