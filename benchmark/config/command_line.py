@@ -272,17 +272,6 @@ def folder(text: str) -> Path:
     return path
 
 
-def points(text: str) -> float:
-    """A difference between two scores in percent, above 0 and below 100."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 100:
-        raise ArgumentTypeError(f"{text!r} is no difference in points above 0 and below 100, e.g. 2")
-    return value
-
-
 def file_to_read(text: str) -> Path:
     """A file; who reads it says what it has to hold, also where there is none."""
     path = _path(text, "file")

@@ -13,9 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmark.config.command_line import Flag, Known, file_to_read, folder, points, switch
+from benchmark.config.command_line import Flag, Known, file_to_read, folder, switch
 from benchmark.config.engines import ENGINES
-from benchmark.config.errors import OTHER, ConfigError, config_names, count, is_code, is_declared, is_file, unknown
+from benchmark.config.errors import (
+    OTHER,
+    ConfigError,
+    config_names,
+    count,
+    is_code,
+    is_declared,
+    is_file,
+    positive,
+    unknown,
+)
 from benchmark.data.datasets import DATASETS
 from benchmark.results.names import (
     BOTH,
@@ -202,7 +212,7 @@ FLAGS: dict[str, Flag] = {
     "--tell-apart": Flag(
         HOW,
         "with --dry-run: the cheapest seeds and subsets that tell such a difference in Overall apart, in points",
-        how={"type": points, "metavar": "POINTS"},
+        how={"type": positive, "metavar": "POINTS"},
     ),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
     "--scores": Flag(

@@ -14,6 +14,7 @@ from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, is_untrained, takes_shots
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.runs import Layout, Run, role_of, unfinished
+from reports.statistics.classes import UNLABELLED
 
 SHOWN_DIGITS = 12
 NAMED, LONGEST_ERROR = 3, 160
@@ -273,14 +274,26 @@ def _place(plan: Plan, cell: PlannedCell) -> str:
 def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Each note of the rows once, with its datasets, ratios and number of cells; their rows where others lack it.
 
-    Notes of as many cells of the same place and rows share a line.
+    Notes of as many cells of the same place and rows share a line. Classes without a labelled window differ from subset
+    to subset: their cells are counted in one line.
     """
     finished = [cell for cell in cells if cell.key in run.rows]
     there = Counter(_place(run.plan, cell) for cell in finished)
     noted: dict[str, dict[str, list[PlannedCell]]] = {}
+    absent: dict[str, Counter[str]] = {}
     for cell in finished:
+        place = _place(run.plan, cell)
         for note in dict.fromkeys(run.rows[cell.key].notes):
-            noted.setdefault(note, {}).setdefault(_place(run.plan, cell), []).append(cell)
+            if note.startswith(UNLABELLED):
+                absent.setdefault(place, Counter()).update(note.removeprefix(UNLABELLED).split(", "))
+            else:
+                noted.setdefault(note, {}).setdefault(place, []).append(cell)
+    if absent:
+        texts = [
+            f"{', '.join(f'{name} {count}' for name, count in classes.items())} of {there[place]} cells ({place})"
+            for place, classes in absent.items()
+        ]
+        yield f"Classes without a labelled window: {'; '.join(texts)}."
     alike: dict[str, list[str]] = {}
     for note, places in noted.items():
         named = "; ".join(

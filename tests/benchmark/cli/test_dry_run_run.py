@@ -50,7 +50,7 @@ def store(place: Folders) -> Store:
 
 def lines_of(config: Config, place: Folders, results: str = "runs") -> list[str]:
     out, folder = StringIO(), place.cache.parent
-    print_dry_run(open_console(out), config, place, MACHINE, folder / results, folder / "speed.json")
+    print_dry_run(open_console(out), config, place, MACHINE, folder / results, folder)
     return out.getvalue().splitlines()
 
 

@@ -96,4 +96,4 @@ def test_it_needs_a_dry_run_and_a_number_of_points(capsys: pytest.CaptureFixture
     assert main(["run", "--tell-apart", "2"]) == USAGE
     assert capsys.readouterr().err == "error: --tell-apart 2 proposes a grid and runs none: add --dry-run\n"
     assert main(["run", "--dry-run", "--tell-apart", "0"]) == USAGE
-    assert "'0' is no difference in points" in capsys.readouterr().err
+    assert "--tell-apart: 0 is out of range" in capsys.readouterr().err

@@ -87,7 +87,7 @@ def test_a_number_comes_with_what_it_rests_on(store_root: Path) -> None:
         "Scored per heartbeat; protocol paper, single labels. Data: PTB-XL (simulated), Chapman (real); pretraining on "
         "MIMIC-IV-ECG (simulated).",
         "Patients without a scored recording: PTB-XL HYP 3 of 4.",
-        "Note: no labelled window of class HYP (PTB-XL, 1 %: 8 cells).",
+        "Classes without a labelled window: HYP 8 of 8 cells (PTB-XL, 1 %).",
         "Failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite",
         "Code: commit 0123456789ab.",
     ]
