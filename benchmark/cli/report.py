@@ -108,7 +108,6 @@ def compare(arguments: Namespace, console: Console) -> int:
 
 def record(arguments: Namespace, console: Console) -> int:
     """Run `--record`. Raises ConfigError if a flag of other reports is also given."""
-
     others = arguments.compare or arguments.leaderboard or arguments.results or arguments.capsule or arguments.scores
     if others or arguments.latex_landscape or arguments.unit:
         flags = "--compare, --leaderboard, --results, --capsule, --scores, --latex-landscape"

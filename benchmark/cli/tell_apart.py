@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import split_or_none
 from benchmark.results.names import EVALUATION_FACTS, METHOD, UNIT_OF_PROTOCOL
@@ -44,12 +45,20 @@ class Pilot:
 
 
 def pilot_of(config: Config, out: Path) -> Pilot | None:
-    """The report in `out` where it has one of the config's tables, else the shipped pilot; None where neither fits."""
+    """The report in `out` where it has one of the config's tables, else the shipped pilot; None where neither fits.
+
+    Raises ConfigError for a file in `out` that is no such table.
+    """
     unit = UNIT_OF_PROTOCOL[config.protocol]
     places = [(evaluation, float(ratio)) for evaluation in config.evaluate for ratio in config.ratios]
     file = out / f"{DESIGN}.csv"
-    if file.is_file() and (parts := _read(pd.read_csv(file), unit, places)):
-        return Pilot(str(file), parts)
+    if file.is_file():
+        try:
+            parts = _read(pd.read_csv(file), unit, places)
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigError(f"{file} is damaged ({error}): write the report again, or name another --out") from None
+        if parts:
+            return Pilot(str(file), parts)
     if config.data.simulation is None or config.protocol != "strict":
         return None
     with files("reports.statistics").joinpath(SHIPPED).open() as shipped:
@@ -64,7 +73,8 @@ def _read(frame: pd.DataFrame, unit: str, places: Sequence[Place]) -> dict[Place
         own = frame[(frame["table"] == f"{evaluation}-{unit}") & np.isclose(frame["ratio"], ratio)]
         if len(own):
             found[evaluation, ratio] = [
-                PairParts(**dict(zip(fields, line, strict=True))) for line in own[fields].itertuples(index=False)
+                PairParts(**dict(zip(fields, line, strict=True)))
+                for line in own[fields].astype(float).itertuples(index=False)
             ]
     return found
 
@@ -99,8 +109,7 @@ def lines_of(config: Config, grid: Grid, prepared: Mapping[str, Prepared], out: 
     pairs = rows * (rows - 1) // 2
     yield (
         f"what it can tell apart in Overall (power 80 %, after Holm's correction over {pairs} "
-        f"pair{'s' if pairs > 1 else ''}; medians of the "
-        f"pairs, from {pilot.source}):"
+        f"pair{'s' if pairs > 1 else ''}; medians of the pairs, from {pilot.source}):"
     )
     patients = patients_tested(config, prepared)
     for (evaluation, ratio), parts in pilot.parts.items():

@@ -11,6 +11,7 @@ import pytest
 from benchmark.cli.tell_apart import Pilot, cost_of, lines_of, pilot_of, proposal
 from benchmark.config.command_line import USAGE
 from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
 from benchmark.run.grid import Grid, expand
 from reports.statistics.design import PairParts
 from run_benchmark import main
@@ -64,6 +65,13 @@ def test_a_table_has_a_line_and_a_grid_without_a_pilot_says_how_to_make_one(
     assert "run two methods on three seeds first" in none
     one = small_config(STRICT | {"seeds": [41]})
     assert list(lines_of(one, grid_of(one), {}, tmp_path)) == []
+
+
+@pytest.mark.parametrize("content", ["", "table,ratio\nlinear-recording,0.1\n", "no table"])
+def test_a_damaged_pilot_is_one_line(content: str, small_config: SmallConfig, tmp_path: Path) -> None:
+    (tmp_path / "design.csv").write_text(content)
+    with pytest.raises(ConfigError, match=r"design[.]csv is damaged .*: write the report again, or name another --out"):
+        pilot_of(small_config(STRICT), tmp_path)
 
 
 def test_the_proposal_is_the_cheapest_grid_that_tells_so_much(small_config: SmallConfig, tmp_path: Path) -> None:
