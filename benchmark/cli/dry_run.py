@@ -367,8 +367,10 @@ def print_cells(console: Console, grid: Grid, work: Work) -> None:
     amounts = [f"ratios {', '.join(dict.fromkeys(shares))}"] if shares else []
     amounts += [f"shots {', '.join(dict.fromkeys(shots))}"] if shots else []
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
-    subsets = 1 + max((cell.subset for cell in grid.cells), default=0)
-    seeds += f" x {subsets} labelled subsets" if subsets > 1 else ""
+    runs = dict.fromkeys(cell.table for cell in grid.cells)
+    subsets = {table: 1 + max(cell.subset for cell in grid.cells if cell.table == table) for table in runs}
+    several = [f"{count} runs each under {table}" for table, count in subsets.items() if count > 1]
+    seeds += f" ({', '.join(several)})" if several else ""
     note(console, f"cells done of those planned, at {' and '.join(amounts)} x seeds {seeds}:")
     datasets = list(dict.fromkeys(cell.dataset for cell in grid.cells))
     done: dict[tuple[str, str], dict[str, list[bool]]] = {}

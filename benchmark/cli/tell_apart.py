@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,9 +21,9 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import split_or_none
-from benchmark.results.names import EVALUATION_FACTS, METHOD, UNIT_OF_PROTOCOL
+from benchmark.results.names import METHOD, UNIT_OF_PROTOCOL, is_frozen
 from benchmark.run.estimate import HELD_OUT_SHARE
-from benchmark.run.grid import Cell, Grid, Pretraining, subsets_of
+from benchmark.run.grid import Cell, Grid, Pretraining, repeats_of, subsets_of
 from benchmark.screen import duration
 from reports.statistics.design import DESIGN, FEWEST_SEEDS, PairParts, Reach, median_reach
 
@@ -96,8 +97,8 @@ def patients_tested(config: Config, prepared: Mapping[str, Prepared]) -> int | N
 
 def lines_of(config: Config, grid: Grid, prepared: Mapping[str, Prepared], out: Path) -> Iterator[str]:
     """What the grid will tell apart, a line per table; or in one line why that is not known."""
-    rows = sum(variant.role == METHOD for variant in grid.variants)
-    if rows < 2 or len(config.seeds) < FEWEST_SEEDS:
+    pairs = pairs_of(grid)
+    if not pairs or len(config.seeds) < FEWEST_SEEDS:
         return
     pilot = pilot_of(config, out)
     if pilot is None:
@@ -106,30 +107,50 @@ def lines_of(config: Config, grid: Grid, prepared: Mapping[str, Prepared], out: 
             "--protocol strict for a comparison of methods"
         )
         return
-    pairs = rows * (rows - 1) // 2
     yield (
         f"what it can tell apart in Overall (power 80 %, after Holm's correction over {pairs} "
         f"pair{'s' if pairs > 1 else ''}; medians of the pairs, from {pilot.source}):"
     )
-    patients = patients_tested(config, prepared)
+    reach = partial(_reach, config=config, patients=patients_tested(config, prepared), pairs=pairs)
     for (evaluation, ratio), parts in pilot.parts.items():
-        subsets = subsets_of(config, evaluation, ratio)
-        found = _reach(parts, len(config.seeds), subsets, patients, pairs)
+        found = reach(parts, evaluation, seeds=len(config.seeds), subsets=subsets_of(config, evaluation, ratio))
         yield f"  {evaluation}, {100 * ratio:g} %: {words_of(found)}"
 
 
+def pairs_of(grid: Grid) -> int:
+    """Pairs of compared rows of the grid's main tables."""
+    rows = sum(variant.role == METHOD for variant in grid.variants)
+    return rows * (rows - 1) // 2
+
+
 def words_of(found: Reach) -> str:
-    """'differences from 3.1 points, interval ±2.0; of its variance encoders make 80 %, subsets 5 %, patients 15 %'."""
-    encoders, subsets = round(100 * found.encoders_share), round(100 * found.subsets_share)
+    """'differences from 3.1 points, interval ±2.0, whose variance is of encoders 80 %, labelled subsets 20 %'."""
+    shares = {
+        "encoders": found.encoders_share,
+        "labelled subsets": found.subsets_share,
+        "fine-tunings on a subset": found.tunings_share,
+    }
+    made = {what: round(100 * share) for what, share in shares.items()}
+    made["test patients"] = 100 - sum(made.values())
+    named = ", ".join(f"{what} {share} %" for what, share in made.items() if share)
     return (
-        f"differences from {100 * found.detectable:.1f} points, interval ±{100 * found.half_width:.1f}; of its "
-        f"variance encoders make {encoders} %, labelled subsets {subsets} %, test patients {100 - encoders - subsets} %"
+        f"differences from {100 * found.detectable:.1f} points, interval ±{100 * found.half_width:.1f}, whose variance "
+        f"is of {named}"
     )
 
 
-def _reach(parts: Sequence[PairParts], seeds: int, subsets: int, patients: int | None, pairs: int) -> Reach:
-    tested = patients or parts[0].patients
-    return median_reach(parts, seeds=seeds, subsets=subsets, patients=tested, pairs=pairs)
+def _reach(
+    parts: Sequence[PairParts], evaluation: str, *, seeds: int, subsets: int, config: Config, patients: int | None,
+    pairs: int,
+) -> Reach:  # fmt: skip
+    return median_reach(
+        parts,
+        seeds=seeds,
+        subsets=subsets,
+        repeats=repeats_of(config, evaluation),
+        patients=patients or parts[0].patients,
+        pairs=pairs,
+    )
 
 
 def proposal(
@@ -142,15 +163,13 @@ def proposal(
     pilot = pilot_of(config, out)
     if pilot is None:
         return
-    rows = sum(variant.role == METHOD for variant in grid.variants)
-    pairs, patients = max(1, rows * (rows - 1) // 2), patients_tested(config, prepared)
-    frozen = {name for name, facts in EVALUATION_FACTS.items() if facts.frozen} & set(config.evaluate)
-    choices = SUBSETS if frozen and config.protocol == "strict" else (1,)
+    reach = partial(_reach, config=config, patients=patients_tested(config, prepared), pairs=max(1, pairs_of(grid)))
+    choices = SUBSETS if any(map(is_frozen, config.evaluate)) and config.protocol == "strict" else (1,)
 
     def worst(seeds: int, subsets: int) -> float:
         """The difference in points that every table tells apart."""
-        drawn = {evaluation: subsets if evaluation in frozen else 1 for evaluation in config.evaluate}
-        each = (_reach(own, seeds, drawn[place[0]], patients, pairs) for place, own in pilot.parts.items())
+        drawn = {own: subsets if is_frozen(own) else config.finetuned_subsets for own in config.evaluate}
+        each = (reach(parts, own, seeds=seeds, subsets=drawn[own]) for (own, _), parts in pilot.parts.items())
         return 100 * max(found.detectable for found in each)
 
     able = [subsets for subsets in choices if worst(MOST_SEEDS, subsets) <= points]
@@ -180,6 +199,5 @@ def cost_of(grid: Grid, seconds: Seconds, times: float, subsets: int) -> float:
     pretraining = sum(map(seconds, grid.pretrainings))
     cells = 0.0
     for cell in {own.key: own for own in grid.cells}.values():
-        facts = EVALUATION_FACTS.get(cell.table)
-        cells += seconds(cell) * (subsets / drawn[cell.table] if facts is not None and facts.frozen else 1.0)
+        cells += seconds(cell) * (subsets / drawn[cell.table] if is_frozen(cell.table) else 1.0)
     return times * (pretraining + cells)

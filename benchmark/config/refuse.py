@@ -262,12 +262,19 @@ def refuse_repeats(config: Config) -> None:
             raise ValueError(f"{what}: {values} names a value twice")
 
 
+PER_SEED = {
+    "subsets": "labelled subsets per seed",
+    "finetuned_subsets": "labelled subsets per seed",
+    "repeats": "fine-tunings per labelled subset",
+}
+
+
 def refuse_shared_subsets(config: Config) -> None:
-    """Several labelled subsets under a protocol that has one for all seeds."""
-    if (config.subsets or 1) > 1 and config.protocol != "strict":
-        raise ValueError(
-            f"subsets: {config.subsets} labelled subsets per seed need protocol strict; under paper all seeds share one"
-        )
+    """Several labelled subsets, or fine-tunings, of a seed under a protocol that has one for all seeds."""
+    for name, what in PER_SEED.items():
+        count = getattr(config, name) or 1
+        if count > 1 and config.protocol != "strict":
+            raise ValueError(f"{name}: {count} {what} need protocol strict; under paper all seeds share one subset")
 
 
 def refuse_columns(config: Config) -> None:

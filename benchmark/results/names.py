@@ -120,6 +120,11 @@ def takes_shots(evaluation: str) -> bool:
     return evaluation in EVALUATION_FACTS and EVALUATION_FACTS[evaluation].shots
 
 
+def is_frozen(evaluation: str) -> bool:
+    """Whether an evaluation leaves the encoder as it is."""
+    return evaluation in EVALUATION_FACTS and EVALUATION_FACTS[evaluation].frozen
+
+
 Role = Literal["method", "ablation", "sweep", "gate", "snapshot", "preset", "trial"]
 """Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve, a
 method under another preset; a trial of `tune` is in no plan."""

@@ -152,7 +152,7 @@ class Row:
     """Full config, data and corpus (fingerprint, simulated), versions, git state, device, precision, threads."""
     format: int = ROW_FORMAT
     subset: Count = 0
-    """Number of its labelled subset among those of the seed."""
+    """Number of its labelled subset, or of its fine-tuning on one, among the runs of the seed."""
 
 
 @dataclass(frozen=True)
@@ -367,7 +367,7 @@ class PlannedCell:
     ratio: Labelled
     seed: Count
     subset: Count = 0
-    """Number of its labelled subset among those of the seed."""
+    """Number of its labelled subset, or of its fine-tuning on one, among the runs of the seed."""
 
 
 @dataclass(frozen=True)

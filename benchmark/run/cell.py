@@ -166,7 +166,7 @@ def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     """Run the cell's evaluation on its task. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
     if cell.evaluation in CLASSICAL:
-        return CLASSICAL[cell.evaluation].run(task, job.config, cell.draw_seed)
+        return CLASSICAL[cell.evaluation].run(task, job.config, cell.learn_seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     encoder = known.encoders.get(cell.pretrain_key)
     method = cell.pretraining.method
@@ -175,7 +175,7 @@ def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     elif encoder is None:
         encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
     known.encoders[cell.pretrain_key] = encoder
-    judged = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.precision, known)
+    judged = EvaluationInput(encoder, task, job.config, method, cell.learn_seed, job.precision, known)
     return EVALUATIONS[cell.evaluation].run(judged)
 
 

@@ -39,6 +39,7 @@ from benchmark.results.names import (
     UNTRAINED,
     VALIDATION,
     evaluation_of,
+    is_frozen,
 )
 from benchmark.results.schema import digest
 from benchmark.results.store import Store, cell_key
@@ -89,7 +90,9 @@ class Cell:
     """Share of the labels, or labelled patients per class where the evaluation takes shots."""
     seed: int
     subset: int = 0
-    """Number of its labelled subset among those of the seed."""
+    """Number of its run among those of the seed: `repeats` on the first labelled subset, as many on the second, ..."""
+    repeats: int = 1
+    """Fine-tunings on each labelled subset."""
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What `cell_key` makes `key` of, with ratio, seed and subset."""
     simulated: tuple[str, ...] = ()
@@ -107,7 +110,14 @@ class Cell:
     @property
     def draw_seed(self) -> int:
         """What the labelled subset is drawn with, the same for all rows: the seed itself for the first."""
-        return stream("labelled subset", self.seed, self.subset) if self.subset else self.seed
+        number = self.subset // self.repeats
+        return stream("labelled subset", self.seed, number) if number else self.seed
+
+    @property
+    def learn_seed(self) -> int:
+        """What is random in learning on the labelled subset, the same for all rows."""
+        again = self.subset % self.repeats
+        return stream("fine-tuning", self.draw_seed, again) if again else self.draw_seed
 
     def describe(self) -> str:
         """Name in progress display and messages."""
@@ -261,16 +271,22 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
 
 
 def subsets_of(config: Config, table: str, ratio: float) -> int:
-    """Labelled subsets per seed of the cells of a table: several of a frozen encoder, one where all labels are used."""
+    """Labelled subsets per seed of the cells of a table: by default several of a frozen encoder; one of all labels."""
     facts = EVALUATION_FACTS.get(table)
-    drawn = facts is not None and facts.frozen and (facts.shots or ratio < ALL_LABELS)
-    return (config.subsets or SUBSETS[config.protocol]) if drawn else 1
+    if facts is None or not (facts.shots or ratio < ALL_LABELS):
+        return 1
+    return (config.subsets or SUBSETS[config.protocol]) if facts.frozen else config.finetuned_subsets
+
+
+def repeats_of(config: Config, table: str) -> int:
+    """Fine-tunings on each labelled subset of the cells of a table; one probe of a frozen encoder."""
+    return 1 if is_frozen(table) or table not in EVALUATION_FACTS else config.repeats
 
 
 def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
     """Evaluation -> why a row has no cells there: fine-tuning of an encoder whose weights get no gradients."""
     kind = variant.method.external_encoder if variant.method else None
-    learned = [table for table in tables if not EVALUATION_FACTS[table].frozen]
+    learned = [table for table in tables if not is_frozen(table)]
     if kind is None or not learned or not (why := kind.why_frozen()):
         return {}
     return dict.fromkeys(learned, f"it cannot be fine-tuned: {why}")
@@ -349,9 +365,11 @@ def expand(
                     sources = {"data": dataset, "corpus": config.data.pretrain}
                     marked = tuple(entry for entry, name in sources.items() if name in simulated)
                     folder = cut.folder if cut else None
-                    for subset in range(subsets_of(config, table, ratio)):
+                    repeats = repeats_of(config, table)
+                    content |= {"repeats": repeats} if repeats > 1 else {}
+                    for subset in range(subsets_of(config, table, ratio) * repeats):
                         key = cell_key(content, ratio, seed, subset)
-                        place = (evaluation, table, dataset, ratio, seed, subset)
+                        place = (evaluation, table, dataset, ratio, seed, subset, repeats)
                         cells.append(Cell(key, variant, pretraining, *place, content, marked, folder, gate))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
 

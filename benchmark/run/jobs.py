@@ -24,7 +24,7 @@ from benchmark.config.refuse import with_settings
 from benchmark.data.prepare import Prepared
 from benchmark.machine.processes import runs
 from benchmark.machine.ranks import Machine, call_on_other_ranks
-from benchmark.results.names import CARD, ERROR, EVALUATION_FACTS
+from benchmark.results.names import CARD, ERROR, is_frozen
 from benchmark.results.store import BadCard, CorruptRow, End, Failure, Store
 from benchmark.run.cell import CellJob, run_together, source_facts, stored_row
 from benchmark.run.claims import BEAT_SECONDS, CLAIMS, Claims, Sight, Watched, look, owner_in
@@ -224,7 +224,7 @@ def groups_of(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Cells grouped by process: probes of one encoder on one dataset together, every other cell alone."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
-        is_probe = cell.evaluation in EVALUATION_FACTS and EVALUATION_FACTS[cell.evaluation].frozen
+        is_probe = is_frozen(cell.evaluation)
         groups.setdefault((cell.pretrain_key, cell.dataset) if is_probe else (cell.key, ""), []).append(cell)
     return list(groups.values())
 

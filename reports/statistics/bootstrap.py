@@ -50,7 +50,7 @@ from benchmark.results.metrics import (
     pooled_by,
     share,
 )
-from benchmark.results.names import HEARTBEAT, OVERALL, Pool
+from benchmark.results.names import HEARTBEAT, OVERALL, Pool, is_frozen
 from benchmark.results.schema import digest
 from benchmark.results.store import PlannedCell, Predictions
 from reports.runs import Run
@@ -135,7 +135,7 @@ def resampled_sums(test: ResampledTestSet, sums: Floats) -> Floats:
 
 
 FEWEST_BINS = 16
-CELLS = 40_000
+CELLS = 16_000
 """Patients x bins: with fewer patients the bins are finer."""
 WIDE = 1.5
 """Five standard deviations of the share of negatives above a threshold, times the square root of the patients."""
@@ -318,10 +318,12 @@ class ScoreColumn:
     scores: Floats
     """(V, S, 1+R) in [0, 1]: the test set, then its resamples. NaN where a cell is missing or a score undefined."""
     runs: Floats | None = None
-    """(V, S, L, 1+R) of the labelled subsets of each seed, of which `scores` is the mean; None of one per seed."""
+    """(V, S, L, 1+R) of the runs of each seed, of which `scores` is the mean; None of one per seed. They are the
+    labelled subsets, or `repeats` fine-tunings on the first, as many on the second, and so on."""
+    repeats: int = 1
 
     def every_run(self) -> tuple[Floats, NDArray[np.str_]]:
-        """(V, S * L, 1+R) scores of every labelled subset of every seed, and (V, S * L) keys of their encoders."""
+        """(V, S * L, 1+R) scores of every run of every seed, and (V, S * L) keys of their encoders."""
         if self.runs is None:
             return self.scores, self.encoders
         rows, seeds, subsets, resamples = self.runs.shape
@@ -379,7 +381,8 @@ def columns_at(
             runs = _laid_out(values, variants, seeds, subsets, np.full(1 + resamples, np.nan))  # (V, S, L, 1+R)
             scores = runs[:, :, 0] if subsets == 1 else mean_of(runs, axis=2)  # (V, S, 1+R)
             place = (unit, ratio, dataset, metric, variants, seeds, patients, encoders, scores)
-            columns.append(ScoreColumn(*place, runs if subsets > 1 else None))
+            repeats = 1 if is_frozen(there[0].evaluation) else int(run.plan.config.get("repeats", 1))
+            columns.append(ScoreColumn(*place, runs if subsets > 1 else None, repeats))
     return [*columns, *_overall(columns)]
 
 

@@ -1,12 +1,13 @@
 """The design of a comparison: what a grid of other seeds, labelled subsets and test patients would tell apart.
 
 Of a report that is there, a pilot, the variance of each pair's difference in Overall is taken apart: s_e^2 between
-encoders (with the seeds of their fine-tuning), s_l^2 between the labelled subsets of one encoder, both measured by a
-one-way analysis of variance, and V_p of P test patients. What the test patients add to single encoders and subsets is
-part of s_e and s_l, so that a grid of more test patients is predicted a little too wide. S encoders a row, L subsets
-each and P' test patients have
+encoders, s_l^2 between the labelled subsets of one encoder and s_f^2 between fine-tunings on one subset, all measured
+by a nested analysis of variance, and V_p of P test patients. A source that the pilot does not vary is part of the one
+before it. What the test patients add to single encoders and runs is part of these too, so that a grid of more test
+patients is predicted a little too wide. S encoders a row, L subsets each, F fine-tunings on each and P' test patients
+have
 
-    V_seeds = (s_e^2 + s_l^2 / L) / S,    V_patients = V_p P / P'
+    V_seeds = (s_e^2 + (s_l^2 + s_f^2 / F) / L) / S,    V_patients = V_p P / P'
 
 and the interval and the detectable difference follow as in `reports.statistics.estimates`. The detectable difference is
 at the level that the first of m pairs must pass by Holm's correction, 0.05 / m: the median pair needs no more.
@@ -46,6 +47,8 @@ class PairParts:
     """s_e; of a pilot with one subset per encoder that of both."""
     subsets_sd: float
     """s_l; 0 where the pilot has one subset per encoder."""
+    tunings_sd: float
+    """s_f; 0 of a frozen encoder, and where the pilot has one fine-tuning per subset."""
     patients_se: float
     """The root of V_p."""
 
@@ -59,8 +62,9 @@ class Reach:
     detectable: float
     """The true difference that is significant after Holm's correction with power 80 %."""
     encoders_share: float
-    """Share of the encoders in the variance; the rest is of subsets and patients."""
+    """Share of the encoders in the variance; the rest is of the test patients."""
     subsets_share: float
+    tunings_share: float
 
 
 def parts_of(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
@@ -73,41 +77,53 @@ def parts_of(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
         for first, second in combinations(range(len(column.variants)), 2):
             names = {"first": column.variants[first], "second": column.variants[second]}
             found = estimate(column.scores[first] - column.scores[second], column.patients)
-            if parts := _parts(found, runs[first] - runs[second], column.patients):
+            if parts := _parts(found, runs[first] - runs[second], columns[0].repeats, column.patients):
                 lines.append({"ratio": column.ratio, **names} | asdict(parts))
     return pd.DataFrame(lines, columns=["ratio", "first", "second", *PairParts.__annotations__])
 
 
 def overall_runs(columns: Sequence[ScoreColumn]) -> Floats:
-    """(V, S, L) Overall of each labelled subset on the test set: the mean of the columns that have a score."""
+    """(V, S, L) Overall of each run of a seed on the test set: the mean of the columns that have a score."""
     each = [own.scores[:, :, None, 0] if own.runs is None else own.runs[..., 0] for own in columns]
     return np.asarray(np.mean([own for own in each if np.isfinite(own).any()], axis=0))
 
 
-def _parts(found: Estimate, runs: Floats, patients: int) -> PairParts | None:
+def _parts(found: Estimate, runs: Floats, repeats: int, patients: int) -> PairParts | None:
     """Those of a pair from its estimate and its (S, L) differences; None if it has no interval or a run is missing."""
     if np.isnan(found.low) or not found.seeds_se or not np.isfinite(runs).all():
         return None
-    seeds, subsets = runs.shape
-    within = float(runs.var(axis=1, ddof=1).mean()) if subsets > 1 else 0.0
-    between = max(0.0, seeds * found.seeds_se**2 - within / subsets)
-    return PairParts(seeds, subsets, patients, float(np.sqrt(between)), float(np.sqrt(within)), found.patients_se)
+    nested = runs.reshape(len(runs), -1, repeats)  # (S, L / F, F)
+    seeds, subsets, _ = nested.shape
+    tunings = float(nested.var(axis=2, ddof=1).mean()) if repeats > 1 else 0.0
+    drawn = float(nested.mean(axis=2).var(axis=1, ddof=1).mean()) if subsets > 1 else 0.0  # s_l^2 + s_f^2 / F
+    least = drawn if subsets > 1 else tunings / repeats
+    between = max(0.0, seeds * found.seeds_se**2 - least / subsets)
+    parts = between, max(0.0, drawn - tunings / repeats), tunings
+    encoders, of_subsets, of_tunings = map(float, np.sqrt(parts))
+    return PairParts(seeds, subsets, patients, encoders, of_subsets, of_tunings, found.patients_se)
 
 
-def reach_of(parts: PairParts, *, seeds: int, subsets: int, patients: int, pairs: int) -> Reach:
-    """What S seeds, L subsets each and P' test patients tell of a pair among `pairs`; seeds: two or more."""
+def reach_of(parts: PairParts, *, seeds: int, subsets: int, patients: int, pairs: int, repeats: int = 1) -> Reach:
+    """What S seeds, L subsets each, F fine-tunings on each and P' test patients tell of a pair among `pairs`.
+
+    seeds: two or more.
+    """
     encoders = parts.encoders_sd**2 / seeds
     drawn = parts.subsets_sd**2 / subsets / seeds
-    tested = parts.patients_se**2 * parts.patients / patients
-    variance = encoders + drawn + tested
+    tuned = parts.tunings_sd**2 / repeats / subsets / seeds
+    of_seeds = encoders + drawn + tuned
+    variance = of_seeds + parts.patients_se**2 * parts.patients / patients
     if not variance:
-        return Reach(0.0, 0.0, 0.0, 0.0)
-    tail, error = Tail((encoders + drawn) / variance, seeds, patients), float(np.sqrt(variance))
+        return Reach(0.0, 0.0, 0.0, 0.0, 0.0)
+    tail, error = Tail(of_seeds / variance, seeds, patients), float(np.sqrt(variance))
     detectable = (tail.quantile(LEVEL / 2 / pairs) + tail.quantile(1 - POWER)) * error
-    return Reach(tail.quantile(LEVEL / 2) * error, detectable, encoders / variance, drawn / variance)
+    return Reach(tail.quantile(LEVEL / 2) * error, detectable, *(own / variance for own in (encoders, drawn, tuned)))
 
 
-def median_reach(pilot: Sequence[PairParts], *, seeds: int, subsets: int, patients: int, pairs: int) -> Reach:
+def median_reach(
+    pilot: Sequence[PairParts], *, seeds: int, subsets: int, patients: int, pairs: int, repeats: int = 1
+) -> Reach:
     """The medians over the pairs of a pilot."""
-    each = [reach_of(own, seeds=seeds, subsets=subsets, patients=patients, pairs=pairs) for own in pilot]
+    grid = {"seeds": seeds, "subsets": subsets, "patients": patients, "pairs": pairs, "repeats": repeats}
+    each = [reach_of(own, **grid) for own in pilot]
     return Reach(*(float(np.median(values)) for values in zip(*(asdict(own).values() for own in each), strict=True)))

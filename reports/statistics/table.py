@@ -10,8 +10,9 @@ Variance components of a score: test patients, pretraining, labelled subset, fin
 The score of run s on the test set is mu + P + r_s + i_s: P the effect of the test patients common to all runs, r_s that
 of the run, i_s the interaction of patients and run. Resamples of the patients give var(P) (the covariance of two runs)
 and var(i) (the rest of a run's own variance); the variance over runs minus var(i) gives var(r). With several
-pretrainings and several runs of one, one-way analysis of variance splits var(r) into pretraining and the rest. Sources
-that the runs do not vary, or vary only together, get a remark.
+pretrainings and several runs of one, one-way analysis of variance splits var(r) into pretraining and the rest; with
+several fine-tunings on one labelled subset, the rest into subset and fine-tuning. Sources that the runs do not vary, or
+vary only together, get a remark.
 
 Differences in Overall are from one reference row. The reference of ablations and of a sweep is the method as it is. Of
 the main table it is the untrained encoder where it is compared, else the row with the highest mean Overall; of rows on
@@ -34,7 +35,7 @@ from numpy.typing import NDArray
 
 from benchmark.results.files import csv_cell
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import OVERALL, PRESET, UNTRAINED, name_on
+from benchmark.results.names import OVERALL, PRESET, UNTRAINED, is_frozen, name_on
 from benchmark.results.store import PlannedCell
 from reports.runs import Layout, ReportCache, Run, role_of
 from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
@@ -160,25 +161,34 @@ class Component:
     remark: str = ""
 
 
-def components(columns: Sequence[ScoreColumn], *, strict: bool) -> pd.DataFrame:
+def components(columns: Sequence[ScoreColumn], *, strict: bool, frozen: bool) -> pd.DataFrame:
     """One line per source of variance of each variant and column: place, variant, source, sd in [0, 1], remark.
 
-    strict: each seed draws its own labelled subset; otherwise all runs share one. Overall and variants without a score
-    are left out.
+    strict: each seed draws its own labelled subset; otherwise all runs share one. frozen: nothing is fine-tuned.
+    Overall and variants without a score are left out.
     """
+    varied = ([SUBSET] if strict else []) + ([] if strict and frozen else [FINE_TUNING])
     lines: list[dict[str, object]] = []
     for column in columns:
         for variant, scores, encoders in zip(column.variants, *column.every_run(), strict=True):
             there = np.isfinite(scores[:, 0])  # (S,)
             if not column.dataset or not there.any():
                 continue
-            for part in sources(scores[there], column.patients, encoders[there], strict=strict):
+            whole = there.all() and column.repeats > 1
+            repeats = column.repeats if whole else 1
+            for part in sources(scores[there], column.patients, encoders[there], varied, repeats):
                 lines.append(_place(column) | {"variant": variant} | asdict(part))
     return pd.DataFrame(lines, columns=[*PLACE, "variant", "source", "sd", "remark"])
 
 
-def sources(scores: Floats, patients: int, encoders: NDArray[np.str_], *, strict: bool) -> Iterator[Component]:
-    """The components of (S, 1+R) scores in [0, 1]; encoders: (S,) keys of the runs' pretrained encoders."""
+def sources(
+    scores: Floats, patients: int, encoders: NDArray[np.str_], varied: Sequence[str], repeats: int = 1
+) -> Iterator[Component]:
+    """The components of (S, 1+R) scores in [0, 1].
+
+    encoders: (S,) keys of the runs' pretrained encoders. varied: what the runs of one encoder vary. repeats:
+    fine-tunings on each labelled subset, which are neighbours among the runs.
+    """
     defined = scores[:, 1:][:, np.isfinite(scores[:, 1:]).all(axis=0)]  # (S, R)
     if patients < 2 or defined.shape[1] < 2:
         yield _not_estimated(PATIENTS, "one test patient" if patients < 2 else "undefined in the resamples")
@@ -190,24 +200,32 @@ def sources(scores: Floats, patients: int, encoders: NDArray[np.str_], *, strict
         yield from (_not_estimated(source, "one seed") for source in (*pretrained, SUBSET, FINE_TUNING))
         return
     yield Component(PATIENTS_OF_ONE_RUN, float(np.sqrt(alone)))
-    yield from _of_runs(scores[:, 0], encoders, alone, strict=strict)
+    if repeats > 1:
+        tunings = scores[:, 0].reshape(-1, repeats)  # (S * L, F)
+        within = float(tunings.var(axis=1, ddof=1).mean())
+        yield _together([FINE_TUNING], within - alone)
+        if len(tunings) > 1:
+            yield from _of_runs(tunings.mean(axis=1), encoders[::repeats], within / repeats, [SUBSET])
+        else:
+            yield from (_not_estimated(source, "one seed") for source in (PRETRAINING, SUBSET))
+    else:
+        yield from _of_runs(scores[:, 0], encoders, alone, varied)
+    if SUBSET not in varied:
+        yield _not_estimated(SUBSET, "one labelled subset")
 
 
-def _of_runs(scores: Floats, encoders: NDArray[np.str_], alone: float, *, strict: bool) -> Iterator[Component]:
-    """The components of the run; `alone` is var(i)."""
-    varied = [SUBSET, FINE_TUNING] if strict else [FINE_TUNING]
+def _of_runs(scores: Floats, encoders: NDArray[np.str_], alone: float, varied: Sequence[str]) -> Iterator[Component]:
+    """The components of the run; `alone` is the variance within a run, var(i) or that of its fine-tunings."""
     count = len(np.unique(encoders))
     if 1 < count < len(scores):
         between, within = nested_variances(scores, encoders)
         yield Component(PRETRAINING, float(np.sqrt(between)))
         yield _together(varied, within - alone)
     else:
-        varied = varied if count == 1 else [PRETRAINING, *varied]
-        yield _together(varied, float(scores.var(ddof=1)) - alone)
+        together = varied if count == 1 else [PRETRAINING, *varied]
+        yield _together(together, float(scores.var(ddof=1)) - alone)
     if count == 1 and encoders[0]:
         yield _not_estimated(PRETRAINING, "one pretraining")
-    if not strict:
-        yield _not_estimated(SUBSET, "one labelled subset")
 
 
 def _together(varied: Sequence[str], variance: float) -> Component:
@@ -299,7 +317,8 @@ def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
             pairs = pairwise(columns)
             frames["intervals"].append(ties(intervals(columns), pairs))
             frames["pairwise"].append(pairs)
-            frames["components"].append(components(columns, strict=run.plan.config["protocol"] == "strict"))
+            strict, frozen = run.plan.config["protocol"] == "strict", is_frozen(layout.evaluation)
+            frames["components"].append(components(columns, strict=strict, frozen=frozen))
             frames[DESIGN].append(parts_of(columns))
             outlines += [replace(column, scores=column.scores[..., :1].copy(), runs=None) for column in columns]
             details = details or method(run, columns)

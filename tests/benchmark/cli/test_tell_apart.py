@@ -24,7 +24,7 @@ STRICT = {
     "seeds": [41, 42, 43],
     "methods": ["random", "pmq"],
 }
-PARTS = PairParts(seeds=5, subsets=5, patients=100, encoders_sd=0.03, subsets_sd=0.03, patients_se=0.0)
+PARTS = PairParts(seeds=5, subsets=5, patients=100, encoders_sd=0.03, subsets_sd=0.03, tunings_sd=0, patients_se=0)
 
 
 def grid_of(config: Config) -> Grid:
@@ -59,7 +59,7 @@ def test_a_table_has_a_line_and_a_grid_without_a_pilot_says_how_to_make_one(
     head, line = lines_of(config, grid_of(config), {}, write_pilot(tmp_path))
     assert "over 1 pair;" in head
     assert line.startswith("  linear, 10 %: differences from ")
-    assert line.endswith("of its variance encoders make 83 %, labelled subsets 17 %, test patients 0 %")
+    assert line.endswith("whose variance is of encoders 83 %, labelled subsets 17 %")
     paper = small_config(STRICT | {"protocol": "paper"})
     (none,) = lines_of(paper, grid_of(paper), {}, tmp_path / "empty")
     assert "run two methods on three seeds first" in none

@@ -145,7 +145,7 @@ def repeated_lines(lines: ResampledLines, counts_minus_one: NDArray[np.float32])
 
 
 def test_of_few_patients_pairs_are_counted_as_of_many(predictions: Predictions) -> None:
-    """The pairs of patients, and the product of bins, give the same bits; 120 patients are few for 333 bins."""
+    """The pairs of patients, and the product of bins, give the same bits; 120 patients are few for 133 bins."""
     test = resampled_test_set(predictions, "heartbeat", resamples=30)
     bins, truth = CELLS // 120, predictions.truth == 1
     placed = [bootstrap._placed(test, predictions.probability[:, c], truth[:, c]) for c in range(truth.shape[1])]

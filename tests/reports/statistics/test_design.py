@@ -13,22 +13,27 @@ from reports.statistics.design import PairParts, median_reach, parts_of, reach_o
 from reports.statistics.estimates import Tail, estimate
 from reports.statistics.table import pairwise
 
-ENCODERS, SUBSETS, PATIENTS = 0.02, 0.04, 0.01
-"""Deviations of a row's score over encoders and over labelled subsets, and over test parts of `TESTED` patients."""
+ENCODERS, SUBSETS, TUNINGS, PATIENTS = 0.02, 0.04, 0.03, 0.01
+"""Deviations of a row's score over encoders, over labelled subsets, over fine-tunings where several are on one subset,
+and over test parts of `TESTED` patients."""
 TESTED, RESAMPLES = 200, 200
 
 
-def experiment(seed: int, *, seeds: int, subsets: int, patients: int, rows: int = 2) -> list[ScoreColumn]:
+def experiment(
+    seed: int, *, seeds: int, subsets: int, patients: int, rows: int = 2, repeats: int = 1
+) -> list[ScoreColumn]:
     """A dataset's column and its Overall: rows of equal true score, which test patients and resamples move alike."""
     random = np.random.default_rng(seed)
     encoder = random.normal(0, ENCODERS, (rows, seeds, 1, 1))
     subset = random.normal(0, SUBSETS, (rows, seeds, subsets, 1))
     drawn = random.normal(0, PATIENTS * np.sqrt(TESTED / patients), (rows, 1, 1, 1 + RESAMPLES))
-    runs = 0.5 + encoder + subset + drawn  # (V, S, L, 1+R)
+    tuning = random.normal(0, TUNINGS * (repeats > 1), (rows, seeds, subsets, repeats, 1))
+    each = (subset[:, :, :, None] + tuning).reshape(rows, seeds, subsets * repeats, 1)
+    runs = 0.5 + encoder + each + drawn  # (V, S, L * F, 1+R)
     names = tuple(f"row {row}" for row in range(rows))
     keys = np.array([[f"{row} {number}" for number in range(seeds)] for row in range(rows)])
     place = (names, tuple(range(seeds)), patients, keys, mean_of(runs, axis=2))
-    column = ScoreColumn("recording", 0.1, "ptb-xl", "f1", *place, runs if subsets > 1 else None)
+    column = ScoreColumn("recording", 0.1, "ptb-xl", "f1", *place, runs if subsets * repeats > 1 else None, repeats)
     return [column, replace(column, dataset="", metric=OVERALL, runs=None)]
 
 
@@ -64,6 +69,20 @@ def test_the_parts_are_those_that_the_experiment_has() -> None:
     assert found["encoders_sd"].mean() == pytest.approx(ENCODERS * np.sqrt(2), rel=0.15)
     assert found["subsets_sd"].mean() == pytest.approx(SUBSETS * np.sqrt(2), rel=0.05)
     assert found["patients_se"].mean() == pytest.approx(PATIENTS * np.sqrt(2), rel=0.15)
+
+
+def test_fine_tunings_are_told_from_subsets_and_more_of_them_help_as_much_as_they_are_worth() -> None:
+    found = parts_of(experiment(4, seeds=200, subsets=3, patients=TESTED, rows=3, repeats=2))
+    assert found["subsets_sd"].mean() == pytest.approx(SUBSETS * np.sqrt(2), rel=0.1)
+    assert found["tunings_sd"].mean() == pytest.approx(TUNINGS * np.sqrt(2), rel=0.05)
+    assert found["encoders_sd"].mean() == pytest.approx(ENCODERS * np.sqrt(2), rel=0.2)
+    parts = PairParts(**found.iloc[0][list(PairParts.__annotations__)])
+    once, often = (
+        reach_of(parts, seeds=200, subsets=3, patients=10**9, pairs=1, repeats=repeats).half_width
+        for repeats in (1, 100)
+    )
+    ratio = np.sqrt((ENCODERS**2 + SUBSETS**2 / 3) / (ENCODERS**2 + (SUBSETS**2 + TUNINGS**2) / 3))
+    assert often / once == pytest.approx(ratio, rel=0.05)
 
 
 def test_the_same_grid_has_the_interval_that_the_report_gave_and_holm_asks_more_of_more_pairs() -> None:

@@ -304,7 +304,7 @@ def test_analysis_of_variance_by_hand(groups: dict[str, tuple[float, ...]], betw
 def test_without_resamples_of_patients_nothing_is_estimated(patients: int, resamples: int, reason: str) -> None:
     scores = np.random.default_rng(0).normal(size=(3, 11))
     scores[:, 1 + resamples :] = np.nan
-    first, *others = sources(scores, patients, np.array(["a"] * 3), strict=False)
+    first, *others = sources(scores, patients, np.array(["a"] * 3), [FINE_TUNING])
     assert (first.source, first.remark) == (PATIENTS, f"cannot be estimated here: {reason}" if reason else "")
     assert np.isnan(first.sd) == bool(reason) == (not others)
 
@@ -312,7 +312,7 @@ def test_without_resamples_of_patients_nothing_is_estimated(patients: int, resam
 def test_planted_deviations_are_found() -> None:
     planted = {"patients": 0.02, "alone": 0.01, "pretraining": 0.05, "run": 0.03}
     scores, encoders = drawn(900, planted, encoders=300)
-    parts = sources(scores, 10**6, encoders, strict=False)
+    parts = sources(scores, 10**6, encoders, [FINE_TUNING])
     found = {part.source: part.sd for part in parts if np.isfinite(part.sd)}
     assert found == {
         PATIENTS: pytest.approx(0.02, rel=0.1),
@@ -320,6 +320,21 @@ def test_planted_deviations_are_found() -> None:
         PRETRAINING: pytest.approx(0.05, rel=0.1),
         FINE_TUNING: pytest.approx(0.03, rel=0.1),
     }
+
+
+def test_fine_tunings_on_one_subset_tell_their_seed_from_the_labelled_patients() -> None:
+    random, (encoders, subsets, repeats) = np.random.default_rng(6), (300, 3, 4)
+    sizes = {PRETRAINING: (encoders, 1, 1), SUBSET: (encoders, subsets, 1), FINE_TUNING: (encoders, subsets, repeats)}
+    planted = {PRETRAINING: 0.05, SUBSET: 0.02, FINE_TUNING: 0.03}
+    scores = sum(random.normal(0, planted[source], size) for source, size in sizes.items())  # (S, L, F)
+    resampled = np.repeat(np.reshape(scores, (-1, 1)), 3, axis=1)  # (S * L * F, 1+R)
+    names = np.repeat([f"e{number}" for number in range(encoders)], subsets * repeats)
+    parts = {part.source: part.sd for part in sources(resampled, 500, names, [SUBSET, FINE_TUNING], repeats)}
+    assert {source: parts[source] for source in planted} == pytest.approx(planted, rel=0.1)
+    one = {part.source: part.remark for part in sources(resampled[:4], 500, names[:4], [SUBSET, FINE_TUNING], repeats)}
+    assert one[FINE_TUNING] == ""
+    assert "one seed" in one[PRETRAINING]
+    assert "one seed" in one[SUBSET]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +349,8 @@ def test_planted_deviations_are_found() -> None:
 def test_what_seeds_do_not_vary_is_said(encoders: int, strict: bool, estimated: str, reasons: dict[str, str]) -> None:
     planted = {"patients": 0.02, "alone": 0.01, "pretraining": 0.0, "run": 0.03}
     scores, names = drawn(5, planted, encoders)
-    parts = {part.source: part for part in sources(scores, 500, names, strict=strict)}
+    varied = [SUBSET, FINE_TUNING] if strict else [FINE_TUNING]
+    parts = {part.source: part for part in sources(scores, 500, names, varied)}
     assert set(parts) == {PATIENTS, PATIENTS_OF_ONE_RUN, estimated, *reasons}
     assert np.isfinite(parts[estimated].sd)
     for source, reason in reasons.items():
@@ -345,7 +361,7 @@ def test_what_seeds_do_not_vary_is_said(encoders: int, strict: bool, estimated: 
 
 def test_one_seed_says_so_and_a_row_without_encoder_has_no_pretraining() -> None:
     scores, _ = drawn(1, {"patients": 0.02, "alone": 0.0, "pretraining": 0.0, "run": 0.0})
-    parts = {part.source: part.remark for part in sources(scores, 500, np.array([""]), strict=False)}
+    parts = {part.source: part.remark for part in sources(scores, 500, np.array([""]), [FINE_TUNING])}
     assert parts == {PATIENTS: "", **dict.fromkeys((SUBSET, FINE_TUNING), "cannot be estimated here: one seed")}
 
 
@@ -357,7 +373,9 @@ def test_the_frame_has_no_overall_and_no_variant_without_scores(
     scores = f1.scores.copy()
     scores[1] = np.nan
     scores[0, 0] = np.nan  # of one seed alone
-    frame = components([replace(f1, scores=scores), replace(f1, dataset="", metric=OVERALL)], strict=False)
+    frame = components(
+        [replace(f1, scores=scores), replace(f1, dataset="", metric=OVERALL)], strict=False, frozen=False
+    )
     assert set(frame["variant"]) == {"m0"}
     assert set(frame["metric"]) == {"f1"}
     assert frame["sd"].notna().tolist() == [True, True, True, False, False]
