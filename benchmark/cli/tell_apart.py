@@ -25,7 +25,7 @@ from benchmark.results.names import METHOD, UNIT_OF_PROTOCOL, is_frozen
 from benchmark.run.estimate import HELD_OUT_SHARE
 from benchmark.run.grid import Cell, Grid, Pretraining, repeats_of, subsets_of
 from benchmark.screen import duration
-from reports.statistics.design import DESIGN, FEWEST_SEEDS, PairParts, Reach, median_reach
+from reports.statistics.design import DESIGN, FEWEST_SEEDS, PairParts, Reach, median_reach, parts_in, shares_text
 
 SUBSETS = (1, 2, 3, 5, 10, 20)
 """Labelled subsets per encoder that a proposal chooses among."""
@@ -68,16 +68,11 @@ def pilot_of(config: Config, out: Path) -> Pilot | None:
 
 
 def _read(frame: pd.DataFrame, unit: str, places: Sequence[Place]) -> dict[Place, list[PairParts]]:
-    fields = list(PairParts.__annotations__)
-    found = {}
-    for evaluation, ratio in places:
-        own = frame[(frame["table"] == f"{evaluation}-{unit}") & np.isclose(frame["ratio"], ratio)]
-        if len(own):
-            found[evaluation, ratio] = [
-                PairParts(**dict(zip(fields, line, strict=True)))
-                for line in own[fields].astype(float).itertuples(index=False)
-            ]
-    return found
+    tables = {
+        (evaluation, ratio): frame[(frame["table"] == f"{evaluation}-{unit}") & np.isclose(frame["ratio"], ratio)]
+        for evaluation, ratio in places
+    }
+    return {place: parts_in(own) for place, own in tables.items() if len(own)}
 
 
 def patients_tested(config: Config, prepared: Mapping[str, Prepared]) -> int | None:
@@ -125,17 +120,9 @@ def pairs_of(grid: Grid) -> int:
 
 def words_of(found: Reach) -> str:
     """'differences from 3.1 points, interval ±2.0, whose variance is of encoders 80 %, labelled subsets 20 %'."""
-    shares = {
-        "encoders": found.encoders_share,
-        "labelled subsets": found.subsets_share,
-        "fine-tunings on a subset": found.tunings_share,
-    }
-    made = {what: round(100 * share) for what, share in shares.items()}
-    made["test patients"] = 100 - sum(made.values())
-    named = ", ".join(f"{what} {share} %" for what, share in made.items() if share)
     return (
         f"differences from {100 * found.detectable:.1f} points, interval ±{100 * found.half_width:.1f}, whose variance "
-        f"is of {named}"
+        f"is of {shares_text(found)}"
     )
 
 

@@ -77,7 +77,7 @@ def parts_of(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
         for first, second in combinations(range(len(column.variants)), 2):
             names = {"first": column.variants[first], "second": column.variants[second]}
             found = estimate(column.scores[first] - column.scores[second], column.patients)
-            if parts := _parts(found, runs[first] - runs[second], columns[0].repeats, column.patients):
+            if parts := pair_parts(found, runs[first] - runs[second], columns[0].repeats, column.patients):
                 lines.append({"ratio": column.ratio, **names} | asdict(parts))
     return pd.DataFrame(lines, columns=["ratio", "first", "second", *PairParts.__annotations__])
 
@@ -88,8 +88,8 @@ def overall_runs(columns: Sequence[ScoreColumn]) -> Floats:
     return np.asarray(np.mean([own for own in each if np.isfinite(own).any()], axis=0))
 
 
-def _parts(found: Estimate, runs: Floats, repeats: int, patients: int) -> PairParts | None:
-    """Those of a pair from its estimate and its (S, L) differences; None if it has no interval or a run is missing."""
+def pair_parts(found: Estimate, runs: Floats, repeats: int, patients: int) -> PairParts | None:
+    """The parts of a pair from its estimate and its (S, L) differences; None without an interval or a run."""
     if np.isnan(found.low) or not found.seeds_se or not np.isfinite(runs).all():
         return None
     nested = runs.reshape(len(runs), -1, repeats)  # (S, L / F, F)
@@ -127,3 +127,22 @@ def median_reach(
     grid = {"seeds": seeds, "subsets": subsets, "patients": patients, "pairs": pairs, "repeats": repeats}
     each = [reach_of(own, **grid) for own in pilot]
     return Reach(*(float(np.median(values)) for values in zip(*(asdict(own).values() for own in each), strict=True)))
+
+
+def parts_in(frame: pd.DataFrame) -> list[PairParts]:
+    """The parts of the pairs of a frame with the columns of `parts_of`. Raises KeyError or ValueError for another."""
+    fields = list(PairParts.__annotations__)
+    lines = frame[fields].astype(float).itertuples(index=False)
+    return [PairParts(**dict(zip(fields, line, strict=True))) for line in lines]
+
+
+def shares_text(found: Reach) -> str:
+    """'encoders 80 %, labelled subsets 15 %, test patients 5 %', of a variance; without sources of no share."""
+    shares = {
+        "encoders": found.encoders_share,
+        "labelled subsets": found.subsets_share,
+        "fine-tunings on a subset": found.tunings_share,
+    }
+    percent = {what: round(100 * share) for what, share in shares.items()}
+    percent["test patients"] = 100 - sum(percent.values())
+    return ", ".join(f"{what} {share} %" for what, share in percent.items() if share)
