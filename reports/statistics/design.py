@@ -132,8 +132,7 @@ def median_reach(
 def parts_in(frame: pd.DataFrame) -> list[PairParts]:
     """The parts of the pairs of a frame with the columns of `parts_of`. Raises KeyError or ValueError for another."""
     fields = list(PairParts.__annotations__)
-    lines = frame[fields].astype(float).itertuples(index=False)
-    return [PairParts(**dict(zip(fields, line, strict=True))) for line in lines]
+    return [PairParts(*map(int, line[:3]), *map(float, line[3:])) for line in frame[fields].itertuples(index=False)]
 
 
 def shares_text(found: Reach) -> str:
