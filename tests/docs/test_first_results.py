@@ -62,7 +62,7 @@ def table_of(text: str) -> dict[str, list[str]]:
     ("config", "heading", "ratios"),
     [
         ("small", "## Small encoders", ["0.1", "0.01"]),
-        ("small-powered", "## The config small, on 1,000", ["0.1", "0.01"]),
+        ("small-powered", "## Twice the pretraining", ["0.1", "0.01"]),
         ("laptop", "## The paper's encoder", ["0.3", "0.1", "0.01"]),
     ],
 )
