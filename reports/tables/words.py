@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Any
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, is_untrained, takes_shots
+from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, is_frozen, is_untrained, takes_shots
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.runs import Layout, Run, role_of, unfinished
 from reports.statistics.classes import UNLABELLED
@@ -70,8 +70,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     metrics = " and ".join(filter(None, [", ".join(others), last]))
     seeds = sorted({cell.seed for cell in cells})
     over = f"seed {seeds[0]}" if len(seeds) == 1 else f"mean±std over seeds {seeds_named(seeds)}"
-    subsets = 1 + max(cell.subset for cell in cells)
-    over += f", each the mean of {subsets} labelled subsets" if subsets > 1 else ""
+    over += _runs_text(plan, cells)
     sentences = [
         f"{metrics[0].upper()}{metrics[1:]} in percent, {over}.",
         *([f"Overall: mean of the {columns} {_counting(layout)}columns."] if columns > 1 else []),
@@ -85,6 +84,15 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
         sentences.append("A number without ± does not vary over seeds: the probe is deterministic.")
     sentences += simulated_text(plan, {cell.dataset for cell in cells})
     return " ".join([*sentences, str(plan.config.get("caption") or "").strip()]).strip()
+
+
+def _runs_text(plan: Plan, cells: Sequence[PlannedCell]) -> str:
+    """', each the mean of 8 labelled subsets', with the fine-tunings on each; '' for one run per seed."""
+    repeats = 1 if is_frozen(cells[0].evaluation) else int(plan.config.get("repeats", 1))
+    subsets = (1 + max(cell.subset for cell in cells)) // repeats
+    of_each = f"{repeats} fine-tunings on {'each of ' if subsets > 1 else ''}" if repeats > 1 else ""
+    number = f"{subsets} labelled subsets" if subsets > 1 else "one labelled subset"
+    return f", each the mean of {of_each}{number}" if subsets * repeats > 1 else ""
 
 
 def seeds_named(seeds: Sequence[int]) -> str:

@@ -71,6 +71,24 @@ def test_tables_are_those_of_the_files(config: str, heading: str, ratios: list[s
     assert table_of(page[page.index(heading) :]) == expected(config, ratios)
 
 
+def test_the_table_of_two_simulators_is_that_of_the_files() -> None:
+    better = {
+        (line["variant"], line["simulator"], line["ratio"])
+        for line in (own | {"variant": own["second"]} for own in lines_of("small-simulators-differences.csv"))
+        if line["first"] == UNTRAINED and float(line["p_holm"]) < LEVEL and float(line["difference"]) < 0
+    }
+    expected: dict[str, list[str]] = {}
+    for line in lines_of("small-simulators-overall.csv"):
+        mean = f"{float(line['mean_percent']):.1f}"
+        bold = (line["variant"], line["simulator"], line["ratio"]) in better
+        expected.setdefault(line["title"], []).append(f"**{mean}**" if bold else mean)
+    page = (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("## The config small, with two")[2]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"][
+        2:10
+    ]
+    assert {title: cells for title, *cells in rows} == expected
+
+
 def better_than_random(lines: list[dict[str, str]]) -> dict[str, str]:
     """'finetune 0.1' -> its cell: rows significantly above Random, bold where expected again, else with the chance."""
     titles = {line["variant"]: line["title"] for line in lines_of("small-overall.csv")}

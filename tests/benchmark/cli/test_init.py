@@ -44,7 +44,7 @@ def test_the_commands_of_the_documents_are_taken(tmp_path: Path, monkeypatch: py
     Path("docs").symlink_to(ROOT / "docs")  # METHODS.md names its example
     for _, words in COMMANDS:
         made = any(word.startswith("theirs/") for word in words)  # by docs/elsewhere/make.py, see its own test
-        for card in (Path(word) for word in words if word.endswith(".yaml") and not made):
+        for card in (Path(word) for word in words if word.endswith(".yaml") and not (made or word[:5] == "docs/")):
             card.parent.mkdir(exist_ok=True)
             card.write_text(CARDS[card.stem])  # the file that OWN_DATA.md has written before
         verb, arguments = parse(VERBS, words)
