@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import ATTRACTS, OVERALL, OWN, SAME, is_frozen
+from benchmark.results.names import ATTRACTS, OVERALL, OWN, SAME
 from benchmark.results.store import Plan
 from benchmark.results.tuned import Tuning
 from reports.figures.data import FIGURE as SENSITIVITY
@@ -46,6 +46,7 @@ from reports.figures.scores import (
     plot_sweep,
 )
 from reports.runs import Cards, Costs, Run, costs, courses, evaluations_of
+from reports.statistics.bootstrap import repeats_of
 from reports.statistics.classes import PartTable
 from reports.statistics.design import DESIGN, parts_in
 from reports.statistics.estimates import LEVEL, PASSES, SECONDS, WINDOWS, bands, budget_curves
@@ -299,7 +300,7 @@ def draw_design(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     frame = found.frames[DESIGN]
     parts = {float(ratio): parts_in(frame[frame["ratio"] == ratio]) for ratio in frame["ratio"].unique()}
     pairs = max(map(len, parts.values()))
-    repeats = 1 if is_frozen(evaluation) else int(plan.config.get("repeats", 1))
+    repeats = repeats_of(plan, evaluation)
     note = (
         f"Median pair of {pairs}: the difference in Overall that is significant after Holm's correction with power "
         f"80 %, by the variances of this run."

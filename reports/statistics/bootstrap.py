@@ -52,7 +52,7 @@ from benchmark.results.metrics import (
 )
 from benchmark.results.names import HEARTBEAT, OVERALL, Pool, is_frozen
 from benchmark.results.schema import digest
-from benchmark.results.store import PlannedCell, Predictions
+from benchmark.results.store import Plan, PlannedCell, Predictions
 from reports.runs import Run
 
 Floats = NDArray[np.float64]
@@ -381,9 +381,14 @@ def columns_at(
             runs = _laid_out(values, variants, seeds, subsets, np.full(1 + resamples, np.nan))  # (V, S, L, 1+R)
             scores = runs[:, :, 0] if subsets == 1 else mean_of(runs, axis=2)  # (V, S, 1+R)
             place = (unit, ratio, dataset, metric, variants, seeds, patients, encoders, scores)
-            repeats = 1 if is_frozen(there[0].evaluation) else int(run.plan.config.get("repeats", 1))
+            repeats = repeats_of(run.plan, there[0].evaluation)
             columns.append(ScoreColumn(*place, runs if subsets > 1 else None, repeats))
     return [*columns, *_overall(columns)]
+
+
+def repeats_of(plan: Plan, evaluation: str) -> int:
+    """Fine-tunings on each labelled subset of a seed; one probe of a frozen encoder."""
+    return 1 if is_frozen(evaluation) else int(plan.config.get("repeats", 1))
 
 
 def _scored(

@@ -11,9 +11,10 @@ from textwrap import shorten
 from typing import Any
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, is_frozen, is_untrained, takes_shots
+from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, is_untrained, takes_shots
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.runs import Layout, Run, role_of, unfinished
+from reports.statistics.bootstrap import repeats_of
 from reports.statistics.classes import UNLABELLED
 
 SHOWN_DIGITS = 12
@@ -88,7 +89,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
 
 def _runs_text(plan: Plan, cells: Sequence[PlannedCell]) -> str:
     """', each the mean of 8 labelled subsets', with the fine-tunings on each; '' for one run per seed."""
-    repeats = 1 if is_frozen(cells[0].evaluation) else int(plan.config.get("repeats", 1))
+    repeats = repeats_of(plan, cells[0].evaluation)
     subsets = (1 + max(cell.subset for cell in cells)) // repeats
     of_each = f"{repeats} fine-tunings on {'each of ' if subsets > 1 else ''}" if repeats > 1 else ""
     number = f"{subsets} labelled subsets" if subsets > 1 else "one labelled subset"
