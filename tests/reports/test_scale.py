@@ -41,7 +41,7 @@ def test_the_statistics_of_540_cells_are_all_there(
     columns = score_columns(run, run.plan.cells, "heartbeat")
     pairs = pairwise(columns)
     marked = ties(intervals(columns), pairs)
-    parts = components(columns, strict=False)
+    parts = components(columns, strict=False, frozen=True)
     shutil.rmtree(root)  # more than a hundred megabytes
     assert columns[0].scores.shape == (VARIANTS, SEEDS, 1 + RESAMPLES)
     assert len(marked) == 30 * VARIANTS
