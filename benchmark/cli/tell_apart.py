@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -106,7 +105,7 @@ def lines_of(config: Config, grid: Grid, prepared: Mapping[str, Prepared], out: 
         f"what it can tell apart in Overall (power 80 %, after Holm's correction over {pairs} "
         f"pair{'s' if pairs > 1 else ''}; medians of the pairs, from {pilot.source}):"
     )
-    reach = partial(_reach, config=config, patients=patients_tested(config, prepared), pairs=pairs)
+    reach = _reach_in(config, grid, prepared)
     for (evaluation, ratio), parts in pilot.parts.items():
         found = reach(parts, evaluation, seeds=len(config.seeds), subsets=subsets_of(config, evaluation, ratio))
         yield f"  {evaluation}, {100 * ratio:g} %: {words_of(found)}"
@@ -126,18 +125,15 @@ def words_of(found: Reach) -> str:
     )
 
 
-def _reach(
-    parts: Sequence[PairParts], evaluation: str, *, seeds: int, subsets: int, config: Config, patients: int | None,
-    pairs: int,
-) -> Reach:  # fmt: skip
-    return median_reach(
-        parts,
-        seeds=seeds,
-        subsets=subsets,
-        repeats=repeats_of(config, evaluation),
-        patients=patients or parts[0].patients,
-        pairs=pairs,
-    )
+def _reach_in(config: Config, grid: Grid, prepared: Mapping[str, Prepared]) -> Callable[..., Reach]:
+    """What a table of the grid tells apart, as a function of a pilot's parts, evaluation, seeds and subsets."""
+    patients, pairs = patients_tested(config, prepared), max(1, pairs_of(grid))
+
+    def reach(parts: Sequence[PairParts], evaluation: str, *, seeds: int, subsets: int) -> Reach:
+        tested, repeats = patients or parts[0].patients, repeats_of(config, evaluation)
+        return median_reach(parts, seeds=seeds, subsets=subsets, repeats=repeats, patients=tested, pairs=pairs)
+
+    return reach
 
 
 def proposal(
@@ -150,7 +146,7 @@ def proposal(
     pilot = pilot_of(config, out)
     if pilot is None:
         return
-    reach = partial(_reach, config=config, patients=patients_tested(config, prepared), pairs=max(1, pairs_of(grid)))
+    reach = _reach_in(config, grid, prepared)
     choices = SUBSETS if any(map(is_frozen, config.evaluate)) and config.protocol == "strict" else (1,)
 
     def worst(seeds: int, subsets: int) -> float:

@@ -210,11 +210,11 @@ TWO_SEEDS = "With two seeds, up to 13 % of simulated columns of equal methods ha
 ENCODERS = "With one pretraining per method, a difference is between these encoders and need not hold for the methods."
 
 
-def reach(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
-    """Footers of one table; `pairs` is `pairwise(columns)`. Empty without columns."""
+def reach(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame, *, frozen: bool) -> list[str]:
+    """Footers of one table; `pairs` is `pairwise(columns)`, frozen: nothing is fine-tuned. Empty without columns."""
     if not columns:
         return []
-    return [_patients(run, columns), *_family(columns), _seeds(run, columns), *_detectable(pairs)]
+    return [_patients(run, columns), *_family(columns), _seeds(run, columns, frozen), *_detectable(pairs)]
 
 
 def method(run: Run, columns: Sequence[ScoreColumn]) -> list[str]:
@@ -251,7 +251,7 @@ def _family(columns: Sequence[ScoreColumn]) -> Iterator[str]:
         )
 
 
-def _seeds(run: Run, columns: Sequence[ScoreColumn]) -> str:
+def _seeds(run: Run, columns: Sequence[ScoreColumn], frozen: bool) -> str:
     count = len(columns[0].seeds)
     few = (
         " Two seeds are too few to estimate a variance: use three or more; an interval wider than 100 points is given "
@@ -262,10 +262,8 @@ def _seeds(run: Run, columns: Sequence[ScoreColumn]) -> str:
     if count == 1:
         return "One seed: the intervals cover the test patients alone; another seed may reverse any difference."
     if run.plan.config["protocol"] == "strict":
-        return (
-            f"{count} seeds, each with its own pretraining, labelled subset and fine-tuning: the intervals cover the "
-            f"variation of all three.{few}"
-        )
+        varied = "pretraining and labelled subset" if frozen else "pretraining, labelled subset and fine-tuning"
+        return f"{count} seeds, each with its own {varied}: the intervals cover the variation of all.{few}"
     several = [len({key for key in keys if key}) > 1 for keys in columns[0].encoders]
     drawn = [run.plan.variants[name] for name, many in zip(columns[0].variants, several, strict=True) if many]
     but = f" ({', '.join(drawn)}: one per seed)" if drawn else ""

@@ -311,13 +311,13 @@ def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
     frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": [], DESIGN: []}
     outlines: list[ScoreColumn] = []
     details: list[str] = []
+    strict, frozen = run.plan.config["protocol"] == "strict", is_frozen(layout.evaluation)
     for ratio in layout.ratios:
         columns = columns_at(run, layout.competing, ratio, unit, metrics=layout.metrics)
         if columns:
             pairs = pairwise(columns)
             frames["intervals"].append(ties(intervals(columns), pairs))
             frames["pairwise"].append(pairs)
-            strict, frozen = run.plan.config["protocol"] == "strict", is_frozen(layout.evaluation)
             frames["components"].append(components(columns, strict=strict, frozen=frozen))
             frames[DESIGN].append(parts_of(columns))
             outlines += [replace(column, scores=column.scores[..., :1].copy(), runs=None) for column in columns]
@@ -326,7 +326,8 @@ def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
     if not outlines:
         return TableStatistics()
     joined = {what: _joined(own) for what, own in frames.items()}
-    return TableStatistics(_tied(joined), tuple(reach(run, outlines, joined["pairwise"])), tuple(details), joined)
+    footers = reach(run, outlines, joined["pairwise"], frozen=frozen)
+    return TableStatistics(_tied(joined), tuple(footers), tuple(details), joined)
 
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -202,6 +202,7 @@ def words(
         protocol: str = "paper",
         *,
         details: bool = False,
+        frozen: bool = False,
         alter: Callable[[list[ScoreColumn]], list[ScoreColumn]] = lambda columns: columns,
     ) -> str:
         design = {"methods": 2, "seeds": seeds, "patients": 40, "scatter": scatter()}
@@ -210,7 +211,7 @@ def words(
         root = write_predictions(places, protocol=protocol)
         run = open_run(root)
         columns = alter(score_columns(run, run.plan.cells, "recording", resamples=60))
-        return " ".join(method(run, columns) if details else reach(run, columns, pairwise(columns)))
+        return " ".join(method(run, columns) if details else reach(run, columns, pairwise(columns), frozen=frozen))
 
     return say
 
@@ -243,6 +244,10 @@ def test_the_words_say_what_the_seeds_cover(
     assert [text for text in footers if text not in below] == []
     assert [text for text in details if text not in behind] == []
     assert [text for text in never if text in below + behind] == []
+
+
+def test_a_frozen_encoder_has_no_fine_tuning(words: Callable[..., str]) -> None:
+    assert "3 seeds, each with its own pretraining and labelled subset:" in words(3, "strict", frozen=True)
 
 
 def test_a_row_with_a_pretraining_per_seed_is_named(words: Callable[..., str]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from benchmark.results.store import Predictions
 from reports.statistics.bootstrap import Floats, resampled_scores, resampled_test_set
-from reports.statistics.design import FEWEST_SEEDS, pair_parts, reach_of
+from reports.statistics.design import pair_parts, reach_of
 from reports.statistics.estimates import Estimate, estimate
 from tests.conftest import SHARED
 
@@ -65,7 +65,6 @@ def test_two_trainings_alone_have_no_interval_of_methods() -> None:
 @pytest.mark.parametrize(("pilot", "grid"), [(3, 5), (5, 3)])
 def test_the_predicted_interval_is_the_one_that_comes(metric: str, pilot: int, grid: int) -> None:
     """The median over pilots; one pilot of three trainings knows its own variance to a factor of two."""
-    assert pilot >= FEWEST_SEEDS
     found = [pair_parts(said, own[:, :1], 1, PATIENTS) for own, said in splits_of(metric, pilot)]
     wanted = {"seeds": grid, "subsets": 1, "patients": PATIENTS, "pairs": 1}
     predicted = np.median([reach_of(own, **wanted).half_width for own in found if own])
