@@ -271,7 +271,7 @@ def place_of(arguments: Namespace) -> Folders:
     workers = given.get("workers")
     return Folders(
         data_root=arguments.data_root,
-        paths=folders_of(words_of(arguments)) | parse_data(arguments.data),
+        paths=folders_of(words_of(arguments), arguments.data_root) | parse_data(arguments.data),
         cache=given.get("cache", CACHE),
         workers=cores() if workers is None else workers,
     )
@@ -323,7 +323,7 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
         if not separator or not key:
             raise ConfigError(f"--set {item!r} is not KEY=VALUE, e.g. --set methods.pmq.momentum=0.99")
         overrides[key] = parse_value(value)
-    folders = folders_of(words_of(arguments)) | parse_data(arguments.data)
+    folders = folders_of(words_of(arguments), arguments.data_root) | parse_data(arguments.data)
     overrides = with_cards(overrides, folders, arguments.data_root)
     if arguments.data or arguments.data_root or any(is_declared(word) for word in words_of(arguments)):
         overrides.setdefault("data.simulation", None)

@@ -155,9 +155,14 @@ def names_of(words: Sequence[str]) -> list[str]:
     return [name_in(word) if is_declared(word) else word for word in words]
 
 
-def folders_of(words: Sequence[str]) -> dict[str, Path]:
-    """Name -> folder of the datasets that words declare: a card's own. Raises ConfigError."""
-    return {name_in(word): Path(word).expanduser().parent for word in words if is_file(word)}
+def folders_of(words: Sequence[str], data_root: Path | None = None) -> dict[str, Path]:
+    """Name -> folder of the datasets that words declare: NAME under the data root if it is there, else the card's own.
+
+    Raises ConfigError.
+    """
+    own = {name_in(word): Path(word).expanduser().parent for word in words if is_file(word)}
+    there = {name: data_root / name for name in own if data_root and (data_root / name).is_dir()}
+    return own | there
 
 
 def name_in(word: str) -> str:
@@ -177,7 +182,7 @@ def load_card(word: str, paths: Mapping[str, Path] | None = None, data_root: Pat
     kind = card_kind(values)
     try:
         if kind is ECGBenchSource:
-            own = folders_of([word])
+            own = folders_of([word], data_root)
             values = completed(values, lambda card: find_root(card, data_root, {**own, **(paths or {})}))
         return kind.model_validate(values)
     except ValidationError as error:

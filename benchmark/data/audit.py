@@ -305,7 +305,8 @@ def beats_of(signal: NDArray[np.float32], fs: float) -> list[tuple[float, float]
     if not moving.any():
         return []
     steep = (slope[:, moving] / slope[:, moving].mean(axis=0)).mean(axis=1)  # (n - 1,)
-    steep /= uniform_filter1d(steep, len(steep) // 5 + 1)  # noise may come and go
+    level = uniform_filter1d(steep, len(steep) // 5 + 1)  # (n - 1,) noise may come and go
+    steep = np.divide(steep, level, out=np.zeros_like(steep), where=level > 0)  # (n - 1,)
     complexes = uniform_filter1d(steep, 2 * _first_dip(_repeats(steep)) + 1)  # (n - 1,) one bump per QRS complex
     repeats = _repeats(complexes)  # (lags,)
     dip = _first_dip(repeats)

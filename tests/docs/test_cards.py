@@ -1,0 +1,95 @@
+"""The cards of docs/cards on real recordings: signals to the bit, labels of the publishers' tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import wfdb
+
+from benchmark.config.words import load_card
+from benchmark.data.datasets.base import LEADS, Dataset, Entry, Unusable
+from tests.docs.pages import DOCS
+
+CARDS = DOCS / "cards"
+Truth = Callable[[Path], dict[str, set[str]]]
+
+
+def rhythms(folder: Path) -> dict[str, set[str]]:
+    table = pd.read_csv(folder / "ludb.csv", dtype=str)
+    return {row.ID: set(row.Rhythms.split("\n")) for row in table.itertuples()}
+
+
+def brugada(folder: Path) -> dict[str, set[str]]:
+    table = pd.read_csv(folder / "metadata.csv", dtype=str)
+    names = {"0": {"no Brugada"}, "1": {"Brugada"}, "2": set[str]()}
+    return {row.patient_id: names[row.brugada] for row in table.itertuples()}
+
+
+def quality(folder: Path) -> dict[str, set[str]]:
+    table = pd.read_csv(folder / "quality.csv", dtype=str)
+    return {row.record: {str(row.quality)} for row in table.itertuples()}
+
+
+SOURCES: dict[str, tuple[Truth, int]] = {
+    "ludb": (rhythms, 150),
+    "brugada-huca": (brugada, 294),
+    "challenge-2011": (quality, 800),
+}
+"""Name of a card -> its publisher's labels, and how many of its recordings are there and listed."""
+
+COMMON = ("Sinus rhythm", "Sinus bradycardia", "Atrial fibrillation", "no Brugada", "Brugada")
+"""Classes that both have: the adapter leaves out those of less than ten patients."""
+
+
+def there(dataset: Dataset) -> list[Entry]:
+    """Entries whose files are there."""
+    return [own for own in dataset.listing().entries if all(file.is_file() for file in dataset.files(own))]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_card_reads_the_publishers_signals_and_labels(name: str, shared_ecgs: Path) -> None:
+    labels, count = SOURCES[name]
+    folder = shared_ecgs / name
+    card = load_card(str(CARDS / f"{name}.yaml"))
+    dataset, truth = card(folder), labels(folder)
+    entries = there(dataset)
+    for entry in entries:
+        given = {card.classes[label] for label in entry.labels}
+        assert given == truth[entry.recording] & set(card.classes)
+    compared = 0
+    for entry in entries[::25]:
+        record = wfdb.rdrecord(str((folder / entry.path).with_suffix("")))
+        order = [[lead.upper() for lead in record.sig_name].index(lead.upper()) for lead in LEADS]
+        with suppress(Unusable):  # flat, as some are that were graded unacceptable
+            read = dataset.read(entry)
+            assert read.fs == record.fs
+            np.testing.assert_array_equal(read.signal, record.p_signal[:, order].astype(np.float32))
+            compared += 1
+    assert compared > len(entries) / 30
+    assert len(entries) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "adapter"), [("ludb", "ecgbench:ludb:rhythms"), ("brugada-huca", "ecgbench:brugada_huca")]
+)
+def test_a_card_and_the_adapter_agree(name: str, adapter: str, shared_ecgs: Path) -> None:
+    pytest.importorskip("ecgbench")
+    folder, card = shared_ecgs / name, load_card(str(CARDS / f"{name}.yaml"))
+    other = load_card(adapter, {f"ecgbench-{adapter.split(':')[1]}": folder})
+    own, theirs = card(folder), other(folder)
+    entries = {entry.recording: entry for entry in there(theirs)}
+    names = {"0": "no Brugada", "1": "Brugada"}
+    for entry in there(own):
+        same = entries[entry.recording]
+        assert same.patient == entry.patient
+        called = {names.get(other.classes[label], other.classes[label]) for label in same.labels}
+        assert {card.classes[label] for label in entry.labels} & set(COMMON) == called & set(COMMON)
+    for entry in there(own)[1::25]:
+        read, again = own.read(entry), theirs.read(entries[entry.recording])
+        assert read.fs == again.fs
+        np.testing.assert_array_equal(read.signal, again.signal)
