@@ -2,7 +2,8 @@
 
 Numbers that other groups have printed, and where: rows in italics beside ours, never part of a statistic.
 
-numbers.csv    source, row, column of the table, evaluation, label ratio, metric, percent, standard deviation
+numbers.csv    source, row, column of the table, evaluation, label ratio, metric, percent, standard deviation,
+               and what others found who ran it again, and who
 sources.csv    source, what to cite, how it was measured, what differs here
 """
 
@@ -209,6 +210,10 @@ class Printed(NamedTuple):
     percent: float
     std: float | None
     """As printed, in percent; None where there is none."""
+    again: float | None = None
+    """What others found who ran it again, in percent; None where nobody is known to have found another number."""
+    by: str = ""
+    """Who they are."""
 
 
 class Source(NamedTuple):
@@ -234,7 +239,8 @@ def numbers() -> tuple[Printed, ...]:
 
 def _printed(line: dict[str, str]) -> Printed:
     place = (line["source"], line["row"], line["column"], line["evaluation"], float(line["ratio"]), line["metric"])
-    return Printed(*place, float(line["percent"]), float(line["std"]) if line["std"] else None)
+    std, again = (float(line[name]) if line[name] else None for name in ("std", "again"))
+    return Printed(*place, float(line["percent"]), std, again, line["by"])
 
 
 def _lines(name: str) -> Iterator[dict[str, str]]:

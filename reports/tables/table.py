@@ -224,11 +224,14 @@ def _printed_lines(printed: Sequence[Printed], columns: Sequence[Column]) -> Ite
             (number.column, number.metric): number for number in printed if (number.source, number.row) == (source, row)
         }
         found = [at.get((column.dataset, column.metric)) for column in columns]
-        scores = [
-            Score(number.percent, number.std, 0, 0, (), spread=spread_text(number.std)) if number else NO_SCORE
-            for number in found
-        ]
+        scores = [_printed_score(number) if number else NO_SCORE for number in found]
         yield Line(f"printed:{source}:{row}", f"{row} (printed: {source})", tuple(scores), gate=True)
+
+
+def _printed_score(number: Printed) -> Score:
+    """The number with, in a footnote, what others found who ran it again."""
+    remark = f"printed; {number.again:g} where it was run again by {number.by}" if number.again else ""
+    return Score(number.percent, number.std, 0, 0, (), remark=remark, spread=spread_text(number.std))
 
 
 def _printed_footers(printed: Sequence[Printed]) -> Iterator[str]:

@@ -105,6 +105,8 @@ def test_every_number_has_a_source_and_a_place_that_a_table_may_have() -> None:
         assert 0 < own.ratio <= 1
         assert 50 < own.percent < 100  # AUROC in percent
         assert own.std is None or 0 < own.std < 5
+        assert (own.again is None) == (own.by == "")
+        assert own.again is None or 50 < own.again < 100
     assert {own.source for own in numbers()} == sources().keys()
     places = [own[:6] for own in numbers()]
     assert len(set(places)) == len(places)

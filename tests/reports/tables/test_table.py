@@ -114,7 +114,7 @@ def test_ties_at_printed_precision_are_all_bold(store_root: Path) -> None:
         assert bold == ["pmq", "pmq:w/o mask_t"]
 
 
-HERE = Printed("a-2020", "theirs", "chapman", "finetune", 0.3, "auroc", 99.9, 0.4)
+HERE = Printed("a-2020", "theirs", "chapman", "finetune", 0.3, "auroc", 99.9, 0.4, 88.8, "B")
 ELSEWHERE = (
     HERE._replace(row="other ratio", ratio=0.5),
     HERE._replace(row="other evaluation", evaluation="linear"),
@@ -150,6 +150,7 @@ def test_a_printed_number_stands_in_its_place_in_italics_and_is_never_best(
     assert not any(own.best or own.tie for own in line.scores)
     assert "*theirs (printed: a-2020)*" in markdown(table)
     assert "99.9±0.4" in markdown(table)
+    assert "printed; 88.8 where it was run again by B" in markdown(table)
     assert "printed:a-2020:theirs" in long_csv([table])
     known = statistics_of(run, next(layouts(run.plan, "finetune")), "heartbeat").frames
     assert "printed" not in f"{known['pairwise'].to_csv()}{known['intervals'].to_csv()}"
