@@ -63,12 +63,18 @@ def test_three_hundred_nulls(simulate_columns: Simulate, scatter: Callable[..., 
         assert family <= 0.08, metric
 
 
-def nested(generator: np.random.Generator, seeds: int, subsets: int = 5, methods: int = 4) -> ScoreColumn:
-    """Equal methods: effects of patients, pretraining, labelled subset (one for all methods), and of each probe."""
+def nested(
+    generator: np.random.Generator, seeds: int, subsets: int = 5, methods: int = 4, repeats: int = 1
+) -> ScoreColumn:
+    """Equal methods: effects of patients, pretraining, labelled subset (one for all methods), and of each run.
+
+    A run is a probe, or one of several fine-tunings on the subset.
+    """
     resamples, patients = 150, 200
-    shape = methods, seeds, subsets
-    runs = 0.01 * generator.normal(size=(methods, seeds, 1)) + 0.03 * generator.normal(size=(1, seeds, subsets))
-    runs = (runs + 0.02 * generator.normal(size=shape))[..., None]  # (V, S, L, 1)
+    shape = methods, seeds, subsets * repeats
+    pretrained = 0.01 * generator.normal(size=(methods, seeds, 1))
+    runs = pretrained + 0.03 * generator.normal(size=(1, seeds, subsets)).repeat(repeats, axis=2)
+    runs = (runs + 0.02 * generator.normal(size=shape))[..., None]  # (V, S, L * F, 1)
     weights = np.vstack(
         [np.zeros(patients), generator.multinomial(patients, np.full(patients, 1 / patients), resamples) - 1]
     )
@@ -86,6 +92,16 @@ def nested(generator: np.random.Generator, seeds: int, subsets: int = 5, methods
 def test_several_labelled_subsets_per_encoder_leave_the_error_as_stated(seeds: int) -> None:
     """Of 2,000 such experiments 3.2, 2.0 and 3.4 % told any pair apart after Holm's correction (3, 5, 10 seeds)."""
     pairs = pairwise([nested(np.random.default_rng([7, index]), seeds) for index in range(NULLS)])
+    any_told = (pairs["p_holm"] < LEVEL).groupby(np.arange(len(pairs)) // 6).any().mean()
+    assert 0.005 <= any_told <= 0.08
+    assert 0.02 <= (pairs["p"] < LEVEL).mean() <= 0.08
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [3, 5, 10])
+def test_several_fine_tunings_per_subset_leave_the_error_as_stated(seeds: int) -> None:
+    """Of 2,000 such experiments 3.1, 1.9 and 3.3 % told any pair apart after Holm's correction (3, 5, 10 seeds)."""
+    pairs = pairwise([nested(np.random.default_rng([7, index]), seeds, 2, repeats=2) for index in range(NULLS)])
     any_told = (pairs["p_holm"] < LEVEL).groupby(np.arange(len(pairs)) // 6).any().mean()
     assert 0.005 <= any_told <= 0.08
     assert 0.02 <= (pairs["p"] < LEVEL).mean() <= 0.08
