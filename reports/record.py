@@ -13,13 +13,15 @@ other's repeat. Every division counts, or a seeded sample of them. They are not 
 
 A stated chance is of other pretrainings on the same test patients. A later run on other data (of another seed of the
 simulator, of another hospital) is a harder question; comparisons of both kinds are summed up apart.
+
+Three runs or more that share no data are a sample of such data as well (`reports.statistics.pooled`).
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,8 @@ from reports.figures.data import FOLDER
 from reports.open import config_differences, open_results, portable, shown
 from reports.runs import Layout, Run, evaluations_of, layouts
 from reports.statistics.bootstrap import columns_at
-from reports.statistics.estimates import LEVEL
+from reports.statistics.estimates import LEVEL, MARGIN
+from reports.statistics.pooled import POOLED_HEADER, Pooled, pooled, pooled_texts
 from reports.statistics.reliability import Bin, binned, calibration_error, error_by_chance
 from reports.statistics.table import DIGITS, TableStatistics, pairwise
 from reports.tables.render import DASH, Sheet, literal, pipe_table
@@ -165,6 +168,7 @@ class Record:
     halves: int
     """Divisions of one run's seeds; 0 for several runs."""
     comparisons: tuple[Repeated, ...]
+    pooled: tuple[Pooled, ...] = ()
 
     @property
     def bins(self) -> list[Bin]:
@@ -272,7 +276,8 @@ def _of_runs(sources: Sequence[str]) -> Record:
         for (earlier, stated), (later, again) in permutations(named, 2)
         for own in repeats((earlier, later), stated, again)
     ]
-    return Record(tuple(name for name, _ in named), tuple(settings), 0, tuple(found))
+    runs = [sealed for _, sealed in named]
+    return Record(tuple(name for name, _ in named), tuple(settings), 0, tuple(found), pooled(runs))
 
 
 def halves_of(run: Run, most: int = MOST_SPLITS) -> Record:
@@ -356,7 +361,18 @@ def sentences(found: Record) -> list[str]:
     how = "Comparisons of one run share rows and patients"
     if found.halves:
         how += f", and the {found.halves} divisions of its seeds overlap; halves are not sealed"
-    return [*lines, f"{how}: intervals (Wilson, 95 %) are too narrow."]
+    lines.append(f"{how}: intervals (Wilson, 95 %) are too narrow.")
+    if found.pooled:
+        apart, equal = (
+            sum(bad < LEVEL for bad in of)
+            for of in ([own.p_holm for own in found.pooled], [own.p_equivalent for own in found.pooled])
+        )
+        lines.append(
+            f"Over the {found.pooled[0].runs} runs, each of which counts once, {apart} of {len(found.pooled)} pairs of "
+            f"rows are told apart (Student's t over runs, Holm's correction over the pairs of a label share), and "
+            f"{equal} are equivalent within {100 * MARGIN:g} points."
+        )
+    return lines
 
 
 HEADER = ("Stated chance", "Comparisons", "Stated, mean", "Found again", "Share found", "95 % interval")
@@ -400,6 +416,9 @@ def markdown(found: Record) -> str:
         ]  # fmt: skip
         header = ["Earlier", "Later", "Table", "Labels", "Pair", "Stated", "Difference", "Later difference", "Later p"]
         parts += ["## Not found again", pipe_table(header, lines)]
+    if found.pooled:
+        lines = [list(map(literal, pooled_texts(own))) for own in found.pooled]
+        parts += ["## Over all runs", pipe_table(POOLED_HEADER, lines)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -417,7 +436,9 @@ def _csv_line(own: Repeated) -> tuple[Any, ...]:
 
 
 def write_record(sources: Sequence[str], out: Path) -> tuple[Record, list[Path]]:
-    """Write record.csv, record.md and the figure `reliability` under `out`; returns the record and the files.
+    """Write record.csv, pooled.csv where runs share no data, record.md and the figure `reliability` under `out`.
+
+    Returns the record and the files.
 
     Raises NoResults like `record_of`, before anything is written.
     """
@@ -427,6 +448,10 @@ def write_record(sources: Sequence[str], out: Path) -> tuple[Record, list[Path]]
         files, (csv_text(CSV_HEADER, map(_csv_line, found.comparisons)), markdown(found)), strict=True
     ):
         write_atomic(file, text.encode())
+    if found.pooled:
+        files.append(out / "pooled.csv")
+        names = [field.name for field in fields(Pooled)]
+        write_atomic(files[-1], csv_text(names, map(astuple, found.pooled)).encode())
     from reports.figures.reliability import draw_reliability  # here, because matplotlib loads slowly
 
     note = " ".join([*sentences(found), "Numbers: comparisons of a bin. Dashed: found as stated."])
