@@ -361,18 +361,20 @@ def sentences(found: Record) -> list[str]:
     how = "Comparisons of one run share rows and patients"
     if found.halves:
         how += f", and the {found.halves} divisions of its seeds overlap; halves are not sealed"
-    lines.append(f"{how}: intervals (Wilson, 95 %) are too narrow.")
-    if found.pooled:
-        apart, equal = (
-            sum(bad < LEVEL for bad in of)
-            for of in ([own.p_holm for own in found.pooled], [own.p_equivalent for own in found.pooled])
-        )
-        lines.append(
-            f"Over the {found.pooled[0].runs} runs, each of which counts once, {apart} of {len(found.pooled)} pairs of "
-            f"rows are told apart (Student's t over runs, Holm's correction over the pairs of a label share), and "
-            f"{equal} are equivalent within {100 * MARGIN:g} points."
-        )
-    return lines
+    return [*lines, f"{how}: intervals (Wilson, 95 %) are too narrow."]
+
+
+def _pooled_sentence(found: Record) -> list[str]:
+    """How many pairs the runs together tell apart; nothing where they are no sample."""
+    if not found.pooled:
+        return []
+    apart = sum(own.p_holm < LEVEL for own in found.pooled)
+    equal = sum(own.p_equivalent < LEVEL for own in found.pooled)
+    return [
+        f"Over the {found.pooled[0].runs} runs, each of which counts once, {apart} of {len(found.pooled)} pairs of "
+        "rows are told apart (Student's t over runs, Holm's correction over the pairs of a label share), and "
+        f"{equal} are equivalent within {100 * MARGIN:g} points."
+    ]
 
 
 HEADER = ("Stated chance", "Comparisons", "Stated, mean", "Found again", "Share found", "95 % interval")
@@ -398,7 +400,9 @@ def record_sheet(found: Record) -> Sheet:
     above = [("The record of verdicts", "title"), *((text, "faint") for text in (*found.names, *found.settings))]
     columns = tuple(("", name, "right" if place else "label") for place, name in enumerate(HEADER))
     rows = tuple(tuple([(text, "")] for text in line) for line in bin_lines(found))
-    return Sheet(tuple(above), columns, (rows,), tuple((text, "") for text in sentences(found)))
+    return Sheet(
+        tuple(above), columns, (rows,), tuple((text, "") for text in [*sentences(found), *_pooled_sentence(found)])
+    )
 
 
 def markdown(found: Record) -> str:
@@ -418,7 +422,7 @@ def markdown(found: Record) -> str:
         parts += ["## Not found again", pipe_table(header, lines)]
     if found.pooled:
         lines = [list(map(literal, pooled_texts(own))) for own in found.pooled]
-        parts += ["## Over all runs", pipe_table(POOLED_HEADER, lines)]
+        parts += ["## Over all runs", *_pooled_sentence(found), pipe_table(POOLED_HEADER, lines)]
     return "\n\n".join(parts) + "\n"
 
 
