@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import csv
+from itertools import permutations
 
+import numpy as np
 import pytest
 
 from benchmark.results.names import FEATURES, UNTRAINED
+from benchmark.results.verdicts import Sealed, Verdict
+from reports.record import bins_of, repeats
 from reports.statistics.estimates import EXPECTED
-from reports.statistics.reliability import binned, calibration_error, error_by_chance
+from reports.statistics.pooled import Pooled, pooled
+from reports.statistics.reliability import Bin, binned, calibration_error, error_by_chance
 from tests.docs.pages import EVIDENCE
 
 LEVEL = 0.05
+CHANCES = ("p_holm", "repeat", "p_equivalent")
 TITLES = {
     "moco": "MoCo",
     "byol": "BYOL",
@@ -71,22 +77,61 @@ def test_tables_are_those_of_the_files(config: str, heading: str, ratios: list[s
     assert table_of(page[page.index(heading) :]) == expected(config, ratios)
 
 
-def test_the_table_of_two_simulators_is_that_of_the_files() -> None:
-    better = {
-        (line["variant"], line["simulator"], line["ratio"])
-        for line in (own | {"variant": own["second"]} for own in lines_of("small-simulators-differences.csv"))
-        if line["first"] == UNTRAINED and float(line["p_holm"]) < LEVEL and float(line["difference"]) < 0
-    }
-    expected: dict[str, list[str]] = {}
-    for line in lines_of("small-simulators-overall.csv"):
-        mean = f"{float(line['mean_percent']):.1f}"
-        bold = (line["variant"], line["simulator"], line["ratio"]) in better
-        expected.setdefault(line["title"], []).append(f"**{mean}**" if bold else mean)
-    page = (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("## The config small, with two")[2]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"][
-        2:10
+def cells_of(text: str) -> list[list[str]]:
+    """The cells of all lines of tables."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+
+
+def sealed_simulations() -> list[Sealed]:
+    """The verdicts of `small` with each seed of the simulator, as its report sealed them."""
+    verdicts: dict[str, list[Verdict]] = {}
+    for line in lines_of("small-simulators-differences.csv"):
+        numbers = {name: float(line[name]) if line[name] else None for name in ("low", "high", *CHANCES)}
+        place = (line["table"], "linear", float(line["ratio"]), line["first"], line["second"])
+        verdicts.setdefault(line["simulator"], []).append(Verdict(*place, float(line["difference"]), **numbers))
+    return [
+        Sealed(seed, "", "recording", [41, 42, 43, 44, 45], {"ptb-xl": seed}, own) for seed, own in verdicts.items()
     ]
-    assert {title: cells for title, *cells in rows} == expected
+
+
+@pytest.mark.parametrize(("file", "without"), [("pooled", 0), ("pooled-five", 2)])
+def test_all_simulations_together_are_those_of_each(file: str, without: int) -> None:
+    """Seeds 3 to 7 are those for which a difference was expected beforehand."""
+    found = {(own.ratio, own.first, own.second): own for own in pooled(sealed_simulations()[without:])}
+    lines = lines_of(f"small-simulators-{file}.csv")
+    assert len(lines) == len(found) == 56
+    for line in lines:
+        own = found[float(line["ratio"]), line["first"], line["second"]]
+        assert own == Pooled(line["table"], "linear", own.ratio, own.first, own.second, int(line["runs"]), *(
+            pytest.approx(float(line[name]), abs=2e-6) for name in list(line)[6:]
+        ))  # fmt: skip
+
+
+def test_the_table_of_seven_simulations_is_that_of_the_files() -> None:
+    shares = ("0.1", "0.01")
+    means: dict[str, dict[str, list[float]]] = {}
+    for line in lines_of("small-simulators-overall.csv"):
+        means.setdefault(line["title"], {}).setdefault(line["ratio"], []).append(float(line["mean_percent"]))
+    alone = [
+        (line["second"], line["ratio"])
+        for line in lines_of("small-simulators-differences.csv")
+        if line["first"] == UNTRAINED and float(line["p_holm"]) < LEVEL and float(line["difference"]) < 0
+    ]
+    expected: dict[str, list[str]] = {
+        "Random": [cell for share in shares for cell in (f"{np.mean(means['Random'][share]):.1f}", "", "")]
+    }
+    together = {(own["ratio"], own["first"], own["second"]): own for own in lines_of("small-simulators-pooled.csv")}
+    for name, title in TITLES.items():
+        for share in shares:
+            line = together[share, *sorted((name, UNTRAINED))]
+            side = 100 if line["first"] == name else -100
+            low, high = sorted(side * float(line[end]) for end in ("low", "high"))
+            text = f"{side * float(line['difference']):+.1f} ({low:.1f} to {high:.1f})"
+            cell = f"**{text}**" if float(line["p_holm"]) < LEVEL else text
+            count = str(alone.count((name, share)))
+            expected.setdefault(title, []).extend([f"{np.mean(means[title][share]):.1f}", cell, count])
+    page = (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("## The config small, with seven")[2]
+    assert {title: cells for title, *cells in cells_of(page)[2:10]} == expected
 
 
 def better_than_random(lines: list[dict[str, str]]) -> dict[str, str]:
@@ -162,6 +207,37 @@ def test_differences_from_pmq_are_those_of_the_file_and_none_is_significant(
     assert len(found) == 4
 
 
+def assert_bins_in(page: str, bins: list[Bin]) -> None:
+    """Each bin is a line of a table of the page."""
+    for own in bins:
+        low, high = (f"{100 * end:.1f}" for end in own.interval)
+        cells = [f"{100 * own.low:.0f} to {100 * own.high:.0f} %", own.count, f"{100 * own.stated:.1f} %", own.found]
+        assert f"| {' | '.join(map(str, cells))} | {100 * own.share:.1f} % | {low} to {high} % |" in page
+
+
+def test_the_record_of_the_simulations_is_that_of_the_file() -> None:
+    runs = sealed_simulations()
+    found = [own for one, other in permutations(runs, 2) for own in repeats((one.plan, other.plan), one, other)]
+    bins, page = bins_of(found), (EVIDENCE / "RECORD.md").read_text()
+    assert_bins_in(page, bins)
+    text = page.replace("\n", " ")
+    sure, others = ([own.found for own in found if (own.chance >= EXPECTED) == high] for high in (True, False))
+    stated = sum(own.chance for own in found if own.chance < EXPECTED)
+    assert f"again in {sum(sure)} of {len(sure)} comparisons on other data" in text
+    assert f"a lower chance in {sum(others)} of {len(others)}, where {stated:.0f} were stated" in text
+    assert f"the calibration error is {100 * calibration_error(bins):.1f} points" in text
+    of_etp = [own.found for own in found if "etp" in (own.stated.first, own.stated.second)]
+    assert f"**ETP's differences**, {len(of_etp)} of the {len(found)}, were all found again." in text
+    assert all(of_etp)
+    small = [own for own in found if "etp" not in (own.stated.first, own.stated.second)]
+    mean = 100 * sum(own.chance for own in small) / len(small)
+    assert (
+        f"**The {len(small)} others** had a mean chance of {mean:.0f} %, and {sum(o.found for o in small)} were" in text
+    )
+    together = {(own.ratio, own.first, own.second): own for own in pooled(runs)}
+    assert all(together[o.stated.ratio, *sorted((o.stated.first, o.stated.second))].p_holm < LEVEL for o in small)
+
+
 def test_the_record_of_the_halves_is_that_of_the_file() -> None:
     place = ("table", "ratio", "first", "second")
     lines = lines_of("small-halves.csv")
@@ -175,12 +251,10 @@ def test_the_record_of_the_halves_is_that_of_the_file() -> None:
             stated.append(float(line["repeat"]))
             found.append(float(again["p_holm"]) < LEVEL and alike)
     bins, page = binned(stated, found), (EVIDENCE / "RECORD.md").read_text()
-    for own in bins:
-        low, high = (f"{100 * end:.1f}" for end in own.interval)
-        cells = [f"{100 * own.low:.0f} to {100 * own.high:.0f} %", own.count, f"{100 * own.stated:.1f} %", own.found]
-        assert f"| {' | '.join(map(str, cells))} | {100 * own.share:.1f} % | {low} to {high} % |" in page
-    assert f"In {len(stated)} comparisons\nthey were {100 * calibration_error(bins):.1f} points off" in page
-    assert f"less than the {100 * error_by_chance(bins):.1f} points" in page
+    assert_bins_in(page, bins)
+    text = page.replace("\n", " ")
+    assert f"{len(stated)} comparisons were {100 * calibration_error(bins):.1f} points off" in text
+    assert f"less than the {100 * error_by_chance(bins):.1f} points" in text
     stated_share, found_share = (100 * sum(own) / len(own) for own in (stated, found))
     assert f"Stated {stated_share:.1f} %, found again {found_share:.1f} %." in page
 
