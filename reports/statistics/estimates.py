@@ -34,15 +34,18 @@ the patients V = V_patients / k + V_seeds. A difference is found where it is at 
 The chance that a repeat finds a significant difference again: with as many other seeds, on the same test patients.
 
 A mean difference d over S seeds has the seeds' variance V_seeds, estimated with S - 1 degrees of freedom, and the test
-patients' V_patients, which a repeat on the same patients shares. With flat priors for the true difference and for the
-logarithm of its variance v, a repeat has
+patients' V_patients, which a repeat on the same patients shares. A difference is significant the sooner the smaller its
+variance comes out by chance. So the true variances of a column's pairs are taken as drawn from one scaled inverse
+chi-squared distribution, s0^2 d0 / chi-squared(d0), whose s0 and d0 come from all its pairs (Smyth, 2004, "Linear
+models and empirical Bayes methods for assessing differential expression in microarray experiments", section 6.2). With
+a flat prior for the true difference, a repeat has
 
-    v = (S - 1) V_seeds / X,    d' = d + sqrt(2 v) Z,    V_seeds' = v X' / (S - 1)
+    v = ((S - 1) V_seeds + d0 s0^2) / X,    d' = d + sqrt(2 v) Z,    V_seeds' = v X' / (S - 1)
 
-with X and X' chi-squared of S - 1 degrees of freedom and Z normal. It finds d again where d' has the sign of d and the
-p value of `reports.statistics.estimates` is below the level that Holm's correction asked of d.
+with X chi-squared of S - 1 + d0 degrees of freedom, X' of S - 1, and Z normal. It finds d again where d' has the sign
+of d and the p value of `reports.statistics.estimates` is below the level that Holm's correction asked of d.
 
-Simulated (test_repeat.py), the chance is a few points too low where true differences of all sizes are alike, and too
+Simulated (test_estimates.py), the chance is a few points too low where true differences of all sizes are alike, and too
 high where most are no larger than their errors (Goodman, 1992, "A comment on replication, p-values and evidence").
 
 Mean and band of macro F1 over seeds: ± one standard deviation (ddof = 1), as in the tables. Pure.
@@ -56,11 +59,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtr
+from scipy.special import digamma, polygamma, stdtr
 
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import OVERALL, SNAPSHOT
@@ -338,17 +341,58 @@ EXPECTED = 0.9
 DRAWS = 20_000
 
 
+class CommonVariance(NamedTuple):
+    """What the variances of means over seeds of a column's pairs have in common."""
+
+    variance: float
+    """s0^2, in the unit of the squared errors."""
+    freedom: float
+    """d0: 0 where nothing is known, up to `MANY` where all pairs have one variance."""
+
+
+NOTHING_COMMON = CommonVariance(0.0, 0.0)
+FEWEST_VARIANCES = 3
+
+
+def common_variance(seeds_se: Floats, seeds: int) -> CommonVariance:
+    """Of the standard errors (n,) of means over as many seeds, by the moments of log variances (Smyth, section 6.2).
+
+    Errors of zero and NaN are left out; of fewer than three, or of one seed, nothing is in common.
+    """
+    logs = np.log(seeds_se[seeds_se > NOTHING] ** 2)  # (n',) comparison with NaN is false
+    if len(logs) < FEWEST_VARIANCES or seeds < 2:
+        return NOTHING_COMMON
+    half = (seeds - 1) / 2
+    centre = float(logs.mean() - digamma(half) + np.log(half))
+    excess = float(logs.var(ddof=1) - polygamma(1, half))
+    if excess <= 1 / MANY:
+        return CommonVariance(float(np.exp(centre)), MANY)
+    from scipy.optimize import brentq  # here, because it loads slowly
+
+    own = float(brentq(lambda x: polygamma(1, x) - excess, 1e-3, 1 + 1 / excess))  # d0 / 2
+    return CommonVariance(float(np.exp(centre + digamma(own) - np.log(own))), 2 * own)
+
+
 def chance_of_repeat(
-    difference: float, patients_se: float, seeds_se: float, seeds: int, patients: int, *, share: float
+    difference: float,
+    patients_se: float,
+    seeds_se: float,
+    seeds: int,
+    patients: int,
+    *,
+    share: float,
+    common: CommonVariance = NOTHING_COMMON,
 ) -> float:
     """The chance in [0, 1] that a repeat finds `difference`; NaN for a single seed.
 
-    share: the part of the level that Holm's correction leaves to this test, p / p_holm.
+    share: the part of the level that Holm's correction leaves to this test, p / p_holm. common: of the pairs of which
+    it is one.
     """
     if seeds < 2:
         return float("nan")
     generator, freedom = np.random.default_rng(0), seeds - 1
-    variance = freedom * seeds_se**2 / generator.chisquare(freedom, DRAWS)
+    squares = freedom * seeds_se**2 + common.freedom * common.variance
+    variance = squares / generator.chisquare(freedom + common.freedom, DRAWS)
     repeated = abs(difference) + np.sqrt(2 * variance) * generator.standard_normal(DRAWS)
     of_seeds = variance * generator.chisquare(freedom, DRAWS) / freedom
     total = patients_se**2 + of_seeds

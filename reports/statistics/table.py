@@ -40,7 +40,16 @@ from benchmark.results.store import PlannedCell
 from reports.runs import Layout, ReportCache, Run, role_of
 from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
 from reports.statistics.design import DESIGN, parts_of
-from reports.statistics.estimates import LEVEL, chance_of_repeat, estimate, method, patient_variances, reach
+from reports.statistics.estimates import (
+    LEVEL,
+    CommonVariance,
+    chance_of_repeat,
+    common_variance,
+    estimate,
+    method,
+    patient_variances,
+    reach,
+)
 
 PLACE = ["unit", "ratio", "dataset", "metric"]
 INTERVAL = [*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]
@@ -92,16 +101,18 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
     )
     adjusted = zip(lines, holm(p), same, strict=True)
     lines = [line | {"p_holm": one, "p_equivalent": other} for line, one, other in adjusted]
-    return [line | {"repeat": _repeat(line, column.patients)} for line in lines]
+    of_all = np.array([line["seeds_se"] for line in lines if line["seeds"] == len(column.seeds)], dtype=float)
+    common = common_variance(of_all, len(column.seeds))
+    return [line | {"repeat": _repeat(line, column.patients, common)} for line in lines]
 
 
-def _repeat(line: Mapping[str, Any], patients: int) -> float:
+def _repeat(line: Mapping[str, Any], patients: int, common: CommonVariance) -> float:
     """The chance that a repeat finds the pair again; NaN where it is not significant."""
     if not line["p_holm"] < LEVEL:
         return float("nan")
     errors = (line["patients_se"], line["seeds_se"], line["seeds"])
     share = line["p"] / line["p_holm"] if line["p"] else 1.0
-    return chance_of_repeat(line["difference"], *errors, patients, share=share)
+    return chance_of_repeat(line["difference"], *errors, patients, share=share, common=common)
 
 
 def _place(column: ScoreColumn) -> dict[str, Any]:

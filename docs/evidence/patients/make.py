@@ -100,11 +100,9 @@ class Corpus(NamedTuple):
 
 
 def corpora() -> Iterator[Corpus]:
-    """All corpora, the smallest first."""
-    for patients in PATIENTS:
-        yield Corpus(patients, 1)
-        if patients in OF_FOUR:
-            yield Corpus(patients, RECORDINGS[-1])
+    """All corpora, those of one recording per patient first."""
+    yield from (Corpus(patients, 1) for patients in PATIENTS)
+    yield from (Corpus(patients, RECORDINGS[-1]) for patients in OF_FOUR)
 
 
 def run(work: Path, name: str, *options: str) -> None:

@@ -28,6 +28,7 @@ from reports.statistics.estimates import (
     bands,
     budget_curves,
     chance_of_repeat,
+    common_variance,
     costs_of,
     detectable,
     estimate,
@@ -327,6 +328,38 @@ def test_the_same_numbers_give_the_same_chance_every_time() -> None:
     assert above == below == 0.61795
     assert [chance_of_repeat(size, 0.01, 0.0, 5, 100, share=1.0) for size in (0.03, 0.01)] == [1.0, 0.0]
     assert math.isnan(chance_of_repeat(0.03, 0.01, math.nan, 1, 100, share=1.0)), "of one seed nothing is known"
+
+
+def test_variances_drawn_from_one_distribution_tell_it() -> None:
+    """Smyth's moments, as limma's fitFDist has them; one variance for all is found as such."""
+    generator = np.random.default_rng(0)
+    for freedom in (4.0, 20.0):
+        true = 0.0004 * freedom / generator.chisquare(freedom, 20_000)
+        found = common_variance(np.sqrt(true * generator.chisquare(4, 20_000) / 4), 5)
+        assert found.freedom == pytest.approx(freedom, rel=0.15)
+        assert found.variance == pytest.approx(0.0004, rel=0.05)
+    alike = common_variance(np.sqrt(0.0004 * generator.chisquare(4, 28) / 4), 5)
+    assert alike.freedom > 10
+    assert common_variance(np.array([0.01, 0.02, math.nan, 0.0]), 5) == (0.0, 0.0), "two variances tell nothing"
+
+
+def test_a_difference_whose_variance_came_out_small_is_found_again_as_often_as_stated() -> None:
+    """Equal variances, 28 pairs, the level of Holm's first step: it finds those whose variance came out small."""
+    generator, stated, alone, found = np.random.default_rng(5), [], [], []
+    for _ in range(60):
+        truth = generator.uniform(-8, 8, 28)
+        first, second = truth[:, None] + generator.standard_normal((2, 28, 5)) * np.sqrt(5)  # (28, S)
+        ones, twos = ([estimate(np.tile(run[:, None], 4), patients=50) for run in runs] for runs in (first, second))
+        common = common_variance(np.array([own.seeds_se for own in ones]), 5)
+        for one, two in zip(ones, twos, strict=True):
+            if one.p < LEVEL / 28:
+                errors = (one.patients_se, one.seeds_se, 5, 50)
+                stated.append(chance_of_repeat(one.mean, *errors, share=1 / 28, common=common))
+                alone.append(chance_of_repeat(one.mean, *errors, share=1 / 28))
+                found.append(two.p < LEVEL / 28 and one.mean * two.mean > 0)
+    assert len(found) > 50
+    assert np.mean(stated) == pytest.approx(np.mean(found), abs=0.1)
+    assert np.mean(alone) > np.mean(found) + 0.25
 
 
 def found_again(truths: Floats, seeds: int) -> tuple[Floats, Floats]:
