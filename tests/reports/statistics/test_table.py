@@ -18,7 +18,7 @@ from reports.build import build_report
 from reports.runs import FOLDER, Run, kept_in, layouts, open_run
 from reports.statistics import table as room
 from reports.statistics.bootstrap import Floats, ScoreColumn
-from reports.statistics.estimates import chance_of_repeat
+from reports.statistics.estimates import chance_of_repeat, common_variance
 from reports.statistics.table import (
     FINE_TUNING,
     INTERVAL,
@@ -206,7 +206,8 @@ def test_a_clear_difference_is_found_and_its_numbers_agree(f1: ScoreColumn) -> N
     assert first["remark"] == ""
     errors, share = (first["patients_se"], first["seeds_se"], 4, f1.patients), first["p"] / first["p_holm"]
     assert share == pytest.approx(1 / 3, rel=0.51)  # first or second of three
-    assert first["repeat"] == chance_of_repeat(first["difference"], *errors, share=share)
+    common = common_variance(pairs["seeds_se"].to_numpy(), 4)
+    assert first["repeat"] == chance_of_repeat(first["difference"], *errors, share=share, common=common)
     assert equal["p_holm"] > 0.05
     assert np.isnan(equal["repeat"])
     one, other = np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 4.0]]), np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
