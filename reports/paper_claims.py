@@ -34,7 +34,7 @@ from scipy.stats import ttest_ind_from_stats
 
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import OVERALL, UNTRAINED
-from reports.statistics.table import holm
+from reports.statistics.estimates import holm
 
 PMQ, RANDOM, WITHOUT_NEIGHBOUR = "pmq", UNTRAINED, "pmq:w/o neighbor"
 SEEDS = 5

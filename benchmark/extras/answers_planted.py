@@ -22,8 +22,7 @@ from benchmark.data.simulate.layouts import write_csv
 from benchmark.results.names import FEATURES, RECORDING
 from reports.runs import Run
 from reports.statistics.bootstrap import Floats, ScoreColumn, score_columns
-from reports.statistics.estimates import LEVEL, Estimate, estimate
-from reports.statistics.table import holm
+from reports.statistics.estimates import LEVEL, Estimate, estimate, holm
 
 Plant = Callable[[Path, Path], None]
 """(folder of a simulated cohort, folder to write) -> an altered copy. The function's name enters the arm's key."""

@@ -299,6 +299,16 @@ def _detectable(pairs: pd.DataFrame) -> Iterator[str]:
     yield f"Detectable difference in points (power 80 %, without Holm's correction, median of the pairs): {named}."
 
 
+def holm(p: Floats) -> Floats:
+    """Holm's adjusted (n,) p values of one family; NaN stays NaN and does not count."""
+    adjusted = np.full(len(p), np.nan)
+    known = np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = p[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return adjusted
+
+
 MOST_SEEDS, MOST_TIMES = 100, 100
 """Beyond these, no number is given."""
 MANY_PATIENTS = 1_000_000

@@ -17,8 +17,8 @@ import pandas as pd
 from scipy.stats import ttest_1samp
 
 from benchmark.results.verdicts import Sealed
-from reports.statistics.estimates import LEVEL, MARGIN
-from reports.statistics.table import DIGITS, holm
+from reports.statistics.estimates import LEVEL, MARGIN, holm
+from reports.statistics.table import DIGITS
 
 
 @dataclass(frozen=True)

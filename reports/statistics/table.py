@@ -46,6 +46,7 @@ from reports.statistics.estimates import (
     chance_of_repeat,
     common_variance,
     estimate,
+    holm,
     method,
     patient_variances,
     reach,
@@ -123,16 +124,6 @@ def _share_ahead(difference: Floats) -> float:
     """Share of (S, R) differences above zero, ties half; NaN where none is defined."""
     defined = difference[np.isfinite(difference)]
     return float((defined > 0).mean() + (defined == 0).mean() / 2) if len(defined) else float("nan")
-
-
-def holm(p: Floats) -> Floats:
-    """Holm's adjusted (n,) p values of one family; NaN stays NaN and does not count."""
-    adjusted = np.full(len(p), np.nan)
-    known = np.flatnonzero(np.isfinite(p))
-    order = known[np.argsort(p[known], kind="stable")]
-    steps = p[order] * np.arange(len(order), 0, -1)
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
-    return adjusted
 
 
 def ties(cells: pd.DataFrame, pairs: pd.DataFrame, level: float = LEVEL) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from scipy.stats import ttest_ind_from_stats
 from benchmark.config.command_line import OK
 from benchmark.extras.answers_planted import Ran, column_of, difference
 from reports.runs import Run, open_run
-from reports.statistics.table import holm
+from reports.statistics.estimates import holm
 from run_benchmark import main
 
 TABLES = {"linear": "frozen", "finetune": "fine-tuned"}

@@ -23,7 +23,7 @@ from benchmark.config.command_line import OK
 from benchmark.extras.answers_planted import Ran, column_of, difference
 from reports.figures.style import SETTINGS, SIGNED, TWO_COLUMNS
 from reports.runs import open_run
-from reports.statistics.table import holm
+from reports.statistics.estimates import holm
 from run_benchmark import main
 
 RECORDINGS_PER_PATIENT = (1, 2, 4, 8)

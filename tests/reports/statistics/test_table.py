@@ -18,7 +18,7 @@ from reports.build import build_report
 from reports.runs import FOLDER, Run, kept_in, layouts, open_run
 from reports.statistics import table as room
 from reports.statistics.bootstrap import Floats, ScoreColumn
-from reports.statistics.estimates import chance_of_repeat, common_variance
+from reports.statistics.estimates import chance_of_repeat, common_variance, holm
 from reports.statistics.table import (
     FINE_TUNING,
     INTERVAL,
@@ -34,7 +34,6 @@ from reports.statistics.table import (
     beside,
     components,
     differences,
-    holm,
     in_one_panel,
     intervals,
     joined,
