@@ -1,11 +1,13 @@
-"""docs/evidence/WHEN.md and docs/evidence/SQUEEZED.md are what their scripts write from the tables beside them."""
+"""WHEN, SQUEEZED and PATIENTS of docs/evidence are what their scripts write from the tables beside them."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from benchmark.config.config import load_config
+from docs.evidence.patients import make as patients
 from docs.evidence.squeezed import make as squeezed
 from docs.evidence.when import make as when
 from tests.docs.pages import EVIDENCE
@@ -77,3 +79,24 @@ def test_what_spreads_features_lowers_their_cosine_and_raises_their_rank(rank: f
     text = said({"pmq:w/o predictor": {"cosine": 0.3, "cosine std": 0.05, "rank": rank, "rank std": 0.5}})
     assert ("So `w/o predictor` spreads PMQ's features" in text) == spreads
     assert ("So no change spreads PMQ's features" in text) != spreads
+
+
+def test_patients_is_what_its_script_writes_from_its_tables() -> None:
+    points, gains = table("patients/points.csv"), table("patients/gains.csv")
+    assert "".join(patients.page(points, gains)) == (EVIDENCE / "PATIENTS.md").read_text(encoding="utf-8")
+    assert patients.with_holm(gains.drop(columns="sure"))["sure"].equals(gains["sure"])
+    seen = points.loc[points["patients"] > 0, ["patients", "recordings"]].drop_duplicates()
+    assert {*seen.itertuples(index=False, name=None)} == set(patients.CORPORA)
+
+
+def test_a_gain_is_of_the_same_seeds_and_patients() -> None:
+    shape = (2, 3)
+    levels = {corpus: float(corpus.patients * corpus.recordings) for corpus in patients.CORPORA}
+    own = patients.Scores(
+        10, {("pmq", corpus): np.full(shape, level) for corpus, level in levels.items()}, {"random": np.ones(shape)}
+    )
+    found = {what: float(scores[0, 0]) for what, scores in patients.contrasts(own, "pmq").items()}
+    assert found == {
+        "100 x 1": 99.0, "1,000 x 1": 999.0, "10,000 x 1": 9999.0, "1,000 x 4": 3999.0,
+        "tenfold patients": 4950.0, "four recordings for one": 3000.0,
+    }  # fmt: skip
