@@ -373,7 +373,7 @@ def _pooled_sentence(found: Record) -> list[str]:
     return [
         f"Over the {found.pooled[0].runs} runs, each of which counts once, {apart} of {len(found.pooled)} pairs of "
         "rows are told apart (Student's t over runs, Holm's correction over the pairs of a label share), and "
-        f"{equal} are equivalent within {100 * MARGIN:g} points."
+        f"{equal} are equivalent within {100 * MARGIN:g} points, each tested by itself."
     ]
 
 

@@ -3,7 +3,7 @@
 Within a run pretrainings and test patients vary, and its data do not. Runs on other data are a sample of such data: the
 mean difference of a pair of rows over n runs, each of which counts once, is tested by Student's t of n - 1 degrees of
 freedom, with Holm's correction over the pairs of a table at a label ratio, and by two one-sided tests for equivalence
-within the margin of `reports.statistics.estimates`.
+within the margin of `reports.statistics.estimates`, which are not corrected.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Pooled:
     p_holm: float
     """Corrected over the pairs of its table and label ratio."""
     p_equivalent: float
+    """Of this pair by itself."""
 
 
 FEWEST_RUNS = 3
@@ -47,7 +48,7 @@ FEWEST_RUNS = 3
 
 def pooled(runs: Sequence[Sealed]) -> tuple[Pooled, ...]:
     """The pairs of rows that all runs have; none of fewer than three runs, or where two share data or may do so."""
-    if len(runs) < FEWEST_RUNS or any(_shared(one, other) for one, other in combinations(runs, 2)):
+    if len(runs) < FEWEST_RUNS or any(_may_share(one, other) for one, other in combinations(runs, 2)):
         return ()
     lines = [
         (own.table, own.evaluation, own.ratio, *sorted((own.first, own.second)), own.difference * side, number)
@@ -58,9 +59,10 @@ def pooled(runs: Sequence[Sealed]) -> tuple[Pooled, ...]:
     place = ["table", "evaluation", "ratio", "first", "second"]
     found = pd.DataFrame(lines, columns=[*place, "difference", "run"])
     wide = found.pivot(index=place, columns="run", values="difference").dropna()  # (pairs, runs)
-    p = pd.Series(ttest_1samp(wide, 0, axis=1).pvalue, wide.index)
+    tested = ttest_1samp(wide, 0, axis=1)
+    p = pd.Series(tested.pvalue, wide.index)
     p_holm = p.groupby(["table", "ratio"]).transform(lambda own: holm(own.to_numpy()))
-    interval = ttest_1samp(wide, 0, axis=1).confidence_interval(1 - LEVEL)
+    interval = tested.confidence_interval(1 - LEVEL)
     sides = [ttest_1samp(wide, end, axis=1, alternative=way).pvalue for end, way in ENDS]
     numbers = np.stack([wide.mean(axis=1), interval.low, interval.high, p, p_holm, np.maximum(*sides)], axis=1)
     rounded = numbers.round(DIGITS).tolist()  # (pairs, 6)
@@ -74,10 +76,10 @@ ENDS = ((-MARGIN, "greater"), (MARGIN, "less"))
 """Of the margin of equivalence, and on which side of each the difference lies."""
 
 
-def _shared(one: Sealed, other: Sealed) -> list[str]:
-    """Datasets of both runs whose fingerprints are equal, or not known."""
-    known = ((name, one.data[name], other.data[name]) for name in one.data.keys() & other.data)
-    return [name for name, own, theirs in known if own == theirs or not (own and theirs)]
+def _may_share(one: Sealed, other: Sealed) -> bool:
+    """Whether a dataset of both runs has the same fingerprint, or one that is not known."""
+    both = ((one.data[name], other.data[name]) for name in one.data.keys() & other.data)
+    return any(own == theirs or not (own and theirs) for own, theirs in both)
 
 
 POOLED_HEADER = ("Table", "Labels", "Pair", "Difference", "95 % interval", "p (Holm)", "p (equivalent)")
