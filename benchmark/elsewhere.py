@@ -32,6 +32,7 @@ from torch import Tensor
 from benchmark.data.audit import HOLDS, known_as
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
+from benchmark.data.heartbeats import Beats
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation, without_absent
 from benchmark.data.splits import TaskSpec, split_or_none
@@ -465,11 +466,11 @@ def noise(kind: type[PretrainedEncoder]) -> Tensor:
     return torch.randn(WINDOWS, kind.signals.samples, len(ORDER), generator=generator)  # (n, S, 12)
 
 
-def segmentation_of(signals: Signals) -> Segmentation:
+def segmentation_of(signals: Signals, beats: Beats = "authors") -> Segmentation:
     """How recordings are cut for an encoder: heartbeats, or consecutive windows, a shorter recording with zeros."""
     raw = signals.standardise != "recording"
     if signals.heartbeats:
-        return Segmentation("heartbeats", signals.samples, signals.rate, raw=raw)
+        return Segmentation("heartbeats", signals.samples, signals.rate, raw=raw, beats=beats)
     return Segmentation("recordings", signals.samples, signals.rate, signals.samples, raw=raw, pad=True)
 
 

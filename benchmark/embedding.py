@@ -45,8 +45,9 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.datasets.card import NO_LEAD
 from benchmark.data.datasets.wfdb_files import FASTEST, SLOWEST, checked_recording, lead_columns
+from benchmark.data.heartbeats import FS, Beats, normalise_trials
 from benchmark.data.prepare import CHUNK, PIPELINE_VERSION, WORTH_A_WORKER
-from benchmark.data.segments import FS, Kind, Rate, Segmentation, normalise_trials, without_absent
+from benchmark.data.segments import HEARTBEATS, Kind, Rate, Segmentation, without_absent
 from benchmark.data.trials import Scale
 from benchmark.machine.device import pick_device
 from benchmark.machine.processes import keep_freed_memory, shared_map
@@ -203,6 +204,8 @@ class Cut(TypedDict):
     """Samples from crop to crop of a recording that is kept whole."""
     pad: NotRequired[bool]
     """Whether a recording shorter than a window is lengthened by zeros."""
+    beats: NotRequired[Beats]
+    """How heartbeats are found; by default as PMQ's authors do."""
     scale: NotRequired[list[float]]
     """Mean and deviation of the pretraining corpus, mV, by which every sample is standardised."""
     present: NotRequired[list[Line]]
@@ -248,7 +251,13 @@ class Description:
         """How recordings are cut into windows."""
         cut, raw = self.cut, self.standardisation in (ONE_SCALE, UNSCALED)
         return Segmentation(
-            cut["kind"], cut["samples"], self.rate, cut.get("stride", 0), raw=raw, pad=cut.get("pad", False)
+            cut["kind"],
+            cut["samples"],
+            self.rate,
+            cut.get("stride", 0),
+            raw=raw,
+            pad=cut.get("pad", False),
+            beats=cut.get("beats", HEARTBEATS.beats),
         )
 
     @property
@@ -385,7 +394,7 @@ class SavedEncoder:
         is standardised, else in mV (`description.standardisation`). rate: Hz. leads: names of the last axis, in any
         order and case, or a map of its names to leads in its order; others than the 12 (and '-') are not used, and
         those that the encoder's tests had not may be absent. unusable: what becomes of a recording that gives no window
-        (NaN samples, too short, no heartbeat, slower than 50/min): a row of NaN and one warning that names it ('nan'),
+        (NaN samples, too short, no heartbeat, too slow a heart): a row of NaN and one warning that names it ('nan'),
         or an error ('raise'). A warning names the recordings with a flat lead, which is zero for the encoder.
 
         Raises ConfigError (a ValueError), in one line, for a missing lead, a wrong shape or rate.

@@ -36,8 +36,9 @@ from benchmark.data.audit import (
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import find_root, is_simulated
+from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.prepare import Prepared, cached, list_part
-from benchmark.data.segments import FS, Segmentation, heartbeats
+from benchmark.data.segments import Segmentation
 from benchmark.data.task import of_task
 from benchmark.run.datasets import audit_of, names_of, open_data, patients_of, prepare_data
 from benchmark.screen import Console, note, print_prose, print_table
@@ -252,7 +253,7 @@ def caption(dataset: Dataset, entry: Entry, recording: Recording, cut: Segmentat
     """
     peaks = np.empty(0, np.int64)
     try:
-        beats = heartbeats(recording.signal, recording.fs)
+        beats = heartbeats(recording.signal, recording.fs, beats=cut.beats)
         peaks = np.rint(beats.r_peaks * recording.fs / FS).astype(np.int64)
         rate = f"rate {60 * FS / beats.median_rr:.0f}/min"
     except Unusable as reason:

@@ -60,7 +60,7 @@ from reports.tables.render import literal, pipe_table
 from reports.tables.words import ratio_text, unit_text
 
 SIGNALS = (
-    "segmentation", "window_seconds", "window_stride", "short", "rate", "standardise", "leads",
+    "segmentation", "beats", "window_seconds", "window_stride", "short", "rate", "standardise", "leads",
 )  # fmt: skip
 """Keys of `data` that say how signals were taken."""
 SHOWN = 12
@@ -110,6 +110,8 @@ class Found:
         count = 1 if segmentation.kind == "recordings" else finetune.get(per_trial, getattr(Finetune(), per_trial))
         cut: dict[str, Any] = {"kind": segmentation.kind, "samples": segmentation.samples, "per_trial": count}
         further: dict[str, Any] = {"stride": segmentation.stride, "pad": segmentation.pad}
+        if segmentation.beats != HEARTBEATS.beats:
+            further["beats"] = segmentation.beats
         if signals.standardise == "dataset":
             if "scale" not in self.card:
                 raise ConfigError(
@@ -493,7 +495,7 @@ def _limits(origin: Origin) -> Iterator[str]:
         yield "Pretrained on simulated recordings: its scores say nothing of real ones."
     elif any(facts.get("simulated") for facts in (origin.datasets or {}).values()):
         yield "Its scores are on simulated recordings and say nothing of real ones."
-    yield "A recording with NaN, a rate under 50/min (for heartbeats) or fewer windows than a group has no embedding."
+    yield "A recording with NaN, without heartbeats to cut or with fewer windows than a group has no embedding."
 
 
 NAME, TITLE = "released", "Published checkpoint (PMQ or COMET)"

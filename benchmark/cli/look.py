@@ -98,7 +98,7 @@ def costs_of(encoder: Encoder) -> str:
     """'637,952 parameters, 71 M multiplications, 4.1 ms': size and cost of an encoder for one heartbeat."""
     import torch  # here, because torch loads slowly
 
-    from benchmark.data.segments import WINDOW
+    from benchmark.data.heartbeats import WINDOW
     from benchmark.run.estimate import PASSES_PER_STEP, multiplications, seconds_per_pass
 
     parameters = sum(parameter.numel() for parameter in encoder.parameters())

@@ -34,7 +34,7 @@ from benchmark.config.errors import built
 from benchmark.data.batches import PairSource, make_batch
 from benchmark.data.corpus import WIDTH as TEXT_WIDTH
 from benchmark.data.corpus import epoch_batches, epoch_shape
-from benchmark.data.segments import FS, WINDOW, pseudo_trials
+from benchmark.data.heartbeats import FS, WINDOW, pseudo_trials
 from benchmark.data.simulate import simulate
 from benchmark.elsewhere import noise, told_of, tried, words_of
 from benchmark.machine.device import seed_torch

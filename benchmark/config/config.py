@@ -43,6 +43,7 @@ from benchmark.config.sections import (
     Supervised,
 )
 from benchmark.config.words import dotted, find_method, laid_over, parsed, sized, values_of, whole_encoder
+from benchmark.data.segments import HEARTBEATS
 from benchmark.data.splits import VALIDATION_LABELS, Protocol, TaskSpec, ValidationLabels
 from benchmark.results.names import EVALUATIONS, FINETUNE, Gate, command, sources
 from methods.base import MethodConfig, PretrainMethod, Recipe
@@ -159,6 +160,15 @@ class Config(Section):
             if name not in sources():
                 raise ValueError(unknown("source of printed numbers", name, list(sources())))
         return names
+
+    @model_validator(mode="before")
+    @classmethod
+    def _beats_of_protocol(cls, values: dict[str, Any]) -> dict[str, Any]:
+        data = values.get("data", {})
+        if values.get("protocol") != "strict" or not isinstance(data, dict):
+            return values
+        of_heartbeats = data.get("segmentation", HEARTBEATS.kind) == HEARTBEATS.kind
+        return values | {"data": {"beats": "fused"} | data} if of_heartbeats else values
 
     @model_validator(mode="before")
     @classmethod

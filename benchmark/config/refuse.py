@@ -64,6 +64,7 @@ IDLE = (
     Idle("data.short", "data.segmentation", ("heartbeats", None), _LONG),
     Idle("pretrain.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
     Idle("finetune.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
+    Idle("data.beats", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
     Idle("pretrain.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
     Idle("finetune.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
     *(

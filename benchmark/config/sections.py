@@ -22,7 +22,8 @@ from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Source
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import AnyCard, source_of
-from benchmark.data.segments import FS, IN_MILLIVOLTS, TYPICAL_SECONDS, WINDOW, Kind, Rate, Segmentation, leads_named
+from benchmark.data.heartbeats import FS, WINDOW, Beats
+from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind, Rate, Segmentation, leads_named
 from benchmark.data.splits import DatasetTask, Labels, columns_of
 from benchmark.data.trials import Standardise
 from benchmark.results.names import DEFAULT_TASK, Pool, Preset
@@ -113,6 +114,10 @@ class Data(Section):
     segmentation: Kind = "heartbeats"
     """heartbeats: the paper's, centred and padded; windows: plain windows, which keep the rhythm; recordings: kept
     whole, judged by crops at a stride and trained on by crops that begin anywhere."""
+    beats: Beats = "authors"
+    """How heartbeats are found. authors: R peaks lead by lead, and no heart slower than 50/min, as PMQ's and COMET's
+    code does; fused: R peaks of all leads together, and the 1.2 s around them of a slower heart. By default fused under
+    `protocol: strict` (docs/evidence/BEATS.md)."""
     window_seconds: Annotated[float, Field(ge=0.25, le=10)] = 2.5
     """Length of a plain window or a crop, seconds; 10 by default for `recordings`, a whole recording."""
     window_stride: Annotated[float, Field(gt=0, le=10)] | None = None
@@ -184,7 +189,7 @@ class Data(Section):
         """The segmentation of recordings."""
         raw, pad = self.standardise != "recording", self.short == "pad"
         if self.segmentation == "heartbeats":
-            return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw)
+            return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw, beats=self.beats)
         samples, stride = round(self.window_seconds * self.rate), 0
         if self.segmentation == "recordings":
             stride = round(self.window_stride * self.rate) if self.window_stride else samples // 2

@@ -30,8 +30,8 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS
+from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared, memory_map
-from benchmark.data.segments import normalise_trials
 from benchmark.results.files import intact, replacing, write_atomic
 
 Standardise = Literal["recording", "dataset", "none"]

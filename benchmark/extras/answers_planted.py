@@ -41,6 +41,7 @@ BASE: dict[str, Any] = {
     "ratios": [0.3],
     "seeds": [41, 42, 43],
     "protocol": "strict",
+    "data.beats": "authors",
     "subsets": 1,
     "validation_labels": "whole",
     "precision": "float32",

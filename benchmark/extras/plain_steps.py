@@ -5,7 +5,7 @@ host, momentum parameter by parameter, no recomputation to save memory.
 
 Heartbeat windows in plain form: each lead in turn through neurokit2, as in the PMQ authors' notebooks.
 
-Same windows as `benchmark.data.segments.heartbeats`: resample, standardise, clean, find peaks, cut around the median
+Same windows as `benchmark.data.heartbeats.heartbeats`: resample, standardise, clean, find peaks, cut around the median
 beat. neurokit2 is used only here and in tests, and may be missing (`is_there`).
 
 The training step of PMQ's released code in plain form (`methods.pmq_released`).
@@ -29,7 +29,7 @@ from scipy.interpolate import interp1d
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
-from benchmark.data.segments import FS, WINDOW
+from benchmark.data.heartbeats import FS, WINDOW
 from methods.base import Batch
 from methods.byol import BYOL, BYOLConfig
 from methods.clocs import CLOCS

@@ -32,7 +32,7 @@ from benchmark.config.config import Config
 from benchmark.config.flags import config_of, place_of
 from benchmark.config.sections import Finetune
 from benchmark.config.words import labels_of, sized
-from benchmark.data.segments import heartbeats
+from benchmark.data.heartbeats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.extras.plain_steps import (
     PLAIN_ENCODERS,

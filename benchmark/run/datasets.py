@@ -301,7 +301,7 @@ def each_cut(
     by_name = {dataset.name: dataset for dataset in datasets}
     made_of = cache(lambda name, cut: make(by_name[name], cut))
     return {
-        (variant.method_name, column.name): made_of(column.dataset, segmentation_of(kind.signals))
+        (variant.method_name, column.name): made_of(column.dataset, segmentation_of(kind.signals, config.data.beats))
         for variant, kind in external_rows(config)
         for column in config.data.columns()
     }

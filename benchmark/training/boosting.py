@@ -30,7 +30,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmark.config.sections import Boosting
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.segments import FS, Kind
+from benchmark.data.heartbeats import FS
+from benchmark.data.segments import Kind
 from benchmark.data.task import Task, Windows
 from benchmark.machine.device import stream
 from benchmark.training.finetune import Outcome, validation_score

@@ -16,8 +16,8 @@ import torch
 from benchmark.config.config import Config, load_config
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.datasets.registry import source_of
+from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, Signal, prepare
-from benchmark.data.segments import WINDOW
 from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.data.task import Task, Windows
 from benchmark.run.estimate import PreparationSpeed, Ratio, Speed, StepSpeed

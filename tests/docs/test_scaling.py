@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.segments import WINDOW
+from benchmark.data.heartbeats import WINDOW
 from benchmark.run.estimate import PASSES_PER_STEP, multiplications
 from benchmark.run.local import Task
 from docs.evidence.scaling import page

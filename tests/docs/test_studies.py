@@ -1,12 +1,15 @@
-"""WHEN, SQUEEZED and PATIENTS of docs/evidence are what their scripts write from the tables beside them."""
+"""WHEN, SQUEEZED, PATIENTS and BEATS of docs/evidence are what their scripts write from the tables beside them."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmark.config.config import load_config
+from docs.evidence.beats import make as beats
 from docs.evidence.patients import make as patients
 from docs.evidence.squeezed import make as squeezed
 from docs.evidence.when import make as when
@@ -100,3 +103,18 @@ def test_a_gain_is_of_the_same_seeds_and_patients() -> None:
         "100 x 1": 99.0, "1,000 x 1": 999.0, "10,000 x 1": 9999.0, "1,000 x 4": 3999.0,
         "tenfold patients": 4950.0, "four recordings for one": 3000.0,
     }  # fmt: skip
+
+
+def test_beats_are_what_their_script_writes_of_its_tables_and_finds_on_ludb(shared_ecgs: Path) -> None:
+    """On the first eight recordings as well, where they are there."""
+    sums, rhythms = table("beats/leads.csv"), table("beats/rhythms.csv")
+    assert "".join(beats.page(sums, rhythms, 150)) == (EVIDENCE / "BEATS.md").read_text(encoding="utf-8")
+    bounds = beats.qrs_bounds(shared_ecgs / "ludb" / "data" / "1", "II")  # (n, 2)
+    assert len(bounds) == 6
+    assert beats.counted(bounds.mean(axis=1).round().astype(int), bounds) == {"complexes": 6, "found": 6, "false": 0}
+    late = bounds[:, 1].astype(int) + beats.TOLERANCE + 1
+    assert beats.counted(late, bounds) == {
+        "complexes": 6,
+        "found": 0,
+        "false": 5,
+    }  # the last lies beyond the last bound

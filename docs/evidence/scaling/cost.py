@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from benchmark.config.config import Config
-from benchmark.data.segments import WINDOW
+from benchmark.data.heartbeats import WINDOW
 from benchmark.extras.speed import Setting, finetuning_job, training_job
 from benchmark.run.rows import Variant
 from methods.base import MethodConfig

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmark.config.sections import EngineSection
 from benchmark.data.batches import BLOCK_BYTES
-from benchmark.data.segments import WINDOW
+from benchmark.data.heartbeats import WINDOW
 from benchmark.run.estimate import disk_bytes
 from benchmark.run.local import Task
 from docs.evidence.scaling.cost import A100, H100, LAUNCH_SECONDS, SHARE, Update, update_of

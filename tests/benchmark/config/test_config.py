@@ -123,6 +123,16 @@ def test_the_ptb_xl_benchmark_is_trained_as_the_benchmark_trains() -> None:
     assert config.printed == ["strodthoff-2021", "ecg-fm-benchmarking-2026"]
 
 
+def test_heartbeats_are_found_as_the_protocol_says_unless_the_config_does() -> None:
+    assert load_config("demo").data.beats == "authors"
+    assert load_config("demo", {"protocol": "strict"}).data.cut().beats == "fused"
+    assert load_config("demo", {"protocol": "strict", "data.beats": "authors"}).data.cut().beats == "authors"
+    plain = load_config("demo", {"protocol": "strict", "data.segmentation": "windows"})
+    assert plain.data.cut() == load_config("demo", {"data.segmentation": "windows"}).data.cut()
+    with pytest.raises(ConfigError, match=r"data\.beats cannot act: it is of heartbeats"):
+        load_config("demo", {"data.segmentation": "windows", "data.beats": "fused"})
+
+
 def test_the_literature_is_judged_by_the_probe_of_fix() -> None:
     config = load_config("literature")
     cut = config.data.cut()

@@ -40,8 +40,9 @@ from benchmark.data.datasets.chapman import Chapman
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ecgbench import FORM
 from benchmark.data.datasets.ptb_xl import PTBXL
+from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, Signal, Skipped
-from benchmark.data.segments import WINDOW, Segmentation
+from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, simulate, write_cohort
 from benchmark.data.splits import Labels, TaskSpec
 from benchmark.results.store import groups_of

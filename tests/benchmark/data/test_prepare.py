@@ -31,6 +31,7 @@ from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.datasets.registry import SIMULATED_MARK
 from benchmark.data.datasets.wfdb_files import read_recording
+from benchmark.data.heartbeats import heartbeats
 from benchmark.data.prepare import (
     FLAT,
     IDENTICAL,
@@ -54,7 +55,7 @@ from benchmark.data.prepare import (
     skip_summary,
     write_skipped,
 )
-from benchmark.data.segments import HEARTBEATS, Segmentation, heartbeats, plain_seconds, plain_windows
+from benchmark.data.segments import HEARTBEATS, Segmentation, plain_seconds, plain_windows
 from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.results import files
 

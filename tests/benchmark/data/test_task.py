@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 import benchmark.data.task as module
 from benchmark.data.datasets import DATASETS
+from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared, Skipped
-from benchmark.data.segments import normalise_trials, plain_seconds
+from benchmark.data.segments import plain_seconds
 from benchmark.data.splits import TASKS, DatasetTask, TaskSpec, split_of
 from benchmark.data.task import (
     Draw,

@@ -19,8 +19,9 @@ import pytest
 
 from benchmark.data import trials as trials_module
 from benchmark.data.datasets.base import Entry
+from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared
-from benchmark.data.segments import Segmentation, normalise_trials
+from benchmark.data.segments import Segmentation
 from benchmark.data.trials import Scale, Trials, scale_of, trials
 
 BEATS = (7, 2, 3, 9)

@@ -34,8 +34,9 @@ from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import LEADS, Dataset, Recording, Unusable
 from benchmark.data.datasets.registry import source_of
+from benchmark.data.heartbeats import pseudo_trials
 from benchmark.data.prepare import Prepared
-from benchmark.data.segments import HEARTBEATS, Segmentation, plain_seconds, pseudo_trials
+from benchmark.data.segments import HEARTBEATS, Segmentation, plain_seconds
 from benchmark.data.task import make_task
 from benchmark.data.trials import Scale, trials
 from benchmark.embedding import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.data.segments import heartbeats
+from benchmark.data.heartbeats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.extras.plain_steps import (
     PlainDilated,

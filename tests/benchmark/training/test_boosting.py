@@ -22,7 +22,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from benchmark.config.sections import Boosting
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.datasets.ptb_xl import PTBXL
-from benchmark.data.segments import Kind, heartbeats
+from benchmark.data.heartbeats import heartbeats
+from benchmark.data.segments import Kind
 from benchmark.data.task import Task, Windows
 from benchmark.training import boosting
 from benchmark.training.boosting import (

@@ -1,0 +1,355 @@
+"""Heartbeat windows and pseudo-trials: the preprocessing of PMQ and COMET, to the authors' values.
+
+Resample to 250 Hz, standardise per recording and lead, find the R peaks of each lead, and cut one window of a median
+RR interval around every beat, zero-padded to 300 samples. Consecutive beats joined end to end make a pseudo-trial.
+At another rate the beats are found in the same way, and cut from the recording at that rate.
+
+R peaks of all leads in one pass: the method "neurokit" of neurokit2 (Makowski et al. 2021), to the same peaks.
+
+A QRS complex is where the smoothed slope exceeds 1.5 times its own average; its R peak is its most prominent maximum.
+The authors search each lead by itself and take the median of the i-th peaks, so that a peak missed in one lead moves
+all later ones. `fused` searches the mean slope of all leads once, and takes the median of a complex's peaks. The
+authors also leave out hearts slower than 50/min, whose interval does not fit the window; `fused` crops it
+(docs/evidence/BEATS.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
+
+from benchmark.data.datasets.base import Unusable
+
+SLOPE_WINDOW = 0.1
+"""Seconds over which the slope is smoothed."""
+AVERAGE_WINDOW = 0.75
+"""Seconds over which the smoothed slope is averaged for the threshold."""
+THRESHOLD = 1.5
+SHORTEST = 0.4
+"""Complexes shorter than this share of their lead's mean complex length are dropped."""
+REFRACTORY = 0.3
+"""Seconds; a peak that follows the last one within this time is dropped."""
+
+Whole = NDArray[np.intp]
+
+
+def find_r_peaks(cleaned: NDArray[np.float64], fs: int) -> list[Whole]:
+    """Samples of the R peaks of each lead of (L, n), a filtered ECG at fs Hz; a lead may have none."""
+    lead, begin, end = complexes(np.abs(np.gradient(cleaned, axis=1)), fs)
+    found = most_prominent(cleaned, lead, begin, end)  # (Q,), -1 where a complex has no maximum
+    there = found >= 0  # (Q,)
+    lead, found = lead[there], found[there]
+    of_leads = np.split(found, np.searchsorted(lead, range(1, len(cleaned))))  # lead by lead
+    return [spaced(peaks, int(np.rint(REFRACTORY * fs))) for peaks in of_leads]
+
+
+def fused_r_peaks(cleaned: NDArray[np.float64], fs: int) -> Whole:
+    """Samples (n,) of the R peaks of (L, n), a filtered ECG at fs Hz: medians over the leads within each complex."""
+    slope = np.abs(np.gradient(cleaned, axis=1)).mean(axis=0, keepdims=True)  # (1, n)
+    _, begin, end = complexes(slope, fs)  # (Q,)
+    leads, count = len(cleaned), len(begin)
+    each = np.repeat(np.arange(leads), count)  # (L * Q,)
+    found = most_prominent(cleaned, each, np.tile(begin, leads), np.tile(end, leads)).reshape(leads, count)
+    centres = _medians(np.where(found < 0, np.nan, found).T)  # (Q,)
+    return spaced(centres[np.isfinite(centres)].astype(np.intp), int(np.rint(REFRACTORY * fs)))
+
+
+def complexes(slope: NDArray[np.float64], fs: int) -> tuple[Whole, Whole, Whole]:
+    """Lead, first sample and the sample after the last of every QRS complex, (Q,) each, lead by lead, of (L, n)."""
+    smooth = uniform_filter1d(slope, int(np.rint(SLOPE_WINDOW * fs)), mode="nearest")  # (L, n)
+    average = uniform_filter1d(smooth, int(np.rint(AVERAGE_WINDOW * fs)), mode="nearest")  # (L, n)
+    steep = smooth > THRESHOLD * average  # (L, n)
+    return long_stretches(steep)
+
+
+def long_stretches(steep: NDArray[np.bool_]) -> tuple[Whole, Whole, Whole]:
+    """Lead, begin and end (Q,) of the stretches of (L, n) that are long enough; one that is cut off is left out."""
+    lead, change = np.nonzero(steep[:, :-1] != steep[:, 1:])  # (C,) begins and ends in turn, lead by lead
+    paired = steep[lead, change + 1][:-1] & (lead[:-1] == lead[1:])  # (C - 1,) a begin before an end of the same lead
+    lead, begin, end = lead[:-1][paired], change[:-1][paired], change[1:][paired]
+    long = end - begin  # (Q,)
+    mean = np.bincount(lead, long) / np.maximum(np.bincount(lead), 1)  # up to the last lead that has a stretch
+    enough = long >= SHORTEST * mean[lead]
+    return lead[enough], begin[enough], end[enough]
+
+
+def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end: Whole) -> Whole:
+    """Sample of the most prominent local maximum between begin and end of each of Q stretches, -1 where it has none.
+
+    Prominence as in `scipy.signal.find_peaks` on the stretch alone; of equal ones the first counts.
+    """
+    best = np.full(len(lead), -1, np.intp)  # (Q,)
+    if len(lead) == 0:
+        return best
+    long = end - begin  # (Q,)
+    column = np.arange(long.max())  # (W,)
+    inside = column < long[:, None]  # (Q, W)
+    values = cleaned[lead[:, None], np.minimum(begin[:, None] + column, cleaned.shape[1] - 1)]  # (Q, W)
+    values = np.where(inside, values, np.inf)  # so no maximum lies at or beyond the end
+    rising = values[:, 1:] > values[:, :-1]  # (Q, W - 1)
+    stretch, place = np.nonzero(rising[:, :-1] & (values[:, 1:-1] > values[:, 2:]))  # (P,) maxima, in order
+    best[stretch] = begin[stretch] + 1 + place
+    rivals = np.bincount(stretch)[stretch] > 1  # (P,) prominence decides among these alone
+    stretch, place = stretch[rivals], place[rivals]
+    prominence = _prominences(values[stretch], place + 1, column)  # (P,)
+    order = np.lexsort((place, -prominence, stretch))  # (P,) a stretch's best comes first among its own
+    winner = order[np.r_[True, np.diff(stretch[order]) > 0]] if len(order) else order
+    best[stretch[winner]] = begin[stretch[winner]] + 1 + place[winner]
+    level = (values[:, 1:] == values[:, :-1]) & inside[:, 1:]  # (Q, W - 1)
+    for number in np.flatnonzero(level.any(axis=1)):
+        best[number] = _with_plateaus(cleaned[lead[number]], int(begin[number]), int(end[number]))
+    return best
+
+
+def _prominences(values: NDArray[np.float64], peak: Whole, column: Whole) -> NDArray[np.float64]:
+    """Height of each of P maxima above the higher of the lowest values on its two sides, up to where one is higher.
+
+    values: (P, W), the stretch of each maximum, infinite beyond its end. peak: (P,) its column.
+    """
+    height = values[np.arange(len(peak)), peak]  # (P,)
+    higher = values > height[:, None]  # (P, W)
+    before, after = column < peak[:, None], column > peak[:, None]  # (P, W)
+    left = np.where(higher & before, column, -1).max(axis=1)  # (P,)
+    right = np.where(higher & after, column, len(column)).min(axis=1)  # (P,)
+    lowest_left = np.where(before & (column > left[:, None]), values, height[:, None]).min(axis=1)  # (P,)
+    lowest_right = np.where(after & (column < right[:, None]), values, height[:, None]).min(axis=1)  # (P,)
+    return np.asarray(height - np.maximum(lowest_left, lowest_right))
+
+
+def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
+    """`most_prominent` of one stretch with equal neighbours, whose maxima may be several samples wide."""
+    from scipy.signal import find_peaks  # here, because it loads slowly
+
+    places, properties = find_peaks(lead[begin:end], prominence=(None, None))
+    return begin + int(places[np.argmax(properties["prominences"])]) if len(places) else -1
+
+
+def spaced(peaks: Whole, delay: int) -> Whole:
+    """Those of the peaks (k,) of a lead that come more than `delay` samples after the last one, or after sample 0."""
+    kept, last = [], 0
+    for peak in peaks.tolist():
+        if peak - last > delay:
+            kept.append(peak)
+            last = peak
+    return np.array(kept, np.intp)
+
+
+FS = 250
+"""Hz after resampling."""
+WINDOW = 300
+"""Samples per heartbeat window, 1.2 s; a longer median RR interval (a rate under 50/min) does not fit."""
+Beats = Literal["authors", "fused"]
+"""authors: R peaks lead by lead, and no heart under 50/min; fused: R peaks of all leads together, and every rate."""
+FINEST = 1000
+"""Largest denominator of the ratio of two sampling rates."""
+PERIOD = FS // 50
+"""Samples of one period of 50 Hz mains."""
+HIGHPASS_EDGE = 18
+"""Samples by which `sosfiltfilt` extends a signal on each side for the high-pass filter."""
+FLAT = 1e-8
+"""Divisor in place of a pseudo-trial's standard deviation of zero."""
+
+Filter = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Heartbeats:
+    """The beats of one recording."""
+
+    windows: NDArray[np.float32]
+    """(n, S, L), standardised per recording and lead unless raw, zero-padded on both sides; S is 300 at 250 Hz."""
+    r_peaks: NDArray[np.int64]
+    """(n,) samples at 250 Hz, the median over leads."""
+    median_rr: float
+    """Median RR interval, of the authors the median over leads of a lead's, in samples at 250 Hz."""
+
+
+def heartbeats(
+    signal: NDArray[np.floating[Any]], fs: float, rate: int = FS, *, raw: bool = False, beats: Beats = "authors"
+) -> Heartbeats:
+    """Beats of a recording, given as (n, L) at fs Hz, in windows at `rate` Hz; `raw`: in the recording's unit.
+
+    Raises Unusable if it has NaN or is too short, if there are no two beats, or, as the authors have it, if the rate is
+    under 50/min.
+    """
+    if not np.isfinite(signal).all():
+        raise Unusable("NaN samples")
+    resampled = resample(signal, fs)  # (n, L)
+    if len(resampled) < WINDOW:
+        raise Unusable(f"too short: {len(signal) / fs:.2f} s")
+    standard = standardise(resampled)  # (n, L)
+    centres, median_rr = _as_authors(clean(standard)) if beats == "authors" else _of_all_leads(clean(standard))  # (n,)
+    half = min(int(median_rr / 2), WINDOW // 2)
+    if rate != FS or raw:
+        standard = resample(signal, fs, rate)  # (n', L)
+        standard = standard if raw else standardise(standard)
+    places = np.rint(centres * (rate / FS)).astype(np.int64)  # (n,)
+    half, samples = int(half * rate / FS), WINDOW * rate // FS
+    windows = np.stack([_window(standard, place, half, samples) for place in places])  # (n, S, L)
+    return Heartbeats(windows.astype(np.float32), centres, median_rr)
+
+
+def _as_authors(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
+    """R peaks (n,) of (L, n) and the median RR interval, samples. Raises Unusable."""
+    peaks = _table(find_r_peaks(cleaned, FS))  # (n, L)
+    median_rr = _median_rr(peaks)
+    if median_rr > WINDOW:
+        raise Unusable(f"heart rate below 50/min: median RR {median_rr:g} samples at {FS} Hz")
+    return _centres(peaks), median_rr
+
+
+def _of_all_leads(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
+    """R peaks (n,) of (L, n) and the median RR interval, samples. Raises Unusable."""
+    peaks = fused_r_peaks(cleaned, FS).astype(np.int64)  # (n,)
+    if len(peaks) < 2:
+        raise Unusable("no beats found: fewer than two R peaks")
+    return peaks, float(np.median(np.diff(peaks)))
+
+
+def pseudo_trials(signal: NDArray[np.floating[Any]], fs: float, beats_per_trial: int) -> NDArray[np.float32]:
+    """Normalised pseudo-trials of a recording, (T, beats_per_trial * 300, L); T is 0 where it is unusable."""
+    try:
+        windows = heartbeats(signal, fs).windows
+    except Unusable:
+        windows = np.zeros((0, WINDOW, signal.shape[1]), np.float32)
+    return normalise_trials(windows, beats_per_trial)
+
+
+def normalise_trials(windows: NDArray[np.floating[Any]], per_trial: int) -> NDArray[np.float32]:
+    """Join consecutive windows (n, S, L) to (n // per_trial, per_trial * S, L); the rest is dropped.
+
+    Each pseudo-trial and lead is z-scored over its whole length, zero padding included, as the authors do on loading.
+    """
+    _, samples, leads = windows.shape
+    count = len(windows) // per_trial
+    joined = windows[: count * per_trial].astype(np.float64)
+    joined = joined.reshape(count, per_trial * samples, leads)  # (T, per_trial * S, L)
+    deviation = joined.std(axis=1, keepdims=True)  # (T, 1, L)
+    deviation[deviation == 0] = FLAT
+    joined -= joined.mean(axis=1, keepdims=True)
+    return np.asarray(joined / deviation, np.float32)
+
+
+def resample(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS) -> NDArray[np.float64]:
+    """A recording (n, L) at `rate` Hz, int(n * rate / fs) points.
+
+    To 250 Hz as the authors do: linear interpolation from the first sample to the last, no anti-alias filter. To any
+    other rate by a polyphase filter, which removes what the lower rate cannot hold.
+    """
+    n = len(signal)
+    if fs == rate:
+        return signal.astype(np.float64)
+    if rate != FS:
+        return _polyphase(signal.astype(np.float64), fs, rate)
+    grid = np.linspace(1, n, int(n * FS / fs))  # (m,) places among samples 1 to n
+    before = grid.astype(np.intp)  # (m,)
+    rows = np.ascontiguousarray(signal)  # a file's leads may lie one after the other
+    left, right = rows.take(before - 1, axis=0).astype(np.float64), rows.take(np.minimum(before, n - 1), axis=0)
+    right = right - left  # (m, L)
+    right *= (grid - before)[:, None]
+    right += left
+    return right
+
+
+def _polyphase(signal: NDArray[np.float64], fs: float, rate: int) -> NDArray[np.float64]:
+    from scipy.signal import resample_poly  # here, because it loads slowly and prepared data need no filter
+
+    share = (Fraction(rate) / Fraction(fs)).limit_denominator(FINEST)
+    found = resample_poly(signal, share.numerator, share.denominator, padtype="line")
+    return np.asarray(found[: int(len(signal) * rate / fs)])
+
+
+def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Z-score per lead (ddof 0); a flat lead becomes zero."""
+    flat = signal.max(axis=0) == signal.min(axis=0)
+    centred: NDArray[np.float64] = signal - signal.mean(axis=0)
+    centred[:, flat] = 0
+    deviation = np.sqrt((centred * centred).mean(axis=0))  # (L,)
+    centred /= np.where(flat, 1, deviation)
+    return centred
+
+
+def clean(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The filter of neurokit2's `ecg_clean` at 250 Hz, for all leads at once: (n, L) -> (L, n), the same bits.
+
+    High-pass Butterworth of order 5 at 0.5 Hz, then a moving average over one 50 Hz period, each forward and backward.
+    """
+    drift_free = _both_ways(np.ascontiguousarray(signal.T), _without_drift, edge=HIGHPASS_EDGE)  # (L, n)
+    return _both_ways(drift_free, _smooth, edge=3 * PERIOD)
+
+
+def _both_ways(signal: NDArray[np.float64], filtered: Filter, edge: int) -> NDArray[np.float64]:
+    """Filter (L, n) forward and backward, extended by `edge` samples on both sides, mirrored in its first and last.
+
+    scipy's `filtfilt` and `sosfiltfilt` to the bit, which work out the filter's initial state anew at every call.
+    """
+    before = 2 * signal[:, :1] - signal[:, edge:0:-1]  # (L, edge)
+    after = 2 * signal[:, -1:] - signal[:, -2 : -edge - 2 : -1]  # (L, edge)
+    forward = filtered(np.concatenate([before, signal, after], axis=1))  # (L, n + 2 * edge)
+    return filtered(forward[:, ::-1])[:, ::-1][:, edge:-edge]  # (L, n)
+
+
+def _without_drift(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(L, n) through the high-pass filter, from the state of a constant first sample."""
+    from scipy.signal import sosfilt  # here, because it loads slowly and prepared data need no filter
+
+    sections, initial = _highpass()
+    out, _ = sosfilt(sections, signal, zi=initial[:, None] * signal[:, :1])
+    return np.asarray(out)
+
+
+def _smooth(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(L, n) averaged over each sample and the four before it, which the first ones lack: they lie in the extension."""
+    taps = np.ones(PERIOD) / PERIOD
+    return np.stack([np.convolve(taps, lead)[: signal.shape[1]] for lead in signal])  # (L, n)
+
+
+@cache
+def _highpass() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Second-order sections (3, 6) and their state (3, 2) at a constant input of 1."""
+    from scipy.signal import butter, sosfilt_zi
+
+    sections = butter(5, 0.5, btype="highpass", output="sos", fs=FS)
+    return sections, sosfilt_zi(sections)
+
+
+def _table(peaks: list[NDArray[np.intp]]) -> NDArray[np.float64]:
+    """(n, L) i-th peak of each lead, NaN where a lead has fewer."""
+    table = np.full((max(map(len, peaks)), len(peaks)), np.nan)  # (n, L)
+    for column, lead in enumerate(peaks):
+        table[: len(lead), column] = lead
+    return table
+
+
+def _median_rr(table: NDArray[np.float64]) -> float:
+    if len(table) < 2:
+        raise Unusable("no beats found: no lead has two R peaks")
+    return float(_medians(_medians(np.diff(table, axis=0).T)[None])[0])
+
+
+def _centres(table: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(n,) medians over leads of the i-th peaks (n, L), by index: a missed peak shifts a lead's later ones."""
+    return _medians(table).astype(np.int64)  # (n,)
+
+
+def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Median of each row (n, m) over what is not NaN; NaN where all is. Faster than nanmedian on short rows."""
+    count = np.isfinite(values).sum(axis=1)  # (n,)
+    ordered, rows = np.sort(values), np.arange(len(values))  # NaN comes last
+    return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2)  # at count 0, row -1 is NaN
+
+
+def _window(signal: NDArray[np.float64], centre: int, half: int, samples: int) -> NDArray[np.float64]:
+    """[centre - half, centre + half) within the recording, zero-padded on both sides to S, an odd zero right."""
+    beat = signal[max(centre - half, 0) : centre + half]
+    left = (samples - len(beat)) // 2
+    window = np.zeros((samples, signal.shape[1]))  # (S, L)
+    window[left : left + len(beat)] = beat
+    return window

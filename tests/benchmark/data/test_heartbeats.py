@@ -1,0 +1,335 @@
+"""The heartbeat pipeline against the authors' values, neurokit2's own functions, and signals one can reason about.
+
+R peaks against neurokit2's own: simulated and real ECGs, noise, plateaus, nothing at all.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import neurokit2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmark.data.datasets.base import Unusable
+from benchmark.data.datasets.wfdb_files import read_recording
+from benchmark.data.heartbeats import (
+    FS,
+    WINDOW,
+    clean,
+    find_r_peaks,
+    heartbeats,
+    long_stretches,
+    most_prominent,
+    normalise_trials,
+    pseudo_trials,
+    resample,
+    spaced,
+    standardise,
+)
+from benchmark.data.segments import Segmentation, plain_seconds
+from benchmark.data.simulate import simulate
+
+REFERENCES = [("beats_ptbxl_dev.npz", "ptb-xl/records500/00000"), ("beats_cpsc_dev.npz", "cpsc2018/Training_WFDB")]
+
+
+@pytest.mark.parametrize(("numbers", "folder"), REFERENCES)
+def test_authors_values(shared_reference: Path, shared_ecgs: Path, numbers: str, folder: str):
+    reference = np.load(shared_reference / numbers)
+    records = sorted({name.partition("/")[0] for name in reference.files})
+    assert records
+    for record in records:
+        recording = read_recording(shared_ecgs / folder / record)
+        trials = pseudo_trials(recording.signal, recording.fs, 6)
+        assert trials.shape == reference[f"{record}/trials"].shape
+        assert len(trials) == reference[f"{record}/n_trials"]
+        np.testing.assert_allclose(trials, reference[f"{record}/trials"], atol=1e-5, rtol=0)
+        if reference[f"{record}/n_beats"] == 0:
+            with pytest.raises(Unusable, match=f"median RR {reference[f'{record}/median_rr']:g} samples"):
+                heartbeats(recording.signal, recording.fs)
+            continue
+        beats = heartbeats(recording.signal, recording.fs)
+        assert len(beats.windows) == reference[f"{record}/n_beats"]
+        assert beats.median_rr == reference[f"{record}/median_rr"]
+
+
+@pytest.mark.parametrize("folder", [folder for _, folder in REFERENCES])
+def test_the_filter_is_neurokits_own_to_the_bit(shared_ecgs: Path, folder: str):
+    headers = sorted((shared_ecgs / folder).glob("*.hea"))[:6]
+    assert headers
+    for header in headers:
+        recording = read_recording(header.with_suffix(""))
+        signal = standardise(resample(recording.signal, recording.fs))
+        theirs = [neurokit2.ecg_clean(lead, sampling_rate=250, method="neurokit") for lead in signal.T]
+        np.testing.assert_array_equal(clean(signal), theirs)
+
+
+def test_each_window_has_its_r_peak_in_the_middle_and_spans_one_interval(make_ecg):
+    beats = heartbeats(make_ecg(rate=75), 500)
+    assert beats.windows.shape[1:] == (WINDOW, 12)
+    assert beats.windows.dtype == np.float32
+    assert beats.median_rr == 200
+    np.testing.assert_array_equal(np.diff(beats.r_peaks), 200)
+    inner = beats.windows[1:-1, :, 0]
+    np.testing.assert_array_equal(inner.argmax(axis=1), 150)
+    assert not inner[:, :50].any()
+    assert not inner[:, 250:].any()
+    assert inner[:, 50:250].all()
+
+
+def test_a_beat_at_the_edge_is_clipped_and_centred(make_ecg):
+    signal = make_ecg(rate=60)
+    beats = heartbeats(signal[300:], 500)  # 0.4 s before a beat; within 0.3 s the detector finds none
+    before, half = beats.r_peaks[0], int(beats.median_rr / 2)
+    assert before < half
+    left = (WINDOW - (before + half)) // 2
+    first = beats.windows[0, :, 0]
+    assert not first[:left].any()
+    assert first[left]
+    assert not first[left + before + half :].any()
+
+
+@pytest.mark.parametrize(("fs", "n"), [(100, 999), (500, 5001), (1000, 10000)])
+def test_resampling_keeps_first_and_last_sample(fs, n):
+    signal = np.random.default_rng(0).normal(size=(n, 2))
+    resampled = resample(signal, fs)
+    assert len(resampled) == int(n * 250 / fs)
+    np.testing.assert_array_equal(resampled[[0, -1]], signal[[0, -1]])
+
+
+@pytest.mark.parametrize(("fs", "n"), [(100, 999), (257, 700), (500, 5001), (500, 1)])
+def test_resampling_is_linear_interpolation_to_the_bit(fs, n):
+    signal = np.random.default_rng(0).normal(size=(n, 2))
+    grid = np.linspace(1, n, int(n * 250 / fs))
+    expected = [np.interp(grid, np.arange(1, n + 1), lead) for lead in signal.T]
+    np.testing.assert_array_equal(resample(signal, fs).T, expected)
+
+
+def test_250_hz_passes_unchanged():
+    signal = np.random.default_rng(0).normal(size=(2500, 2)).astype(np.float32)
+    np.testing.assert_array_equal(resample(signal, 250), signal)
+
+
+@pytest.mark.parametrize(("rate", "fs"), [(100, 500), (100, 250), (100, 1000), (500, 250), (500, 257), (100, 100)])
+def test_a_recording_at_another_rate_lasts_as_long_and_keeps_its_shape(rate: int, fs: int) -> None:
+    time = np.arange(10 * fs) / fs
+    signal = np.stack([np.sin(2 * np.pi * 3 * time), 2 + np.cos(2 * np.pi * 7 * time)], axis=1)  # (n, 2)
+    found = resample(signal, fs, rate)
+    assert found.shape == (10 * rate, 2)
+    there = np.arange(10 * rate) / rate
+    expected = np.stack([np.sin(2 * np.pi * 3 * there), 2 + np.cos(2 * np.pi * 7 * there)], axis=1)
+    inner = slice(rate, -rate)
+    np.testing.assert_allclose(found[inner], expected[inner], atol=5e-3)
+
+
+def test_what_a_lower_rate_cannot_hold_is_removed() -> None:
+    hum = np.sin(2 * np.pi * 90 * np.arange(5000) / 500)[:, None]  # 90 Hz
+    assert np.abs(resample(hum, 500, 100)[100:-100]).max() < 0.02
+
+
+@pytest.mark.parametrize("rate", [100, 500])
+def test_heartbeats_at_another_rate_are_the_same_beats(make_ecg, rate: int) -> None:
+    signal = make_ecg()
+    ours, paper = heartbeats(signal, 500, rate), heartbeats(signal, 500)
+    assert ours.windows.shape == (len(paper.windows), 300 * rate // 250, 12)
+    for one, other in zip(ours.windows[1:-1], paper.windows[1:-1], strict=True):
+        at, expected = one[:, 0].argmax() / rate, other[:, 0].argmax() / 250
+        assert abs(at - expected) <= 1.5 / 100
+        assert np.count_nonzero(one[:, 0]) / rate == pytest.approx(np.count_nonzero(other[:, 0]) / 250, abs=0.02)
+    assert ours.median_rr == paper.median_rr
+
+
+@pytest.mark.parametrize(("n", "fs", "rate"), [(999, 500, 100), (1001, 1000, 100), (701, 257, 500), (700, 250, 500)])
+def test_at_any_rate_a_line_stays_one_to_its_ends_and_lasts_as_long(n: int, fs: int, rate: int) -> None:
+    line = 3 + np.arange(n)[:, None] / fs * np.array([1.0, -2.0])  # (n, 2)
+    found = resample(line, fs, rate)
+    assert len(found) == int(n * rate / fs)
+    expected = 3 + np.arange(len(found))[:, None] / rate * np.array([1.0, -2.0])
+    np.testing.assert_allclose(found, expected, atol=0.02)
+
+
+def test_each_lead_is_standardised_by_its_own_mean_and_deviation() -> None:
+    signal = np.random.default_rng(0).normal(3, [0.1, 5.0, 1.0], size=(1000, 3))
+    signal[:, 2] = 0.1
+    expected = (signal[:, :2] - signal[:, :2].mean(axis=0)) / signal[:, :2].std(axis=0)
+    found = standardise(signal)
+    np.testing.assert_allclose(found[:, :2], expected, rtol=1e-9)
+    assert not found[:, 2].any()
+
+
+def test_the_same_beats_are_found_at_another_sampling_rate(make_ecg):
+    fast, slow = (heartbeats(make_ecg(fs=fs), fs) for fs in (500, 250))
+    assert np.abs(fast.r_peaks - slow.r_peaks).max() <= 1
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1])
+def test_a_flat_lead_stays_zero(make_ecg, value):
+    """0.1 has no exact mean, so its standard deviation is not exactly zero: still no noise is blown up."""
+    signal = make_ecg()
+    signal[:, 4] = value
+    trials = pseudo_trials(signal, 500, 3)
+    assert len(trials) > 0
+    assert not trials[:, :, 4].any()
+    assert np.isfinite(trials).all()
+
+
+def test_rates_under_50_are_refused_and_50_passes(make_ecg):
+    assert heartbeats(make_ecg(rate=50), 500).median_rr == 300
+    with pytest.raises(Unusable, match=r"^heart rate below 50/min: median RR 3\d\d(\.5)? samples at 250 Hz$"):
+        heartbeats(make_ecg(rate=49), 500)
+
+
+def test_a_peak_missed_in_one_lead_moves_no_beat_of_all_leads_together(make_ecg):
+    """The authors pair peaks by their index, so that a lead without its first QRS complex is one beat ahead."""
+    signal = make_ecg(rate=75)
+    whole = heartbeats(signal, 500, beats="fused").r_peaks
+    np.testing.assert_array_equal(whole, heartbeats(signal, 500).r_peaks)
+    flat = signal.copy()
+    flat[:700, :7] = flat[700, :7]  # most leads without their first complex
+    np.testing.assert_array_equal(heartbeats(flat, 500, beats="fused").r_peaks, whole)
+    assert heartbeats(flat, 500).r_peaks.tolist() == [*whole[1:], whole[-1]]
+
+
+def test_of_all_leads_together_a_slow_heart_has_windows_of_its_peaks_without_padding(make_ecg):
+    beats = heartbeats(make_ecg(rate=40), 500, beats="fused")
+    assert beats.median_rr == 375
+    inner = beats.windows[1:-1, :, 0]
+    np.testing.assert_array_equal(inner.argmax(axis=1), WINDOW // 2)
+    assert inner.all()
+    with pytest.raises(Unusable, match=r"^no beats found: fewer than two R peaks$"):
+        heartbeats(np.zeros((5000, 12)), 500, beats="fused")
+
+
+def test_two_beats_are_enough(make_ecg):
+    found = heartbeats(make_ecg(seconds=2.0), 500)
+    assert (found.median_rr, found.r_peaks.tolist()) == (200, [200, 400])
+
+
+def test_a_recording_as_long_as_a_window_is_not_too_short(make_ecg):
+    with pytest.raises(Unusable, match="no beats found"):
+        heartbeats(make_ecg(fs=250)[:WINDOW], 250)
+    with pytest.raises(Unusable, match="too short"):
+        heartbeats(make_ecg(fs=250)[: WINDOW - 1], 250)
+
+
+def test_other_reasons_of_refusal(make_ecg):
+    signal = make_ecg()
+    with pytest.raises(Unusable, match=r"^too short: 1\.00 s$"):
+        heartbeats(signal[:500], 500)
+    with pytest.raises(Unusable, match=r"^no beats found: no lead has two R peaks$"):
+        heartbeats(np.zeros((5000, 12)), 500)
+    signal[10, 2] = np.nan
+    with pytest.raises(Unusable, match=r"^NaN samples$"):
+        heartbeats(signal, 500)
+
+
+def test_an_unusable_recording_has_no_pseudo_trial(make_ecg):
+    assert pseudo_trials(make_ecg(rate=40), 500, 6).shape == (0, 1800, 12)
+    assert pseudo_trials(make_ecg(rate=40), 500, 1).shape == (0, 300, 12)
+
+
+def test_pseudo_trials_are_z_scored_and_the_rest_dropped():
+    windows = np.random.default_rng(0).normal(3, 2, size=(8, WINDOW, 12)).astype(np.float32)
+    windows[:, :40] = 0
+    trials = normalise_trials(windows, 3)
+    assert trials.shape == (2, 900, 12)
+    assert trials.dtype == np.float32
+    np.testing.assert_allclose(trials.mean(axis=1), 0, atol=1e-5)
+    np.testing.assert_allclose(trials.std(axis=1), 1, atol=1e-5)
+    assert (trials[:, :40] < 0).all()  # the padding takes part and is no longer zero
+
+
+def test_any_number_of_leads(make_ecg):
+    assert pseudo_trials(make_ecg()[:, :2], 500, 6).shape == (2, 1800, 2)
+
+
+def assert_neurokits(cleaned: NDArray[np.float64]) -> int:
+    """The peaks of all leads (L, n) are neurokit2's; how many there are."""
+    ours = find_r_peaks(cleaned, FS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a lead without a whole QRS makes it average nothing
+        theirs = [neurokit2.ecg_findpeaks(lead, FS, method="neurokit")["ECG_R_Peaks"] for lead in cleaned]
+    for own, reference in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(own, np.asarray(reference, int))
+    return sum(map(len, ours))
+
+
+@pytest.mark.parametrize("diagnosis", ["NORM", "LBBB", "AFIB", "MI-ANT", "ST"])
+@pytest.mark.parametrize("fs", [100.0, 500.0])
+def test_simulated_ecgs(diagnosis: str, fs: float) -> None:
+    for seed in range(4):
+        signal = simulate(diagnosis, seed=seed, seconds=10.0, fs=fs)
+        assert assert_neurokits(clean(standardise(resample(signal, fs)))) > 60
+
+
+@pytest.mark.parametrize("folder", ["ptb-xl/records500/00000", "cpsc2018/Training_WFDB"])
+def test_real_ecgs(shared_ecgs: Path, folder: str) -> None:
+    headers = sorted((shared_ecgs / folder).glob("*.hea"))[:20]
+    assert headers
+    for header in headers:
+        recording = read_recording(header.with_suffix(""))
+        assert assert_neurokits(clean(standardise(resample(recording.signal, recording.fs)))) > 0
+
+
+@pytest.mark.parametrize("decimals", [0, 1, 15])
+def test_noise_and_plateaus(decimals: int) -> None:
+    generator = np.random.default_rng(0)
+    assert sum(assert_neurokits(np.round(generator.normal(size=(12, 700)).cumsum(axis=1), decimals)) for _ in range(20))
+
+
+def test_where_there_is_nothing_to_find() -> None:
+    assert assert_neurokits(np.zeros((2, 1000))) == 0
+    assert assert_neurokits(np.linspace(0, 1, 1000)[None]) == 0
+    step = np.r_[np.zeros(500), np.ones(500)]
+    assert_neurokits(np.stack([step, np.zeros(1000), -step]))
+
+
+def test_nothing_is_steep_where_a_lead_is_flat_between_its_beats() -> None:
+    """Whole numbers, so that slope and average are zero there to the bit."""
+    lead = np.zeros(3000)
+    for beat in (500, 1250, 2250):
+        lead[beat - 2 : beat + 3] = 0, 50, 100, 50, 0
+    (found,) = find_r_peaks(lead[None], FS)
+    assert found.tolist() == [500, 1250, 2250]
+    assert assert_neurokits(lead[None]) == 3
+
+
+def test_a_lower_maximum_may_be_the_more_prominent() -> None:
+    lead = np.array([9.0, 10.0, 9.5, 5.0, 8.0, 4.0])  # 10 stands 1 above its begin, 8 stands 3 above its valley
+    (found,) = most_prominent(lead[None], np.array([0]), np.array([0]), np.array([6]))
+    assert found == 4
+    (none,) = most_prominent(lead[None], np.array([0]), np.array([2]), np.array([4]))
+    assert none == -1
+
+
+def test_of_equal_maxima_the_first_counts_and_neither_hides_the_other() -> None:
+    """Each 10 stands 10 above the ends of the stretch, 8 above the valley between; the 9 stands 9 above both sides."""
+    lead = np.array([[0.0, 10.0, 2.0, 10.0, 0.0, 9.0, 0.0]])
+    assert most_prominent(lead, np.array([0]), np.array([0]), np.array([7])).tolist() == [1]
+
+
+def test_a_stretch_with_equal_neighbours_may_have_no_maximum() -> None:
+    lead = np.array([[1.0, 1.0, 2.0, 3.0, 3.0]])
+    assert most_prominent(lead, np.array([0]), np.array([0]), np.array([5])).tolist() == [-1]
+
+
+def test_stretches_of_less_than_two_fifths_of_their_lead_s_mean_are_dropped() -> None:
+    """Of 2 and 8 samples the mean is 5, and 2 just long enough; of 1 and 9, 1 is not. What is cut off is left out."""
+    steep = np.zeros((4, 40), bool)
+    for lead, begin, end in [(0, 5, 7), (0, 20, 28), (2, 3, 4), (2, 10, 19), (3, 0, 9), (3, 12, 13), (3, 30, 40)]:
+        steep[lead, begin:end] = True
+    lead, begin, end = long_stretches(steep)
+    assert lead.tolist() == [0, 0, 2, 3]
+    assert begin.tolist() == [4, 19, 9, 11]  # the sample before
+    assert end.tolist() == [6, 27, 18, 12]
+
+
+def test_peaks_keep_their_distance_from_the_last_that_was_kept() -> None:
+    np.testing.assert_array_equal(spaced(np.array([75, 76, 140, 152, 300]), 75), [76, 152, 300])
+
+
+def test_seconds_are_counted_at_250_hz() -> None:
+    assert plain_seconds(2.5) == Segmentation("windows", 625)
+    assert plain_seconds(1.2).samples == 300
