@@ -19,6 +19,7 @@ from benchmark.cli import tell_apart
 from benchmark.config.config import Config
 from benchmark.config.flags import Folders
 from benchmark.config.refuse import by_encoder
+from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, cached, list_part
 from benchmark.machine.device import device_facts
 from benchmark.machine.ranks import Machine
@@ -40,6 +41,7 @@ from benchmark.run.datasets import (
     cached_external,
     cohort_folder,
     external_rows,
+    joined_corpus,
     locate,
     names_of,
     reading_note,
@@ -280,15 +282,17 @@ def trained(pretrainings: Sequence[Pretraining]) -> int:
 
 def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str, Size], dict[str, Prepared]]:
     """Size of every dataset, and the datasets found in the cache."""
-    sizes, prepared = {}, {}
+    sizes: dict[str, Size] = {}
+    prepared: dict[str, Prepared] = {}
+    datasets: dict[str, Dataset] = {}
     simulation = config.data.simulation
     for name in names_of(config):
         if simulation is not None and not cohort_folder(name, simulation, place.simulated).is_dir():
-            per_patient = simulation.recordings_per_patient if name == config.data.pretrain else 1
+            per_patient = simulation.recordings_per_patient if name in config.data.corpora else 1
             patients = simulation.sizes()[name] + simulation.test_patients.get(name, 0)
             sizes[name] = estimated_size(round(patients * per_patient), config.data.cut())
             continue
-        dataset = locate(config, name, place)
+        dataset = datasets[name] = locate(config, name, place)
         listing = list_part(dataset, config.data.prefix_of(name))
         on_reading = reading_note(console, dataset.title)
         found = cached(dataset, place.cache, listing, config.data.cut(), on_reading=on_reading)
@@ -296,6 +300,13 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
             sizes[name] = estimated_size(len(listing.entries), config.data.cut())
         else:
             sizes[name], prepared[name] = exact_size(found), found
+    corpora = config.data.corpora
+    if len(corpora) > 1:
+        joined = joined_corpus(config, datasets.values(), prepared) if prepared.keys() >= {*corpora} else None
+        found = cached(joined, place.cache, joined.listing(), config.data.cut()) if joined else None
+        parts = estimated_size(sum(sizes[name].recordings for name in corpora), config.data.cut())
+        sizes[config.data.pretrain] = exact_size(found) if found else parts
+        prepared |= {config.data.pretrain: found} if found else {}
     return sizes, prepared
 
 
@@ -311,7 +322,7 @@ def work_of(
 
     Raises DatasetError for too many shots.
     """
-    if len(prepared) < len(names_of(config)):
+    if not prepared.keys() >= {config.data.pretrain, *names_of(config)}:
         return None
     forms: ExternalData | None = {}
     if any(external_rows(config)):

@@ -40,6 +40,7 @@ from benchmark.results.tuned import Tuning
 from benchmark.run.claims import sweep, sweep_claims
 from benchmark.run.datasets import (
     audit_run,
+    joined_corpus,
     keep_people,
     names_of,
     open_data,
@@ -212,6 +213,9 @@ def prepare_all(asked: GridRequest, datasets: Sequence[Dataset], console: Consol
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, place, console)
         note(console, prepared_line(prepared[dataset.name]))
+    if joined := joined_corpus(config, datasets, prepared):
+        prepared[joined.name] = prepare_data(joined, config, place, console)
+        note(console, prepared_line(prepared[joined.name]))
     try:
         write_skipped({name: data.skipped for name, data in prepared.items()}, asked.out / "skipped.csv")
     except OSError as error:
@@ -375,7 +379,7 @@ def run(arguments: Namespace, console: Console) -> int:
     machine = machine_of(arguments, config)
     refuse_uneven_batches(variants_of(config), machine.ranks)
     results, out = arguments.results, arguments.out
-    for name in dict.fromkeys([config.data.pretrain, *config.data.datasets]):
+    for name in names_of(config):
         for text in patients_of(config, name):
             note(console, f"{config.data.source(name).title}: patients are {text}")
     if arguments.dry_run:

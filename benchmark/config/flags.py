@@ -104,7 +104,13 @@ FLAGS: dict[str, Flag] = {
         NAMES,
         TASK,
     ),
-    "--pretrain-dataset": Flag(WHAT, "corpus to pretrain on", "data.pretrain", {"metavar": "NAME|FILE"}, DATASET),
+    "--pretrain-dataset": Flag(
+        WHAT,
+        "corpus to pretrain on, or several as one",
+        "data.pretrain",
+        {"nargs": "+", "metavar": "NAME|FILE"},
+        DATASET,
+    ),
     "--ratios": Flag(WHAT, "shares of the labels in (0, 1]", "ratios", {"nargs": "+", "type": float, "metavar": "R"}),
     "--seeds": Flag(WHAT, "fine-tuning seeds", "seeds", {"nargs": "+", "type": int, "metavar": "N"}),
     "--subsets": Flag(
@@ -293,7 +299,7 @@ def config_of(arguments: Namespace) -> Config:
 def words_of(arguments: Namespace) -> list[str]:
     """What the flags name as datasets, the pretraining corpus first: names, and words that declare one."""
     given = vars(arguments)
-    return [*filter(None, [given.get("pretrain_dataset")]), *(given.get("datasets") or [])]
+    return [*(given.get("pretrain_dataset") or []), *(given.get("datasets") or [])]
 
 
 def overrides_of(arguments: Namespace) -> dict[str, Any]:

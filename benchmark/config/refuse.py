@@ -211,9 +211,10 @@ def refuse_methods(config: Config) -> None:
 
 def refuse_datasets(config: Config) -> None:
     """A dataset that is not there, or that cannot be simulated where all are."""
-    used, simulation, known = {config.data.pretrain, *config.data.datasets}, config.data.simulation, config.data.known()
+    data, simulation, known = config.data, config.data.simulation, config.data.known()
+    used = {*data.corpora, *data.datasets}
     sized = [*simulation.patients, *simulation.test_patients] if simulation else []
-    for name in (config.data.pretrain, *config.data.datasets, *sized):
+    for name in (*data.corpora, *data.datasets, *sized):
         if name not in known:
             raise ValueError(unknown("dataset", name, known))
     if simulation is None:
@@ -258,7 +259,8 @@ def refuse_ablations(config: Config) -> None:
 def refuse_repeats(config: Config) -> None:
     """A list that names a value twice."""
     lists = {what: getattr(config, what) for what in ("methods", "ratios", "seeds", "evaluate")}
-    for what, values in {**lists, "data.datasets": config.data.datasets, "data.task": config.data.task}.items():
+    lists |= {f"data.{what}": getattr(config.data, what) for what in ("datasets", "task")}
+    for what, values in {**lists, "data.pretrain": config.data.corpora}.items():
         if len(set(values)) < len(values):
             raise ValueError(f"{what}: {values} names a value twice")
 

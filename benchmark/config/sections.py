@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -21,6 +22,7 @@ from benchmark.data.batches import Streaming
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Source
 from benchmark.data.datasets.card import Card
+from benchmark.data.datasets.joined import JOIN
 from benchmark.data.datasets.registry import AnyCard, source_of
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind, Rate, Segmentation, leads_named
@@ -59,6 +61,11 @@ Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
 Count = Annotated[int, Field(ge=1)]
+
+
+def joined_names(value: Any) -> Any:
+    """Names of datasets in a list as one: 'ptb-xl+chapman'."""
+    return JOIN.join(value) if isinstance(value, list) and all(isinstance(name, str) for name in value) else value
 
 
 class Section(BaseModel):
@@ -101,8 +108,9 @@ class Simulation(Section):
 class Data(Section):
     """Datasets, labels and segmentation."""
 
-    pretrain: str = "mimic-iv-ecg"
-    """Corpus to pretrain on: whole where it has no labels, else its training part."""
+    pretrain: Annotated[str, BeforeValidator(joined_names)] = "mimic-iv-ecg"
+    """Corpus to pretrain on: whole where it has no labels, else its training part. Of several, in a list or joined by
+    '+', all recordings that no column tests or chooses on."""
     pretrain_prefix: str = ""
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
@@ -164,6 +172,11 @@ class Data(Section):
             raise ValueError(f"it would leave gaps between crops of {seconds:g} s (data.window_seconds)")
         return stride
 
+    @property
+    def corpora(self) -> list[str]:
+        """Names of the datasets that are pretrained on."""
+        return self.pretrain.split(JOIN)
+
     def known(self) -> list[str]:
         """Names of the datasets that there are: the built-in ones and those of the cards."""
         return [*DATASETS, *self.cards]
@@ -174,7 +187,7 @@ class Data(Section):
 
     def with_patients(self) -> list[str]:
         """Titles of the user's datasets, among those used, whose cards say which recordings are of one patient."""
-        used = [self.cards[name] for name in dict.fromkeys([self.pretrain, *self.datasets]) if name in self.cards]
+        used = [self.cards[name] for name in dict.fromkeys([*self.corpora, *self.datasets]) if name in self.cards]
         return [card.title for card in used if isinstance(card, Card) and card.states_patients]
 
     def columns(self) -> tuple[DatasetTask, ...]:

@@ -381,11 +381,13 @@ def audit(
     pretrain: str,
     tested: Sequence[str],
     specs: Mapping[str, TaskSpec] | None = None,
+    joined: Mapping[str, frozenset[str]] | None = None,
 ) -> list[Finding]:
     """Findings on prepared datasets, given by name; `pretrain` is pretrained on, `tested` are scored.
 
-    `pretrain` need not be in `prepared`. Several may be tasks of one dataset: what is wrong with its files is found
-    once. specs: those of named tasks, in place of `spec`.
+    joined: where several datasets are the corpus, the recordings of each that are pretrained on. `pretrain` need not be
+    in `prepared`. Several may be tasks of one dataset: what is wrong with its files is found once. specs: those of
+    named tasks, in place of `spec`.
     """
     splits: dict[str, Split] = {}
     findings: list[Finding] = []
@@ -407,6 +409,9 @@ def audit(
                 findings += classes_without_recordings(data, splits[name], own)
                 findings += classes_of_one_patient(data, own)
     uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
+    for name, chosen in (joined or {}).items():
+        pretraining = np.array([entry.recording in chosen for entry in prepared[name].entries], np.bool_)  # (R,)
+        uses[name] = replace(uses[name], pretraining=pretraining)
     return [*findings, *copies(prepared, uses), *shared_cohorts(prepared, uses), *names_in_two_datasets(prepared)]
 
 

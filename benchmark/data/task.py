@@ -427,13 +427,13 @@ class ProbeWindows:
     patient: Tensor  # (n,) int64, on the CPU
 
 
-def probe_windows(datasets: Sequence[Tasks], corpus: str, device: torch.device) -> ProbeWindows:
-    """Windows of recordings outside the test parts and the pretraining corpus (the name of a dataset).
+def probe_windows(datasets: Sequence[Tasks], corpora: Sequence[str], device: torch.device) -> ProbeWindows:
+    """Windows of recordings outside the test parts and the pretraining corpora (names of datasets).
 
     datasets: of each the tasks that are tested; the first one's recordings are used. Patients with several recordings
     come first. Empty if no recording has two windows.
     """
-    found = [unseen_recordings(tasks, corpus) for tasks in datasets]
+    found = [unseen_recordings(tasks, corpora) for tasks in datasets]
     source = np.repeat(np.arange(len(found)), [len(unseen.patient) for unseen in found])  # (R,)
     if not len(source):
         nobody = torch.empty(0, dtype=torch.int64)  # (0,)
@@ -458,7 +458,7 @@ class Unseen(NamedTuple):
     patient: NDArray[np.int64]  # (R,)
 
 
-def unseen_recordings(tasks: Tasks, corpus: str) -> Unseen:
+def unseen_recordings(tasks: Tasks, corpora: Sequence[str]) -> Unseen:
     """Recordings of a dataset's first task that may be probed, with two windows or more; none if it cannot be split.
 
     The two windows lie a quarter from either end: heartbeats at the ends of a recording may be cut off.
@@ -466,7 +466,7 @@ def unseen_recordings(tasks: Tasks, corpus: str) -> Unseen:
     prepared, spec = tasks[0]
     split, *others = [split_or_none(own, own_spec)[0] for own, own_spec in tasks]
     per_trial = spec.per_trial
-    unseen = split.validation if prepared.dataset_name == corpus else np.concatenate([split.train, split.validation])
+    unseen = split.validation if prepared.dataset_name in corpora else np.concatenate([split.train, split.validation])
     for other in others:
         unseen = np.setdiff1d(unseen, other.test)
     all_trials = scaled(trials(prepared, per_trial), prepared, spec, split.train)

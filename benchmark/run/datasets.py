@@ -17,6 +17,7 @@ from benchmark.config.sections import Simulation
 from benchmark.data.audit import Finding, audit, people_of
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
+from benchmark.data.datasets.joined import JOIN, JoinedCorpus
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
 from benchmark.data.prepare import Prepared, cached, contents_of, prepare
 from benchmark.data.segments import Segmentation
@@ -38,8 +39,8 @@ OnProgress = Callable[[int, int], None]
 
 
 def names_of(config: Config) -> list[str]:
-    """Datasets of a run: the pretraining corpus first, then the columns of the table."""
-    return list(dict.fromkeys([config.data.pretrain, *config.data.datasets]))
+    """Datasets of a run: those of the pretraining corpus first, then the columns of the table."""
+    return list(dict.fromkeys([*config.data.corpora, *config.data.datasets]))
 
 
 def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
@@ -72,7 +73,7 @@ def locate(config: Config, name: str, place: Folders, on_progress: OnProgress | 
         try:
             root = find_root(source, place.data_root, paths)
         except DatasetError as missing:
-            if name != config.data.pretrain or not paths or name in paths:
+            if name not in config.data.corpora or not paths or name in paths:
                 raise
             gone = [
                 f"{config.data.source(own).title}: {path} is not a folder"
@@ -161,6 +162,33 @@ def prepare_data(
         )
 
 
+def joined_corpus(config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared]) -> JoinedCorpus | None:
+    """The corpus of several prepared datasets; None where one is pretrained on."""
+    names = config.data.corpora
+    if len(names) == 1:
+        return None
+    by_name = {dataset.name: dataset for dataset in datasets}
+    return JoinedCorpus(
+        {name: by_name[name] for name in names},
+        {name: untested(config, prepared[name]) for name in names},
+    )
+
+
+def untested(config: Config, data: Prepared) -> list[Entry]:
+    """The recordings of a dataset that no column tests or chooses on, nor any other recording of their patients.
+
+    Of a labelled dataset under no column its training part, as where it is pretrained on alone.
+    """
+    if not data.classes:
+        return list(data.entries)
+    columns = [column for column in config.data.columns() if column.dataset == data.name]
+    specs = [(of_task(data, column), config.task_spec(config.finetune, column.name)) for column in columns]
+    splits = [split_or_none(own, spec)[0] for own, spec in specs or [(data, config.task_spec(config.pretrain))]]
+    held = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
+    train = sorted({int(r) for split in splits for r in split.train})
+    return [data.entries[r] for r in train if data.entries[r].patient not in held]
+
+
 def reading_note(console: Console, title: str) -> Callable[[int, int], None]:
     """A callback of `prepare` and `cached` that prints a line before many files are read."""
 
@@ -242,13 +270,16 @@ def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[
     """Findings on prepared datasets under a config's corpus, task and protocol."""
     specs = {name: config.task_spec(config.finetune, name) for name in prepared}
     spec = config.task_spec(config.finetune)
-    return audit(prepared, spec, pretrain=config.data.pretrain, tested=tested, specs=specs)
+    corpora = config.data.corpora if len(config.data.corpora) > 1 else []
+    joined = {name: frozenset(own.recording for own in untested(config, prepared[name])) for name in corpora}
+    parts = {name: data for name, data in prepared.items() if JOIN not in name}
+    return audit(parts, spec, pretrain=config.data.pretrain, tested=tested, specs=specs, joined=joined)
 
 
 def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, Prepared]:
     """The prepared pretraining corpus and columns of a run by name, from its prepared datasets."""
     columns = {column.name: of_task(datasets[column.dataset], column) for column in config.data.columns()}
-    return {config.data.pretrain: datasets[config.data.pretrain]} | columns
+    return {name: datasets[name] for name in (config.data.pretrain, *config.data.corpora)} | columns
 
 
 ExternalData = dict[tuple[str, str], Prepared]

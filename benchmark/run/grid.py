@@ -164,7 +164,8 @@ def pretrain_content(
     if sources := sources_of(method):
         content["file"] = sources
     if method.trains:
-        labelled = bool(config.data.source(config.data.pretrain).classes)  # else the corpus is pretrained on whole
+        corpora = config.data.corpora
+        labelled = len(corpora) == 1 and bool(config.data.source(*corpora).classes)  # else it is pretrained on whole
         content |= {
             "version": PRETRAIN_VERSION,
             "config": asdict(knobs),

@@ -264,7 +264,7 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
     for column in config.data.columns():
         own = columns[column.name], config.task_spec(config.finetune, column.name)
         tasks.setdefault(column.dataset, []).append(own)
-    return probe_windows(list(tasks.values()), config.data.pretrain, device)
+    return probe_windows(list(tasks.values()), config.data.corpora, device)
 
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
