@@ -32,10 +32,11 @@ from torch import Tensor
 from benchmark.data.audit import HOLDS, known_as
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
+from benchmark.data.folds import tested_recordings
 from benchmark.data.heartbeats import Beats
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation, without_absent
-from benchmark.data.splits import TaskSpec, split_or_none
+from benchmark.data.splits import TaskSpec
 from benchmark.data.task import Task, Windows
 from benchmark.data.trials import trials
 from benchmark.results.metrics import pooled_by
@@ -365,7 +366,7 @@ def saw(kind: type[PretrainedEncoder], column: Prepared, spec: TaskSpec) -> Answ
     sources = sources_of(kind)
     if sources is None:
         return "not known"
-    tested = {column.entries[r].patient for r in split_or_none(column, spec)[0].test}
+    tested = {column.entries[r].patient for r in tested_recordings(column, spec)}
     of_tested = [entry for entry in column.entries if entry.patient in tested]
     own = HOLDS.get(known_as(column), {})
     answers: set[Answer] = {"no"}

@@ -18,8 +18,8 @@ import pandas as pd
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
+from benchmark.data.folds import tested_recordings
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import split_or_none
 from benchmark.results.names import METHOD, UNIT_OF_PROTOCOL, is_frozen
 from benchmark.run.estimate import HELD_OUT_SHARE
 from benchmark.run.grid import Cell, Grid, Pretraining, repeats_of, subsets_of
@@ -80,8 +80,8 @@ def patients_tested(config: Config, prepared: Mapping[str, Prepared]) -> int | N
     counts = []
     for name in config.data.datasets:
         if name in prepared:
-            split, _ = split_or_none(prepared[name], config.task_spec(config.finetune, name))
-            counts.append(len({prepared[name].entries[r].patient for r in split.test}))
+            tested = tested_recordings(prepared[name], config.task_spec(config.finetune, name))
+            counts.append(len({prepared[name].entries[r].patient for r in tested}))
         elif simulation is not None:
             counts.append(round(HELD_OUT_SHARE * simulation.sizes()[name]) + simulation.test_patients.get(name, 0))
         else:

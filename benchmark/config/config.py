@@ -252,7 +252,8 @@ class Config(Section):
         if isinstance(stage, Pretrain):
             return spec
         labels = self.validation_labels or VALIDATION_LABELS[self.protocol]
-        return replace(spec, leads=tuple(data.leads), pool=data.pool, validation_labels=labels)
+        folds = data.folds or 0
+        return replace(spec, leads=tuple(data.leads), pool=data.pool, validation_labels=labels, folds=folds)
 
     def finetuning(self, method: type[PretrainMethod]) -> Finetune:
         """The settings of a method's fine-tuning, with its dropout on the encoder's output."""

@@ -49,6 +49,7 @@ _RECIPE = "each method has its own under preset: paper; set e.g. methods.pmq.rec
 _SEED = "protocol: strict pretrains once per fine-tuning seed; leave it out, or use --protocol paper"
 _WINDOWS = "it is of plain windows; leave it out, or set data.segmentation=windows"
 _HEARTBEATS = "it is of heartbeats; leave it out, or set data.segmentation=heartbeats"
+_ONE_SPLIT = "protocol: paper has the authors' one split; leave it out, or use --protocol strict"
 _LONG = "it is of windows and whole recordings; leave it out, or set data.segmentation=recordings"
 _CROPS = "it is of crops of whole recordings; leave it out, or set data.segmentation=recordings"
 _PRESETS = "its rows stand beside those of preset: unified; use e.g. --preset unified paper tuned"
@@ -65,6 +66,7 @@ IDLE = (
     Idle("pretrain.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
     Idle("finetune.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
     Idle("data.beats", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
+    Idle("data.folds", "protocol", ("paper", None), _ONE_SPLIT),
     Idle("pretrain.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
     Idle("finetune.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
     *(

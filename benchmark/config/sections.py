@@ -139,6 +139,10 @@ class Data(Section):
     dataset: one mean and deviation over the training part, for pretraining over the corpus; none: mV."""
     pool: Pool = "mean"
     """A recording's probabilities: the mean of those of its windows, or each class's maximum."""
+    folds: Annotated[int, Field(ge=2, le=20)] | None = None
+    """Parts of a cross-validation of the datasets that have no folds of their own: every patient is tested by what was
+    learned without him, in parts that are drawn anew per seed and labelled subset (`protocol: strict`). None: one
+    split."""
     leads: Annotated[list[str], PlainValidator(leads_named)] = list(LEADS)
     """Leads that there are downstream, by name or as one of the numbers 12, 8, 6, 3, 2, 1; the others are zero there.
     Pretraining always has 12."""

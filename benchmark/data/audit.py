@@ -29,6 +29,7 @@ from benchmark.data.datasets.ecgbench import FORM
 from benchmark.data.datasets.registry import is_simulated
 from benchmark.data.datasets.tables import years_of
 from benchmark.data.datasets.wfdb_files import comments
+from benchmark.data.folds import is_cross_validated, tested_recordings
 from benchmark.data.prepare import EXCHANGED, INVERTED, Prepared, Signal, Skipped, skip_summary
 from benchmark.data.splits import (
     TASKS,
@@ -409,6 +410,10 @@ def audit(
                 findings += classes_without_recordings(data, splits[name], own)
                 findings += classes_of_one_patient(data, own)
     uses = {name: use_of(data, splits.get(name), name == pretrain, name in tested) for name, data in prepared.items()}
+    for name in tested:
+        own = (specs or {}).get(name, spec)
+        if name in uses and is_cross_validated(prepared[name], own):
+            uses[name].side[tested_recordings(prepared[name], own)] = "test"
     for name, chosen in (joined or {}).items():
         pretraining = np.array([entry.recording in chosen for entry in prepared[name].entries], np.bool_)  # (R,)
         uses[name] = replace(uses[name], pretraining=pretraining)

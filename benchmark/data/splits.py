@@ -64,10 +64,13 @@ class TaskSpec:
     sides: SplitBy = "protocol"
     validation_labels: ValidationLabels = "whole"
     """Validation patients whose labels choose settings: all, or the share that is labelled for training too."""
+    folds: int = 0
+    """Parts of a cross-validation (benchmark.data.folds), for a dataset without folds of its own; 0: one split."""
 
     def content(self) -> dict[str, Any]:
         """What determines sides, labels and windows of a task, for a result's key."""
-        return {"version": SPLIT_VERSION, **asdict(self)}
+        content = {"version": SPLIT_VERSION, **asdict(self)}
+        return content if self.folds else {name: value for name, value in content.items() if name != "folds"}
 
 
 Item = TypeVar("Item")
@@ -195,6 +198,19 @@ def _shuffled(entries: Sequence[Entry], usable: list[int]) -> Sides:
 
 def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Sides:
     """Patients stratified by the rarest class of their recordings, shuffled per stratum and cut as in `_by_name`."""
+    strata, recordings = strata_of(entries, classes, usable)
+    random = np.random.default_rng(SPLIT_SEED)
+    sides: tuple[list[str], list[str], list[str]] = ([], [], [])
+    for label in sorted(strata):
+        _cut([strata[label][position] for position in random.permutation(len(strata[label]))], sides)
+    train, validation, test = ([index for patient in side for index in recordings[patient]] for side in sides)
+    return train, validation, test
+
+
+def strata_of(
+    entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable: Sequence[int]
+) -> tuple[dict[int, list[str]], dict[str, list[int]]]:
+    """Class -> the patients whose rarest it is, in name order; patient -> his usable recordings."""
     patients_with = Counter(label for _, label in {(entries[i].patient, label) for i in usable for label in classes[i]})
     recordings: dict[str, list[int]] = {}
     for index in usable:
@@ -203,12 +219,7 @@ def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable
     for patient in sorted(recordings):
         own = {label for index in recordings[patient] for label in classes[index]}
         strata.setdefault(min(own, key=lambda label: (patients_with[label], label)), []).append(patient)
-    random = np.random.default_rng(SPLIT_SEED)
-    sides: tuple[list[str], list[str], list[str]] = ([], [], [])
-    for label in sorted(strata):
-        _cut([strata[label][position] for position in random.permutation(len(strata[label]))], sides)
-    train, validation, test = ([index for patient in side for index in recordings[patient]] for side in sides)
-    return train, validation, test
+    return strata, recordings
 
 
 def _cut(members: list[Item], sides: tuple[list[Item], list[Item], list[Item]]) -> None:

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data.datasets.base import LEADS
+from benchmark.data.folds import is_cross_validated, split_part, tested_recordings
 from benchmark.data.prepare import Prepared, opened
 from benchmark.data.segments import without_absent
 from benchmark.data.splits import (
@@ -229,14 +230,22 @@ Draw = Callable[[Sides, float, int], LabelledSubset]
 """(sides, label ratio or shots, seed) -> the labelled training windows."""
 
 
-def sides_for_tasks(prepared: Prepared, spec: TaskSpec, *, device: torch.device, tested: bool = True) -> Sides:
+def sides_for_tasks(
+    prepared: Prepared,
+    spec: TaskSpec,
+    *,
+    device: torch.device,
+    tested: bool = True,
+    part: tuple[int, int] | None = None,
+) -> Sides:
     """The sides of a dataset's tasks. One without a usable recording is empty, as are all if it cannot be split.
 
-    tested: False leaves the test side empty without reading a window of it.
+    tested: False leaves the test side empty without reading a window of it. part: of a cross-validation the part that
+    is tested, and the seed that deals them.
     """
     per_trial = spec.per_trial
     all_trials = trials(prepared, per_trial)
-    split, problem = split_or_none(prepared, spec)
+    split, problem = split_or_none(prepared, spec) if part is None else (split_part(prepared, spec, *part), None)
     target = target_matrix(
         prepared.entries, len(prepared.classes), spec, first_label_counts=prepared.first_label_counts
     )  # (R, C)
@@ -464,11 +473,13 @@ def unseen_recordings(tasks: Tasks, corpora: Sequence[str]) -> Unseen:
     The two windows lie a quarter from either end: heartbeats at the ends of a recording may be cut off.
     """
     prepared, spec = tasks[0]
-    split, *others = [split_or_none(own, own_spec)[0] for own, own_spec in tasks]
+    split, _ = split_or_none(prepared, spec)
     per_trial = spec.per_trial
     unseen = split.validation if prepared.dataset_name in corpora else np.concatenate([split.train, split.validation])
-    for other in others:
-        unseen = np.setdiff1d(unseen, other.test)
+    for own, own_spec in tasks[1:]:
+        unseen = np.setdiff1d(unseen, tested_recordings(own, own_spec))
+    if is_cross_validated(prepared, spec):
+        unseen = unseen[:0]
     all_trials = scaled(trials(prepared, per_trial), prepared, spec, split.train)
     held = np.flatnonzero(np.isin(all_trials.recording, unseen))  # (T,)
     _, start, count = np.unique(all_trials.recording[held], return_index=True, return_counts=True)  # (R,), (R,)

@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from benchmark.config.config import Config
+from benchmark.data.folds import is_cross_validated
 from benchmark.data.prepare import Prepared, opened
-from benchmark.data.splits import SPLIT_VERSION
-from benchmark.data.task import Sides, Task, coverage, open_task_view, sides_for_tasks, task_on
+from benchmark.data.splits import SPLIT_VERSION, TaskSpec
+from benchmark.data.task import Task, Windows, coverage, open_task_view, sides_for_tasks, task_on
 from benchmark.elsewhere import ExternalWindows, lacking, own_task, spread
 from benchmark.machine.device import device_facts, git_state, versions
 from benchmark.results.metrics import macro_notes, no_scores, score_both_units
 from benchmark.results.names import UNITS, VALIDATION
+from benchmark.results.schema import digest
 from benchmark.results.store import CorruptRow, End, Failure, Predictions, Row, Store
 from benchmark.run.grid import Cell, spec_of
 from benchmark.training.checkpoint import load_encoder, load_external
@@ -72,20 +75,19 @@ def run_cell(job: CellJob, known: EvaluationCache) -> None:
     column, device = job.config.data.column(job.cell.dataset), torch.device(job.device)
     prepared, spec = open_task_view(job.prepared, column), spec_of(job.config, job.cell.evaluation, column.name)
     tested = job.cell.evaluation != VALIDATION
-    place = job.prepared, column, spec, tested
-    if place not in known.sides:
-        known.sides[place] = sides_for_tasks(prepared, spec, device=device, tested=tested)
-    task = task_of(job.cell, known.sides[place])
-    test = task.test
-    if task.unscored:
-        scores = dict.fromkeys(UNITS, no_scores(task.unscored, multi=task.multi))
+    tasks = tasks_of(job, prepared, spec, known)
+    task, unscored = tasks[0], next((own.unscored for own in tasks if own.unscored), "")
+    test = joined_test(prepared, tasks)
+    if unscored:
+        scores = dict.fromkeys(UNITS, no_scores(unscored, multi=task.multi))
         outcome, test = Outcome(np.empty((0, test.target.shape[1]), np.float32), {"seconds": 0.0}), test.first(0)
         truth = test.truth()
     elif not tested:
         scores = dict.fromkeys(UNITS, no_scores(UNTESTED, multi=task.multi))
         outcome, truth = learn(job, task, known), test.truth()
     else:
-        outcome, truth = learn_on(job, task, known), test.truth()
+        found = [learn_on(job, own, known) for own in tasks]
+        outcome, truth = joined_outcome(prepared, tasks, found), test.truth()
         scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi, pool=task.pool)
         outcome.notes += macro_notes(
             outcome.probability, truth, test.recording, prepared.classes, multi=task.multi, pool=task.pool
@@ -96,19 +98,79 @@ def run_cell(job: CellJob, known: EvaluationCache) -> None:
         labels=spec.labels,
         scores={unit: scored.values for unit, scored in scores.items()},
         undefined={unit: scored.undefined for unit, scored in scores.items()},
-        notes=[*task.notes, *outcome.notes],
-        counts=task.counts(),
+        notes=[*dict.fromkeys(note for own in tasks for note in own.notes), *outcome.notes],
+        counts=counts_of(tasks, test),
         coverage=dict(coverage(prepared, spec)) if tested else {},
         training=outcome.training,
-        provenance=provenance(job, prepared, device) | {"split": task.digests()},
+        provenance=provenance(job, prepared, device) | {"split": digests_of(tasks)},
     )
     store = Store(job.results)
     store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
 
 
-def task_of(cell: Cell, sides: Sides) -> Task:
-    """A cell's task: its labelled windows as its evaluation draws them."""
-    return task_on(sides, ratio=cell.ratio, seed=cell.draw_seed, draw=WAYS[cell.evaluation].draw)
+def tasks_of(job: CellJob, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
+    """A cell's task, or those of the parts of its cross-validation: labelled windows as its evaluation draws them."""
+    cell, device, tested = job.cell, torch.device(job.device), job.cell.evaluation != VALIDATION
+    parts: list[tuple[int, int] | None] = [None]
+    if is_cross_validated(prepared, spec):
+        parts = [(part, cell.draw_seed) for part in range(spec.folds)]
+    tasks = []
+    for part in parts:
+        place = job.prepared, job.config.data.column(cell.dataset), spec, tested, part
+        if place not in known.sides:
+            known.sides[place] = sides_for_tasks(prepared, spec, device=device, tested=tested, part=part)
+        tasks.append(
+            task_on(known.sides[place], ratio=cell.ratio, seed=cell.draw_seed, draw=WAYS[cell.evaluation].draw)
+        )
+    return tasks
+
+
+def order_of(prepared: Prepared, tasks: Sequence[Task]) -> NDArray[np.int64]:
+    """Places (n,) of the test windows of all tasks, one after the other, in the order of the dataset's recordings."""
+    number = {entry.recording: index for index, entry in enumerate(prepared.entries)}
+    return np.argsort([number[name] for own in tasks for name in own.test.recording], kind="stable").astype(np.int64)
+
+
+def joined_test(prepared: Prepared, tasks: Sequence[Task]) -> Windows:
+    """The test windows of all tasks, in the order of the dataset's recordings."""
+    if len(tasks) == 1:
+        return tasks[0].test
+    order = order_of(prepared, tasks)  # (n,)
+    sides = [own.test for own in tasks]
+    return Windows(
+        signal=torch.cat([side.signal for side in sides])[order],
+        target=torch.cat([side.target for side in sides])[order],
+        recording=np.concatenate([side.recording for side in sides])[order],
+        patient=np.concatenate([side.patient for side in sides])[order],
+    )
+
+
+def joined_outcome(prepared: Prepared, tasks: Sequence[Task], found: Sequence[Outcome]) -> Outcome:
+    """The outcomes of all tasks as one: probabilities of `joined_test`'s windows, and each part's training facts."""
+    if len(found) == 1:
+        return found[0]
+    probability = np.concatenate([own.probability for own in found])[order_of(prepared, tasks)]  # (n, C)
+    training = {"seconds": sum(own.training["seconds"] for own in found), "parts": [own.training for own in found]}
+    return Outcome(probability, training, list(dict.fromkeys(note for own in found for note in own.notes)))
+
+
+def counts_of(tasks: Sequence[Task], test: Windows) -> dict[str, int]:
+    """Windows, recordings and patients of each side; of several parts the mean to learn on, and all that are tested."""
+    if len(tasks) == 1:
+        return tasks[0].counts()
+    each = [own.counts() for own in tasks]
+    mean = {name: round(sum(own[name] for own in each) / len(each)) for name in each[0]}
+    return mean | {
+        "test_windows": len(test),
+        "test_recordings": len(test.recordings),
+        "test_patients": test.patients,
+    }
+
+
+def digests_of(tasks: Sequence[Task]) -> dict[str, str]:
+    """Side -> hash of its recording names; of several parts of those of each."""
+    each = [own.digests() for own in tasks]
+    return each[0] if len(each) == 1 else {side: digest([own[side] for own in each]) for side in each[0]}
 
 
 def place_of(cell: Cell) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.joined import JOIN, JoinedCorpus
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
+from benchmark.data.folds import is_cross_validated
 from benchmark.data.prepare import Prepared, cached, contents_of, prepare
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, read_sums, versions_of, write_cohort
@@ -183,6 +184,8 @@ def untested(config: Config, data: Prepared) -> list[Entry]:
         return list(data.entries)
     columns = [column for column in config.data.columns() if column.dataset == data.name]
     specs = [(of_task(data, column), config.task_spec(config.finetune, column.name)) for column in columns]
+    if any(is_cross_validated(own, spec) for own, spec in specs):
+        return []
     splits = [split_or_none(own, spec)[0] for own, spec in specs or [(data, config.task_spec(config.pretrain))]]
     held = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
     train = sorted({int(r) for split in splits for r in split.train})
@@ -235,6 +238,7 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
     findings = audit_of(config, prepared, tested)
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
     unscored = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in tested if name in fatal]
+    refuse_tested_corpora(config, prepared)
     corpus = prepared[config.data.pretrain]
     if corpus.name in fatal and not any_to_pretrain_on(corpus, config):
         raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
@@ -243,6 +247,17 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
     refuse_shots(config, prepared)
     leaks = [finding.text for finding in findings if finding.severity == "leak"]
     return RunAudit(leaks, unscored, [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables])
+
+
+def refuse_tested_corpora(config: Config, prepared: Mapping[str, Prepared]) -> None:
+    """Raise DatasetError for a corpus all of whose patients are tested."""
+    for column in config.data.columns():
+        data, spec = prepared[column.name], config.task_spec(config.finetune, column.name)
+        if column.dataset in config.data.corpora and is_cross_validated(data, spec):
+            raise DatasetError(
+                f"{data.title}: every patient is tested (data.folds={spec.folds}), so that none is left to pretrain "
+                f"on: leave {column.dataset} out of --pretrain-dataset"
+            )
 
 
 def refuse_shots(config: Config, prepared: Mapping[str, Prepared]) -> None:

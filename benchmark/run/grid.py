@@ -189,7 +189,7 @@ def pretrain_content(
 def spec_of(config: Config, evaluation: str, column: str = "") -> TaskSpec:
     """The task settings of an evaluation; a search is judged on all validation patients, and sees their labels."""
     spec = config.task_spec(config.finetune, column)
-    return replace(spec, validation_labels="whole") if evaluation == VALIDATION else spec
+    return replace(spec, validation_labels="whole", folds=0) if evaluation == VALIDATION else spec
 
 
 def cell_content(

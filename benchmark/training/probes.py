@@ -53,8 +53,9 @@ class EvaluationCache:
 
     encoders: dict[str, Encoder] = field(default_factory=dict)
     """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
-    sides: dict[tuple[Path, DatasetTask, TaskSpec, bool], Sides] = field(default_factory=dict)
-    """Folder of the prepared dataset, column, spec, whether it is tested -> what its tasks share."""
+    sides: dict[tuple[Path, DatasetTask, TaskSpec, bool, tuple[int, int] | None], Sides] = field(default_factory=dict)
+    """Folder of the prepared dataset, column, spec, whether it is tested, part of a cross-validation and the seed that
+    deals them -> what its tasks share."""
     external: dict[tuple[Path, str], Windows] = field(default_factory=dict)
     """Folder of recordings in an encoder's own windows, hash of the windows that they replace -> these."""
     features: dict[str, Floats] = field(default_factory=dict)
