@@ -303,6 +303,8 @@ class Facts(TypedDict, total=False):
     patients: Required[Count]
     skipped: Count | dict[Line, Count]
     without_report: Count
+    parts: Count
+    """Of its cross-validation."""
 
 
 @with_config(OPEN)

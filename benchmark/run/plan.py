@@ -15,6 +15,7 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.config.sections import REFERENCE
 from benchmark.data.corpus import has_text, pretrained_entries
+from benchmark.data.folds import is_cross_validated
 from benchmark.data.prepare import Prepared, skip_summary
 from benchmark.data.splits import DatasetTask
 from benchmark.results.schema import digest, flat
@@ -48,7 +49,9 @@ def make_plan(
         "config": config.model_dump(mode="json"),
         "variants": {variant.name: variant.title for variant in grid.variants},
         "roles": {variant.name: variant.facts() | elsewhere.get(variant.name, {}) for variant in grid.variants},
-        "datasets": {column.name: column_facts(prepared[column.name], column) for column in config.data.columns()},
+        "datasets": {
+            column.name: column_facts(prepared[column.name], column, config) for column in config.data.columns()
+        },
         "pretraining": facts_of(corpus) | pretrained_on(corpus, config),
         "tunings": [tuning.key for tuning in tunings],
     }
@@ -56,11 +59,12 @@ def make_plan(
     return Plan(key=key, cells=cells, warnings=list(warnings), health_windows=health_windows, **content)
 
 
-def column_facts(prepared: Prepared, column: DatasetTask) -> dict[str, Any]:
-    """Facts of a column; of a named task also its dataset and name."""
-    if column.named is None:
-        return facts_of(prepared)
-    return facts_of(prepared) | {"of": column.dataset, "task": column.task}
+def column_facts(prepared: Prepared, column: DatasetTask, config: Config) -> dict[str, Any]:
+    """Facts of a column; of a cross-validated one its parts, of a named task its dataset and name."""
+    spec = config.task_spec(config.finetune, column.name)
+    parts = {"parts": spec.folds} if is_cross_validated(prepared, spec) else {}
+    named = {} if column.named is None else {"of": column.dataset, "task": column.task}
+    return facts_of(prepared) | parts | named
 
 
 def pretrained_on(corpus: Prepared, config: Config) -> dict[str, Any]:

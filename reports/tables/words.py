@@ -128,6 +128,7 @@ def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[st
         f"{labels_of(plan)} labels. Data: {', '.join(map(_source_text, datasets))}; {corpus_text(plan)}."
     )
     yield from signals_text(plan)
+    yield from _cross_validated(datasets)
     yield from _labelled(run, cells)
     yield from _coverage(run, cells)
     yield from _one_recording(run, cells)
@@ -197,6 +198,19 @@ def _some(names: Sequence[str], separator: str, last: str) -> str:
     """'PMQ, MoCo, BYOL and 2 more': the first of some names. last: before the number of the others."""
     more = f"{last}{len(names) - NAMED} more" if len(names) > NAMED else ""
     return separator.join(names[:NAMED]) + more
+
+
+def _cross_validated(datasets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Which datasets are tested on every patient."""
+    by_parts: dict[int, list[str]] = {}
+    for facts in datasets:
+        if "parts" in facts:
+            by_parts.setdefault(facts["parts"], []).append(_title(facts))
+    for parts, titles in by_parts.items():
+        yield (
+            f"Cross-validated: {', '.join(titles)}. Every patient is tested by what is learned on others, in {parts} "
+            "parts by patient that are drawn anew per seed and labelled subset; encoders see none of these datasets."
+        )
 
 
 def _source_text(facts: Mapping[str, Any]) -> str:

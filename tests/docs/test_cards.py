@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import wfdb
 
+from benchmark.config.config import load_config
 from benchmark.config.words import load_card
 from benchmark.data.datasets.base import LEADS, Dataset, Entry, Unusable
 from tests.docs.pages import DOCS
@@ -93,3 +94,10 @@ def test_a_card_and_the_adapter_agree(name: str, adapter: str, shared_ecgs: Path
         read, again = own.read(entry), theirs.read(entries[entry.recording])
         assert read.fs == again.fs
         np.testing.assert_array_equal(read.signal, again.signal)
+
+
+def test_the_config_real_has_the_cards_of_the_pages() -> None:
+    cards = load_config("real").data.cards
+    assert {*cards} == {*SOURCES}
+    for name, card in cards.items():
+        assert card == load_card(str(CARDS / f"{name}.yaml"))

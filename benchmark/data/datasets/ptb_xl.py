@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -184,7 +184,7 @@ class PTBXL(WFDBFolder):
             place = f"{self.title}: {path} line {line}, recording {recording}"
             superclasses, *finer = ([own for own in cell.split(";") if own] for cell in labels)
             try:
-                codes = codes_of_labels(*finer)
+                codes = codes_of_labels(*finer, known=superclass)
             except KeyError as unknown:
                 raise DatasetError(f"{place}: {unknown.args[0]!r} is no label of PTB-XL") from None
             own = {self.classes[index] for code in codes if (index := superclass[code]) is not None}
@@ -279,20 +279,21 @@ def _labels_in(codes: Iterable[str]) -> set[str]:
     return {one.subclass or one.code for one in own} | {one.code for one in own if "form" in one.kinds}
 
 
-def codes_of_labels(subclasses: Iterable[str], forms: Iterable[str], rhythms: Iterable[str]) -> tuple[str, ...]:
-    """Codes that have these subclasses, form and rhythm statements, and no other ones.
+def codes_of_labels(
+    subclasses: Iterable[str], forms: Iterable[str], rhythms: Iterable[str], *, known: Collection[str]
+) -> tuple[str, ...]:
+    """Codes, of those known, that have these subclasses, form and rhythm statements, and no other ones.
 
     A subclass that no form statement has stands for its first code that is no form statement. An underscore at either
     end of a name may be left out. Raises KeyError for an unknown label.
     """
-    known = {own.code.strip("_"): own for own in SCP_STATEMENTS}
-    codes = [known[name.strip("_")].code for name in (*forms, *rhythms)]
-    there = {own.subclass for own in SCP_STATEMENTS if own.code in codes}
-    plain = [own for own in SCP_STATEMENTS if own.subclass and "form" not in own.kinds]
-    first = {own.subclass.strip("_"): own for own in reversed(plain)}
-    also = {own.subclass.strip("_") for own in SCP_STATEMENTS if own.subclass in there}
-    codes += [first[name.strip("_")].code for name in subclasses if name.strip("_") not in also]
-    return tuple(codes)
+    statements = [own for own in SCP_STATEMENTS if own.code in known]
+    by_name = {own.code.strip("_"): own.code for own in statements}
+    codes = [by_name[name.strip("_")] for name in (*forms, *rhythms)]
+    had = {STATEMENT[code].subclass.strip("_") for code in codes}
+    plain = [own for own in statements if own.subclass and "form" not in own.kinds]
+    first = {own.subclass.strip("_"): own.code for own in reversed(plain)}
+    return (*codes, *(first[name.strip("_")] for name in subclasses if name.strip("_") not in had))
 
 
 def _is_likelihood(value: object) -> bool:

@@ -14,6 +14,7 @@ import torch
 from benchmark.config.config import Config, validate
 from benchmark.data import task as task_module
 from benchmark.data.datasets.base import Entry
+from benchmark.data.folds import tested_recordings as recordings_tested
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec, split_of
 from benchmark.data.task import Windows
@@ -21,8 +22,8 @@ from benchmark.data.task import make_task as task_of
 from benchmark.results.metrics import F1_OVER, UNTESTED, macro_notes, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
-from benchmark.run.cell import CellJob, run_cell, run_together
-from benchmark.run.grid import Cell, Pretraining
+from benchmark.run.cell import CellJob, learn_on, run_cell, run_together, tasks_of
+from benchmark.run.grid import Cell, Pretraining, spec_of
 from benchmark.run.rows import Variant
 from benchmark.training import probes as linear_module
 from benchmark.training.checkpoint import save_encoder
@@ -106,6 +107,27 @@ def test_scores_follow_from_the_stored_predictions(
     assert row.undefined == {unit: scored.undefined for unit, scored in scores.items()}
     assert row.counts == task.counts()
     assert row.counts["test_windows"] == len(found.truth)
+
+
+def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(
+    make_job: MakeJob, cohorts: dict[str, Prepared]
+) -> None:
+    job = make_job("chapman", "linear", **{"protocol": "strict", "data.folds": 3, "data.beats": "authors"})
+    row, found = run(job), Store(job.results).predictions(job.cell.key)
+    spec = spec_of(job.config, "linear", "chapman")
+    assert spec.folds == 3
+    names = [cohorts["chapman"].entries[r].recording for r in recordings_tested(cohorts["chapman"], spec)]
+    there = list(dict.fromkeys(found.recording.tolist()))
+    assert there == [name for name in names if name in there]  # in the dataset's order, but for those too short
+    assert row.counts["test_recordings"] == len(there) > 2 * row.counts["train_recordings"] / 0.5 / 3
+    assert len(row.training["parts"]) == 3
+    scores = score_both_units(found.probability, found.truth, found.recording, multi=False)
+    assert row.scores == {unit: scored.values for unit, scored in scores.items()}
+    own = EvaluationCache()
+    tasks = tasks_of(job, cohorts["chapman"], spec, own)
+    alone = learn_on(job, tasks[1], own).probability
+    place = np.flatnonzero(np.isin(found.recording, tasks[1].test.recording))
+    np.testing.assert_array_equal(found.probability[place], alone)
 
 
 @pytest.mark.parametrize("evaluation", ["linear", "features"])

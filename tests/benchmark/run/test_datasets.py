@@ -33,6 +33,7 @@ from benchmark.run.datasets import (
     locate,
     names_of,
     open_data,
+    untested,
     with_columns,
 )
 from benchmark.screen import open_console
@@ -265,6 +266,37 @@ def test_a_task_that_tests_what_is_pretrained_on_is_a_leak(
     config = small_config({"data.datasets": ["chapman"], "data.task": ["all"], "data.pretrain": "chapman"})
     (leak,) = audit_run(config, with_columns(config, cohorts)).leaks
     assert "both pretrained on and tested" in leak
+
+
+def test_of_several_corpora_what_a_column_tests_or_chooses_on_is_left_out(
+    small_config: SmallConfig, cohorts: dict[str, Prepared]
+) -> None:
+    config = small_config({"data.datasets": ["ptb-xl"], "data.pretrain": ["mimic-iv-ecg", "ptb-xl"]})
+    assert names_of(config) == ["mimic-iv-ecg", "ptb-xl"]
+    assert untested(config, cohorts["mimic-iv-ecg"]) == list(cohorts["mimic-iv-ecg"].entries)
+    chosen = untested(config, cohorts["ptb-xl"])
+    assert 0 < len(chosen) < len(cohorts["ptb-xl"].entries)
+    assert {own.fold for own in chosen} <= set(range(1, 9))
+    joined = replace(cohorts["mimic-iv-ecg"], name=config.data.pretrain)
+    found = with_columns(config, {**cohorts, config.data.pretrain: joined})
+    assert list(found) == ["mimic-iv-ecg+ptb-xl", "mimic-iv-ecg", "ptb-xl"]
+    assert audit_run(config, found).leaks == []
+    copied = cohorts["ptb-xl"].signals[0]._replace(digest=cohorts["mimic-iv-ecg"].signals[0].digest)
+    tested = next(r for r, own in enumerate(cohorts["ptb-xl"].entries) if own.fold == 10 and len(own.labels) == 1)
+    signals = list(cohorts["ptb-xl"].signals)
+    signals[tested] = copied
+    (leak,) = audit_run(config, found | {"ptb-xl": replace(cohorts["ptb-xl"], signals=tuple(signals))}).leaks
+    assert "both pretrained on and tested" in leak
+
+
+@pytest.mark.attack("a corpus that is pretrained on and cross-validated")
+def test_a_cross_validated_corpus_is_refused(small_config: SmallConfig, cohorts: dict[str, Prepared]) -> None:
+    config = small_config(
+        {"data.datasets": ["chapman"], "data.pretrain": "chapman", "data.folds": 5, "protocol": "strict"}
+    )
+    with pytest.raises(DatasetError, match=r"^Chapman: every patient is tested \(data\.folds=5\), so that none"):
+        audit_run(config, with_columns(config, cohorts))
+    assert untested(config, cohorts["chapman"]) == []
 
 
 @pytest.fixture

@@ -135,6 +135,18 @@ def test_the_number_of_labelled_patients_or_recordings_stands_beside_their_share
     assert line in make_table(run, layout, "heartbeat").footers
 
 
+def test_cross_validated_datasets_are_named(write_store: Callable[..., Path]) -> None:
+    def alter(plan: Plan) -> Plan:
+        return replace(plan, datasets=plan.datasets | {"chapman": plan.datasets["chapman"] | {"parts": 5}})
+
+    root = write_store(complete=True, alter_plan=alter)
+    line = (
+        "Cross-validated: Chapman. Every patient is tested by what is learned on others, in 5 parts by patient that "
+        "are drawn anew per seed and labelled subset; encoders see none of these datasets."
+    )
+    assert line in footers(root)
+
+
 @pytest.mark.parametrize(("alone", "told"), [(800, True), (448, False)])
 def test_rows_that_pair_recordings_say_when_most_windows_have_no_other(
     write_store: Callable[..., Path], alone: int, told: bool
