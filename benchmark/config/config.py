@@ -27,6 +27,7 @@ from pydantic import (
 from benchmark.config.errors import ConfigError, built, config_names, is_code, one_line, unknown
 from benchmark.config.refuse import is_knob, refuse, with_settings, without_idle
 from benchmark.config.sections import (
+    Attention,
     Boosting,
     Data,
     EngineSection,
@@ -109,14 +110,15 @@ class Config(Section):
     pretrain: Pretrain = Pretrain()
     finetune: Finetune = Finetune()
     linear: Linear = Linear()
+    attention: Attention = Attention()
     boosting: Boosting = Boosting()
     minirocket: MiniRocket = MiniRocket()
     knn: Knn = Knn()
     few_shot: FewShot = FewShot()
     supervised: Supervised = Supervised()
     evaluate: Annotated[list[Evaluation], Field(min_length=1)] = [FINETUNE]
-    """finetune: encoder and head; linear, linear-fix, knn, few-shot: frozen features (docs/PROTOCOLS.md). A table
-    each."""
+    """finetune: encoder and head; linear, linear-fix, knn, few-shot, attention: a frozen encoder (docs/PROTOCOLS.md). A
+    table each."""
     ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
     """Shares of the training labels, in (0, 1]."""
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]

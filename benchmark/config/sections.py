@@ -298,6 +298,21 @@ class Linear(Section):
     """Candidate inverse regularisation strengths C; the best by validation macro-F1 is used."""
 
 
+class Attention(Section):
+    """An attention head on the steps of a frozen encoder; best epoch by validation macro-F1."""
+
+    epochs: Count = 20
+    """Passes over the labelled subset."""
+    lr: Annotated[float, Field(gt=0)] = 1e-3
+    """Of AdamW, constant."""
+    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    """Of AdamW."""
+    batch_size: Annotated[int, Field(ge=2)] = 128
+    """Windows."""
+    least_updates: Count = 20
+    """Minimum updates per epoch; a smaller subset is passed over repeatedly."""
+
+
 class Boosting(Section):
     """Gradient-boosted trees on hand-crafted features."""
 

@@ -77,6 +77,9 @@ EVALUATION_FACTS = {
     "knn": EvaluationFacts(
         "Nearest neighbours", "weighted vote of the nearest frozen features, by cosine", frozen=True
     ),
+    "attention": EvaluationFacts(
+        "Attention head", "one learned query over frozen steps, and a linear layer", frozen=True
+    ),
     FEW_SHOT: EvaluationFacts(
         "Few-shot linear probe", "`linear` on few labelled patients per class (--shots)", frozen=True, shots=True
     ),

@@ -23,6 +23,7 @@ from benchmark.config.sections import Knn
 from benchmark.data.splits import LabelledSubset
 from benchmark.data.task import Draw, Sides, Task, drawn_by_protocol, drawn_by_recording, drawn_per_class
 from benchmark.results.names import FEATURES
+from benchmark.training.attention import ATTENTION_VERSION, attend
 from benchmark.training.boosting import FEATURES_VERSION, boost
 from benchmark.training.finetune import (
     FINETUNE_VERSION,
@@ -290,6 +291,27 @@ LINEAR_FIX = Evaluation(
 )
 
 
+def run_attention(judged: EvaluationInput) -> Outcome:
+    """A query and a linear layer on frozen steps."""
+    settings = judged.config.attention
+    return attend(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
+
+
+def _attention_passes(config: Config, amounts: Amounts) -> float:
+    own, labelled = config.attention, amounts.labelled
+    seen = max(labelled, own.least_updates * min(own.batch_size, labelled))  # per epoch
+    return own.epochs * (seen + amounts.validation) + amounts.test
+
+
+ATTENTION = Evaluation(
+    version=ATTENTION_VERSION,
+    section="attention",
+    run=run_attention,
+    settings=lambda config: config.attention.model_dump(),
+    passes=_attention_passes,
+)
+
+
 def run_supervised(judged: EvaluationInput) -> Outcome:
     """Encoder and head trained from scratch."""
     settings = judged.config.supervised
@@ -309,6 +331,7 @@ EVALUATIONS = {
     "finetune": FINETUNE,
     "linear": LINEAR,
     "linear-fix": LINEAR_FIX,
+    "attention": ATTENTION,
     "knn": KNN,
     "few-shot": FEW_SHOT,
     "supervised": SUPERVISED,

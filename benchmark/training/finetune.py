@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmark.config.sections import Finetune, Supervised
+from benchmark.config.sections import Attention, Finetune, Supervised
 from benchmark.data.task import Crops, Task, Windows
 from benchmark.machine.device import seed_torch, stream
 from benchmark.results.metrics import macro_f1, per_recording
@@ -72,8 +72,19 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
 
     Raises TrainingStopped on a non-finite loss.
     """
+    model = new_classifier(encoder, task.train.target.shape[1], settings, seed=seed)
+    return trained(model, task, settings, "finetune", seed=seed, precision=precision)
+
+
+def trained(
+    model: nn.Module, task: Task, settings: Finetune | Attention, section: str, *, seed: int, precision: str
+) -> Outcome:
+    """Train a classifier on the labelled windows and predict the test windows with its best epoch.
+
+    section: of the config, that has the settings. Raises TrainingStopped on a non-finite loss.
+    """
     started = time.perf_counter()
-    model = new_classifier(encoder, task.train.target.shape[1], settings, seed=seed).to(task.train.signal.device)
+    model = model.to(task.train.signal.device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
     best_state: dict[str, Any] = {}
     scores: list[float] = []
@@ -82,13 +93,13 @@ def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, pre
     if len(source) == 1:
         notes.append("one labelled window: repeated, since batch normalisation needs two")
     for epoch in range(settings.epochs):
-        seed_torch("finetune", seed, epoch)
+        seed_torch(section, seed, epoch)
         model.train()
         for batch in updates_of(len(source), settings, seed=seed, epoch=epoch):
             loss = update(model, optimiser, source, batch, task.multi, precision)
         if not torch.isfinite(loss):
             raise TrainingStopped(
-                f"fine-tuning: the loss was {loss.item()} in epoch {epoch + 1}; lower --set finetune.lr={settings.lr}"
+                f"{section}: the loss was {loss.item()} in epoch {epoch + 1}; lower --set {section}.lr={settings.lr}"
             )
         score = validation_score(predict(model, task.validation.signal, task.multi, precision), task)
         if not scores or score > max(scores):
@@ -108,7 +119,7 @@ def new_classifier(encoder: Encoder, classes: int, settings: Finetune, *, seed: 
     return Classifier(own, classes, settings.head_hidden, settings.dropout)
 
 
-def updates_of(windows: int, settings: Finetune, *, seed: int, epoch: int) -> Iterator[Tensor]:
+def updates_of(windows: int, settings: Finetune | Attention, *, seed: int, epoch: int) -> Iterator[Tensor]:
     """Batches (b,) of window indices of an epoch: whole passes, until there are `least_updates`."""
     per_pass = len(batches_of(windows, settings.batch_size, seed=seed, epoch=epoch))
     for again in range(math.ceil(settings.least_updates / per_pass)):

@@ -61,6 +61,7 @@ def test_evaluations_have_their_facts_and_gates_evaluations_of_their_own() -> No
         "linear": (True, False),
         "linear-fix": (True, False),
         "knn": (True, False),
+        "attention": (True, False),
         "few-shot": (True, True),
     }
     gates = {"pmq": "finetune", "random-frozen": "linear", "features": "features", "supervised": "supervised"}

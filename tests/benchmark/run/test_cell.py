@@ -225,6 +225,7 @@ def test_notes_of_the_data_and_of_the_training_are_kept(
     [
         ("linear-fix", "single"),
         ("knn", "multi"),
+        ("attention", "multi"),
         ("few-shot", "single"),
         ("few-shot", "multi"),
         ("supervised", "multi"),

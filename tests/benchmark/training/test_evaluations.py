@@ -113,6 +113,7 @@ def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., Evalua
         ("linear-fix", 100 * 13 + 2 * 40),
         # a tenth of a pass to search the neighbours of each window
         ("knn", (100 + 2 * 40) * 1.1),
+        ("attention", 20 * (20 * 100 + 40) + 40),
         # three passes an update, and the validation windows in each of two epochs; 30 updates of 8 pass over 240
         ("finetune", 2 * (3 * 240 + 40) + 40),
         (SUPERVISED, 2 * 3 * 100 + 2 * 40),

@@ -1,0 +1,91 @@
+"""An attention head learns from steps that a mean hides, leaves the encoder as it is, and is the same again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from benchmark.config.sections import Attention
+from benchmark.data.task import Task
+from benchmark.training.attention import AttentionHead, attend
+from benchmark.training.finetune import Outcome
+from benchmark.training.pretrain import TrainingStopped
+from benchmark.training.probes import linear_probe
+from methods.encoders.dilated import Dilated, DilatedConfig
+
+MakeTask = Callable[..., Task]
+SETTINGS = Attention(epochs=30, lr=1e-2, batch_size=32, least_updates=12)
+
+
+class Steps(Dilated):
+    """An encoder that gives the first K leads of every sample."""
+
+    def forward(self, x: Tensor, mask: object = None) -> Tensor:
+        return x[:, :, : self.config.output]
+
+
+def steps_encoder() -> Steps:
+    return Steps(DilatedConfig(hidden=4, depth=1, output=8))
+
+
+def run(encoder: Dilated, task: Task, settings: Attention = SETTINGS, seed: int = 41) -> Outcome:
+    return attend(encoder, task, settings, seed=seed, precision="float32")
+
+
+@pytest.fixture
+def hidden(make_task: MakeTask) -> Task:
+    """Of class 1 a step of fifty has a peak and another its negative, which the mean over the window does not show."""
+    task = make_task([[0], [1]] * 60, [[0], [1]] * 20, [[0], [1]] * 40, classes=2)
+    generator = torch.Generator().manual_seed(0)
+
+    def with_peak(side: object) -> object:
+        own = side.signal  # type: ignore[attr-defined]
+        signal = 0.1 * torch.randn(len(own), 50, 12, generator=generator)  # (n, 50, 12)
+        up = torch.randint(50, (len(own),), generator=generator)  # (n,)
+        for place, height in ((up, 5), ((up + 10) % 50, -5)):
+            signal[torch.arange(len(own)), place, 0] += height * side.target[:, 1]  # type: ignore[attr-defined]
+        return replace(side, signal=signal.half())  # type: ignore[type-var]
+
+    sides = {name: with_peak(side) for name, side in task.sides().items()}
+    return replace(task, **sides)  # type: ignore[arg-type]
+
+
+def accuracy(found: Outcome, task: Task) -> float:
+    return float((found.probability.argmax(axis=1) == task.test.truth().argmax(axis=1)).mean())
+
+
+def test_it_finds_what_the_mean_over_the_steps_hides(hidden: Task) -> None:
+    found = run(steps_encoder(), hidden)
+    assert accuracy(found, hidden) > 0.95
+    assert accuracy(linear_probe(steps_encoder(), hidden, [1.0], precision="float32"), hidden) < 0.8
+    assert found.training["best_epoch"] <= SETTINGS.epochs == len(found.training["validation_f1"])
+
+
+def test_the_encoder_stays_as_it_is_and_equal_seeds_give_equal_numbers(make_task: MakeTask) -> None:
+    task = make_task([[0], [1]] * 8, [[0], [1]] * 4, [[0], [1]] * 4, classes=2)
+    torch.manual_seed(0)
+    encoder = Dilated(DilatedConfig(hidden=4, depth=2, output=8))
+    before = copy.deepcopy(encoder.state_dict())
+    first, again, other = (run(encoder, task, seed=seed).probability for seed in (41, 41, 42))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+    assert all(torch.equal(before[name], value) for name, value in encoder.state_dict().items())
+    model = AttentionHead(encoder, 2).train()
+    assert not model.encoder.training
+    assert model.norm.training
+    model(task.train.signal.float()).sum().backward()
+    assert all(own.grad is None for own in model.encoder.parameters())
+    assert model.query.grad is not None
+
+
+def test_a_loss_that_is_no_number_stops_with_the_key_to_lower(make_task: MakeTask) -> None:
+    task = make_task([[0], [1]] * 8, [[0], [1]] * 4, [[0], [1]] * 4, classes=2)
+    broken = replace(task, train=replace(task.train, signal=task.train.signal * float("inf")))
+    with pytest.raises(TrainingStopped, match=r"^attention: the loss was nan in epoch 1; lower --set attention\.lr="):
+        run(steps_encoder(), broken)
