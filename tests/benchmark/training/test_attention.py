@@ -29,6 +29,9 @@ class Steps(Dilated):
     def forward(self, x: Tensor, mask: object = None) -> Tensor:
         return x[:, :, : self.config.output]
 
+    def pooled(self, x: Tensor, mask: object = None) -> Tensor:
+        return self(x).mean(1)
+
 
 def steps_encoder() -> Steps:
     return Steps(DilatedConfig(hidden=4, depth=1, output=8))
@@ -62,8 +65,8 @@ def accuracy(found: Outcome, task: Task) -> float:
 
 def test_it_finds_what_the_mean_over_the_steps_hides(hidden: Task) -> None:
     found = run(steps_encoder(), hidden)
-    assert accuracy(found, hidden) > 0.95
-    assert accuracy(linear_probe(steps_encoder(), hidden, [1.0], precision="float32"), hidden) < 0.8
+    assert accuracy(found, hidden) > 0.85
+    assert accuracy(linear_probe(steps_encoder(), hidden, [1.0], precision="float32"), hidden) < 0.7
     assert found.training["best_epoch"] <= SETTINGS.epochs == len(found.training["validation_f1"])
 
 
