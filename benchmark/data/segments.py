@@ -125,7 +125,7 @@ class Segmentation:
         if self.kind == "recordings":
             yield f"crops of {self.seconds:g} s every {self.stride / self.rate:g} s of whole recordings"
         if self.beats == "fused":
-            yield "R peaks of all leads together, hearts of every rate"
+            yield "heartbeats by R peaks of all leads together, at every heart rate"
         if self.rate != FS:
             yield f"{self.rate} Hz"
         if self.raw:

@@ -53,6 +53,8 @@ class Size:
     windows: int
     exact: bool
     """True: counted after preparation; False: estimated from the number of recordings."""
+    has_folds: bool = True
+    """Whether recordings have a fold, so that the dataset is not cross-validated; not known before preparation."""
 
 
 def estimated_size(recordings: int, segmentation: Segmentation) -> Size:
@@ -62,7 +64,8 @@ def estimated_size(recordings: int, segmentation: Segmentation) -> Size:
 
 def exact_size(prepared: Prepared) -> Size:
     """Size of a prepared dataset."""
-    return Size(len(prepared.entries), prepared.window_count, exact=True)
+    has_folds = any(entry.fold is not None for entry in prepared.entries)
+    return Size(len(prepared.entries), prepared.window_count, exact=True, has_folds=has_folds)
 
 
 def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) -> float:
@@ -82,7 +85,13 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
     pool = Pool(share * size.windows, share * size.recordings, classes_of(column, config))
     if config.data.segmentation == "recordings" and task.evaluation in (FINETUNE, SUPERVISED):
         pool = pool._replace(windows=pool.recordings)  # a crop of each an epoch
-    return evaluation.passes(config, amounts_of(task, config, size, evaluation.labelled(pool, task.ratio)))
+    amounts = amounts_of(task, config, size, evaluation.labelled(pool, task.ratio))
+    return parts_of(config, size) * evaluation.passes(config, amounts)
+
+
+def parts_of(config: Config, size: Size) -> int:
+    """Parts of a dataset's cross-validation, each learned on by itself; 1 for none."""
+    return 1 if size.has_folds else config.data.folds or 1
 
 
 def further_tests(config: Config, dataset: str) -> float:
@@ -126,7 +135,7 @@ def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: 
     size = sizes[column.dataset]
     training = TRAINING_SHARE * (1 - further_tests(config, column.dataset)) * size.windows
     amounts = amounts_of(cell, config, size, training * cell.ratio)
-    return CLASSICAL[cell.evaluation].seconds(config, amounts, classes_of(column, config))
+    return parts_of(config, size) * CLASSICAL[cell.evaluation].seconds(config, amounts, classes_of(column, config))
 
 
 def multiplications(encoder: Encoder, samples: int) -> float:

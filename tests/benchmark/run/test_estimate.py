@@ -62,7 +62,7 @@ def cost(config: Config, evaluation: str = "finetune", ratio: float = 0.5) -> fl
 
 def test_a_prepared_dataset_is_counted_and_another_estimated(cohorts: dict[str, Prepared]) -> None:
     chapman = cohorts["chapman"]
-    assert exact_size(chapman) == Size(len(chapman.entries), len(chapman.windows), exact=True)
+    assert exact_size(chapman) == Size(len(chapman.entries), len(chapman.windows), exact=True, has_folds=False)
     estimated = estimated_size(len(chapman.entries), HEARTBEATS)
     assert not estimated.exact
     assert estimated.windows == pytest.approx(len(chapman.windows), rel=0.5)
@@ -110,6 +110,17 @@ def test_estimates_are_near_the_windows_of_the_task(cohorts: dict[str, Prepared]
     trials = len(cohorts["mimic-iv-ecg"].windows) // 10
     per_pair = grid.pretrainings[0].variant.method.encoder_passes
     assert 0.5 < passes(grid.pretrainings[0], config, sizes) / (per_pair * 2 * 5 * trials) < 2
+
+
+def test_each_part_of_a_cross_validation_costs_a_cell(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
+    assert exact_size(cohorts["ptb-xl"]).has_folds
+    size = exact_size(cohorts["chapman"])
+    assert not size.has_folds
+    sizes = {"mimic-iv-ecg": Size(100, 1000, True), "chapman": size}
+    once = small_config({"methods": ["pmq"], "protocol": "strict"})
+    folded = small_config({"methods": ["pmq"], "protocol": "strict", "data.folds": 5})
+    one, five = (passes(grid_of(config).cells[0], config, sizes) for config in (once, folded))
+    assert five == pytest.approx(5 * one)
 
 
 def test_a_larger_encoder_is_measured_to_be_slower() -> None:
