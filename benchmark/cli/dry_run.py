@@ -21,6 +21,7 @@ from benchmark.config.flags import Folders
 from benchmark.config.refuse import by_encoder
 from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, cached, list_part
+from benchmark.data.transport import ends_of, is_transport
 from benchmark.machine.device import device_facts
 from benchmark.machine.ranks import Machine
 from benchmark.results.names import (
@@ -41,8 +42,8 @@ from benchmark.run.datasets import (
     cached_external,
     cohort_folder,
     external_rows,
-    joined_corpus,
     locate,
+    made_of_several,
     names_of,
     reading_note,
     refuse_shots,
@@ -300,13 +301,15 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
             sizes[name] = estimated_size(len(listing.entries), config.data.cut())
         else:
             sizes[name], prepared[name] = exact_size(found), found
-    corpora = config.data.corpora
-    if len(corpora) > 1:
-        joined = joined_corpus(config, datasets.values(), prepared) if prepared.keys() >= {*corpora} else None
-        found = cached(joined, place.cache, joined.listing(), config.data.cut()) if joined else None
-        parts = estimated_size(sum(sizes[name].recordings for name in corpora), config.data.cut())
-        sizes[config.data.pretrain] = exact_size(found) if found else parts
-        prepared |= {config.data.pretrain: found} if found else {}
+    members = {config.data.pretrain: config.data.corpora} if len(config.data.corpora) > 1 else {}
+    members |= {name: [end.dataset for end in ends_of(name)] for name in filter(is_transport, config.data.datasets)}
+    there = prepared.keys() >= {*names_of(config)}
+    made = {own.name: own for own in made_of_several(config, datasets.values(), prepared)} if there else {}
+    for name, parts in members.items():
+        found = cached(made[name], place.cache, made[name].listing(), config.data.cut()) if there else None
+        rough = estimated_size(sum(sizes[part].recordings for part in parts), config.data.cut())
+        sizes[name] = exact_size(found) if found else rough
+        prepared |= {name: found} if found else {}
     return sizes, prepared
 
 
@@ -322,11 +325,12 @@ def work_of(
 
     Raises DatasetError for too many shots.
     """
-    if not prepared.keys() >= {config.data.pretrain, *names_of(config)}:
+    if not prepared.keys() >= {config.data.pretrain, *config.data.datasets, *names_of(config)}:
         return None
     forms: ExternalData | None = {}
     if any(external_rows(config)):
-        datasets = [locate(config, name, place) for name in config.data.datasets]
+        datasets = [locate(config, name, place) for name in names_of(config)]
+        datasets += made_of_several(config, datasets, prepared)
         forms = cached_external(config, datasets, place.cache)
     if forms is None:
         return None

@@ -15,6 +15,7 @@ from benchmark import screen as terminal
 from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.flags import RESULTS, parse_data
+from benchmark.data.transport import is_transport
 from benchmark.screen import Console, note, print_paragraphs, print_sheet, print_table
 from reports.build import Report, build_report
 from reports.compare import compare_results, comparison_sheet
@@ -82,7 +83,7 @@ def see_people(run: Run, data_root: Path | None, paths: Mapping[str, Path], cons
             raise ConfigError(f"--data: {unknown('dataset', name, tested)}, in {run.name}")
     for name in run.plan.datasets:
         dataset_name = data.column(name).dataset
-        if data_root or dataset_name in paths:
+        if not is_transport(dataset_name) and (data_root or dataset_name in paths):
             source = data.source(dataset_name)
             dataset = source(find_root(source, data_root, paths))
             count = add_people(dataset, tested_recordings(run, name), run.store.root)

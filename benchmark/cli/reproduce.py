@@ -35,7 +35,7 @@ from benchmark.results.names import SCRIPT, VALIDATION
 from benchmark.results.schema import flat
 from benchmark.results.store import ARRAYS, BadCard, End, Predictions, Row, Store
 from benchmark.run.cell import CellJob, run_together
-from benchmark.run.datasets import joined_corpus, open_data, prepare_data
+from benchmark.run.datasets import made_of_several, names_of, open_data, prepare_data
 from benchmark.run.grid import MOST_RANKS, Cell, expand
 from benchmark.run.plan import differences
 from benchmark.run.pretraining import PretrainingJob, in_step, run_to_end
@@ -277,15 +277,16 @@ def data_of(again: Again, place: flags.Folders, console: Console, known: dict[st
     config, facts = again.config, again.row.provenance
     column, task = config.data.column(again.cell.dataset), again.cell.pretraining
     trains = again.pretrained and task is not None and task.method.trains
-    names = dict.fromkeys([column.dataset, *(config.data.corpora if trains else [])])
-    for name in [name for name in names if name not in known]:
+    names = dict.fromkeys([column.dataset, *([config.data.pretrain] if trains else [])])
+    made = any(name not in names_of(config) for name in names)
+    wanted_first = names_of(config) if made else list(names)
+    for name in [name for name in wanted_first if name not in known]:
         known[name] = prepare_data(open_data(config, name, place, console), config, place, console)
-    if trains and config.data.pretrain not in known:
-        datasets = [open_data(config, name, place, console) for name in config.data.corpora]
-        joined = joined_corpus(config, datasets, known)
-        assert joined is not None, "a single corpus is among the names"
-        known[joined.name] = prepare_data(joined, config, place, console)
-    prepared = {name: known[name] for name in (*names, *([config.data.pretrain] if trains else []))}
+    if made:
+        datasets = [open_data(config, name, place, console) for name in names_of(config)]
+        for own in made_of_several(config, datasets, known):
+            known[own.name] = known.get(own.name) or prepare_data(own, config, place, console)
+    prepared = {name: known[name] for name in names}
     wanted = [(of_task(prepared[column.dataset], column), facts["data"][FINGERPRINT], column.dataset)]
     if trains:
         corpus = facts.get("corpus", {}).get(FINGERPRINT, "not told")

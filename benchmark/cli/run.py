@@ -40,8 +40,8 @@ from benchmark.results.tuned import Tuning
 from benchmark.run.claims import sweep, sweep_claims
 from benchmark.run.datasets import (
     audit_run,
-    joined_corpus,
     keep_people,
+    made_of_several,
     names_of,
     open_data,
     patients_of,
@@ -142,6 +142,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     sweep_all(asked, console)
     datasets = open_all(asked, console)
     of_datasets = prepare_all(asked, datasets, console)
+    datasets += made_of_several(config, datasets, of_datasets)
     prepared = with_columns(config, of_datasets)
     found = audit_run(config, prepared)
     if found.leaks and not asked.allow_leak:
@@ -213,9 +214,9 @@ def prepare_all(asked: GridRequest, datasets: Sequence[Dataset], console: Consol
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, place, console)
         note(console, prepared_line(prepared[dataset.name]))
-    if joined := joined_corpus(config, datasets, prepared):
-        prepared[joined.name] = prepare_data(joined, config, place, console)
-        note(console, prepared_line(prepared[joined.name]))
+    for made in made_of_several(config, datasets, prepared):
+        prepared[made.name] = prepare_data(made, config, place, console)
+        note(console, prepared_line(prepared[made.name]))
     try:
         write_skipped({name: data.skipped for name, data in prepared.items()}, asked.out / "skipped.csv")
     except OSError as error:

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from benchmark.config.errors import ConfigError, names_of, one_line, unknown
 from benchmark.config.sections import REFERENCE, Finetune, Linear, Pretrain
 from benchmark.config.words import knobs_of, labels_of, refuse_unfit, sized
+from benchmark.data.transport import ends_of, is_transport
 from methods import METHODS, refusal
 from methods.base import PretrainMethod
 from methods.encoders.base import TWO_OF, refuse_single, steps_of
@@ -214,9 +215,11 @@ def refuse_methods(config: Config) -> None:
 def refuse_datasets(config: Config) -> None:
     """A dataset that is not there, or that cannot be simulated where all are."""
     data, simulation, known = config.data, config.data.simulation, config.data.known()
-    used = {*data.corpora, *data.datasets}
     sized = [*simulation.patients, *simulation.test_patients] if simulation else []
-    for name in (*data.corpora, *data.datasets, *sized):
+    columns = [end.dataset for name in data.datasets if is_transport(name) for end in ends_of(name)]
+    columns += [name for name in data.datasets if not is_transport(name)]
+    used = {*data.corpora, *columns}
+    for name in (*data.corpora, *columns, *sized):
         if name not in known:
             raise ValueError(unknown("dataset", name, known))
     if simulation is None:
@@ -284,7 +287,7 @@ def refuse_shared_subsets(config: Config) -> None:
 
 def refuse_columns(config: Config) -> None:
     """A column without labels, or under a task that its dataset does not have."""
-    unlabelled = [name for name in config.data.datasets if not config.data.source(name).classes]
+    unlabelled = [name for name in config.data.datasets if not config.data.about(name).classes]
     if unlabelled:
         raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
     try:

@@ -20,13 +20,14 @@ from benchmark.config.engines import ENGINES
 from benchmark.config.errors import LARGEST_SEED
 from benchmark.data.batches import Streaming
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import LEADS, Source
+from benchmark.data.datasets.base import LEADS, About, Source
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.joined import JOIN
 from benchmark.data.datasets.registry import AnyCard, source_of
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind, Rate, Segmentation, leads_named
 from benchmark.data.splits import DatasetTask, Labels, columns_of
+from benchmark.data.transport import is_transport, transport_of
 from benchmark.data.trials import Standardise
 from benchmark.results.names import DEFAULT_TASK, Pool, Preset
 from benchmark.results.schema import one_of
@@ -114,7 +115,7 @@ class Data(Section):
     pretrain_prefix: str = ""
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
-    """Columns of the table."""
+    """Columns of the table; A@B is learned on A and tested on B (benchmark.data.transport)."""
     task: Annotated[list[str], Field(min_length=1)] = [DEFAULT_TASK]
     """Tasks; a column is a dataset under one that it has (docs/PROTOCOLS.md). default: the dataset's own classes."""
     labels: Labels = "single"
@@ -180,6 +181,10 @@ class Data(Section):
     def corpora(self) -> list[str]:
         """Names of the datasets that are pretrained on."""
         return self.pretrain.split(JOIN)
+
+    def about(self, name: str) -> About:
+        """What a dataset or a transport is. Raises ValueError for an unknown one."""
+        return transport_of(name, self.source) if is_transport(name) else self.source(name)
 
     def known(self) -> list[str]:
         """Names of the datasets that there are: the built-in ones and those of the cards."""

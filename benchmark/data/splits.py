@@ -415,14 +415,18 @@ def tasks_of(dataset: str) -> tuple[str, ...]:
 def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[DatasetTask, ...]:
     """Each dataset under those of the tasks that it has.
 
-    Raises ValueError for a task that none of the datasets has, and for a dataset that has none of the tasks.
+    Transports have one task and come last. Raises ValueError for a task that none of the datasets has, and for a
+    dataset that has none of the tasks.
     """
     asked = tuple(tasks)
+    transports = [name for name in datasets if "@" in name]
+    datasets = [name for name in datasets if "@" not in name]
     possible = "; ".join(f"{name} has {', '.join(tasks_of(name))}" for name in datasets)
-    for task in asked:
+    for task in asked if datasets else ():
         if not any(task in tasks_of(name) for name in datasets):
             raise ValueError(f"no dataset of the table has the task {task!r}: {possible}")
     for name in datasets:
         if not any(task in tasks_of(name) for task in asked):
             raise ValueError(f"{name} has none of the tasks {', '.join(asked)}: it has {', '.join(tasks_of(name))}")
-    return tuple(DatasetTask(name, task) for name in datasets for task in asked if task in tasks_of(name))
+    plain = (DatasetTask(name, task) for name in datasets for task in asked if task in tasks_of(name))
+    return (*plain, *map(DatasetTask, transports))

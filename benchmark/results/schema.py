@@ -60,7 +60,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 T = TypeVar("T")
-NAME = re.compile(r"\w[\w .+-]{0,99}")
+NAME = re.compile(r"\w[\w .+@-]{0,99}")
 """Names become parts of file names and headings of CSV columns."""
 LARGEST = 1e15
 SHOWN = 60
@@ -69,7 +69,7 @@ SHOWN = 60
 
 def _named(text: str) -> str:
     if not NAME.fullmatch(text):
-        raise ValueError(f"{text[:SHOWN]!r} is no name: up to 100 letters, digits, blanks and _ . + -")
+        raise ValueError(f"{text[:SHOWN]!r} is no name: up to 100 letters, digits, blanks and _ . + @ -")
     return text
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,9 +16,10 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders
 from benchmark.config.sections import Simulation
 from benchmark.data.audit import Finding, audit, people_of
+from benchmark.data.corpus import pretrained_entries
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.joined import JOIN, JoinedCorpus
+from benchmark.data.datasets.joined import JOIN, Joined
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
 from benchmark.data.folds import is_cross_validated
 from benchmark.data.prepare import Prepared, cached, contents_of, prepare
@@ -25,6 +27,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, read_sums, versions_of, write_cohort
 from benchmark.data.splits import split_or_none
 from benchmark.data.task import of_task, patients_per_class
+from benchmark.data.transport import End, ends_of, is_transport, transport_of, transported
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
 from benchmark.results.files import is_read_only
 from benchmark.results.names import EVALUATION_FACTS, FEW_SHOT
@@ -41,7 +44,8 @@ OnProgress = Callable[[int, int], None]
 
 def names_of(config: Config) -> list[str]:
     """Datasets of a run: those of the pretraining corpus first, then the columns of the table."""
-    return list(dict.fromkeys([*config.data.corpora, *config.data.datasets]))
+    words = [[end.dataset for end in ends_of(name)] if is_transport(name) else [name] for name in config.data.datasets]
+    return list(dict.fromkeys([*config.data.corpora, *chain.from_iterable(words)]))
 
 
 def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
@@ -163,16 +167,40 @@ def prepare_data(
         )
 
 
-def joined_corpus(config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared]) -> JoinedCorpus | None:
-    """The corpus of several prepared datasets; None where one is pretrained on."""
-    names = config.data.corpora
-    if len(names) == 1:
-        return None
-    by_name = {dataset.name: dataset for dataset in datasets}
-    return JoinedCorpus(
-        {name: by_name[name] for name in names},
-        {name: untested(config, prepared[name]) for name in names},
-    )
+def made_of_several(config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared]) -> list[Dataset]:
+    """The datasets of a run that are made of others: a corpus of several, and each transport.
+
+    Raises DatasetError for one without recordings.
+    """
+    by_name, names = {dataset.name: dataset for dataset in datasets}, config.data.corpora
+    made: list[Dataset] = []
+    if len(names) > 1:
+        members = {name: by_name[name] for name in names}
+        chosen = {
+            name: [replace(own, labels=(), statements=(), fold=None) for own in untested(config, prepared[name])]
+            for name in names
+        }
+        title = " + ".join(member.title for member in members.values())
+        made.append(Joined(config.data.pretrain, title, members, chosen))
+    for name in filter(is_transport, config.data.datasets):
+        transport = transport_of(name, config.data.source)
+        learned, tested = (
+            End(column, by_name[column.dataset], of_task(prepared[column.dataset], column)) for column in ends_of(name)
+        )
+        spec = config.task_spec(config.finetune, learned.column.name)
+        split, _ = split_or_none(learned.data, spec)
+        seen = pretrained_patients(config, prepared, tested.column.dataset)
+        made.append(transported(transport, learned, tested, split, spec, seen))
+    return made
+
+
+def pretrained_patients(config: Config, prepared: Mapping[str, Prepared], name: str) -> set[str]:
+    """Patients of a dataset who are pretrained on."""
+    if name not in config.data.corpora:
+        return set()
+    several, data = len(config.data.corpora) > 1, prepared[name]
+    used = untested(config, data) if several else pretrained_entries(data, config.task_spec(config.pretrain))
+    return {entry.patient for entry in used}
 
 
 def untested(config: Config, data: Prepared) -> list[Entry]:
@@ -287,7 +315,8 @@ def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[
     spec = config.task_spec(config.finetune)
     corpora = config.data.corpora if len(config.data.corpora) > 1 else []
     joined = {name: frozenset(own.recording for own in untested(config, prepared[name])) for name in corpora}
-    parts = {name: data for name, data in prepared.items() if JOIN not in name}
+    parts = {name: data for name, data in prepared.items() if JOIN not in name and not is_transport(name)}
+    tested = [name for name in tested if name in parts]
     return audit(parts, spec, pretrain=config.data.pretrain, tested=tested, specs=specs, joined=joined)
 
 

@@ -114,7 +114,7 @@ def amounts_of(cell: Cell, config: Config, size: Size, labelled: float) -> Amoun
 
 def classes_of(column: DatasetTask, config: Config) -> int:
     """Number of classes of a column of the table."""
-    return len(column.named.classes if column.named else config.data.source(column.dataset).classes)
+    return len(column.named.classes if column.named else config.data.about(column.dataset).classes)
 
 
 def pairs_trained(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:

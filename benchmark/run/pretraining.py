@@ -20,6 +20,7 @@ from benchmark.data.corpus import corpus_trials, epoch_shape, pretraining_source
 from benchmark.data.prepare import Prepared, opened
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
+from benchmark.data.transport import is_transport
 from benchmark.elsewhere import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.machine.processes import begin_peak_memory, peak_memory_gib
@@ -261,7 +262,7 @@ def stem_of(job: PretrainingJob, source: PairSource) -> Stem | None:
 def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: torch.device) -> ProbeWindows:
     """Held-out windows for health: in no pretraining and no test set of the config."""
     tasks: dict[str, list[tuple[Prepared, TaskSpec]]] = {}
-    for column in config.data.columns():
+    for column in [own for own in config.data.columns() if not is_transport(own.dataset)]:
         own = columns[column.name], config.task_spec(config.finetune, column.name)
         tasks.setdefault(column.dataset, []).append(own)
     return probe_windows(list(tasks.values()), config.data.corpora, device)

@@ -1,7 +1,6 @@
-"""Several datasets as one corpus to pretrain on: those of their recordings that no table tests or chooses on.
+"""Recordings of several datasets as one: a corpus to pretrain on, or a dataset to learn on and another to test on.
 
-Recordings, patients and paths are prefixed by their dataset's name, so that equal numbers stay apart. Labels are left
-out: nothing of the corpus is held out any more.
+Recordings, patients and paths are prefixed by their dataset's name, so that equal numbers stay apart.
 """
 
 from __future__ import annotations
@@ -18,39 +17,30 @@ JOIN = "+"
 
 
 @dataclass
-class JoinedCorpus:
-    """A corpus of several datasets; a `benchmark.data.datasets.base.Dataset`."""
+class Joined:
+    """Recordings of several datasets; a `benchmark.data.datasets.base.Dataset`."""
 
+    name: str
+    title: str
     members: Mapping[str, Dataset]
     """By name, in order."""
     entries: Mapping[str, Sequence[Entry]]
-    """Of each the recordings to pretrain on, as it lists them."""
-
+    """Of each its recordings, with the labels and folds that they have here."""
+    classes: tuple[str, ...] = ()
     root: Path = field(init=False)
     """The nearest folder that holds those of all datasets."""
-    classes: tuple[str, ...] = ()
     first_label_counts: bool = False
     how_to_get: str = ""
 
     def __post_init__(self) -> None:
         self.root = Path(os.path.commonpath([member.root.resolve() for member in self.members.values()]))
 
-    @property
-    def name(self) -> str:
-        """The names of its datasets: 'ptb-xl+chapman'."""
-        return JOIN.join(self.members)
-
-    @property
-    def title(self) -> str:
-        """'PTB-XL + Chapman'."""
-        return " + ".join(member.title for member in self.members.values())
-
     def listing(self) -> Listing:
         """The recordings of each dataset in turn. Raises DatasetError where there are none."""
         listings = {name: member.listing() for name, member in self.members.items()}
         entries = tuple(self._prefixed(name, entry) for name in self.members for entry in self.entries[name])
         if not entries:
-            raise DatasetError(f"{self.title}: every recording is tested or chosen on: none is left to pretrain on")
+            raise DatasetError(f"{self.title}: no recording is left: every one is tested or chosen on")
         return Listing(
             entries,
             form=" + ".join(own.form for own in listings.values()),
@@ -63,7 +53,7 @@ class JoinedCorpus:
         return member.files(own)
 
     def people(self) -> dict[str, Person]:
-        """None: no score is of the corpus."""
+        """None: entries and headers may state them."""
         return {}
 
     def read(self, entry: Entry) -> Recording:
@@ -73,15 +63,7 @@ class JoinedCorpus:
 
     def _prefixed(self, name: str, entry: Entry) -> Entry:
         recording, patient = f"{name}/{entry.recording}", f"{name}/{entry.patient}"
-        return replace(
-            entry,
-            recording=recording,
-            patient=patient,
-            path=f"{name}/{entry.path}",
-            labels=(),
-            statements=(),
-            fold=None,
-        )
+        return replace(entry, recording=recording, patient=patient, path=f"{name}/{entry.path}")
 
     def _own(self, entry: Entry) -> tuple[Dataset, Entry]:
         """The dataset of an entry, and the entry as that knows it."""

@@ -1,4 +1,4 @@
-"""A corpus of several datasets: their recordings under names that stay apart, read as their datasets read them."""
+"""Several datasets as one: their recordings under names that stay apart, read as their datasets read them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import Dataset, DatasetError
-from benchmark.data.datasets.joined import JoinedCorpus
+from benchmark.data.datasets.joined import Joined
 from benchmark.data.datasets.registry import source_of
 from benchmark.data.prepare import prepare
 from benchmark.data.simulate import CohortSettings, write_cohort
@@ -23,14 +23,14 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Dataset]:
     return {name: source_of(name)(folder / name) for name in ("chapman", "mimic-iv-ecg")}
 
 
-def test_recordings_are_those_of_the_datasets_without_labels(members: dict[str, Dataset], tmp_path: Path) -> None:
+def test_recordings_are_those_of_the_datasets(members: dict[str, Dataset], tmp_path: Path) -> None:
     entries = {name: member.listing().entries for name, member in members.items()}
     chosen = {"chapman": entries["chapman"][1:3], "mimic-iv-ecg": entries["mimic-iv-ecg"]}
-    joined = JoinedCorpus(members, chosen)
+    joined = Joined("chapman+mimic-iv-ecg", "Chapman + MIMIC-IV-ECG", members, chosen)
     assert (joined.name, joined.title) == ("chapman+mimic-iv-ecg", "Chapman + MIMIC-IV-ECG")
     listed = joined.listing().entries
     assert [own.recording for own in listed[:2]] == [f"chapman/{own.recording}" for own in chosen["chapman"]]
-    assert {own.labels for own in listed} == {()}
+    assert [own.labels for own in listed[:2]] == [own.labels for own in chosen["chapman"]]
     assert listed[-1].report == entries["mimic-iv-ecg"][-1].report != ""
     assert len({own.patient for own in listed}) == 6
     for own, entry in zip(chosen["chapman"], listed, strict=False):
@@ -44,5 +44,5 @@ def test_recordings_are_those_of_the_datasets_without_labels(members: dict[str, 
 
 
 def test_nothing_to_pretrain_on_is_said(members: dict[str, Dataset]) -> None:
-    with pytest.raises(DatasetError, match=r"^Chapman: every recording is tested or chosen on: none is left"):
-        JoinedCorpus({"chapman": members["chapman"]}, {"chapman": ()}).listing()
+    with pytest.raises(DatasetError, match=r"^Chapman: no recording is left: every one is tested or chosen on$"):
+        Joined("chapman", "Chapman", {"chapman": members["chapman"]}, {"chapman": ()}).listing()

@@ -1,0 +1,147 @@
+"""Transport: what is learned on one dataset is tested on another, on the classes that both have.
+
+The column `ptb-xl.rhythm@ludb` has the training and validation recordings of PTB-XL's task `rhythm` and tests all
+recordings of LUDB that no encoder was pretrained on. It is made as a dataset of its own, with folds, so that cells,
+tests and pages are those of every other column.
+
+Classes are the same where `CONCEPTS` says so, or where two cards name them alike. Groups of rhythms (Chapman's four
+classes) hold what their names say and more, so they are none of the concepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry
+from benchmark.data.datasets.joined import Joined
+from benchmark.data.prepare import Prepared
+from benchmark.data.splits import TASKS, TEST_FOLD, VALIDATION_FOLD, DatasetTask, Split, TaskSpec, task_labels
+from benchmark.results.names import DEFAULT_TASK
+
+AT = "@"
+"""Between the column that is learned on and the one that is tested: 'ptb-xl.rhythm@ludb'."""
+TRAINING_FOLD = 1
+CONCEPTS: dict[str, dict[str, str]] = {
+    "sinus rhythm": {"ptb-xl": "SR", "chapman.all": "SR", "ningbo.all": "SR"},
+    "sinus bradycardia": {"ptb-xl": "SBRAD", "chapman": "SB", "ningbo": "SB"},
+    "sinus tachycardia": {"ptb-xl": "STACH", "chapman.all": "ST", "ningbo.all": "ST"},
+    "sinus arrhythmia": {"ptb-xl": "SARRH", "chapman.all": "SA", "ningbo.all": "SA"},
+    "atrial fibrillation": {"ptb-xl": "AFIB", "chapman.all": "AFIB", "ningbo.all": "AFIB", "cpsc2018": "AF"},
+    "atrial flutter": {"ptb-xl": "AFLT", "chapman.all": "AF", "ningbo.all": "AF"},
+    "first degree AV block": {"ptb-xl": "1AVB", "chapman.all": "1AVB", "ningbo.all": "1AVB", "cpsc2018": "I-AVB"},
+    "right bundle branch block": {"ptb-xl": "CRBBB", "chapman.all": "RBBB", "ningbo.all": "RBBB", "cpsc2018": "RBBB"},
+    "left bundle branch block": {"ptb-xl": "CLBBB", "chapman.all": "LBBB", "ningbo.all": "LBBB", "cpsc2018": "LBBB"},
+    "atrial premature complex": {"ptb-xl": "PAC", "chapman.all": "APB", "ningbo.all": "APB", "cpsc2018": "PAC"},
+    "ventricular premature complex": {"ptb-xl": "PVC", "chapman.all": "VPB", "ningbo.all": "VPB", "cpsc2018": "PVC"},
+    "ST depression": {"ptb-xl": "STD_", "cpsc2018": "STD"},
+    "ST elevation": {"ptb-xl": "STE_", "cpsc2018": "STE"},
+}
+"""Concept -> dataset, or its task where classes of its tasks differ -> class. A card's class has the concept's name."""
+
+
+class Ends(NamedTuple):
+    """The columns of a transport."""
+
+    learned: DatasetTask
+    tested: DatasetTask
+
+
+def is_transport(name: str) -> bool:
+    """Whether a dataset's name is that of a transport."""
+    return AT in name
+
+
+def ends_of(name: str) -> Ends:
+    """The columns of a transport's name. Raises ValueError for an unknown task or one dataset at both ends."""
+    words = [word.partition(".") for word in name.split(AT)]
+    if len(words) != 2:
+        raise ValueError(f"{name}: two columns were expected, one on each side of a single {AT}")
+    ends = Ends(*(DatasetTask(dataset, task or DEFAULT_TASK) for dataset, _, task in words))
+    for end in ends:
+        known = [DEFAULT_TASK, *TASKS.get(end.dataset, {})]
+        if end.task not in known:
+            raise ValueError(f"{name}: {end.dataset} has no task {end.task!r}: it has {', '.join(known)}")
+    if ends.learned.dataset == ends.tested.dataset:
+        raise ValueError(f"{name}: both ends are {ends.tested.dataset}; name two datasets")
+    return ends
+
+
+def concept_of(column: DatasetTask, label: str) -> str:
+    """The concept of a class of a column; in small letters its own name, where it is none's."""
+    for concept, classes in CONCEPTS.items():
+        for place in (column.dataset, column.name):
+            if classes.get(place) == label:
+                return concept
+    return label.lower()
+
+
+@dataclass(frozen=True)
+class Transport:
+    """The dataset of a transport, before its recordings are known; a `benchmark.data.datasets.base.About`."""
+
+    name: str
+    title: str
+    classes: tuple[str, ...]
+    """The concepts that both ends have, in the order of the classes that are learned."""
+    first_label_counts: bool = False
+    how_to_get: str = ""
+
+
+def transport_of(name: str, about: Callable[[str], About]) -> Transport:
+    """The transport of a name. Raises ValueError for unknown ends and for fewer than two classes that both have."""
+    ends = ends_of(name)
+    titles, concepts = [], []
+    for end in ends:
+        source = about(end.dataset)
+        classes = end.named.classes if end.named else source.classes
+        titles.append(source.title if end.named is None else f"{source.title} {end.task}")
+        concepts.append([concept_of(end, label) for label in classes])
+    shared = tuple(concept for concept in concepts[0] if concept in concepts[1])
+    if len(shared) < 2:
+        which = f"one class, {shared[0]}" if shared else "no class"
+        raise ValueError(f"{name}: {titles[0]} and {titles[1]} share {which}; two are needed to be told apart")
+    return Transport(name, " → ".join(titles), shared)
+
+
+class End(NamedTuple):
+    """One end of a transport, with its data under its task."""
+
+    column: DatasetTask
+    dataset: Dataset
+    data: Prepared
+
+
+def transported(
+    transport: Transport, learned: End, tested: End, split: Split, spec: TaskSpec, seen: set[str]
+) -> Joined:
+    """The dataset of a transport.
+
+    split: of the data that are learned on. spec: of a recording's labels. seen: patients of the tested dataset who are
+    pretrained on, and not tested. Raises DatasetError where a side is empty.
+    """
+    fold_of = {int(r): TRAINING_FOLD for r in split.train} | {int(r): VALIDATION_FOLD for r in split.validation}
+    own = _labelled(learned, transport, {learned.data.entries[r].recording: fold for r, fold in fold_of.items()}, spec)
+    others = {entry.recording: TEST_FOLD for entry in tested.data.entries if entry.patient not in seen}
+    found = _labelled(tested, transport, others, spec)
+    for there, what in ((own, f"to learn on in {learned.data.title}"), (found, f"to test in {tested.data.title}")):
+        if not there:
+            raise DatasetError(f"{transport.title}: no recording {what} has one of {', '.join(transport.classes)}")
+    members = {learned.column.dataset: learned.dataset, tested.column.dataset: tested.dataset}
+    entries = {learned.column.dataset: own, tested.column.dataset: found}
+    return Joined(transport.name, transport.title, members, entries, transport.classes)
+
+
+def _labelled(end: End, transport: Transport, folds: Mapping[str, int], spec: TaskSpec) -> Sequence[Entry]:
+    """The recordings that have a fold, with it and their labels among the transport's classes; none without a label."""
+    concepts = [concept_of(end.column, label) for label in end.data.classes]
+    number = {place: transport.classes.index(own) for place, own in enumerate(concepts) if own in transport.classes}
+    counted = end.data.first_label_counts
+    entries = []
+    for entry in end.data.entries:
+        stated = task_labels(entry.labels, spec, first_label_counts=counted)
+        labels = tuple(sorted(number[label] for label in stated if label in number))
+        if labels and entry.recording in folds:
+            entries.append(replace(entry, labels=labels, statements=(), fold=folds[entry.recording]))
+    return entries
