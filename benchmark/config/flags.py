@@ -57,7 +57,7 @@ NO_GATE = "none"
 CONFIGS = Known("config", tuple(config_names()), "a .yaml file that exists", is_file)
 METHOD = Known("method", tuple(METHODS), "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
 ENCODER = Known("encoder", tuple(ENCODERS))
-DATASET = Known("dataset", tuple(DATASETS), OTHER, is_declared, declared=True)
+DATASET = Known("dataset", tuple(DATASETS), OTHER, lambda word: is_declared(word) or "@" in word, declared=True)
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
 TASK = Known("task", TASKS, other="")
 SCORE = Known("score", FURTHER_SCORES, other="")
@@ -94,7 +94,11 @@ FLAGS: dict[str, Flag] = {
         ENCODER,
     ),
     "--datasets": Flag(
-        WHAT, "columns of the table; a .yaml card: your own; ecgbench:NAME", "data.datasets", NAMES, DATASET
+        WHAT,
+        "columns of the table; a .yaml card: your own; ecgbench:NAME; A@B: learned on A, tested on B",
+        "data.datasets",
+        NAMES,
+        DATASET,
     ),
     "--tasks": Flag(
         WHAT,
