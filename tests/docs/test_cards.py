@@ -75,6 +75,40 @@ def test_a_card_reads_the_publishers_signals_and_labels(name: str, shared_ecgs: 
     assert len(entries) == count
 
 
+CODES = {
+    "426783006": "sinus rhythm",
+    "426177001": "sinus bradycardia",
+    "427084000": "sinus tachycardia",
+    "427393009": "sinus arrhythmia",
+    "164889003": "atrial fibrillation",
+    "164890007": "atrial flutter",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "count"),
+    [
+        ("cpsc2018-2020", "cpsc2018/Training_WFDB", 76),
+        ("chapman-2021", "chapman/WFDB_ChapmanShaoxing", 10),
+        ("chapman-2021", "chapman/WFDB_Ningbo", 33),
+    ],
+)
+def test_a_card_of_headers_reads_their_comments_and_signals(
+    name: str, folder: str, count: int, shared_ecgs: Path
+) -> None:
+    card = load_card(str(CARDS / f"{name}.yaml"))
+    dataset = card(shared_ecgs / folder)
+    entries = dataset.listing().entries
+    assert len(entries) == count
+    for entry in entries:
+        record = wfdb.rdrecord(str((shared_ecgs / folder / entry.path).with_suffix("")))
+        (stated,) = [own.partition(":")[2].strip() for own in record.comments if own.strip().startswith("Dx:")]
+        names = {CODES.get(code, code) for code in stated.split(",")}
+        assert {card.classes[label] for label in entry.labels} == names & {*card.classes}
+        with suppress(Unusable):  # some have leads that are zero throughout
+            np.testing.assert_allclose(dataset.read(entry).signal, record.p_signal, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("name", "adapter"), [("ludb", "ecgbench:ludb:rhythms"), ("brugada-huca", "ecgbench:brugada_huca")]
 )

@@ -1,4 +1,4 @@
-"""WHEN, SQUEEZED, PATIENTS and BEATS of docs/evidence are what their scripts write from the tables beside them."""
+"""Pages of docs/evidence that a script writes are what it writes from the tables beside them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from benchmark.config.config import load_config
 from docs.evidence.beats import make as beats
 from docs.evidence.patients import make as patients
+from docs.evidence.real import make as real
 from docs.evidence.squeezed import make as squeezed
+from docs.evidence.transport import make as transport
 from docs.evidence.when import make as when
 from tests.docs.pages import EVIDENCE
 
@@ -118,3 +121,32 @@ def test_beats_are_what_their_script_writes_of_its_tables_and_finds_on_ludb(shar
         "found": 0,
         "false": 5,
     }  # the last lies beyond the last bound
+
+
+def test_real_and_transport_are_what_their_scripts_write_of_their_tables() -> None:
+    pages = {
+        "REAL.md": real.page(head("real"), table("real/scores.csv"), table("real/differences.csv")),
+        "TRANSPORT.md": transport.page(head("transport"), table("transport/rows.csv"), table("transport/orders.csv")),
+    }
+    for name, parts in pages.items():
+        assert "".join(parts) == (EVIDENCE / name).read_text(encoding="utf-8")
+
+
+def head(study: str) -> str:
+    """What a page says before its tables."""
+    return (EVIDENCE / study / "head.md").read_text(encoding="utf-8")
+
+
+def test_an_auroc_is_scikit_learn_s_and_a_resample_keeps_a_patient_whole() -> None:
+    random = np.random.default_rng(0)
+    probability = random.random((2, 3, 60, 2)).round(1)  # (V, S, R, K), with ties
+    truth = random.random((60, 2)) < 0.3  # (R, K)
+    found = transport.auroc(probability, truth)
+    expected = [[roc_auc_score(truth, probability[row, seed]) for seed in range(3)] for row in range(2)]
+    np.testing.assert_allclose(found, expected)
+    numbered = np.broadcast_to(np.arange(60.0)[:, None], (2, 3, 60, 2))
+    drawn, labels = transport.resampled(transport.Scored(numbered, truth, np.arange(60) // 2), random)
+    counts = np.bincount(drawn[0, 0, :, 0].astype(int), minlength=60)  # (R,)
+    np.testing.assert_array_equal(counts[::2], counts[1::2])
+    assert counts.sum() == len(labels) == 60
+    np.testing.assert_array_equal(labels, truth[drawn[0, 0, :, 0].astype(int)])

@@ -1,0 +1,174 @@
+"""Write docs/evidence/TRANSPORT.md from a run: python docs/evidence/transport/make.py --results DIR
+
+The run is that of the command on the page. Scores are computed anew from its stored predictions, inside on the classes
+that both datasets have, so that inside and outside are of the same classes. Without --results the page is written anew
+from the tables beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import kendalltau, rankdata
+
+from benchmark.data.transport import AT, concept_of, ends_of
+from benchmark.results.metrics import per_recording
+from benchmark.results.store import Predictions
+from reports.runs import Run, open_run
+
+Floats = NDArray[np.float64]
+PAGE = Path("docs/evidence/TRANSPORT.md")
+BASE = "random"
+RESAMPLES, SEED = 1000, 1
+INTERVAL = (2.5, 97.5)
+
+
+class Scored(NamedTuple):
+    """Recordings of a test part under the rows and seeds of a column."""
+
+    probability: Floats
+    """(V, S, R, K) of rows, seeds, recordings and shared classes."""
+    truth: NDArray[np.bool_]
+    """(R, K)."""
+    patient: NDArray[np.int64]
+    """(R,) number of each recording's patient."""
+
+
+def scored(run: Run, column: str, labels: Mapping[str, int], rows: list[str], ratio: float) -> Scored:
+    """The stored predictions of a column on those recordings that have one of the labels: class name -> place here."""
+    names = [label for label, _ in sorted(labels.items(), key=lambda pair: pair[1])]
+    places = [run.plan.datasets[column]["classes"].index(name) for name in names]
+    seeds = sorted({cell.seed for cell in run.plan.cells})
+    found = []
+    for row in rows:
+        for seed in seeds:
+            (key,) = {
+                cell.key for cell in run.plan.cells
+                if (cell.variant, cell.dataset, cell.ratio, cell.seed, cell.subset) == (row, column, ratio, seed, 0)
+            }  # fmt: skip
+            found.append(run.store.predictions(key))
+    pooled = [per_recording(own.probability, own.truth, own.recording, "mean") for own in found]
+    truth = pooled[0][1][:, places] > 0  # (R, K)
+    there = truth.any(axis=1)  # (R,)
+    probability = np.stack([own[0][:, places][there] for own in pooled])  # (V * S, R, K)
+    return Scored(
+        probability.reshape(len(rows), len(seeds), *probability.shape[1:]).astype(float),
+        truth[there],
+        patients_of(found[0])[there],
+    )
+
+
+def patients_of(own: Predictions) -> NDArray[np.int64]:
+    """(R,) number of the patient of each recording, in the order of `per_recording`."""
+    names, first = np.unique(own.recording, return_index=True)
+    order = per_recording(own.probability, own.truth, own.recording, "mean")[2]
+    patient = dict(zip(names.tolist(), own.patient[first].tolist(), strict=True))
+    return np.unique([patient[name] for name in order], return_inverse=True)[1].astype(np.int64)
+
+
+def auroc(probability: Floats, truth: NDArray[np.bool_]) -> Floats:
+    """(V, S) macro AUROC of (V, S, R, K), over the classes that have recordings of both kinds."""
+    ranks = rankdata(probability, axis=2)  # (V, S, R, K)
+    positive = truth.sum(axis=0)  # (K,)
+    negative = len(truth) - positive  # (K,)
+    both = (positive > 0) & (negative > 0)  # (K,)
+    summed = (ranks * truth).sum(axis=2)[..., both]  # (V, S, K')
+    positive, negative = positive[both], negative[both]
+    found: Floats = ((summed - positive * (positive + 1) / 2) / (positive * negative)).mean(axis=-1)
+    return found
+
+
+def resampled(own: Scored, random: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
+    """Probabilities and truth with patients drawn with replacement."""
+    count = own.patient.max() + 1
+    times = np.bincount(random.integers(count, size=count), minlength=count)[own.patient]  # (R,)
+    index = np.repeat(np.arange(len(own.patient)), times)
+    return own.probability[:, :, index], own.truth[index]
+
+
+def lines_of(run: Run, name: str, ratio: float) -> tuple[list[dict[str, object]], dict[str, object]]:
+    """Per row: gain over Random inside and outside with intervals; and Kendall's tau of the methods' order."""
+    ends, classes = ends_of(name), run.plan.datasets[name]["classes"]
+    inside = {
+        label: classes.index(concept)
+        for label in run.plan.datasets[ends.learned.name]["classes"]
+        if (concept := concept_of(ends.learned, label)) in classes
+    }
+    rows = list(dict.fromkeys(cell.variant for cell in run.plan.cells if cell.dataset == name))
+    sides = [
+        scored(run, ends.learned.name, inside, rows, ratio),
+        scored(run, name, {label: place for place, label in enumerate(classes)}, rows, ratio),
+    ]
+    base = rows.index(BASE)
+    methods = [number for number in range(len(rows)) if number != base]
+    point = [auroc(own.probability, own.truth).mean(axis=1) for own in sides]  # (V,) each
+    random, draws, taus = np.random.default_rng(SEED), [], []
+    for _ in range(RESAMPLES):
+        seeds = random.integers(sides[0].probability.shape[1], size=sides[0].probability.shape[1])
+        found = [auroc(*resampled(own, random))[:, seeds].mean(axis=1) for own in sides]  # (V,) each
+        draws.append([own - own[base] for own in found])
+        taus.append(kendalltau(found[0][methods], found[1][methods]).statistic)
+    low, high = np.percentile(np.array(draws), INTERVAL, axis=0)  # (2, V) each
+    lines: list[dict[str, object]] = []
+    for number, row in enumerate(rows):
+        line: dict[str, object] = {"transport": name, "row": run.plan.variants[row]}
+        for side, what in enumerate(("inside", "outside")):
+            line |= {what: point[side][number], f"{what} gain": point[side][number] - point[side][base]}
+            line |= {f"{what} low": low[side, number], f"{what} high": high[side, number]}
+        lines.append(line)
+    tau = kendalltau(point[0][methods], point[1][methods]).statistic
+    order = {"transport": name, "classes": "; ".join(classes), "tau": tau}
+    order |= dict(zip(("low", "high"), np.nanpercentile(taus, INTERVAL), strict=True))
+    return lines, order | {"inside recordings": len(sides[0].truth), "outside recordings": len(sides[1].truth)}
+
+
+def page(head: str, rows: pd.DataFrame, orders: pd.DataFrame) -> Iterator[str]:
+    """The page: a section for each transport."""
+    yield head
+    for order in orders.itertuples():
+        own = rows[rows["transport"] == order.transport]
+        learned, tested = order.transport.split(AT)
+        yield f"\n## Learned on `{learned}`, tested on `{tested}`\n\nClasses: {order.classes}. "
+        yield f"{order[6]} recordings inside, {order[7]} outside. Order of the methods inside and outside: "
+        yield f"Kendall's tau {order.tau:+.2f} ({order.low:+.2f} to {order.high:+.2f}).\n\n".replace("-", "−")
+        yield "| | inside | gain over Random | outside | gain over Random |\n| --- | ---: | --- | ---: | --- |\n"
+        for _, line in own.iterrows():
+            sides = [(f"{100 * line[side]:.1f}", gain(line, side)) for side in ("inside", "outside")]
+            shown = [text for side in sides for text in side]
+            yield f"| {line['row']} | {' | '.join(shown)} |\n"
+
+
+def gain(line: pd.Series, side: str) -> str:
+    """'+1.2 (0.3 to 2.1)' in points; '' of Random."""
+    if line["row"] == "Random":
+        return ""
+    low, high = 100 * line[f"{side} low"], 100 * line[f"{side} high"]
+    text = f"{100 * line[f'{side} gain']:+.1f} ({low:.1f} to {high:.1f})".replace("-", "−")
+    return f"**{text}**" if low > 0 or high < 0 else text
+
+
+def study() -> None:
+    """Read and write."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--results", type=Path, help="store of the run")
+    asked.add_argument("--ratio", type=float, default=1.0, help="label ratio (1.0)")
+    found = asked.parse_args()
+    folder = PAGE.parent / "transport"
+    if found.results:
+        run = open_run(found.results)
+        each = [lines_of(run, name, found.ratio) for name in run.plan.datasets if AT in name]
+        pd.DataFrame([line for lines, _ in each for line in lines]).to_csv(folder / "rows.csv", index=False)
+        pd.DataFrame([order for _, order in each]).to_csv(folder / "orders.csv", index=False)
+    head = (folder / "head.md").read_text(encoding="utf-8")
+    tables = (pd.read_csv(folder / f"{name}.csv", float_precision="round_trip") for name in ("rows", "orders"))
+    PAGE.write_text("".join(page(head, *tables)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    study()
