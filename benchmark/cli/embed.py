@@ -263,7 +263,9 @@ def signals_of(about: Description) -> dict[str, Any]:
     cut = about.segmentation
     settings: dict[str, Any] = {"data.segmentation": cut.kind, "data.rate": cut.rate}
     settings["data.standardise"] = "none" if cut.raw else "recording"  # a scale is the encoder's, not the dataset's
-    if cut.kind != "heartbeats":
+    if cut.kind == "heartbeats":
+        settings["data.beats"] = cut.beats
+    else:
         settings |= {"data.window_seconds": cut.seconds, "data.short": "pad" if cut.pad else "skip"}
     if cut.kind == "recordings":
         return settings | {"data.window_stride": cut.stride / cut.rate}

@@ -316,8 +316,14 @@ def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[
     corpora = config.data.corpora if len(config.data.corpora) > 1 else []
     joined = {name: frozenset(own.recording for own in untested(config, prepared[name])) for name in corpora}
     parts = {name: data for name, data in prepared.items() if JOIN not in name and not is_transport(name)}
-    tested = [name for name in tested if name in parts]
-    return audit(parts, spec, pretrain=config.data.pretrain, tested=tested, specs=specs, joined=joined)
+    plain = [name for name in tested if name in parts]
+    found = audit(parts, spec, pretrain=config.data.pretrain, tested=plain, specs=specs, joined=joined)
+    of_corpus = {name: parts[name] for name in config.data.corpora if name in parts}
+    for name in [name for name in tested if name not in plain]:
+        beside = of_corpus | {name: prepared[name]}
+        own = audit(beside, spec, pretrain=config.data.pretrain, tested=[name], specs=specs, joined=joined)
+        found += [finding for finding in own if finding.severity != "warning" and name in finding.datasets]
+    return found
 
 
 def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, Prepared]:

@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import kendalltau, rankdata
+from sklearn.linear_model import LogisticRegression
 
 from benchmark.data.transport import AT, concept_of, ends_of
-from benchmark.results.metrics import per_recording
+from benchmark.results.metrics import Lines, ece, per_recording
 from benchmark.results.store import Predictions
 from reports.runs import Run, open_run
 
@@ -26,6 +27,9 @@ Floats = NDArray[np.float64]
 PAGE = Path("docs/evidence/TRANSPORT.md")
 BASE = "random"
 RESAMPLES, SEED = 1000, 1
+RECALIBRATING, DRAWS = 20, 20
+"""Patients of the tested dataset on whom probabilities are recalibrated, and how often they are drawn."""
+CLIP = 1e-6
 INTERVAL = (2.5, 97.5)
 
 
@@ -92,6 +96,43 @@ def resampled(own: Scored, random: np.random.Generator) -> tuple[Floats, NDArray
     return own.probability[:, :, index], own.truth[index]
 
 
+def calibration_error(probability: Floats, truth: NDArray[np.bool_]) -> float:
+    """Expected calibration error of (R, K), the mean over the classes that have recordings of both kinds."""
+    return float(ece(Lines(probability, truth.astype(np.int64), multi=True)))
+
+
+def recalibrated(probability: Floats, truth: NDArray[np.bool_], known: NDArray[np.bool_]) -> Floats:
+    """Probabilities (R', K) of the other recordings after Platt's scaling of each class on the known ones (R,).
+
+    A class of one kind among the known stays as it is.
+    """
+    score = np.log(np.clip(probability, CLIP, 1 - CLIP) / np.clip(1 - probability, CLIP, 1))  # (R, K)
+    found = probability[~known].copy()  # (R', K)
+    for label in range(truth.shape[1]):
+        own = truth[known, label]
+        if own.any() and not own.all():
+            fit = LogisticRegression(C=1.0).fit(score[known, label, None], own)
+            found[:, label] = fit.predict_proba(score[~known, label, None])[:, 1]
+    return found
+
+
+def calibrations(own: Scored) -> tuple[Floats, Floats]:
+    """(V,) calibration error of the recordings of patients who are not among some, before and after these recalibrate.
+
+    Means over seeds and draws of `RECALIBRATING` patients.
+    """
+    random = np.random.default_rng(SEED)
+    before, after = np.zeros((2, len(own.probability)))  # (V,)
+    for _ in range(DRAWS):
+        known = np.isin(own.patient, random.permutation(own.patient.max() + 1)[:RECALIBRATING])  # (R,)
+        for row, of_seeds in enumerate(own.probability):
+            for each in of_seeds:  # (R, K)
+                before[row] += calibration_error(each[~known], own.truth[~known])
+                after[row] += calibration_error(recalibrated(each, own.truth, known), own.truth[~known])
+    count = DRAWS * own.probability.shape[1]
+    return before / count, after / count
+
+
 def lines_of(run: Run, name: str, ratio: float) -> tuple[list[dict[str, object]], dict[str, object]]:
     """Per row: gain over Random inside and outside with intervals; and Kendall's tau of the methods' order."""
     ends, classes = ends_of(name), run.plan.datasets[name]["classes"]
@@ -115,9 +156,11 @@ def lines_of(run: Run, name: str, ratio: float) -> tuple[list[dict[str, object]]
         draws.append([own - own[base] for own in found])
         taus.append(kendalltau(found[0][methods], found[1][methods]).statistic)
     low, high = np.percentile(np.array(draws), INTERVAL, axis=0)  # (2, V) each
+    before, after = calibrations(sides[1])  # (V,) each
     lines: list[dict[str, object]] = []
     for number, row in enumerate(rows):
         line: dict[str, object] = {"transport": name, "row": run.plan.variants[row]}
+        line |= {"calibration error": before[number], "recalibrated": after[number]}
         for side, what in enumerate(("inside", "outside")):
             line |= {what: point[side][number], f"{what} gain": point[side][number] - point[side][base]}
             line |= {f"{what} low": low[side, number], f"{what} high": high[side, number]}
@@ -137,10 +180,12 @@ def page(head: str, rows: pd.DataFrame, orders: pd.DataFrame) -> Iterator[str]:
         yield f"\n## Learned on `{learned}`, tested on `{tested}`\n\nClasses: {order.classes}. "
         yield f"{order[6]} recordings inside, {order[7]} outside. Order of the methods inside and outside: "
         yield f"Kendall's tau {order.tau:+.2f} ({order.low:+.2f} to {order.high:+.2f}).\n\n".replace("-", "−")
-        yield "| | inside | gain over Random | outside | gain over Random |\n| --- | ---: | --- | ---: | --- |\n"
+        yield "| | inside | gain over Random | outside | gain over Random | calibration error | recalibrated |\n"
+        yield "| --- | ---: | --- | ---: | --- | ---: | ---: |\n"
         for _, line in own.iterrows():
             sides = [(f"{100 * line[side]:.1f}", gain(line, side)) for side in ("inside", "outside")]
-            shown = [text for side in sides for text in side]
+            errors = [f"{100 * line[what]:.1f}" for what in ("calibration error", "recalibrated")]
+            shown = [*(text for side in sides for text in side), *errors]
             yield f"| {line['row']} | {' | '.join(shown)} |\n"
 
 

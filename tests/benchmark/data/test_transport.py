@@ -92,6 +92,14 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
     columns = with_columns(config, {**cohorts, NAME: prepared})
     assert (column.name, columns[NAME].classes) == (NAME, made.classes)
     assert audit_run(config, columns).leaks == []
+    fold_of = [own.fold for own in prepared.entries]
+    copied = list(prepared.signals)
+    copied[fold_of.index(10)] = copied[fold_of.index(1)]
+    (leak,) = audit_run(config, columns | {NAME: replace(prepared, signals=tuple(copied))}).leaks
+    assert "on two sides of a split" in leak
+    copied[fold_of.index(10)] = copied[fold_of.index(10)]._replace(digest=cohorts["mimic-iv-ecg"].signals[0].digest)
+    (leak,) = audit_run(config, columns | {NAME: replace(prepared, signals=tuple(copied))}).leaks
+    assert "both pretrained on and tested" in leak
 
 
 def test_patients_who_are_pretrained_on_are_not_tested(small_config: SmallConfig, cohorts: dict[str, Prepared]) -> None:
