@@ -24,6 +24,7 @@ COLUMNS = {
     "brugada-huca": "Brugada",
     "ludb": "LUDB rhythm",
     "cpsc2018": "CPSC2018",
+    "overall": "Overall",
 }
 """Dataset of a report -> heading."""
 ROWS = {
@@ -45,10 +46,12 @@ LEVEL = 0.05
 
 
 def scores_of(out: Path) -> pd.DataFrame:
-    """Ratio, variant, dataset -> mean AUROC over seeds with its interval; of Overall the mean of all metrics."""
-    found = pd.read_csv(out / "intervals.csv")
-    found = found[found["metric"].isin(["auroc", OVERALL])]
-    return found[["ratio", "variant", "dataset", "metric", "mean", "low", "high"]].reset_index(drop=True)
+    """Ratio, row, dataset -> AUROC in percent, mean and deviation over seeds; and Overall, the mean of all metrics."""
+    found = pd.read_csv(out / "results.csv")
+    found = found[found["metric"].isin(["auroc", OVERALL])].copy()
+    found["dataset"] = found["dataset"].fillna(OVERALL)
+    kept = ["ratio", "variant", "title", "dataset", "metric", "mean_percent", "std_percent", "n"]
+    return found[kept].reset_index(drop=True)
 
 
 def differences_of(out: Path) -> pd.DataFrame:
@@ -60,17 +63,15 @@ def differences_of(out: Path) -> pd.DataFrame:
 
 
 def table(scores: pd.DataFrame, ratio: float) -> Iterator[str]:
-    """AUROC of every row and column at a label ratio, in percent; the best of a column bold."""
-    own = scores[(scores["ratio"] == ratio) & (scores["metric"] == "auroc")]
-    wide = own.pivot(index="variant", columns="dataset", values="mean")
+    """AUROC of every row and column at a label ratio, in percent, and Overall; the best of a column bold."""
+    own = scores[(scores["ratio"] == ratio)]
+    wide = own.pivot(index="variant", columns="dataset", values="mean_percent")
     yield f"\n| | {' | '.join(COLUMNS.values())} |\n| --- |{' ---: |' * len(COLUMNS)}\n"
     for row, title in ROWS.items():
         if row in wide.index:
-            shown = [
-                "" if pd.isna(value := wide.loc[row, name]) else
-                f"**{100 * value:.1f}**" if value == wide[name].max() else f"{100 * value:.1f}"
-                for name in COLUMNS
-            ]  # fmt: skip
+            best = wide.max()
+            values = [(wide.loc[row, name], best[name]) for name in COLUMNS]
+            shown = [f"**{value:.1f}**" if value == most else f"{value:.1f}" for value, most in values]
             yield f"| {title} | {' | '.join(shown)} |\n"
 
 
