@@ -30,6 +30,7 @@ SECTIONS = {
     "pretrain": "sections.Pretrain",
     "finetune": "sections.Finetune",
     "linear": "sections.Linear",
+    "attention": "sections.Attention",
     "boosting": "sections.Boosting",
     "minirocket": "sections.MiniRocket",
     "knn": "sections.Knn",

@@ -125,16 +125,11 @@ def test_beats_are_what_their_script_writes_of_its_tables_and_finds_on_ludb(shar
 
 def test_real_and_transport_are_what_their_scripts_write_of_their_tables() -> None:
     pages = {
-        "REAL.md": real.page(head("real"), table("real/scores.csv"), table("real/differences.csv")),
-        "TRANSPORT.md": transport.page(head("transport"), table("transport/rows.csv"), table("transport/orders.csv")),
+        "REAL.md": real.page(table("real/scores.csv"), table("real/differences.csv")),
+        "TRANSPORT.md": transport.page(table("transport/rows.csv"), table("transport/orders.csv")),
     }
     for name, parts in pages.items():
         assert "".join(parts) == (EVIDENCE / name).read_text(encoding="utf-8")
-
-
-def head(study: str) -> str:
-    """What a page says before its tables."""
-    return (EVIDENCE / study / "head.md").read_text(encoding="utf-8")
 
 
 def test_an_auroc_is_scikit_learn_s_and_a_resample_keeps_a_patient_whole() -> None:

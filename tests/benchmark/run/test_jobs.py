@@ -72,8 +72,8 @@ def test_probes_of_all_kinds_share_the_features_of_an_encoder(
     every = {"evaluate": [*EVALUATIONS], "few_shot.shots": [1], "gates": ["features", "supervised"], "ratios": [0.5]}
     groups = groups_of(Bench(small_config(every), cohorts, Store(tmp_path / "runs")).grid.cells)
     together = sorted(sorted({cell.evaluation for cell in group}) for group in groups)
-    probes = ["few-shot", "knn", "linear", "linear-fix"]
-    assert together == [["features"], probes, probes, ["finetune"], ["finetune"], ["supervised"]]
+    probes = ["attention", "few-shot", "knn", "linear", "linear-fix"]
+    assert together == [probes, probes, ["features"], ["finetune"], ["finetune"], ["supervised"]]
 
 
 def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
