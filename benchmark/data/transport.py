@@ -4,8 +4,8 @@ The column `ptb-xl.rhythm@ludb` has the training and validation recordings of PT
 recordings of LUDB that no encoder was pretrained on. It is made as a dataset of its own, with folds, so that cells,
 tests and pages are those of every other column.
 
-Classes are the same where `CONCEPTS` says so, or where two cards name them alike. Groups of rhythms (Chapman's four
-classes) hold what their names say and more, so they are none of the concepts.
+Classes are the same where `CONCEPTS` says so, or where two cards name them alike. Of Chapman's four groups of rhythms
+only sinus bradycardia is one: the others hold more than their names say.
 """
 
 from __future__ import annotations
