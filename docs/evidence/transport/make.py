@@ -54,7 +54,7 @@ source's test part that have one of the classes, outside on all such recordings 
 points with 95 % intervals of 1,000 resamples of seeds and of patients on both sides; bold: without zero, not corrected
 for the number of comparisons. Calibration error: the expected one of a class, over 15 bins, outside, mean over the
 classes; recalibrated: after Platt's scaling on 20 patients of the second source, on the others, mean over 20 draws.
-Twenty patients are too few for classes that one in fifty has: on LUDB recalibration makes the error larger. Written by
+Twenty patients are few for rare classes: in two of the four directions recalibration makes the error larger. Written by
 `python docs/evidence/transport/make.py --results runs`.
 
 Of PTB-XL's 957 recordings without codes of their own a block or infarction stands for its subclass, which adds second
