@@ -40,6 +40,7 @@ from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.prepare import Prepared, cached, list_part
 from benchmark.data.segments import Segmentation
 from benchmark.data.task import of_task
+from benchmark.data.transport import datasets_in
 from benchmark.run.datasets import audit_of, names_of, open_data, patients_of, prepare_data
 from benchmark.screen import Console, note, print_prose, print_table
 
@@ -63,8 +64,8 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
     from benchmark.config.words import names_of as names_in  # here, because the readers load slowly
 
     config, place = config_of(arguments), place_of(arguments)
-    if named := list(dict.fromkeys(names_in(words_of(arguments)))):
-        return config, place, named
+    if named := [own for name in names_in(words_of(arguments)) for own in datasets_in(name)]:
+        return config, place, list(dict.fromkeys(named))
     if config.data.simulation is not None:
         return config, place, names_of(config)
     known = {name: config.data.source(name) for name in config.data.known()}

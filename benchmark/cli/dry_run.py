@@ -21,7 +21,7 @@ from benchmark.config.flags import Folders
 from benchmark.config.refuse import by_encoder
 from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, cached, list_part
-from benchmark.data.transport import ends_of, is_transport
+from benchmark.data.transport import datasets_in, is_transport
 from benchmark.machine.device import device_facts
 from benchmark.machine.ranks import Machine
 from benchmark.results.names import (
@@ -302,7 +302,7 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
         else:
             sizes[name], prepared[name] = exact_size(found), found
     members = {config.data.pretrain: config.data.corpora} if len(config.data.corpora) > 1 else {}
-    members |= {name: [end.dataset for end in ends_of(name)] for name in filter(is_transport, config.data.datasets)}
+    members |= {name: datasets_in(name) for name in filter(is_transport, config.data.datasets)}
     there = prepared.keys() >= {*names_of(config)}
     made = {own.name: own for own in made_of_several(config, datasets.values(), prepared)} if there else {}
     for name, parts in members.items():

@@ -278,11 +278,11 @@ def data_of(again: Again, place: flags.Folders, console: Console, known: dict[st
     column, task = config.data.column(again.cell.dataset), again.cell.pretraining
     trains = again.pretrained and task is not None and task.method.trains
     names = dict.fromkeys([column.dataset, *([config.data.pretrain] if trains else [])])
-    made = any(name not in names_of(config) for name in names)
-    wanted_first = names_of(config) if made else list(names)
-    for name in [name for name in wanted_first if name not in known]:
-        known[name] = prepare_data(open_data(config, name, place, console), config, place, console)
-    if made:
+    of_several = any(name not in names_of(config) for name in names)
+    for name in names_of(config) if of_several else names:
+        if name not in known:
+            known[name] = prepare_data(open_data(config, name, place, console), config, place, console)
+    if of_several:
         datasets = [open_data(config, name, place, console) for name in names_of(config)]
         for own in made_of_several(config, datasets, known):
             known[own.name] = known.get(own.name) or prepare_data(own, config, place, console)

@@ -28,6 +28,7 @@ from benchmark.config.errors import (
 )
 from benchmark.data.datasets import DATASETS
 from benchmark.results.names import (
+    AT,
     BOTH,
     EVALUATIONS,
     FEW_SHOT,
@@ -57,7 +58,7 @@ NO_GATE = "none"
 CONFIGS = Known("config", tuple(config_names()), "a .yaml file that exists", is_file)
 METHOD = Known("method", tuple(METHODS), "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
 ENCODER = Known("encoder", tuple(ENCODERS))
-DATASET = Known("dataset", tuple(DATASETS), OTHER, lambda word: is_declared(word) or "@" in word, declared=True)
+DATASET = Known("dataset", tuple(DATASETS), OTHER, lambda word: is_declared(word) or AT in word, declared=True)
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
 TASK = Known("task", TASKS, other="")
 SCORE = Known("score", FURTHER_SCORES, other="")

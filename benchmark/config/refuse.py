@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from benchmark.config.errors import ConfigError, names_of, one_line, unknown
 from benchmark.config.sections import REFERENCE, Finetune, Linear, Pretrain
 from benchmark.config.words import knobs_of, labels_of, refuse_unfit, sized
-from benchmark.data.transport import ends_of, is_transport
+from benchmark.data.transport import datasets_in
 from methods import METHODS, refusal
 from methods.base import PretrainMethod
 from methods.encoders.base import TWO_OF, refuse_single, steps_of
@@ -216,8 +216,7 @@ def refuse_datasets(config: Config) -> None:
     """A dataset that is not there, or that cannot be simulated where all are."""
     data, simulation, known = config.data, config.data.simulation, config.data.known()
     sized = [*simulation.patients, *simulation.test_patients] if simulation else []
-    columns = [end.dataset for name in data.datasets if is_transport(name) for end in ends_of(name)]
-    columns += [name for name in data.datasets if not is_transport(name)]
+    columns = [own for name in data.datasets for own in datasets_in(name)]
     used = {*data.corpora, *columns}
     for name in (*data.corpora, *columns, *sized):
         if name not in known:

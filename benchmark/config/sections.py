@@ -230,7 +230,7 @@ class Data(Section):
 
     def prefix_of(self, name: str) -> str:
         """Path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""
-        return self.pretrain_prefix if name == self.pretrain and name not in self.datasets else ""
+        return self.pretrain_prefix if name in self.corpora and name not in self.datasets else ""
 
 
 class EngineSection(Section):

@@ -348,6 +348,7 @@ IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"
 """Kinds of reasons for skipping that lie in the ECG, not in a damaged file."""
 BY_LAW = {EXCHANGED: "and not swapped back", INVERTED: "and not turned back"}
 """Kinds of doubts about leads that rest on the limb leads' laws -> what is done about them."""
+TEST = "test"
 NEARLY_ALL, FEWEST = 0.9, 3
 """Share of the recordings, and their number, from which on exchanged leads are the fault of all files."""
 
@@ -370,7 +371,8 @@ class Use:
     """What a run does with the R usable recordings of a dataset."""
 
     side: NDArray[np.str_]
-    """(R,) 'training', 'validation', 'test' or ''."""
+    """(R,) 'training', 'validation', 'test' or ''; where patients are tested by what is learned on each other (a
+    cross-validation) 'test' and the patient."""
     pretraining: NDArray[np.bool_]
     """(R,) pretrained on."""
 
@@ -413,7 +415,10 @@ def audit(
     for name in tested:
         own = (specs or {}).get(name, spec)
         if name in uses and is_cross_validated(prepared[name], own):
-            uses[name].side[tested_recordings(prepared[name], own)] = "test"
+            side = np.full(len(prepared[name].entries), "", dtype=object)  # (R,)
+            for r in tested_recordings(prepared[name], own):
+                side[r] = f"{TEST} {prepared[name].entries[r].patient}"
+            uses[name] = replace(uses[name], side=side.astype(np.str_))
     for name, chosen in (joined or {}).items():
         pretraining = np.array([entry.recording in chosen for entry in prepared[name].entries], np.bool_)  # (R,)
         uses[name] = replace(uses[name], pretraining=pretraining)
@@ -566,7 +571,7 @@ def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> 
     sides = {(name, uses[name].side[i]) for name, i in group} - {(name, "") for name, _ in group}  # of each dataset
     if len(sides) > len({name for name, _ in sides}):
         return "leak", "on two sides of a split"
-    if any(side == "test" for _, side in sides) and any(uses[name].pretraining[i] for name, i in group):
+    if any(side.startswith(TEST) for _, side in sides) and any(uses[name].pretraining[i] for name, i in group):
         return "leak", "both pretrained on and tested"
     return "warning", "in more than one recording"
 
@@ -584,7 +589,7 @@ def shared_cohorts(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) ->
                 if own.any():
                     places.append(f"{prepared[name].title}{f' in {beginning}' if beginning else ''} ({own.sum()})")
                 trained.append(bool(uses[name].pretraining[own].any()))
-                tested.append(bool((uses[name].side[own] == "test").any()))
+                tested.append(bool(np.char.startswith(uses[name].side[own], TEST).any()))
             if len(places) < 2:
                 continue
             held = f"recordings of {cohort} are in {' and '.join(places)}, and "

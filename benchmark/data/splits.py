@@ -34,7 +34,7 @@ from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code, labels_of
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.trials import Standardise
-from benchmark.results.names import DEFAULT_TASK, Pool
+from benchmark.results.names import AT, DEFAULT_TASK, Pool
 
 Labels = Literal["single", "multi"]
 Protocol = Literal["paper", "strict"]
@@ -419,8 +419,8 @@ def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[DatasetTa
     dataset that has none of the tasks.
     """
     asked = tuple(tasks)
-    transports = [name for name in datasets if "@" in name]
-    datasets = [name for name in datasets if "@" not in name]
+    transports = [name for name in datasets if AT in name]
+    datasets = [name for name in datasets if AT not in name]
     possible = "; ".join(f"{name} has {', '.join(tasks_of(name))}" for name in datasets)
     for task in asked if datasets else ():
         if not any(task in tasks_of(name) for name in datasets):

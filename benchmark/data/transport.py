@@ -18,10 +18,8 @@ from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry
 from benchmark.data.datasets.joined import Joined
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TASKS, TEST_FOLD, VALIDATION_FOLD, DatasetTask, Split, TaskSpec, task_labels
-from benchmark.results.names import DEFAULT_TASK
+from benchmark.results.names import AT, DEFAULT_TASK
 
-AT = "@"
-"""Between the column that is learned on and the one that is tested: 'ptb-xl.rhythm@ludb'."""
 TRAINING_FOLD = 1
 CONCEPTS: dict[str, dict[str, str]] = {
     "sinus rhythm": {"ptb-xl": "SR", "chapman.all": "SR", "ningbo.all": "SR"},
@@ -66,6 +64,11 @@ def ends_of(name: str) -> Ends:
     if ends.learned.dataset == ends.tested.dataset:
         raise ValueError(f"{name}: both ends are {ends.tested.dataset}; name two datasets")
     return ends
+
+
+def datasets_in(name: str) -> list[str]:
+    """The datasets behind the name of a column's dataset: itself, or those of both ends of a transport."""
+    return [end.dataset for end in ends_of(name)] if is_transport(name) else [name]
 
 
 def concept_of(column: DatasetTask, label: str) -> str:

@@ -38,6 +38,8 @@ PRESETS: tuple[Preset, ...] = get_args(Preset)
 """Where the recipes and knobs of the methods come from."""
 DEFAULT_TASK = "default"
 """The task of a dataset's own classes; its columns are named by the dataset alone."""
+AT = "@"
+"""Between the column that is learned on and the one that is tested on: 'ptb-xl.rhythm@ludb'."""
 TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
 """Names in `benchmark.data.splits`."""
 

@@ -27,7 +27,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, read_sums, versions_of, write_cohort
 from benchmark.data.splits import split_or_none
 from benchmark.data.task import of_task, patients_per_class
-from benchmark.data.transport import End, ends_of, is_transport, transport_of, transported
+from benchmark.data.transport import End, datasets_in, ends_of, is_transport, transport_of, transported
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
 from benchmark.results.files import is_read_only
 from benchmark.results.names import EVALUATION_FACTS, FEW_SHOT
@@ -44,8 +44,7 @@ OnProgress = Callable[[int, int], None]
 
 def names_of(config: Config) -> list[str]:
     """Datasets of a run: those of the pretraining corpus first, then the columns of the table."""
-    words = [[end.dataset for end in ends_of(name)] if is_transport(name) else [name] for name in config.data.datasets]
-    return list(dict.fromkeys([*config.data.corpora, *chain.from_iterable(words)]))
+    return list(dict.fromkeys([*config.data.corpora, *chain.from_iterable(map(datasets_in, config.data.datasets))]))
 
 
 def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -27,20 +27,6 @@ COLUMNS = {
     "overall": "Overall",
 }
 """Dataset of a report -> heading."""
-ROWS = {
-    "random": "Random",
-    "moco": "MoCo",
-    "byol": "BYOL",
-    "clocs": "CLOCS",
-    "pclr": "PCLR",
-    "comet": "COMET",
-    "etp": "ETP",
-    "pmq": "PMQ",
-    "features": "Beat features, boosted",
-    "minirocket": "MiniRocket, ridge",
-    "supervised": "Supervised",
-}
-"""Row of a report -> heading."""
 OVERALL = "overall"
 LEVEL = 0.05
 
@@ -107,45 +93,36 @@ def differences_of(out: Path) -> pd.DataFrame:
     return found[kept].reset_index(drop=True)
 
 
-def table(scores: pd.DataFrame, ratio: float) -> Iterator[str]:
+def table(scores: pd.DataFrame, titles: Mapping[str, str], ratio: float) -> Iterator[str]:
     """AUROC of every row and column at a label ratio, in percent, and Overall; the best of a column bold."""
-    own = scores[(scores["ratio"] == ratio)]
-    wide = own.pivot(index="variant", columns="dataset", values="mean_percent")
+    wide = scores[scores["ratio"] == ratio].pivot(index="variant", columns="dataset", values="mean_percent")
+    best = wide.max()
     yield f"\n| | {' | '.join(COLUMNS.values())} |\n| --- |{' ---: |' * len(COLUMNS)}\n"
-    for row, title in ROWS.items():
-        if row in wide.index:
-            best = wide.max()
-            values = [(wide.loc[row, name], best[name]) for name in COLUMNS]
-            shown = [f"**{value:.1f}**" if value == most else f"{value:.1f}" for value, most in values]
-            yield f"| {title} | {' | '.join(shown)} |\n"
+    for row in [row for row in titles if row in wide.index]:
+        values = [(wide.loc[row, name], best[name]) for name in COLUMNS]
+        shown = [f"**{value:.1f}**" if value == most else f"{value:.1f}" for value, most in values]
+        yield f"| {titles[row]} | {' | '.join(shown)} |\n"
 
 
-def over_random(differences: pd.DataFrame, ratio: float) -> Iterator[str]:
+def over_random(differences: pd.DataFrame, titles: Mapping[str, str], ratio: float) -> Iterator[str]:
     """Overall of every row minus Random's, in points; bold where significant after Holm's correction."""
     own = differences[(differences["ratio"] == ratio) & (differences["metric"] == OVERALL)]
-    for row, title in ROWS.items():
-        pair = own[
-            ((own["first"] == row) & (own["second"] == "random"))
-            | ((own["second"] == row) & (own["first"] == "random"))
-        ]
-        if len(pair):
-            one = pair.iloc[0]
-            sign = 1 if one["first"] == row else -1
-            low, high = sorted((sign * one["low"], sign * one["high"]))
-            text = f"{100 * sign * one['difference']:+.1f} ({100 * low:.1f} to {100 * high:.1f})".replace("-", "−")
-            yield f"| {title} | {f'**{text}**' if one['p_holm'] < LEVEL else text} | {one['p_holm']:.3f} |\n"
+    for one in own[own["first"] == "random"].itertuples():
+        text = f"{-100 * one.difference:+.1f} ({-100 * one.high:.1f} to {-100 * one.low:.1f})".replace("-", "−")
+        yield f"| {titles[one.second]} | {f'**{text}**' if one.p_holm < LEVEL else text} | {one.p_holm:.3f} |\n"
 
 
 def page(scores: pd.DataFrame, differences: pd.DataFrame) -> Iterator[str]:
     """The page: what was found, then the tables."""
     yield HEAD
+    titles = dict(zip(scores["variant"], scores["title"], strict=True))
     for ratio in sorted(scores["ratio"].unique(), reverse=True):
         yield f"\n## {100 * ratio:g} % of the labels\n"
         yield "\nMacro AUROC per recording in percent, mean over five pretrainings.\n"
-        yield from table(scores, ratio)
+        yield from table(scores, titles, ratio)
         yield "\nOverall (mean of F1, AUROC and ACC of all columns) minus Random's in points, with 95 % intervals:\n\n"
         yield "| | difference | p, Holm |\n| --- | --- | ---: |\n"
-        yield from over_random(differences, ratio)
+        yield from over_random(differences, titles, ratio)
 
 
 def study() -> None:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau, rankdata
 from sklearn.linear_model import LogisticRegression
 
-from benchmark.data.transport import AT, concept_of, ends_of
+from benchmark.data.transport import concept_of, ends_of
 from benchmark.results.metrics import Lines, ece, per_recording
+from benchmark.results.names import AT
 from benchmark.results.store import Predictions
 from reports.runs import Run, open_run
 

@@ -110,5 +110,3 @@ def test_patients_who_are_pretrained_on_are_not_tested(small_config: SmallConfig
     assert tested
     assert pretrained
     assert pretrained.isdisjoint(tested)
-    nobody = replace(cohorts["chapman"], entries=())
-    assert untested(config, nobody) == []

@@ -299,6 +299,20 @@ def test_a_cross_validated_corpus_is_refused(small_config: SmallConfig, cohorts:
     assert untested(config, cohorts["chapman"]) == []
 
 
+def test_copies_in_a_cross_validated_dataset_are_a_leak_between_patients_alone(
+    small_config: SmallConfig, cohorts: dict[str, Prepared]
+) -> None:
+    config = small_config({"data.datasets": ["chapman"], "data.folds": 5, "protocol": "strict"})
+    signals = list(cohorts["chapman"].signals)
+    signals[1] = signals[0]
+    copied = replace(cohorts["chapman"], signals=tuple(signals))
+    (leak,) = audit_run(config, with_columns(config, cohorts | {"chapman": copied})).leaks
+    assert "1 signal on two sides of a split" in leak
+    first, second, *others = copied.entries
+    same = replace(copied, entries=(first, replace(second, patient=first.patient), *others))
+    assert audit_run(config, with_columns(config, cohorts | {"chapman": same})).leaks == []
+
+
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
     write_cohort("chapman", tmp_path / "chapman", CohortSettings(patients=4), seed=1)
