@@ -59,6 +59,13 @@ CONFIGS = Known("config", tuple(config_names()), "a .yaml file that exists", is_
 METHOD = Known("method", tuple(METHODS), "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
 ENCODER = Known("encoder", tuple(ENCODERS))
 DATASET = Known("dataset", tuple(DATASETS), OTHER, lambda word: is_declared(word) or AT in word, declared=True)
+END = Known(
+    "dataset",
+    tuple(DATASETS),
+    "a task of one, as ptb-xl.rhythm",
+    lambda word: "." in word or is_declared(word),
+    declared=True,
+)
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
 TASK = Known("task", TASKS, other="")
 SCORE = Known("score", FURTHER_SCORES, other="")
@@ -101,6 +108,14 @@ FLAGS: dict[str, Flag] = {
         NAMES,
         DATASET,
     ),
+    "--train-on": Flag(
+        WHAT,
+        "further columns: learned on each of these, tested on each of --test-on; NAME.TASK: a task of a dataset",
+        "data.train_on",
+        NAMES,
+        END,
+    ),
+    "--test-on": Flag(WHAT, "what is tested by what was learned on --train-on", "data.test_on", NAMES, END),
     "--tasks": Flag(
         WHAT,
         "a column is a dataset under one of these that it has: default (its own classes), all, and of ptb-xl "
@@ -246,7 +261,8 @@ CONFIG = ("--config", "--set")
 SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-rate", "--standardise")
 """Flags that say how recordings become windows."""
 GRID = (
-    "--methods", "--encoder", "--datasets", "--tasks", "--pretrain-dataset", "--ratios", "--seeds", "--subsets",
+    "--methods", "--encoder", "--datasets", "--train-on", "--test-on", "--tasks", "--pretrain-dataset", "--ratios",
+    "--seeds", "--subsets",
     "--protocol", "--labels", "--evaluate", "--shots", "--preset", "--gates", "--ablations", "--ablate",
     "--queue-sizes", *SIGNALS, "--leads", "--pool",
 )  # fmt: skip
@@ -304,7 +320,7 @@ def config_of(arguments: Namespace) -> Config:
 def words_of(arguments: Namespace) -> list[str]:
     """What the flags name as datasets, the pretraining corpus first: names, and words that declare one."""
     given = vars(arguments)
-    return [*(given.get("pretrain_dataset") or []), *(given.get("datasets") or [])]
+    return [word for flag in ("pretrain_dataset", "datasets", "train_on", "test_on") for word in given.get(flag) or []]
 
 
 def overrides_of(arguments: Namespace) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def dotted(knobs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield knob, value
 
 
-KEYS = ("data.pretrain", "data.datasets")
+KEYS = ("data.pretrain", "data.datasets", "data.train_on", "data.test_on")
 """Config keys whose values name datasets."""
 WITHOUT = "none"
 """ecgbench:NAME:none: without labels, to pretrain on."""

@@ -66,6 +66,21 @@ def ends_of(name: str) -> Ends:
     return ends
 
 
+def with_transports(datasets: Sequence[str], learned: Sequence[str], tested: Sequence[str]) -> list[str]:
+    """The datasets, then a transport from each of those that are learned on to each that is tested, of two datasets.
+
+    Raises ValueError where only one end is named, or one dataset stands at both ends of all.
+    """
+    if not learned or not tested:
+        missing = "test_on" if learned else "train_on"
+        raise ValueError(f"{missing} is empty: a transport has two ends, train_on and test_on")
+    pairs = [f"{one}{AT}{other}" for one in learned for other in tested]
+    pairs = [name for name in pairs if len({end.partition(".")[0] for end in name.split(AT)}) == 2]
+    if not pairs:
+        raise ValueError(f"train_on and test_on both name {learned[0]} alone; name another dataset at one end")
+    return list(dict.fromkeys([*datasets, *pairs]))
+
+
 def datasets_in(name: str) -> list[str]:
     """The datasets behind the name of a column's dataset: itself, or those of both ends of a transport."""
     return [end.dataset for end in ends_of(name)] if is_transport(name) else [name]

@@ -52,8 +52,8 @@ pretraining for the frozen features. In AUROC:
 1. MoCo's heads without batch normalisation still spread its features (a rank above 12) and lower its frozen score by
    0.01 to 0.035, beyond chance.
 2. Frozen PMQ gains 0.002 to 0.02 without masks, not beyond chance; so does MoCo.
-3. Every other change moves a frozen score by 0.015 at most, none of them beyond chance; 32 instead of eight epochs lower
-   PMQ's.
+3. Every other change moves a frozen score by 0.015 at most, none of them beyond chance; 32 instead of eight epochs
+   lower PMQ's.
 4. Fine-tuned, with one labelled subset per pretraining as before, nothing is beyond chance.
 5. Intervals of frozen differences reach 0.015 to either side (median).
 """

@@ -44,6 +44,31 @@ def test_the_classes_are_those_that_both_ends_have() -> None:
             assert label in (tasks[task].classes if task else classes), (concept, place)
 
 
+def test_ends_that_are_named_apart_make_every_pair_of_two_datasets(small_config: SmallConfig) -> None:
+    ends = {"data.train_on": ["ptb-xl.rhythm", "chapman.all"], "data.test_on": ["chapman.all", "ptb-xl.rhythm"]}
+    config = small_config({"data.datasets": ["ptb-xl"]} | ends)
+    assert config.data.datasets == ["ptb-xl", "ptb-xl.rhythm@chapman.all", "chapman.all@ptb-xl.rhythm"]
+    again = small_config({"data.datasets": config.data.datasets} | ends)
+    assert again.data.datasets == config.data.datasets
+
+
+@pytest.mark.attack("a transport with one end")
+@pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ({"data.train_on": ["ptb-xl"]}, "test_on is empty"),
+        ({"data.test_on": ["ptb-xl"]}, "train_on is empty"),
+        ({"data.train_on": ["ptb-xl"], "data.test_on": ["ptb-xl.form"]}, "both name ptb-xl alone"),
+        ({"data.train_on": ["ptb-xl.form"], "data.test_on": ["chapman"]}, "PTB-XL form and Chapman share no class"),
+    ],
+)
+def test_a_transport_with_one_end_is_refused(
+    small_config: SmallConfig, ends: dict[str, list[str]], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        small_config(ends)
+
+
 @pytest.mark.attack("a transport between columns that cannot be joined")
 @pytest.mark.parametrize(
     ("name", "message"),
