@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from benchmark.config.errors import built
 from benchmark.data.batches import PairSource, make_batch
 from benchmark.data.corpus import WIDTH as TEXT_WIDTH
-from benchmark.data.corpus import epoch_batches, epoch_shape
+from benchmark.data.corpus import batches_of, shape_of
 from benchmark.data.heartbeats import FS, WINDOW, pseudo_trials
 from benchmark.data.simulate import simulate
 from benchmark.elsewhere import noise, told_of, tried, words_of
@@ -120,11 +120,9 @@ def batch_of_size(kind: Kind, size: int, number: int = 0) -> Batch:
 def training_batch(kind: Kind, update: int) -> Batch:
     """The batch of update `update` (from 0), across epochs; seeds torch for the update."""
     source, config = patients_for(kind), kind.Config()
-    shape = epoch_shape(source.patient_of_pair, config.batching, BATCH)
+    shape = shape_of(source, config.batching, BATCH)
     epoch, step = divmod(update, shape.updates)
-    batches = epoch_batches(
-        source.trial_of_pair, source.patient_of_pair, shape, batching=config.batching, seed=0, epoch=epoch
-    )  # (n, B)
+    batches = batches_of(source, shape, batching=config.batching, seed=0, epoch=epoch)  # (n, B)
     seed_torch("tryout", epoch, step)
     return make_batch(source, batches[step], config.pairing)
 

@@ -221,6 +221,8 @@ def refuse_datasets(config: Config) -> None:
     for name in (*data.corpora, *columns, *sized):
         if name not in known:
             raise ValueError(unknown("dataset", name, known))
+    if config.pretrain.batches == "within" and len(data.corpora) == 1:
+        raise ValueError(f"pretrain.batches=within: {data.pretrain} is one dataset; name several in --pretrain-dataset")
     if simulation is None:
         return
     if unsimulated := config.data.cards.keys() & {*used, *sized}:

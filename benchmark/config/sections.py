@@ -442,6 +442,8 @@ class Pretrain(Section):
     """Heartbeats of a pseudo-trial; `pairing: neighbor` takes two in succession of them."""
     windows_per_trial: Annotated[int, Field(ge=3)] = 4
     """Replaces `beats_per_trial` for plain windows; a pair may be any two of the pseudo-trial."""
+    batches: Literal["mixed", "within"] = "mixed"
+    """Of a corpus of several datasets: mixed of all, or each within one of them."""
     streaming: Streaming = "auto"
     """Whether the corpus is read from disk, ahead of the updates, instead of being held in memory: always, never, or
     auto, if it exceeds a quarter of the free memory of host or device. No number depends on it (docs/MACHINES.md)."""

@@ -123,6 +123,9 @@ class PairSource:
     """True: plain windows, which may begin at any sample; False: heartbeats, which begin where they were cut."""
     scale: Scale | None = None
     """By which the signals were standardised, if by one for all."""
+    dataset: Tensor | None = None  # (T,) number in `datasets`; None: batches are mixed of all datasets
+    datasets: tuple[str, ...] = ()
+    """Names of the datasets of the corpus, where each batch is of one of them."""
 
     @property
     def pairs(self) -> int:

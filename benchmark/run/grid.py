@@ -179,6 +179,8 @@ def pretrain_content(
             content["stable"] = {"warmup_epochs": WARMUP_EPOCHS, "decay_share": DECAY_SHARE}
         if mode.get("ranks"):
             content["batch_norm"] = config.pretrain.batch_norm
+        if config.pretrain.batches == "within":
+            content["batches"] = config.pretrain.batches
         if config.pretrain.budget in ("passes", "seconds"):
             content["pair_costs"] = list(config.pretrain.pair_costs(method))
         if method.needs_text:

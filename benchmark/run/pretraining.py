@@ -16,7 +16,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.batches import PairSource, pairs_of, source_facts
-from benchmark.data.corpus import corpus_trials, epoch_shape, pretraining_source
+from benchmark.data.corpus import corpus_trials, pretraining_source, shape_of
 from benchmark.data.prepare import Prepared, opened
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
@@ -207,6 +207,7 @@ def train(
         device,
         config.pretrain.text_embedder if method.needs_text else None,
         config.pretrain.streaming,
+        within=config.pretrain.batches == "within",
     )
     begin_peak_memory(device)
     if job.compiled:
@@ -245,7 +246,7 @@ def epochs_of(job: PretrainingJob, source: PairSource, epochs: float) -> float:
     config, knobs = job.config, job.task.variant.config
     spec = config.task_spec(config.pretrain)
     pairs = len(corpus_trials(opened(job.prepared[config.data.pretrain]), spec)) * pairs_of(spec.per_trial)
-    shape = epoch_shape(source.patient_of_pair, knobs.batching, knobs.recipe.batch_size)
+    shape = shape_of(source, knobs.batching, knobs.recipe.batch_size)
     return epochs_bought(config.pretrain.budget, epochs, shape, pairs, config.pretrain.pair_costs(job.task.method))
 
 
@@ -254,7 +255,7 @@ def stem_of(job: PretrainingJob, source: PairSource) -> Stem | None:
     if not job.task.stem:
         return None
     knobs = job.task.variant.config
-    shape = epoch_shape(source.patient_of_pair, knobs.batching, knobs.recipe.batch_size)
+    shape = shape_of(source, knobs.batching, knobs.recipe.batch_size)
     totals = [updates_of(epochs_of(job, source, epochs), shape.updates) for epochs in job.task.lengths]
     return Stem(job.folder.parents[1] / STEMS / job.task.stem, frozenset(map(stem_updates, totals)))
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data.batches import PairSource, make_batch
-from benchmark.data.corpus import epoch_batches, epoch_shape
+from benchmark.data.corpus import batches_of, shape_of
 from benchmark.data.task import ProbeWindows
 from benchmark.machine.device import seed_torch
 from benchmark.results.files import npz_bytes, write_atomic
@@ -258,9 +258,8 @@ Arrays = dict[str, NDArray[Any]]
 
 def illustrate(method: PretrainMethod, config: MethodConfig, source: PairSource, *, epochs: int, seed: int) -> Arrays:
     """Arrays of `masked_input` and `similarity` for a method after `epochs` epochs; empty if it has neither."""
-    shape = epoch_shape(source.patient_of_pair, config.batching, config.recipe.batch_size)
-    trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
-    pairs = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=epochs)[0]  # (B,)
+    shape = shape_of(source, config.batching, config.recipe.batch_size)
+    pairs = batches_of(source, shape, batching=config.batching, seed=seed, epoch=epochs)[0]  # (B,)
     seed_torch("illustrate", seed)
     batch = make_batch(source, pairs.to(source.signal.device), config.pairing)
     probe = deepcopy(method).train()

@@ -46,7 +46,7 @@ from torch._compile import _disable_dynamo
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections import BatchNorm, Budget
 from benchmark.data.batches import PairSource, batches_ahead
-from benchmark.data.corpus import EpochShape, epoch_batches, epoch_shape
+from benchmark.data.corpus import EpochShape, batches_of, shape_of
 from benchmark.data.task import ProbeWindows
 from benchmark.machine.device import seed_torch, stream
 from benchmark.machine.energy import Meter, open_meter
@@ -267,8 +267,7 @@ def pretrain(
     batch evenly, Stopped, with a checkpoint, where the process is asked to stop.
     """
     device = source.signal.device
-    trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
-    shape = epoch_shape(patient, config.batching, config.recipe.batch_size)
+    shape = shape_of(source, config.batching, config.recipe.batch_size)
     n, total, share = shape.updates, updates_of(epochs, shape.updates), rank_and_ranks()
     if problem := uneven_batch(method.name, shape.batch_size, share[1]):
         raise TrainingStopped(problem)
@@ -285,7 +284,7 @@ def pretrain(
     if not history.health:
         history.health.append(vars(measure(0, method.exported(), probe)))
     for number in range(len(history.loss), last):
-        batches = epoch_batches(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
+        batches = batches_of(source, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
         epoch = epoch or Epoch(torch.zeros(n), torch.zeros(n, 3))
         epoch = replace(epoch, losses=epoch.losses.to(device), positives=epoch.positives.to(device))
         own = min(n, total - number * n)

@@ -150,6 +150,7 @@ def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
         ({"methods.mocco": {}}, ["'mocco'", "did you mean 'moco'"]),
         ({"data.datasets": ["ptbxl"]}, ["'ptbxl'", "did you mean 'ptb-xl'", *DATASETS]),
         ({"data.pretrain": "mimic"}, ["'mimic'", *DATASETS]),
+        ({"pretrain.batches": "within"}, ["pretrain.batches=within", "is one dataset"]),
         ({"data.simulation.patients.ptbxl": 3}, ["'ptbxl'", *DATASETS]),
         ({"data.simulation.test_patients": {"ptbxl": 3}}, ["'ptbxl'", *DATASETS]),
         ({"data.simulation.test_patients": {"mimic-iv-ecg": 3}}, ["'mimic-iv-ecg'", "no test part"]),

@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data import corpus as text_module
-from benchmark.data.batches import make_batch
+from benchmark.data.batches import PairSource, make_batch
 from benchmark.data.corpus import (
     TFIDF,
     WIDTH,
+    batches_of,
     embed_reports,
     embedder_identity,
     epoch_batches,
@@ -35,6 +36,7 @@ from benchmark.data.corpus import (
     full_batches,
     has_text,
     pretraining_source,
+    shape_of,
     tfidf_vectors,
 )
 from benchmark.data.datasets.base import DatasetError
@@ -318,6 +320,34 @@ def batches(batching: str, size: int = 20, *, seed: int = 42, epoch: int = 0, wi
     drawn = epoch_batches(trial, patient, shape, batching=batching, seed=seed, epoch=epoch)  # type: ignore[arg-type]
     assert tuple(drawn.shape) == (shape.updates, shape.batch_size)
     return drawn
+
+
+@pytest.mark.parametrize("batching", [*OVER_WINDOWS, *OVER_PATIENTS])
+def test_a_batch_within_one_dataset_is_made_as_if_there_were_no_other(batching: str) -> None:
+    """Both datasets of a corpus have their own epoch, and their batches are shuffled together."""
+    signal = torch.zeros(len(TRIAL), 1, 2, 12, dtype=torch.float16)
+    dataset = TRIAL % 2
+    source = PairSource(signal, torch.arange(len(TRIAL)), PATIENT, dataset=dataset, datasets=("one", "other"))
+    shape = shape_of(source, batching, 2)  # type: ignore[arg-type]
+    drawn = batches_of(source, shape, batching=batching, seed=1, epoch=2)  # type: ignore[arg-type]
+    of_batch = dataset[drawn]  # (n, B)
+    assert drawn.shape == tuple(shape)
+    assert torch.equal(of_batch[:, 0], of_batch[:, 1])
+    for number in (0, 1):
+        own = torch.nonzero(dataset == number).flatten()
+        alone = PairSource(signal[own], torch.arange(len(own)), PATIENT[own])
+        expected = batches_of(alone, shape_of(alone, batching, 2), batching=batching, seed=1, epoch=2)  # type: ignore[arg-type]
+        assert sorted(drawn[of_batch[:, 0] == number].tolist()) == sorted(own[expected].tolist())
+    assert of_batch[:, 0].tolist() != sorted(of_batch[:, 0].tolist())
+
+
+@pytest.mark.attack("a dataset smaller than a batch, whose batches are within one dataset")
+def test_a_dataset_that_fills_no_batch_is_refused_where_each_is_within_one() -> None:
+    dataset = (torch.arange(120) >= 100).long()
+    signal = torch.zeros(120, 1, 2, 12, dtype=torch.float16)
+    source = PairSource(signal, torch.arange(120), PATIENT, dataset=dataset, datasets=("one", "other"))
+    with pytest.raises(ValueError, match="within: other fills a batch of 20 pairs at most, not of 64; leave it out"):
+        shape_of(source, "shuffled", 64)
 
 
 @pytest.mark.parametrize("batching", OVER_WINDOWS)

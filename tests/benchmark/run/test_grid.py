@@ -266,6 +266,7 @@ MOVES_FURTHER: dict[tuple[str, str], tuple[dict[str, Any], Any, set[str]]] = {
             "feature_share": 0.7,
         }.items()
     },
+    ("several", "pretrain.batches"): ({"data.pretrain": ["mimic-iv-ecg", "ningbo"]}, "within", PMQ),
     ("words", "name"): ({}, "other", set()),
     ("words", "caption"): ({}, "Other words.", set()),
     ("words", "methods"): ({}, ["pmq", "random"], set()),
