@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 T = TypeVar("T")
+CONFIGS = resources.files("benchmark.config") / "configs"
 UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 """Types of pydantic's errors."""
 
@@ -132,8 +133,12 @@ def is_file(word: str) -> bool:
 
 def config_names() -> list[str]:
     """Names of the configs in `configs/`."""
-    folder = resources.files("benchmark.config") / "configs"
-    return sorted(path.name.removesuffix(".yaml") for path in folder.iterdir() if path.name.endswith(".yaml"))
+    return sorted(path.name.removesuffix(".yaml") for path in CONFIGS.iterdir() if path.name.endswith(".yaml"))
+
+
+def has_cards(config: str) -> bool:
+    """Whether a config of `configs/` declares datasets; its text is searched, since YAML loads slowly."""
+    return config in config_names() and "\n  cards:" in (CONFIGS / f"{config}.yaml").read_text(encoding="utf-8")
 
 
 MOST, LARGEST_SEED = 10**6, 2**32 - 1

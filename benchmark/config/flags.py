@@ -20,6 +20,7 @@ from benchmark.config.errors import (
     ConfigError,
     config_names,
     count,
+    has_cards,
     is_code,
     is_declared,
     is_file,
@@ -58,12 +59,18 @@ NO_GATE = "none"
 CONFIGS = Known("config", tuple(config_names()), "a .yaml file that exists", is_file)
 METHOD = Known("method", tuple(METHODS), "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
 ENCODER = Known("encoder", tuple(ENCODERS))
-DATASET = Known("dataset", tuple(DATASETS), OTHER, lambda word: is_declared(word) or AT in word, declared=True)
+DATASET = Known(
+    "dataset",
+    tuple(DATASETS),
+    OTHER,
+    lambda word: is_declared(word) or AT in word or has_cards(word),
+    declared=True,
+)
 END = Known(
     "dataset",
     tuple(DATASETS),
     "a task of one, as ptb-xl.rhythm",
-    lambda word: "." in word or is_declared(word),
+    lambda word: "." in word or is_declared(word) or has_cards(word),
     declared=True,
 )
 EVALUATION = Known("evaluation", EVALUATIONS, other="")

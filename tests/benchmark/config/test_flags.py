@@ -13,7 +13,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 import torch
 
-from benchmark.config.command_line import Verb, parse
+from benchmark.config.command_line import Verb, parse, refuse_unknown
 from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError, config_names
 from benchmark.config.flags import FLAGS, NO_GATE, Folders, config_of, device_of, jobs_of, place_of, shared
@@ -221,6 +221,14 @@ def test_a_value_may_hold_an_equals_sign() -> None:
 def test_a_folder_of_real_data_ends_the_simulation(flag: str) -> None:
     assert config_from("").data.simulation is not None
     assert config_from(flag).data.simulation is None
+
+
+def test_the_datasets_of_a_shipped_configs_cards_can_be_named() -> None:
+    verb, found = parse(
+        ANY, ["any", "--config", "real", "--datasets", "ludb", "--train-on", "ludb", "--test-on", "ptb-xl"]
+    )
+    refuse_unknown(verb, found)
+    assert config_of(found).data.datasets == ["ludb", "ludb@ptb-xl"]
 
 
 def test_folders_of_datasets_add_up() -> None:
