@@ -225,10 +225,11 @@ def test_a_folder_of_real_data_ends_the_simulation(flag: str) -> None:
 
 def test_the_datasets_of_a_shipped_configs_cards_can_be_named() -> None:
     verb, found = parse(
-        ANY, ["any", "--config", "real", "--datasets", "ludb", "--train-on", "ludb", "--test-on", "ptb-xl.rhythm"]
+        ANY,
+        ["any", "--config", "real", "--datasets", "ludb", "ptb-xl", "--train-on", "ludb", "--test-on", "ptb-xl.rhythm"],
     )
     refuse_unknown(verb, found)
-    assert config_of(found).data.datasets == ["ludb", "ludb@ptb-xl.rhythm"]
+    assert config_of(found).data.datasets == ["ludb", "ptb-xl", "ludb@ptb-xl.rhythm"]
 
 
 def test_folders_of_datasets_add_up() -> None:
