@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from benchmark.config.config import load_config
 from docs.evidence.beats import make as beats
 from docs.evidence.patients import make as patients
+from docs.evidence.readers import make as readers
 from docs.evidence.real import make as real
 from docs.evidence.squeezed import make as squeezed
 from docs.evidence.transport import make as transport
@@ -145,3 +146,8 @@ def test_an_auroc_is_scikit_learn_s_and_a_resample_keeps_a_patient_whole() -> No
     np.testing.assert_array_equal(counts[::2], counts[1::2])
     assert counts.sum() == len(labels) == 60
     np.testing.assert_array_equal(labels, truth[drawn[0, 0, :, 0].astype(int)])
+
+
+def test_readers_is_what_its_script_writes_from_its_tables() -> None:
+    tables = (table(f"readers/{name}.csv") for name in ("rows", "subgroups"))
+    assert "".join(readers.page(*tables)) == (EVIDENCE / "READERS.md").read_text(encoding="utf-8")

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from benchmark.results.store import Predictions
+from docs.evidence.readers import make as readers
 from reports.statistics.bootstrap import Floats, resampled_scores, resampled_test_set
 from reports.statistics.design import pair_parts, reach_of
 from reports.statistics.estimates import Estimate, estimate
@@ -70,3 +71,10 @@ def test_the_predicted_interval_is_the_one_that_comes(metric: str, pilot: int, g
     predicted = np.median([reach_of(own, **wanted).half_width for own in found if own])
     came = np.median([half_width(said) for _, said in splits_of(metric, grid)])
     assert predicted == pytest.approx(came, rel=0.2)
+
+
+@pytest.mark.parametrize("title", list(readers.PRINTED))
+def test_readers_have_the_f1_that_their_paper_prints(title: str) -> None:
+    test = readers.Test(FOLDER)
+    said = test.rows[TRAININGS + list(readers.READERS.values()).index(title)]
+    assert np.round(readers.by_class(test.truth, said), 3).tolist() == list(readers.PRINTED[title])
