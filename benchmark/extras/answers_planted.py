@@ -190,7 +190,8 @@ def mean_of(found: Sequence[Estimate]) -> Estimate:
 def _normal(mean: float, error: float, seeds: int) -> Estimate:
     """An estimate with a standard error over patients and a normal interval."""
     error = float(error)
-    return Estimate(mean, mean - 1.96 * error, mean + 1.96 * error, np.nan, error, np.nan, seeds, np.nan)
+    interval = mean - 1.96 * error, mean + 1.96 * error
+    return Estimate(mean, *interval, np.nan, error, np.nan, np.nan, seeds, np.nan)
 
 
 def standard_error(found: Estimate) -> float:

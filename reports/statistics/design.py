@@ -9,8 +9,9 @@ have
 
     V_seeds = (s_e^2 + (s_l^2 + s_f^2 / F) / L) / S,    V_patients = V_p P / P'
 
-and the interval and the detectable difference follow as in `reports.statistics.estimates`. The detectable difference is
-at the level that the first of m pairs must pass by Holm's correction, 0.05 / m: the median pair needs no more.
+and the interval and the detectable difference follow as in `reports.statistics.estimates`: the pilot's pairs tell how
+alike the variances are by which those of the grid will be moderated. The detectable difference is at the level that the
+first of m pairs must pass by Holm's correction, 0.05 / m: the median pair needs no more.
 """
 
 from __future__ import annotations
@@ -25,7 +26,17 @@ import pandas as pd
 from benchmark.results.metrics import COLUMNS
 from benchmark.results.names import OVERALL
 from reports.statistics.bootstrap import Floats, ScoreColumn
-from reports.statistics.estimates import LEVEL, POWER, Estimate, Tail, estimate
+from reports.statistics.estimates import (
+    LEVEL,
+    NOTHING_COMMON,
+    POWER,
+    CommonVariance,
+    Estimate,
+    Tail,
+    bounded,
+    common_variance,
+    estimate,
+)
 
 DESIGN = "design"
 """Name of the frame, and of its file in a report's folder."""
@@ -103,19 +114,34 @@ def pair_parts(found: Estimate, runs: Floats, repeats: int, patients: int) -> Pa
     return PairParts(seeds, subsets, patients, encoders, of_subsets, of_tunings, found.patients_se)
 
 
-def reach_of(parts: PairParts, *, seeds: int, subsets: int, patients: int, pairs: int, repeats: int = 1) -> Reach:
+def of_encoders(parts: PairParts, *, seeds: int, subsets: int, repeats: int) -> tuple[float, float, float]:
+    """The parts of V_seeds: of encoders, labelled subsets and fine-tunings."""
+    drawn = parts.subsets_sd**2 / subsets / seeds
+    return parts.encoders_sd**2 / seeds, drawn, parts.tunings_sd**2 / repeats / subsets / seeds
+
+
+def reach_of(
+    parts: PairParts,
+    *,
+    seeds: int,
+    subsets: int,
+    patients: int,
+    pairs: int,
+    repeats: int = 1,
+    common: CommonVariance = NOTHING_COMMON,
+) -> Reach:
     """What S seeds, L subsets each, F fine-tunings on each and P' test patients tell of a pair among `pairs`.
 
-    seeds: two or more.
+    seeds: two or more. common: of the variances over seeds that the pairs of the pilot would have with this design.
     """
-    encoders = parts.encoders_sd**2 / seeds
-    drawn = parts.subsets_sd**2 / subsets / seeds
-    tuned = parts.tunings_sd**2 / repeats / subsets / seeds
+    encoders, drawn, tuned = of_encoders(parts, seeds=seeds, subsets=subsets, repeats=repeats)
     of_seeds = encoders + drawn + tuned
+    rows = round((1 + float(np.sqrt(1 + 8 * pairs))) / 2)
+    freedom = seeds - 1 + bounded(common, seeds, rows).freedom
     variance = of_seeds + parts.patients_se**2 * parts.patients / patients
     if not variance:
         return Reach(0.0, 0.0, 0.0, 0.0, 0.0)
-    tail, error = Tail(of_seeds / variance, seeds, patients), float(np.sqrt(variance))
+    tail, error = Tail(of_seeds / variance, freedom, patients), float(np.sqrt(variance))
     detectable = (tail.quantile(LEVEL / 2 / pairs) + tail.quantile(1 - POWER)) * error
     return Reach(tail.quantile(LEVEL / 2) * error, detectable, *(own / variance for own in (encoders, drawn, tuned)))
 
@@ -124,8 +150,10 @@ def median_reach(
     pilot: Sequence[PairParts], *, seeds: int, subsets: int, patients: int, pairs: int, repeats: int = 1
 ) -> Reach:
     """The medians over the pairs of a pilot."""
-    grid = {"seeds": seeds, "subsets": subsets, "patients": patients, "pairs": pairs, "repeats": repeats}
-    each = [reach_of(own, **grid) for own in pilot]
+    design = {"seeds": seeds, "subsets": subsets, "repeats": repeats}
+    errors = np.sqrt([sum(of_encoders(own, **design)) for own in pilot])
+    common = common_variance(errors, pilot[0].seeds)
+    each = [reach_of(own, **design, patients=patients, pairs=pairs, common=common) for own in pilot]
     return Reach(*(float(np.median(values)) for values in zip(*(asdict(own).values() for own in each), strict=True)))
 
 

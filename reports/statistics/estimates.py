@@ -15,6 +15,16 @@ for P patients, after Cochran (1964, "Approximate significance levels of the Beh
 this test. A difference is treated alike, on first - second paired by patient and seed. With one seed V_seeds cannot be
 estimated and the interval covers the patients alone.
 
+Few seeds know their own variance badly, and the pairs of a column have much the same one. So the V_seeds of a pair is
+moderated by those of all pairs (Smyth, 2004, "Linear models and empirical Bayes methods for assessing differential
+expression in microarray experiments", sections 4 and 6.2): the true variances are taken as drawn from one scaled
+inverse chi-squared distribution, s0^2 d0 / chi-squared(d0), whose s0 and d0 come from all pairs, and
+
+    V_seeds = ((S - 1) s^2 / S + d0 s0^2) / (S - 1 + d0)    with S - 1 + d0 degrees of freedom
+
+The pairs of R rows share these rows and look more alike than they are, so d0 is at most (R - 2)(S - 1), the degrees of
+freedom of the rows outside the pair. With two rows nothing is moderated.
+
 Two rows are equivalent within a margin where two one-sided tests at the level find the true difference below the one
 end and above the other (Schuirmann 1987, "A comparison of the two one-sided tests procedure and the power approach for
 assessing the equivalence of average bioavailability"): where the interval at 90 % lies inside. Not significant is not
@@ -35,15 +45,14 @@ The chance that a repeat finds a significant difference again: with as many othe
 
 A mean difference d over S seeds has the seeds' variance V_seeds, estimated with S - 1 degrees of freedom, and the test
 patients' V_patients, which a repeat on the same patients shares. A difference is significant the sooner the smaller its
-variance comes out by chance. So the true variances of a column's pairs are taken as drawn from one scaled inverse
-chi-squared distribution, s0^2 d0 / chi-squared(d0), whose s0 and d0 come from all its pairs (Smyth, 2004, "Linear
-models and empirical Bayes methods for assessing differential expression in microarray experiments", section 6.2). With
-a flat prior for the true difference, a repeat has
+variance comes out by chance, so the variance is again one of those of all pairs, here with d0 as it is found. With a
+flat prior for the true difference, a repeat has
 
     v = ((S - 1) V_seeds + d0 s0^2) / X,    d' = d + sqrt(2 v) Z,    V_seeds' = v X' / (S - 1)
 
-with X chi-squared of S - 1 + d0 degrees of freedom, X' of S - 1, and Z normal. It finds d again where d' has the sign
-of d and the p value of `reports.statistics.estimates` is below the level that Holm's correction asked of d.
+with V_seeds not yet moderated, X chi-squared of S - 1 + d0 degrees of freedom, X' of S - 1, and Z normal. It finds d
+again where d' has the sign of d and the p value of its moderated V_seeds' is below the level that Holm's correction
+asked of d.
 
 Simulated (test_estimates.py), the chance is a few points too low where true differences of all sizes are alike, and too
 high where most are no larger than their errors (Goodman, 1992, "A comment on replication, p-values and evidence").
@@ -93,6 +102,8 @@ class Estimate:
     patients_se: float
     seeds_se: float
     """NaN for a single seed."""
+    freedom: float
+    """Degrees of freedom of `seeds_se`: S - 1, and more where it is moderated; 0 for a single seed."""
     seeds: int
     detectable: float
     """The true mean that is significant at level 0.05 with power 0.8."""
@@ -101,10 +112,32 @@ class Estimate:
     """Of the two one-sided tests that the true mean lies within `MARGIN` of zero."""
 
 
-def estimate(scores: Floats, patients: int) -> Estimate:
+class CommonVariance(NamedTuple):
+    """What the variances of means over seeds of a column's pairs have in common."""
+
+    variance: float
+    """s0^2, in the unit of the squared errors."""
+    freedom: float
+    """d0: 0 where nothing is known, up to `MANY` where all pairs have one variance."""
+
+
+NOTHING_COMMON = CommonVariance(0.0, 0.0)
+
+
+def moderated(between: float, seeds: int, common: CommonVariance) -> tuple[float, float]:
+    """V_seeds of a mean over seeds and its degrees of freedom; one that is zero, of the same runs, stays so."""
+    freedom = seeds - 1
+    if np.sqrt(between) < NOTHING or seeds < 2:
+        return between, freedom
+    total = freedom + common.freedom
+    return (freedom * between + common.freedom * common.variance) / total, total
+
+
+def estimate(scores: Floats, patients: int, common: CommonVariance = NOTHING_COMMON) -> Estimate:
     """The mean of (S, 1+R) scores or differences: the test set, then R resamples of its patients.
 
-    Seeds that are NaN on the test set are left out, as are resamples with an undefined score.
+    common: that of the pairs of which it is one (`bounded`), by which its variance over seeds is moderated. Seeds that
+    are NaN on the test set are left out, as are resamples with an undefined score.
     """
     scores = scores[np.isfinite(scores[:, 0])]  # (S, 1+R)
     if not len(scores):
@@ -116,7 +149,8 @@ def estimate(scores: Floats, patients: int) -> Estimate:
     if resampled.shape[1] <= (scores.shape[1] - 1) / 2:
         return _without_error(float(seen.mean()), len(seen), "undefined in half of the resamples or more")
     between = float(seen.var(ddof=1)) / len(seen) if len(seen) > 1 else 0.0
-    return _with_error(float(seen.mean()), _patients_part(resampled, patients), between, patients, len(seen))
+    between, freedom = moderated(between, len(seen), common)
+    return _with_error(float(seen.mean()), _patients_part(resampled, patients), between, freedom, patients, len(seen))
 
 
 def patient_variances(resampled: Floats, patients: int) -> tuple[float, float]:
@@ -144,13 +178,13 @@ def _patients_part(resampled: Floats, patients: int) -> float:
     return common if common > 2 * noise else 0.0
 
 
-def _with_error(mean: float, shared: float, between: float, patients: int, seeds: int) -> Estimate:
+def _with_error(mean: float, shared: float, between: float, freedom: float, patients: int, seeds: int) -> Estimate:
     error = float(np.sqrt(shared + between))
     if error < NOTHING:
         if abs(mean) < NOTHING:  # one run under two names
-            return Estimate(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, seeds, 0.0, "the same on every resample", 0.0)
+            return Estimate(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, freedom, seeds, 0.0, "the same on every resample", 0.0)
         return _without_error(mean, seeds, "does not vary over resamples and seeds")
-    tail = Tail(between / (shared + between), seeds, patients)
+    tail = Tail(between / (shared + between), freedom, patients)
     half = tail.quantile(LEVEL / 2) * error
     detected, remark = half + tail.quantile(1 - POWER) * error, ""
     equivalent = tail.beyond((MARGIN - abs(mean)) / error)
@@ -168,6 +202,7 @@ def _with_error(mean: float, shared: float, between: float, patients: int, seeds
         p=2 * tail.beyond(abs(mean) / error),
         patients_se=float(np.sqrt(shared)),
         seeds_se=float(np.sqrt(between)) if seeds > 1 else np.nan,
+        freedom=freedom,
         seeds=seeds,
         detectable=detected,
         remark=remark,
@@ -175,9 +210,9 @@ def _with_error(mean: float, shared: float, between: float, patients: int, seeds
     )
 
 
-def beyond(errors: Floats, share: Floats, seeds: int, patients: int) -> Floats:
+def beyond(errors: Floats, share: Floats, freedom: float, patients: int) -> Floats:
     """`Tail.beyond` of arrays: numbers of standard errors, and the seeds' share of each variance."""
-    of_seeds = share * stdtr(seeds - 1, -errors) if seeds > 1 else np.zeros_like(errors)
+    of_seeds = share * stdtr(freedom, -errors) if freedom > 0 else np.zeros_like(errors)
     return np.asarray(of_seeds + (1 - share) * stdtr(patients - 1, -errors))
 
 
@@ -186,12 +221,13 @@ class Tail:
     """Upper tail of a mean in standard errors: two Student tails weighted by the seeds' share w of the variance."""
 
     share: float
-    seeds: int
+    freedom: float
+    """Degrees of freedom of the seeds' part."""
     patients: int
 
     def beyond(self, errors: float) -> float:
         """The probability of exceeding this number of standard errors."""
-        return float(beyond(np.array(errors), np.array(self.share), self.seeds, self.patients))
+        return float(beyond(np.array(errors), np.array(self.share), self.freedom, self.patients))
 
     def quantile(self, probability: float) -> float:
         """The number of standard errors exceeded with this probability (below 0.5)."""
@@ -205,11 +241,10 @@ class Tail:
 
 def _without_error(mean: float, seeds: int, remark: str) -> Estimate:
     nan = float("nan")
-    return Estimate(mean, nan, nan, nan, nan, nan, seeds, nan, remark)
+    return Estimate(mean, nan, nan, nan, nan, nan, nan, seeds, nan, remark)
 
 
 MANY = 1_000_000
-TWO_SEEDS = "With two seeds, up to 13 % of simulated columns of equal methods had a false rejection, instead of 5 %."
 ENCODERS = "With one pretraining per method, a difference is between these encoders and need not hold for the methods."
 
 
@@ -220,8 +255,11 @@ def reach(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame, *, froz
     return [_patients(run, columns), *_family(columns), _seeds(run, columns, frozen), *_detectable(pairs)]
 
 
-def method(run: Run, columns: Sequence[ScoreColumn]) -> list[str]:
-    """Details of one table: how its statistics were computed, and what they leave out. Empty without columns."""
+def method(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
+    """Details of one table: how its statistics were computed, and what they leave out; `pairs` as of `reach`.
+
+    Empty without columns.
+    """
     if not columns:
         return []
     count = len(columns[0].seeds)
@@ -232,7 +270,7 @@ def method(run: Run, columns: Sequence[ScoreColumn]) -> list[str]:
         "seeds; differences are paired by test patient and by seed.",
         "Holm's correction is within each column (Overall is one); conclusions from several columns are not corrected.",
         *([ENCODERS] if shared else []),
-        *_few_seeds(count),
+        *_few_seeds(count, pairs),
     ]
 
 
@@ -276,17 +314,20 @@ def _seeds(run: Run, columns: Sequence[ScoreColumn], frozen: bool) -> str:
     )
 
 
-def _few_seeds(count: int) -> Iterator[str]:
+def _few_seeds(count: int, pairs: pd.DataFrame) -> Iterator[str]:
     """How much few seeds widen an interval."""
-    if count < 2:
+    known = pairs["freedom"].dropna()
+    if count < 2 or known.empty:
         return
-    few, many = Tail(1.0, count, MANY).quantile(LEVEL / 2), Tail(0.0, count, MANY).quantile(LEVEL / 2)
+    freedom = float(known.median())
+    few, many = (Tail(share, freedom, MANY).quantile(LEVEL / 2) for share in (1.0, 0.0))
+    moderated = ""
+    if freedom > count - 1:
+        moderated = f", and the variances of the other pairs add {freedom - count + 1:.0f} (median; Smyth 2004)"
     yield (
-        f"{count} seeds leave {count - 1} degree{'s' if count > 2 else ''} of freedom: where the variance over seeds "
-        f"dominates, a difference is significant from {few:z.1f} standard errors, instead of {many:z.1f}."
+        f"{count} seeds leave {count - 1} degree{'s' if count > 2 else ''} of freedom{moderated}: where the variance "
+        f"over seeds dominates, a difference is significant from {few:z.1f} standard errors, instead of {many:z.1f}."
     )
-    if count == 2:
-        yield TWO_SEEDS
 
 
 def _detectable(pairs: pd.DataFrame) -> Iterator[str]:
@@ -315,29 +356,35 @@ MANY_PATIENTS = 1_000_000
 """Degrees of freedom of the patients' part: so many that Student's tail is normal."""
 
 
-def detectable(patients_se: float, seeds_se: float, seeds: int) -> float:
+def detectable(patients_se: float, seeds_se: float, freedom: float) -> float:
     """The true difference that is significant at level 0.05 with power 0.8, in the unit of the errors."""
     variance = patients_se**2 + seeds_se**2
     if not variance:
         return 0.0
-    tail = Tail(seeds_se**2 / variance, seeds, MANY_PATIENTS)
+    tail = Tail(seeds_se**2 / variance, freedom, MANY_PATIENTS)
     return (tail.quantile(LEVEL / 2) + tail.quantile(1 - POWER)) * float(np.sqrt(variance))
 
 
-def seeds_needed(difference: float, patients_se: float, seeds_se: float, seeds: int) -> int | None:
-    """The least number of seeds, not below the present one; None: more than `MOST_SEEDS`, or not known (one seed)."""
+def seeds_needed(difference: float, patients_se: float, seeds_se: float, seeds: int, freedom: float) -> int | None:
+    """The least number of seeds, not below the present one; None: more than `MOST_SEEDS`, or not known (one seed).
+
+    freedom: that of `seeds_se`; each further seed adds one degree.
+    """
 
     def found(count: int) -> bool:
-        return detectable(patients_se, seeds_se * float(np.sqrt(seeds / count)), count) <= abs(difference)
+        error = seeds_se * float(np.sqrt(seeds / count))
+        return detectable(patients_se, error, freedom + count - seeds) <= abs(difference)
 
     return None if np.isnan(seeds_se) else _first(found, range(seeds, MOST_SEEDS + 1))
 
 
-def patients_needed(difference: float, patients_se: float, seeds_se: float, seeds: int) -> int | None:
+def patients_needed(difference: float, patients_se: float, seeds_se: float, freedom: float) -> int | None:
     """The least multiple of the test patients; None: more than `MOST_TIMES`. The error of a single seed is left out."""
 
     def found(times: int) -> bool:
-        return detectable(patients_se / float(np.sqrt(times)), float(np.nan_to_num(seeds_se)), seeds) <= abs(difference)
+        return detectable(patients_se / float(np.sqrt(times)), float(np.nan_to_num(seeds_se)), freedom) <= abs(
+            difference
+        )
 
     return _first(found, range(1, MOST_TIMES + 1))
 
@@ -351,16 +398,6 @@ EXPECTED = 0.9
 DRAWS = 20_000
 
 
-class CommonVariance(NamedTuple):
-    """What the variances of means over seeds of a column's pairs have in common."""
-
-    variance: float
-    """s0^2, in the unit of the squared errors."""
-    freedom: float
-    """d0: 0 where nothing is known, up to `MANY` where all pairs have one variance."""
-
-
-NOTHING_COMMON = CommonVariance(0.0, 0.0)
 FEWEST_VARIANCES = 3
 
 
@@ -383,6 +420,11 @@ def common_variance(seeds_se: Floats, seeds: int) -> CommonVariance:
     return CommonVariance(float(np.exp(centre + digamma(own) - np.log(own))), 2 * own)
 
 
+def bounded(common: CommonVariance, seeds: int, rows: int) -> CommonVariance:
+    """What moderates the pairs of so many rows: d0 is at most the degrees of freedom of the rows outside a pair."""
+    return common._replace(freedom=min(common.freedom, max(0, rows - 2) * (seeds - 1)))
+
+
 def chance_of_repeat(
     difference: float,
     patients_se: float,
@@ -392,11 +434,12 @@ def chance_of_repeat(
     *,
     share: float,
     common: CommonVariance = NOTHING_COMMON,
+    rows: int = 2,
 ) -> float:
     """The chance in [0, 1] that a repeat finds `difference`; NaN for a single seed.
 
-    share: the part of the level that Holm's correction leaves to this test, p / p_holm. common: of the pairs of which
-    it is one.
+    seeds_se: not moderated. share: the part of the level that Holm's correction leaves to this test, p / p_holm.
+    common: of the pairs of which it is one, of so many rows.
     """
     if seeds < 2:
         return float("nan")
@@ -404,9 +447,11 @@ def chance_of_repeat(
     squares = freedom * seeds_se**2 + common.freedom * common.variance
     variance = squares / generator.chisquare(freedom + common.freedom, DRAWS)
     repeated = abs(difference) + np.sqrt(2 * variance) * generator.standard_normal(DRAWS)
-    of_seeds = variance * generator.chisquare(freedom, DRAWS) / freedom
+    prior = bounded(common, seeds, rows)
+    of_seeds = variance * generator.chisquare(freedom, DRAWS) + prior.freedom * prior.variance
+    of_seeds /= freedom + prior.freedom
     total = patients_se**2 + of_seeds
-    p = 2 * beyond(np.abs(repeated) / np.sqrt(total), of_seeds / total, seeds, patients)
+    p = 2 * beyond(np.abs(repeated) / np.sqrt(total), of_seeds / total, freedom + prior.freedom, patients)
     return float(((p < share * LEVEL) & (repeated > 0)).mean())
 
 

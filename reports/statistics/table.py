@@ -42,7 +42,10 @@ from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
 from reports.statistics.design import DESIGN, parts_of
 from reports.statistics.estimates import (
     LEVEL,
+    NOTHING_COMMON,
     CommonVariance,
+    Estimate,
+    bounded,
     chance_of_repeat,
     common_variance,
     estimate,
@@ -56,7 +59,7 @@ PLACE = ["unit", "ratio", "dataset", "metric"]
 INTERVAL = [*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]
 PAIR = [
     *PLACE, "first", "second", "difference", "low", "high", "p", "p_holm", "probability_of_improvement",
-    "patients_se", "seeds_se", "seeds", "detectable", "repeat", "p_equivalent", "remark",
+    "patients_se", "seeds_se", "freedom", "seeds", "detectable", "repeat", "p_equivalent", "remark",
 ]  # fmt: skip
 
 
@@ -74,7 +77,8 @@ def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
 def pairwise(columns: Sequence[ScoreColumn], asked: Collection[tuple[str, str]] | None = None) -> pd.DataFrame:
     """One line per pair of variants of each column, or per pair that is asked for, with the columns `PAIR`.
 
-    difference: first minus second over shared seeds, in [-1, 1]; low and high are not adjusted. p_holm: adjusted within
+    difference: first minus second over shared seeds, in [-1, 1]; low and high are not adjusted. seeds_se: moderated by
+    all pairs of the column (`reports.statistics.estimates`), with `freedom` degrees of freedom. p_holm: adjusted within
     the column at its ratio. probability_of_improvement: share of (seed, resample) with the first ahead, ties half.
     repeat: `chance_of_repeat` of a significant difference, else NaN. p_equivalent: of equivalence, adjusted likewise.
     """
@@ -84,11 +88,14 @@ def pairwise(columns: Sequence[ScoreColumn], asked: Collection[tuple[str, str]] 
 def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> list[dict[str, object]]:
     lines: list[dict[str, object]] = []
     scores = dict(zip(column.variants, column.scores, strict=True))
-    pairs = combinations(scores, 2) if asked is None else [pair for pair in asked if scores.keys() >= set(pair)]
-    for first, second in pairs:
-        one, other = scores[first], scores[second]
-        difference = one - other  # (S, 1+R)
-        found = asdict(estimate(difference, column.patients))
+    pairs = [*combinations(scores, 2)] if asked is None else [pair for pair in asked if scores.keys() >= set(pair)]
+    errors, rows = [seeds_error(scores[first] - scores[second]) for first, second in pairs], len({*sum(pairs, ())})
+    whole = len(column.seeds)
+    common = common_variance(np.array([error for error, seeds in errors if seeds == whole]), whole)
+    prior = bounded(common, whole, rows)
+    for (first, second), (_, seeds) in zip(pairs, errors, strict=True):
+        difference = scores[first] - scores[second]  # (S, 1+R)
+        found = asdict(estimate(difference, column.patients, prior if seeds == whole else NOTHING_COMMON))
         found["difference"] = found.pop("mean")
         found["probability_of_improvement"] = _share_ahead(difference[:, 1:])
         if 0 < found["seeds"] < len(column.seeds):
@@ -102,18 +109,32 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
     )
     adjusted = zip(lines, holm(p), same, strict=True)
     lines = [line | {"p_holm": one, "p_equivalent": other} for line, one, other in adjusted]
-    of_all = np.array([line["seeds_se"] for line in lines if line["seeds"] == len(column.seeds)], dtype=float)
-    common = common_variance(of_all, len(column.seeds))
-    return [line | {"repeat": _repeat(line, column.patients, common)} for line in lines]
+    return [
+        line | {"repeat": _repeat(line, error, column.patients, common, rows)}
+        for line, (error, _) in zip(lines, errors, strict=True)
+    ]
 
 
-def _repeat(line: Mapping[str, Any], patients: int, common: CommonVariance) -> float:
-    """The chance that a repeat finds the pair again; NaN where it is not significant."""
+def difference_in(column: ScoreColumn, first: str, second: str) -> Estimate:
+    """First minus second of a column, moderated by all its pairs."""
+    (line,) = [line for line in _pairs(column, None) if {line["first"], line["second"]} == {first, second}]
+    found = Estimate(**{name: line["difference" if name == "mean" else name] for name in Estimate.__annotations__})  # type: ignore[arg-type]
+    return found if line["first"] == first else replace(found, mean=-found.mean, low=-found.high, high=-found.low)
+
+
+def seeds_error(difference: Floats) -> tuple[float, int]:
+    """Standard error over seeds of the mean of (S, 1+R) differences on the test set, and the seeds that have one."""
+    seen = difference[np.isfinite(difference[:, 0]), 0]
+    return float(seen.std(ddof=1)) / float(np.sqrt(len(seen))) if len(seen) > 1 else np.nan, len(seen)
+
+
+def _repeat(line: Mapping[str, Any], error: float, patients: int, common: CommonVariance, rows: int) -> float:
+    """The chance that a repeat finds the pair again; NaN if it is not significant. error: over seeds, not moderated."""
     if not line["p_holm"] < LEVEL:
         return float("nan")
-    errors = (line["patients_se"], line["seeds_se"], line["seeds"])
     share = line["p"] / line["p_holm"] if line["p"] else 1.0
-    return chance_of_repeat(line["difference"], *errors, patients, share=share, common=common)
+    errors = (line["patients_se"], error, line["seeds"])
+    return chance_of_repeat(line["difference"], *errors, patients, share=share, common=common, rows=rows)
 
 
 def _place(column: ScoreColumn) -> dict[str, Any]:
@@ -323,7 +344,7 @@ def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
             frames["components"].append(components(columns, strict=strict, frozen=frozen))
             frames[DESIGN].append(parts_of(columns))
             outlines += [replace(column, scores=column.scores[..., :1].copy(), runs=None) for column in columns]
-            details = details or method(run, columns)
+            details = details or method(run, columns, pairs)
         del columns  # the resampled scores of one ratio are what has to be in memory at a time
     if not outlines:
         return TableStatistics()

@@ -231,14 +231,15 @@ def _open(overall: pd.DataFrame, titles: Mapping[str, str], evaluation: str) -> 
     yield (
         f"Largest difference that is not significant: {titles[above]} above {titles[below]} by "
         f"{100 * abs(pair['difference']):.1f} points at {labels_text(pair['ratio'], evaluation)}. "
-        f"{_what_it_takes(float(pair['difference']), pair['patients_se'], pair['seeds_se'], int(pair['seeds']))}"
+        f"{_what_it_takes(pair)}"
     )
 
 
-def _what_it_takes(difference: float, patients_se: float, seeds_se: float, seeds: int) -> str:
-    """The seeds or test patients for power 80 % if the difference is true."""
-    more = seeds_needed(difference, patients_se, seeds_se, seeds)
-    times = patients_needed(difference, patients_se, seeds_se, seeds)
+def _what_it_takes(pair: Mapping[Any, Any]) -> str:
+    """The seeds or test patients for power 80 % if the difference of a pair is true."""
+    errors = (float(pair["difference"]), pair["patients_se"], pair["seeds_se"])
+    more = seeds_needed(*errors, int(pair["seeds"]), pair["freedom"])
+    times = patients_needed(*errors, pair["freedom"])
     condition = "(if it is true; power 80 %, without Holm's correction)"
     if times == 1:
         return f"Enough for one comparison alone, not for all pairs {condition}."

@@ -79,7 +79,7 @@ def test_a_seal_that_was_changed_is_refused_and_stays(run_folder: RunFolder) -> 
     run = open_run(root)
     sealed_by_report(run)
     file = verdicts_file(root, run.plan.key)
-    damaged = file.read_bytes().replace(b'"repeat": 0.', b'"repeat": 1e-9')
+    damaged = file.read_bytes().replace(b'"difference": 0.', b'"difference": 0.9')
     file.write_bytes(damaged)
     (line,) = sealed_by_report(run)
     assert line.startswith(f"{file} is no seal of verdicts (its content does not match its digest): it is neither used")

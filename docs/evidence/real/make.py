@@ -1,7 +1,9 @@
 """Write docs/evidence/REAL.md from the report of the config `real`: python docs/evidence/real/make.py --out DIR
 
-The report is that of `python run_benchmark.py --config real --data-root DATA`; without --out the page is written anew
-from the tables beside this file.
+The report is that of `python run_benchmark.py --config real --data-root DATA`. With --batches RUNS, --resnet DIR and
+--attention DIR the page's other sections are written anew: from the store of the run whose batches are within one
+source, and from the reports of the runs of resnet1d and of the attention head, as their commands on the page have it.
+What is not given is read from the tables beside this file.
 """
 
 from __future__ import annotations
@@ -11,7 +13,13 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+
+from benchmark.results.names import AT
+from reports.runs import open_run
+from reports.statistics.bootstrap import score_columns
+from reports.statistics.estimates import estimate
 
 PAGE = Path("docs/evidence/REAL.md")
 FIGURE = "linear-recording-differences-in-overall.png"
@@ -29,6 +37,8 @@ COLUMNS = {
 """Dataset of a report -> heading."""
 OVERALL = "overall"
 LEVEL = 0.05
+TABLES = ("scores", "differences", "batches", "attention")
+"""Beside the page."""
 
 HEAD = """# Real recordings from seven sources
 
@@ -76,9 +86,116 @@ the report that the command writes.
 """
 
 
-def scores_of(out: Path) -> pd.DataFrame:
-    """Ratio, row, dataset -> AUROC in percent, mean and deviation over seeds; and Overall, the mean of all metrics."""
+BATCHES = """
+## Batches of one source, or mixed
+
+Mixing hospitals within a batch is reported to hurt outside of them: a method may tell hospitals apart instead of
+patients. Here PTB-XL's training part, Challenge 2011 and Brugada-HUCA are one corpus, with batches mixed of all three
+or each within one (`pretrain.batches`), otherwise as above and with all labels:
+
+```
+python run_benchmark.py --config real --data-root /data --methods random moco clocs pclr pmq --gates none \\
+    --pretrain-dataset ptb-xl challenge-2011 brugada-huca --datasets ptb-xl ludb cpsc2018 --ratios 1.0 \\
+    --train-on ptb-xl.rhythm --test-on ludb --tasks default subdiagnostic form rhythm \\
+    --set "sweeps.moco={{pretrain.batches: [within]}}" "sweeps.clocs={{pretrain.batches: [within]}}" \\
+    "sweeps.pclr={{pretrain.batches: [within]}}" "sweeps.pmq={{pretrain.batches: [within]}}"
+```
+
+Within − mixed in points of macro AUROC, the mean of PTB-XL's four tasks (*inside*), and of LUDB, CPSC2018 and what was
+learned on PTB-XL's rhythms and tested on LUDB (*outside*, sources that no encoder saw); 95 % intervals of five
+pretrainings and the test patients. {told}
+
+| | inside | outside |
+| --- | --- | --- |
+"""
+ATTENTION = """
+## Linear, under an attention head, fine-tuned
+
+The same encoders on PTB-XL's superclasses and rhythms: the linear probe on the mean over the steps, a learned query
+over the frozen steps, and all weights fine-tuned ([evaluations](../PROTOCOLS.md#evaluations)).
+
+```
+python run_benchmark.py --config real --data-root /data --datasets ptb-xl --tasks default rhythm --gates none \\
+    --evaluate linear attention finetune --ratios 0.1 --subsets 1
+```
+
+Macro AUROC per recording in percent with 10 % of the labels, mean over five pretrainings with one labelled subset each.
+
+| | {heads} |
+| --- |{columns}
+"""
+
+
+def batches_of(results: Path) -> pd.DataFrame:
+    """Within minus mixed of each method in AUROC, inside and outside, from the store of that run."""
+    run = open_run(results)
+    cells = [cell for cell in run.plan.cells if cell.evaluation == "linear"]
+    columns = score_columns(run, cells, "recording", metrics=["auroc"])
+    lines = []
+    for method in ("moco", "clocs", "pclr", "pmq"):
+        line: dict[str, object] = {"row": run.plan.variants[method]}
+        for side in ("inside", "outside"):
+            own = [column for column in columns if column.dataset and of_side(column.dataset) == side]
+            gains = [
+                column.scores[column.variants.index(f"{method}:pretrain.batches=within")]
+                - column.scores[column.variants.index(method)]
+                for column in own
+            ]
+            found = estimate(np.mean(gains, axis=0), min(column.patients for column in own))
+            line |= {side: found.mean, f"{side} low": found.low, f"{side} high": found.high, f"{side} p": found.p}
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def of_side(dataset: str) -> str:
+    """Whether a column is of a source that was pretrained on."""
+    return "inside" if dataset.startswith("ptb-xl") and AT not in dataset else "outside"
+
+
+def of_batches(found: pd.DataFrame) -> Iterator[str]:
+    """The section on batches within one source."""
+    sure = int((found[["inside p", "outside p"]] < LEVEL).to_numpy().sum())
+    told = "None of the eight differences has p below 5 %." if not sure else f"{sure} of eight have p below 5 %."
+    yield BATCHES.format(told=told)
+    for line in found.to_dict("records"):
+        shown = [
+            f"{100 * line[side]:+.1f} ({100 * line[f'{side} low']:.1f} to {100 * line[f'{side} high']:.1f})"
+            for side in ("inside", "outside")
+        ]
+        yield f"| {line['row']} | {' | '.join(shown)} |\n".replace("-", "−")
+
+
+WAYS = {"linear": "linear", "attention": "attention", "finetune": "fine-tuned"}
+
+
+def attention_of(out: Path) -> pd.DataFrame:
+    """Row, dataset, evaluation -> AUROC in percent."""
     found = pd.read_csv(out / "results.csv")
+    found = found[(found["metric"] == "auroc") & found["dataset"].notna()]
+    return found[["evaluation", "ratio", "variant", "title", "dataset", "mean_percent", "std_percent"]]
+
+
+def of_attention(found: pd.DataFrame) -> Iterator[str]:
+    """The section on ways to judge an encoder."""
+    places = [(dataset, way) for dataset in ("ptb-xl", "ptb-xl.rhythm") for way in WAYS]
+    heads = [f"{COLUMNS[dataset].removeprefix('PTB-XL ')}, {WAYS[way]}" for dataset, way in places]
+    yield ATTENTION.format(heads=" | ".join(heads), columns=" ---: |" * len(places))
+    titles = dict(zip(found["variant"], found["title"], strict=True))
+    wide = found.set_index(["variant", "dataset", "evaluation"])["mean_percent"]
+    for row, title in titles.items():
+        yield f"| {title} | {' | '.join(f'{wide[row, dataset, way]:.1f}' for dataset, way in places)} |\n"
+
+
+def scores_of(out: Path, resnet: Path | None) -> pd.DataFrame:
+    """Ratio, row, dataset -> AUROC in percent, mean and deviation over seeds; and Overall, the mean of all metrics.
+
+    resnet: a further report, of which the row trained from scratch is taken.
+    """
+    found = pd.read_csv(out / "results.csv")
+    if resnet:
+        other = pd.read_csv(resnet / "results.csv")
+        other = other[other["variant"] == "supervised"]
+        found = pd.concat([found, other.assign(variant="supervised-resnet1d", title="Supervised, resnet1d")])
     found = found[found["metric"].isin(["auroc", OVERALL])].copy()
     found["dataset"] = found["dataset"].fillna(OVERALL)
     kept = ["ratio", "variant", "title", "dataset", "metric", "mean_percent", "std_percent", "n"]
@@ -112,7 +229,9 @@ def over_random(differences: pd.DataFrame, titles: Mapping[str, str], ratio: flo
         yield f"| {titles[one.second]} | {f'**{text}**' if one.p_holm < LEVEL else text} | {one.p_holm:.3f} |\n"
 
 
-def page(scores: pd.DataFrame, differences: pd.DataFrame) -> Iterator[str]:
+def page(
+    scores: pd.DataFrame, differences: pd.DataFrame, batches: pd.DataFrame, attention: pd.DataFrame
+) -> Iterator[str]:
     """The page: what was found, then the tables."""
     yield HEAD
     titles = dict(zip(scores["variant"], scores["title"], strict=True))
@@ -123,19 +242,28 @@ def page(scores: pd.DataFrame, differences: pd.DataFrame) -> Iterator[str]:
         yield "\nOverall (mean of F1, AUROC and ACC of all columns) minus Random's in points, with 95 % intervals:\n\n"
         yield "| | difference | p, Holm |\n| --- | --- | ---: |\n"
         yield from over_random(differences, titles, ratio)
+    yield from of_batches(batches)
+    yield from of_attention(attention)
 
 
 def study() -> None:
     """Read and write."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--out", type=Path, help="folder of the report of the config real")
+    asked.add_argument("--batches", type=Path, help="store of the run with batches within one source")
+    asked.add_argument("--attention", type=Path, help="report of the run under an attention head")
+    asked.add_argument("--resnet", type=Path, help="report of the run of resnet1d")
     found = asked.parse_args()
     folder = PAGE.parent / "real"
+    if found.batches:
+        batches_of(found.batches).to_csv(folder / "batches.csv", index=False)
+    if found.attention:
+        attention_of(found.attention).to_csv(folder / "attention.csv", index=False)
     if found.out:
-        scores_of(found.out).to_csv(folder / "scores.csv", index=False)
+        scores_of(found.out, found.resnet).to_csv(folder / "scores.csv", index=False)
         differences_of(found.out).to_csv(folder / "differences.csv", index=False)
         shutil.copy(found.out / "figures" / FIGURE, folder / "differences.png")
-    tables = (pd.read_csv(folder / f"{name}.csv", float_precision="round_trip") for name in ("scores", "differences"))
+    tables = (pd.read_csv(folder / f"{name}.csv", float_precision="round_trip") for name in TABLES)
     PAGE.write_text("".join(page(*tables)), encoding="utf-8")
 
 

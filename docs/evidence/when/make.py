@@ -20,10 +20,11 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from benchmark.config.command_line import OK
-from benchmark.extras.answers_planted import Ran, column_of, difference
+from benchmark.extras.answers_planted import Ran, column_of
 from reports.figures.style import SETTINGS, SIGNED, TWO_COLUMNS
 from reports.runs import open_run
 from reports.statistics.estimates import holm
+from reports.statistics.table import difference_in
 from run_benchmark import main
 
 RECORDINGS_PER_PATIENT = (1, 2, 4, 8)
@@ -131,7 +132,7 @@ def gains(work: Path) -> pd.DataFrame:
             continue
         column = column_of(Ran(open_run(work / arm.name() / "runs"), (), 0.0))
         for name, (row, other) in ROWS.items():
-            found = difference(column, row, other)
+            found = difference_in(column, row, other)
             gain = {"row": name, "gain": found.mean, "low": found.low, "high": found.high, "p": found.p}
             lines.append(arm._asdict() | {"patients": column.patients} | gain)
     return pd.DataFrame(lines)

@@ -96,9 +96,12 @@ def test_the_same_grid_has_the_interval_that_the_report_gave_and_holm_asks_more_
     assert one.detectable == pytest.approx(pair["detectable"])
     share = one.encoders_share + one.subsets_share
     error = pair["seeds_se"] / np.sqrt(share)
-    tail = Tail(share, 6, TESTED)
+    tail = Tail(share, 5, TESTED)
     assert many.detectable == pytest.approx((tail.quantile(0.025 / 28) + tail.quantile(0.2)) * error)
-    assert median_reach([parts] * 3, **same, pairs=28) == many
+    assert median_reach([parts] * 2, **same, pairs=28) == many
+    alike = median_reach([parts] * 28, **same, pairs=28)  # six rows outside a pair
+    tail = Tail(share, 5 * 7, TESTED)
+    assert alike.detectable == pytest.approx((tail.quantile(0.025 / 28) + tail.quantile(0.2)) * error)
 
 
 def test_a_pair_without_an_interval_and_few_seeds_give_no_parts() -> None:

@@ -18,7 +18,7 @@ from reports.build import build_report
 from reports.runs import FOLDER, Run, kept_in, layouts, open_run
 from reports.statistics import table as room
 from reports.statistics.bootstrap import Floats, ScoreColumn
-from reports.statistics.estimates import chance_of_repeat, common_variance, holm
+from reports.statistics.estimates import bounded, chance_of_repeat, common_variance, holm
 from reports.statistics.table import (
     FINE_TUNING,
     INTERVAL,
@@ -33,12 +33,14 @@ from reports.statistics.table import (
     TableStatistics,
     beside,
     components,
+    difference_in,
     differences,
     in_one_panel,
     intervals,
     joined,
     nested_variances,
     pairwise,
+    seeds_error,
     sources,
     statistics_of,
     ties,
@@ -203,10 +205,16 @@ def test_a_clear_difference_is_found_and_its_numbers_agree(f1: ScoreColumn) -> N
     assert 0 < first["low"] < first["difference"] < first["high"]
     assert first["probability_of_improvement"] > 0.99
     assert first["remark"] == ""
-    errors, share = (first["patients_se"], first["seeds_se"], 4, f1.patients), first["p"] / first["p_holm"]
+    share = first["p"] / first["p_holm"]
     assert share == pytest.approx(1 / 3, rel=0.51)  # first or second of three
-    common = common_variance(pairs["seeds_se"].to_numpy(), 4)
-    assert first["repeat"] == chance_of_repeat(first["difference"], *errors, share=share, common=common)
+    own = [seeds_error(f1.scores[one] - f1.scores[other])[0] for one, other in ((0, 1), (0, 2), (1, 2))]
+    common, errors = common_variance(np.array(own), 4), (first["patients_se"], own[0], 4, f1.patients)
+    assert first["repeat"] == chance_of_repeat(first["difference"], *errors, share=share, common=common, rows=3)
+    prior = bounded(common, 4, 3)
+    assert first["freedom"] == 3 + prior.freedom == 6
+    assert first["seeds_se"] ** 2 == pytest.approx((3 * own[0] ** 2 + 3 * prior.variance) / 6)
+    turned = difference_in(f1, "m1", "m0")
+    assert (turned.mean, turned.high, turned.p) == (-first["difference"], -first["low"], first["p"])
     assert equal["p_holm"] > 0.05
     assert np.isnan(equal["repeat"])
     one, other = np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 4.0]]), np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
