@@ -90,7 +90,7 @@ def nested(
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_several_labelled_subsets_per_encoder_leave_the_error_as_stated(seeds: int) -> None:
-    """Of 2,000 such experiments 3.2, 2.0 and 3.4 % told any pair apart after Holm's correction (3, 5, 10 seeds)."""
+    """Of 2,000 such experiments 2.8, 3.1 and 4.2 % told any pair apart after Holm's correction (3, 5, 10 seeds)."""
     pairs = pairwise([nested(np.random.default_rng([7, index]), seeds) for index in range(NULLS)])
     any_told = (pairs["p_holm"] < LEVEL).groupby(np.arange(len(pairs)) // 6).any().mean()
     assert 0.005 <= any_told <= 0.08
@@ -100,7 +100,7 @@ def test_several_labelled_subsets_per_encoder_leave_the_error_as_stated(seeds: i
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_several_fine_tunings_per_subset_leave_the_error_as_stated(seeds: int) -> None:
-    """Of 2,000 such experiments 3.1, 1.9 and 3.3 % told any pair apart after Holm's correction (3, 5, 10 seeds)."""
+    """Of 2,000 such experiments 2.7, 3.5 and 3.7 % told any pair apart after Holm's correction (3, 5, 10 seeds)."""
     pairs = pairwise([nested(np.random.default_rng([7, index]), seeds, 2, repeats=2) for index in range(NULLS)])
     any_told = (pairs["p_holm"] < LEVEL).groupby(np.arange(len(pairs)) // 6).any().mean()
     assert 0.005 <= any_told <= 0.08
