@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.metrics import roc_auc_score
 
 from benchmark.config.config import load_config
@@ -16,6 +17,7 @@ from docs.evidence.readers import make as readers
 from docs.evidence.real import make as real
 from docs.evidence.squeezed import make as squeezed
 from docs.evidence.transport import make as transport
+from docs.evidence.waves import make as waves
 from docs.evidence.when import make as when
 from tests.docs.pages import EVIDENCE
 
@@ -126,7 +128,8 @@ def test_beats_are_what_their_script_writes_of_its_tables_and_finds_on_ludb(shar
 
 def test_real_and_transport_are_what_their_scripts_write_of_their_tables() -> None:
     pages = {
-        "REAL.md": real.page(table("real/scores.csv"), table("real/differences.csv")),
+        "REAL.md": real.page(*(table(f"real/{name}.csv") for name in real.TABLES)),
+        "WAVES.md": waves.page(table("waves/rows.csv")),
         "TRANSPORT.md": transport.page(table("transport/rows.csv"), table("transport/orders.csv")),
     }
     for name, parts in pages.items():
@@ -151,3 +154,24 @@ def test_an_auroc_is_scikit_learn_s_and_a_resample_keeps_a_patient_whole() -> No
 def test_readers_is_what_its_script_writes_from_its_tables() -> None:
     tables = (table(f"readers/{name}.csv") for name in ("rows", "subgroups"))
     assert "".join(readers.page(*tables)) == (EVIDENCE / "READERS.md").read_text(encoding="utf-8")
+
+
+def test_waves_are_runs_of_steps_and_a_bound_is_found_once() -> None:
+    seconds = (np.arange(100) + 0.5) / 100  # (T,)
+    wave = np.zeros(100, int)
+    wave[10:20], wave[40:50], wave[70], wave[80:95] = 1, 2, 1, 3
+    found = waves.bounds_in(np.eye(4)[wave], seconds)
+    assert {bound: own.round(2).tolist() for bound, own in found.items()} == {
+        ("P", "onset"): [0.1], ("P", "end"): [0.2], ("QRS", "onset"): [0.4], ("QRS", "end"): [0.5],
+        ("T", "onset"): [0.8], ("T", "end"): [0.95],
+    }  # fmt: skip
+    true, said = np.array([1.0, 2.0]), np.array([0.1, 0.98, 1.05, 2.2, 9.0])
+    number, hits, far = waves.matched(true, said, 1.0, 2.0)
+    assert (number, hits, far) == (2, 1, [pytest.approx(0.02)]), "one beside it, those outside do not count"
+
+
+def test_steps_of_a_recording_are_those_of_the_window_in_whose_middle_they_lie() -> None:
+    signal = np.arange(1000.0)[:, None].repeat(12, axis=1)
+    features, each = waves.encoded(signal, 250, torch.nn.Identity())
+    assert each == 1
+    np.testing.assert_array_equal(features, signal)

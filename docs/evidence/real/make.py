@@ -183,7 +183,8 @@ def attention_of(out: Path) -> pd.DataFrame:
 
 def of_attention(found: pd.DataFrame) -> Iterator[str]:
     """The section on ways to judge an encoder."""
-    places = [(dataset, way) for dataset in ("ptb-xl", "ptb-xl.rhythm") for way in WAYS]
+    ways = [way for way in WAYS if way in set(found["evaluation"])]
+    places = [(dataset, way) for dataset in ("ptb-xl", "ptb-xl.rhythm") for way in ways]
     heads = [f"{COLUMNS[dataset].removeprefix('PTB-XL ')}, {WAYS[way]}" for dataset, way in places]
     yield ATTENTION.format(heads=" | ".join(heads), columns=" ---: |" * len(places))
     titles = dict(zip(found["variant"], found["title"], strict=True))
