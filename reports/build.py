@@ -25,7 +25,8 @@ from reports.runs import ReportCache, Run, evaluations_of, file_digest, kept_in,
 from reports.statistics.bootstrap import UnequalTestSets
 from reports.statistics.classes import PartTable, class_tables, subgroup_tables
 from reports.statistics.design import DESIGN
-from reports.statistics.table import Beside, TableStatistics, joined, statistics_of
+from reports.statistics.presets import Beside
+from reports.statistics.table import TableStatistics, joined, statistics_of
 from reports.tables.further import (
     Further,
     beside_files,

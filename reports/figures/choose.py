@@ -48,8 +48,9 @@ from reports.figures.scores import (
 from reports.runs import Cards, Costs, Run, costs, courses, evaluations_of
 from reports.statistics.bootstrap import repeats_of
 from reports.statistics.classes import PartTable
+from reports.statistics.curves import PASSES, SECONDS, WINDOWS, bands, budget_curves
 from reports.statistics.design import DESIGN, parts_in
-from reports.statistics.estimates import LEVEL, PASSES, SECONDS, WINDOWS, bands, budget_curves
+from reports.statistics.estimates import LEVEL
 from reports.statistics.table import FIGURE, Differences, TableStatistics, differences, in_one_panel
 from reports.tables.further import search_caption, unlabelled_text
 from reports.tables.words import evaluation_text, labels_text, ratio_stem, seeds_named, simulated_text, unit_text

@@ -32,7 +32,7 @@ from reports.figures.style import (
     small_print,
     styled,
 )
-from reports.statistics.estimates import PASSES, SECONDS, WINDOWS
+from reports.statistics.curves import PASSES, SECONDS, WINDOWS
 from reports.statistics.table import Differences
 from reports.tables.words import labels_text
 

@@ -17,9 +17,6 @@ vary only together, get a remark.
 Differences in Overall are from one reference row. The reference of ablations and of a sweep is the method as it is. Of
 the main table it is the untrained encoder where it is compared, else the row with the highest mean Overall; of rows on
 a further encoder, the untrained one of that kind.
-
-Presets: a family of tests is all differences of one column at one label ratio, methods x further presets. A preset
-whose settings are the method's own has the same cells and is not tested.
 """
 
 from __future__ import annotations
@@ -35,9 +32,8 @@ from numpy.typing import NDArray
 
 from benchmark.results.files import csv_cell
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import OVERALL, PRESET, UNTRAINED, is_frozen, name_on
-from benchmark.results.store import PlannedCell
-from reports.runs import Layout, ReportCache, Run, role_of
+from benchmark.results.names import OVERALL, UNTRAINED, is_frozen, name_on
+from reports.runs import Layout, ReportCache, Run
 from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
 from reports.statistics.design import DESIGN, parts_of
 from reports.statistics.estimates import (
@@ -70,7 +66,7 @@ def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
         for variant, scores in zip(column.variants, column.scores, strict=True):
             found = asdict(estimate(scores, column.patients))
             found |= {name: float(np.clip(found[name], 0, 1)) for name in ("low", "high")}
-            lines.append(_place(column) | {"variant": variant} | found)
+            lines.append(place_of(column) | {"variant": variant} | found)
     return pd.DataFrame(lines, columns=INTERVAL)
 
 
@@ -101,7 +97,7 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
         if 0 < found["seeds"] < len(column.seeds):
             both = f"over the {found['seeds']} of {len(column.seeds)} seeds that both have"
             found["remark"] = "; ".join(filter(None, [both, found["remark"]]))
-        lines.append(_place(column) | {"first": first, "second": second} | found)
+        lines.append(place_of(column) | {"first": first, "second": second} | found)
     p, equivalent = (np.array([line[name] for line in lines]) for name in ("p", "p_equivalent"))
     # A pair whose interval is not estimable stays in the family: a wide one must not make the correction laxer.
     same = np.where(
@@ -137,7 +133,8 @@ def _repeat(line: Mapping[str, Any], error: float, patients: int, common: Common
     return chance_of_repeat(line["difference"], *errors, patients, share=share, common=common, rows=rows)
 
 
-def _place(column: ScoreColumn) -> dict[str, Any]:
+def place_of(column: ScoreColumn) -> dict[str, Any]:
+    """The values of `PLACE` of a column."""
     return {name: getattr(column, name) for name in PLACE}
 
 
@@ -200,7 +197,7 @@ def components(columns: Sequence[ScoreColumn], *, strict: bool, frozen: bool) ->
             whole = there.all() and column.repeats > 1
             repeats = column.repeats if whole else 1
             for part in sources(scores[there], column.patients, encoders[there], varied, repeats):
-                lines.append(_place(column) | {"variant": variant} | asdict(part))
+                lines.append(place_of(column) | {"variant": variant} | asdict(part))
     return pd.DataFrame(lines, columns=[*PLACE, "variant", "source", "sd", "remark"])
 
 
@@ -455,83 +452,3 @@ def _from_reference(pairs: pd.DataFrame, reference: str, variants: list[str]) ->
         if reference in (pair["first"], pair["second"]) and variant in variants:
             told, equivalent = (bool(pair[name] < LEVEL) for name in ("p_holm", "p_equivalent"))
             yield Difference(variant, mean, low, high, told, pair["repeat"], equivalent=equivalent)
-
-
-TESTED = ("difference", "low", "high", "p", "p_holm", "seeds", "remark")
-SAME = "same settings"
-"""Remark of a preset whose settings are the method's own."""
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A method under a further preset, in one column at one label ratio; scores and differences in [-1, 1]."""
-
-    unit: str
-    ratio: float
-    dataset: str
-    """'' for Overall, the mean of all columns."""
-    metric: str
-    of: str
-    """The method."""
-    preset: str
-    own: float
-    """Mean of the method's own row over the seeds that have a score; NaN without one, like all that follow."""
-    mean: float
-    """That of its row under the preset."""
-    difference: float = float("nan")
-    """Preset minus own, over the seeds that both have."""
-    low: float = float("nan")
-    high: float = float("nan")
-    p: float = float("nan")
-    p_holm: float = float("nan")
-    seeds: int = 0
-    remark: str = SAME
-
-
-def beside(run: Run, evaluation: str, unit: str, kept: ReportCache | None = None) -> list[Beside]:
-    """The columns of an evaluation in one score unit, by label ratio, Overall last; none without further presets.
-
-    kept: where they are looked up and left for the next report. Raises UnequalTestSets.
-    """
-    roles = {name: role_of(run.plan, name) for name in run.plan.variants}
-    rows = {name: role for name, role in roles.items() if role["role"] == PRESET and role["of"] in roles}
-    there = {*rows, *(role["of"] for role in rows.values())}
-    ratios = {cell.ratio for cell in run.plan.cells if cell.variant in rows}
-    planned = [cell for cell in run.plan.cells if cell.evaluation == evaluation and cell.ratio in ratios]
-    cells = [cell for cell in planned if cell.variant in there]
-    place = "beside", evaluation, unit
-    known = kept.get(*place) if kept and rows else None
-    if known:
-        return [Beside(**line) for line in known]
-    found = [
-        line
-        for ratio in dict.fromkeys(cell.ratio for cell in cells)
-        for line in _presets_at_ratio(run, cells, rows, ratio, unit)
-    ]
-    if kept and found:
-        kept.put([asdict(line) for line in found], *place)
-    return found
-
-
-def _presets_at_ratio(
-    run: Run, cells: Sequence[PlannedCell], rows: Mapping[str, Mapping[str, Any]], ratio: float, unit: str
-) -> Iterator[Beside]:
-    keys = {
-        name: {cell.key for cell in cells if (cell.variant, cell.ratio) == (name, ratio)} for name in run.plan.variants
-    }
-    columns = columns_at(run, cells, ratio, unit)
-    pairs = pairwise(columns, [(name, role["of"]) for name, role in rows.items() if keys[name] != keys[role["of"]]])
-    tested = {(line["dataset"], line["metric"], line["first"]): line for line in pairs.to_dict("records")}
-    for column in columns:
-        means = {name: _mean(scores[:, 0]) for name, scores in zip(column.variants, column.scores, strict=True)}
-        for name, role in rows.items():
-            line = tested.get((column.dataset, column.metric, name))
-            found = {what: line[what] for what in TESTED} if line else {}
-            own, mean = (means.get(row, float("nan")) for row in (role["of"], name))
-            yield Beside(**_place(column), of=role["of"], preset=str(role["value"]), own=own, mean=mean, **found)
-
-
-def _mean(scores: np.ndarray[Any, Any]) -> float:
-    """The mean of those that are defined."""
-    defined = scores[np.isfinite(scores)]
-    return float(defined.mean()) if len(defined) else float("nan")

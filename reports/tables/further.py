@@ -29,8 +29,10 @@ from reports.statistics.classes import (
     PartTable,
     Place,
 )
-from reports.statistics.estimates import LEVEL, PASSES, SECONDS, WINDOWS, BudgetCurve, bands, budget_curves
-from reports.statistics.table import DIGITS, SAME, Beside, beside
+from reports.statistics.curves import PASSES, SECONDS, WINDOWS, BudgetCurve, bands, budget_curves
+from reports.statistics.estimates import LEVEL
+from reports.statistics.presets import SAME, Beside, beside
+from reports.statistics.table import DIGITS
 from reports.tables.render import DASH, TextTable, spread_text, text_csv, text_latex, text_markdown
 from reports.tables.verdict import points_text, whose_differences
 from reports.tables.words import (

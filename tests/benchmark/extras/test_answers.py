@@ -27,7 +27,7 @@ def test_the_worth_is_that_of_drawn_scores(apart: float) -> None:
 
 
 def known(mean: float, error: float) -> Estimate:
-    return Estimate(mean, mean - 1.96 * error, mean + 1.96 * error, 0.0, error, 0.0, 5, 0.0)
+    return Estimate(mean, mean - 1.96 * error, mean + 1.96 * error, 0.0, error, 0.0, 4.0, 5, 0.0)
 
 
 @pytest.mark.parametrize(

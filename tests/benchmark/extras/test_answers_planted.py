@@ -76,8 +76,8 @@ def test_features_of_another_run_count_too() -> None:
 
 
 def test_a_mean_of_estimates_has_their_errors_by_the_root_of_their_number() -> None:
-    one = Estimate(0.10, 0.0, 0.0, 0.0, 0.03, 0.0, 3, 0.0)
-    other = Estimate(0.04, 0.0, 0.0, 0.0, 0.0, 0.04, 3, 0.0)
+    one = Estimate(0.10, 0.0, 0.0, 0.0, 0.03, 0.0, 2.0, 3, 0.0)
+    other = Estimate(0.04, 0.0, 0.0, 0.0, 0.0, 0.04, 2.0, 3, 0.0)
     found = mean_of([one, other])
     assert (found.mean, found.patients_se) == (pytest.approx(0.07), pytest.approx(0.025))
     assert found.high == pytest.approx(0.07 + 1.96 * 0.025)
@@ -100,8 +100,8 @@ def test_rows_of_two_arms_are_paired_by_patient() -> None:
 
 
 def test_estimates_of_other_patients_add_their_variances() -> None:
-    one = Estimate(0.10, 0.0, 0.0, 0.0, 0.03, 0.0, 3, 0.0)
-    other = Estimate(0.04, 0.0, 0.0, 0.0, 0.0, 0.04, 3, 0.0)
+    one = Estimate(0.10, 0.0, 0.0, 0.0, 0.03, 0.0, 2.0, 3, 0.0)
+    other = Estimate(0.04, 0.0, 0.0, 0.0, 0.0, 0.04, 2.0, 3, 0.0)
     found = apart(one, other)
     assert (found.mean, found.patients_se) == (pytest.approx(0.06), pytest.approx(0.05))
     assert found.low == pytest.approx(0.06 - 1.96 * 0.05)

@@ -28,7 +28,7 @@ from reports.figures.scores import (
     tick_text,
 )
 from reports.figures.style import MARKS
-from reports.statistics.estimates import BAND
+from reports.statistics.curves import BAND
 from reports.statistics.table import Difference, Differences
 from tests.reports.searches import SEARCHES
 

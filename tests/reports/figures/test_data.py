@@ -31,7 +31,7 @@ from reports.figures.data import (
     sweeps,
 )
 from reports.runs import TIDY, open_run
-from reports.statistics.estimates import bands
+from reports.statistics.curves import bands
 from tests.reports.searches import MOCO, SEARCHES
 
 WHERE = {"evaluation": "finetune", "dataset": "ptb-xl", "ratio": 0.1}

@@ -19,7 +19,8 @@ from benchmark.results.store import Predictions
 from reports.build import build_report
 from reports.runs import Run, layouts, open_run
 from reports.statistics.classes import Estimated, class_tables, subgroup_tables
-from reports.statistics.table import Beside, statistics_of
+from reports.statistics.presets import Beside
+from reports.statistics.table import statistics_of
 from reports.tables.further import (
     COSTS_HEADER,
     UNKNOWN,
