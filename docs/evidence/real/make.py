@@ -73,9 +73,9 @@ What it says:
 - **Reports help.** ETP is above every other row of its table but the gates, at both label shares, expected again. Its
   reports are PTB-XL's, written by the cardiologists who labelled it, in part the labels in other words; but it leads on
   Brugada-HUCA, LUDB and CPSC2018 too, whose reports it has not seen.
-- **Positives across a patient's recordings or in time** (PCLR, CLOCS) help by 2.2 to 2.5 points, significant
-  at both shares; the two are equivalent within two points of each other. Both are above PMQ at 10 % of the labels, and
-  PCLR is with all of them.
+- **Positives from another moment** (CLOCS, and PCLR where a patient has one recording) help by 2.2 to 2.5 points,
+  significant at both shares; the two are equivalent within two points of each other. Both are above PMQ at 10 % of the
+  labels, and PCLR is with all of them.
 - **PMQ, MoCo and BYOL** are not told apart from Random; PMQ and MoCo are equivalent. COMET is below Random with all
   labels (−2.1).
 - **What needs no pretraining is better**, by 4 and 6 points with all labels. A pretraining of a few minutes on 1,800
