@@ -132,7 +132,7 @@ def reach_of(
 ) -> Reach:
     """What S seeds, L subsets each, F fine-tunings on each and P' test patients tell of a pair among `pairs`.
 
-    seeds: two or more. common: of the variances over seeds that the pairs of the pilot would have with this design.
+    seeds: two or more. common: of the variances over seeds of the pairs of the pilot.
     """
     encoders, drawn, tuned = of_encoders(parts, seeds=seeds, subsets=subsets, repeats=repeats)
     of_seeds = encoders + drawn + tuned
@@ -150,9 +150,10 @@ def median_reach(
     pilot: Sequence[PairParts], *, seeds: int, subsets: int, patients: int, pairs: int, repeats: int = 1
 ) -> Reach:
     """The medians over the pairs of a pilot."""
-    design = {"seeds": seeds, "subsets": subsets, "repeats": repeats}
-    errors = np.sqrt([sum(of_encoders(own, **design)) for own in pilot])
+    own_design = {"seeds": pilot[0].seeds, "subsets": pilot[0].subsets, "repeats": repeats}
+    errors = np.sqrt([sum(of_encoders(own, **own_design)) for own in pilot])
     common = common_variance(errors, pilot[0].seeds)
+    design = {"seeds": seeds, "subsets": subsets, "repeats": repeats}
     each = [reach_of(own, **design, patients=patients, pairs=pairs, common=common) for own in pilot]
     return Reach(*(float(np.median(values)) for values in zip(*(asdict(own).values() for own in each), strict=True)))
 
