@@ -345,7 +345,7 @@ def gain_of(line: Mapping[str, float]) -> str:
     if np.isnan(line["gain"]):
         return " | "
     text = f"{100 * line['gain']:+.1f} ({100 * line['low']:.1f} to {100 * line['high']:.1f})".replace("-", "−")
-    return f"{text} | {line['p']:.3f}"
+    return f"{text} | {'<0.001' if line['p'] < 0.001 else format(line['p'], '.3f')}"
 
 
 def study() -> None:
