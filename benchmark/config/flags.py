@@ -269,9 +269,8 @@ SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-ra
 """Flags that say how recordings become windows."""
 GRID = (
     "--methods", "--encoder", "--datasets", "--train-on", "--test-on", "--tasks", "--pretrain-dataset", "--ratios",
-    "--seeds", "--subsets",
-    "--protocol", "--labels", "--evaluate", "--shots", "--preset", "--gates", "--ablations", "--ablate",
-    "--queue-sizes", *SIGNALS, "--leads", "--pool",
+    "--seeds", "--subsets", "--protocol", "--labels", "--evaluate", "--shots", "--preset", "--gates", "--ablations",
+    "--ablate", "--queue-sizes", *SIGNALS, "--leads", "--pool",
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")

@@ -80,12 +80,12 @@ class Test:
 
     def __init__(self, folder: Path, chosen: NDArray[np.bool_] | None = None) -> None:
         truth = pd.read_csv(folder / "gold_standard.csv").to_numpy(np.int64)  # (n, C)
-        self.chosen = np.ones(len(truth), bool) if chosen is None else chosen  # (n,)
-        names = np.array([f"patient {number}" for number in np.flatnonzero(self.chosen)])
+        chosen = np.ones(len(truth), bool) if chosen is None else chosen  # (n,)
+        names = np.array([f"patient {number}" for number in np.flatnonzero(chosen)])
         network = [np.load(folder / f"seed_{number}.npy") for number in range(1, TRAININGS + 1)]
         readers = [pd.read_csv(folder / f"{file}.csv").to_numpy() for file in READERS]
-        self.rows = [own[self.chosen].astype(np.float32) for own in (*network, *readers)]  # (n', C) each
-        self.truth = truth[self.chosen]  # (n', C)
+        self.rows = [own[chosen].astype(np.float32) for own in (*network, *readers)]  # (n', C) each
+        self.truth = truth[chosen]  # (n', C)
         first = Predictions(self.rows[0], self.truth, names, names)
         self.resampled = resampled_test_set(first, "recording", resamples=RESAMPLES)
 

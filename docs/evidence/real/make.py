@@ -36,6 +36,8 @@ COLUMNS = {
 }
 """Dataset of a report -> heading."""
 OVERALL = "overall"
+WAYS = {"linear": "linear", "attention": "attention", "finetune": "fine-tuned"}
+"""Evaluation -> heading."""
 LEVEL = 0.05
 TABLES = ("scores", "differences", "batches", "attention")
 """Beside the page."""
@@ -177,9 +179,6 @@ def of_batches(found: pd.DataFrame) -> Iterator[str]:
         yield f"| {line['row']} | {' | '.join(shown)} |\n".replace("-", "−")
 
 
-WAYS = {"linear": "linear", "attention": "attention", "finetune": "fine-tuned"}
-
-
 def attention_of(out: Path) -> pd.DataFrame:
     """Row, dataset, evaluation -> AUROC in percent."""
     found = pd.read_csv(out / "results.csv")
@@ -189,8 +188,7 @@ def attention_of(out: Path) -> pd.DataFrame:
 
 def of_attention(found: pd.DataFrame) -> Iterator[str]:
     """The section on ways to judge an encoder."""
-    ways = [way for way in WAYS if way in set(found["evaluation"])]
-    places = [(dataset, way) for dataset in ("ptb-xl", "ptb-xl.rhythm") for way in ways]
+    places = [(dataset, way) for dataset in ("ptb-xl", "ptb-xl.rhythm") for way in WAYS]
     heads = [f"{COLUMNS[dataset].removeprefix('PTB-XL ')}, {WAYS[way]}" for dataset, way in places]
     yield ATTENTION.format(heads=" | ".join(heads), columns=" ---: |" * len(places))
     titles = dict(zip(found["variant"], found["title"], strict=True))

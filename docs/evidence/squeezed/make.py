@@ -16,10 +16,9 @@ import pandas as pd
 from scipy.stats import ttest_ind_from_stats
 
 from benchmark.config.command_line import OK
-from benchmark.extras.answers_planted import Ran, column_of
+from benchmark.extras.answers_planted import Ran, column_of, difference
 from reports.runs import Run, open_run
 from reports.statistics.estimates import holm
-from reports.statistics.table import difference_in
 from run_benchmark import main
 
 TABLES = {"linear": "frozen", "finetune": "fine-tuned"}
@@ -62,7 +61,7 @@ def lines_of(run: Run) -> pd.DataFrame:
             against = {"": own, " over random": "random"}
             for kind, other in against.items():
                 if row != other:
-                    found = difference_in(column, row, other)
+                    found = difference(column, row, other)
                     line |= {f"{name}{kind}": found.mean, f"{name}{kind} low": found.low}
                     line |= {f"{name}{kind} high": found.high, f"{name}{kind} p": found.p}
         lines.append(line)

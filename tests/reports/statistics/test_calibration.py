@@ -136,3 +136,38 @@ def test_a_planted_difference_is_found_with_the_stated_power(
     pairs = pairwise(planted)
     found = (pairs["p"] < LEVEL).groupby(pairs["metric"]).mean()
     assert found.between(POWER - 0.1, POWER + 0.1).all(), found.to_dict()
+
+
+def of_rows(scatter: list[float], better: float = 0.0, *, moderated: bool = True) -> pd.DataFrame:
+    """Pairs of 150 experiments of rows with five seeds each, whose scores scatter as given; the first is better."""
+    columns = []
+    for index in range(150):
+        runs = np.random.default_rng([7, index]).normal(size=(len(scatter), 5)) * np.array(scatter)[:, None] / 100
+        runs[0] += better / 100
+        names = tuple(f"m{number}" for number in range(len(scatter)))
+        encoders = np.array([[f"{name}{seed}" for seed in range(5)] for name in names])
+        scores = (0.5 + runs)[..., None].repeat(4, axis=2)  # (V, S, 1 + R), no error of patients
+        columns.append(ScoreColumn("recording", 0.1, "a", "f1", names, tuple(range(5)), 200, encoders, scores))
+    if moderated:
+        return pd.concat([pairwise([column]).assign(experiment=index) for index, column in enumerate(columns)])
+    pairs = [(f"m{first}", f"m{second}") for first in range(len(scatter)) for second in range(first + 1, len(scatter))]
+    alone = [pairwise(columns, [pair]) for pair in pairs]
+    found = pd.concat([own.assign(experiment=range(len(columns))) for own in alone])
+    return found.assign(p_holm=np.minimum(1, len(pairs) * found["p"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scatter", [[1.0] * 6, [4.0, *[1.0] * 5], [3.0, 3.0, *[1.0] * 4]])
+def test_rows_that_scatter_unequally_leave_the_error_as_stated(scatter: list[float]) -> None:
+    pairs = of_rows(scatter)
+    assert (pairs["p_holm"] < LEVEL).groupby(pairs["experiment"]).any().mean() <= 0.1
+    assert 0.02 <= (pairs["p"] < LEVEL).mean() <= 0.08
+
+
+@pytest.mark.slow
+def test_a_moderated_variance_finds_a_better_row_three_times_as_often() -> None:
+    found = [
+        pairs.loc[pairs["first"] == "m0", "p_holm"].lt(LEVEL).mean()
+        for pairs in (of_rows([1.0] * 6, 2.0, moderated=moderated) for moderated in (True, False))
+    ]
+    assert found[0] > 3 * found[1]
