@@ -266,7 +266,7 @@ def test_the_record_of_the_halves_is_that_of_the_file() -> None:
 
 def test_the_parts_of_pmq_on_further_patients_are_those_of_the_file() -> None:
     page = (
-        (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("## PMQ against MoCo, and parts")[2].partition("\n## ")[0]
+        (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("## PMQ against MoCo, and parts")[2].partition("\n### ")[0]
     )
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| P"]
     rows += [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| w"]
@@ -279,3 +279,19 @@ def test_the_parts_of_pmq_on_further_patients_are_those_of_the_file() -> None:
             mean, low, high = (-100 * float(line[end]) for end in ("difference", "high", "low"))
             assert cell == f"{mean:+.1f} ({low:.1f} to {high:.1f})"
             assert float(p.partition(",")[0]) == pytest.approx(float(line["p_holm"]), abs=0.006)
+
+
+def test_the_parts_of_pmq_over_five_simulations_are_those_of_the_files() -> None:
+    section = (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("### What the parts of PMQ")[2].partition("\n## ")[0]
+    lines = [line for file in ("parts", "keys") for line in lines_of(f"small-simulators-{file}.csv")]
+    found: dict[str, list[str]] = {}
+    for ratio in ("0.1", "0.01"):
+        for line in lines:
+            if line["first"] == "pmq" and line["ratio"] == ratio:
+                mean, low, high = (-100 * float(line[end]) for end in ("difference", "high", "low"))
+                text = f"{mean:+.1f} ({low:.1f} to {high:.1f})"
+                shown = f"**{text}**" if float(line["p_holm"]) < LEVEL else text
+                equivalent = f"{float(line['p_equivalent']):.3f}".removeprefix("0")
+                found.setdefault(line["second"].removeprefix("pmq:"), []).extend([shown, equivalent])
+    assert {name: cells for name, *cells in cells_of(section)[2:]} == found
+    assert len(found) == 7
