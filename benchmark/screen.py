@@ -213,17 +213,22 @@ WIDTH_OF_BARS = 72
 def step(console: Console, what: str, shown: Callable[[int], str] = str) -> Iterator[Callable[[int, int], None]]:
     """Progress of one step before the grid: call the result with (done, total). Silent if never called.
 
-    `shown` writes a number: of pieces, or of bytes. The total may change between calls.
+    `shown` writes a number: of pieces, or of bytes. The total may change between calls. The time left is of the rate
+    since the first piece, which waits for processes to start.
     """
     bar = _live_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
     started = spoke = time.monotonic()
     task: TaskID | None = None
+    first: tuple[int, float] | None = None
 
     def progress(done: int, total: int) -> None:
-        nonlocal task, spoke
+        nonlocal task, spoke, first
         now = time.monotonic()
-        ahead = duration((now - started) / done * (total - done)) if done else ""
-        words = f"{shown(done)} of {shown(total)}, about {ahead} left" if done else ""
+        words = f"{shown(done)} of {shown(total)}" if done else ""
+        if first and done > first[0]:
+            words += f", about {duration((now - first[1]) / (done - first[0]) * (total - done))} left"
+        elif done and not first:
+            first = done, now
         if bar:
             task = bar.add_task(what, total=total, text="") if task is None else task
             bar.update(task, completed=done, total=total, text=words)

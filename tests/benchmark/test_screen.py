@@ -192,8 +192,8 @@ def test_a_step_in_bytes_tells_them_as_asked_and_takes_a_total_that_changes(monk
             clock.now += 40.0
             progress(done, total)
     assert out.getvalue().splitlines() == [
-        "fetching: 10 MB of 100 MB, about 6 min left",
-        "fetching: 60 MB of 120 MB, about 80 s left",
+        "fetching: 10 MB of 100 MB",
+        "fetching: 60 MB of 120 MB, about 48 s left",
         "fetching: 130 MB in 2 min (1 MB/s)",
     ]
 
