@@ -94,13 +94,14 @@ def test_patients_is_what_its_script_writes_from_its_tables() -> None:
     points, gains = table("patients/points.csv"), table("patients/gains.csv")
     assert "".join(patients.page(points, gains)) == (EVIDENCE / "PATIENTS.md").read_text(encoding="utf-8")
     assert patients.with_holm(gains.drop(columns="sure"))["sure"].equals(gains["sure"])
-    seen = points.loc[points["patients"] > 0, ["patients", "recordings"]].drop_duplicates()
-    assert {*seen.itertuples(index=False, name=None)} == set(patients.CORPORA)
+    seen = points.loc[points["patients"] > 0, ["patients", "recordings", "budget"]].drop_duplicates()
+    assert {*seen.itertuples(index=False, name=None)} == {*patients.CORPORA, *patients.GROWING}
 
 
 def test_a_gain_is_of_the_same_seeds_and_patients() -> None:
     shape = (2, 3)
-    levels = {corpus: float(corpus.patients * corpus.recordings) for corpus in patients.CORPORA}
+    corpora = (*patients.CORPORA, *patients.GROWING)
+    levels = {corpus: float(corpus.patients * corpus.recordings * corpus.budget) for corpus in corpora}
     own = patients.Scores(
         10, {("pmq", corpus): np.full(shape, level) for corpus, level in levels.items()}, {"random": np.ones(shape)}
     )
@@ -108,6 +109,9 @@ def test_a_gain_is_of_the_same_seeds_and_patients() -> None:
     assert found == {
         "100 x 1": 99.0, "1,000 x 1": 999.0, "10,000 x 1": 9999.0, "1,000 x 4": 3999.0,
         "tenfold patients": 4950.0, "four recordings for one": 3000.0,
+        "250 x 4": 999.0, "2,500 x 4": 9999.0, "250 x 4, budget x 3": 2999.0, "2,500 x 4, budget x 3": 29999.0,
+        "tenfold patients of four": 9000.0, "tenfold patients of four, budget x 3": 27000.0,
+        "budget x 3, 2,500 patients": 20000.0, "both: 2,500 patients at budget x 3 for 250": 29000.0,
     }  # fmt: skip
 
 
