@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 from benchmark.results.names import FEATURES, UNTRAINED
 from benchmark.results.verdicts import Sealed, Verdict
@@ -138,6 +139,31 @@ def test_the_table_of_seven_simulations_is_that_of_the_files() -> None:
     assert {title: cells for title, *cells in cells_of(page)[2:10]} == expected
 
 
+def test_tuned_against_tuned_is_of_the_files() -> None:
+    section = (EVIDENCE / "TUNING.md").read_text().partition("## Tuned against tuned, over")[2]
+    tuned, own = lines_of("small-simulators-tuned.csv"), lines_of("small-simulators-differences.csv")
+    titles, found = TITLES | {UNTRAINED: "Random"}, dict[str, list[str]]()
+    for first, second in (("pmq", "moco"), ("pmq", UNTRAINED), ("moco", UNTRAINED)):
+        cells: list[str] = []
+        for ratio in ("0.1", "0.01"):
+            (line,) = of_pair(tuned, ratio, first, second)
+            side = 100 if line["first"] == first else -100
+            low, high = sorted(side * float(line[end]) for end in ("low", "high"))
+            assert float(line["p_holm"]) < LEVEL
+            cells.append(f"**{side * float(line['difference']):+.1f} ({low:.1f} to {high:.1f})**")
+            five = [line for line in of_pair(own, ratio, first, second) if int(line["simulator"]) <= 5]
+            points = [100 * float(line["difference"]) * (1 if line["first"] == first else -1) for line in five]
+            interval = ttest_1samp(points, 0).confidence_interval()
+            cells.append(f"{np.mean(points):+.1f} ({interval.low:.1f} to {interval.high:.1f})")
+        found[f"{titles[first]} − {titles[second]}"] = cells
+    assert {name: cells for name, *cells in cells_of(section)[2:]} == found
+
+
+def of_pair(lines: list[dict[str, str]], ratio: str, first: str, second: str) -> list[dict[str, str]]:
+    """The lines of two rows at a label ratio."""
+    return [line for line in lines if line["ratio"] == ratio and {line["first"], line["second"]} == {first, second}]
+
+
 def better_than_random(lines: list[dict[str, str]]) -> dict[str, str]:
     """'finetune 0.1' -> its cell: rows significantly above Random, bold where expected again, else with the chance."""
     titles = {line["variant"]: line["title"] for line in lines_of("small-overall.csv")}
@@ -266,7 +292,10 @@ def test_the_record_of_the_halves_is_that_of_the_file() -> None:
 
 def test_the_parts_of_pmq_on_further_patients_are_those_of_the_file() -> None:
     page = (
-        (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("## PMQ against MoCo, and parts")[2].partition("\n### ")[0]
+        (EVIDENCE / "FIRST_RESULTS.md")
+        .read_text()
+        .partition("## PMQ against MoCo, and parts")[2]
+        .partition("\n### ")[0]
     )
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| P"]
     rows += [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:3] == "| w"]
@@ -282,7 +311,9 @@ def test_the_parts_of_pmq_on_further_patients_are_those_of_the_file() -> None:
 
 
 def test_the_parts_of_pmq_over_five_simulations_are_those_of_the_files() -> None:
-    section = (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("### What the parts of PMQ")[2].partition("\n## ")[0]
+    section = (
+        (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("### What the parts of PMQ")[2].partition("\n## ")[0]
+    )
     lines = [line for file in ("parts", "keys") for line in lines_of(f"small-simulators-{file}.csv")]
     found: dict[str, list[str]] = {}
     for ratio in ("0.1", "0.01"):
