@@ -66,6 +66,12 @@ Ningbo has seven recordings with a rhythm of LUDB's and twelve with a class of C
 
 Of PTB-XL's 957 recordings without codes of their own a block or infarction stands for its subclass, which adds second
 and third degree AV blocks to the first.
+
+## Every direction
+
+Rows whose interval of the gain over Random lies above zero, and Kendall's tau of the order of the seven methods inside
+and outside.
+
 """
 
 
@@ -216,12 +222,8 @@ def lines_of(run: Run, name: str, ratio: float) -> tuple[list[dict[str, object]]
 
 
 def page(rows: pd.DataFrame, orders: pd.DataFrame) -> Iterator[str]:
-    """The page: a section for each transport."""
-    yield (
-        HEAD
-        + "\n## Every direction\n\nRows whose interval of the gain over Random lies above zero, and Kendall's tau of "
-    )
-    yield "the order of the seven methods inside and outside.\n\n"
+    """The page: a table of all transports, then a section for each."""
+    yield HEAD
     yield "| learned | tested | recordings inside, outside | above Random inside | above Random outside | tau |\n"
     yield "| --- | --- | ---: | --- | --- | --- |\n"
     for order in orders.itertuples():
