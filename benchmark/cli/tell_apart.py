@@ -1,8 +1,8 @@
 """`--dry-run`: what a grid will be able to tell apart, and with `--tell-apart` the cheapest grid that tells more.
 
 The parts of the error come from a pilot: the report that lies in --out, else, for simulated data under protocol
-`strict`, the shipped one of the config `small` (reports/statistics/pilot.csv). How they make an interval of another
-grid says `reports.statistics.design`.
+`strict`, the shipped one: of the config `small` with seven seeds of the simulator (reports/statistics/pilot.csv). How
+the parts make an interval of another grid says `reports.statistics.design`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def pilot_of(config: Config, out: Path) -> Pilot | None:
         return None
     with files("reports.statistics").joinpath(SHIPPED).open() as shipped:
         parts = _read(pd.read_csv(shipped), unit, places)
-    return Pilot("the config `small`, five pretrainings of each row", parts) if parts else None
+    return Pilot("runs of the config `small`, five pretrainings of each row", parts) if parts else None
 
 
 def _read(frame: pd.DataFrame, unit: str, places: Sequence[Place]) -> dict[Place, list[PairParts]]:

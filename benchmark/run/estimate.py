@@ -25,8 +25,8 @@ from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.splits import DatasetTask
 from benchmark.machine.device import git_state, versions
 from benchmark.results.files import LARGEST_JSON, read_regular, write_atomic
-from benchmark.results.names import FINETUNE, SUPERVISED
-from benchmark.run.grid import Cell, Pretraining, spec_of
+from benchmark.results.names import EVALUATION_FACTS, FINETUNE, SUPERVISED, is_frozen
+from benchmark.run.grid import Cell, Pretraining, spec_of, subsets_of
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, Amounts, Pool
 from benchmark.training.pretrain import DECAY_SHARE, autocast, pairs_bought
 from methods.encoders.base import Encoder
@@ -109,7 +109,17 @@ def amounts_of(cell: Cell, config: Config, size: Size, labelled: float) -> Amoun
     further = further_tests(config, column.dataset)
     held_out = HELD_OUT_SHARE * (1 - further) * size.windows
     shared = spec_of(config, cell.evaluation, column.name).validation_labels == "share"
-    return Amounts(labelled, held_out * (min(1.0, cell.ratio) if shared else 1.0), held_out + further * size.windows)
+    validation = held_out * (min(1.0, cell.ratio) if shared else 1.0)
+    return Amounts(labelled, validation, held_out + further * size.windows, probes_of(cell, config))
+
+
+def probes_of(cell: Cell, config: Config) -> int:
+    """Cells of one evaluation that read the features of one frozen encoder on a dataset; 1 where it is trained on."""
+    if not is_frozen(cell.evaluation):
+        return 1
+    seeds = 1 if config.protocol == "strict" else len(config.seeds)
+    amounts = config.few_shot.shots if EVALUATION_FACTS[cell.evaluation].shots else config.ratios
+    return seeds * sum(subsets_of(config, cell.evaluation, amount) for amount in amounts)
 
 
 def classes_of(column: DatasetTask, config: Config) -> int:

@@ -74,6 +74,8 @@ class Amounts(NamedTuple):
     validation: float
     """Those whose labels choose settings."""
     test: float
+    probes: int = 1
+    """Probes of one frozen encoder on the dataset, which share the features of its held-out windows."""
 
     @property
     def held_out(self) -> float:
@@ -95,8 +97,11 @@ def share_of(pool: Pool, ratio: float) -> float:
 
 
 def frozen_passes(config: Config, amounts: Amounts, fit: float = PROBE_PASSES) -> float:
-    """Encoder passes of a probe that reads each window once; `fit`: cost of fitting it, per labelled window."""
-    return amounts.labelled * (1 + fit) + amounts.held_out
+    """Encoder passes of a probe that reads its labelled windows, and with the encoder's other probes the held-out ones.
+
+    fit: cost of fitting it, per labelled window.
+    """
+    return amounts.labelled * (1 + fit) + amounts.held_out / amounts.probes
 
 
 @dataclass(frozen=True)
@@ -236,7 +241,7 @@ KNN = Evaluation(
     section="knn",
     run=run_knn,
     settings=lambda config: config.knn.model_dump(),
-    passes=lambda config, amounts: (1 + SEARCH_PASSES) * (amounts.labelled + amounts.held_out),
+    passes=lambda config, amounts: frozen_passes(config, amounts, SEARCH_PASSES) + SEARCH_PASSES * amounts.held_out,
 )
 
 

@@ -17,6 +17,8 @@ from reports.tables.words import labels_text
 
 HEIGHT = 2.15
 """Inches of a line of panels."""
+LEGEND_ROOM = 2.0
+"""Highest value of a panel's vertical axis, as a multiple of the highest line's."""
 SEEDS = (*range(FEWEST_SEEDS, 11), 12, 14, 17, 20, 25, 30)
 SUBSETS = (1, 5, 20)
 DASHES = ((0, (1, 1.2)), (0, (5, 1.5)), "-", (0, (3, 1, 1, 1)))
@@ -60,6 +62,8 @@ def _draw(parts: Sequence[PairParts], pairs: int, repeats: int, axes: Axes) -> N
     axes.plot([first.seeds], [100 * _own(parts, pairs, repeats).detectable], "o", color="black", label="this run")
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.update_datalim([(SEEDS[0], LEGEND_ROOM * axes.dataLim.y1)])
+    axes.autoscale_view()
     axes.set_xticks([3, 5, 10, 20, 30], ["3", "5", "10", "20", "30"])
     axes.set_xticks([], minor=True)
     low, high = axes.get_ylim()

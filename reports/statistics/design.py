@@ -9,15 +9,15 @@ have
 
     V_seeds = (s_e^2 + (s_l^2 + s_f^2 / F) / L) / S,    V_patients = V_p P / P'
 
-and the interval and the detectable difference follow as in `reports.statistics.estimates`: the pilot's pairs tell how
-alike the variances are by which those of the grid will be moderated. The detectable difference is at the level that the
-first of m pairs must pass by Holm's correction, 0.05 / m: the median pair needs no more.
+and the interval and the detectable difference follow as in `reports.statistics.estimates`: the variances of the pilot's
+pairs moderate each other, and tell how alike those of the grid will be. The detectable difference is at the level that
+the first of m pairs must pass by Holm's correction, 0.05 / m: the median pair needs no more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -36,6 +36,7 @@ from reports.statistics.estimates import (
     bounded,
     common_variance,
     estimate,
+    moderated,
 )
 
 DESIGN = "design"
@@ -136,8 +137,7 @@ def reach_of(
     """
     encoders, drawn, tuned = of_encoders(parts, seeds=seeds, subsets=subsets, repeats=repeats)
     of_seeds = encoders + drawn + tuned
-    rows = round((1 + float(np.sqrt(1 + 8 * pairs))) / 2)
-    freedom = seeds - 1 + bounded(common, seeds, rows).freedom
+    freedom = seeds - 1 + bounded(common, seeds, rows_of(pairs)).freedom
     variance = of_seeds + parts.patients_se**2 * parts.patients / patients
     if not variance:
         return Reach(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -146,15 +146,28 @@ def reach_of(
     return Reach(tail.quantile(LEVEL / 2) * error, detectable, *(own / variance for own in (encoders, drawn, tuned)))
 
 
+def rows_of(pairs: int) -> int:
+    """The number of rows that make so many pairs."""
+    return round((1 + float(np.sqrt(1 + 8 * pairs))) / 2)
+
+
 def median_reach(
     pilot: Sequence[PairParts], *, seeds: int, subsets: int, patients: int, pairs: int, repeats: int = 1
 ) -> Reach:
-    """The medians over the pairs of a pilot."""
+    """The medians over the pairs of a pilot, whose variances over seeds are moderated by each other's.
+
+    Of the pilot's own grid these are the medians of its report, unless a variance between encoders was below zero.
+    """
     own_design = {"seeds": pilot[0].seeds, "subsets": pilot[0].subsets, "repeats": repeats}
-    errors = np.sqrt([sum(of_encoders(own, **own_design)) for own in pilot])
-    common = common_variance(errors, pilot[0].seeds)
+    variances = [sum(of_encoders(own, **own_design)) for own in pilot]
+    common = common_variance(np.sqrt(variances), pilot[0].seeds)
     design = {"seeds": seeds, "subsets": subsets, "repeats": repeats}
-    each = [reach_of(own, **design, patients=patients, pairs=pairs, common=common) for own in pilot]
+    known, each = bounded(common, pilot[0].seeds, rows_of(len(pilot))), []
+    for own, variance in zip(pilot, variances, strict=True):
+        factor = float(np.sqrt(moderated(variance, own.seeds, known)[0] / variance)) if variance else 1.0
+        encoders, drawn, tuned = factor * own.encoders_sd, factor * own.subsets_sd, factor * own.tunings_sd
+        likely = replace(own, encoders_sd=encoders, subsets_sd=drawn, tunings_sd=tuned)
+        each.append(reach_of(likely, **design, patients=patients, pairs=pairs, common=common))
     return Reach(*(float(np.median(values)) for values in zip(*(asdict(own).values() for own in each), strict=True)))
 
 

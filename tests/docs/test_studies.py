@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmark.config.config import load_config
 from docs.evidence.beats import make as beats
+from docs.evidence.design import make as design
 from docs.evidence.patients import make as patients
 from docs.evidence.readers import make as readers
 from docs.evidence.real import make as real
@@ -20,6 +21,7 @@ from docs.evidence.transport import make as transport
 from docs.evidence.waves import make as waves
 from docs.evidence.when import make as when
 from tests.docs.pages import EVIDENCE
+from tests.reports.statistics.test_design import TESTED, experiment
 
 
 def table(name: str) -> pd.DataFrame:
@@ -88,6 +90,32 @@ def test_what_spreads_features_lowers_their_cosine_and_raises_their_rank(rank: f
     text = said({"pmq:w/o predictor": {"cosine": 0.3, "cosine std": 0.05, "rank": rank, "rank std": 0.5}})
     assert ("So `w/o predictor` spreads PMQ's features" in text) == spreads
     assert ("So no change spreads PMQ's features" in text) != spreads
+
+
+def test_the_table_of_predictions_is_that_of_its_lines() -> None:
+    page = (EVIDENCE.parent / "COMPARISON.md").read_text(encoding="utf-8")
+    assert "\n".join(design.table(table("design/widths.csv"))) in page
+    assert list(design.table(pd.DataFrame({"ratio": [0.1], "grid": ["a"], "predicted": [1.19], "came": [1.0]}))) == [
+        "| a | 1 | 1.2 (1.2 to 1.2) | 1.0 (1.0 to 1.0) | 100 % |"
+    ]
+
+
+def test_a_part_of_a_run_has_the_chosen_seeds_and_subsets_and_the_whole_predicts_it() -> None:
+    columns = experiment(3, seeds=5, subsets=3, patients=TESTED, rows=4)
+    whole = design.part(columns, range(5), range(3))
+    assert np.allclose(whole.scores, columns[-1].scores)
+    some = design.part(columns, [0, 2], [1])
+    assert columns[0].runs is not None
+    assert np.array_equal(some.scores, columns[0].runs[:, [0, 2], 1])
+    assert some.seeds == (0, 2)
+    lines = pd.DataFrame(design.widths({1: columns, 2: experiment(4, seeds=5, subsets=3, patients=TESTED, rows=4)}))
+    assert lines.groupby(["run", "grid"]).size()[1].to_dict() == {
+        design.FOUR: 5, design.THREE: 10, design.ONE_SUBSET: 3, design.THREE_SUBSETS: 1,
+        design.OTHER: 1, design.ALL_OTHERS: 1,
+    }  # fmt: skip
+    assert lines["came"].where(lines["grid"] == design.OTHER).dropna().tolist() == pytest.approx(
+        [design.half_width(own[-1]) for own in (columns, experiment(4, seeds=5, subsets=3, patients=TESTED, rows=4))]
+    )
 
 
 def test_patients_is_what_its_script_writes_from_its_tables() -> None:

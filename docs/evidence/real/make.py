@@ -83,8 +83,8 @@ What it says:
   labels (−2.1).
 - **What needs no pretraining is better**, by 4 and 6 points with all labels. A pretraining of a few minutes on 1,800
   recordings of an encoder of this size is small; nothing here is about a foundation model.
-- Differences from 2.2 points are told apart with all labels and from 2.3 with a tenth, of 28 pairs with power 80 %.
-  Nine pretrainings would tell two points, eleven 1.5
+- Differences from 2.1 points are told apart with all labels and from 2.5 with a tenth, of 28 pairs with power 80 %.
+  Eleven pretrainings would tell two points at a tenth, fifteen 1.5
   ([design](../COMPARISON.md#what-a-grid-will-tell-apart)): more than two thirds of the error are of encoders.
 
 Of the 21 pairs of methods four are not told apart with all labels and seven with a tenth. Classes without a test

@@ -44,7 +44,7 @@ def test_the_report_in_out_is_the_pilot_before_the_shipped_one(small_config: Sma
     shipped = pilot_of(config, tmp_path)
     assert shipped is not None
     assert "config `small`" in shipped.source
-    assert len(shipped.parts["linear", 0.1]) == 28
+    assert len(shipped.parts["linear", 0.1]) == 7 * 28  # seven simulations
     out = write_pilot(tmp_path / "out")
     assert pilot_of(config, out) == Pilot(str(out / "design.csv"), {("linear", 0.1): [PARTS]})
     write_pilot(tmp_path / "out", table="linear-heartbeat")

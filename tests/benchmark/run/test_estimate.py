@@ -100,6 +100,16 @@ def test_a_cell_costs_its_labelled_windows_three_times_and_the_held_out_ones_onc
     assert cost(both, "linear", ratio=0.1) < cost(both, "linear")
 
 
+def test_probes_of_one_encoder_share_its_pass_over_the_held_out_windows(small_config: SmallConfig) -> None:
+    """Under `paper` all seeds have one encoder; under `strict` each has its own, which all its subsets share."""
+    fitting = 0.8 * 500 * 0.5 * 2.5
+    paper = small_config({"evaluate": ["linear", "finetune"], "ratios": [0.5, 0.1], "seeds": [1, 2, 3]})
+    assert cost(paper, "linear") == pytest.approx(fitting + 100 / (3 * 2))
+    strict = {"protocol": "strict", "validation_labels": "whole", "subsets": 4, "ratios": [0.5], "seeds": [1, 2, 3]}
+    assert cost(small_config({"evaluate": ["linear"]} | strict), "linear") == pytest.approx(fitting + 100 / 4)
+    assert cost(paper) == cost(small_config())  # an encoder that is trained on reads them itself
+
+
 def test_estimates_are_near_the_windows_of_the_task(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
     config, device = small_config({"methods": ["pmq"]}), torch.device("cpu")
     sizes = {name: exact_size(cohorts[name]) for name in ("mimic-iv-ecg", "chapman")}
@@ -173,8 +183,8 @@ def test_the_later_evaluations_cost_what_they_read_and_train(small_config: Small
     assert cost(config, "knn") == pytest.approx(1.1 * (200 + 100))
     assert cost(config, "supervised", 1.0) == pytest.approx(3 * 3 * 400 + 100)
     classes = len(config.data.source("chapman").classes)
-    assert cost(config, "few-shot", 2.0) == pytest.approx(2 * classes * 10 * 2.5 + 100)  # 10 windows a patient
-    assert cost(config, "few-shot", 1000.0) == pytest.approx(400 * 2.5 + 100)  # all there are
+    assert cost(config, "few-shot", 2.0) == pytest.approx(2 * classes * 10 * 2.5 + 100 / 2)  # 10 windows a patient
+    assert cost(config, "few-shot", 1000.0) == pytest.approx(400 * 2.5 + 100 / 2)  # all there are
 
 
 DEVICE = {"type": "cpu", "name": "x", "threads": 1}
@@ -330,6 +340,6 @@ def test_further_test_patients_are_tested_alone_and_a_share_of_the_validation_pa
     every = {"evaluate": ["linear"], "protocol": "strict"}
     patients = small_config().data.simulation.sizes()["chapman"]  # type: ignore[union-attr]
     config = small_config(every | {"data.simulation.test_patients": {"chapman": patients}})  # half of the windows
-    assert cost(config, "linear") == pytest.approx(0.8 * 250 * 0.5 * 2.5 + 0.1 * 250 * 0.5 + 0.1 * 250 + 250)
+    assert cost(config, "linear") == pytest.approx(0.8 * 250 * 0.5 * 2.5 + (0.1 * 250 * 0.5 + 0.1 * 250 + 250) / 5)
     whole = small_config(every | {"validation_labels": "whole"})
-    assert cost(whole, "linear") == pytest.approx(0.8 * 500 * 0.5 * 2.5 + 50 + 50)
+    assert cost(whole, "linear") == pytest.approx(0.8 * 500 * 0.5 * 2.5 + (50 + 50) / 5)

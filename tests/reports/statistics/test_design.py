@@ -99,9 +99,15 @@ def test_the_same_grid_has_the_interval_that_the_report_gave_and_holm_asks_more_
     tail = Tail(share, 5, TESTED)
     assert many.detectable == pytest.approx((tail.quantile(0.025 / 28) + tail.quantile(0.2)) * error)
     assert median_reach([parts] * 2, **same, pairs=28) == many
-    alike = median_reach([parts] * 28, **same, pairs=28)  # six rows outside a pair
-    tail = Tail(share, 5 * 7, TESTED)
-    assert alike.detectable == pytest.approx((tail.quantile(0.025 / 28) + tail.quantile(0.2)) * error)
+
+
+def test_of_its_own_grid_a_pilot_predicts_the_median_interval_of_its_report() -> None:
+    columns = experiment(5, seeds=6, subsets=20, patients=TESTED, rows=5)
+    pilot = [PairParts(**line) for line in parts_of(columns)[list(PairParts.__annotations__)].to_dict("records")]  # type: ignore[misc]
+    came = pairwise(columns[1:])
+    assert min(own.encoders_sd for own in pilot) > 0
+    predicted = median_reach(pilot, seeds=6, subsets=20, patients=TESTED, pairs=len(came))
+    assert predicted.half_width == pytest.approx(float(((came["high"] - came["low"]) / 2).median()))
 
 
 def test_a_pair_without_an_interval_and_few_seeds_give_no_parts() -> None:
