@@ -108,9 +108,10 @@ def pair_parts(found: Estimate, runs: Floats, repeats: int, patients: int) -> Pa
     seeds, subsets, _ = nested.shape
     tunings = float(nested.var(axis=2, ddof=1).mean()) if repeats > 1 else 0.0
     drawn = float(nested.mean(axis=2).var(axis=1, ddof=1).mean()) if subsets > 1 else 0.0  # s_l^2 + s_f^2 / F
-    least = drawn if subsets > 1 else tunings / repeats
-    between = max(0.0, seeds * found.seeds_se**2 - least / subsets)
-    parts = between, max(0.0, drawn - tunings / repeats), tunings
+    least = (drawn if subsets > 1 else tunings / repeats) / subsets
+    total = seeds * found.seeds_se**2
+    within = min(1.0, total / least) if least else 1.0  # no variance is below zero, and the parts add up to the total
+    parts = max(0.0, total - least), within * max(0.0, drawn - tunings / repeats), within * tunings
     encoders, of_subsets, of_tunings = map(float, np.sqrt(parts))
     return PairParts(seeds, subsets, patients, encoders, of_subsets, of_tunings, found.patients_se)
 
@@ -156,7 +157,7 @@ def median_reach(
 ) -> Reach:
     """The medians over the pairs of a pilot, whose variances over seeds are moderated by each other's.
 
-    Of the pilot's own grid these are the medians of its report, unless a variance between encoders was below zero.
+    Of the pilot's own grid these are the medians of its report.
     """
     own_design = {"seeds": pilot[0].seeds, "subsets": pilot[0].subsets, "repeats": repeats}
     variances = [sum(of_encoders(own, **own_design)) for own in pilot]

@@ -29,6 +29,7 @@ TABLE, UNIT = "linear", "recording"
 FOUR, THREE, ONE_SUBSET, THREE_SUBSETS = "four pretrainings", "three pretrainings", "one subset", "three subsets"
 OTHER, ALL_OTHERS = "another simulation, by one report", "another simulation, by all others"
 FOLDER = Path(__file__).parent
+RESAMPLES = 1000
 NEAR = 0.2
 """Share of the half-width that came, within which a prediction counts as near."""
 
@@ -39,7 +40,7 @@ def columns_of(source: str) -> dict[float, list[ScoreColumn]]:
         (run,) = runs_of(source, Path(scratch))
         cells = [cell for cell in run.plan.cells if cell.evaluation == TABLE]
         found: dict[float, list[ScoreColumn]] = {}
-        for column in score_columns(run, cells, UNIT):
+        for column in score_columns(run, cells, UNIT, resamples=RESAMPLES):
             found.setdefault(column.ratio, []).append(column)
     return found
 
