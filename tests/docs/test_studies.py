@@ -123,24 +123,39 @@ def test_patients_is_what_its_script_writes_from_its_tables() -> None:
     assert "".join(patients.page(points, gains)) == (EVIDENCE / "PATIENTS.md").read_text(encoding="utf-8")
     assert patients.with_holm(gains.drop(columns="sure"))["sure"].equals(gains["sure"])
     seen = points.loc[points["patients"] > 0, ["patients", "recordings", "budget"]].drop_duplicates()
-    assert {*seen.itertuples(index=False, name=None)} == {*patients.CORPORA, *patients.GROWING}
+    assert {*seen.itertuples(index=False, name=None)} == {*patients.STUDIED}
+    assert {*table("patients/law.csv")["row"]} == {*patients.GROWING_METHODS}
 
 
 def test_a_gain_is_of_the_same_seeds_and_patients() -> None:
     shape = (2, 3)
-    corpora = (*patients.CORPORA, *patients.GROWING)
-    levels = {corpus: float(corpus.patients * corpus.recordings * corpus.budget) for corpus in corpora}
+    levels = {own: float(own.patients * own.recordings * own.budget) for own in patients.STUDIED}
     own = patients.Scores(
         10, {("pmq", corpus): np.full(shape, level) for corpus, level in levels.items()}, {"random": np.ones(shape)}
     )
     found = {what: float(scores[0, 0]) for what, scores in patients.contrasts(own, "pmq").items()}
-    assert found == {
+    assert {what: gain for what, gain in found.items() if what not in patients.LAW_GAINS} == {
         "100 x 1": 99.0, "1,000 x 1": 999.0, "10,000 x 1": 9999.0, "1,000 x 4": 3999.0,
         "tenfold patients": 4950.0, "four recordings for one": 3000.0,
         "250 x 4": 999.0, "2,500 x 4": 9999.0, "250 x 4, budget x 3": 2999.0, "2,500 x 4, budget x 3": 29999.0,
         "tenfold patients of four": 9000.0, "tenfold patients of four, budget x 3": 27000.0,
         "budget x 3, 2,500 patients": 20000.0, "both: 2,500 patients at budget x 3 for 250": 29000.0,
+        "100 x 1, budget x 3": 299.0, "1,000 x 1, budget x 3": 2999.0, "10,000 x 1, budget x 3": 29999.0,
+        "tenfold patients, budget x 3": 14850.0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("a", "b", "c", "d"), [(0.9, 1.0, 0.5, 0.3), (0.8, -0.5, 1.0, 0.0)])
+def test_the_law_that_scores_follow_is_read_beyond_them(a: float, b: float, c: float, d: float) -> None:
+    """Of each budget alone, rising and falling, with and without an effect of recordings."""
+
+    def score(count: int, recordings: int) -> float:
+        return a - b * count**-c * recordings**-d
+
+    of = {own: np.full((2, 3), score(own.patients, own.recordings) / own.budget) for own in patients.STUDIED}
+    for budget in patients.LAW_BUDGETS:
+        (found,) = patients.law(of, budget, [(100_000, 4)])
+        assert found == pytest.approx(np.full((2, 3), score(100_000, 4) / budget))
 
 
 def test_beats_are_what_their_script_writes_of_its_tables_and_finds_on_ludb(shared_ecgs: Path) -> None:
