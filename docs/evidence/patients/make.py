@@ -49,10 +49,10 @@ SERIES = (
 )
 """Recordings, budget, mark, title, and a factor of the patients so that intervals do not cover each other."""
 READER = """For a reader: on simulated corpora and at these brief budgets more patients make no better frozen features,
-and a law that is fitted to them sees no gain in 100,000 either. **Three times the encoder passes on 2,500 patients are
-worth 0.03 to 0.04 of AUROC to PMQ, PCLR and CLOCS; tenfold patients at the same passes are worth nothing, or less.**
-Four recordings of each patient in place of one lift PCLR by as much as the passes do. No pretraining comes up to
-MiniRocket."""
+and a law that is fitted to them sees no gain beyond chance in 100,000. **Three times the encoder passes on 2,500
+patients are worth 0.03 to 0.04 of AUROC to PMQ, PCLR and CLOCS; tenfold patients at the same passes are worth nothing,
+or less.** Four recordings of each patient in place of one lift PCLR by as much as the passes do. No pretraining comes
+up to MiniRocket."""
 CAME = """
 - **Tenfold patients with one recording raise no row beyond chance.** PMQ falls at 10 % of the labels by 0.022 (0.010 to
   0.033), BYOL at 1 %, both beyond chance. At as many updates more patients are fewer looks at each: 100 patients are
@@ -257,9 +257,14 @@ def read(work: Path) -> dict[float, Scores]:
     return found
 
 
+def scores_of(own: Scores, method: str) -> dict[Corpus, Floats]:
+    """Corpus -> the scores (S, 1+R) of a method that was pretrained on it."""
+    return {corpus: own.pretrained[method, corpus] for corpus in STUDIED if (method, corpus) in own.pretrained}
+
+
 def contrasts(own: Scores, method: str) -> dict[str, Floats]:
     """Name of a column of the page -> differences of a method, (S, 1+R)."""
-    of = {corpus: own.pretrained[method, corpus] for corpus in STUDIED if (method, corpus) in own.pretrained}
+    of = scores_of(own, method)
     found = {corpus.title(): of[corpus] - own.unpretrained["random"] for corpus in of}
     found[TENFOLD] = (of[Corpus(10_000, 1)] - of[Corpus(100, 1)]) / 2
     found[FOURFOLD] = of[Corpus(1000, 4)] - of[Corpus(1000, 1)]
@@ -304,7 +309,7 @@ def curves(found: dict[float, Scores]) -> pd.DataFrame:
     lines = []
     patients = np.unique(np.geomspace(100, 10 * FARTHEST, 25).round().astype(int)).tolist()
     for (ratio, own), method, budget in product(found.items(), GROWING_METHODS, LAW_BUDGETS):
-        of = {corpus: own.pretrained[method, corpus] for corpus in STUDIED if (method, corpus) in own.pretrained}
+        of = scores_of(own, method)
         for count, scores in zip(patients, law(of, budget, [(count, 4) for count in patients]), strict=True):
             shown = estimate(scores, own.patients)
             place = {"ratio": ratio, "row": method, "budget": budget, "patients": count}
@@ -384,7 +389,7 @@ def entry(found: pd.DataFrame, method: str, what: str) -> str:
     return f"**{text}**" if line.sure else text
 
 
-def name(axes: Axes, line: int, column: int, method: str) -> None:
+def label(axes: Axes, line: int, column: int, method: str) -> None:
     """The words at a panel of a line of one label ratio and a column of one method."""
     axes.set_xscale("log")
     axes.set_title(METHODS[method] if line == 0 else "")
@@ -408,7 +413,7 @@ def draw(scores: pd.DataFrame, file: Path) -> None:
                 count, mean, low, high = seen[["patients", "auroc", "low", "high"]].to_numpy().T
                 look = {"markersize": 3, "linewidth": 1, "label": title}
                 axes.errorbar(beside * count, mean, (mean - low, high - mean), fmt=mark, **look)
-            name(axes, line, column, method)
+            label(axes, line, column, method)
         handles, labels = panels[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
         figure.savefig(file, dpi=200)
@@ -432,7 +437,7 @@ def draw_law(scores: pd.DataFrame, fitted: pd.DataFrame, file: Path) -> None:
                     there = seen[seen["recordings"] == recordings]
                     look = {"color": colour, "markersize": 3, "linestyle": "", "label": f"{each}, measured"}
                     axes.plot(there["patients"], there["auroc"], mark, **look)
-            name(axes, line, column, method)
+            label(axes, line, column, method)
         handles, labels = panels[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
         figure.savefig(file, dpi=200)
