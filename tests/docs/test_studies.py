@@ -21,7 +21,7 @@ from docs.evidence.transport import make as transport
 from docs.evidence.waves import make as waves
 from docs.evidence.when import make as when
 from tests.docs.pages import EVIDENCE
-from tests.reports.statistics.test_design import TESTED, experiment
+from tests.reports.nested import TESTED, experiment
 
 
 def table(name: str) -> pd.DataFrame:

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from benchmark.results.names import OVERALL
-from reports.statistics.bootstrap import Floats, ScoreColumn, mean_of
+from reports.statistics.bootstrap import Floats
 from reports.statistics.design import PairParts, median_reach, parts_of, reach_of
 from reports.statistics.estimates import Tail, estimate
 from reports.statistics.table import pairwise
-
-ENCODERS, SUBSETS, TUNINGS, PATIENTS = 0.02, 0.04, 0.03, 0.01
-"""Deviations of a row's score over encoders, over labelled subsets, over fine-tunings where several are on one subset,
-and over test parts of `TESTED` patients."""
-TESTED, RESAMPLES = 200, 200
-
-
-def experiment(
-    seed: int, *, seeds: int, subsets: int, patients: int, rows: int = 2, repeats: int = 1
-) -> list[ScoreColumn]:
-    """A dataset's column and its Overall: rows of equal true score, which test patients and resamples move alike."""
-    random = np.random.default_rng(seed)
-    encoder = random.normal(0, ENCODERS, (rows, seeds, 1, 1))
-    subset = random.normal(0, SUBSETS, (rows, seeds, subsets, 1))
-    drawn = random.normal(0, PATIENTS * np.sqrt(TESTED / patients), (rows, 1, 1, 1 + RESAMPLES))
-    tuning = random.normal(0, TUNINGS * (repeats > 1), (rows, seeds, subsets, repeats, 1))
-    each = (subset[:, :, :, None] + tuning).reshape(rows, seeds, subsets * repeats, 1)
-    runs = 0.5 + encoder + each + drawn  # (V, S, L * F, 1+R)
-    names = tuple(f"row {row}" for row in range(rows))
-    keys = np.array([[f"{row} {number}" for number in range(seeds)] for row in range(rows)])
-    place = (names, tuple(range(seeds)), patients, keys, mean_of(runs, axis=2))
-    column = ScoreColumn("recording", 0.1, "ptb-xl", "f1", *place, runs if subsets * repeats > 1 else None, repeats)
-    return [column, replace(column, dataset="", metric=OVERALL, runs=None)]
+from tests.reports.nested import ENCODERS, PATIENTS, SUBSETS, TESTED, TUNINGS, experiment
 
 
 def half_widths(count: int, *, seeds: int, subsets: int, patients: int) -> Floats:
