@@ -55,7 +55,7 @@ def test_when_is_of_the_config_and_says_how_many_patients_are_tested() -> None:
     found, config = table("when/gains.csv"), load_config("when")
     assert config.data.simulation is not None
     assert config.data.simulation.test_patients["ptb-xl"] > 0.8 * found["patients"].max()
-    assert (config.subsets, len(config.seeds)) == (8, 10)
+    assert (config.subsets, len(config.seeds)) == (8, 16)
     low, high = found["patients"].min(), found["patients"].max()
     assert f"on {low} to {high} test patients" in "".join(when.page(found))
 
