@@ -255,8 +255,7 @@ def test_a_grid_grows_by_what_is_new_and_its_store_moves(
     whole = ["--seeds", "41", "42", "--datasets", "chapman", "cpsc2018", "--ratios", "0.5", "0.3"]
     steps = {
         (0, 4): ["--seeds", "41"],
-        (4, 8): whole[:3],
-        (8, 16): whole[:6],
+        (4, 16): whole[:6],
         (16, 32): whole,
     }
     enough = ["--set", "data.simulation.patients.cpsc2018=60"]

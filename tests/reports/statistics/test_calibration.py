@@ -1,7 +1,7 @@
 """What the statistics are worth: equal methods are told apart in about 5 %, a planted difference as often as stated.
 
-The nulls differ in what scatters: the patients that err in one run alone, the patients that a method errs on in all its
-runs, the seeds, or all of these. Seeds of the simulation are fixed, so these tests give the same result every time.
+What scatters is either the patients that err in one run alone, or these, the patients that a method errs on in all its
+runs, and the seeds. Seeds of the simulation are fixed, so these tests give the same result every time.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ Simulate = Callable[..., list[ScoreColumn]]
 NULLS = 400
 SCATTERS = {
     "run": {"run": 0.7},
-    "patient": {"run": 0.1, "patient": 0.7},
-    "seed": {"run": 0.3, "seed": 0.3},
     "mixed": {"run": 0.4, "patient": 0.4, "seed": 0.1},
 }
 
@@ -55,9 +53,8 @@ def test_equal_methods_are_rarely_told_apart(simulate_columns: Simulate, scatter
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "seeds"), [("mixed", 5), ("mixed", 3)])
-def test_three_hundred_nulls(simulate_columns: Simulate, scatter: Callable[..., object], kind: str, seeds: int) -> None:
-    design = {"methods": 4, "seeds": seeds, "patients": 120, "windows": 1, "scatter": scatter(**SCATTERS[kind])}
+def test_three_hundred_nulls(simulate_columns: Simulate, scatter: Callable[..., object]) -> None:
+    design = {"methods": 4, "seeds": 3, "patients": 120, "windows": 1, "scatter": scatter(**SCATTERS["mixed"])}
     for metric, (raw, family) in rates(experiments(simulate_columns, 300, resamples=150, **design)).items():
         assert 0.02 <= raw <= 0.08, metric
         assert family <= 0.08, metric
@@ -117,12 +114,11 @@ def test_rows_that_differ_by_the_margin_are_rarely_called_equivalent(seeds: int)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["mixed"])
 def test_a_planted_difference_is_found_with_the_stated_power(
-    simulate_columns: Simulate, scatter: Callable[..., object], kind: str
+    simulate_columns: Simulate, scatter: Callable[..., object]
 ) -> None:
     """The size that is said to be found four times in five, added to one of two equal methods, is found as often."""
-    design = {"methods": 2, "seeds": 5, "patients": 300, "scatter": scatter(**SCATTERS[kind])}
+    design = {"methods": 2, "seeds": 5, "patients": 300, "scatter": scatter(**SCATTERS["mixed"])}
     columns = [
         column
         for index in range(200)
