@@ -269,6 +269,20 @@ def test_the_record_of_the_simulations_is_that_of_the_file() -> None:
     assert f"and {sum(own.p_holm < LEVEL for own in alike)} are significant there too" in text
 
 
+def test_the_record_of_chances_sealed_before_is_that_of_the_file() -> None:
+    page = (EVIDENCE / "RECORD.md").read_text().replace("\n", " ")
+    runs = sealed_simulations("further")
+    found = [own for one, other in permutations(runs, 2) for own in repeats((one.plan, other.plan), one, other)]
+    bins = bins_of(found)
+    assert_bins_in((EVIDENCE / "RECORD.md").read_text(), bins)
+    assert f"calibration error is {100 * calibration_error(bins):.1f} points: calibrated within 5." in page
+    sure, others = ([own.found for own in found if (own.chance >= EXPECTED) == high] for high in (True, False))
+    stated = sum(own.chance for own in found if own.chance < EXPECTED)
+    assert f"{sum(sure)} of {len(sure)} that expected a difference again, and {sum(others)} of {len(others)}" in page
+    assert f"lower ones, where {stated:.0f} were stated" in page
+    assert f"too high by {100 * (stated - sum(others)) / len(others):.1f} points" in page
+
+
 def test_the_record_of_the_halves_is_that_of_the_file() -> None:
     place = ("table", "ratio", "first", "second")
     lines = lines_of("small-halves.csv")
