@@ -11,7 +11,7 @@ from scipy.stats import ttest_1samp
 
 from benchmark.results.names import FEATURES, UNTRAINED
 from benchmark.results.verdicts import Sealed, Verdict
-from reports.record import bins_of, repeats
+from reports.record import Repeated, bins_of, repeats
 from reports.statistics.estimates import EXPECTED
 from reports.statistics.pooled import Pooled, pooled
 from reports.statistics.reliability import Bin, binned, calibration_error, error_by_chance
@@ -245,12 +245,17 @@ def assert_bins_in(page: str, bins: list[Bin]) -> None:
         assert f"| {' | '.join(map(str, cells))} | {100 * own.share:.1f} % | {low} to {high} % |" in page
 
 
+def repeats_among(runs: list[Sealed]) -> list[Repeated]:
+    """Of every run once as the earlier and once as the later of each two."""
+    return [own for one, other in permutations(runs, 2) for own in repeats((one.plan, other.plan), one, other)]
+
+
 def test_the_record_of_the_simulations_is_that_of_the_file() -> None:
     page = (EVIDENCE / "RECORD.md").read_text()
     text = page.replace("\n", " ")
     for file, chance in (("sealed", "repeat"), ("sealed", "repeat_common"), ("differences", "repeat")):
         runs = sealed_simulations(file, chance)
-        found = [own for one, other in permutations(runs, 2) for own in repeats((one.plan, other.plan), one, other)]
+        found = repeats_among(runs)
         bins = bins_of(found)
         assert_bins_in(page, bins)
         assert f"calibration error is {100 * calibration_error(bins):.1f} points" in text
@@ -272,7 +277,7 @@ def test_the_record_of_the_simulations_is_that_of_the_file() -> None:
 def test_the_record_of_chances_sealed_before_is_that_of_the_file() -> None:
     page = (EVIDENCE / "RECORD.md").read_text().replace("\n", " ")
     runs = sealed_simulations("further")
-    found = [own for one, other in permutations(runs, 2) for own in repeats((one.plan, other.plan), one, other)]
+    found = repeats_among(runs)
     bins = bins_of(found)
     assert_bins_in((EVIDENCE / "RECORD.md").read_text(), bins)
     assert f"calibration error is {100 * calibration_error(bins):.1f} points: calibrated within 5." in page

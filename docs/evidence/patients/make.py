@@ -78,9 +78,9 @@ CAME = """
 - **A law a - b P^-c R^-d** of P patients with R recordings was fitted to the six corpora of the small budget and to the
   five of three budgets, to each pretraining by itself. So few corpora do not determine its exponents (a fit takes the
   best of 0.1 to 1.5); what it says of patients they do. From 10,000 to 100,000 patients with four recordings, which is
-  extrapolated, the AUROC at 10 % of the labels changes by -0.012 (PMQ, -0.022 to -0.003) to -0.002 (PCLR, CLOCS) at the
+  extrapolated, the AUROC at 10 % of the labels changes by -0.012 (PMQ, -0.022 to -0.002) to -0.002 (PCLR, CLOCS) at the
   small budget, and by -0.005 (PMQ, -0.009 to -0.001) to +0.002 (PCLR, -0.001 to 0.004) at three. At 1 % and three
-  budgets the curves of PCLR and CLOCS rise, by 0.006 (-0.002 to 0.014) and 0.007 (-0.001 to 0.016).
+  budgets the curves of PCLR and CLOCS rise, by 0.006 (-0.003 to 0.014) and 0.007 (-0.001 to 0.016).
 - **No break-even in 100,000 patients**, by the law: at 10 % its highest score there is 0.899 (0.876 to 0.922; PCLR,
   three budgets), below MiniRocket; at 1 % 0.757 (0.706 to 0.807), above the boosted features and below MiniRocket.
 - **At three budgets and one recording each** tenfold patients are worth -0.007 to +0.005 at 10 %, and +0.013 and +0.015
