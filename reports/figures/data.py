@@ -38,7 +38,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Confusion:
-    """One row's decisions on one test set, summed over seeds."""
+    """One row's decisions on one test set, summed over seeds and their labelled subsets."""
 
     variant: str
     seeds: int
@@ -56,19 +56,21 @@ def confusions(
     run: Run, variants: Sequence[str], *, evaluation: str, dataset: str, ratio: float, unit: str
 ) -> list[Confusion]:
     """One per row with a finished cell there; none for multi-label tasks. unit: 'heartbeat' or 'recording'."""
-    keys: dict[str, list[str]] = {}
+    cells: dict[str, list[PlannedCell]] = {}
     for cell in run.plan.cells:
         if (cell.evaluation, cell.dataset, cell.ratio) == (evaluation, dataset, ratio) and cell.key in run.rows:
-            keys.setdefault(cell.variant, []).append(cell.key)
-    if any(run.rows[key].labels != "single" for own in keys.values() for key in own):
+            cells.setdefault(cell.variant, []).append(cell)
+    if any(run.rows[cell.key].labels != "single" for own in cells.values() for cell in own):
         return []
     found = {
-        variant: [confusion(run.store.predictions(key), unit, run.plan.pool) for key in keys[variant]]
+        variant: [confusion(run.store.predictions(cell.key), unit, run.plan.pool) for cell in cells[variant]]
         for variant in variants
-        if variant in keys
+        if variant in cells
     }
     return [
-        Confusion(variant, len(counts), np.sum(counts, axis=0)) for variant, counts in found.items() if np.any(counts)
+        Confusion(variant, len({cell.seed for cell in cells[variant]}), np.sum(counts, axis=0))
+        for variant, counts in found.items()
+        if np.any(counts)
     ]
 
 

@@ -68,6 +68,9 @@ def test_seeds_are_summed_and_rows_that_are_not_there_left_out(write_predictions
     run = open_run(root)
     (found,) = confusions(run, ["moco", "pmq"], unit="heartbeat", **WHERE)
     assert (found.variant, found.seeds, found.counts[0].tolist()) == ("pmq", 2, [2, 2, 0])
+    subsets = [replace(cell, subset=subset) for cell in run.plan.cells for subset in (0, 1)]
+    (found,) = confusions(replace(run, plan=replace(run.plan, cells=subsets)), ["pmq"], unit="heartbeat", **WHERE)
+    assert (found.seeds, found.counts[0].tolist()) == (2, [4, 4, 0]), "a seed's labelled subsets are no further seeds"
     assert not confusions(run, ["pmq"], unit="heartbeat", **(WHERE | {"ratio": 0.3}))
     for row in run.rows.values():
         object.__setattr__(row, "labels", "multi")
