@@ -27,7 +27,7 @@ test: $(TEST)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
 
 test-slow: $(TEST)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m slow
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m slow
 
 test-all: $(TEST)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
