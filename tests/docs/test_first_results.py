@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -286,6 +287,40 @@ def test_the_record_of_chances_sealed_before_is_that_of_the_file() -> None:
     assert f"{sum(sure)} of {len(sure)} that expected a difference again, and {sum(others)} of {len(others)}" in page
     assert f"lower ones, where {stated:.0f} were stated" in page
     assert f"too high by {100 * (stated - sum(others)) / len(others):.1f} points" in page
+
+
+SHARES = (0.175, 0.1, 0.01)
+
+
+def test_what_eight_pretrainings_tell_apart_and_expect_again_is_in_the_file() -> None:
+    lines = [line for line in lines_of("small-simulators-eight.csv") if line["simulator"] != "1"]
+    cells = {share: [f"{100 * share:g} %"] for share in SHARES}
+    for share in SHARES:
+        runs = [
+            [line for line in lines if (line["simulator"], float(line["ratio"])) == (seed, share)]
+            for seed in ("8", "9", "10")
+        ]
+        reach = [100 * np.median([float(line["detectable"]) for line in run]) for run in runs]
+        halves = [50 * np.median([float(line["high"]) - float(line["low"]) for line in run]) for run in runs]
+        told = [sum(float(line["p_holm"]) < LEVEL for line in run) for run in runs]
+        cells[share] += [", ".join(f"{value:.1f}" for value in values) for values in (reach, halves)]
+        cells[share].append(", ".join(map(str, told)))
+    text = (EVIDENCE / "FIRST_RESULTS.md").read_text().partition("### Eight pretrainings")[2].partition("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "% |" in line]
+    assert [[share, *found] for share, _, *found in rows] == list(cells.values())
+    sealed = sealed_simulations("eight")
+    repeated = repeats_among(
+        [replace(run, verdicts=[own for own in run.verdicts if own.ratio in SHARES[1:]]) for run in sealed]
+    )
+    bins = bins_of(repeated)
+    page = (EVIDENCE / "RECORD.md").read_text()
+    assert_bins_in(page, bins)
+    sure, others = ([own.found for own in repeated if (own.chance >= EXPECTED) == high] for high in (True, False))
+    stated = sum(own.chance for own in repeated if own.chance < EXPECTED)
+    text = page.partition("## Eight pretrainings")[2].replace("\n", " ")
+    assert f"calibration error is {100 * calibration_error(bins):.1f} points: calibrated within 5." in text
+    assert f"Of {len(sure)} that were expected again {sum(sure)} were found, and of {len(others)}" in text
+    assert f"with a lower chance {sum(others)}, where {stated:.0f} were stated" in text
 
 
 def test_the_record_of_the_halves_is_that_of_the_file() -> None:
