@@ -93,7 +93,7 @@ def test_simulated_cohorts_have_every_task(
 
 
 NAMED = [
-    *("--methods", "random", "simclr", "vicreg", "pmq", "--encoder", "dilated", "resnet1d"),
+    *("--methods", "random", "vicreg", "--encoder", "dilated", "resnet1d"),
     *("--tasks", "superdiagnostic", "rhythm", "--datasets", "ptb-xl"),
 ]
 
@@ -105,16 +105,16 @@ def rows_of(folder: Path) -> list[Row]:
 
 
 @pytest.mark.slow
-def test_objectives_on_two_encoders_under_two_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_objective_on_two_encoders_under_two_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    simulated = [f"data.simulation.patients.{name}=60" for name in ("ptb-xl", "mimic-iv-ecg")]
-    tiny = ["pretrain.epochs=1", "pretrain.recipe.batch_size=32", "methods.pmq.queue_size=64"]
+    simulated = ["data.simulation.patients.ptb-xl=60", "data.simulation.patients.mimic-iv-ecg=20"]
+    tiny = ["pretrain.epochs=1", "pretrain.recipe.batch_size=32"]
     assert main([*NAMED, *SMALL[2:], "--set", *simulated, *tiny]) == OK
     rows = rows_of(tmp_path)
     assert {row.dataset for row in rows} == {"ptb-xl.superdiagnostic", "ptb-xl.rhythm"}
-    methods = {"random", "simclr", "vicreg", "pmq"}
+    methods = {"random", "vicreg"}
     assert {row.variant for row in rows} == methods | {f"{method}+resnet1d" for method in methods}
-    assert len(rows) == 16
+    assert len(rows) == 8
     assert all(row.scores["recording"]["auroc"] is not None for row in rows)
 
 
