@@ -26,6 +26,7 @@ demo: $(CORE)
 test: $(TEST)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow"
 
+# Three at a time: they wait for other processes a quarter of the time.
 test-slow: $(TEST)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m slow
 

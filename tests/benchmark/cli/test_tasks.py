@@ -92,12 +92,6 @@ def test_simulated_cohorts_have_every_task(
     assert main(["data", "check", "--datasets", "ptb-xl", "--tasks", "rhythm", "form", "--set", *sizes]) == OK
 
 
-NAMED = [
-    *("--methods", "random", "vicreg", "--encoder", "dilated", "resnet1d"),
-    *("--tasks", "superdiagnostic", "rhythm", "--datasets", "ptb-xl"),
-]
-
-
 def rows_of(folder: Path) -> list[Row]:
     """The rows of a run in a folder."""
     store = Store(folder / "runs")
@@ -109,7 +103,9 @@ def test_an_objective_on_two_encoders_under_two_tasks(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     simulated = ["data.simulation.patients.ptb-xl=60", "data.simulation.patients.mimic-iv-ecg=20"]
     tiny = ["pretrain.epochs=1", "pretrain.recipe.batch_size=32"]
-    assert main([*NAMED, *SMALL[2:], "--set", *simulated, *tiny]) == OK
+    named = ["--methods", "random", "vicreg", "--encoder", "dilated", "resnet1d"]
+    tasks = ["--tasks", "superdiagnostic", "rhythm", "--datasets", "ptb-xl"]
+    assert main([*named, *tasks, *SMALL[2:], "--set", *simulated, *tiny]) == OK
     rows = rows_of(tmp_path)
     assert {row.dataset for row in rows} == {"ptb-xl.superdiagnostic", "ptb-xl.rhythm"}
     methods = {"random", "vicreg"}
