@@ -31,24 +31,23 @@ MODE = {"device": "cpu", "precision": "float32"}
 FLAG_SETS = (
     "",
     "--methods pmq moco --ratios 0.3 0.1 0.01",
-    "--evaluate finetune linear linear-fix knn few-shot",
+    "--evaluate finetune linear knn attention",
     "--protocol strict --seeds 1 2 3",
     "--gates none",
     "--gates random frozen features full-labels supervised",
     "--ablations",
     "--queue-sizes 256 1024",
     "--preset paper",
-    "--preset unified paper",
-    "--segmentation windows --window-seconds 2.5",
+    "--segmentation recordings --window-seconds 2.5",
     "--segmentation recordings",
     "--window-rate 500",
     "--standardise dataset --leads I II V1",
     "--labels multi --pool max",
     "--encoder resnet1d",
     "--encoder dilated xresnet1d101 --evaluate linear",
-    "--set pretrain.snapshots=[2,4] pretrain.recipe.schedule=stable",
+    "--set pretrain.recipe.schedule=stable",
     "--set pretrain.budget=windows sweeps.pmq.recipe.lr=[1e-3,1e-2]",
-    "--methods cpc mae ts2vec jepa --shots 1 2 --evaluate few-shot",
+    "--methods cpc mae ts2vec jepa --evaluate linear",
 )
 CONFIG = """
 name: frozen
@@ -59,8 +58,7 @@ encoder: {hidden: 4, depth: 2, output: 8}
 knobs: {moco: {queue_size: 32}, pmq: {queue_size: 32}}
 pretrain: {epochs: 1, recipe: {batch_size: 16}}
 finetune: {epochs: 1}
-few_shot: {shots: [1]}
-evaluate: [finetune, linear, linear-fix, knn, few-shot]
+evaluate: [finetune, linear, knn]
 ratios: [0.3]
 seeds: [41, 42]
 precision: float32
@@ -69,12 +67,9 @@ RUNS = {
     "run": "run --config STORE/small.yaml --methods random pmq pclr --gates features random frozen --results STORE/a",
     "other": "run --config STORE/small.yaml --methods moco pmq --gates none --ablations --results STORE/b",
     "merged": "report --results STORE/a STORE/b --scores auprc sens90 brier ece --unit both",
-    "leaderboard": "report --results STORE/a STORE/b --leaderboard",
     "compared": "report --compare STORE/a STORE/b",
-    "paper": "verify-paper --results STORE/a",
     "status": "status --results STORE/a",
     "explained": "explain pmq linear chapman 0.3 seed 41 --results STORE/a",
-    "reproduced": "reproduce pmq linear chapman 0.3 seed 41 --results STORE/a --cache STORE/cache",
     "planned": "run --dry-run --config STORE/small.yaml --methods random pmq moco --seeds 41 42 43 --results STORE/a",
     "listed": "list",
 }
@@ -82,12 +77,12 @@ WRONG = (
     "frun", "--methods pmqq", "--ratios 30", "--ratios 0,3", "--seeds -1", "--datasets nowhere", "--tasks form",
     "--evaluate liner", "--preset fast", "--gates nothing", "--window-seconds 0", "--window-rate 77", "--leads XX",
     "--set nothing=1", "--set methods.pmq.queue=3", "--set pretrain.epochs=none", "--set finetune.lr=-1",
-    "--set data.pool=min", "--encoder s5", "--device tpu", "--engine slurmm", "--track nobody", "--config nobody",
+    "--set data.pool=min", "--encoder s5", "--device tpu", "--engine slurmm", "--config nobody",
     "--unit beat", "--scores f2", "report --results nowhere", "explain pmq --results nowhere", "export",
     "export pmq --results nowhere --to x", "embed nothing.npy --encoder nowhere --out a.npy", "data show",
     "data download nothing", "data new-card nowhere", "check-method nothing", "check-encoder nothing.py",
-    "known-answers --only nothing", "tune --trials 0", "speed --config nobody", "verify-paper --results nowhere",
-    "--methods pmq pmq", "--shots 3", "--queue-sizes few", "--labels many", "--config demo --data-root nowhere",
+    "tune --trials 0", "speed --config nobody",
+    "--methods pmq pmq", "--queue-sizes few", "--labels many", "--config demo --data-root nowhere",
 )  # fmt: skip
 MASKS = (
     (re.compile(r"\d+(\.\d+)? (ms|s|min|h|hours|minutes|seconds|KB|MB|GB|KiB|MiB|GiB)\b"), "TIME"),
