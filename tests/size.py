@@ -1,108 +1,113 @@
-"""`make size`: files, lines, tokens, imports and functions of every room, beside codebases that one would hold up.
+"""`make size`: files, lines and tokens of every room, each beside the measure that it is held to.
 
-A token is one of Python's own tokenizer, without imports, docstrings, comments and line ends. The import share is that
-of the code lines. A function's body is counted in lines of code, without its docstring.
-
-The anchors were counted by the same rules, of the packages without tests (November 2026).
+A token is one of Python's own tokenizer, without imports, docstrings, comments and line ends.
+Other suites, counted by the same rule without their tests (November 2026), stand below for comparison.
 """
 
 from __future__ import annotations
 
 import ast
 import io
-import sys
+import re
 import tokenize
-from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = (
-    "methods", "methods/parts", "methods/encoders", "benchmark", "benchmark/cli", "benchmark/extras", "benchmark/run",
-    "benchmark/training", "benchmark/config", "benchmark/data", "benchmark/data/datasets", "benchmark/data/simulate",
-    "benchmark/results", "benchmark/machine", "reports", "reports/statistics", "reports/tables", "reports/figures",
-)  # fmt: skip
-PRODUCT = ("run_benchmark.py", "methods", "benchmark", "reports")
-ANCHORS = {"DomainBed": 41, "benchopt": 39, "lightly": 73, "MOABB": 74}
-"""Name -> thousands of tokens."""
-NO_TOKENS = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
-NO_TOKENS |= {tokenize.ENDMARKER}
 
 
-class Size(NamedTuple):
-    """What some files amount to."""
+class Room(NamedTuple):
+    """A part of the product, and the most lines and thousands of tokens that it may have."""
 
-    files: int
+    title: str
+    paths: tuple[str, ...]
     lines: int
-    code_lines: int
-    import_lines: int
-    tokens: int
-    bodies: list[int]
-    """Lines of code of each function's body."""
-
-    def row(self, name: str) -> str:
-        """A line of the table."""
-        share = 100 * self.import_lines / max(1, self.code_lines)
-        body = median(self.bodies) if self.bodies else 0
-        return f"{name:28}{self.files:6}{self.lines:8,}{self.tokens:9,}{share:9.1f} %{body:9g}"
+    tokens: float
 
 
-def size_of(files: list[Path]) -> Size:
-    """The size of some Python files together."""
-    found = [size_of_text(file.read_text()) for file in files]
-    return Size(
-        len(files),
-        sum(own.lines for own in found),
-        sum(own.code_lines for own in found),
-        sum(own.import_lines for own in found),
-        sum(own.tokens for own in found),
-        [body for own in found for body in own.bodies],
-    )
+ROOMS = (
+    Room("methods", ("methods",), 3300, 21),
+    Room("data, download", ("benchmark/data", "benchmark/extras/download*.py"), 5700, 38),
+    Room("training", ("benchmark/training",), 1400, 9.5),
+    Room(
+        "run, machine, screen",
+        ("benchmark/run", "benchmark/machine", "benchmark/screen.py", "benchmark/extras/slurm.py"),
+        2100,
+        14,
+    ),
+    Room("results", ("benchmark/results",), 950, 6.5),
+    Room("reports", ("reports",), 3200, 21),
+    Room("config", ("benchmark/config",), 1000, 6.6),
+    Room(
+        "command line",
+        (
+            "run_benchmark.py", "benchmark/cli", "benchmark/extras/speed.py", "benchmark/extras/plain_steps.py",
+            "benchmark/extras/new_card.py",
+        ),
+        2300,
+        15,
+    ),
+    Room("embedding, elsewhere", ("benchmark/embedding.py", "benchmark/elsewhere.py"), 560, 3.7),
+)  # fmt: skip
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136)
+TESTS_LINES = 16_000
+WORDS = (
+    ("pages", ("README.md", "CONTRIBUTING.md", "DEVIATIONS.md", "docs/*.md"), 14_000),
+    ("evidence", ("docs/evidence/*.md",), 8_000),
+    ("changelog", ("CHANGELOG.md",), 1_500),
+)
+"""Title, pages and the most words."""
+ANCHORS = {"DomainBed": 41, "benchopt": 39, "lightly": 73, "MOABB": 74}
+"""Suite -> thousands of tokens."""
+NOT_COUNTED = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}  # fmt: skip
 
 
-def size_of_text(text: str) -> Size:
-    """The size of a module."""
-    tree = ast.parse(text)
-    imports = {line for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) for line in span(node)}
-    left_out = imports | {line for node in docstrings(tree) for line in span(node)}
-    words = [own for own in tokenize.generate_tokens(io.StringIO(text).readline) if own.type not in NO_TOKENS]
-    code = {line for word in words for line in range(word.start[0], word.end[0] + 1)} - (left_out - imports)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    bodies = [len({line for part in own.body for line in span(part)} & code) for own in functions]
-    tokens = sum(word.start[0] not in left_out for word in words)
-    return Size(1, text.count("\n"), len(code), len(imports), tokens, bodies)
+def python_files(*patterns: str) -> list[Path]:
+    """List the Python files of folders, files and patterns below the root of the repository."""
+    paths = [path for pattern in patterns for path in ROOT.glob(pattern)]
+    return sorted(file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py")))
 
 
-def docstrings(tree: ast.AST) -> Iterator[ast.Expr]:
-    """Every text that stands alone as a statement."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node
+def lines_of(files: list[Path]) -> int:
+    """Count the lines of some files."""
+    return sum(file.read_text().count("\n") for file in files)
 
 
-def span(node: ast.stmt | ast.expr) -> range:
-    """The lines of a statement."""
-    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+def tokens_of(text: str) -> int:
+    """Count the tokens of a module, without imports, docstrings and comments."""
+    skipped: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_docstring or isinstance(node, ast.Import | ast.ImportFrom):
+            skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return sum(token.type not in NOT_COUNTED and token.start[0] not in skipped for token in tokens)
 
 
-def python_files(*places: str) -> list[Path]:
-    """All Python files at and below some places of the repository."""
-    found = [ROOT / place for place in places]
-    return sorted(file for place in found for file in ([place] if place.is_file() else place.rglob("*.py")))
+def row_of(room: Room) -> str:
+    """Format a room's line of the table; what is over its measure is marked with `>`."""
+    files = python_files(*room.paths)
+    lines, tokens = lines_of(files), sum(tokens_of(file.read_text()) for file in files) / 1000
+    mark = ">" if lines > room.lines or tokens > room.tokens else ""
+    return f"{room.title:22}{len(files):6}{lines:8,} of {room.lines:6,}{tokens:8.1f}k of {room.tokens:5}k {mark}"
 
 
 def main() -> None:
     """Print the table."""
-    print(f"{'':28}{'files':>6}{'lines':>8}{'tokens':>9}{'imports':>11}{'body':>9}")
-    for room in ROOMS:
-        print(size_of(sorted((ROOT / room).glob("*.py"))).row(room))
-    product = python_files(*PRODUCT)
-    folders = {file.parent for file in product}
-    print(size_of(product).row(f"product ({len(folders)} folders)"))
-    print(size_of(python_files("tests")).row("tests"))
-    print("\n" + ", ".join(f"{name} {tokens}k" for name, tokens in ANCHORS.items()) + " tokens")
+    print(f"{'':22}{'files':>6}{'lines':>8}   at most{'tokens':>9}   at most")
+    for room in (*ROOMS, PRODUCT):
+        print(row_of(room))
+    tests = python_files("tests")
+    print(f"{'tests':22}{len(tests):6}{lines_of(tests):8,} of {TESTS_LINES:6,}")
+    for title, patterns, most in WORDS:
+        pages = [page for pattern in patterns for page in ROOT.glob(pattern)]
+        words = sum(len(re.findall(r"\S+", page.read_text())) for page in pages)
+        print(f"{title:22}{len(pages):6}{words:8,} of {most:6,} words")
+    print("\nBeside it: " + ", ".join(f"{name} {tokens}k" for name, tokens in ANCHORS.items()) + " tokens")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
