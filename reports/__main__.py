@@ -13,7 +13,6 @@ from benchmark.results.names import BOTH, UNITS
 from benchmark.results.store import CorruptRow, NoResults
 from reports.build import build_report
 from reports.compare import compare_results
-from reports.leaderboard_page import write_leaderboard
 from reports.open import open_results, pack
 from reports.record import write_record
 
@@ -26,7 +25,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", nargs="+", default=["runs"], metavar="SOURCE", help="put together (runs)")
     parser.add_argument("--compare", nargs=2, metavar="SOURCE", help="hold two runs against each other instead")
     parser.add_argument("--record", nargs="+", metavar="SOURCE", help="hold sealed verdicts against later runs instead")
-    parser.add_argument("--leaderboard", action="store_true", help="one page of the rows of all sources instead")
     parser.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where to write (out)")
     parser.add_argument("--unit", choices=(*UNITS, BOTH), help="what is scored (default: as the protocol says)")
@@ -35,10 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(argv)
     if asked.compare and (asked.capsule or asked.scores or asked.unit == BOTH):
         parser.error("--compare takes neither --capsule, --scores nor --unit both")
-    if asked.leaderboard and (asked.compare or asked.capsule or asked.scores or asked.latex_landscape):
-        parser.error("--leaderboard takes neither --compare, --capsule, --scores nor --latex-landscape")
-    if asked.record and (asked.compare or asked.leaderboard or asked.capsule or asked.scores or asked.unit):
-        parser.error("--record takes neither --compare, --leaderboard, --capsule, --scores nor --unit")
+    if asked.record and (asked.compare or asked.capsule or asked.scores or asked.unit):
+        parser.error("--record takes neither --compare, --capsule, --scores nor --unit")
     try:
         files = _files(asked)
     except (NoResults, CorruptRow) as error:
@@ -53,10 +49,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _files(asked: argparse.Namespace) -> list[Path]:
-    if asked.leaderboard:
-        written = write_leaderboard(asked.results, asked.out, unit=asked.unit)
-        _say(f"not compared: {own.submission}: {own.what}: {own.reason}" for own in written.board.listed)
-        return list(written.files)
     if asked.record:
         return write_record(asked.record, asked.out)[1]
     return _compare(asked) if asked.compare else _report(asked)

@@ -93,7 +93,6 @@ LONGER = {
     "benchmark/extras/speed.py": 570,
     "benchmark/results/store.py": 740,
     "benchmark/run/jobs.py": 530,
-    "reports/leaderboard.py": 690,
     "reports/open.py": 630,
     "reports/page.py": 550,
     "reports/paper_claims.py": 590,

@@ -67,8 +67,6 @@ def test_the_wheel_runs_the_demo_embeds_and_is_imported_elsewhere(tmp_path: Path
     assert "of 39 follow from their cells" in run(program, "verify-paper")
     assert "PMQ" in run(program, *SMALL.split())
     assert (elsewhere / "out" / "report.html").is_file()
-    run(program, "report", "--results", "runs", "--leaderboard")
-    assert (elsewhere / "out" / "leaderboard.html").is_file()
     run(program, "export", "pmq", "--to", "pmq")
     (cohort,) = elsewhere.glob("data/simulated/*/chapman")
     run(program, "embed", cohort, "--encoder", "pmq", "--out", "features.npy")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmark.config.command_line import Flag, Known, Verb, file_to_read, file_to_write, folder, results_named, switch
-from benchmark.config.errors import count, positive, seed, share
+from benchmark.config.errors import count, positive, seed
 from benchmark.config.flags import (
     COMPUTE,
     CONFIG,
@@ -38,7 +38,6 @@ WHICH_ENCODER, WHAT_IS_WRITTEN = "which encoder", "what is written"
 TRIALS, SEARCH_SEED = 8, 1
 PAGE, WORK = Path("docs") / "evidence" / "KNOWN_ANSWERS.md", Path("known-answers")
 WRITTEN = "what is written"
-SIGNED_OFF = "a submission of others, run again"
 
 VERBS: dict[str, Verb] = {
     "run": Verb(
@@ -100,7 +99,6 @@ VERBS: dict[str, Verb] = {
                 "hold a run's sealed verdicts against later independent runs; of one run alone, halves of its seeds",
                 how={"nargs": "+", "type": results_named, "metavar": "RUN"},
             ),
-            "--leaderboard": switch(REPORTED, "one page of the rows of all --results, which need not be of one config"),
         },
         examples={
             "report --unit recording": "the tables again, per recording",
@@ -109,7 +107,6 @@ VERBS: dict[str, Verb] = {
             "report --capsule mine.zip": "results to send around, without signals",
             "report --compare runs theirs.zip": "two of them side by side",
             "report --record runs later/runs": "are verdicts found again as often as they state?",
-            "report --results capsules/*.zip --leaderboard": "the rows of many submissions on one page",
         },
     ),
     "explain": Verb(
@@ -129,31 +126,24 @@ VERBS: dict[str, Verb] = {
         },
     ),
     "reproduce": Verb(
-        "run one cell again, or a sample of a capsule, and compare it with the stored result",
-        "benchmark.cli.rerun:reproduce",
+        "run one cell again, and compare it with the stored result",
+        "benchmark.cli.reproduce:reproduce",
         {
             **shared("--results", *DATA, "--cache", "--device", "--workers", "--code"),
             "--pretraining": switch(HOW, "pretrain its encoder again too, instead of taking the stored one"),
             "--keep": Flag(
                 HOW,
-                "an empty or new folder for what is made again, as a store; a sample goes on there; else it is removed",
+                "an empty or new folder for what is made again, as a store; else it is removed",
                 how={"type": folder, "metavar": "FOLDER"},
             ),
-            "--sample": Flag(
-                SIGNED_OFF,
-                "run this share of a capsule's cells again, with their pretrainings, and write how many are equal",
-                how={"type": share, "metavar": "SHARE"},
-            ),
-            "--by": Flag(SIGNED_OFF, "who runs it; the name and the capsule draw the cells", how={"metavar": "NAME"}),
         },
-        word=f"{CELL}|CAPSULE",
-        word_help=f"{CELL_HELP}; with --sample the file of a capsule",
+        word=CELL,
+        word_help=CELL_HELP,
         several=True,
         examples={
             "reproduce pmq finetune chapman 0.1 seed 41": "with the stored encoder",
             "reproduce 3f2a91 --pretraining": "with an encoder that is pretrained again",
             "reproduce 3f2a91 --data-root /data --keep again": "on real datasets; keep what was made",
-            "reproduce alice.zip --sample 0.1 --by 'Bob Lee' --data-root /data": "a tenth of a submission, signed off",
         },
     ),
     "tune": Verb(

@@ -19,7 +19,6 @@ from benchmark.data.transport import is_transport
 from benchmark.screen import Console, note, print_paragraphs, print_sheet, print_table
 from reports.build import Report, build_report
 from reports.compare import compare_results, comparison_sheet
-from reports.leaderboard_page import counts, sentence_of, top_lines, write_leaderboard
 from reports.open import open_results, pack
 from reports.record import record_sheet, write_record
 from reports.runs import Run, tested_recordings
@@ -27,16 +26,12 @@ from reports.tables.render import Sheet, score_sheet, text_sheet
 
 HealthTold = dict[str, Any]
 """Columns and rows of the table of health, its legend and warnings."""
-MOST_ROWS = 20
-"""Rows of a block of a leaderboard that are printed; the files have all."""
 
 
 def report(arguments: Namespace, console: Console) -> int:
     """Write and print the tables of the latest run or of several merged; or what a flag asks for instead."""
     if arguments.record:
         return record(arguments, console)
-    if arguments.leaderboard:
-        return leaderboard(arguments, console)
     if arguments.compare:
         return compare(arguments, console)
     paths = parse_data(arguments.data)
@@ -109,35 +104,14 @@ def compare(arguments: Namespace, console: Console) -> int:
 
 def record(arguments: Namespace, console: Console) -> int:
     """Run `--record`. Raises ConfigError if a flag of other reports is also given."""
-    others = arguments.compare or arguments.leaderboard or arguments.results or arguments.capsule or arguments.scores
+    others = arguments.compare or arguments.results or arguments.capsule or arguments.scores
     if others or arguments.latex_landscape or arguments.unit:
-        flags = "--compare, --leaderboard, --results, --capsule, --scores, --latex-landscape"
+        flags = "--compare, --results, --capsule, --scores, --latex-landscape"
         raise ConfigError(f"--record takes neither {flags} nor --unit")
     found, files = write_record(arguments.record, arguments.out)
     print_sheet(console, *record_sheet(found))
     note(console, "")
     for file in files:
-        note(console, f"wrote {file}")
-    return OK
-
-
-def leaderboard(arguments: Namespace, console: Console) -> int:
-    """Run `--leaderboard`. Raises ConfigError if a flag of other reports is also given."""
-
-    if arguments.compare or arguments.capsule or arguments.scores or arguments.latex_landscape:
-        raise ConfigError("--leaderboard takes neither --compare, --capsule, --scores nor --latex-landscape")
-    written = write_leaderboard(arguments.results or [RESULTS], arguments.out, unit=arguments.unit)
-    board = written.board
-    for line in (counts(board), *board.warnings):
-        note(console, line)
-    columns = [("", "method", "label"), ("", "submission", "label"), ("", "rank", "right"), ("", "overall", "right")]
-    for block in board.blocks:
-        note(console, "")
-        note(console, f"{block.title}: {sentence_of(block)}")
-        print_table(console, columns, [top_lines(block, MOST_ROWS)])
-    for own in board.listed:
-        note(console, f"not compared: {own.submission}: {own.what}: {own.reason}")
-    for file in written.files:
         note(console, f"wrote {file}")
     return OK
 

@@ -62,7 +62,7 @@ class Again:
     """Whether the encoder is pretrained again; else a copy of the stored one is used."""
 
 
-def reproduce_cell(arguments: Namespace, console: Console) -> int:
+def reproduce(arguments: Namespace, console: Console) -> int:
     """Run the cell again and say what is equal; OK if all is, to the bit.
 
     Raises ConfigError in one line for a name of no cell or several, and for a row that cannot be run again here;

@@ -156,21 +156,12 @@ def seed(text: str) -> int:
 
 def positive(text: str) -> float:
     """A number above 0, to `MOST`."""
-    return _above_zero(text, MOST)
-
-
-def share(text: str) -> float:
-    """A share above 0, to 1."""
-    return _above_zero(text, 1)
-
-
-def _above_zero(text: str, most: int) -> float:
     try:
         value = float(text)
     except ValueError:
         raise ArgumentTypeError(f"{text!r} is no number; use one above 0") from None
-    if not 0 < value <= most:
-        raise ArgumentTypeError(f"{text} is out of range; use a number above 0, at most {most}")
+    if not 0 < value <= MOST:
+        raise ArgumentTypeError(f"{text} is out of range; use a number above 0, at most {MOST}")
     return value
 
 

@@ -29,7 +29,6 @@ OWN_TESTS = (
     text_of("OWN_DATA.md"),
     text_of("DATA.md", "## Public datasets through ECGBench"),
     text_of("DATA.md", "## Downloading the datasets"),
-    text_of("READING.md", "## A leaderboard from capsules"),
     text_of("METHODS.md", "## Encoders from elsewhere as rows"),
 )
 """What has commands that need more than this folder, and are run by tests of their own."""

@@ -52,13 +52,6 @@ def test_a_comparison_takes_no_capsule_and_one_unit(flags: list[str], capsys: py
     assert "--compare takes neither --capsule, --scores nor --unit both" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("flags", [["--capsule", "x.zip"], ["--compare", "a", "b"], ["--latex-landscape"]])
-def test_a_leaderboard_takes_no_flag_of_other_reports(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--leaderboard", *flags])
-    assert "--leaderboard takes neither --compare, --capsule, --scores nor --latex-landscape" in capsys.readouterr().err
-
-
 def test_a_bad_capsule_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.zip").write_text("no zip")
     assert main(["--results", str(tmp_path / "bad.zip"), "--out", str(tmp_path / "out")]) == 1

@@ -40,20 +40,6 @@ def test_two_runs_are_held_together_alone(flags: str) -> None:
         verb.run(arguments, open_console())
 
 
-@pytest.mark.parametrize("flags", ["--compare a b", "--capsule x.zip", "--latex-landscape"])
-def test_a_leaderboard_takes_no_flag_of_other_reports(flags: str) -> None:
-    verb, arguments = parse(VERBS, f"report --leaderboard {flags}".split())
-    with pytest.raises(ConfigError, match="--leaderboard takes neither --compare, --capsule, --scores nor"):
-        verb.run(arguments, open_console())
-
-
-def test_a_leaderboard_of_nothing_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", "--results", str(tmp_path / "a.zip"), "--leaderboard", "--out", str(tmp_path / "out")]) == 1
-    shown = capsys.readouterr()
-    assert "no leaderboard of 1 sources, none of which has a result: a: no such file or folder" in shown.err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_several_results_may_be_named_and_elsewhere_one() -> None:
     assert parse(VERBS, ["report", "--results", "a", "b@all"])[1].results == ["a", "b@all"]
     with pytest.raises(ConfigError, match="`run` takes no 'b'"):
