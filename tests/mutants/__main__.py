@@ -3,6 +3,7 @@
     make mutants                                                      a seeded sample over all rooms
     make mutants MODULE=benchmark/data/splits.py                 all of one module
     python -m tests.mutants benchmark/training --sample 60 --seed 11  a sample of one room
+    python -m tests.mutants --fixed [PLACES]                          the fixed sample, beside its stored outcomes
 
 A mutant meets the tests of its room's folder that call its function, quickest first; all where none is seen to.
 Mutants run one after another on a copy in a temporary folder, each in a fork with a limit on its processor time.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import json
 import multiprocessing
 import os
 import pickle
@@ -26,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,12 @@ PYTEST = (
 SAMPLED = ("methods", "benchmark/data", "benchmark/training", "benchmark/results", "reports/statistics")
 FROZEN = "benchmark/data/simulate/"
 """Left out of the sample: anatomy in numbers, which a version freezes and no test repeats."""
+SAMPLE_OF_ROOMS = {
+    "methods": 50, "benchmark/data": 50, "benchmark/training": 40, "benchmark/results": 30, "reports/statistics": 30,
+}  # fmt: skip
+SAMPLE_FILE = Path(__file__).with_name("sample.json")
+"""The fixed sample: a mutant's key -> its outcome when it was last stored."""
+UNTRIED, FOUND, SURVIVES = "untried", "found", "survives"
 PRELOADED = (
     "torch",
     "sympy",
@@ -102,7 +110,7 @@ def run_tests(folder: str, tests: Sequence[str], seconds: int, plugin: Noted | S
     fork = multiprocessing.get_context("fork").Process(target=in_a_fork, args=(folder, tests, seconds, plugin))
     fork.start()
     try:
-        fork.join(10 * seconds)
+        fork.join(60 + 3 * seconds)  # some wait for ever, without processor time
     finally:
         fork.kill()
         fork.join()
@@ -146,34 +154,81 @@ def copied_tree(folder: str) -> None:
             shutil.copy(ROOT / name, Path(folder, name))
 
 
+def all_mutants(places: Sequence[str]) -> list[Mutant]:
+    """List the mutants of some files and folders, without the frozen ones."""
+    files = [file for file in files_in(places) if not file.startswith(FROZEN)]
+    return [mutant for file in files for mutant in mutants_of(file, (ROOT / file).read_bytes())]
+
+
+def outcomes_of(mutants: Sequence[Mutant], nearest: bool) -> Iterator[tuple[Mutant, str]]:
+    """Try mutants one after another on a copy of the repository; yields each with what the tests say."""
+    os.environ.setdefault("ECG_SHARED", str(ROOT.parent / "shared"))
+    for name in PRELOADED:
+        importlib.import_module(name)
+    known: dict[str, dict[str, Reached]] = {}
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        copied_tree(folder)
+        for number, mutant in enumerate(mutants):
+            print(f"\r{number} of {len(mutants)}", end="", file=sys.stderr, flush=True)
+            yield mutant, outcome_of(mutant, folder, nearest, known)
+
+
+def draw_sample(seed: int) -> None:
+    """Draw the fixed sample of mutants, so many of each room, and store it without outcomes."""
+    keys = []
+    for room, count in SAMPLE_OF_ROOMS.items():
+        keys += [mutant.key for mutant in sorted(random.Random(seed).sample(all_mutants([room]), count))]
+    SAMPLE_FILE.write_text(json.dumps(dict.fromkeys(keys, UNTRIED), indent=1) + "\n")
+
+
+def try_sample(places: Sequence[str], nearest: bool, store: bool) -> int:
+    """Try the fixed sample, or what of it lies in some places, and print what differs from the stored outcomes.
+
+    A mutant that was found and now survives is `lost`; one whose place is no longer in the code is `gone`.
+    """
+    stored = json.loads(SAMPLE_FILE.read_text())
+    wanted_keys = {key for key in stored if not places or key.startswith(tuple(places))}
+    mutants = [mutant for mutant in all_mutants(SAMPLED) if mutant.key in wanted_keys]
+    outcomes = {
+        mutant.key: SURVIVES if outcome == "passed" else FOUND for mutant, outcome in outcomes_of(mutants, nearest)
+    }
+    gone = sorted(wanted_keys - outcomes.keys())
+    lost = [key for key, outcome in outcomes.items() if outcome == SURVIVES and stored[key] == FOUND]
+    for word, keys in (("gone", gone), ("lost", lost)):
+        print("".join(f"\r{word}  {key}\n" for key in keys), end="")
+    count = Counter(outcomes.values())
+    counts = f"{count[FOUND]} found, {count[SURVIVES]} survive, {len(gone)} gone; {len(lost)} lost"
+    print(f"\r{len(wanted_keys)} mutants: {counts}")
+    if store:
+        latest = json.loads(SAMPLE_FILE.read_text())
+        SAMPLE_FILE.write_text(json.dumps(latest | outcomes, indent=1) + "\n")
+    return int(bool(lost))
+
+
 def main() -> int:
-    """Try the mutants; print survivors and counts."""
+    """Try mutants; print survivors and counts."""
     flags = argparse.ArgumentParser()
     flags.add_argument("places", nargs="*", help="files or folders; without one, a sample over all rooms")
     flags.add_argument("--sample", type=int, help="of that many mutants; 100 where no place is named")
     flags.add_argument("--seed", type=int, default=0)
     flags.add_argument("--nearest", action="store_true", help="only the tests of the same name")
-    asked = flags.parse_args()
-    mutants = [
-        mutant
-        for file in files_in(asked.places or SAMPLED)
-        if not file.startswith(FROZEN)
-        for mutant in mutants_of(file, (ROOT / file).read_bytes())
-    ]
-    sample = asked.sample or (len(mutants) if asked.places else 100)
-    mutants = sorted(random.Random(asked.seed).sample(mutants, min(sample, len(mutants))))
-    os.environ.setdefault("ECG_SHARED", str(ROOT.parent / "shared"))
-    for name in PRELOADED:
-        importlib.import_module(name)
-    counts, known = Counter[str](), dict[str, dict[str, Reached]]()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copied_tree(folder)
-        for number, mutant in enumerate(mutants):
-            print(f"\r{number} of {len(mutants)}", end="", file=sys.stderr, flush=True)
-            outcome = outcome_of(mutant, folder, asked.nearest, known)
-            counts[outcome] += 1
-            if outcome == "passed":
-                print(f"\rsurvived  {mutant.file}:{mutant.line} {mutant.key.partition(' ')[2]}", flush=True)
+    flags.add_argument("--fixed", action="store_true", help="those of sample.json, held against their stored outcomes")
+    flags.add_argument("--store", action="store_true", help="with --fixed: store the outcomes")
+    flags.add_argument("--draw", action="store_true", help="draw sample.json anew")
+    arguments = flags.parse_args()
+    if arguments.draw:
+        draw_sample(arguments.seed)
+        return 0
+    if arguments.fixed:
+        return try_sample(arguments.places, arguments.nearest, arguments.store)
+    mutants = all_mutants(arguments.places or SAMPLED)
+    sample = arguments.sample or (len(mutants) if arguments.places else 100)
+    mutants = sorted(random.Random(arguments.seed).sample(mutants, min(sample, len(mutants))))
+    counts = Counter[str]()
+    for mutant, outcome in outcomes_of(mutants, arguments.nearest):
+        counts[outcome] += 1
+        if outcome == "passed":
+            print(f"\rsurvived  {mutant.file}:{mutant.line} {mutant.key.partition(' ')[2]}", flush=True)
     ends = f"{counts['failed']} found, {counts['out of time']} out of time (found as well), {counts['passed']} survived"
     print(f"{len(mutants)} mutants: {ends}")
     return int(counts["passed"] > 0)
