@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
-from benchmark.data.audit import HOLDS, known_as
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.folds import tested_recordings
@@ -255,7 +254,22 @@ def kind_of(values: Mapping[str, Any], card: Path) -> type[ModelFile]:
     return type(own.name, (kind,), attributes)
 
 
-COHORTS = tuple(dict.fromkeys(cohort for cohorts in HOLDS.values() for cohort in cohorts))
+CHALLENGE_2020 = ("CPSC 2018", "CPSC 2018 extra", "INCART", "PTB", "PTB-XL", "Georgia")
+COHORTS_OF = {
+    "ptb-xl": ("PTB-XL",),
+    "cpsc2018": ("CPSC 2018",),
+    "chapman": ("Chapman-Shaoxing",),
+    "ningbo": ("Ningbo",),
+    "mimic-iv-ecg": ("MIMIC-IV-ECG",),
+    "ptbdb": ("PTB",),
+    "incartdb": ("INCART",),
+    "ecg-arrhythmia": ("Chapman-Shaoxing", "Ningbo"),
+    "mimic-iv-ecg-demo": ("MIMIC-IV-ECG",),
+    "challenge2020": CHALLENGE_2020,
+    "challenge2021": (*CHALLENGE_2020, "Chapman-Shaoxing", "Ningbo"),
+}
+"""Public dataset -> the cohorts whose recordings it holds, by the releases' descriptions."""
+COHORTS = tuple(dict.fromkeys(cohort for cohorts in COHORTS_OF.values() for cohort in cohorts))
 FORMS = "NAME, {dataset: NAME, folds: [1, 2]}, {dataset: NAME, recordings: FILE} or {other: NAME}"
 
 
@@ -280,8 +294,8 @@ class Source:
     def saw(self, held: Collection[Entry], column: Prepared) -> Answer:
         """Whether it holds one of a column's recordings, all of them of a cohort that it has.
 
-        Folds are compared where the column is its dataset and has the publisher's: those of cards and of ecgbench are
-        1, 9 and 10 for the sides. Names are, where some of them are the column's: they may be in another spelling.
+        Folds are compared where the column is its dataset and has the publisher's: those of cards are 1, 9 and 10
+        for the sides. Names are, where some of them are the column's: they may be in another spelling.
         """
         if not held:
             return "no"
@@ -300,7 +314,7 @@ class Source:
 
     def is_of(self, column: Prepared) -> bool:
         """Whether it is the column's dataset, by any spelling of its name."""
-        return letters(self.name) in (letters(column.dataset_name), letters(known_as(column)))
+        return letters(self.name) == letters(column.dataset_name)
 
 
 def sources_of(kind: type[PretrainedEncoder]) -> tuple[Source, ...] | None:
@@ -336,7 +350,7 @@ def _source(given: Any, kind: type[PretrainedEncoder]) -> Source:
 
 def refuse_unknown(kind: type[PretrainedEncoder], here: Collection[str]) -> None:
     """Raise ValueError for pretraining data by a name that neither the suite nor a run (`here`) knows."""
-    known = [*HOLDS, *COHORTS, *here]
+    known = [*COHORTS_OF, *COHORTS, *here]
     by_letters = {letters(name): name for name in reversed(known)}
     for source in sources_of(kind) or ():
         if not source.is_other and letters(source.name) not in by_letters:
@@ -349,16 +363,16 @@ def refuse_unknown(kind: type[PretrainedEncoder], here: Collection[str]) -> None
 
 
 def letters(name: str) -> str:
-    """A name without what differs in spelling: 'PTB-XL' and 'ptbxl' are one; 'ecgbench:' does not count."""
-    return re.sub(r"[^a-z0-9]", "", name.lower().removeprefix("ecgbench:"))
+    """A name without what differs in spelling: 'PTB-XL' and 'ptbxl' are one."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def cohorts_of(name: str) -> dict[str, str]:
-    """Cohort -> beginning of the paths of its recordings, of a dataset or a cohort by any spelling of its name."""
-    for known, cohorts in HOLDS.items():
+def cohorts_of(name: str) -> tuple[str, ...]:
+    """The cohorts of a dataset or a cohort by any spelling of its name."""
+    for known, cohorts in COHORTS_OF.items():
         if letters(known) == letters(name):
             return cohorts
-    return {cohort: "" for cohort in COHORTS if letters(cohort) == letters(name)}
+    return tuple(cohort for cohort in COHORTS if letters(cohort) == letters(name))
 
 
 def saw(kind: type[PretrainedEncoder], column: Prepared, spec: TaskSpec) -> Answer:
@@ -368,14 +382,13 @@ def saw(kind: type[PretrainedEncoder], column: Prepared, spec: TaskSpec) -> Answ
         return "not known"
     tested = {column.entries[r].patient for r in tested_recordings(column, spec)}
     of_tested = [entry for entry in column.entries if entry.patient in tested]
-    own = HOLDS.get(known_as(column), {})
+    cohorts = COHORTS_OF.get(column.dataset_name, ())
     answers: set[Answer] = {"no"}
     for source in sources:
         if source.is_other:
             continue
-        shared = [own[cohort] for cohort in cohorts_of(source.name) if cohort in own]
-        same = source.is_of(column)
-        held = [entry for entry in of_tested if same or any(entry.path.startswith(begin) for begin in shared)]
+        shares = source.is_of(column) or not {*cohorts}.isdisjoint(cohorts_of(source.name))
+        held = of_tested if shares else []
         answers.add(source.saw(held, column))
     return "yes" if "yes" in answers else "not known" if "not known" in answers else "no"
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from benchmark.config.command_line import OK
 from benchmark.config.config import load_config
-from benchmark.config.errors import OTHER, ConfigError, is_declared
+from benchmark.config.errors import OTHER, ConfigError, is_file
 from benchmark.config.flags import device_of, overrides_of, place_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Entry, Recording
@@ -165,7 +165,7 @@ def write_embeddings(arguments: Namespace, console: Console) -> Iterator[str]:
 
 
 def _named(words: Sequence[str], arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
-    datasets = [word for word in words if word in DATASETS or is_declared(word)]
+    datasets = [word for word in words if word in DATASETS or is_file(word)]
     arrays = [word for word in words if word.endswith(ARRAY)]
     if (datasets or arrays) and len(words) > 1:
         raise ConfigError(f"{(datasets or arrays)[0]}: a dataset or a {ARRAY} is embedded alone, not with {words[-1]}")
@@ -244,10 +244,10 @@ def _group(
 def of_dataset(word: str, arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
     """Recordings of a dataset, built in or declared, cut as the encoder's, with patient, split and labels; cached."""
     about = encoder.description
-    arguments = Namespace(**vars(arguments), datasets=[word]) if is_declared(word) else arguments
+    arguments = Namespace(**vars(arguments), datasets=[word]) if is_file(word) else arguments
     settings = {**signals_of(about), **about.rules}
     config = load_config(arguments.config, overrides_of(arguments) | settings)
-    place, name = place_of(arguments), config.data.datasets[0] if is_declared(word) else word
+    place, name = place_of(arguments), config.data.datasets[0] if is_file(word) else word
     prepared = prepare_data(open_data(config, name, place, console), config, place, console)
     sides = {}
     if prepared.classes:

@@ -46,7 +46,6 @@ def listing() -> Iterator[str]:
     from benchmark.config.config import load_config  # here, because the methods load slowly
     from benchmark.config.errors import config_names
     from benchmark.data.datasets import DATASETS
-    from benchmark.data.datasets.ecgbench import CHOICES
     from benchmark.data.splits import TASKS
     from methods import BEYOND, METHODS
     from methods.encoders import ENCODERS
@@ -65,7 +64,6 @@ def listing() -> Iterator[str]:
         classes = ", ".join(dataset.classes) or "no labels; for pretraining"
         yield f"  {name:<15} {dataset.title}: {classes}"
     yield "  ./ours.yaml     a card of data of your own (docs/OWN_DATA.md); `data new-card` writes a first one"
-    yield f"  ecgbench:NAME   public data by the package ecgbench (docs/DATA.md): {', '.join(CHOICES)}"
     yield "tasks (--tasks; a column is a dataset under one of its tasks)"
     yield f"  {DEFAULT_TASK:<15} the classes above, as --labels says; of every dataset"
     for name, tasks in TASKS.items():

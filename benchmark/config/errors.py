@@ -1,6 +1,6 @@
 """One-line errors of a config: the bad value, its place, the allowed values.
 
-Words of the command line that declare a dataset instead of naming a built-in one: a card's file, ecgbench:NAME.
+Words of the command line that declare a dataset instead of naming a built-in one: a card's file.
 
 Numbers that flags take, checked as they are read; each function is the `type` of a flag's argparse arguments.
 
@@ -111,14 +111,7 @@ def checked(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: getattr(found, name) for name in given}
 
 
-OTHER = "a card, a .yaml file (docs/OWN_DATA.md), or ecgbench:NAME (docs/DATA.md)"
-ECGBENCH = "ecgbench:"
-"""Beginning of a word that names a dataset of the package ecgbench, and after a further ':' its labels."""
-
-
-def is_declared(word: str) -> bool:
-    """Whether a word declares a dataset."""
-    return is_file(word) or word.startswith(ECGBENCH)
+OTHER = "a card, a .yaml file (docs/OWN_DATA.md)"
 
 
 def is_code(word: str) -> bool:

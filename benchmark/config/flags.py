@@ -22,7 +22,6 @@ from benchmark.config.errors import (
     count,
     has_cards,
     is_code,
-    is_declared,
     is_file,
     positive,
     unknown,
@@ -63,14 +62,14 @@ DATASET = Known(
     "dataset",
     tuple(DATASETS),
     OTHER,
-    lambda word: is_declared(word) or AT in word or has_cards(word),
+    lambda word: is_file(word) or AT in word or has_cards(word),
     declared=True,
 )
 END = Known(
     "dataset",
     tuple(DATASETS),
     "a task of one, as ptb-xl.rhythm",
-    lambda word: "." in word or is_declared(word) or has_cards(word),
+    lambda word: "." in word or is_file(word) or has_cards(word),
     declared=True,
 )
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
@@ -110,7 +109,7 @@ FLAGS: dict[str, Flag] = {
     ),
     "--datasets": Flag(
         WHAT,
-        "columns of the table; a .yaml card: your own; ecgbench:NAME; A@B: learned on A, tested on B",
+        "columns of the table; a .yaml card: your own; A@B: learned on A, tested on B",
         "data.datasets",
         NAMES,
         DATASET,
@@ -335,7 +334,7 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
         ALL_ABLATIONS,  # here, because the methods load slowly
         parse_value,
     )
-    from benchmark.config.words import folders_of, with_cards
+    from benchmark.config.words import with_cards
 
     given = vars(arguments)
     values = {flag.key: given.get(name[2:].replace("-", "_")) for name, flag in FLAGS.items() if flag.key}
@@ -356,9 +355,8 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
         if not separator or not key:
             raise ConfigError(f"--set {item!r} is not KEY=VALUE, e.g. --set methods.pmq.momentum=0.99")
         overrides[key] = parse_value(value)
-    folders = folders_of(words_of(arguments), arguments.data_root) | parse_data(arguments.data)
-    overrides = with_cards(overrides, folders, arguments.data_root)
-    if arguments.data or arguments.data_root or any(is_declared(word) for word in words_of(arguments)):
+    overrides = with_cards(overrides)
+    if arguments.data or arguments.data_root or any(is_file(word) for word in words_of(arguments)):
         overrides.setdefault("data.simulation", None)
     return overrides
 

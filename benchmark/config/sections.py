@@ -22,8 +22,9 @@ from benchmark.data.batches import Streaming
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, About, Source
 from benchmark.data.datasets.card import Card
+from benchmark.data.datasets.card_dataset import CardSource
 from benchmark.data.datasets.joined import JOIN
-from benchmark.data.datasets.registry import AnyCard, source_of
+from benchmark.data.datasets.registry import source_of
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind, Rate, Segmentation, leads_named
 from benchmark.data.splits import DatasetTask, Labels, columns_of
@@ -153,12 +154,12 @@ class Data(Section):
     Pretraining always has 12."""
     simulation: Simulation | None = None
     """None: real data under --data-root or --data."""
-    cards: dict[str, AnyCard] = {}
+    cards: dict[str, CardSource] = {}
     """Name -> card of a dataset that is not built in (docs/OWN_DATA.md); `--datasets FILE.yaml` fills it in."""
 
     @field_validator("cards")
     @classmethod
-    def _by_their_names(cls, cards: dict[str, AnyCard]) -> dict[str, AnyCard]:
+    def _by_their_names(cls, cards: dict[str, CardSource]) -> dict[str, CardSource]:
         for name, card in cards.items():
             if name != card.name:
                 raise ValueError(f"the card {name!r} is named {card.name!r}")

@@ -7,8 +7,7 @@ A field of the recipe is named `recipe: {lr: 1e-4}` or `recipe.lr: 1e-4`.
 Read the cards that a command line names: their content goes into the config, their folder does not.
 
 A name that the config gives a dataset is the card's; `--datasets ./ours.yaml` is `data.datasets: [ours]` with the card
-under `data.cards.ours`. `ecgbench:sph` stands for a card too, and a card of such a dataset is completed here: what it
-leaves open is decided before the run, from the package and, for classes that nothing names, from the data.
+under `data.cards.ours`.
 """
 
 from __future__ import annotations
@@ -23,12 +22,9 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from benchmark.config.errors import ECGBENCH, ConfigError, built, is_declared, is_file, one_line, unknown
-from benchmark.data.datasets.base import DatasetError
+from benchmark.config.errors import ConfigError, built, is_file, one_line, unknown
 from benchmark.data.datasets.card import QUESTION
-from benchmark.data.datasets.ecgbench import ECGBenchSource, completed, name_of
-from benchmark.data.datasets.registry import AnyCard, find_root
-from benchmark.data.datasets.registry import kind_of as card_kind
+from benchmark.data.datasets.card_dataset import CardSource
 from benchmark.elsewhere import ModelCard
 from benchmark.elsewhere import kind_of as external_kind
 from benchmark.results.files import DEEPEST, MEBIBYTE, bounded, read_regular
@@ -122,24 +118,19 @@ def dotted(knobs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 KEYS = ("data.pretrain", "data.datasets", "data.train_on", "data.test_on")
 """Config keys whose values name datasets."""
-WITHOUT = "none"
-"""ecgbench:NAME:none: without labels, to pretrain on."""
 
 
-def with_cards(
-    overrides: Mapping[str, Any], paths: Mapping[str, Path] | None = None, data_root: Path | None = None
-) -> dict[str, Any]:
+def with_cards(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Overrides of a config in which words that declare a dataset are its name, and its card is under `data.cards`.
 
-    `paths` and `data_root` are where the data are, if the flags say it. Raises ConfigError for a card that cannot be
-    read.
+    Raises ConfigError for a card that cannot be read.
     """
     laid = dict(overrides)
     for key in KEYS:
         value = overrides.get(key)
         words = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        declared = [word for word in words if isinstance(word, str) and is_declared(word)]
-        cards = {word: load_card(word, paths, data_root) for word in declared}
+        declared = [word for word in words if isinstance(word, str) and is_file(word)]
+        cards = {word: load_card(word) for word in declared}
         for word, card in cards.items():
             content = card.model_dump(mode="json")
             if laid.setdefault(f"data.cards.{card.name}", content) != content:
@@ -152,7 +143,7 @@ def with_cards(
 
 def names_of(words: Sequence[str]) -> list[str]:
     """Names of the datasets that words name or declare. Raises ConfigError for a card that cannot be read."""
-    return [name_in(word) if is_declared(word) else word for word in words]
+    return [load_card(word).name if is_file(word) else word for word in words]
 
 
 def folders_of(words: Sequence[str], data_root: Path | None = None) -> dict[str, Path]:
@@ -160,43 +151,22 @@ def folders_of(words: Sequence[str], data_root: Path | None = None) -> dict[str,
 
     Raises ConfigError.
     """
-    own = {name_in(word): Path(word).expanduser().parent for word in words if is_file(word)}
+    own = {load_card(word).name: Path(word).expanduser().parent for word in words if is_file(word)}
     there = {name: data_root / name for name in own if data_root and (data_root / name).is_dir()}
     return own | there
 
 
-def name_in(word: str) -> str:
-    """The name that a word declares. Raises ConfigError for a card that cannot be read."""
+def load_card(word: str) -> CardSource:
+    """The card in a YAML file. Raises ConfigError in one line: a file that cannot be read, an open question, a key."""
     values = card_values(word)
-    if card_kind(values) is ECGBenchSource:
-        return str(values.get("name", name_of(str(values.get("dataset")))))
-    return load_card(word).name
-
-
-def load_card(word: str, paths: Mapping[str, Path] | None = None, data_root: Path | None = None) -> AnyCard:
-    """The card in a YAML file, or of ecgbench:NAME.
-
-    Raises ConfigError in one line: a file that cannot be read, an open question, a key; a dataset that cannot be used.
-    """
-    values = card_values(word)
-    kind = card_kind(values)
     try:
-        if kind is ECGBenchSource:
-            own = folders_of([word], data_root)
-            values = completed(values, lambda card: find_root(card, data_root, {**own, **(paths or {})}))
-        return kind.model_validate(values)
+        return CardSource.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(f"card {word}: {one_line(error, '', kind)}") from None
-    except (DatasetError, ValueError) as error:
-        raise ConfigError(f"card {word}: {error}") from None
+        raise ConfigError(f"card {word}: {one_line(error, '', CardSource)}") from None
 
 
 def card_values(word: str) -> dict[str, Any]:
-    """The values of a card as they stand in its file, or as ecgbench:NAME:FIELD says. Raises ConfigError."""
-    if not is_file(word):
-        dataset, _, field = word.removeprefix(ECGBENCH).partition(":")
-        labels = {} if not field else {"labels": None if field == WITHOUT else {"field": field}}
-        return {"kind": "ecgbench", "dataset": dataset, **labels}
+    """The values of a card as they stand in its file. Raises ConfigError."""
     missing = f"card {word}: there is no such file; `data new-card FOLDER` writes a first one"
     values = values_of(Path(word).expanduser(), f"card {word}", missing=missing)
     if not isinstance(values, dict):

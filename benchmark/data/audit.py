@@ -1,13 +1,10 @@
-"""The audit of prepared datasets, and a summary of each: leaks, copies, known overlaps, damage, odd leads, people.
+"""The audit of prepared datasets, and a summary of each: leaks, copies, damage, odd leads, people.
 
 A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name. A leak is a
-patient, or copies, on two sides of a split, a test recording that is also pretrained on, or a cohort known to be in two
-datasets, one pretrained on and one tested (`HOLDS`): a run refuses it. An
+patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. An
 unusable dataset is fatal. Everything else is a warning, except what no repair could change (`IN_THE_ECG`).
 
-Copies are found by content, which cannot see the same ECG at another rate, filtered, in another length, or that is not
-in the folder. For these the publishers' word counts, whatever the names of the recordings: the releases' descriptions,
-and the relations that ECGBench's catalogue gives as verified.
+Copies are found by content, which cannot see the same ECG at another rate, filtered or in another length.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -25,7 +21,6 @@ from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
 from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Listing, Person, Unusable
-from benchmark.data.datasets.ecgbench import FORM
 from benchmark.data.datasets.registry import is_simulated
 from benchmark.data.datasets.tables import years_of
 from benchmark.data.datasets.wfdb_files import comments
@@ -45,43 +40,6 @@ from benchmark.data.splits import (
     task_labels,
     too_few_classes,
 )
-
-CHALLENGE_2020 = {
-    "CPSC 2018": "training/cpsc_2018/",
-    "CPSC 2018 extra": "training/cpsc_2018_extra/",
-    "INCART": "training/st_petersburg_incart/",
-    "PTB": "training/ptb/",
-    "PTB-XL": "training/ptb-xl/",
-    "Georgia": "training/georgia/",
-}
-HOLDS: dict[str, dict[str, str]] = {
-    "ptb-xl": {"PTB-XL": ""},
-    "cpsc2018": {"CPSC 2018": ""},
-    "chapman": {"Chapman-Shaoxing": ""},
-    "ningbo": {"Ningbo": ""},
-    "mimic-iv-ecg": {"MIMIC-IV-ECG": ""},
-    "ecgbench:ptbxl": {"PTB-XL": ""},
-    "ecgbench:cpsc_2018": {"CPSC 2018": ""},
-    "ecgbench:chapman_shaoxing": {"Chapman-Shaoxing": ""},
-    "ecgbench:ecg_arrhythmia": {"Chapman-Shaoxing": "", "Ningbo": ""},
-    "ecgbench:ptbdb": {"PTB": ""},
-    "ecgbench:incartdb": {"INCART": ""},
-    "ecgbench:mimic_iv_ecg": {"MIMIC-IV-ECG": ""},
-    "ecgbench:mimic_iv_ecg_demo": {"MIMIC-IV-ECG": ""},
-    "ecgbench:challenge2020": CHALLENGE_2020,
-    "ecgbench:challenge2021": {
-        **CHALLENGE_2020,
-        "Chapman-Shaoxing": "training/chapman_shaoxing/",
-        "Ningbo": "training/ningbo/",
-    },
-}
-"""Dataset, of ecgbench or built in -> cohort -> beginning of the paths of its recordings there."""
-
-
-def known_as(data: Prepared) -> str:
-    """What a dataset is called in `HOLDS`, whatever its card names it."""
-    return data.form.partition(",")[0] if data.form.startswith(FORM) else data.dataset_name
-
 
 COLUMNS = (
     *(("", heading, "label") for heading in ("dataset", "form")),
@@ -422,7 +380,7 @@ def audit(
     for name, chosen in (joined or {}).items():
         pretraining = np.array([entry.recording in chosen for entry in prepared[name].entries], np.bool_)  # (R,)
         uses[name] = replace(uses[name], pretraining=pretraining)
-    return [*findings, *copies(prepared, uses), *shared_cohorts(prepared, uses), *names_in_two_datasets(prepared)]
+    return [*findings, *copies(prepared, uses), *names_in_two_datasets(prepared)]
 
 
 def of_files(data: Prepared) -> Iterator[Finding]:
@@ -574,30 +532,6 @@ def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> 
     if any(side.startswith(TEST) for _, side in sides) and any(uses[name].pretraining[i] for name, i in group):
         return "leak", "both pretrained on and tested"
     return "warning", "in more than one recording"
-
-
-def shared_cohorts(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterator[Finding]:
-    """The cohorts that pairs of prepared datasets, given by name, share: a leak where one is trained, one tested."""
-    for names in combinations(prepared, 2):
-        if len({prepared[name].dataset_name for name in names}) == 1:  # two tasks of it
-            continue
-        one, other = (HOLDS.get(known_as(prepared[name]), {}) for name in names)
-        for cohort in [cohort for cohort in one if cohort in other]:
-            places, trained, tested = [], [], []
-            for name, beginning in zip(names, (one[cohort], other[cohort]), strict=True):
-                own = np.array([entry.path.startswith(beginning) for entry in prepared[name].entries], bool)  # (R,)
-                if own.any():
-                    places.append(f"{prepared[name].title}{f' in {beginning}' if beginning else ''} ({own.sum()})")
-                trained.append(bool(uses[name].pretraining[own].any()))
-                tested.append(bool(np.char.startswith(uses[name].side[own], TEST).any()))
-            if len(places) < 2:
-                continue
-            held = f"recordings of {cohort} are in {' and '.join(places)}, and "
-            if (trained[0] and tested[1]) or (trained[1] and tested[0]):
-                remedy = "leave it out of one by leave_out in a card (docs/DATA.md)"
-                yield Finding(names, "leak", f"{held}one is pretrained on and the other tested; {remedy}")
-            else:
-                yield Finding(names, "warning", f"{held}its recordings count in both")
 
 
 def names_in_two_datasets(prepared: Mapping[str, Prepared]) -> Iterator[Finding]:

@@ -43,9 +43,6 @@ SOURCES: dict[str, tuple[Truth, int]] = {
 }
 """Name of a card -> its publisher's labels, and how many of its recordings are there and listed."""
 
-COMMON = ("Sinus rhythm", "Sinus bradycardia", "Atrial fibrillation", "no Brugada", "Brugada")
-"""Classes that both have: the adapter leaves out those of less than ten patients."""
-
 
 def there(dataset: Dataset) -> list[Entry]:
     """Entries whose files are there."""
@@ -107,27 +104,6 @@ def test_a_card_of_headers_reads_their_comments_and_signals(
         assert {card.classes[label] for label in entry.labels} == names & {*card.classes}
         with suppress(Unusable):  # some have leads that are zero throughout
             np.testing.assert_allclose(dataset.read(entry).signal, record.p_signal, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("name", "adapter"), [("ludb", "ecgbench:ludb:rhythms"), ("brugada-huca", "ecgbench:brugada_huca")]
-)
-def test_a_card_and_the_adapter_agree(name: str, adapter: str, shared_ecgs: Path) -> None:
-    pytest.importorskip("ecgbench")
-    folder, card = shared_ecgs / name, load_card(str(CARDS / f"{name}.yaml"))
-    other = load_card(adapter, {f"ecgbench-{adapter.split(':')[1]}": folder})
-    own, theirs = card(folder), other(folder)
-    entries = {entry.recording: entry for entry in there(theirs)}
-    names = {"0": "no Brugada", "1": "Brugada"}
-    for entry in there(own):
-        same = entries[entry.recording]
-        assert same.patient == entry.patient
-        called = {names.get(other.classes[label], other.classes[label]) for label in same.labels}
-        assert {card.classes[label] for label in entry.labels} & set(COMMON) == called & set(COMMON)
-    for entry in there(own)[1::25]:
-        read, again = own.read(entry), theirs.read(entries[entry.recording])
-        assert read.fs == again.fs
-        np.testing.assert_array_equal(read.signal, again.signal)
 
 
 def test_the_config_real_has_the_cards_of_the_pages() -> None:

@@ -27,7 +27,6 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 OWN_TESTS = (
     text_of("USE.md"),
     text_of("OWN_DATA.md"),
-    text_of("DATA.md", "## Public datasets through ECGBench"),
     text_of("DATA.md", "## Downloading the datasets"),
     text_of("METHODS.md", "## Encoders from elsewhere as rows"),
 )

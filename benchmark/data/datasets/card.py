@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from abc import abstractmethod
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple
@@ -34,7 +33,7 @@ def _name(text: str) -> str:
     return text
 
 
-def printable(text: str) -> str:
+def _printable(text: str) -> str:
     """The text, if it is one line. Raises ValueError."""
     if harmless(text) != text or "\n" in text:
         raise ValueError("one line of printable text was expected")
@@ -46,8 +45,8 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-Line = Annotated[str, AfterValidator(printable), Field(max_length=200)]
-Word = Annotated[str, BeforeValidator(_text), AfterValidator(printable), Field(min_length=1, max_length=200)]
+Line = Annotated[str, AfterValidator(_printable), Field(max_length=200)]
+Word = Annotated[str, BeforeValidator(_text), AfterValidator(_printable), Field(min_length=1, max_length=200)]
 """A value of a table's cell or the name of a column; a number counts as its text."""
 
 
@@ -55,39 +54,6 @@ class Part(BaseModel):
     """A part of a card, strictly typed; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class Declared(Part):
-    """A dataset that a config declares. A subclass adds what its kind needs; its own subclass opens a folder."""
-
-    name: Annotated[str, AfterValidator(_name)]
-    """Its name in flags, tables and results."""
-    title: Annotated[Line, Field(min_length=1)]
-    """As printed in a table; by default the name."""
-    how_to_get: Line = ""
-    """One line for those who lack the data: where it is had, or whom to ask."""
-    licence: Line = ""
-    """Of the data, for the model cards of what is pretrained on them."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _titled(cls, values: Any) -> Any:
-        return {"title": values["name"], **values} if isinstance(values, dict) and "name" in values else values
-
-    @property
-    @abstractmethod
-    def classes(self) -> tuple[str, ...]:
-        """Class names, in the order of their indices; empty without labels."""
-
-    @property
-    def first_label_counts(self) -> bool:
-        """As `base.About`; False, unless a kind of card ranks labels."""
-        return False
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """Names its folder has under a data root."""
-        return (self.name,)
 
 
 Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
@@ -298,13 +264,26 @@ class Labels(Part):
         return [self.column] if isinstance(self.column, str) else self.column
 
 
-class Card(Declared):
+class Card(Part):
     """A folder of ECG files, its table and its classes; `dataset.CardSource` opens the folder."""
 
+    name: Annotated[str, AfterValidator(_name)]
+    """Its name in flags, tables and results."""
+    title: Annotated[Line, Field(min_length=1)]
+    """As printed in a table; by default the name."""
+    how_to_get: Line = ""
+    """One line for those who lack the data: where it is had, or whom to ask."""
+    licence: Line = ""
+    """Of the data, for the model cards of what is pretrained on them."""
     signals: Signals
     table: Table | None = None
     """Without, every file is a recording without labels, to pretrain on."""
     labels: Labels | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _titled(cls, values: Any) -> Any:
+        return {"title": values["name"], **values} if isinstance(values, dict) and "name" in values else values
 
     @model_validator(mode="after")
     def _whole(self) -> Card:
@@ -332,6 +311,11 @@ class Card(Declared):
     def first_label_counts(self) -> bool:
         """As `base.About`."""
         return bool(self.labels and self.labels.first_counts)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Names its folder has under a data root."""
+        return (self.name,)
 
     @property
     def states_patients(self) -> bool:

@@ -9,32 +9,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
-
-from pydantic import Discriminator, Tag
 
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Source, Unusable
 from benchmark.data.datasets.card_dataset import CardSource
-from benchmark.data.datasets.ecgbench import ECGBenchSource
 from benchmark.data.datasets.wfdb_files import header_text
-
-
-def kind_of(values: Any) -> type[CardSource | ECGBenchSource]:
-    """The kind of a card, by the key `kind` of its values: none for a folder of files."""
-    kind = values.get("kind") if isinstance(values, dict) else getattr(values, "kind", None)
-    return ECGBenchSource if kind == "ecgbench" else CardSource
-
-
-def _tag(values: Any) -> str:
-    return kind_of(values).__name__
-
-
-AnyCard: TypeAlias = Annotated[
-    Annotated[CardSource, Tag("CardSource")] | Annotated[ECGBenchSource, Tag("ECGBenchSource")], Discriminator(_tag)
-]
-"""The kinds of cards that a config's `data.cards` holds."""
-
 
 OF_DOWNLOAD = ".download"
 """Folder in a dataset's folder with the notes of `data download`."""
@@ -42,7 +21,7 @@ UNFINISHED = f"{OF_DOWNLOAD}/unfinished"
 """File that is there while a download has not ended."""
 
 
-def source_of(name: str, cards: Mapping[str, AnyCard] | None = None) -> Source:
+def source_of(name: str, cards: Mapping[str, CardSource] | None = None) -> Source:
     """The dataset of a name: that of a card, else a built-in one.
 
     Raises ValueError for an unknown name, with the nearest known one.

@@ -151,28 +151,6 @@ def test_a_card_and_its_folder_are_embedded(here: Path) -> None:
     np.testing.assert_allclose(found[scored], expected[0], rtol=1e-5, atol=1e-6)
 
 
-def test_a_dataset_of_ecgbench_is_embedded(here: Path) -> None:
-    h5py = pytest.importorskip("h5py", reason="the extra `datasets` is not installed")
-    pytest.importorskip("ecgbench", reason="the extra `datasets` is not installed")
-    (here / "sph" / "records").mkdir(parents=True)
-    names = [f"A{number:05}" for number in range(24)]
-    for number, name in enumerate(names):
-        with h5py.File(here / "sph" / "records" / f"{name}.h5", "w") as file:
-            file["ecg"] = recording(number).T.astype(np.float16)
-    codes = ["1" if number % 2 else "22" for number in range(24)]
-    whose = {"Patient_ID": [f"S{number}" for number in range(24)], "Age": 60, "Sex": "F", "N": 5000}
-    of_rows = pd.DataFrame({"ECG_ID": names, "AHA_Code": codes, **whose, "Date": "2020-01-01"})
-    of_rows.to_csv(here / "sph" / "metadata.csv", index=False)
-    meanings = pd.DataFrame({"Category": ["A", "C"], "Code": ["1", "22"], "Description": ["Normal", "Bradycardia"]})
-    meanings.to_csv(here / "sph" / "code.csv", index=False)
-    assert embed("ecgbench:sph", "--data", "ecgbench-sph=sph", "--out", "f.npy") == OK
-    found, rows = table(here / "f.npy")
-    assert [row["recording"] for row in rows] == names
-    assert [row["labels"] for row in rows] == codes
-    assert [row["patient"] for row in rows] == whose["Patient_ID"]
-    assert np.isfinite(found).all()
-
-
 @pytest.mark.slow
 def test_several_processes_give_the_same_table(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save("mine.npy", np.stack([recording(seed) for seed in range(4)]))
