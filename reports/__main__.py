@@ -14,7 +14,6 @@ from benchmark.results.store import CorruptRow, NoResults
 from reports.build import build_report
 from reports.compare import compare_results
 from reports.open import open_results, pack
-from reports.record import write_record
 
 SOURCE = "a results folder or capsule, FOLDER@KEY for one of its runs, FOLDER@all for all that compare"
 
@@ -24,7 +23,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m reports", description="Tables from results.", epilog=SOURCE)
     parser.add_argument("--results", nargs="+", default=["runs"], metavar="SOURCE", help="put together (runs)")
     parser.add_argument("--compare", nargs=2, metavar="SOURCE", help="hold two runs against each other instead")
-    parser.add_argument("--record", nargs="+", metavar="SOURCE", help="hold sealed verdicts against later runs instead")
     parser.add_argument("--capsule", type=Path, metavar="FILE", help="pack the results reported, without signals")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where to write (out)")
     parser.add_argument("--unit", choices=(*UNITS, BOTH), help="what is scored (default: as the protocol says)")
@@ -33,8 +31,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(argv)
     if asked.compare and (asked.capsule or asked.scores or asked.unit == BOTH):
         parser.error("--compare takes neither --capsule, --scores nor --unit both")
-    if asked.record and (asked.compare or asked.capsule or asked.scores or asked.unit):
-        parser.error("--record takes neither --compare, --capsule, --scores nor --unit")
     try:
         files = _files(asked)
     except (NoResults, CorruptRow) as error:
@@ -49,8 +45,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _files(asked: argparse.Namespace) -> list[Path]:
-    if asked.record:
-        return write_record(asked.record, asked.out)[1]
     return _compare(asked) if asked.compare else _report(asked)
 
 

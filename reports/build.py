@@ -1,5 +1,5 @@
 """Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page; those
-of a search. The first report of a finished run seals its verdicts in the store (`reports.record`).
+of a search.
 
 The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. All
 are written aside and put in place together, the page last, so that new tables never stand beside an old page. Of two
@@ -20,7 +20,6 @@ from benchmark.results.tuned import Tuning
 from reports.figures.data import FOLDER, Figures
 from reports.page import pictures_of, report_html, titles_in_names
 from reports.page_panels import read_skipped
-from reports.record import seal
 from reports.runs import ReportCache, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide
 from reports.statistics.bootstrap import UnequalTestSets
 from reports.statistics.classes import PartTable, class_tables, subgroup_tables
@@ -128,7 +127,7 @@ def build_report(
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
     texts = texts_of(run, units, kept, problems)
-    problems += [*run.left_out, *seal(run, statistics)]
+    problems += run.left_out
     staged = temporary_name(out / "report")
     try:
         staged.mkdir(parents=True)

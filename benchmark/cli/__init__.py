@@ -94,11 +94,6 @@ VERBS: dict[str, Verb] = {
                 "hold two results stores, capsules or runs together",
                 how={"nargs": 2, "type": results_named, "metavar": "RUN"},
             ),
-            "--record": Flag(
-                REPORTED,
-                "hold a run's sealed verdicts against later independent runs; of one run alone, halves of its seeds",
-                how={"nargs": "+", "type": results_named, "metavar": "RUN"},
-            ),
         },
         examples={
             "report --unit recording": "the tables again, per recording",
@@ -106,7 +101,6 @@ VERBS: dict[str, Verb] = {
             "report --data-root /data": "scores by sex and age of rows computed before these were kept",
             "report --capsule mine.zip": "results to send around, without signals",
             "report --compare runs theirs.zip": "two of them side by side",
-            "report --record runs later/runs": "are verdicts found again as often as they state?",
         },
     ),
     "explain": Verb(

@@ -20,7 +20,6 @@ from benchmark.screen import Console, note, print_paragraphs, print_sheet, print
 from reports.build import Report, build_report
 from reports.compare import compare_results, comparison_sheet
 from reports.open import open_results, pack
-from reports.record import record_sheet, write_record
 from reports.runs import Run, tested_recordings
 from reports.tables.render import Sheet, score_sheet, text_sheet
 
@@ -30,8 +29,6 @@ HealthTold = dict[str, Any]
 
 def report(arguments: Namespace, console: Console) -> int:
     """Write and print the tables of the latest run or of several merged; or what a flag asks for instead."""
-    if arguments.record:
-        return record(arguments, console)
     if arguments.compare:
         return compare(arguments, console)
     paths = parse_data(arguments.data)
@@ -96,20 +93,6 @@ def compare(arguments: Namespace, console: Console) -> int:
     for line in said:
         note(console, line)
     print_sheet(console, *comparison_sheet(found))
-    note(console, "")
-    for file in files:
-        note(console, f"wrote {file}")
-    return OK
-
-
-def record(arguments: Namespace, console: Console) -> int:
-    """Run `--record`. Raises ConfigError if a flag of other reports is also given."""
-    others = arguments.compare or arguments.results or arguments.capsule or arguments.scores
-    if others or arguments.latex_landscape or arguments.unit:
-        flags = "--compare, --results, --capsule, --scores, --latex-landscape"
-        raise ConfigError(f"--record takes neither {flags} nor --unit")
-    found, files = write_record(arguments.record, arguments.out)
-    print_sheet(console, *record_sheet(found))
     note(console, "")
     for file in files:
         note(console, f"wrote {file}")

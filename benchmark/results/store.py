@@ -3,7 +3,6 @@
     runs/plans/KEY.json        plan of a run: its config and its cells
     runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs, error.json why it failed
     runs/cells/KEY.json        one finished cell; KEY.npz its predictions; KEY.error.json why it failed
-    runs/verdicts/KEY.json     what the first report of a plan decided (benchmark.results.verdicts)
 
     runs/people/FINGERPRINT.json    sex and age band of each recording of a dataset, by the prepared data's fingerprint
 

@@ -1,4 +1,4 @@
-"""The error of a mean over seeds: interval, p value, detectable difference, chance of a repeat.
+"""The error of a mean over seeds: interval, p value, detectable difference.
 
 Two things are sampled: the test patients and the runs (seeds). The variance of a mean over S seeds is estimated as
 
@@ -34,28 +34,10 @@ Sentences on the limits of a table's statistics, for its footers and details.
 
 They depend on the number of seeds and what these vary, the number of test patients and the detectable difference.
 
-What another run would find: how many seeds or test patients it takes, and the chance that it finds the same.
-
 How many seeds or test patients it would take to find a difference significant, from the parts of its error.
 
 With V_patients and V_seeds as below, S' seeds have V = V_patients + V_seeds S / S', and k times
 the patients V = V_patients / k + V_seeds. A difference is found where it is at least the detectable one.
-
-The chance that a repeat finds a significant difference again: with as many other seeds, on the same test patients.
-
-A mean difference d over S seeds has the seeds' variance V_seeds, estimated with S - 1 degrees of freedom, and the test
-patients' V_patients, which a repeat on the same patients shares. A difference is significant the sooner the smaller its
-variance comes out by chance, so the variance is again one of those of all pairs, here with d0 as it is found. With a
-flat prior for the true difference, a repeat has
-
-    v = ((S - 1) V_seeds + d0 s0^2) / X,    d' = d + sqrt(2 v) Z,    V_seeds' = v X' / (S - 1)
-
-with V_seeds not yet moderated, X chi-squared of S - 1 + d0 degrees of freedom, X' of S - 1, and Z normal. It finds d
-again where d' has the sign of d and the p value of its moderated V_seeds' is below the level that Holm's correction
-asked of d.
-
-Simulated (test_estimates.py), the chance is a few points too low where true differences of all sizes are alike, and too
-high where most are no larger than their errors (Goodman, 1992, "A comment on replication, p-values and evidence").
 """
 
 from __future__ import annotations
@@ -203,12 +185,6 @@ def _with_error(mean: float, shared: float, between: float, freedom: float, pati
     )
 
 
-def beyond(errors: Floats, share: Floats, freedom: float, patients: int) -> Floats:
-    """`Tail.beyond` of arrays: numbers of standard errors, and the seeds' share of each variance."""
-    of_seeds = share * stdtr(freedom, -errors) if freedom > 0 else np.zeros_like(errors)
-    return np.asarray(of_seeds + (1 - share) * stdtr(patients - 1, -errors))
-
-
 @dataclass(frozen=True)
 class Tail:
     """Upper tail of a mean in standard errors: two Student tails weighted by the seeds' share w of the variance."""
@@ -220,7 +196,8 @@ class Tail:
 
     def beyond(self, errors: float) -> float:
         """The probability of exceeding this number of standard errors."""
-        return float(beyond(np.array(errors), np.array(self.share), self.freedom, self.patients))
+        of_seeds = self.share * stdtr(self.freedom, -errors) if self.freedom > 0 else 0.0
+        return float(of_seeds + (1 - self.share) * stdtr(self.patients - 1, -errors))
 
     def quantile(self, probability: float) -> float:
         """The number of standard errors exceeded with this probability (below 0.5)."""
@@ -386,11 +363,6 @@ def _first(found: Callable[[int], bool], numbers: Iterable[int]) -> int | None:
     return next((number for number in numbers if found(number)), None)
 
 
-EXPECTED = 0.9
-"""From this chance on, a repeat is expected to find the difference."""
-DRAWS = 20_000
-
-
 FEWEST_VARIANCES = 3
 
 
@@ -416,33 +388,3 @@ def common_variance(seeds_se: Floats, seeds: int) -> CommonVariance:
 def bounded(common: CommonVariance, seeds: int, rows: int) -> CommonVariance:
     """What moderates the pairs of so many rows: d0 is at most the degrees of freedom of the rows outside a pair."""
     return common._replace(freedom=min(common.freedom, max(0, rows - 2) * (seeds - 1)))
-
-
-def chance_of_repeat(
-    difference: float,
-    patients_se: float,
-    seeds_se: float,
-    seeds: int,
-    patients: int,
-    *,
-    share: float,
-    common: CommonVariance = NOTHING_COMMON,
-    rows: int = 2,
-) -> float:
-    """The chance in [0, 1] that a repeat finds `difference`; NaN for a single seed.
-
-    seeds_se: not moderated. share: the part of the level that Holm's correction leaves to this test, p / p_holm.
-    common: of the pairs of which it is one, of so many rows.
-    """
-    if seeds < 2:
-        return float("nan")
-    generator, freedom = np.random.default_rng(0), seeds - 1
-    squares = freedom * seeds_se**2 + common.freedom * common.variance
-    variance = squares / generator.chisquare(freedom + common.freedom, DRAWS)
-    repeated = abs(difference) + np.sqrt(2 * variance) * generator.standard_normal(DRAWS)
-    prior = bounded(common, seeds, rows)
-    of_seeds = variance * generator.chisquare(freedom, DRAWS) + prior.freedom * prior.variance
-    of_seeds /= freedom + prior.freedom
-    total = patients_se**2 + of_seeds
-    p = 2 * beyond(np.abs(repeated) / np.sqrt(total), of_seeds / total, freedom + prior.freedom, patients)
-    return float(((p < share * LEVEL) & (repeated > 0)).mean())

@@ -39,10 +39,8 @@ from reports.statistics.design import DESIGN, parts_of
 from reports.statistics.estimates import (
     LEVEL,
     NOTHING_COMMON,
-    CommonVariance,
     Estimate,
     bounded,
-    chance_of_repeat,
     common_variance,
     estimate,
     holm,
@@ -55,7 +53,7 @@ PLACE = ["unit", "ratio", "dataset", "metric"]
 INTERVAL = [*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]
 PAIR = [
     *PLACE, "first", "second", "difference", "low", "high", "p", "p_holm", "probability_of_improvement",
-    "patients_se", "seeds_se", "freedom", "seeds", "detectable", "repeat", "p_equivalent", "remark",
+    "patients_se", "seeds_se", "freedom", "seeds", "detectable", "p_equivalent", "remark",
 ]  # fmt: skip
 
 
@@ -76,7 +74,7 @@ def pairwise(columns: Sequence[ScoreColumn], asked: Collection[tuple[str, str]] 
     difference: first minus second over shared seeds, in [-1, 1]; low and high are not adjusted. seeds_se: moderated by
     all pairs of the column (`reports.statistics.estimates`), with `freedom` degrees of freedom. p_holm: adjusted within
     the column at its ratio. probability_of_improvement: share of (seed, resample) with the first ahead, ties half.
-    repeat: `chance_of_repeat` of a significant difference, else NaN. p_equivalent: of equivalence, adjusted likewise.
+    p_equivalent: of equivalence, adjusted likewise.
     """
     return pd.DataFrame([line for column in columns for line in _pairs(column, asked)], columns=PAIR)
 
@@ -87,8 +85,7 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
     pairs = [*combinations(scores, 2)] if asked is None else [pair for pair in asked if scores.keys() >= set(pair)]
     errors, rows = [seeds_error(scores[first] - scores[second]) for first, second in pairs], len({*sum(pairs, ())})
     whole = len(column.seeds)
-    common = common_variance(np.array([error for error, seeds in errors if seeds == whole]), whole)
-    prior = bounded(common, whole, rows)
+    prior = bounded(common_variance(np.array([error for error, seeds in errors if seeds == whole]), whole), whole, rows)
     for (first, second), (_, seeds) in zip(pairs, errors, strict=True):
         difference = scores[first] - scores[second]  # (S, 1+R)
         found = asdict(estimate(difference, column.patients, prior if seeds == whole else NOTHING_COMMON))
@@ -104,11 +101,7 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
         np.isfinite(equivalent), holm(np.where(np.isnan(equivalent) & np.isfinite(p), 1.0, equivalent)), np.nan
     )
     adjusted = zip(lines, holm(p), same, strict=True)
-    lines = [line | {"p_holm": one, "p_equivalent": other} for line, one, other in adjusted]
-    return [
-        line | {"repeat": _repeat(line, error, column.patients, common, rows)}
-        for line, (error, _) in zip(lines, errors, strict=True)
-    ]
+    return [line | {"p_holm": one, "p_equivalent": other} for line, one, other in adjusted]
 
 
 def difference_in(column: ScoreColumn, first: str, second: str) -> Estimate:
@@ -122,15 +115,6 @@ def seeds_error(difference: Floats) -> tuple[float, int]:
     """Standard error over seeds of the mean of (S, 1+R) differences on the test set, and the seeds that have one."""
     seen = difference[np.isfinite(difference[:, 0]), 0]
     return float(seen.std(ddof=1)) / float(np.sqrt(len(seen))) if len(seen) > 1 else np.nan, len(seen)
-
-
-def _repeat(line: Mapping[str, Any], error: float, patients: int, common: CommonVariance, rows: int) -> float:
-    """The chance that a repeat finds the pair again; NaN if it is not significant. error: over seeds, not moderated."""
-    if not line["p_holm"] < LEVEL:
-        return float("nan")
-    share = line["p"] / line["p_holm"] if line["p"] else 1.0
-    errors = (line["patients_se"], error, line["seeds"])
-    return chance_of_repeat(line["difference"], *errors, patients, share=share, common=common, rows=rows)
 
 
 def place_of(column: ScoreColumn) -> dict[str, Any]:
@@ -381,10 +365,8 @@ class Difference:
     high: float
     told: bool
     """Significant after Holm's correction over all pairs of the column."""
-    equivalent: bool = field(default=False, kw_only=True)
+    equivalent: bool = False
     """Within `MARGIN` of zero, after the same correction."""
-    repeat: float
-    """The chance that a repeat finds it again (`reports.statistics.estimates`); NaN where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -451,4 +433,4 @@ def _from_reference(pairs: pd.DataFrame, reference: str, variants: list[str]) ->
             variant, mean, low, high = pair["second"], -mean, -high, -low
         if reference in (pair["first"], pair["second"]) and variant in variants:
             told, equivalent = (bool(pair[name] < LEVEL) for name in ("p_holm", "p_equivalent"))
-            yield Difference(variant, mean, low, high, told, pair["repeat"], equivalent=equivalent)
+            yield Difference(variant, mean, low, high, told, equivalent)

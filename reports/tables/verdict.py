@@ -2,9 +2,8 @@
 
 It begins with one sentence: which rows beat the reference. The others say which rows differ in Overall, by how
 much, which do not, and what it would take. It is made from the statistics alone (`reports.statistics`): a row is above
-another where the difference is significant after Holm's correction over all pairs of the column. Where every seed has
-its own pretraining, those that a repeat with other seeds is expected to find are told from those that it may miss.
-`reports.figures` draws the same differences.
+another where the difference is significant after Holm's correction over all pairs of the column. `reports.figures`
+draws the same differences.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import pandas as pd
 
 from benchmark.results.names import OVERALL, takes_shots
 from benchmark.results.store import Plan
-from reports.statistics.estimates import EXPECTED, LEVEL, MARGIN, MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
+from reports.statistics.estimates import LEVEL, MARGIN, MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
 from reports.statistics.table import Differences, TableStatistics, differences
 from reports.tables.words import labels_text, ratio_text, signed
 
@@ -42,17 +41,17 @@ def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = ""
     overall = pairs[(pairs["metric"] == OVERALL) & pairs["p_holm"].notna()]
     first = found[0].reference
     seeds = int(overall["seeds"].max()) if len(overall) else 1
-    again = of_methods(plan, seeds)
-    yield headline([own for own in found if own.reference == first], plan.variants, evaluation, seeds if again else 1)
+    pretrainings = seeds if of_methods(plan, seeds) else 1
+    yield headline([own for own in found if own.reference == first], plan.variants, evaluation, pretrainings)
     yield _scope(plan, first, seeds)
     yield from (
-        sentence(own, plan.variants, evaluation, again)
+        sentence(own, plan.variants, evaluation)
         for own in [own for own in found if own.reference == first][:MOST_RATIOS]
     )
     for reference in dict.fromkeys(own.reference for own in found if own.reference != first):
         largest = next(own for own in found if own.reference == reference)
-        yield f"From {plan.variants[reference]}, {sentence(largest, plan.variants, evaluation, again)}"
-    yield from _others(overall, found, plan.variants, evaluation, again)
+        yield f"From {plan.variants[reference]}, {sentence(largest, plan.variants, evaluation)}"
+    yield from _others(overall, found, plan.variants, evaluation)
     yield from _open(overall, plan.variants, evaluation)
 
 
@@ -119,19 +118,14 @@ def _where(there: tuple[float, ...], ratios: Sequence[float], evaluation: str) -
 
 
 def _scope(plan: Plan, reference: str, seeds: int) -> str:
-    repeat = (
-        f" Expected again: other {seeds} seeds on the same test patients would find it significant too, with a chance "
-        f"of {100 * EXPECTED:g} % or more; a lower chance is given."
-    )
     return (
         f"Overall minus that of {plan.variants[reference]} in points, with {100 * (1 - LEVEL):g} % intervals, not "
         f"adjusted; significant: after Holm's correction over all pairs of rows. {whose_differences(plan, seeds)}"
-        f"{repeat if of_methods(plan, seeds) else ''}"
     )
 
 
 def of_methods(plan: Plan, seeds: int) -> bool:
-    """Whether every seed has its own pretraining: differences are of methods, and a repeat has other pretrainings."""
+    """Whether every seed has its own pretraining, so that differences are of methods."""
     return bool(plan.config["protocol"] == "strict" and seeds > 1)
 
 
@@ -142,23 +136,13 @@ def whose_differences(plan: Plan, seeds: int) -> str:
     return "Differences of these encoders (one pretraining each), not of the methods."
 
 
-def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = "", again: bool = False) -> str:
-    """Rows significantly above and below the reference, equivalent to it, and the others; the largest first.
-
-    again: separate those that are expected in a repeat from those that it may miss, these with their chance.
-    """
-    groups: dict[str, list[str]] = {}
-    for side in ("above", "below"):
-        groups[f"significantly {side}, expected again" if again else f"significantly {side}"] = []
-        groups[f"significantly {side}, a repeat may miss it"] = []
-    groups[EQUIVALENT] = []
-    groups["not significantly different"] = []
+def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = "") -> str:
+    """Rows significantly above and below the reference, equivalent to it, and the others; the largest first."""
+    order = ("significantly above", "significantly below", EQUIVALENT, "not significantly different")
+    groups: dict[str, list[str]] = {what: [] for what in order}
     for row in sorted(found.rows, key=lambda row: -row.mean):
-        unsure = row.told and again and row.repeat < EXPECTED
         what = f"significantly {'above' if row.mean > 0 else 'below'}"
-        what += ", a repeat may miss it" if unsure else ", expected again" if again else ""
-        more = f"; chance {int(100 * row.repeat)} %" if unsure else ""
-        more += f"; {WITHIN}" if row.told and row.equivalent else ""
+        more = f"; {WITHIN}" if row.told and row.equivalent else ""
         text = f"{titles[row.variant]} {points_text(row.mean, row.low, row.high, more)}"
         groups[what if row.told else EQUIVALENT if row.equivalent else "not significantly different"].append(text)
     parts = [f"{what}: {', '.join(own)}" for what, own in groups.items() if own]
@@ -172,7 +156,7 @@ def points_text(mean: float, low: float, high: float, more: str = "") -> str:
 
 
 def _others(
-    overall: pd.DataFrame, found: Sequence[Differences], titles: Mapping[str, str], evaluation: str, again: bool
+    overall: pd.DataFrame, found: Sequence[Differences], titles: Mapping[str, str], evaluation: str
 ) -> Iterator[str]:
     """Significant pairs without a reference, 'PCLR above MoCo, PMQ (30, 10 %)', and the number of the others."""
     references = {own.reference for own in found}
@@ -180,13 +164,9 @@ def _others(
     if pairs.empty:
         return
     told = pairs[pairs["p_holm"] < LEVEL]
-    unsure = told["repeat"].lt(EXPECTED) & again
     shares = pairs["ratio"].nunique() > 1
-    groups = {
-        "expected again: " if again else "": _by_row(told[~unsure], titles, evaluation, shares),
-        "a repeat may miss: ": _by_row(told[unsure], titles, evaluation, shares),
-    }
-    parts = [f"{what}{'; '.join(own)}" for what, own in groups.items() if own]
+    above = _by_row(told, titles, evaluation, shares)
+    parts = ["; ".join(above)] if above else []
     count, left = (len({frozenset(pair) for pair in own[["first", "second"]].to_numpy()}) for own in (pairs, told))
     same = pairs[(pairs["p_holm"] >= LEVEL) & (pairs["p_equivalent"] < LEVEL)]
     alike = _by_row(same, titles, evaluation, shares, word="to")

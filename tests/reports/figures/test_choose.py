@@ -170,9 +170,7 @@ def test_differences_are_drawn_from_the_statistics(full_store: Path, tmp_path: P
     pair = {"ratio": 0.3, "dataset": "", "metric": "overall", "difference": 0.02, "low": 0.01, "high": 0.03}
     frames = {
         "intervals": pd.DataFrame([{"ratio": 0.3, "metric": "overall", "variant": "random", "mean": 0.5}]),
-        "pairwise": pd.DataFrame(
-            [pair | {"first": "pmq", "second": "random", "p_holm": 0.01, "repeat": 0.9, "p_equivalent": 0.5}]
-        ),
+        "pairwise": pd.DataFrame([pair | {"first": "pmq", "second": "random", "p_holm": 0.01, "p_equivalent": 0.5}]),
     }
     statistics = {"finetune-heartbeat": TableStatistics(frames=frames)}
     write_figures(open_run(full_store), tmp_path, ["heartbeat"], statistics)

@@ -159,8 +159,8 @@ def test_matrices_are_about_square_and_their_words_apart(drawn: Drawn, tmp_path:
 
 def test_differences_have_a_mark_an_interval_and_a_line_at_zero(drawn: Drawn, tmp_path: Path) -> None:
     rows = (
-        Difference("pmq", 2.0, 1.0, 3.0, told=True, repeat=0.7),
-        Difference("moco", -1.0, math.nan, math.nan, told=False, repeat=0.7),
+        Difference("pmq", 2.0, 1.0, 3.0, told=True),
+        Difference("moco", -1.0, math.nan, math.nan, told=False),
     )
     found = [Differences(ratio, "random", rows) for ratio in (0.3, 0.01)]
     plot_differences(found, {"moco": "MoCo", "pmq": "PMQ"}, "Random", "note", tmp_path / "x")

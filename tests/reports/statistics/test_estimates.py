@@ -16,13 +16,11 @@ from benchmark.results.store import Predictions
 from reports.runs import open_run
 from reports.statistics.bootstrap import Floats, ScoreColumn, score_columns
 from reports.statistics.estimates import (
-    EXPECTED,
     LEVEL,
     MARGIN,
     CommonVariance,
     Tail,
     bounded,
-    chance_of_repeat,
     common_variance,
     detectable,
     estimate,
@@ -320,27 +318,6 @@ def test_a_variance_over_seeds_is_moderated_as_limmas_with_a_bound() -> None:
     assert estimate(np.zeros((3, 101)), 50, prior).p == 1
 
 
-MANY = 1_000_000
-
-
-@pytest.mark.parametrize("difference", [0.0001, 0.02, -0.02, 0.05])
-@pytest.mark.parametrize("patients_se", [0.0, 0.01])
-@pytest.mark.parametrize("share", [1.0, 1 / 28])
-def test_with_many_seeds_it_is_a_normal_tail(difference: float, patients_se: float, share: float) -> None:
-    """d' scatters by sqrt(2) of the seeds' error alone; what it must exceed holds the patients' error too."""
-    bound = norm.isf(share * LEVEL / 2) * math.hypot(patients_se, 0.01)
-    expected = norm.sf((bound - abs(difference)) / (np.sqrt(2) * 0.01))
-    found = chance_of_repeat(difference, patients_se, 0.01, MANY, MANY, share=share)
-    assert found == pytest.approx(expected, abs=0.012)
-
-
-def test_the_same_numbers_give_the_same_chance_every_time() -> None:
-    above, below = (chance_of_repeat(sign * 0.02, 0.005, 0.005, 5, 100, share=1.0) for sign in (1, -1))
-    assert above == below == 0.61795
-    assert [chance_of_repeat(size, 0.01, 0.0, 5, 100, share=1.0) for size in (0.03, 0.01)] == [1.0, 0.0]
-    assert math.isnan(chance_of_repeat(0.03, 0.01, math.nan, 1, 100, share=1.0)), "of one seed nothing is known"
-
-
 def test_variances_drawn_from_one_distribution_tell_it() -> None:
     """Smyth's moments, as limma's fitFDist has them; one variance for all is found as such."""
     generator = np.random.default_rng(0)
@@ -352,50 +329,3 @@ def test_variances_drawn_from_one_distribution_tell_it() -> None:
     alike = common_variance(np.sqrt(0.0004 * generator.chisquare(4, 28) / 4), 5)
     assert alike.freedom > 10
     assert common_variance(np.array([0.01, 0.02, math.nan, 0.0]), 5) == (0.0, 0.0), "two variances tell nothing"
-
-
-def test_a_difference_whose_variance_came_out_small_is_found_again_as_often_as_stated() -> None:
-    """Equal variances, 28 pairs, the level of Holm's first step: it finds those whose variance came out small."""
-    generator, stated, alone, found = np.random.default_rng(5), [], [], []
-    for _ in range(60):
-        truth = generator.uniform(-8, 8, 28)
-        first, second = truth[:, None] + generator.standard_normal((2, 28, 5)) * np.sqrt(5)  # (28, S)
-        ones, twos = ([estimate(np.tile(run[:, None], 4), patients=50) for run in runs] for runs in (first, second))
-        common = common_variance(np.array([own.seeds_se for own in ones]), 5)
-        for one, two in zip(ones, twos, strict=True):
-            if one.p < LEVEL / 28:
-                errors = (one.patients_se, one.seeds_se, 5, 50)
-                stated.append(chance_of_repeat(one.mean, *errors, share=1 / 28, common=common))
-                alone.append(chance_of_repeat(one.mean, *errors, share=1 / 28))
-                found.append(two.p < LEVEL / 28 and one.mean * two.mean > 0)
-    assert len(found) > 50
-    assert np.mean(stated) == pytest.approx(np.mean(found), abs=0.1)
-    assert np.mean(alone) > np.mean(found) + 0.25
-
-
-def found_again(truths: Floats, seeds: int) -> tuple[Floats, Floats]:
-    """The stated chance of each difference that a first run finds, and whether a second one finds it."""
-    generator = np.random.default_rng(3)
-    stated, found = [], []
-    for runs in truths[:, None, None] + generator.standard_normal((len(truths), 2, seeds)):  # (2, S)
-        first, second = (estimate(np.tile(run[:, None], 4), patients=50) for run in runs)
-        if first.p < LEVEL:
-            errors = (first.patients_se, first.seeds_se, seeds)
-            stated.append(chance_of_repeat(first.mean, *errors, 50, share=1.0))
-            found.append(second.p < LEVEL and first.mean * second.mean > 0)
-    return np.array(stated), np.array(found, dtype=float)
-
-
-@pytest.mark.parametrize("seeds", [2, 5])
-def test_of_differences_of_all_sizes_at_least_as_many_are_found_again_as_stated(seeds: int) -> None:
-    bound = student.isf(LEVEL / 2, seeds - 1) / np.sqrt(seeds)
-    stated, found = found_again(np.random.default_rng(1).uniform(-4 * bound, 4 * bound, size=500), seeds)
-    unsure = stated < EXPECTED
-    assert unsure.sum() > 50
-    assert 0.0 < found[unsure].mean() - stated[unsure].mean() < 0.15
-    assert found[~unsure].mean() > EXPECTED
-
-
-def test_of_differences_about_twice_their_error_fewer_are() -> None:
-    stated, found = found_again(np.random.default_rng(1).normal(0, 2 / np.sqrt(5), size=600), 5)
-    assert 0.1 < stated.mean() - found.mean() < 0.4

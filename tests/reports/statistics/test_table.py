@@ -16,7 +16,7 @@ from benchmark.results.store import Predictions
 from reports.build import build_report
 from reports.runs import FOLDER, kept_in, layouts, open_run
 from reports.statistics.bootstrap import Floats, ScoreColumn
-from reports.statistics.estimates import bounded, chance_of_repeat, common_variance, holm
+from reports.statistics.estimates import bounded, common_variance, holm
 from reports.statistics.table import (
     FINE_TUNING,
     INTERVAL,
@@ -157,11 +157,11 @@ def test_a_table_and_its_statistics_have_the_same_rows_ratios_and_columns(
 @pytest.mark.filterwarnings("error")
 def test_a_column_without_a_value_in_one_table_keeps_its_place_and_warns_of_nothing() -> None:
     frames = [
-        pd.DataFrame({"ratio": [0.3, 0.1], "low": [np.nan] * 2, "repeat": [0.95, np.nan], "remark": ["one seed", ""]}),
-        pd.DataFrame({"ratio": [0.1], "low": [0.25], "repeat": [np.nan], "remark": [""]}),
+        pd.DataFrame({"ratio": [0.3, 0.1], "low": [np.nan] * 2, "high": [0.95, np.nan], "remark": ["one seed", ""]}),
+        pd.DataFrame({"ratio": [0.1], "low": [0.25], "high": [np.nan], "remark": [""]}),
     ]
     statistics = {name: TableStatistics(frames={"x": frame}) for name, frame in zip("ab", frames, strict=True)}
-    lines = ["table,ratio,low,repeat,remark", "a,0.3,,0.95,one seed", "a,0.1,,,", "b,0.1,0.25,,"]
+    lines = ["table,ratio,low,high,remark", "a,0.3,,0.95,one seed", "a,0.1,,,", "b,0.1,0.25,,"]
     assert joined(statistics, "x").splitlines() == lines
 
 
@@ -204,15 +204,12 @@ def test_a_clear_difference_is_found_and_its_numbers_agree(f1: ScoreColumn) -> N
     share = first["p"] / first["p_holm"]
     assert share == pytest.approx(1 / 3, rel=0.51)  # first or second of three
     own = [seeds_error(f1.scores[one] - f1.scores[other])[0] for one, other in ((0, 1), (0, 2), (1, 2))]
-    common, errors = common_variance(np.array(own), 4), (first["patients_se"], own[0], 4, f1.patients)
-    assert first["repeat"] == chance_of_repeat(first["difference"], *errors, share=share, common=common, rows=3)
-    prior = bounded(common, 4, 3)
+    prior = bounded(common_variance(np.array(own), 4), 4, 3)
     assert first["freedom"] == 3 + prior.freedom == 6
     assert first["seeds_se"] ** 2 == pytest.approx((3 * own[0] ** 2 + 3 * prior.variance) / 6)
     turned = difference_in(f1, "m1", "m0")
     assert (turned.mean, turned.high, turned.p) == (-first["difference"], -first["low"], first["p"])
     assert equal["p_holm"] > 0.05
-    assert np.isnan(equal["repeat"])
     one, other = np.array([[9.0, 1.0, 2.0], [9.0, 3.0, 4.0]]), np.array([[0.0, 1.0, 3.0], [0.0, 2.0, 3.0]])
     column = replace(f1, variants=f1.variants[:2], scores=np.stack([one, other]), seeds=f1.seeds[:2])
     assert pairwise([column])["probability_of_improvement"].tolist() == [(0.5 + 0 + 1 + 1) / 4], "of the resamples"
@@ -386,24 +383,13 @@ def test_the_frame_has_no_overall_and_no_variant_without_scores(
     assert frame["source"].tolist() == [PATIENTS, PATIENTS_OF_ONE_RUN, FINE_TUNING, PRETRAINING, SUBSET]
 
 
-DIFFERENCES_PAIR = (
-    "ratio",
-    "metric",
-    "first",
-    "second",
-    "difference",
-    "low",
-    "high",
-    "p_holm",
-    "repeat",
-    "p_equivalent",
-)
+DIFFERENCES_PAIR = ("ratio", "metric", "first", "second", "difference", "low", "high", "p_holm", "p_equivalent")
 SCORE = ("ratio", "metric", "variant", "mean")
 
 
 def statistics(pairs: list[tuple[object, ...]], scores: list[tuple[object, ...]]) -> TableStatistics:
     frames = {
-        "pairwise": pd.DataFrame([(*pair, 0.7, 0.5) for pair in pairs], columns=list(DIFFERENCES_PAIR)),
+        "pairwise": pd.DataFrame([(*pair, 0.5) for pair in pairs], columns=list(DIFFERENCES_PAIR)),
         "intervals": pd.DataFrame(scores, columns=list(SCORE)),
     }
     return TableStatistics(frames=frames)
@@ -423,8 +409,8 @@ def test_each_row_is_held_against_the_untrained_encoder_whatever_its_place_in_th
     (own,) = differences(found)
     assert (own.ratio, own.reference) == (0.3, "random")
     assert own.rows == (
-        Difference("pmq", 2.0, 1.0, 3.0, told=True, repeat=0.7),
-        Difference("moco", 1.0, -1.0, 3.0, told=False, repeat=0.7),
+        Difference("pmq", 2.0, 1.0, 3.0, told=True),
+        Difference("moco", 1.0, -1.0, 3.0, told=False),
     )
 
 
@@ -473,7 +459,7 @@ def test_a_row_on_a_further_encoder_is_held_against_the_untrained_one_of_its_kin
     assert (first.reference, [row.variant for row in first.rows]) == ("random", ["pmq", "pmq+vit1d"])
     assert (second.reference, second.rows) == (
         "random+s4",
-        (Difference("pmq+s4", 5.0, 4.0, 6.0, told=False, repeat=0.7),),
+        (Difference("pmq+s4", 5.0, 4.0, 6.0, told=False),),
     )
     (panel,) = in_one_panel([first, second])
     assert (panel.reference, panel.rows) == ("random", (*first.rows, *second.rows))

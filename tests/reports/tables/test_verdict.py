@@ -18,14 +18,14 @@ from reports.tables.verdict import headline, sentence, verdict
 TITLES = {"random": "Random", "moco": "MoCo", "pmq": "PMQ", "byol": "BYOL", "etp": "ETP", "clocs": "CLOCS"}
 PAIR = (
     "ratio", "metric", "first", "second", "difference", "low", "high", "p_holm", "patients_se", "seeds_se", "freedom",
-    "seeds", "detectable", "repeat", "p_equivalent",
+    "seeds", "detectable", "p_equivalent",
 )  # fmt: skip
 
 
 def found(*pairs: tuple[Any, ...]) -> TableStatistics:
-    """Statistics of Overall with pairs (ratio, first, second, difference, p, seeds' error); a repeat finds 70 %."""
+    """Statistics of Overall with pairs (ratio, first, second, difference, p, seeds' error)."""
     lines = [
-        (ratio, "overall", a, b, d, d - 0.01, d + 0.01, p, 0.005, error, 2, 3, 0.02, 0.7, 0.5)
+        (ratio, "overall", a, b, d, d - 0.01, d + 0.01, p, 0.005, error, 2, 3, 0.02, 0.5)
         for ratio, a, b, d, p, error in pairs
     ]
     scores = [
@@ -37,11 +37,11 @@ def found(*pairs: tuple[Any, ...]) -> TableStatistics:
 
 
 ROWS = (
-    Difference("moco", 1.04, 0.2, 1.9, told=True, repeat=0.8999),
-    Difference("pmq", 3.1, 1.2, 5.0, told=True, repeat=0.9),
-    Difference("byol", -2.0, -3.0, -1.0, told=True, repeat=0.5),
-    Difference("clocs", 0.5, -0.4, 1.4, told=False, repeat=math.nan, equivalent=True),
-    Difference("etp", -0.04, math.nan, math.nan, told=False, repeat=math.nan),
+    Difference("moco", 1.04, 0.2, 1.9, told=True),
+    Difference("pmq", 3.1, 1.2, 5.0, told=True),
+    Difference("byol", -2.0, -3.0, -1.0, told=True),
+    Difference("clocs", 0.5, -0.4, 1.4, told=False, equivalent=True),
+    Difference("etp", -0.04, math.nan, math.nan, told=False),
 )
 
 
@@ -52,12 +52,6 @@ def test_a_sentence_groups_the_rows_by_what_is_significant() -> None:
         "BYOL −2.0 (−3.0 to −1.0); equivalent within 2 points: "
         "CLOCS +0.5 (−0.4 to 1.4); not significantly different: ETP +0.0 (interval not estimable)."
     )
-    assert sentence(found, TITLES, again=True) == (
-        "1 % of the labels: significantly above, expected again: PMQ +3.1 (1.2 to 5.0); significantly above, a repeat "
-        "may miss it: MoCo +1.0 (0.2 to 1.9; chance 89 %); significantly below, a repeat may miss it: BYOL −2.0 (−3.0 "
-        "to −1.0; chance 50 %); equivalent within 2 points: "
-        "CLOCS +0.5 (−0.4 to 1.4); not significantly different: ETP +0.0 (interval not estimable)."
-    )
 
 
 def told(ratio: float, above: str = "", below: str = "", open_: str = "", alike: str = "") -> Differences:
@@ -65,7 +59,7 @@ def told(ratio: float, above: str = "", below: str = "", open_: str = "", alike:
     sides = {**dict.fromkeys(above.split(), 3.0), **dict.fromkeys(below.split(), -3.0)}
     means = sides | dict.fromkeys([*open_.split(), *alike.split()], 1.0)
     rows = tuple(
-        Difference(name, mean, 0.0, 4.0, told=name in sides, repeat=0.9, equivalent=name in alike.split())
+        Difference(name, mean, 0.0, 4.0, told=name in sides, equivalent=name in alike.split())
         for name, mean in means.items()
     )
     return Differences(ratio, "random", rows)
@@ -115,21 +109,10 @@ def test_a_verdict_is_of_encoders_or_of_methods_and_names_the_other_pairs(plan: 
         "Overall minus that of Random in points, with 95 % intervals, not adjusted; significant: after Holm's "
         "correction over all pairs of rows. Differences of these encoders (one pretraining each), not of the methods."
     )
-    none = "o significant difference in 1 of 3 pairs."
-    assert f"Among the other rows: PMQ above MoCo, BYOL (30, 10 %). N{none}" in others
-    whole, first, *others = verdict(strict, statistics)
+    assert "Among the other rows: PMQ above MoCo, BYOL (30, 10 %). No significant difference in 1 of 3 pairs." in others
+    whole, first, *_ = verdict(strict, statistics)
     assert whole == "With 3 pretrainings each, PMQ beats Random at 30 % of the labels."
-    assert first.endswith(
-        "Differences of methods (3 pretrainings each). Expected again: other 3 seeds on the same test patients would "
-        "find it significant too, with a chance of 90 % or more; a lower chance is given."
-    )
-    assert f"Among the other rows: a repeat may miss: PMQ above MoCo, BYOL (30, 10 %). N{none}" in others
-    pairs = statistics.frames["pairwise"]
-    pairs.loc[pairs["second"] == "moco", "repeat"] = 0.95
-    assert (
-        "Among the other rows: expected again: PMQ above MoCo (30, 10 %). A repeat may miss: PMQ above BYOL (30, 10 "
-        f"%). N{none}"
-    ) in verdict(strict, statistics)
+    assert first.endswith("Differences of methods (3 pretrainings each).")
     _, first, *_ = verdict(plan, found((0.1, "moco", "pmq", -0.02, 0.01, 0.001)), unchanged="pmq")
     assert first.startswith("Overall minus that of PMQ in points")
     assert list(verdict(plan, None)) == list(verdict(plan, TableStatistics())) == []
