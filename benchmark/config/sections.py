@@ -131,7 +131,7 @@ class Data(Section):
     beats: Beats = "authors"
     """How heartbeats are found. authors: R peaks lead by lead, and no heart slower than 50/min, as PMQ's and COMET's
     code does; fused: R peaks of all leads together, and the 1.2 s around them of a slower heart. By default fused under
-    `protocol: strict` (docs/evidence/BEATS.md)."""
+    `protocol: strict` (docs/evidence/STUDIES.md)."""
     window_seconds: Annotated[float, Field(ge=0.25, le=10)] = 2.5
     """Length of a plain window or a crop, seconds; 10 by default for `recordings`, a whole recording."""
     window_stride: Annotated[float, Field(gt=0, le=10)] | None = None

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.results.metrics import macro_f1
 from benchmark.results.store import Predictions
-from docs.evidence.readers import make as readers
 from reports.statistics.bootstrap import Floats, resampled_scores, resampled_test_set
 from reports.statistics.design import pair_parts, reach_of
 from reports.statistics.estimates import Estimate, estimate
@@ -73,8 +73,17 @@ def test_the_predicted_interval_is_the_one_that_comes(metric: str, pilot: int, g
     assert predicted == pytest.approx(came, rel=0.2)
 
 
-@pytest.mark.parametrize("title", list(readers.PRINTED))
-def test_readers_have_the_f1_that_their_paper_prints(title: str) -> None:
-    test = readers.Test(FOLDER)
-    said = test.rows[TRAININGS + list(readers.READERS.values()).index(title)]
-    assert np.round(readers.by_class(test.truth, said), 3).tolist() == list(readers.PRINTED[title])
+@pytest.mark.parametrize(
+    ("reader", "printed"),
+    [
+        ("cardiology_residents", [0.776, 0.917, 0.947, 0.882, 0.769, 0.882]),
+        ("emergency_residents", [0.719, 0.852, 0.912, 0.848, 0.696, 0.946]),
+        ("medical_students", [0.732, 0.928, 0.915, 0.750, 0.706, 0.873]),
+    ],
+)
+def test_readers_have_the_f1_of_each_abnormality_that_their_paper_prints(reader: str, printed: list[float]) -> None:
+    truth = pd.read_csv(FOLDER / "gold_standard.csv").to_numpy(np.int64)  # (n, C)
+    decisions = pd.read_csv(FOLDER / f"{reader}.csv").to_numpy(np.float32)  # (n, C)
+    for number, expected in enumerate(printed):
+        f1 = macro_f1(decisions[:, [number]], truth[:, [number]], multi=True)
+        assert f1 == pytest.approx(expected, abs=0.0005)
