@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -19,6 +21,23 @@ def _folder(name: str) -> Path:
     if not folder.is_dir():
         pytest.skip(f"{name}/ is not beside this checkout (set ECG_SHARED to the folder that holds it)")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports of this process draw no figures, which take most of their time, unless a test is marked `draws`."""
+    if request.node.get_closest_marker("draws"):
+        return
+    choose = ModuleType("reports.figures.choose")
+    choose.write_figures = _draw_nothing  # type: ignore[attr-defined]
+    choose.draw_sensitivity = lambda tunings, folder: ()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, choose.__name__, choose)
+
+
+def _draw_nothing(*given: object) -> object:
+    from reports.figures.data import Figures  # here, because most tests make no report
+
+    return Figures((), ())
 
 
 @pytest.fixture(scope="session")

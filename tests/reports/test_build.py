@@ -65,12 +65,17 @@ def figure_of_run(run: Run, folder: Path, *_: object) -> Figures:
     return Figures((file,), ())
 
 
+def draw_by(monkeypatch: pytest.MonkeyPatch, write_figures: Callable[..., object]) -> None:
+    monkeypatch.setattr(sys.modules[choose.__name__], "write_figures", write_figures)
+
+
 @pytest.fixture
 def drawn_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     """One small figure instead of all."""
-    monkeypatch.setattr(choose, "write_figures", figure_of_run)
+    draw_by(monkeypatch, figure_of_run)
 
 
+@pytest.mark.draws
 def test_all_files_are_written_from_one_reading_and_not_worked_out_again(
     store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +106,7 @@ def test_all_files_are_written_from_one_reading_and_not_worked_out_again(
     assert b"\\begin{table*}" in written["results.tex"]
     with monkeypatch.context() as patched:
         patched.setattr(bootstrap, "resampled_scores", refuse)
-        patched.setattr(choose, "write_figures", refuse)
+        draw_by(patched, refuse)
         assert build_report(open_run(store_root), out) == first
     assert files_of(out) == written
     for file in (*(out / FOLDER).iterdir(), *(out / "figures").iterdir()):
@@ -212,7 +217,7 @@ def test_two_reports_into_one_folder_leave_one_of_them_whole_and_what_the_user_p
     for run, files in zip(runs, alone, strict=True):
         build_report(run, out)
         assert files_of(out) == files
-    monkeypatch.setattr(choose, "write_figures", refuse)
+    draw_by(monkeypatch, refuse)
     build_report(runs[-1], out)
     assert files_of(out) == alone[-1]
 

@@ -1,4 +1,4 @@
-"""What a step does stays on its device: every method with every encoder, fine-tuning, probes and streamed batches.
+"""What a step does stays on its device: every method, every encoder, fine-tuning, probes and streamed batches.
 
 On torch's `meta` device tensors have no values: an operation that would wait for the device to know one (`item`,
 `bool`, `nonzero`, a mask as an index, a copy to the host) raises, and so does one that mixes devices. What runs here
@@ -32,12 +32,13 @@ from methods.encoders.base import Encoder
 META = torch.device("meta")
 PAIRS, TRIALS, PER_TRIAL, SAMPLES, LEADS, CLASSES, TEXT = 6, 8, 6, 300, 12, 3, 16
 TRAINED = [name for name, kind in METHODS.items() if kind.trains]
+ON_TOKENS = ("mae", "jepa")
 SERVED = [
-    pytest.param(method, encoder, id=f"{method} {encoder}", marks=() if encoder == DEFAULT else pytest.mark.slow)
-    for method in TRAINED
-    for encoder in ENCODERS
-    if not refusal(METHODS[method], ENCODERS[encoder])
+    *(pytest.param(name, DEFAULT) for name in TRAINED if not refusal(METHODS[name], ENCODERS[DEFAULT])),
+    *(pytest.param("pmq", encoder, marks=pytest.mark.slow) for encoder in ENCODERS if encoder != DEFAULT),
+    *(pytest.param(name, "vit1d", marks=pytest.mark.slow) for name in ON_TOKENS),
 ]
+"""What waits in an encoder waits under every method; only methods of tokens call more of it."""
 WAITS = "data|[Mm]eta|device"
 """In the messages of what raises on a device without values."""
 

@@ -128,7 +128,7 @@ def test_snapshots_stand_with_their_costs_and_scores(budget_store: Path, tmp_pat
     assert lines[2][:5] == ["budget-finetune-heartbeat-1", "PMQ", "2", "4000", "16000"]
     assert r"PMQ & 2 & 4,000 & 16,000 & 40" in files["budget.tex"]
     written = {file.name for file in build_report(run, tmp_path / "with").files}
-    assert {"budget.csv", "budget.tex", "finetune-heartbeat-budget.png"} <= written
+    assert {"budget.csv", "budget.tex"} <= written
     assert "## Budget curves" in (tmp_path / "with" / "results.md").read_text()
     page = (tmp_path / "with" / "report.html").read_text()
     assert '<section id="budget-curves">' in page
