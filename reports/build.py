@@ -1,5 +1,4 @@
-"""Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page; those
-of a search.
+"""Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page.
 
 The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. All
 are written aside and put in place together, the page last, so that new tables never stand beside an old page. Of two
@@ -13,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.results.files import csv_cell, folder_lock, is_read_only, naming, publish, temporary_name, write_atomic
+from benchmark.results.files import csv_cell, folder_lock, is_read_only, naming, publish, temporary_name
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.store import CorruptRow
-from benchmark.results.tuned import Tuning
 from reports.figures.data import FOLDER, Figures
 from reports.page import pictures_of, report_html, titles_in_names
 from reports.page_panels import read_skipped
@@ -24,20 +22,14 @@ from reports.runs import ReportCache, Run, evaluations_of, file_digest, kept_in,
 from reports.statistics.bootstrap import UnequalTestSets
 from reports.statistics.classes import PartTable, class_tables, subgroup_tables
 from reports.statistics.design import DESIGN
-from reports.statistics.presets import Beside
 from reports.statistics.table import TableStatistics, joined, statistics_of
 from reports.tables.further import (
     Further,
-    beside_files,
-    beside_of,
-    beside_tables,
     budget_files,
     budget_tables,
     cost_files,
     cost_lines,
     further_files,
-    trial_files,
-    trial_tables,
 )
 from reports.tables.render import LANDSCAPE, UPRIGHT, Page, Table, TextTable, latex, long_csv, markdown, text_markdown
 from reports.tables.table import elsewhere_costs, elsewhere_files, make_table, table_name
@@ -80,20 +72,14 @@ class Report:
     failures: tuple[tuple[str, Path | None], ...]
     """Per error: one line with its cells and the error; the file with the first cell's traceback, None without one."""
     beside: tuple[TextTable, ...] = ()
-    """What weights from elsewhere cost, and presets side by side."""
+    """What weights from elsewhere cost."""
 
 
 @dataclass(frozen=True)
 class Texts:
     """The tables of a report that are texts alone; each empty where the run has none."""
 
-    beside_lines: dict[tuple[str, str], list[Beside]]
-    """What `beside` shows, by evaluation and unit."""
-    beside: list[TextTable]
-    """Presets side by side."""
     budgets: list[TextTable]
-    trials: list[TextTable]
-    """Of the searches that knobs are from."""
     further: Further
     """Scores of classes and subgroups."""
     elsewhere: list[TextTable]
@@ -163,21 +149,9 @@ def build_report(
 
 
 def texts_of(run: Run, units: Sequence[str], kept: ReportCache, problems: list[str]) -> Texts:
-    """The tables of texts of a run; adds a problem where presets cannot be compared."""
-    try:
-        found = beside_of(run, units, kept)
-    except (UnequalTestSets, CorruptRow) as problem:
-        problems.append(f"presets side by side: {problem}")
-        found = {}
+    """The tables of texts of a run; adds a problem where predictions do not compare."""
     further = further_of(run, units, kept, problems)
-    return Texts(
-        found,
-        beside_tables(run.plan, found),
-        budget_tables(run, units),
-        trial_tables(run.searches),
-        further,
-        elsewhere_costs(run.plan, run.cards),
-    )
+    return Texts(budget_tables(run, units), further, elsewhere_costs(run.plan, run.cards))
 
 
 def further_of(run: Run, units: Sequence[str], kept: ReportCache, problems: list[str]) -> Further:
@@ -193,12 +167,10 @@ def sections_of(texts: Texts) -> dict[str, list[TextTable]]:
     """Title of a section of the page -> its tables of texts."""
     return {
         "Weights from elsewhere": texts.elsewhere,
-        "Presets side by side": texts.beside,
         "Further scores": texts.further.scores,
         "Classes": texts.further.by_class,
         "Subgroups": texts.further.by_group,
         "Budget curves": texts.budgets,
-        "Search": texts.trials,
     }
 
 
@@ -213,39 +185,21 @@ def _contents(
     costs = cost_lines(run.cards, run.plan.variants)
     return {
         "results.md": "# Results\n\n"
-        + "\n".join([*map(markdown, tables), *map(text_markdown, [*texts.elsewhere, *texts.beside, *texts.budgets])]),
+        + "\n".join([*map(markdown, tables), *map(text_markdown, [*texts.elsewhere, *texts.budgets])]),
         "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
         "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components", DESIGN)},
         **(cost_files(costs) if costs else {}),
         **elsewhere_files(texts.elsewhere),
-        **(beside_files(texts.beside_lines, texts.beside) if texts.beside else {}),
         **(budget_files(texts.budgets) if texts.budgets else {}),
-        **(trial_files(run.searches) if run.searches else {}),
         **further_files(texts.further),
     }
 
 
 def _report(run: Run, tables: list[Table], texts: Texts, files: tuple[Path, ...], problems: list[str]) -> Report:
     damaged = run.damaged.values()
-    shown = (*texts.elsewhere, *texts.beside)
-    return Report(tuple(tables), files, (*damaged, *problems), tuple(_failures(run)), shown)
-
-
-def write_search(tunings: Sequence[Tuning], out: Path) -> list[Path]:
-    """Write the trials of a search that ended, as tables and a figure; returns the files, none without a trial.
-
-    The report of a run at these settings writes them again, with its own.
-    """
-    if not tunings:
-        return []
-    from reports.figures.choose import draw_sensitivity  # here, because matplotlib loads slowly
-
-    with naming(out), folder_lock(out):
-        for name, text in trial_files(tunings).items():
-            write_atomic(out / name, text.encode())
-        return [*(out / name for name in trial_files(tunings)), *draw_sensitivity(tunings, out / FOLDER)]
+    return Report(tuple(tables), files, (*damaged, *problems), tuple(_failures(run)), tuple(texts.elsewhere))
 
 
 def _failures(run: Run) -> Iterator[tuple[str, Path | None]]:

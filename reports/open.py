@@ -19,7 +19,6 @@ A results capsule: one zip with all inputs of a report, for publication. No sign
     plans/KEY.json, plans/latest  the run
     cells/KEY.json, KEY.npz       its rows and their predictions; KEY.error.json: error of a failed cell
     pretrained/KEY/pretraining.json    how each encoder was trained
-    tuned/KEY.json                the searches that its knobs are from
     people/KEY.json               sex and age band of the test recordings, where the store has them
 
 Recordings and patients keep the ids of the dataset's own tables: these link a prediction to its recording and fall
@@ -52,7 +51,7 @@ from benchmark.results.files import (
     unfit_members,
     write_atomic,
 )
-from benchmark.results.names import CARD, CLASSICAL_TITLES, PRESET, name_on_any
+from benchmark.results.names import CARD, CLASSICAL_TITLES, name_on_any
 from benchmark.results.schema import KEY, digest, flat
 from benchmark.results.store import (
     ARRAYS,
@@ -70,7 +69,6 @@ from benchmark.results.store import (
     read_predictions,
     row_bytes,
 )
-from benchmark.results.tuned import TUNED
 from reports.runs import Run, fingerprints_of, open_run, role_of
 
 PART = r"[^\s/\\'\"<>|:;,()\[\]{}]+"
@@ -107,9 +105,8 @@ def _last(path: str) -> str:
 CHOICE = (
     "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
     "data.datasets", "data.task", "data.cards", "data.simulation", "precision", "pretrain.snapshots",
-    "pretrain.presets", "pretrain.tuned",
 )  # fmt: skip
-"""Config keys that may differ: they choose cells, or their effect (ablations, data, precision, tuned knobs) is compared
+"""Config keys that may differ: they choose cells, or their effect (ablations, data, precision) is compared
 itself."""
 
 
@@ -137,7 +134,7 @@ def _reasons(run: Run, other: Run) -> Iterator[str]:
     for key, value, others in config_differences(one, two):
         if not any(key == choice or key.startswith(f"{choice}.") for choice in CHOICE):
             yield f"{key} is {shown(value)}, not {shown(others)}"
-    for variant in one.variants:  # an ablation or a row under the preset `tuned`
+    for variant in one.variants:
         overrides = _overrides(one, variant), _overrides(two, variant)
         if variant in two.variants and overrides[0] != overrides[1]:
             yield f"{variant} is {shown(overrides[0])}, not {shown(overrides[1])}"
@@ -219,9 +216,6 @@ def made(run: Run) -> dict[str, set[str]]:
 
 def _overrides(plan: Plan, variant: str) -> Any:
     role = role_of(plan, variant)
-    if role["role"] == PRESET:
-        of = name_on_any(str(role["of"]), str(role.get("encoder", "")))
-        return plan.config.get("pretrain", {}).get(role["value"], {}).get(of)
     method, _, name = name_on_any(variant, str(role.get("encoder", ""))).partition(":")
     return plan.config.get("ablations", {}).get(method, {}).get(name)
 
@@ -317,7 +311,6 @@ def _plan_of(runs: Sequence[Run], cells: list[PlannedCell]) -> Plan:
         plans[0],
         key=digest([config, variants, warnings, [cell.key for cell in cells]]),
         config=config,
-        tunings=_union(plan.tunings for plan in plans),
         variants=variants,
         datasets=datasets,
         roles=_first_wins(plan.roles for plan in plans),
@@ -355,10 +348,9 @@ def _first_wins(tables: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _fill(store: Store, plan: Plan, found: Mapping[str, Run | Problem], runs: Sequence[Run]) -> None:
-    """Add plan, failures and links to rows, predictions, cards and searches to a new store."""
+    """Add plan, failures and links to rows, predictions and cards to a new store."""
     store.save_plan(plan)
     for run in runs:
-        _link(store, run.store, *(f"{TUNED}/{key}.json" for key in run.plan.tunings))
         _link(store, run.store, *(f"{PEOPLE}/{fingerprint}.json" for fingerprint in fingerprints_of(run)))
     for key in dict.fromkeys(cell.key for cell in plan.cells):
         source = found[key]
@@ -397,7 +389,7 @@ CONTENTS = "contents.json"
 WHAT = "Results of an ECG pretraining benchmark: rows and test-set predictions, by the datasets' own ids; no signals."
 MEMBER = re.compile(
     rf"plans/latest|plans/{KEY.pattern}\.json|cells/{KEY.pattern}(\.npz|\.json|\.error\.json)"
-    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}|{TUNED}/{KEY.pattern}\.json|{PEOPLE}/{KEY.pattern}\.json"
+    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}|{PEOPLE}/{KEY.pattern}\.json"
 )
 MOST_MEMBERS = 200_000
 LARGEST = 8192 * MEBIBYTE
@@ -516,10 +508,6 @@ def _members(run: Run) -> Iterator[tuple[str, bytes]]:
             continue
         if card:
             yield f"pretrained/{key}/{CARD}", card_bytes(card)
-    for tuning in run.searches:
-        body = portable(asdict(tuning))
-        if body["content"] == tuning.content:  # else a path is part of its key
-            yield f"{TUNED}/{tuning.key}.json", digested_json(body)
     yield from _people(run)
 
 

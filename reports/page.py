@@ -39,7 +39,6 @@ from benchmark.results.names import (
     GATE,
     METHOD,
     OVERALL,
-    PRESET,
     SNAPSHOT,
     SWEEP,
     is_untrained,
@@ -69,7 +68,6 @@ ROLES = {
     ABLATION: "Ablations",
     SWEEP: "Sweeps",
     SNAPSHOT: "Snapshots",
-    PRESET: "Presets",
     GATE: "Gates (reference rows)",
 }
 
@@ -436,7 +434,6 @@ FIGURES_OF = {
     "confusion": "classes",
     "classes": "classes",
     "budget": "budget-curves",
-    "sensitivity": "search",
     "training": "health",
     "masking": "health",
     "similarity": "health",

@@ -46,8 +46,7 @@ from benchmark.results.names import (
     name_on_any,
 )
 from benchmark.results.schema import KEY, digest
-from benchmark.results.store import BadCard, CorruptRow, Failure, NoResults, Plan, PlannedCell, Row, Store
-from benchmark.results.tuned import Tuning, load_tuning, tuning_file
+from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Row, Store
 
 Facts = Mapping[str, Any]
 
@@ -194,20 +193,6 @@ def machine_of(card: Card) -> str:
     return f"{device.get('name') or device.get('type', 'unknown device')}{threads}, {mode}"
 
 
-def read_searches(root: Path, keys: Iterable[str]) -> tuple[list[Tuning], list[str]]:
-    """The searches with these keys in a results store; and a line on each that is missing or damaged."""
-    searches, problems = [], []
-    for key in keys:
-        try:
-            if (tuning := load_tuning(root, key)) is not None:
-                searches.append(tuning)
-            else:
-                problems.append(f"the search {key}, which knobs are from, is not in {root}")
-        except NoResults as error:
-            problems.append(str(error))
-    return searches, problems
-
-
 MOST_PARTS = 16
 """Different configs, versions, ... of rows that are compared with further ones."""
 Parts = dict[str, list[Any]]
@@ -265,18 +250,9 @@ class Run:
         return {name: own for name, own in by_variant.items() if own}
 
     @property
-    def searches(self) -> list[Tuning]:
-        """The searches that knobs of the run are from; damaged ones are left out (`left_out`)."""
-        return self._read_searches[0]
-
-    @property
     def left_out(self) -> list[str]:
-        """What is not used of the cards of the finished cells and of the searches, one line each."""
-        return [*self._read_cards[1], *self._read_searches[1]]
-
-    @cached_property
-    def _read_searches(self) -> tuple[list[Tuning], list[str]]:
-        return read_searches(self.store.root, self.plan.tunings)
+        """What is not used of the cards of the finished cells, one line each."""
+        return self._read_cards[1]
 
     @cached_property
     def _read_cards(self) -> tuple[dict[str, Card], list[str]]:
@@ -558,12 +534,11 @@ def kept_in(out: Path, run: Run) -> ReportCache:
 
 
 def content_of(run: Run) -> str:
-    """Digest of all that a report of the run rests on: plan, rows, predictions, failures, encoders, searches, code."""
+    """Digest of all that a report of the run rests on: plan, rows, predictions, failures, encoders, code."""
     cells, pretrained = run.store.cells, run.store.pretrained
     encoders = sorted({row.pretrain_key for row in run.rows.values() if row.pretrain_key})
     files = [cells / f"{key}.{kind}" for key in run.rows if key not in run.digests for kind in ("json", "npz")]
     files += [pretrained / key / name for key in encoders for name in (CARD, ILLUSTRATION)]
-    files += [tuning_file(run.store.root, key) for key in run.plan.tunings]
     failures = [asdict(failure) for failure in run.failures.values()]
     known = [asdict(run.plan), dict(run.digests), failures, dict(run.damaged)]
     return _sha256([known, list(run.failures), [file_digest(file) for file in files], _code()])

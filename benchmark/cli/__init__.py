@@ -60,7 +60,7 @@ VERBS: dict[str, Verb] = {
             "--encoder resnet1d --evaluate linear": "all methods around another encoder",
             "--ablations": "the ablation table: PMQ without each of its parts",
             "--queue-sizes 256 1024 4096": "the queue-size figure",
-            "--preset tuned": "every method with the knobs that `tune` chose",
+            "--config out/tuned.yaml": "every method with the knobs that `tune` chose",
             "--set methods.pmq.momentum=0.99": "any knob of any method",
             "--devices 0 1 --jobs-per-device 2": "two GPUs, two tasks at a time on each",
             "--engine slurm --detach": "hand the work to a cluster and return; `status` shows it",
@@ -162,7 +162,7 @@ VERBS: dict[str, Verb] = {
         },
         examples={
             "tune --config small --dry-run": "what it would do, in hours and disk",
-            "tune --config small --trials 8": "then `run --config small --preset tuned` compares tuned methods",
+            "tune --config small --trials 8": "then `--config out/tuned.yaml` compares tuned methods",
             "tune --methods pmq moco --trials 16": "a longer search keeps the trials of a shorter one",
         },
     ),

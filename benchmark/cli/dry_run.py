@@ -29,7 +29,6 @@ from benchmark.results.names import (
     EVALUATION_FACTS,
     GATE,
     METHOD,
-    PRESET,
     SNAPSHOT,
     SWEEP,
     TRIAL,
@@ -217,7 +216,6 @@ COUNTED = {
     ABLATION: "of ablations",
     SWEEP: "of sweeps",
     SNAPSHOT: "of snapshots",
-    PRESET: "of presets",
     TRIAL: "cells of trials",
 }
 

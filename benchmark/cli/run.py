@@ -1,11 +1,7 @@
-"""The verb `run`, the default: prepare the data, run the missing part of the grid, report.
-
-The config of a run; where a preset is `tuned`, with the knobs that `tune` chose.
-"""
+"""The verb `run`, the default: prepare the data, run the missing part of the grid, report."""
 
 from __future__ import annotations
 
-import shlex
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,9 +30,8 @@ from benchmark.data.prepare import Prepared, skip_summary, write_skipped
 from benchmark.machine.device import pick_precision
 from benchmark.machine.ranks import Machine, read_ranks
 from benchmark.results.files import is_read_only
-from benchmark.results.names import WINDOWS_SHA256, command, measured_elsewhere
+from benchmark.results.names import WINDOWS_SHA256, measured_elsewhere
 from benchmark.results.store import Plan, Store
-from benchmark.results.tuned import Tuning
 from benchmark.run.claims import sweep, sweep_claims
 from benchmark.run.datasets import (
     audit_run,
@@ -59,7 +54,6 @@ from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.rows import refuse_lone_windows, refuse_uneven_batches, variants_of
 from benchmark.run.runner import do
 from benchmark.run.tracking import tracking
-from benchmark.run.tuning import PRESET, changed_data, changes, found_tunings, search_words, with_chosen
 from benchmark.screen import Console, GridProgress, note
 from benchmark.trackers import Tracker
 from benchmark.training.checkpoint import read_card
@@ -128,8 +122,6 @@ class GridRequest:
     """Metrics of the main tables beside F1, AUROC and ACC."""
     landscape: bool = False
     """LaTeX tables across the page."""
-    tunings: tuple[Tuning, ...] = ()
-    """Those that the config's knobs are from, where a preset is `tuned`."""
     trackers: tuple[Tracker, ...] = ()
     """Where training curves go, besides the store."""
     engine: Engine | None = None
@@ -148,8 +140,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     if found.leaks and not asked.allow_leak:
         terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
         return FAILED
-    changed = changed_data(asked.tunings, {name: data.fingerprint for name, data in prepared.items()})
-    doubts = [*found.unscored, *found.doubts, *changed]
+    doubts = [*found.unscored, *found.doubts]
     for line in doubts:
         note(console, f"warning: {line}")
     keep_groups(asked, datasets, prepared)
@@ -158,7 +149,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     grid = make_grid(config, prepared, machine, forms=forms)
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     windows = sample_facts(probe)[WINDOWS_SHA256]
-    plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], asked.tunings, str(windows))
+    plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], str(windows))
     work = missing(grid, store)
     save_plan(plan, store, work, console)
     for line in work.damaged:
@@ -271,45 +262,6 @@ def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: Gri
             return do(work, RunContext(config, prepared, store, machine, watch), asked.engine, seconds)
 
 
-SAME = (
-    "--config", "--set", "--methods", "--encoder", "--datasets", "--pretrain-dataset", "--protocol", "--labels",
-    "--preset", "--data-root", "--data", "--results",
-)  # fmt: skip
-"""Flags of a run that say what is tuned, and where the data and results are."""
-
-
-def tuned_config(arguments: Namespace, console: Console) -> tuple[Config, tuple[Tuning, ...]]:
-    """The config of the flags, and the tunings that its knobs are from; none where no preset is `tuned`.
-
-    Raises ConfigError if a tuning is missing.
-    """
-    config = config_of(arguments)
-    if config.pretrain.tuned:
-        raise ConfigError("pretrain.tuned is filled in from what `tune` found; leave it out")
-    if PRESET not in (config.pretrain.preset, *config.pretrain.presets):
-        return config, ()
-    if config.encoders:
-        raise ConfigError("preset tuned: the knobs are those of one encoder, and several are named; name one")
-    tunings = found_tunings(config, arguments.results, command_of(arguments))
-    if tunings:
-        note(console, f"preset tuned: per method {search_words(tunings[0])}, judged on validation patients")
-    for tuning in tunings:
-        note(console, f"  {tuning.method}: {changes(tuning)}")
-    return with_chosen(config, tunings), tuple(tunings)
-
-
-def command_of(arguments: Namespace) -> str:
-    """The `tune` command with the flags of a run that `tune` takes too."""
-    words = [*command().split(), "tune"]
-    for flag in SAME:
-        value = vars(arguments)[flag[2:].replace("-", "_")]
-        if value in (None, []):
-            continue
-        given = value if isinstance(value, list) else [value]
-        words += [flag, *map(str, given[:1] if flag == "--preset" else given)]  # the search has no further presets
-    return shlex.join(words)
-
-
 def machine_of(arguments: Namespace, config: Config) -> Machine:
     """The machine of a run. Raises ConfigError if a device is missing or torch.compile fails on it."""
     takes_engine = "engine" in arguments
@@ -373,7 +325,7 @@ def run(arguments: Namespace, console: Console) -> int:
     """Run the missing part of the grid and report, or print its estimated cost (--dry-run)."""
     if arguments.tell_apart is not None and not arguments.dry_run:
         raise ConfigError(f"--tell-apart {arguments.tell_apart:g} proposes a grid and runs none: add --dry-run")
-    config, tunings = tuned_config(arguments, console)
+    config = config_of(arguments)
     refuse_lone_windows(config, variants_of(config))  # before the data are prepared
     refuse_unusable(config)
     place = place_of(arguments)
@@ -397,7 +349,6 @@ def run(arguments: Namespace, console: Console) -> int:
         unit=arguments.unit,
         further=tuple(arguments.scores),
         landscape=arguments.latex_landscape,
-        tunings=tunings,
         trackers=trackers_of(arguments.track, out),
         engine=engine,
     )

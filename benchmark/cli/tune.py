@@ -1,26 +1,33 @@
-"""The verb `tune`: random search over the knobs of each method, as many trials for each, on validation patients."""
+"""The verb `tune`: random search over the knobs of each method, as many trials for each, on validation patients.
+
+It writes the trials to trials.csv, and to tuned.yaml the config with the chosen knobs, which `--config` takes.
+"""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import print_dry_run
 from benchmark.cli.run import GridRequest, engine_of, machine_of, open_all, prepare_all, sweep_all, work_off
 from benchmark.config.command_line import FAILED, OK
-from benchmark.config.config import Config
+from benchmark.config.config import Config, validate, values_of_config
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import config_of, place_of, trackers_of
+from benchmark.config.flags import config_of, overrides_of, place_of, trackers_of
+from benchmark.config.words import laid_over, yaml_text
+from benchmark.results.files import csv_text, folder_lock, naming, write_atomic
 from benchmark.results.store import Store
-from benchmark.results.tuned import Tuning, save_tuning
 from benchmark.run.datasets import audit_run, with_columns
 from benchmark.run.grid import make_grid
 from benchmark.run.jobs import missing
 from benchmark.run.rows import Variant
 from benchmark.run.tuning import (
     Knobs,
+    Tuning,
     changes,
     draws_of,
     middle_ratio,
@@ -30,7 +37,6 @@ from benchmark.run.tuning import (
     variants_of_draws,
 )
 from benchmark.screen import Console, note, print_table
-from reports.build import write_search
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,8 @@ class Search:
     """Method -> the knobs of each trial."""
     variants: tuple[Variant, ...]
     """A row per method and trial."""
-    seed: int
-    """Of the draws."""
+    values: Mapping[str, Any]
+    """What the config of the flags is made of (`values_of_config`)."""
 
 
 def tune(arguments: Namespace, console: Console) -> int:
@@ -71,7 +77,8 @@ def tune(arguments: Namespace, console: Console) -> int:
         note(console, f"{trials} trials of {len(draws)} methods")
         print_dry_run(console, config, asked.place, asked.machine, asked.results, asked.out, variants)
         return OK
-    return search(asked, Search(draws, variants, arguments.search_seed), console)
+    values = values_of_config(arguments.config, overrides_of(arguments))
+    return search(asked, Search(draws, variants, values), console)
 
 
 def search(asked: GridRequest, planned: Search, console: Console) -> int:
@@ -89,11 +96,9 @@ def search(asked: GridRequest, planned: Search, console: Console) -> int:
     trials = max(map(len, draws.values()))
     note(console, f"{trials} trials of {len(draws)} methods: {len(work.cells)} of {len(grid.cells)} cells to do")
     failures = work_off(work, prepared, store, asked, console)
-    tunings, without = tunings_of(config, draws, grid, store, search_seed=planned.seed, data=prepared)
-    print_tunings(console, tunings)
-    for tuning in tunings:
-        note(console, f"{tuning.method}: {save_tuning(asked.results, tuning)}")
-    for file in write_search(tunings, asked.out):
+    tunings, without = tunings_of(config, draws, grid, store)
+    print_tunings(console, tunings, config)
+    for file in write_search(tunings, planned.values, asked.out):
         note(console, f"wrote {file}")
     if without:
         terminal.error(f"no trial of {', '.join(without)} could be finished; nothing is chosen for them")
@@ -128,17 +133,54 @@ def ratio_of(arguments: Namespace, config: Config) -> float:
     return float(arguments.ratio)
 
 
-def print_tunings(console: Console, tunings: Sequence[Tuning]) -> None:
+def with_chosen(values: Mapping[str, Any], tunings: Sequence[Tuning]) -> dict[str, Any]:
+    """A config's values with the chosen knobs of each method laid over its own. Raises ConfigError for a bad one."""
+    knobs = dict(values.get("knobs", {}))
+    for tuning in tunings:
+        knobs[tuning.method] = laid_over(knobs.get(tuning.method, {}), tuning.chosen.knobs)
+    tuned = {**values, "knobs": knobs}
+    validate(tuned)
+    return tuned
+
+
+def trials_csv(tunings: Sequence[Tuning]) -> str:
+    """A line per trial, the best of each method first and failed ones last; knobs and datasets are columns."""
+    knobs = list(dict.fromkeys(knob for tuning in tunings for knob in tuning.chosen.knobs))
+    datasets = list(dict.fromkeys(name for tuning in tunings for trial in tuning.trials for name in trial.scores))
+    rows = [
+        (
+            *(tuning.method, number, int(number == 0), int(number == tuning.best), trial.mean),
+            *(*map(trial.scores.get, datasets), *map(trial.knobs.get, knobs), trial.error),
+        )
+        for tuning in tunings
+        for number, trial in sorted(
+            enumerate(tuning.trials), key=lambda one: 1.0 if one[1].mean is None else -one[1].mean
+        )
+    ]
+    return csv_text(("method", "trial", "own", "chosen", "mean", *datasets, *knobs, "error"), rows)
+
+
+def write_search(tunings: Sequence[Tuning], values: Mapping[str, Any], out: Path) -> list[Path]:
+    """Write the trials and the config with the chosen knobs; returns the files, none without a finished trial."""
+    if not tunings:
+        return []
+    trials, config = out / "trials.csv", out / "tuned.yaml"
+    with naming(out), folder_lock(out):
+        write_atomic(trials, trials_csv(tunings).encode())
+        write_atomic(config, yaml_text(with_chosen(values, tunings)).encode())
+    return [trials, config]
+
+
+def print_tunings(console: Console, tunings: Sequence[Tuning], config: Config) -> None:
     """Print a row per method: validation score of the config's own setting and of the best trial, and its knobs."""
 
     if not tunings:
         return
-    first = tunings[0]
     note(console, "")
     note(
         console,
-        f"validation macro-F1 in percent of linear probes at ratio {first.ratio:g}, pretraining seed "
-        f"{first.pretrain_seed}, mean over datasets; C is chosen on the same patients, for every trial alike; no test "
+        f"validation macro-F1 in percent of linear probes at ratio {config.ratios[0]:g}, one pretraining "
+        "per trial, mean over datasets; C is chosen on the same patients, for every trial alike; no test "
         "patient was scored",
     )
     labels, numbers = ("method", "chosen"), ("own", "best", "trials", "failed")

@@ -298,9 +298,15 @@ def config_values(name_or_file: str) -> Any:
 def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
     """A config with dotted overrides applied, including `methods.NAME.KNOB`.
 
-    Without a protocol it is `strict` where the user's own data state their patients.
-
     Raises ConfigError, also for keys without effect (`benchmark.config.refuse`).
+    """
+    return validate(values_of_config(name_or_file, overrides))
+
+
+def values_of_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What `load_config` makes a config of, which a YAML file can hold.
+
+    Without a protocol it is `strict` where the user's own data state their patients. Raises ConfigError.
     """
     values = config_values(name_or_file)
     if not isinstance(values, dict):
@@ -310,11 +316,11 @@ def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -
     _choose_encoders(values, laid)
     for key, value in laid.items():
         _lay(values, key, copy.deepcopy(value))
-    config = validate(without_idle(values, laid))
-    if "protocol" not in values and config.data.with_patients():
+    complete = without_idle(values, laid)
+    if "protocol" not in values and validate(complete).data.with_patients():
         by_patient = {"protocol": "strict"}
-        return validate(without_idle(values | by_patient, laid | by_patient))
-    return config
+        return without_idle(values | by_patient, laid | by_patient)
+    return complete
 
 
 def validate(values: Mapping[str, Any]) -> Config:

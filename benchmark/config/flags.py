@@ -186,10 +186,9 @@ FLAGS: dict[str, Flag] = {
     ),
     "--preset": Flag(
         WHAT,
-        "unified (one recipe for all: pretrain.recipe), paper (each method's own) or tuned (the knobs that `tune` "
-        "found); methods.NAME.recipe comes before the first two. Several, unified first: side by side",
+        "unified (one recipe for all: pretrain.recipe) or paper (each method's own); methods.NAME.recipe comes first",
         "pretrain.preset",
-        NAMES,
+        {"metavar": "NAME"},
         PRESET,
     ),
     "--gates": Flag(
@@ -339,9 +338,6 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
     given = vars(arguments)
     values = {flag.key: given.get(name[2:].replace("-", "_")) for name, flag in FLAGS.items() if flag.key}
     overrides = {key: value for key, value in values.items() if value is not None}
-    if "pretrain.preset" in overrides:
-        overrides["pretrain.preset"], *beside = overrides["pretrain.preset"]
-        overrides |= {"pretrain.presets": beside} if beside else {}
     if "encoder.name" in overrides:
         overrides["encoder.name"], *further = overrides["encoder.name"]
         overrides |= {"encoders": [{"name": name} for name in further]} if further else {}

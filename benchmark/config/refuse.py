@@ -53,12 +53,10 @@ _HEARTBEATS = "it is of heartbeats; leave it out, or set data.segmentation=heart
 _ONE_SPLIT = "protocol: paper has the authors' one split; leave it out, or use --protocol strict"
 _LONG = "it is of windows and whole recordings; leave it out, or set data.segmentation=recordings"
 _CROPS = "it is of crops of whole recordings; leave it out, or set data.segmentation=recordings"
-_PRESETS = "its rows stand beside those of preset: unified; use e.g. --preset unified paper tuned"
 _SECONDS = "it is what windows cost under another budget; leave it out, or set pretrain.budget=seconds"
 _UNTRAINED = "this method trains nothing; leave it out"
 IDLE = (
     Idle("pretrain.recipe", "pretrain.preset", ("paper",), _RECIPE),
-    Idle("pretrain.presets", "pretrain.preset", ("paper", "tuned"), _PRESETS),
     Idle("pretrain.pair_milliseconds", "pretrain.budget", ("epochs", "windows", "passes", None), _SECONDS),
     Idle("pretrain.seed", "protocol", ("strict",), _SEED),
     Idle("data.window_seconds", "data.segmentation", ("heartbeats", None), _WINDOWS),
@@ -117,7 +115,7 @@ def is_named(key: str, overrides: Mapping[str, Any]) -> bool:
 SECTIONS = {"pretrain": Pretrain, "finetune": Finetune, "linear": Linear}
 """And `encoder`, whose keys depend on its name."""
 NOT_SWEPT = (
-    "pretrain.snapshots", "pretrain.preset", "pretrain.presets", "pretrain.tuned", "pretrain.recipe",
+    "pretrain.snapshots", "pretrain.preset", "pretrain.recipe",
     "pretrain.streaming",
 )  # fmt: skip
 """Rows of their own, what the knobs `recipe.*` are for, and what moves no number."""
@@ -246,8 +244,6 @@ def refuse_knobs(config: Config) -> None:
                 refuse_unswept(own, config.method_class(method), knob)
                 for value in values:
                     own.swept(method, knob, value)
-    for name, knobs in config.pretrain.tuned.items():
-        config.method_config(name, knobs)
 
 
 def refuse_ablations(config: Config) -> None:

@@ -431,14 +431,9 @@ class Pretrain(Section):
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Preset = "unified"
-    """unified: `recipe` for all; paper: the recipe of each method's own paper; tuned: unified, with the knobs of each
-    method that `tune` chose laid over its own (docs/COMPARISON.md)."""
-    presets: list[Literal["paper", "tuned"]] = []
-    """Further presets beside `unified`: a row of each per compared method that trains."""
-    tuned: dict[str, Overrides] = {}
-    """Method -> knobs of its row under the further preset `tuned`; a run fills it in from what `tune` found."""
+    """unified: `recipe` for all; paper: the recipe of each method's own paper."""
     recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
-    """Recipe of `preset: unified` and `tuned`, by default `Recipe()`; None under `paper`."""
+    """Recipe of `preset: unified`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
     """Heartbeats of a pseudo-trial; `pairing: neighbor` takes two in succession of them."""
     windows_per_trial: Annotated[int, Field(ge=3)] = 4
@@ -459,7 +454,7 @@ class Pretrain(Section):
     def _of_the_preset(cls, recipe: Recipe | None, given: ValidationInfo) -> Recipe | None:
         return None if given.data.get("preset") == "paper" else recipe or Recipe()
 
-    @field_validator("snapshots", "presets")
+    @field_validator("snapshots")
     @classmethod
     def _each_once(cls, values: list[Any]) -> list[Any]:
         if len(set(values)) < len(values):

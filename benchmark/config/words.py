@@ -80,6 +80,11 @@ def parsed(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from None
 
 
+def yaml_text(values: Mapping[str, Any]) -> str:
+    """The YAML of nested values, in their order."""
+    return str(yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
+
+
 def values_of(path: Path, what: str = "", *, missing: str = "") -> Any:
     """What a YAML file holds; the caller validates it. Raises ConfigError in one line.
 

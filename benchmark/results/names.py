@@ -33,7 +33,7 @@ ABOUT_GATES: dict[Gate, str] = {
     "minirocket": "ridge regression on MiniRocket's random convolutions",
 }
 """A line for `list`."""
-Preset = Literal["unified", "paper", "tuned"]
+Preset = Literal["unified", "paper"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 """Where the recipes and knobs of the methods come from."""
 DEFAULT_TASK = "default"
@@ -131,11 +131,11 @@ def is_frozen(evaluation: str) -> bool:
     return evaluation in EVALUATION_FACTS and EVALUATION_FACTS[evaluation].frozen
 
 
-Role = Literal["method", "ablation", "sweep", "gate", "snapshot", "preset", "trial"]
-"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve, a
-method under another preset; a trial of `tune` is in no plan."""
+Role = Literal["method", "ablation", "sweep", "gate", "snapshot", "trial"]
+"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve; a
+trial of `tune` is in no plan."""
 ROLES: tuple[Role, ...] = get_args(Role)
-METHOD, ABLATION, SWEEP, GATE, SNAPSHOT, PRESET, TRIAL = ROLES
+METHOD, ABLATION, SWEEP, GATE, SNAPSHOT, TRIAL = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""

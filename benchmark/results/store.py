@@ -389,8 +389,6 @@ class Plan:
     warnings: list[Line] = field(default_factory=list)
     """Warnings for every table, e.g. that test recordings were trained on; one sentence each, without full stop."""
     cells: list[PlannedCell] = field(default_factory=list)
-    tunings: list[Key] = field(default_factory=list)
-    """Keys of the searches that knobs are from (benchmark.results.tuned)."""
     health_windows: Line = ""
     """Digest of the windows that the health of the run's pretrainings is measured on."""
 

@@ -20,7 +20,6 @@ from benchmark.data.prepare import Prepared, skip_summary
 from benchmark.data.splits import DatasetTask
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, PlannedCell, Store
-from benchmark.results.tuned import Tuning
 from benchmark.run.datasets import facts_of_external
 from benchmark.run.grid import Cell, Grid
 from benchmark.training.evaluations import WAYS
@@ -31,12 +30,11 @@ def make_plan(
     prepared: Mapping[str, Prepared],
     grid: Grid,
     warnings: Sequence[str] = (),
-    tunings: Sequence[Tuning] = (),
     health_windows: str = "",
 ) -> Plan:
     """The plan of a run.
 
-    warnings: printed under every table. tunings: the searches that knobs are from. health_windows: digest of the
+    warnings: printed under every table. health_windows: digest of the
     windows that the health of this run's pretrainings is measured on.
     """
     cells = [
@@ -53,7 +51,6 @@ def make_plan(
             column.name: column_facts(prepared[column.name], column, config) for column in config.data.columns()
         },
         "pretraining": facts_of(corpus) | pretrained_on(corpus, config),
-        "tunings": [tuning.key for tuning in tunings],
     }
     key = digest([content, [cell.key for cell in cells]])
     return Plan(key=key, cells=cells, warnings=list(warnings), health_windows=health_windows, **content)

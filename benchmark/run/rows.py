@@ -1,4 +1,4 @@
-"""Rows of the tables: compared methods, ablations, sweeps, snapshots, presets and gates."""
+"""Rows of the tables: compared methods, ablations, sweeps, snapshots and gates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.refuse import by_encoder, with_settings
+from benchmark.config.refuse import by_encoder
 from benchmark.config.words import find_method
 from benchmark.data.segments import TYPICAL_SECONDS
 from benchmark.results.names import (
@@ -17,7 +17,6 @@ from benchmark.results.names import (
     FROZEN,
     GATE,
     METHOD,
-    PRESET,
     SNAPSHOT,
     SUPERVISED,
     SWEEP,
@@ -32,12 +31,6 @@ from methods.base import MethodConfig, PretrainMethod
 
 EPOCHS = "pretrain.epochs"
 """The config key that a snapshot sets."""
-PRESET_KEY = "pretrain.preset"
-OF_PRESET: dict[str, dict[str, Any]] = {
-    "paper": {PRESET_KEY: "paper", "pretrain.presets": [], "pretrain.tuned": {}},
-    "tuned": {},
-}
-"""Further preset -> the config keys that its rows set."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +44,10 @@ class Variant:
     config: MethodConfig
     role: Role = METHOD
     of: str = ""
-    """Base method of an ablation, sweep, snapshot, preset or trial."""
+    """Base method of an ablation, sweep, snapshot or trial."""
     knob: str = ""
     value: Any = None
-    """`knob` and `value`: what a sweep, a snapshot or a preset sets."""
+    """`knob` and `value`: what a sweep or a snapshot sets."""
     settings: dict[str, Any] = field(default_factory=dict, hash=False)
     """Config keys that the row changes, dotted: the row's config is `with_settings(config, settings)`."""
     encoder: str = ""
@@ -101,11 +94,11 @@ def _unpickled(stored: dict[str, Any]) -> Variant:
 
 
 def variants_of(config: Config) -> tuple[Variant, ...]:
-    """Rows of the tables: methods, gates, ablations, sweeps, snapshots, presets, each in the config's order.
+    """Rows of the tables: methods, gates, ablations, sweeps, snapshots, each in the config's order.
 
     Where there are several encoders, all of these on one after the other; what has no encoder is a row once.
     """
-    kinds = (methods_of, gates_of, ablations_of, sweeps_of, snapshots_of, presets_of)
+    kinds = (methods_of, gates_of, ablations_of, sweeps_of, snapshots_of)
     rows: list[Variant] = []
     for label, own in by_encoder(config).items():
         of_encoder = [variant for kind in kinds for variant in kind(own)]
@@ -198,14 +191,3 @@ def snapshots_of(config: Config) -> Iterator[Variant]:
             settings, knobs = config.swept(name, EPOCHS, epochs)
             title = f"{kind.title}, {epochs:g} epoch{'' if epochs == 1 else 's'}{equal}"
             yield Variant(f"{name}@{epochs:g}", title, kind, knobs, SNAPSHOT, name, EPOCHS, epochs, settings)
-
-
-def presets_of(config: Config) -> Iterator[Variant]:
-    """One variant per compared method that trains and further preset, `tuned` with the knobs in `pretrain.tuned`."""
-    for name in config.compared():
-        kind = config.method_class(name)
-        for preset in config.pretrain.presets if kind.trains else ():
-            row, title, settings = f"{name}@{preset}", f"{kind.title} ({preset})", OF_PRESET[preset]
-            chosen = config.pretrain.tuned.get(name, {}) if preset == "tuned" else {}
-            knobs = with_settings(config, settings).method_config(name, chosen)
-            yield Variant(row, title, kind, knobs, PRESET, name, PRESET_KEY, preset, settings)

@@ -1,10 +1,5 @@
 """Random search over the knobs of each method, judged on validation patients alone.
 
-Find what `tune` chose for a config, and lay it over the methods' knobs, or those of their rows `tuned`.
-
-A tuning is valid for the settings that its key holds: the method with its knobs as the config gives them, encoder,
-budget, data, probe. It says for which data, label ratio and seed it was judged.
-
 A draw depends on the search seed, the number of the trial and the knob's name alone. So methods that share a knob get
 the same values of it, and a search with more trials begins with the trials of a shorter one.
 
@@ -15,29 +10,57 @@ C is chosen on the same patients, which favours every trial of every method alik
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from benchmark.config.config import Config, validate
-from benchmark.config.errors import ConfigError
-from benchmark.config.words import laid_over
-from benchmark.data.prepare import Prepared
+from benchmark.config.config import Config
 from benchmark.results.names import LINEAR, TRIAL
-from benchmark.results.schema import digest
 from benchmark.results.store import CorruptRow, Store
-from benchmark.results.tuned import TUNED, Space, Trial, Tuning, best_of, load_tuning
 from benchmark.run.cell import stored_row
-from benchmark.run.grid import Cell, Grid, pretrain_content
+from benchmark.run.grid import Cell, Grid
 from benchmark.run.rows import Variant
-from benchmark.training.probes import LINEAR_VERSION
 from methods.base import MethodConfig
-from methods.parts.knobs import Log, spaces_of
+from methods.parts.knobs import spaces_of
 
 Knobs = dict[str, Any]
 """Tuned knob -> value; a field of the recipe is named 'recipe.lr'."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting of a method's tuned knobs and how it did."""
+
+    knobs: Knobs
+    scores: dict[str, float]
+    """Dataset -> validation macro-F1 of the linear probe, at the best of its strengths C."""
+    mean: float | None
+    """Mean of `scores`; None for a trial that failed."""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The trials of one method; the first is the config's own setting."""
+
+    method: str
+    title: str
+    trials: list[Trial]
+    best: int
+    """Number of the chosen trial, from 0."""
+
+    @property
+    def chosen(self) -> Trial:
+        """The trial with the highest mean; of equal ones the earliest."""
+        return self.trials[self.best]
+
+
+def best_of(trials: Sequence[Trial]) -> int | None:
+    """Number of the trial with the highest mean, the earliest of equal ones; None if all failed."""
+    done = [number for number, trial in enumerate(trials) if trial.mean is not None]
+    return max(done, key=lambda number: trials[number].mean or 0.0, default=None)
 
 
 def draws_of(config: Config, trials: int, seed: int) -> dict[str, list[Knobs]]:
@@ -51,16 +74,6 @@ def draws_of(config: Config, trials: int, seed: int) -> dict[str, list[Knobs]]:
         ]
         draws[name] = [own_values(config.method_config(name), list(spaces)), *drawn]
     return draws
-
-
-def spaces_told(config: type[MethodConfig]) -> dict[str, Space]:
-    """Tuned knob of a method's config -> its space in stored form."""
-    return {
-        knob: {"scale": "log", "values": [space.low, space.high]}
-        if isinstance(space, Log)
-        else {"scale": "choice", "values": list(space.values)}
-        for knob, space in spaces_of(config).items()
-    }
 
 
 def tuned_methods(config: Config) -> list[str]:
@@ -100,78 +113,11 @@ def trial_name(method: str, number: int) -> str:
     return f"{method}#{number}"
 
 
-PRESET = "tuned"
-
-
-def tuning_content(config: Config, name: str) -> dict[str, Any]:
-    """Content of the key of a method's tuning: all that moves its scores but draws, seeds, ratio and rounding."""
-    spec = config.task_spec(config.finetune)
-    return {
-        "pretraining": pretrain_content(config, config.method_class(name), config.method_config(name), 0, "", {}),
-        "data": config.data.model_dump(mode="json"),
-        "linear": config.linear.model_dump(mode="json"),
-        "probe": [LINEAR_VERSION, spec.content()],
-    }
-
-
-def tuning_key(config: Config, name: str) -> str:
-    """Key of a method's tuning."""
-    return digest(tuning_content(config, name))
-
-
-def found_tunings(config: Config, results: Path, command: str) -> list[Tuning]:
-    """The tunings of the compared methods that train, for `preset: tuned`.
-
-    command: what makes them. Raises ConfigError if one is missing or if they are of unequal searches.
-    """
-    found = {name: load_tuning(results, tuning_key(config, name)) for name in tuned_methods(config)}
-    missing = [name for name, tuning in found.items() if tuning is None]
-    remedy = f"make it with `{command}`"
-    if missing:
-        raise ConfigError(
-            f"preset tuned: {results / TUNED} holds nothing for {', '.join(missing)} under these settings; {remedy}"
-        )
-    tunings = [tuning for tuning in found.values() if tuning is not None]
-    searches = {name: search_words(tuning) for name, tuning in found.items() if tuning is not None}
-    if len(set(searches.values())) > 1:
-        told = "; ".join(f"{name} {words}" for name, words in searches.items())
-        raise ConfigError(f"preset tuned: the methods were not searched alike ({told}); {remedy}")
-    return tunings
-
-
-def search_words(tuning: Tuning) -> str:
-    """'8 trials at ratio 0.1, seeds 41 (pretraining), 41 (labels) and 1 (search)'."""
-    counted = f"{len(tuning.trials)} trials at ratio {tuning.ratio:g}"
-    seeds = f"{tuning.pretrain_seed} (pretraining), {tuning.seed} (labels) and {tuning.search_seed} (search)"
-    return f"{counted}, seeds {seeds}"
-
-
 def changes(tuning: Tuning) -> str:
     """'temperature 0.2, recipe.lr 0.003': the chosen values that are not the config's own."""
     own = tuning.trials[0].knobs
     changed = [f"{knob} {value:g}" for knob, value in tuning.chosen.knobs.items() if value != own[knob]]
     return ", ".join(changed) or "the config's own setting"
-
-
-def with_chosen(config: Config, tunings: Sequence[Tuning]) -> Config:
-    """The config with the chosen knobs of each method laid over its own; those of its further row under `unified`.
-
-    Raises ConfigError for a refused value.
-    """
-    values = config.model_dump() | {"engine": config.engine.model_dump()}
-    if PRESET in config.pretrain.presets:
-        values["pretrain"] |= {"tuned": {tuning.method: dict(tuning.chosen.knobs) for tuning in tunings}}
-        return validate(values)
-    knobs = dict(config.knobs)
-    for tuning in tunings:
-        knobs[tuning.method] = laid_over(knobs.get(tuning.method, {}), tuning.chosen.knobs)
-    return validate(values | {"knobs": knobs})
-
-
-def changed_data(tunings: Sequence[Tuning], fingerprints: Mapping[str, str]) -> list[str]:
-    """A warning on the datasets that are not those that the tunings were judged on."""
-    names = [name for name, own in fingerprints.items() if any(tuning.data.get(name, own) != own for tuning in tunings)]
-    return [f"the methods were tuned on other contents of {', '.join(names)}"] if names else []
 
 
 NOT_RUN = "not run"
@@ -192,24 +138,14 @@ def search_config(config: Config, ratio: float) -> Config:
             "gates": [],
             "ablate": [],
             "sweeps": {},
-            "pretrain": config.pretrain.model_copy(update={"presets": []}),
         }
     )
 
 
 def tunings_of(
-    config: Config,
-    draws: Mapping[str, Sequence[Knobs]],
-    grid: Grid,
-    store: Store,
-    *,
-    search_seed: int,
-    data: Mapping[str, Prepared],
+    config: Config, draws: Mapping[str, Sequence[Knobs]], grid: Grid, store: Store
 ) -> tuple[list[Tuning], list[str]]:
-    """The tunings of the methods with a finished trial, and the names of the other methods.
-
-    config: `search_config`. data: the datasets and the corpus by name.
-    """
+    """The tunings of the methods with a finished trial, and the names of the other methods."""
     cells: dict[str, list[Cell]] = {}
     for cell in grid.cells:
         cells.setdefault(cell.variant.name, []).append(cell)
@@ -219,31 +155,9 @@ def tunings_of(
         best = best_of(trials)
         if best is None:
             without.append(name)
-            continue
-        tunings.append(
-            Tuning(
-                key=tuning_key(config, name),
-                content=tuning_content(config, name),
-                method=name,
-                title=config.method_class(name).title,
-                ratio=config.ratios[0],
-                seed=config.seeds[0],
-                pretrain_seed=pretrain_seed_of(cells[trial_name(name, 0)]),
-                search_seed=search_seed,
-                data={own: found.fingerprint for own, found in data.items()},
-                simulated=any(found.simulated for found in data.values()),
-                spaces=spaces_told(config.method_class(name).Config),
-                trials=trials,
-                best=best,
-            )
-        )
+        else:
+            tunings.append(Tuning(name, config.method_class(name).title, trials, best))
     return tunings, without
-
-
-def pretrain_seed_of(cells: Sequence[Cell]) -> int:
-    """The seed of the pretraining that a trial's cells share."""
-    (seed,) = {cell.pretraining.seed for cell in cells if cell.pretraining}
-    return seed
 
 
 def judged(cells: Sequence[Cell], knobs: Knobs, store: Store) -> Trial:

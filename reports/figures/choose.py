@@ -14,8 +14,6 @@ from pathlib import Path
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import ATTRACTS, OVERALL, OWN, SAME
 from benchmark.results.store import Plan
-from benchmark.results.tuned import Tuning
-from reports.figures.data import FIGURE as SENSITIVITY
 from reports.figures.data import (
     FOLDER,
     Confusion,
@@ -26,7 +24,6 @@ from reports.figures.data import (
     compared,
     confusions,
     illustrations_of,
-    knob_panels,
     label_curves,
     panels,
     sweeps,
@@ -42,7 +39,6 @@ from reports.figures.scores import (
     plot_compute,
     plot_differences,
     plot_label_efficiency,
-    plot_sensitivity,
     plot_sweep,
 )
 from reports.runs import Cards, Costs, Run, costs, courses, evaluations_of
@@ -52,7 +48,7 @@ from reports.statistics.curves import PASSES, SECONDS, WINDOWS, bands, budget_cu
 from reports.statistics.design import DESIGN, parts_in
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import FIGURE, Differences, TableStatistics, differences, in_one_panel
-from reports.tables.further import search_caption, unlabelled_text
+from reports.tables.further import unlabelled_text
 from reports.tables.words import evaluation_text, labels_text, ratio_stem, seeds_named, simulated_text, unit_text
 
 
@@ -173,11 +169,6 @@ def training_note(plan: Plan, cards: Cards) -> str:
     return note_of(plan, plan.datasets, first, *sampled, several)
 
 
-def search_note(tunings: Sequence[Tuning]) -> str:
-    """What a trial's score is, and the marks."""
-    return f"{search_caption(tunings)} Hollow: the config's own setting. Large with a black edge: the chosen one."
-
-
 def masking_note(plan: Plan, masked: MaskedInput) -> str:
     """Source of the masked window."""
     simulated = " Simulated ECG." if plan.pretraining.get("simulated") else ""
@@ -271,7 +262,6 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
             place = plan.cells[0].evaluation, unit, dataset
             yield f"confusion, {dataset} per {unit}", partial(draw_confusion, shown, *place)
             yield f"classes, {dataset} per {unit}", partial(draw_classes, shown, *place)
-    yield "sensitivity", partial(draw_sensitivity, shown.run.searches, shown.folder)
     yield "training", partial(draw_training, shown)
     yield "masking", partial(draw_masking, shown)
     yield "similarity", partial(draw_similarity, shown)
@@ -416,13 +406,6 @@ def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iter
     if rows and classes:
         stem = shown.stem(evaluation, unit, "classes", dataset)
         yield from plot_class_scores(panels, classes, rows, classes_note(plan, found, panels), stem)
-
-
-def draw_sensitivity(tunings: Sequence[Tuning], folder: Path) -> tuple[Path, ...]:
-    """The trials of a search by knob; no figure without a finished trial."""
-    panels = knob_panels(tunings)
-    rows = {tuning.method: tuning.title for tuning in tunings}
-    return plot_sensitivity(panels, rows, search_note(tunings), folder / SENSITIVITY) if panels else ()
 
 
 def draw_training(shown: Shown) -> Iterator[Path]:

@@ -1,4 +1,4 @@
-"""The values that figures show: confusion matrices, illustrations, bands of macro F1, trials of a search. Pure.
+"""The values that figures show: confusion matrices, illustrations, bands of macro F1. Pure.
 
 What figures show.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from benchmark.results.metrics import TITLES, decide
 from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED, Pool, is_untrained
 from benchmark.results.store import BadCard, Plan, PlannedCell, Predictions
-from benchmark.results.tuned import Tuning
 from reports.runs import Run, illustration_of, role_of
 from reports.statistics.bootstrap import pooled, resampled_test_set
 
@@ -244,60 +243,3 @@ def positions(values: Sequence[Any]) -> list[float]:
         return [float(index) for index in range(len(values))]
     least = min((value for value in values if value), default=1)
     return [math.log2(value) if value else math.log2(least) - 1 for value in values]
-
-
-FIGURE = "sensitivity"
-"""Name of the figure."""
-
-
-@dataclass(frozen=True)
-class TrialPoint:
-    """One finished trial of a method."""
-
-    method: str
-    value: float
-    """Of the panel's knob."""
-    score: float
-    """Validation macro-F1 in percent."""
-    own: bool
-    """The config's own setting."""
-    chosen: bool
-
-
-@dataclass(frozen=True)
-class KnobPanel:
-    """The finished trials of all methods that have a knob."""
-
-    knob: str
-    scale: Literal["log", "choice"]
-    values: tuple[float, ...]
-    """Of a choice: all values that were drawn from or tried, ascending. Of a logarithmic space: lowest and highest."""
-    points: tuple[TrialPoint, ...]
-
-
-def knob_panels(tunings: Sequence[Tuning]) -> list[KnobPanel]:
-    """A panel per knob, those of most methods first; none for a knob without a finished trial."""
-    by_knob: dict[str, list[Tuning]] = {}
-    for tuning in tunings:
-        for knob in tuning.spaces:
-            by_knob.setdefault(knob, []).append(tuning)
-    panels = [_panel(knob, own) for knob, own in sorted(by_knob.items(), key=lambda item: -len(item[1]))]
-    return [panel for panel in panels if panel.points]
-
-
-def _panel(knob: str, tunings: Sequence[Tuning]) -> KnobPanel:
-    points = tuple(
-        TrialPoint(tuning.method, trial.knobs[knob], 100 * trial.mean, number == 0, number == tuning.best)
-        for tuning in tunings
-        for number, trial in enumerate(tuning.trials)
-        if trial.mean is not None
-    )
-    drawn = {value for tuning in tunings for value in tuning.spaces[knob]["values"]}
-    tried = {point.value for point in points}
-    logarithmic = all(tuning.spaces[knob]["scale"] == "log" for tuning in tunings) and min(drawn | tried) > 0
-    values = sorted(drawn | tried)
-    return (
-        KnobPanel(knob, "log", (values[0], values[-1]), points)
-        if logarithmic
-        else KnobPanel(knob, "choice", tuple(values), points)
-    )

@@ -1,4 +1,4 @@
-"""Figures of scores: differences, label efficiency, sweeps, costs, budgets, searches, classes, pairs of sources.
+"""Figures of scores: differences, label efficiency, sweeps, costs, budgets, classes, pairs of sources.
 
 Each function draws one figure as PNG and PDF and returns the two files. Its arguments end with `rows`, variant ->
 title; `note`, the small print; and `stem`, the path without its ending.
@@ -18,10 +18,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from benchmark.results.names import takes_shots
-from reports.figures.data import KnobPanel, Sweep, TrialPoint
+from reports.figures.data import Sweep
 from reports.figures.style import (
     FAINT,
-    SETTINGS,
     TWO_COLUMNS,
     Mark,
     Panel,
@@ -38,7 +37,7 @@ from reports.tables.words import labels_text
 
 ROW_HEIGHT, DIFFERENCES_AROUND = 0.19, 0.62
 """Inches of a row, and of title and axis together."""
-LABEL_EFFICIENCY_HEIGHT, SWEEP_HEIGHT, COST_HEIGHT, TRIALS_HEIGHT = 2.15, 1.95, 2.05, 1.55
+LABEL_EFFICIENCY_HEIGHT, SWEEP_HEIGHT, COST_HEIGHT = 2.15, 1.95, 2.05
 """Inches of a line of panels."""
 MOST_TICKS = 5
 """Of a logarithmic axis."""
@@ -326,73 +325,6 @@ def draw_pairs(axes: Axes, pairs: Sequence[ScorePair], rows: Sequence[str], sour
         )  # fmt: skip
     axes.set_yticks(range(len(rows)), rows)
     axes.grid(axis="x")
-
-
-ABREAST = 4
-"""Panels in a line."""
-SENSITIVITY_SPREAD, LOG_SPREAD = 0.75, 0.05
-"""Width that the methods share: of a category, and of a logarithmic axis."""
-SENSITIVITY_MARGIN = 1.35
-"""Factor beyond the lowest and the highest value of a logarithmic axis."""
-PALE = 0.55
-"""Opacity of a trial that is neither the method's own setting nor the chosen one."""
-
-
-def plot_sensitivity(panels: Sequence[KnobPanel], rows: Mapping[str, str], note: str, stem: Path) -> tuple[Path, Path]:
-    """Validation score of the trials of a search: a panel per knob over its values, a colour and shape per method.
-
-    Hollow: a method's own setting; with a black edge: the chosen one. rows: method -> title.
-    """
-    drawn = marks(rows)
-    shown = [
-        Panel(partial(_draw_trials, panel=panel, drawn=drawn), xlabel=panel.knob.removeprefix("recipe."))
-        for panel in panels
-    ]
-    return plot_panels(
-        shown, rows, note, stem, height=TRIALS_HEIGHT, ylabel="validation F1 (%)", lines=False, share="y",
-        abreast=ABREAST,
-    )  # fmt: skip
-
-
-def _draw_trials(axes: Axes, panel: KnobPanel, drawn: Mapping[str, Mark]) -> None:
-    """The trials of each method; methods stand side by side, since they share the drawn values."""
-    there = [method for method in drawn if any(point.method == method for point in panel.points)]
-    for point in sorted(panel.points, key=lambda point: (point.chosen, point.own)):
-        aside = (there.index(point.method) + 0.5) / len(there) - 0.5
-        if panel.scale == "log":
-            where = float(point.value * (panel.values[-1] / panel.values[0]) ** (LOG_SPREAD * aside))
-        else:
-            where = panel.values.index(point.value) + SENSITIVITY_SPREAD * aside
-        _draw_trial(axes, where, point, drawn[point.method])
-    if panel.scale == "log":
-        limits = panel.values[0] / SENSITIVITY_MARGIN, panel.values[-1] * SENSITIVITY_MARGIN
-        log_axis(axes, log_ticks(*limits), lambda tick: f"{tick:g}", limits)
-    else:
-        axes.set_xticks(range(len(panel.values)), [f"{value:g}" for value in panel.values])
-        axes.set_xlim(-0.5, len(panel.values) - 0.5)
-        for border in range(1, len(panel.values)):
-            axes.axvline(border - 0.5, color=SETTINGS["grid.color"], linewidth=0.5, zorder=0)
-
-
-def log_ticks(first: float, last: float) -> list[float]:
-    """1, 2, 5, 10, ... within the limits; powers of ten alone where these are too many."""
-    powers = range(math.floor(math.log10(first)), math.ceil(math.log10(last)) + 1)
-    for steps in ((1, 2, 5), (1,)):
-        ticks = [float(f"{step}e{power}") for power in powers for step in steps]
-        within = [tick for tick in ticks if first <= tick <= last]
-        if len(within) <= MOST_TICKS:
-            break
-    return within
-
-
-def _draw_trial(axes: Axes, where: float, point: TrialPoint, mark: Mark) -> None:
-    """One trial: hollow for the method's own setting, with a black edge for the chosen one, else small and pale."""
-    shown = point.own or point.chosen
-    axes.plot(
-        [where], [point.score], mark.shape, color=mark.colour, markersize=5 if shown else 3.6,
-        alpha=1.0 if shown else PALE, markerfacecolor="white" if point.own else mark.colour,
-        markeredgecolor="black" if point.chosen else mark.colour, markeredgewidth=0.9 if shown else 0.0,
-    )  # fmt: skip
 
 
 MARK_HEIGHT, CLASS_HEIGHT, CLASSES_AROUND = 0.065, 0.16, 0.6

@@ -191,34 +191,28 @@ def plot_panels(
     lines: bool = True,
     names: Sequence[str] | None = None,
     share: Literal["", "x", "y", "xy"] = "",
-    abreast: int = 0,
     width: float = 0.0,
 ) -> tuple[Path, Path]:
     """Draw panels side by side, with a legend above and small print below; returns the PNG and the PDF.
 
     rows: variant -> title, of the legend; none without. note: the small print. stem: the path without its ending.
-    height: inches of a line of panels. lines: as of `legend`. names: what stands at 0, 1, ... of the vertical axis,
-    from the top, where values run to the right. share: axes that all panels have in common. abreast: panels in a line,
-    0 for all. width: in inches, 0 for `width_of` a line.
+    height: inches of the panels. lines: as of `legend`. names: what stands at 0, 1, ... of the vertical axis,
+    from the top, where values run to the right. share: axes that all panels have in common. width: in
+    inches, 0 for `width_of` as many panels.
     """
     with styled():
-        columns = min(abreast or len(panels), len(panels))
-        figure_lines = -(-len(panels) // columns)
-        width = width or width_of(columns)
-        figure = new_figure(width, height * figure_lines + words_height(rows, note, width))
-        grid = figure.subplots(figure_lines, columns, squeeze=False, sharex="x" in share, sharey="y" in share)
-        for axes, panel in zip(grid.flat, panels, strict=False):
+        width = width or width_of(len(panels))
+        figure = new_figure(width, height + words_height(rows, note, width))
+        grid = figure.subplots(1, len(panels), squeeze=False, sharex="x" in share, sharey="y" in share)[0]
+        for axes, panel in zip(grid, panels, strict=True):
             panel.draw(axes)
             axes.set_title(panel.title)
             axes.set_xlabel(panel.xlabel)
             axes.grid(axis="y" if names is None else "x")
-        for axes in grid.flat[len(panels) :]:
-            axes.remove()
-        for axes in grid[:, 0]:
-            axes.set_ylabel(ylabel)
+        grid[0].set_ylabel(ylabel)
         if names is not None:
-            grid[0, 0].set_yticks(range(len(names)), names)
-            grid[0, 0].set_ylim(len(names) - 0.5, -0.5)
+            grid[0].set_yticks(range(len(names)), names)
+            grid[0].set_ylim(len(names) - 0.5, -0.5)
         if rows:
             legend(figure, rows, lines=lines)
         small_print(figure, note)

@@ -1,4 +1,4 @@
-"""Further tables of texts: pretraining costs, presets, budgets, trials of a search, classes and subgroups.
+"""Further tables of texts: pretraining costs, budgets, classes and subgroups.
 
 Methods differ in encoder passes per update and updates per epoch. One window forwards is one pass, backwards two.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from operator import itemgetter
 
@@ -17,8 +17,7 @@ from benchmark.results.files import csv_text
 from benchmark.results.metrics import CLASS_SCORES, METRICS, TITLES
 from benchmark.results.names import OVERALL
 from benchmark.results.store import BANDS, Plan
-from benchmark.results.tuned import Trial, Tuning
-from reports.runs import Card, Cards, ReportCache, Run, evaluations_of, machine_of
+from reports.runs import Card, Cards, Run, evaluations_of, machine_of
 from reports.statistics.classes import (
     FEWEST_OF_CLASS,
     FEWEST_PATIENTS,
@@ -31,16 +30,13 @@ from reports.statistics.classes import (
 )
 from reports.statistics.curves import PASSES, SECONDS, WINDOWS, BudgetCurve, bands, budget_curves
 from reports.statistics.estimates import LEVEL
-from reports.statistics.presets import SAME, Beside, beside
 from reports.statistics.table import DIGITS
 from reports.tables.render import DASH, TextTable, spread_text, text_csv, text_latex, text_markdown
-from reports.tables.verdict import points_text, whose_differences
+from reports.tables.verdict import points_text
 from reports.tables.words import (
-    SIMULATED,
     evaluation_text,
     labels_text,
     ratio_stem,
-    ratio_text,
     simulated_text,
     unit_text,
 )
@@ -99,76 +95,6 @@ def cost_files(lines: Sequence[tuple[str, ...]]) -> dict[str, str]:
     return {"costs.md": text_markdown(table), "costs.tex": text_latex([table]), "costs.csv": text_csv([table])}
 
 
-MINUS = "\N{MINUS SIGN}"
-PresetPlace = tuple[str, str]
-"""Evaluation and unit of scores."""
-
-
-def beside_of(run: Run, units: Sequence[str], kept: ReportCache | None = None) -> dict[PresetPlace, list[Beside]]:
-    """The presets side by side, per evaluation and unit of scores; none without further presets."""
-    places = [(evaluation, unit) for evaluation in evaluations_of(run.plan) for unit in units]
-    found = {place: beside(run, *place, kept) for place in places}
-    return {place: lines for place, lines in found.items() if lines}
-
-
-def beside_tables(plan: Plan, found: Mapping[PresetPlace, Sequence[Beside]]) -> list[TextTable]:
-    """A table of Overall per evaluation and unit. found: `beside_of`."""
-    return [
-        _presets_table(plan, *place, [line for line in lines if line.metric == OVERALL])
-        for place, lines in found.items()
-    ]
-
-
-def _presets_table(plan: Plan, evaluation: str, unit: str, overall: Sequence[Beside]) -> TextTable:
-    own = str(plan.config["pretrain"]["preset"])
-    presets = list(dict.fromkeys(line.preset for line in overall))
-    sentences = [
-        f"Overall (mean of all columns) in percent of each method under preset {own} and beside it, mean over seeds; "
-        f"differences in points with {100 * (1 - LEVEL):g} % intervals, not adjusted.",
-        f"*: beyond chance, significant at {100 * LEVEL:g} % after Holm's correction over all differences at the label "
-        "ratio.",
-        whose_differences(plan, max(line.seeds for line in overall)),
-        *simulated_text(plan),
-    ]
-    rows: dict[tuple[str, float], dict[str, Beside]] = {}
-    for line in overall:
-        rows.setdefault((line.of, line.ratio), {})[line.preset] = line
-    lines = []
-    for (of, ratio), by_preset in rows.items():
-        there = [by_preset[preset] for preset in presets]
-        scores = [there[0].own, *(line.mean for line in there)]
-        lines.append(
-            (plan.variants[of], ratio_text(ratio, evaluation), *map(percent, scores), *map(_difference, there))
-        )
-    return TextTable(
-        name=f"presets-{evaluation}-{unit}",
-        title=f"Presets side by side: {evaluation_text(evaluation)}, per {unit_text(plan, unit)}",
-        caption=" ".join(sentences),
-        header=("Method", "labels", own, *presets, *(f"{preset} {MINUS} {own}" for preset in presets)),
-        lines=tuple(lines),
-    )
-
-
-def percent(score: float | None) -> str:
-    """'81.2'; a dash where there is no score."""
-    return DASH if score is None or math.isnan(score) else f"{100 * score:z.1f}"
-
-
-def _difference(line: Beside) -> str:
-    """'+3.1 (1.2 to 5.0)*'."""
-    if line.remark == SAME or math.isnan(line.difference):
-        return SAME if line.remark == SAME else DASH
-    text = points_text(100 * line.difference, 100 * line.low, 100 * line.high)
-    return f"{text}*" if line.p_holm < LEVEL else text
-
-
-def beside_files(found: Mapping[PresetPlace, Sequence[Beside]], tables: Sequence[TextTable]) -> dict[str, str]:
-    """File name -> content: the tables for LaTeX, and every column of theirs as CSV."""
-    header = ("evaluation", *(own.name for own in fields(Beside)))
-    rows = [(place[0], *map(plain, asdict(line).values())) for place, lines in found.items() for line in lines]
-    return {"presets.tex": text_latex(tables), "presets.csv": csv_text(header, rows)}
-
-
 def plain(value: object) -> object:
     """A cell of a CSV file: a number rounded, nothing for NaN."""
     return ("" if math.isnan(value) else round(value, DIGITS)) if isinstance(value, float) else value
@@ -222,80 +148,6 @@ def _budget_line(plan: Plan, own: pd.DataFrame, datasets: Sequence[str]) -> tupl
 def budget_files(tables: Sequence[TextTable]) -> dict[str, str]:
     """File name -> content."""
     return {"budget.tex": text_latex(tables), "budget.csv": text_csv(tables, named=True)}
-
-
-def search_caption(tunings: Sequence[Tuning]) -> str:
-    """What a trial's score is, of how many trials and seeds, and what it is not; the searches are alike."""
-    first = tunings[0]
-    failed = sum(trial.mean is None for tuning in tunings for trial in tuning.trials)
-    trials = sorted({len(tuning.trials) for tuning in tunings})
-    return " ".join(
-        [
-            f"Macro-F1 in percent of a linear probe on the validation patients with {ratio_text(first.ratio)} of the "
-            "labels, mean over the datasets.",
-            f"{' or '.join(map(str, trials))} trials per method, one pretraining each (seed {first.pretrain_seed}; "
-            f"labels {first.seed}, draws {first.search_seed}).",
-            *([f"{failed} trials failed."] if failed else []),
-            "The probe's strength and the setting are chosen on these patients: no test result.",
-            *([SIMULATED] if any(own.simulated for own in tunings) else []),
-        ]
-    )
-
-
-def trial_tables(tunings: Sequence[Tuning]) -> list[TextTable]:
-    """A table per method, a line per trial; what the scores are stands above the first."""
-    return [
-        TextTable(
-            name=f"trials-{tuning.method}",
-            title=f"Trials: {tuning.title}",
-            caption="" if number else search_caption(tunings),
-            header=("Trial", *(knob.removeprefix("recipe.") for knob in tuning.spaces), *datasets, "mean", "note"),
-            lines=tuple(
-                (
-                    str(place),
-                    *(f"{trial.knobs[knob]:g}" for knob in tuning.spaces),
-                    *(percent(score) for score in (*map(trial.scores.get, datasets), trial.mean)),
-                    _note(trial, own=place == 0, chosen=place == tuning.best),
-                )
-                for place, trial in ranking(tuning)
-            ),
-        )
-        for number, tuning in enumerate(tunings)
-        for datasets in [_scored_datasets([tuning])]
-    ]
-
-
-def ranking(tuning: Tuning) -> list[tuple[int, Trial]]:
-    """The trials with their numbers by falling score, equal ones in the order of the search, failed ones last."""
-    return sorted(enumerate(tuning.trials), key=lambda one: 1.0 if one[1].mean is None else -one[1].mean)
-
-
-def _scored_datasets(tunings: Sequence[Tuning]) -> list[str]:
-    """The datasets with a score of any trial."""
-    return list(dict.fromkeys(name for tuning in tunings for trial in tuning.trials for name in trial.scores))
-
-
-def _note(trial: Trial, *, own: bool, chosen: bool) -> str:
-    """'chosen, own setting', or why the trial failed."""
-    failed = f"failed: {trial.error}" if trial.mean is None else ""
-    return ", ".join(filter(None, ["chosen" if chosen else "", "own setting" if own else "", failed]))
-
-
-def trial_files(tunings: Sequence[Tuning]) -> dict[str, str]:
-    """File name -> content: a section per method, and one line per trial with all knobs and datasets as columns."""
-    knobs = list(dict.fromkeys(knob for tuning in tunings for knob in tuning.spaces))
-    datasets = _scored_datasets(tunings)
-    rows = [
-        (
-            *(tuning.method, number, int(number == 0), int(number == tuning.best), trial.mean),
-            *(*map(trial.scores.get, datasets), *map(trial.knobs.get, knobs), trial.error),
-        )
-        for tuning in tunings
-        for number, trial in ranking(tuning)
-    ]
-    header = ("method", "trial", "own", "chosen", "mean", *datasets, *knobs, "error")
-    markdown = "\n".join(map(text_markdown, trial_tables(tunings)))
-    return {"trials.md": f"# Trials\n\n{markdown}", "trials.csv": csv_text(header, rows)}
 
 
 CLASS_TITLES = tuple(METRICS[name].title for name in CLASS_SCORES)

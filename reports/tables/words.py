@@ -158,7 +158,7 @@ def signals_text(plan: Plan) -> Iterator[str]:
 
 
 def preset_text(plan: Plan) -> str:
-    """', preset tuned': whose settings the methods have; '' for a plan that does not say."""
+    """', preset paper': whose settings the methods have; '' for a plan that does not say."""
     preset = plan.config.get("pretrain", {}).get("preset")
     return f", preset {preset}" if preset else ""
 

@@ -42,7 +42,7 @@ ELSEWHERE = ("known-answers", "speed")
 RUN = (
     "--methods pmq moco --ratios 0.3 0.1 0.01",
     "tune --config small --trials 8",
-    "--config small --preset tuned",
+    "--config out/tuned.yaml",
     "--config paper --data-root /data",
     "--ablations",
     "--encoder docs/encoder/gru.py --methods pmq moco random",

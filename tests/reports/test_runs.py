@@ -6,8 +6,6 @@ Cards of pretrainings: which are read, their courses, and seconds of one machine
 
 Cells without a row, by the error they ended in.
 
-The searches of a run: read from its store, named where they are missing, and taken along wherever it goes.
-
 The tables a plan calls for: compared rows and gates in one, changes of a method in tables of their own.
 
 Values kept between reports: the same bits back, and none where run, code or file are not the same.
@@ -28,12 +26,11 @@ import pytest
 
 from benchmark.results.schema import digest
 from benchmark.results.store import Failure, NoResults, Plan, Row, card_bytes
-from benchmark.results.tuned import save_tuning, tuning_file
 from benchmark.training.health import write_illustration
 from reports import runs
 from reports.build import build_report
 from reports.figures.data import illustrations_of
-from reports.open import merge, pack, unpack
+from reports.open import pack, unpack
 from reports.runs import (
     LARGEST_ILLUSTRATION,
     MOST_PARTS,
@@ -54,7 +51,6 @@ from reports.runs import (
 from reports.tables.render import Table
 from reports.tables.table import make_table
 from tests.damage import forged
-from tests.reports.searches import CLOCS, MOCO, SEARCHES
 
 
 def test_one_line_per_cell_unit_and_metric(store_root: Path) -> None:
@@ -328,52 +324,6 @@ def test_alike_errors_are_one_and_keep_the_first_traceback(store_root: Path) -> 
     assert (failed.state, failed.error, failed.cells) == ("failed", "no encoder for KEY", (second, first))
     assert failed.traceback == "at second"
     assert (damaged.state, damaged.error, damaged.traceback) == ("damaged", "KEY.json: cut off", "")
-
-
-KEYS = [tuning.key for tuning in SEARCHES]
-
-
-@pytest.fixture
-def tuned_run(write_store: WriteStore) -> Run:
-    """A run whose plan names two searches, which its store has."""
-    root = write_store(alter_plan=lambda plan: replace(plan, tunings=KEYS))
-    for tuning in SEARCHES:
-        save_tuning(root, tuning)
-    return open_run(root)
-
-
-def test_a_run_has_and_rests_on_the_searches_that_its_plan_names(tuned_run: Run, store_root: Path) -> None:
-    assert tuned_run.searches == SEARCHES
-    assert tuned_run.left_out == []
-    assert open_run(store_root).searches == []
-    before = content_of(tuned_run)
-    save_tuning(tuned_run.store.root, replace(MOCO, search_seed=2))
-    assert content_of(open_run(tuned_run.store.root)) != before
-
-
-def test_a_missing_and_a_damaged_search_are_named(tuned_run: Run) -> None:
-    tuning_file(tuned_run.store.root, MOCO.key).unlink()
-    tuning_file(tuned_run.store.root, CLOCS.key).write_text("{")
-    again = open_run(tuned_run.store.root)
-    assert again.searches == []
-    missing, damaged = again.left_out
-    assert missing == f"the search {MOCO.key}, which knobs are from, is not in {again.store.root}"
-    assert "cannot be used" in damaged
-
-
-def test_a_capsule_holds_them_without_paths(tuned_run: Run, tmp_path: Path) -> None:
-    failed = replace(MOCO.trials[2], error="ValueError: /home/ann/mine.py is empty")
-    save_tuning(tuned_run.store.root, replace(MOCO, trials=[*MOCO.trials[:2], failed]))
-    pack(open_run(tuned_run.store.root), tmp_path / "a.zip")
-    store = unpack(tmp_path / "a.zip", tmp_path / "unpacked")
-    moco, clocs = open_run(store.root).searches
-    assert (moco.trials[2].error, clocs) == ("ValueError: mine.py is empty", CLOCS)
-
-
-def test_merged_runs_have_those_of_all(tuned_run: Run, write_store: WriteStore, tmp_path: Path) -> None:
-    other = open_run(write_store("other", alter_plan=lambda plan: replace(plan, key="other")))
-    merged, _ = merge([other, tuned_run], tmp_path / "merged")
-    assert merged.searches == SEARCHES
 
 
 def role(kind: str, of: str = "", knob: str = "", value: Any = None) -> dict[str, Any]:

@@ -77,9 +77,6 @@ WRONG = [
         "gates.0: input should be 'random', 'frozen', 'features', 'full-labels', 'supervised' or 'minirocket', got",
     ),
     (["--gates", "none", "random"], "gates.0: input should be"),
-    (["--preset", "unified", "papr"], "pretrain.presets.0: input should be 'paper' or 'tuned', got 'papr'"),
-    (["--preset", "unified", "paper", "paper"], "names a value twice"),
-    (["--preset", "paper", "tuned"], "pretrain.presets cannot act: its rows stand beside those of preset: unified"),
     (["--ablate", "w/o queu"], "unknown ablation 'w/o queu' (did you mean 'pmq:w/o queue'?)"),
     (["--methods", "moco", "--ablations"], "ablate: no compared method has an ablation; compare pmq too"),
     (["--queue-sizes", "-1"], "methods.pmq.queue_size: input should be greater than or equal to 0, got -1"),
@@ -123,7 +120,7 @@ WRONG = [
     (["--evaluate", "few-shot", "--shots", "5", "5"], "few_shot.shots: [5, 5] names a value twice"),
     (["--evaluate", "few-shot", "--shots", "0.1"], "argument --shots: invalid int value: '0.1'"),
     (["--shots", "5"], "--shots is of `--evaluate few-shot`; evaluated are: linear"),
-    (["--preset", "own"], "pretrain.preset: input should be 'unified', 'paper' or 'tuned', got 'own'"),
+    (["--preset", "own"], "pretrain.preset: input should be 'unified' or 'paper', got 'own'"),
     (["--precision", "fp16"], "precision: input should be 'auto', 'float32' or 'bf16', got 'fp16'"),
     (["--data", "ptb-xl"], "--data 'ptb-xl' is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl"),
     (["--data", "ptb-xl="], "--data 'ptb-xl=' is not NAME=DIR"),
@@ -257,14 +254,6 @@ def test_a_system_without_affinity_counts_its_cores(monkeypatch: pytest.MonkeyPa
     monkeypatch.delattr(os, "sched_getaffinity")
     _, place, jobs = read(["--device", "cpu"])
     assert (place.workers, jobs) == (os.cpu_count(), os.cpu_count())
-
-
-def test_several_presets_are_the_first_and_those_beside_it() -> None:
-    _, arguments = parse(ANY, ["any", "--preset", "unified", "paper", "tuned"])
-    pretrain = config_of(arguments).pretrain
-    assert (pretrain.preset, pretrain.presets) == ("unified", ["paper", "tuned"])
-    _, arguments = parse(ANY, ["any", "--preset", "paper"])
-    assert (config_of(arguments).pretrain.preset, config_of(arguments).pretrain.presets) == ("paper", [])
 
 
 def test_gates_are_chosen_or_left_out() -> None:

@@ -95,7 +95,7 @@ def test_windows_of_a_file_are_left_out_where_a_flag_asks_for_heartbeats(tmp_pat
 
 def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
     default = Config(name="", methods=["pmq"]).model_dump()
-    seconds = Pretrain(presets=["paper"], budget="seconds", pair_milliseconds={"pmq": 1.0})
+    seconds = Pretrain(budget="seconds", pair_milliseconds={"pmq": 1.0})
     further = {"pretrain": seconds, "data": Data(window_stride=1.0, short="pad", folds=5)}
     with_further = Config(name="", methods=["pmq"], **further).model_dump()  # type: ignore[arg-type]
     for idle in IDLE:

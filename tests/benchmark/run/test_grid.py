@@ -290,7 +290,7 @@ ONLY_FOR_TEXT = {"pretrain.text_embedder"}
 """Keys that count for methods which read reports."""
 OF_RANKS = {"pretrain.batch_norm"}
 """Keys that count where several processes share a pretraining."""
-NOT_OF_KEYS = {"encoder.name", "pretrain.streaming", "pretrain.snapshots", "pretrain.presets", "pretrain.tuned"}
+NOT_OF_KEYS = {"encoder.name", "pretrain.streaming", "pretrain.snapshots"}
 """Keys that decide which rows there are, and where signals are read from."""
 
 

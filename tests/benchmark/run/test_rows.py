@@ -94,10 +94,6 @@ def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
     assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
 
 
-BESIDE = {"methods": ["random", "pmq-released", "clocs"], "gates": [], "pretrain.presets": ["paper", "tuned"]}
-CHOSEN = {"pmq-released": {"recipe.lr": 0.01, "temperature": 0.2}, "clocs": {"recipe.lr": 0.02}}
-
-
 def keys_of(overrides: dict[str, Any], row: str = "") -> dict[str, set[str]]:
     """Row, or the rows that `row` is the end of -> keys of its cells."""
     found: dict[str, set[str]] = {}
@@ -107,33 +103,10 @@ def keys_of(overrides: dict[str, Any], row: str = "") -> dict[str, set[str]]:
     return found
 
 
-def test_a_method_that_trains_has_a_row_of_each_further_preset() -> None:
-    rows = [variant for variant in variants_of(load_config(BASIC, BESIDE)) if variant.role == "preset"]
-    assert [(row.name, row.title, row.of, row.value) for row in rows] == [
-        ("pmq-released@paper", "PMQ (released code) (paper)", "pmq-released", "paper"),
-        ("pmq-released@tuned", "PMQ (released code) (tuned)", "pmq-released", "tuned"),
-        ("clocs@paper", "CLOCS (paper)", "clocs", "paper"),
-        ("clocs@tuned", "CLOCS (tuned)", "clocs", "tuned"),
-    ]
-    assert pickle.loads(pickle.dumps(rows)) == rows
-
-
-def test_rows_side_by_side_are_the_cells_of_runs_of_their_own() -> None:
-    """Of the paper's rows the fine-tuning too: pmq-released has its authors' dropout on the encoder's output."""
-    alone = {name: value for name, value in BESIDE.items() if name != "pretrain.presets"} | {"methods": [*CHOSEN]}
-    beside = BESIDE | {"pretrain.tuned": CHOSEN}
-    laid = {f"methods.{name}.{knob}": value for name, knobs in CHOSEN.items() for knob, value in knobs.items()}
-    assert keys_of(beside, "@paper") == keys_of(alone | {"pretrain.preset": "paper"})
-    assert keys_of(beside, "@tuned") == keys_of(alone | laid | {"pretrain.preset": "tuned"})
-    own = keys_of(beside)
-    assert {name: own[name] for name in CHOSEN} == keys_of(alone)
-    assert len(set.union(*own.values())) == sum(map(len, own.values()))
-
-
 RESNET = {"name": "resnet1d", "output": 8}
 EVERY_KIND = {
     "methods": ["random", "pmq"], "gates": ["frozen", "features"], "ablate": ["pmq:w/o queue"],
-    "sweeps": {"pmq": {"queue_size": [32]}}, "pretrain.snapshots": [1], "pretrain.presets": ["paper"],
+    "sweeps": {"pmq": {"queue_size": [32]}}, "pretrain.snapshots": [1],
 }  # fmt: skip
 
 

@@ -13,24 +13,21 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from reports.figures.data import Confusion, Sweep, knob_panels
+from reports.figures.data import Confusion, Sweep
 from reports.figures.inside import plot_confusion, plot_training
 from reports.figures.scores import (
     clock_text,
     count_text,
-    log_ticks,
     plot_budget,
     plot_compute,
     plot_differences,
     plot_label_efficiency,
-    plot_sensitivity,
     plot_sweep,
     tick_text,
 )
 from reports.figures.style import MARKS
 from reports.statistics.curves import BAND
 from reports.statistics.table import Difference, Differences
-from tests.reports.searches import SEARCHES
 
 Drawn = Callable[[], Figure]
 
@@ -73,8 +70,6 @@ def test_a_sweep_has_its_points_ring_and_lines(drawn: Drawn, tmp_path: Path) -> 
           [(1, "1"), (500, "500"), (20_000, "20k"), (5_000_000, "5M"), (10**9, "1G")]),
         *((clock_text, value, shown) for value, shown in
           [(0.1, "0.1 s"), (20, "20 s"), (60, "1 min"), (3600, "1 h"), (18000, "5 h"), (864000, "10 d")]),
-        *((lambda limits: log_ticks(*limits), value, shown) for value, shown in
-          [((0.03, 0.5), [0.05, 0.1, 0.2, 0.5]), ((1e-4, 1e-2), [1e-4, 1e-3, 1e-2])]),
     ],
 )  # fmt: skip
 def test_axes_are_marked_in_short_words(text: Callable[[Any], Any], value: Any, shown: Any) -> None:
@@ -190,19 +185,3 @@ def test_snapshots_stand_at_their_costs_and_what_was_not_pretrained_is_a_line(dr
     assert [axes.get_xlabel() for axes in drawn().axes] == ["pairs of windows", "encoder passes", "pretraining time"]
     assert drawn().axes[0].get_ylabel() == "Overall, F1 (%)"
     assert [label.get_text() for label in drawn().axes[1].get_xticklabels()] == ["500", "1k"]
-
-
-def test_trials_stand_at_their_values_and_what_is_told_is_drawn_apart(drawn: Drawn, tmp_path: Path) -> None:
-    rows = {"moco": "MoCo", "clocs": "CLOCS"}
-    plot_sensitivity(knob_panels(SEARCHES), rows, "note", tmp_path / "x")
-    rate, momentum = drawn().axes
-    assert (rate.get_xscale(), rate.get_xlabel(), momentum.get_xlabel()) == ("log", "lr", "momentum")
-    assert [label.get_text() for label in rate.get_xticklabels()] == ["0.0001", "0.001", "0.01"]
-    assert [label.get_text() for label in momentum.get_xticklabels()] == ["0.9", "0.99", "0.999"]
-    dots = [line for line in momentum.lines if line.get_marker() == "s"]
-    assert [line.get_xydata().tolist() for line in dots] == [[[1.0, 50.0]], [[0.0, 60.0]]]
-    own, chosen = dots
-    assert (own.get_markerfacecolor(), own.get_markeredgecolor()) == ("white", MARKS["moco"].colour)
-    assert (chosen.get_markerfacecolor(), chosen.get_markeredgecolor()) == (MARKS["moco"].colour, "black")
-    shared = [line.get_xdata()[0] for line in rate.lines if line.get_ydata()[0] in (30.0, 60.0)]
-    assert len(set(shared)) == 4, "methods stand side by side at a shared value"

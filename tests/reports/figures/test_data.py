@@ -1,4 +1,4 @@
-"""What figures show: confusion by hand, pictures beside the weights, sweeps, curves, trials of a search."""
+"""What figures show: confusion by hand, pictures beside the weights, sweeps, curves."""
 
 from __future__ import annotations
 
@@ -14,17 +14,14 @@ from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD, ILLUSTRATION
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell, Predictions, card_bytes
-from benchmark.results.tuned import Trial
 from benchmark.training import health as written
 from reports.figures.data import (
     Confusion,
-    TrialPoint,
     compared,
     confusion,
     confusions,
     illustrations_of,
     in_order,
-    knob_panels,
     label_curves,
     panels,
     positions,
@@ -32,7 +29,6 @@ from reports.figures.data import (
 )
 from reports.runs import TIDY, open_run
 from reports.statistics.curves import bands
-from tests.reports.searches import MOCO, SEARCHES
 
 WHERE = {"evaluation": "finetune", "dataset": "ptb-xl", "ratio": 0.1}
 
@@ -196,18 +192,3 @@ def test_label_curves_leave_changes_out_and_need_two_ratios() -> None:
     frame = tidy_frame(("pmq", name, 0.01, 41, 0.5) for name in ("chapman", "ptb-xl"))
     titles = panels(bands(frame, "finetune", "heartbeat"), plan)
     assert list(titles.items()) == [("ptb-xl", "PTB-XL"), ("chapman", "Chapman"), ("overall", "Overall")]
-
-
-def test_a_panel_has_the_finished_trials_of_every_method_with_its_knob() -> None:
-    rate, momentum = knob_panels(SEARCHES)
-    assert (rate.knob, rate.scale, rate.values) == ("recipe.lr", "log", (0.0001, 0.01))
-    assert [point.method for point in rate.points] == ["moco", "moco", "clocs", "clocs", "clocs"]
-    assert rate.points[1] == TrialPoint("moco", 0.004, 60.0, own=False, chosen=True)
-    assert rate.points[2] == TrialPoint("clocs", 0.001, 30.0, own=True, chosen=True)
-    assert (momentum.knob, momentum.scale) == ("momentum", "choice")
-    assert momentum.values == (0.9, 0.99, 0.999), "the config's own value has a place too"
-    failed = replace(MOCO, trials=[Trial(MOCO.trials[0].knobs, {}, None, "x")])
-    assert knob_panels([failed]) == []
-    zero = replace(MOCO, trials=[replace(MOCO.trials[0], knobs={"momentum": 0.9, "recipe.lr": 0})])
-    _, rate = knob_panels([zero])
-    assert (rate.scale, rate.values) == ("choice", (0, 0.0001, 0.01)), "zero has no logarithm"

@@ -1,4 +1,4 @@
-"""Tables of texts: costs, presets side by side, budgets, trials, classes and subgroups, and their files."""
+"""Tables of texts: costs, budgets, classes and subgroups, and their files."""
 
 from __future__ import annotations
 
@@ -14,32 +14,24 @@ import pytest
 
 from benchmark.data.splits import absent_classes
 from benchmark.results.metrics import METRICS, Lines
-from benchmark.results.names import OVERALL
 from benchmark.results.store import Predictions
 from reports.build import build_report
 from reports.runs import Run, layouts, open_run
 from reports.statistics.classes import Estimated, class_tables, subgroup_tables
-from reports.statistics.presets import Beside
 from reports.statistics.table import statistics_of
 from reports.tables.further import (
     COSTS_HEADER,
     UNKNOWN,
     Further,
-    beside_files,
-    beside_of,
-    beside_tables,
     budget_files,
     budget_tables,
     cost_files,
     cost_lines,
     further_files,
     shown,
-    trial_files,
-    trial_tables,
 )
-from reports.tables.render import UPRIGHT, text_sheet
+from reports.tables.render import UPRIGHT
 from reports.tables.table import make_table
-from tests.reports.searches import SEARCHES
 
 NAN = float("nan")
 
@@ -83,36 +75,6 @@ def test_costs_are_means_over_pretrainings_and_shared_encoders_stand_once() -> N
     assert cost_lines({"random": cards["random"]}, {}) == []
 
 
-PAPER = Beside("heartbeat", 0.3, "", OVERALL, "pmq", "paper", 0.5, 0.49, -0.01, -0.04, 0.02, 0.4, 0.4, 3, "")
-TUNED = replace(PAPER, preset="tuned", mean=0.53, difference=0.031, low=0.012, high=0.05, p_holm=0.01)
-LINES = [PAPER, TUNED, replace(TUNED, metric="f1", dataset="chapman"),
-         Beside("heartbeat", 0.3, "", OVERALL, "moco", "paper", 0.4, NAN, remark="no seed has a score"),
-         Beside("heartbeat", 0.3, "", OVERALL, "moco", "tuned", 0.4, 0.4)]  # fmt: skip
-
-
-def test_presets_side_by_side_have_scores_and_differences(store_root: Path) -> None:
-    run = open_run(store_root)
-    assert beside_of(run, ["heartbeat"]) == {}
-    plan = replace(run.plan, config=run.plan.config | {"pretrain": {"preset": "unified"}})
-    found = {("finetune", "heartbeat"): LINES}
-    (table,) = beside_tables(plan, found)
-    assert table.header == ("Method", "labels", "unified", "paper", "tuned", "paper − unified", "tuned − unified")
-    assert table.lines == (
-        ("PMQ", "30 %", "50.0", "49.0", "53.0", "−1.0 (−4.0 to 2.0)", "+3.1 (1.2 to 5.0)*"),
-        ("MoCo", "30 %", "40.0", "–", "40.0", "–", "same settings"),
-    )
-    assert table.title == "Presets side by side: Fine-tuned, per heartbeat"
-    assert "Differences of these encoders (one pretraining each), not of the methods." in table.caption
-    assert "Simulated ECGs: no ranking of methods follows." in table.caption
-    files = beside_files(found, [table])
-    first, *others = rows_of(files["presets.csv"])
-    assert (first["of"], first["preset"], first["difference"], first["p_holm"]) == ("pmq", "paper", "-0.01", "0.4")
-    assert len(others) == len(LINES) - 1
-    assert ",nan" not in files["presets.csv"]
-    assert r"PMQ & 30 \% & 50.0" in files["presets.tex"]
-    assert [text for cell in text_sheet(table).blocks[0][0] for text, _ in cell] == list(table.lines[0])
-
-
 def test_snapshots_stand_with_their_costs_and_scores(budget_store: Path, tmp_path: Path) -> None:
     run = open_run(budget_store)
     tables = budget_tables(run, ["heartbeat", "recording"])
@@ -133,33 +95,6 @@ def test_snapshots_stand_with_their_costs_and_scores(budget_store: Path, tmp_pat
     page = (tmp_path / "with" / "report.html").read_text()
     assert '<section id="budget-curves">' in page
     assert "<td>16,000</td>" in page
-
-
-def test_trials_stand_the_best_first_and_what_they_are_is_said_once() -> None:
-    table, other = trial_tables(SEARCHES)
-    assert table.header == ("Trial", "momentum", "lr", "chapman", "mean", "note")
-    assert table.lines == (
-        ("1", "0.9", "0.004", "60.0", "60.0", "chosen"),
-        ("0", "0.99", "0.001", "50.0", "50.0", "own setting"),
-        ("2", "0.999", "0.01", "–", "–", "failed: ValueError: the loss is not finite"),
-    )
-    assert [(line[0], line[-1]) for line in other.lines] == [("0", "chosen, own setting"), ("1", ""), ("2", "")]
-    assert table.caption == (
-        "Macro-F1 in percent of a linear probe on the validation patients with 10 % of the labels, mean over the "
-        "datasets. 3 trials per method, one pretraining each (seed 42; labels 41, draws 1). 1 trials failed. The "
-        "probe's strength and the setting are chosen on these patients: no test result. Simulated ECGs: no ranking of "
-        "methods follows."
-    )
-    files = trial_files(SEARCHES)
-    assert files["trials.md"].count("Macro-F1 in percent") == 1
-    lines = rows_of(files["trials.csv"])
-    assert len(lines) == 6
-    assert lines[0] == {
-        "method": "moco", "trial": "1", "own": "0", "chosen": "1", "mean": "0.6", "chapman": "0.6", "momentum": "0.9",
-        "recipe.lr": "0.004", "error": "",
-    }  # fmt: skip
-    assert (lines[-1]["method"], lines[-1]["momentum"], lines[-1]["own"]) == ("clocs", "", "0")
-    assert lines[2]["error"] == "ValueError: the loss is not finite"
 
 
 @pytest.fixture
