@@ -16,28 +16,19 @@ if __name__ == "__main__":  # before the imports, which need the suite's own `me
 
 from benchmark import screen as terminal
 from benchmark.cli import VERBS
-from benchmark.config.command_line import FAILED, INTERRUPTED, OK, USAGE, parse, refuse_unknown
+from benchmark.config.command_line import FAILED, INTERRUPTED, USAGE, parse, refuse_unknown
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
 from benchmark.machine.processes import STOPPED, Stopped, end, keep_freed_memory, stops_on_signals
-from benchmark.machine.ranks import RankFailed, first_rank_calls, is_alone, read_ranks, serve_calls
 from benchmark.results.files import remedy
 from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen import open_console
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.command_line).
-
-    Under torchrun the first rank runs it, and the others do what that one hands out.
-    """
+    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.command_line)."""
     keep_freed_memory()
     console = open_console()
-    try:
-        ranks = read_ranks()
-    except ValueError as problem:
-        terminal.error(str(problem))
-        return USAGE
 
     def last() -> None:
         console.show_cursor()
@@ -45,13 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         with stops_on_signals(last):
-            if ranks.rank > 0:
-                serve_calls(ranks)
-                return OK
             verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
             refuse_unknown(verb, arguments)
-            with first_rank_calls(ranks):
-                return verb.run(arguments, console)
+            return verb.run(arguments, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
         return USAGE
@@ -66,13 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs-per-device"
         )
         return FAILED
-    except RankFailed as failure:
-        if str(failure):
-            terminal.error(str(failure))
-        return FAILED
     except KeyboardInterrupt as stop:
-        if ranks.rank > 0:
-            return stop.status if isinstance(stop, Stopped) else INTERRUPTED
         saved = f"{stop.saved}; " if isinstance(stop, Stopped) and stop.saved else ""
         terminal.error(f"stopped; {saved}what is finished is saved, and the same command goes on from there")
         return stop.status if isinstance(stop, Stopped) else INTERRUPTED
@@ -80,6 +61,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     status = main()
-    if status > STOPPED or not is_alone():  # gloo's threads may abort the interpreter's own exit
+    if status > STOPPED:
         end(status)
     sys.exit(status)

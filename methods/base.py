@@ -25,7 +25,6 @@ from methods.parts.knobs import (
     WeightDecay,
 )
 from methods.parts.masks import Mask
-from methods.parts.ranks import gather
 
 Pairing = Literal["neighbor", "same", "patient"]
 """Second view: next heartbeat; same heartbeat; one of another recording of the patient, else of the same recording."""
@@ -43,10 +42,6 @@ class Batch(NamedTuple):
     recording: Tensor  # (B,) int64 >= 0, the ECG the first window came from
     trial: Tensor  # (B,) int64 >= 0, the pseudo-trial of the first window
     text: Tensor | None = None  # (B, E) frozen report embedding
-
-    def with_all_ids(self) -> Batch:
-        """The batch with the ids of all ranks' pairs, in rank order (`methods.parts.ranks`); itself on one process."""
-        return self._replace(patient=gather(self.patient), recording=gather(self.recording), trial=gather(self.trial))
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))  # strict as a whole, no dict fits

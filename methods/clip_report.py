@@ -19,7 +19,6 @@ from methods.encoders.base import Encoder
 from methods.etp import report_of
 from methods.parts.knobs import Choice, LossWeight, Positives, Share, Temperature
 from methods.parts.losses import info_nce, unit_length
-from methods.parts.ranks import gather_with_gradient
 
 TEXT_HIDDEN = 256
 
@@ -74,7 +73,7 @@ class ClipReport(PretrainMethod):
         text = self.text_projection(report_of(batch, self.name, self.config.text_width))  # (B, K)
         pooled = self.encoder.pooled(batch.x1)  # (B, K)
         latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
-        ecg, text, z1, z2 = map(gather_with_gradient, (self.ecg_projection(pooled), text, *latent))  # (B, K) each
+        ecg, z1, z2 = self.ecg_projection(pooled), *latent  # (B, K) each
         cma = clip_loss(ecg, text, self.config.temperature)
         return cma + self.config.uma_weight * uma_loss(z1, z2, self.config.temperature)
 

@@ -18,7 +18,6 @@ from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.parts.knobs import Positives, Temperature
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
-from methods.parts.ranks import gather_with_gradient
 
 SINGLE_LEADS = {"II": 1, "aVR": 3, "aVL": 4, "V2": 7}
 """Leads of the paper's single-lead samples -> index in the order I, II, III, aVR, aVL, aVF, V1 to V6."""
@@ -86,12 +85,9 @@ class CLOCS(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """Mean of the loss over all pairs of views."""
-        batch, samples = batch.with_all_ids(), 1
         if self.config.leads == "one":
-            batch, samples = single_lead_samples(batch), len(SINGLE_LEADS)
-        width = self.encoder.config.output
-        z = [self.encoder.pooled(view).view(samples, -1, width) for view in self.views(batch)]
-        z = [gather_with_gradient(pooled, dim=1).flatten(0, 1) for pooled in z]  # V times (B, K)
+            batch = single_lead_samples(batch)
+        z = [self.encoder.pooled(view) for view in self.views(batch)]  # V times (B, K)
         losses = [cmsc_loss(z1, z2, batch.patient, self.config.temperature) for z1, z2 in combinations(z, 2)]
         return torch.stack(losses).mean()
 

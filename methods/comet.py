@@ -22,7 +22,6 @@ from methods.encoders.base import Encoder
 from methods.parts.knobs import Choice, LossWeight, Positives, Share
 from methods.parts.losses import shared_id_nce, time_cosine, two_view_nce, with_gradients
 from methods.parts.masks import Mask, continuous_mask
-from methods.parts.ranks import gather_with_gradient
 
 ID_TEMPERATURE = 0.1
 Loss = Callable[[Tensor, Tensor], Tensor]  # of the outputs per time step of two views, (B, S, K) each -> ()
@@ -93,7 +92,6 @@ class COMET(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """Weighted sum of the four levels."""
-        batch = batch.with_all_ids()
         levels: list[tuple[float, Mask | None, Loss]] = [
             (self.config.observation_weight, self.mask, observation_loss),
             (self.config.sample_weight, self.mask, sample_loss),
@@ -107,8 +105,6 @@ class COMET(PretrainMethod):
     def level(self, batch: Batch, weight: float, mask: Mask | None, loss: Loss) -> Tensor:
         """One level's weighted loss, from two passes of its own: 0-d."""
         h1, h2 = self.encoder(batch.x1, mask), self.encoder(batch.x2, mask)  # (B, S, K)
-        if loss is not observation_loss:  # the other levels compare windows
-            h1, h2 = gather_with_gradient(h1), gather_with_gradient(h2)
         return weight * loss(h1, h2)
 
     def positives(self, batch: Batch) -> Positives:

@@ -19,7 +19,6 @@ from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single, width_of
 from methods.parts.knobs import Choice
 from methods.parts.masks import dropout
-from methods.parts.ranks import gather_with_gradient, of_first_rank
 
 
 @dataclass(frozen=True)
@@ -86,9 +85,8 @@ class CPC(PretrainMethod):
         predicted = self.prediction(self.context(embedded, past, cut)).view(count, -1, width)  # (B, H, E)
         around = cut - 1 + torch.arange(horizon + 1, device=cut.device)  # (B, H + 1) the last seen step and the next
         encoded = embedded.gather(1, around.unsqueeze(2).expand(-1, -1, width))  # (B, H + 1, E)
-        predicted, encoded = gather_with_gradient(predicted), gather_with_gradient(encoded)
         negatives = other_steps(len(encoded), horizon + 1, self.config.negatives, cut.device)  # (H, B, N)
-        return cpc_loss(predicted, encoded, of_first_rank(negatives), steps=1, temperature=self.config.temperature)
+        return cpc_loss(predicted, encoded, negatives, steps=1, temperature=self.config.temperature)
 
     def context(self, embedded: Tensor, past: Tensor, cut: Tensor) -> Tensor:
         """The encoder's output at the last step before the cut, from the past alone: (B, K)."""

@@ -16,7 +16,6 @@ from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.parts.knobs import Positives, Temperature
 from methods.parts.losses import info_nce, unit_length
-from methods.parts.ranks import gather_with_gradient
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class ETP(PretrainMethod):
         report = report_of(batch, self.name, self.config.text_width)  # (B, E)
         ecg = unit_length(self.ecg_projection(self.encoder.pooled(batch.x1)))  # (B, K)
         text = unit_length(self.text_projection(report))  # (B, K)
-        return symmetric_info_nce(gather_with_gradient(ecg), gather_with_gradient(text), self.config.temperature)
+        return symmetric_info_nce(ecg, text, self.config.temperature)
 
     def positives(self, batch: Batch) -> Positives:
         """The ECG's own report."""

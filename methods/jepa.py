@@ -20,7 +20,6 @@ from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single
 from methods.parts.knobs import Choice, Momentum, Share
 from methods.parts.momentum import mlp_head, momentum_copy, update_momentum
-from methods.parts.ranks import of_first_rank
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def hidden_steps(steps: int, blocks: int, share: float) -> Tensor:
     step = torch.arange(steps)  # (S',)
     hidden = ((step >= start) & (step < start + length)).any(0)  # (S',)
     hidden[torch.randint(steps, ())] &= ~hidden.all()
-    return of_first_rank(hidden)
+    return hidden
 
 
 def hide(embedded: Tensor, hidden: Tensor) -> Tensor:

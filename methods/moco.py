@@ -19,7 +19,6 @@ from methods.parts.knobs import FrequencyMask, Momentum, Positives, Temperature,
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.momentum import EMPTY, KeyQueue, batch_norm_head, mlp_head, momentum_copy, update_momentum
-from methods.parts.ranks import gather
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class MoCo(PretrainMethod):
         queue = self.queue.snapshot()
         loss = moco_loss(q, k, queue.keys, queue.patient, self.config.temperature)
         if self.training:
-            self.queue.push(gather(k), gather(batch.patient), gather(batch.recording))
+            self.queue.push(k, batch.patient, batch.recording)
         return loss
 
     def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:

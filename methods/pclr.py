@@ -18,7 +18,6 @@ from methods.encoders.base import Encoder
 from methods.parts.knobs import Positives, Temperature
 from methods.parts.losses import two_view_nce, unit_length
 from methods.parts.momentum import mlp_head
-from methods.parts.ranks import gather_with_gradient
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class PCLR(PretrainMethod):
         """NT-Xent of the projections of both views."""
         z1 = self.projection(self.encoder.pooled(batch.x1))  # (B, K)
         z2 = self.projection(self.encoder.pooled(batch.x2))  # (B, K)
-        return nt_xent(gather_with_gradient(z1), gather_with_gradient(z2), self.config.temperature)
+        return nt_xent(z1, z2, self.config.temperature)
 
     def positives(self, batch: Batch) -> Positives:
         """The pair's other window."""

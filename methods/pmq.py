@@ -18,7 +18,6 @@ from methods.parts.knobs import FrequencyMask, Momentum, Positives, Temperature,
 from methods.parts.losses import multi_positive_nce, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.momentum import EMPTY, KeyQueue, batch_norm_head, momentum_copy, update_momentum
-from methods.parts.ranks import gather_with_gradient
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,8 @@ class PMQ(PretrainMethod):
 
     def forward(self, batch: Batch) -> Tensor:
         """PMQ, Eq. 1, for a batch: 0-d; in training mode the batch's keys then enter the queue."""
-        q, k = map(gather_with_gradient, self.query_and_key(batch))  # (B, K), (B, K)
-        batch, queue, which = batch.with_all_ids(), self.queue, self.config.positives
+        q, k = self.query_and_key(batch)  # (B, K), (B, K)
+        queue, which = self.queue, self.config.positives
         positive = None if which == "patient" else attracting(which, batch, queue)
         loss = patient_info_nce(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature, positive)
         if self.training:

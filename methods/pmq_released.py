@@ -21,7 +21,6 @@ from methods.parts.knobs import FrequencyMask, Momentum, Positives, Share, Tempe
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.momentum import KeyQueue, RunningAverage, batch_norm_head, momentum_copy, update_momentum
-from methods.parts.ranks import gather_with_gradient
 
 LOG_EPSILON = math.log(1e-12)
 KEY_LAYERS = slice(0, 5)
@@ -89,8 +88,8 @@ class PMQReleased(PretrainMethod):
         if self.training:
             update_momentum(self.key_encoder, self.average.module, self.config.momentum)
             update_momentum(self.key_projection, self.average_projection.module, self.config.momentum)
-        q, k = map(gather_with_gradient, self.query_and_key(batch))  # (B, K), (B, K)
-        batch, queue = batch.with_all_ids(), self.queue.snapshot()
+        q, k = self.query_and_key(batch)  # (B, K), (B, K)
+        queue = self.queue.snapshot()
         loss = released_loss(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature)
         if self.training:
             self.queue.push(k, batch.patient, batch.recording)

@@ -26,7 +26,6 @@ from methods.parts.knobs import FrequencyMask, Log, Positives, Temperature, Time
 from methods.parts.losses import two_view_nce, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.momentum import batch_norm_head, mlp_head
-from methods.parts.ranks import gather_with_gradient
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class SimCLR(Siamese[SimCLRConfig]):
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """NT-Xent."""
-        return simclr_loss(gather_with_gradient(z1), gather_with_gradient(z2), self.config.temperature)
+        return simclr_loss(z1, z2, self.config.temperature)
 
     def positives(self, batch: Batch) -> Positives:
         """The window's other view."""
@@ -146,7 +145,6 @@ class VICReg(Siamese[VICRegConfig]):
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """The weighted sum of the three terms."""
-        z1, z2 = gather_with_gradient(z1), gather_with_gradient(z2)  # (B, K), (B, K)
         return vicreg_loss(z1, z2, self.config.invariance, self.config.variance, self.config.covariance)
 
 
@@ -172,7 +170,6 @@ class BarlowTwins(Siamese[BarlowConfig]):
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """Of two projections, (B, K) each: 0-d."""
-        z1, z2 = gather_with_gradient(z1), gather_with_gradient(z2)  # (B, K), (B, K)
         return barlow_loss(z1, z2, self.config.off_diagonal_weight)
 
 

@@ -23,7 +23,6 @@ from methods.parts.knobs import Choice, Positives, Share, TimeMask
 from methods.parts.losses import two_view_nce
 from methods.parts.masks import dropout, time_mask
 from methods.parts.momentum import RunningAverage
-from methods.parts.ranks import gather_with_gradient, of_first_rank
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def hierarchical_loss(h1: Tensor, h2: Tensor, alpha: float) -> Tensor:
 
 def draw_crops() -> tuple[float, float, float, float]:
     """Edges of two crops whose overlap is from `b` to `c`: a <= b < c <= d in [0, 1]; the crops are a-c and b-d."""
-    overlap, place, before, after = of_first_rank(torch.rand(4)).tolist()
+    overlap, place, before, after = torch.rand(4).tolist()
     b = place * (1 - overlap)
     c = b + overlap
     return before * b, b, c, c + after * (1 - c)
@@ -92,7 +91,7 @@ class TS2Vec(PretrainMethod):
         h2 = self.outputs(self.encoder.embed(batch.x2), b, d)  # (B, S', K)
         refuse_single(self.name, min(embedded.shape[1], h1.shape[1]))
         shared = output_stretch(b, c, embedded.shape[1], h1.shape[1])
-        h1, h2 = (gather_with_gradient(h[:, shared]) for h in (h1, h2))  # (B, overlap, K)
+        h1, h2 = h1[:, shared], h2[:, shared]  # (B, overlap, K)
         return hierarchical_loss(h1, h2, self.config.instance_weight)
 
     def outputs(self, embedded: Tensor, start: float, stop: float) -> Tensor:

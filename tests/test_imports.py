@@ -67,7 +67,6 @@ OWNERS = {
     "tensorboard": ("benchmark/trackers.py",),
     "wandb": ("benchmark/trackers.py",),
     "mlflow": ("benchmark/trackers.py",),
-    "torch.distributed": ("methods/parts/ranks.py", "benchmark/machine/ranks.py"),
 }
 """Library -> the only files that import it."""
 DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn", "pynvml": "nvidia-ml-py", "mlflow": "mlflow-skinny"}

@@ -80,7 +80,6 @@ PROMISES: tuple[Promise, ...] = (
     Promise("batch size", promises.takes_any_batch_size),
     Promise("half precision", promises.stands_half_precision),
     Promise("learning", promises.learns),
-    Promise("two processes", promises.agrees_on_two_processes),
 )
 """In the order in which failures of a method are best fixed."""
 

@@ -22,8 +22,7 @@ from benchmark.config.refuse import by_encoder
 from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, cached, list_part
 from benchmark.data.transport import datasets_in, is_transport
-from benchmark.machine.device import device_facts
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine, device_facts
 from benchmark.results.names import (
     ABLATION,
     EVALUATION_FACTS,
@@ -84,22 +83,16 @@ Seconds = Callable[[Task], float]
 def seconds_of(
     config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], concurrent: int
 ) -> tuple[str, Seconds]:
-    """Source of the estimate, and the expected seconds of a task; of a pretraining beside `concurrent` - 1 others.
-
-    Several ranks are taken to share the work of a pretraining evenly and to exchange at no cost.
-    """
+    """Source of the estimate, and the expected seconds of a task; of a pretraining beside `concurrent` - 1 others."""
     encoders = {
         label: seconds_on(own, speed_file, machine, sizes, concurrent) for label, own in by_encoder(config).items()
     }
     source = " and ".join(dict.fromkeys(source for source, _ in encoders.values()))
-    if machine.ranks > 1:
-        source += f", a pretraining {machine.ranks} times as fast on its {machine.ranks} ranks (assumed)"
     _, on_first = next(iter(encoders.values()))  # of rows without an encoder too
 
     def seconds(task: Task) -> float:
         _, on_encoder = encoders.get(task.variant.encoder, ("", on_first))
-        shared = isinstance(task, Pretraining) and task.method.trains
-        return on_encoder(task) / (machine.ranks if shared else 1)
+        return on_encoder(task)
 
     return source, seconds
 
@@ -107,7 +100,7 @@ def seconds_of(
 def seconds_on(
     config: Config, speed_file: Path, machine: Machine, sizes: Mapping[str, Size], concurrent: int
 ) -> tuple[str, Seconds]:
-    """`seconds_of` on the config's first encoder, in one rank."""
+    """`seconds_of` on the config's first encoder."""
     if machine.device.type == "cuda" and not torch.cuda.is_available():  # it is that of a cluster's jobs
         here = replace(machine, device=torch.device("cpu"))
         source, seconds = seconds_on(config, speed_file, here, sizes, concurrent)

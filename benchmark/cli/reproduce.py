@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,15 +30,14 @@ from benchmark.config.config import Config, validate
 from benchmark.config.errors import ConfigError, is_code
 from benchmark.data.prepare import Prepared
 from benchmark.data.task import of_task
-from benchmark.machine.ranks import call_on_other_ranks, read_ranks
-from benchmark.results.names import SCRIPT, VALIDATION
+from benchmark.results.names import VALIDATION
 from benchmark.results.schema import flat
 from benchmark.results.store import ARRAYS, BadCard, End, Predictions, Row, Store
 from benchmark.run.cell import CellJob, run_together
 from benchmark.run.datasets import made_of_several, names_of, open_data, prepare_data
-from benchmark.run.grid import MOST_RANKS, Cell, expand
+from benchmark.run.grid import Cell, expand
 from benchmark.run.plan import differences
-from benchmark.run.pretraining import PretrainingJob, in_step, run_to_end
+from benchmark.run.pretraining import PretrainingJob, run_to_end
 from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, checked_card
 from benchmark.training.pretrain import OnStep, require_compiler
@@ -91,8 +90,6 @@ def plan_again(found: Found, store: Store, arguments: Namespace) -> Again:
     config = config_of(row, arguments.code)
     require_circumstances(row)
     cell = planned_cell(found, config, store)
-    if arguments.pretraining:
-        refuse_other_ranks(cell)
     device = device_for(row, arguments)
     if config.compile and arguments.pretraining:
         require_compiler(device)
@@ -160,50 +157,23 @@ def planned_cell(found: Found, config: Config, store: Store) -> Cell:
     Raises ConfigError with the parts of the key that differ, where today's code has another key for it.
     """
     row, facts = found.row, found.row.provenance
-    mode: dict[str, str | int] = {"device": facts["device"]["type"], "precision": precision_of(row)}
+    mode: dict[str, str | bool] = {"device": facts["device"]["type"], "precision": precision_of(row)}
     mode |= {"compiled": True} if config.compile else {}
-    like: list[Cell] = []
-    for ranks in possible_ranks(row, store):
-        grid = expand(
-            config,
-            corpus=facts.get("corpus", {}).get(FINGERPRINT, ""),
-            fingerprints={row.dataset: facts["data"][FINGERPRINT]},
-            mode=mode | ({"ranks": ranks} if ranks > 1 else {}),
-        )
-        if cells := [cell for cell in grid.cells if cell.key == row.key]:
-            return next((cell for cell in cells if cell.variant.name == row.variant), cells[0])
-        place = (row.variant, row.evaluation, row.ratio, row.seed, row.subset)
-        like += [
-            cell
-            for cell in grid.cells
-            if (cell.variant.name, cell.evaluation, cell.ratio, cell.seed, cell.subset) == place
-        ]
+    grid = expand(
+        config,
+        corpus=facts.get("corpus", {}).get(FINGERPRINT, ""),
+        fingerprints={row.dataset: facts["data"][FINGERPRINT]},
+        mode=mode,
+    )
+    if cells := [cell for cell in grid.cells if cell.key == row.key]:
+        return next((cell for cell in cells if cell.variant.name == row.variant), cells[0])
+    place = (row.variant, row.evaluation, row.ratio, row.seed, row.subset)
+    like = [
+        cell for cell in grid.cells if (cell.variant.name, cell.evaluation, cell.ratio, cell.seed, cell.subset) == place
+    ]
     parts = differences(like[0], row.key, store) if like else ()
     why = "; ".join(parts) or "its config has no such cell"
     raise ConfigError(f"{found.name} cannot be run again by this version, whose key for it is another: {why}")
-
-
-def possible_ranks(row: Row, store: Store) -> Sequence[int]:
-    """How many processes may have pretrained a row's encoder: the number that its card states, any if it is gone."""
-    content = stated_card(store, row.pretrain_key).get("key_content") if row.pretrain_key else {}
-    return (ranks_in(content),) if isinstance(content, dict) else range(1, MOST_RANKS + 1)
-
-
-def ranks_in(content: Mapping[str, Any]) -> int:
-    """How many processes pretrain together, as the content of a pretraining's key says."""
-    mode = content.get("mode")
-    return mode.get("ranks", 1) if isinstance(mode, dict) else 1
-
-
-def refuse_other_ranks(cell: Cell) -> None:
-    """Raise ConfigError if a cell's encoder is pretrained by another number of processes than this command has."""
-    needed, size = ranks_in(cell.pretraining.content if cell.pretraining else {}), read_ranks().size
-    if needed > 1 and size != needed:
-        raise ConfigError(
-            f"{needed} processes have pretrained the encoder of {cell.describe()} together, and this command has "
-            f"{size}: torchrun --standalone --nproc-per-node {needed} {SCRIPT} reproduce ... --pretraining; without "
-            "--pretraining the stored encoder is taken"
-        )
 
 
 def device_for(row: Row, arguments: Namespace) -> torch.device:
@@ -301,27 +271,19 @@ def data_of(again: Again, place: flags.Folders, console: Console, known: dict[st
 
 
 def pretrain_again(again: Again, fresh: Store, folders: Mapping[str, Path], on_step: OnStep) -> None:
-    """Pretrain the cell's encoder into the fresh store, by as many processes and threads as before."""
+    """Pretrain the cell's encoder into the fresh store, by as many threads as before."""
     task, config = again.cell.pretraining, again.config
     assert task is not None
     column = config.data.column(again.cell.dataset)
     data = config.data.model_copy(update={"datasets": [column.dataset], "task": [column.task]})
     config = config.model_copy(update={"data": data})  # health is measured on this column's windows alone
     precision = str(again.card.get("precision") or precision_of(again.row))
-    ranks, threads = ranks_in(task.content), threads_of(again.card.get("device"))
+    threads = threads_of(again.card.get("device"))
     folder = fresh.pretrained / task.key
-    job = PretrainingJob(task, config, folders, folder, str(again.device), precision, config.compile, ranks)
-    if ranks > 1:
-        call_on_other_ranks(in_step_on, threads, job)
+    job = PretrainingJob(task, config, folders, folder, str(again.device), precision, config.compile)
     with computing_on(threads):
         end = run_to_end(job, on_step)
     refuse_failed(end, f"the pretraining of {task.variant.name}")
-
-
-def in_step_on(threads: int, job: PretrainingJob) -> None:
-    """What the other processes do of a pretraining of several."""
-    with computing_on(threads):
-        in_step(job)
 
 
 def threads_of(device: Mapping[str, Any] | None) -> int:

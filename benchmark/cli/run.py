@@ -27,8 +27,7 @@ from benchmark.config.flags import (
 )
 from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, skip_summary, write_skipped
-from benchmark.machine.device import pick_precision
-from benchmark.machine.ranks import Machine, read_ranks
+from benchmark.machine.device import Machine, pick_precision
 from benchmark.results.files import is_read_only
 from benchmark.results.names import WINDOWS_SHA256, measured_elsewhere
 from benchmark.results.store import Plan, Store
@@ -46,12 +45,12 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.estimate import SPEED_FILE, exact_size
-from benchmark.run.grid import Grid, Pretraining, make_grid, other_ranks_lines
+from benchmark.run.grid import Grid, Pretraining, make_grid
 from benchmark.run.jobs import ProgressCallbacks, RunContext, Work, missing
 from benchmark.run.local import Engine, EngineRequest
 from benchmark.run.plan import cache_miss_lines, make_plan
 from benchmark.run.pretraining import measure_again, probe_windows_of
-from benchmark.run.rows import refuse_lone_windows, refuse_uneven_batches, variants_of
+from benchmark.run.rows import refuse_lone_windows, variants_of
 from benchmark.run.runner import do
 from benchmark.run.tracking import tracking
 from benchmark.screen import Console, GridProgress, note
@@ -157,7 +156,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
-    for line in (*cache_miss_lines(work.cells, grid, store), *other_ranks_lines(work.pretrainings, store)):
+    for line in cache_miss_lines(work.cells, grid, store):
         note(console, line)
     failures = work_off(work, prepared, store, asked, console)
     if work.cells and asked.engine and asked.engine.detached:
@@ -267,25 +266,17 @@ def machine_of(arguments: Namespace, config: Config) -> Machine:
     takes_engine = "engine" in arguments
     if takes_engine and ENGINES[config.engine.name].cluster:
         return machine_of_jobs(arguments, config)
-    devices, ranks = devices_of(arguments) if takes_engine else (), read_ranks()
-    if devices and ranks.size > 1:
-        raise ConfigError("--devices is of a command alone; under torchrun each process has the GPU of its LOCAL_RANK")
+    devices = devices_of(arguments) if takes_engine else ()
     device = device_of(arguments)
     jobs = jobs_of(arguments, device) * max(1, len(devices))
-    if arguments.jobs_per_device is None:  # the ranks of a machine share its cores
-        jobs = max(1, jobs // ranks.on_machine)
     if config.compile:
         require_compiler(device)
     precision = pick_precision(config.precision, device)
-    return Machine(device, precision, jobs, config.compile, ranks.size, max(1, len(devices)))
+    return Machine(device, precision, jobs, config.compile, max(1, len(devices)))
 
 
 def machine_of_jobs(arguments: Namespace, config: Config) -> Machine:
     """What the jobs of a cluster run on, which this host need not have. Raises ConfigError for what is of this host."""
-    if read_ranks().size > 1:
-        raise ConfigError(
-            "torchrun is of --engine local; engine.gpus says how many processes pretrain together in a job"
-        )
     if arguments.devices:
         raise ConfigError("--devices is of --engine local; a job has as many GPUs as engine.gpus says")
     if arguments.jobs_per_device is not None:
@@ -304,7 +295,7 @@ def machine_of_jobs(arguments: Namespace, config: Config) -> Machine:
             f"--precision auto is {precision} by this host's CPU, and the nodes may have others: give float32, or "
             f"{precision} where all of them compute in it"
         )
-    return Machine(device, precision, 1, config.compile, max(1, config.engine.gpus))
+    return Machine(device, precision, 1, config.compile)
 
 
 def engine_of(arguments: Namespace, config: Config, machine: Machine) -> Engine:
@@ -330,7 +321,6 @@ def run(arguments: Namespace, console: Console) -> int:
     refuse_unusable(config)
     place = place_of(arguments)
     machine = machine_of(arguments, config)
-    refuse_uneven_batches(variants_of(config), machine.ranks)
     results, out = arguments.results, arguments.out
     for name in names_of(config):
         for text in patients_of(config, name):

@@ -11,7 +11,7 @@ class EngineKind(NamedTuple):
     opens: str
     """`module:function` of a `benchmark.run.local.EngineRequest` -> engine."""
     cluster: bool = False
-    """Whether tasks become jobs of other hosts: device, ranks and room are then those of the section `engine`."""
+    """Whether tasks become jobs of other hosts: device and room are then those of the section `engine`."""
     queue: str = ""
     """`module:function` of a store's folder -> its jobs that wait or run; '' for an engine without a queue."""
 

@@ -260,10 +260,10 @@ class EngineSection(Section):
     """Time limit. A job that reaches it saves, and goes back to the queue."""
     memory_gb: Annotated[float, Field(gt=0)] = 8.0
     """Of the node, GiB."""
-    gpus: Annotated[int, Field(ge=0)] = 0
-    """GPUs, and processes, of a pretraining; a job of cells has one where this is not 0."""
+    gpus: Annotated[int, Field(ge=0, le=1)] = 0
+    """GPUs of a job."""
     cpus: Count = 1
-    """CPUs of a process, and its threads in a pretraining."""
+    """CPUs of a job, and its threads in a pretraining."""
     tasks_per_job: Count = 20
     """Most groups of cells in a job."""
     at_once: Count = 256
@@ -408,7 +408,6 @@ class Supervised(Section):
 Budget = Literal["epochs", "windows", "passes", "seconds"]
 REFERENCE = "pmq"
 """The method whose cost of a window is the unit of the budget `seconds`."""
-BatchNorm = Literal["synchronised", "per-rank"]
 
 
 class Pretrain(Section):
@@ -445,9 +444,6 @@ class Pretrain(Section):
     auto, if it exceeds a quarter of the free memory of host or device. No number depends on it (docs/MACHINES.md)."""
     text_embedder: str = "tfidf"
     """Report embedding for methods that need text: tfidf, or a language model's folder or hub name."""
-    batch_norm: BatchNorm = "synchronised"
-    """Of several ranks (docs/MACHINES.md). synchronised: statistics of the whole batch, as on one process; per-rank:
-    those of the rank's share of the batch, without an exchange."""
 
     @field_validator("recipe")
     @classmethod

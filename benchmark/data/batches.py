@@ -94,10 +94,6 @@ def is_streamed(asked: Streaming, size: int, device: torch.device) -> bool:
     return size > SHARE * min(free_bytes(place) for place in {device, torch.device("cpu")})
 
 
-WHOLE = (0, 1)
-"""The share of a process that is alone."""
-
-
 class PatientIndex(NamedTuple):
     """Pseudo-trials of each patient and recording, as ranges of their order by patient and recording."""
 
@@ -206,24 +202,12 @@ class Views(NamedTuple):
     second: Tensor  # (B,) first sample of x2 in the partner
 
 
-def draw_views(
-    source: PairSource,
-    pairs: Tensor,
-    pairing: Pairing,
-    generator: torch.Generator | None = None,
-    share: tuple[int, int] = WHOLE,
-) -> Views:
-    """The views of the given pairs (B,) of a corpus.
-
-    share: (rank, ranks) for a rank's share of them. All views are drawn, so that every rank draws the same.
-    """
+def draw_views(source: PairSource, pairs: Tensor, pairing: Pairing, generator: torch.Generator | None = None) -> Views:
+    """The views of the given pairs (B,) of a corpus."""
     trial, pair = pairs // source.pairs_each, pairs % source.pairs_each  # (B,), (B,)
     if source.anywhere:
-        views = plain_views(source, trial, pairing, generator)
-    else:
-        views = heartbeat_views(source, trial, pair, pairing, generator)
-    rank, ranks = share
-    return Views(*(part.chunk(ranks)[rank] for part in views))  # (b,) each, b = B / ranks
+        return plain_views(source, trial, pairing, generator)
+    return heartbeat_views(source, trial, pair, pairing, generator)
 
 
 def heartbeat_views(
@@ -264,9 +248,9 @@ def plain_views(source: PairSource, trial: Tensor, pairing: Pairing, generator: 
     return Views(trial, window * samples + shift, partner, other * samples + shift)
 
 
-def make_batch(source: PairSource, pairs: Tensor, pairing: Pairing, share: tuple[int, int] = WHOLE) -> Batch:
-    """Two float32 views of the given pairs (B,) of a corpus; share: as of `draw_views`."""
-    views = draw_views(source, pairs, pairing, share=share)
+def make_batch(source: PairSource, pairs: Tensor, pairing: Pairing) -> Batch:
+    """Two float32 views of the given pairs (B,) of a corpus."""
+    views = draw_views(source, pairs, pairing)
     x1 = take(source.signal, views.trial, views.first)  # (b, S, L)
     x2 = x1 if pairing == "same" else take(source.signal, views.partner, views.second)  # (b, S, L)
     return batch_of(source, views, x1, x2)
@@ -319,27 +303,26 @@ def batches_ahead(
     seed_of: Callable[[int], int],
     first: int = 0,
     block_bytes: int = BLOCK_BYTES,
-    share: tuple[int, int] = WHOLE,
 ) -> Iterator[Callable[[int], Batch]]:
     """Within, the batch of each step from `first` on, to be asked for in order; pairs: (n, B) of an epoch.
 
-    seed_of: step -> the seed that torch has when the step's batch is asked for; share: as of `draw_views`.
+    seed_of: step -> the seed that torch has when the step's batch is asked for.
     """
     signal = source.signal
     if isinstance(signal, Tensor):
-        yield lambda step: make_batch(source, pairs[step], pairing, share)
+        yield lambda step: make_batch(source, pairs[step], pairing)
         return
     if pairing == "patient":
         _ = source.patient_index  # found once, before two threads ask for it
     _, _, samples, leads = signal.shape
-    each = max(1, block_bytes // bytes_of_batch(samples, leads, pairs.shape[1] // share[1], pairing))
+    each = max(1, block_bytes // bytes_of_batch(samples, leads, pairs.shape[1], pairing))
     marks = [first, *range(first + 1, len(pairs), each), len(pairs)]  # the first step waits for itself alone
     ranges = iter(pairwise(marks if first < len(pairs) else []))
     with ThreadPoolExecutor(1, thread_name_prefix="corpus") as reader:
 
         def begin() -> Future[Block] | None:
             steps = next(ranges, None)
-            return reader.submit(read_block, source, pairs, pairing, seed_of, range(*steps), share) if steps else None
+            return reader.submit(read_block, source, pairs, pairing, seed_of, range(*steps)) if steps else None
 
         now, ahead = None, begin()
 
@@ -348,7 +331,7 @@ def batches_ahead(
             if now is None or step >= now.first + len(now.x1):
                 assert ahead is not None, f"step {step} is beyond the epoch"
                 now, ahead = ahead.result(), begin()
-            views = draw_views(source, pairs[step], pairing, share=share)  # those that were read: the seed is the same
+            views = draw_views(source, pairs[step], pairing)  # those that were read: the seed is the same
             return batch_of(source, views, *on_device(now, step, pairing, signal.device))
 
         yield batch
@@ -365,7 +348,6 @@ def read_block(
     pairing: Pairing,
     seed_of: Callable[[int], int],
     steps: range,
-    share: tuple[int, int],
 ) -> Block:
     """The windows of the batches of some steps, all read at once."""
     signal = source.signal
@@ -374,13 +356,13 @@ def read_block(
     drawn: list[Views] = []
     for step in steps:
         generator.manual_seed(seed_of(step))
-        drawn.append(draw_views(source, pairs[step], pairing, generator, share))
+        drawn.append(draw_views(source, pairs[step], pairing, generator))
     sides = [(views.trial, views.first) for views in drawn]
     if pairing != "same":
         sides += [(views.partner, views.second) for views in drawn]
     trial, start = (torch.cat(own).cpu().numpy() for own in zip(*sides, strict=True))  # (n,), (n,)
     read = torch.from_numpy(signal.read(trial, start))  # (n, S, L)
-    read = read.view(-1, len(steps), pairs.shape[1] // share[1], *read.shape[1:])  # (1 or 2, G, B, S, L)
+    read = read.view(-1, len(steps), pairs.shape[1], *read.shape[1:])  # (1 or 2, G, B, S, L)
     read = read.pin_memory() if signal.device.type == "cuda" else read
     return Block(steps.start, read[0], read[-1])
 

@@ -32,7 +32,7 @@ from benchmark.data.simulate import SIMULATOR_VERSION
 from benchmark.data.splits import SPLIT_VERSION
 from benchmark.extras.answers import ANSWERS
 from benchmark.extras.answers_planted import BASE, Answer, Arm, Finding, Ran
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.results.files import write_atomic
 from benchmark.results.names import WINDOWS_SHA256
 from benchmark.results.schema import digest

@@ -21,7 +21,6 @@ import difflib
 import heapq
 import json
 import math
-import os
 import pickle
 import re
 import shlex
@@ -40,7 +39,6 @@ from typing import Any, Generic, NamedTuple
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections import EngineSection
 from benchmark.machine.processes import SIGNALS, Stopped, stops_on_signals
-from benchmark.machine.ranks import first_rank_calls, read_ranks, serve_calls
 from benchmark.results.files import MEBIBYTE, harmless, read_json, read_regular, write_atomic
 from benchmark.run.claims import alone
 from benchmark.run.local import Ended, EngineRequest, Order, Result, Start, Submitted, Task, Tell, Work
@@ -172,8 +170,6 @@ END_SECONDS = 600
 """Most that a job that was asked to end waits for its end."""
 TOLD_SECONDS = 60.0
 """Between two lines about a running task in the log."""
-LOWEST_PORT, PORTS = 20_000, 12_000
-"""Below those that Linux gives to outgoing connections, 32,768 and above."""
 
 
 @dataclass(frozen=True)
@@ -191,18 +187,12 @@ class SlurmJob:
         return cls(pickle.dumps((function, list(tasks))), grace)
 
     def __call__(self) -> list[str]:
-        """Run the tasks; returns the keys of those that other runners hold. Of several processes the first leads."""
-        os.environ |= rank_variables(os.environ)
-        ranks = read_ranks()
+        """Run the tasks; returns the keys of those that other runners hold."""
         requeue = signal.getsignal(signal.SIGUSR2)
         heard: list[int] = []
         try:
             with stops_on_signals(lambda: None, (*SIGNALS, signal.SIGUSR2), self.grace), heard_once(heard):
-                if ranks.rank > 0:
-                    serve_calls(ranks)
-                    return []
-                with first_rank_calls(ranks):
-                    return run_in_turn(*pickle.loads(self.payload))
+                return run_in_turn(*pickle.loads(self.payload))
         except Stopped as stop:
             print(
                 f"asked to stop by signal {heard[0] if heard else '?'}; {stop.saved or 'nothing to save'}", flush=True
@@ -271,24 +261,6 @@ def run_one(function: Callable[[Any, Tell], Any], task: Task[Any]) -> Any:
     return answer
 
 
-def rank_variables(given: Any) -> dict[str, str]:
-    """The variables by which torchrun tells a process its rank, for a job of several processes; {} for one.
-
-    The port comes from the job's id, so that two jobs on a node do not share one.
-    """
-    world = int(given.get("SLURM_NTASKS", "1"))
-    if world <= 1:
-        return {}
-    return {
-        "RANK": given["SLURM_PROCID"],
-        "WORLD_SIZE": str(world),
-        "LOCAL_RANK": given["SLURM_LOCALID"],
-        "LOCAL_WORLD_SIZE": str(world // int(given.get("SLURM_JOB_NUM_NODES", "1"))),
-        "MASTER_ADDR": given.get("SLURM_LAUNCH_NODE_IPADDR") or given["SLURMD_NODENAME"],
-        "MASTER_PORT": str(LOWEST_PORT + int(given["SLURM_JOB_ID"]) % PORTS),
-    }
-
-
 def log_of(folder: Path, job: str) -> Path:
     """The log of a job."""
     return folder / f"{job}_0_log.out"
@@ -352,9 +324,7 @@ def require_submitit() -> None:
         raise ModuleNotFoundError("--engine slurm needs submitit: pip install 'ecg-pretrain-bench[slurm]'") from None
 
 
-def submit(
-    jobs: Sequence[SlurmJob], folder: Path, settings: EngineSection, name: str, after: str, ranks: int
-) -> list[str]:
+def submit(jobs: Sequence[SlurmJob], folder: Path, settings: EngineSection, name: str, after: str) -> list[str]:
     """Submit jobs as one array that begins when the job `after` has ended; returns their ids.
 
     Raises Full where the cluster's limits forbid it now, ClusterError for another refusal.
@@ -370,10 +340,10 @@ def submit(
         "job_name": name,
         "time": settings.minutes,
         "nodes": 1,
-        "ntasks_per_node": ranks,
+        "ntasks_per_node": 1,
         "cpus_per_task": settings.cpus,
         "mem": f"{round(settings.memory_gb * 1024)}MB",
-        "gpus_per_node": ranks if settings.gpus else None,
+        "gpus_per_node": settings.gpus or None,
         "partition": settings.partition,
         "account": settings.account,
         "array_parallelism": settings.at_once,
@@ -572,10 +542,9 @@ class _Watch(Generic[Work, Result]):
     def submitted(self, batches: Sequence[Batch], after: str) -> list[str]:
         """Submit one array; returns the ids of its jobs. Raises ClusterError."""
         settings, first = self.engine.settings, batches[0][0]
-        ranks = max(1, settings.gpus) if first.is_pretraining else 1
         grace = settings.warning_seconds * GRACE_SHARE
         jobs = [SlurmJob.of(self.order.function, batch, grace) for batch in batches]
-        return submit(jobs, self.engine.folder, settings, f"ecg-{first.key[:8]}", after, ranks)
+        return submit(jobs, self.engine.folder, settings, f"ecg-{first.key[:8]}", after)
 
     def tell_detached(self) -> None:
         """Say what was handed over."""

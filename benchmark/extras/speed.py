@@ -45,9 +45,8 @@ from benchmark.extras.plain_steps import (
     is_there,
     plain_heartbeats,
 )
-from benchmark.machine.device import device_facts, seed_torch
+from benchmark.machine.device import Machine, device_facts, seed_torch
 from benchmark.machine.processes import peak_memory_gib
-from benchmark.machine.ranks import Machine
 from benchmark.run.estimate import (
     SPEED_FILE,
     Growth,

@@ -1,1 +1,1 @@
-"""The machine of a run: device, memory, energy, processes and ranks."""
+"""The machine of a run: device, memory, energy and processes."""

@@ -1,4 +1,4 @@
-"""Device, precision, seeds and versions that a number is computed with."""
+"""Device, precision, seeds and versions that a number is computed with, and the machine of a run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import os
 import platform
 import subprocess
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -57,6 +58,41 @@ def pick_precision(name: str, device: torch.device) -> str:
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
     native = torch.backends.cpu.get_cpu_capability() == "AVX512" and torch.cpu._is_avx512_bf16_supported()
     return "bf16" if native else "float32"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Device, precision and concurrency of a run."""
+
+    device: torch.device
+    precision: str
+    jobs: int
+    """Concurrent cells, on a CPU pretrainings too."""
+    compiled: bool = False
+    """Pretrain with torch.compile."""
+    devices: int = 1
+    """Devices that share the jobs."""
+
+    def mode(self) -> dict[str, str | bool]:
+        """Properties of the machine that enter result keys: bits are equal within one mode, for equal threads."""
+        mode: dict[str, str | bool] = {"device": self.device.type, "precision": self.precision}
+        return mode | ({"compiled": True} if self.compiled else {})
+
+    def concurrent(self, pretrainings: int) -> int:
+        """Concurrent pretrainings of so many: `jobs` on a CPU, one on each GPU."""
+        return max(1, min(self.jobs if self.device.type == "cpu" else self.devices, pretrainings))
+
+    def concurrent_on_a_device(self, concurrent: int) -> int:
+        """Most of so many concurrent pretrainings on one device."""
+        return -(-concurrent // self.devices)
+
+    def pretraining_threads(self, concurrent: int) -> int:
+        """Threads of each of so many concurrent pretrainings."""
+        return max(1, torch.get_num_threads() // concurrent)
+
+    def cell_threads(self) -> int:
+        """Threads per cell process: one on a CPU, so that results do not depend on the number of cores."""
+        return 1 if self.device.type == "cpu" else torch.get_num_threads()
 
 
 LARGE = 2**62

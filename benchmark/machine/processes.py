@@ -128,7 +128,7 @@ def postponed() -> Iterator[Callable[[], bool]]:
 
 def stopped(saved: str) -> Stopped:
     """The exception to raise where a stop was asked for; `saved` says what was saved of the running task."""
-    return Stopped(_asked.number or signal.SIGTERM, saved)  # another rank may have been asked
+    return Stopped(_asked.number, saved)
 
 
 def end(status: int) -> NoReturn:

@@ -8,8 +8,6 @@ What the keys of pretrainings and cells are digests of. Pure functions.
 
 Keys hash content, never paths, times or numbers of threads. A results version is raised with any change that can alter
 results.
-
-Pretrainings that a store holds under another key than a grid's, of another number of ranks, are named in a line.
 """
 
 from __future__ import annotations
@@ -24,10 +22,8 @@ from benchmark.config.refuse import with_settings
 from benchmark.data.corpus import embedder_identity
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TaskSpec
-from benchmark.machine.device import stream
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine, stream
 from benchmark.results.names import (
-    CARD,
     CLASSICAL_TITLES,
     EVALUATION_FACTS,
     FROZEN,
@@ -42,9 +38,8 @@ from benchmark.results.names import (
     is_frozen,
 )
 from benchmark.results.schema import digest
-from benchmark.results.store import Store, cell_key
+from benchmark.results.store import cell_key
 from benchmark.run.rows import Variant, refuse_lone_windows, variants_of
-from benchmark.training.checkpoint import CHECKPOINT
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS
 from benchmark.training.pretrain import DECAY_SHARE, PRETRAIN_VERSION, WARMUP_EPOCHS
 from methods.base import MethodConfig, PretrainMethod
@@ -141,7 +136,7 @@ def task_name(task: Pretraining | Cell) -> str:
     return f"{task.variant.name} pretrain seed {task.seed}"
 
 
-Mode = Mapping[str, str | int]
+Mode = Mapping[str, str | bool]
 """`Machine.mode()`."""
 
 
@@ -177,8 +172,6 @@ def pretrain_content(
         }
         if knobs.recipe.schedule == "stable":
             content["stable"] = {"warmup_epochs": WARMUP_EPOCHS, "decay_share": DECAY_SHARE}
-        if mode.get("ranks"):
-            content["batch_norm"] = config.pretrain.batch_norm
         if config.pretrain.batches == "within":
             content["batches"] = config.pretrain.batches
         if config.pretrain.budget in ("passes", "seconds"):
@@ -375,46 +368,6 @@ def expand(
                         place = (evaluation, table, dataset, ratio, seed, subset, repeats)
                         cells.append(Cell(key, variant, pretraining, *place, content, marked, folder, gate))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
-
-
-MOST_RANKS = 64
-
-
-def stored_pretrainings(store: Store) -> dict[str, bool]:
-    """Key of each pretraining with weights or a checkpoint in the store -> whether it is finished."""
-    begun = {path.parent.name: False for path in store.pretrained.glob(f"*/{CHECKPOINT}")}
-    return begun | {path.parent.name: True for path in store.pretrained.glob(f"*/{CARD}")}
-
-
-def other_ranks_lines(tasks: Sequence[Pretraining], store: Store) -> list[str]:
-    """A line for each pretraining that another number of ranks has begun, whose checkpoint cannot be continued."""
-    begun = {key for key, finished in stored_pretrainings(store).items() if not finished}
-    lines = []
-    for task in tasks if begun else ():
-        name, own = task_name(task), task.content.get("mode", {}).get("ranks", 1)
-        for count in range(1, MOST_RANKS + 1):
-            if count != own and digest(of_ranks(task.content, count)) in begun:
-                lines.append(
-                    f"{name} was begun by {ranks_in_words(count)} and begins anew with {ranks_in_words(own)}: their "
-                    f"number is part of a result's mode; start {count} to finish what was begun"
-                )
-    return lines
-
-
-def of_ranks(content: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """A pretraining's key content as so many ranks have it, with the same kind of batch normalisation."""
-    if "mode" not in content:
-        return dict(content)
-    mode = {name: value for name, value in content["mode"].items() if name != "ranks"}
-    if count == 1:
-        return {name: value for name, value in content.items() if name != "batch_norm"} | {"mode": mode}
-    kind = {"batch_norm": content.get("batch_norm", "synchronised")}
-    return dict(content) | {"mode": mode | {"ranks": count}} | kind
-
-
-def ranks_in_words(count: int) -> str:
-    """'one process' or '4 ranks'."""
-    return "one process" if count == 1 else f"{count} ranks"
 
 
 def make_grid(

@@ -22,15 +22,15 @@ from threadpoolctl import threadpool_limits
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.prepare import Prepared
+from benchmark.machine.device import Machine
 from benchmark.machine.processes import runs
-from benchmark.machine.ranks import Machine, call_on_other_ranks
 from benchmark.results.names import CARD, ERROR, is_frozen
 from benchmark.results.store import BadCard, CorruptRow, End, Failure, Store
 from benchmark.run.cell import CellJob, run_together, source_facts, stored_row
 from benchmark.run.claims import BEAT_SECONDS, CLAIMS, Claims, Sight, Watched, look, owner_in
 from benchmark.run.grid import Cell, Grid, Pretraining, task_name
 from benchmark.run.local import Start, Tell
-from benchmark.run.pretraining import PretrainingJob, in_step, run_to_end
+from benchmark.run.pretraining import PretrainingJob, run_to_end
 from benchmark.run.tracking import Point, pretraining_points
 from benchmark.training.checkpoint import checked_card, other_encoder
 
@@ -171,8 +171,7 @@ def pretraining_job(task: Pretraining, configs: Mapping[str, Config], setup: Run
     """The job of a pretraining, whose encoder goes to the store; `configs`: of the rows (`configs_of`)."""
     machine = setup.machine
     config, folder = configs[task.variant.name], setup.store.pretrained / task.key
-    ranks = machine.ranks if task.method.trains else 1
-    how = str(machine.device), machine.precision, machine.compiled, ranks
+    how = str(machine.device), machine.precision, machine.compiled
     return PretrainingJob(task, config, folders_of(setup), folder, *how)
 
 
@@ -477,8 +476,6 @@ class RemoteJob:
         return Start.LATER if left else []  # the ends are in the store
 
     def _run(self, job: Job, tell: Tell) -> list[End]:
-        if isinstance(job, PretrainingJob) and job.ranks > 1:
-            call_on_other_ranks(in_step, job)
         if isinstance(job, PretrainingJob) or self.cell_threads is None:
             return run_job(job, tell)
         before = torch.get_num_threads()

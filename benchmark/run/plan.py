@@ -214,8 +214,6 @@ def parts_of_pretraining(cell: Cell, content: Mapping[str, Any]) -> Parts:
         f"source of method {method}": file.get("source"),
         **{f"module {name} of method {method}": digest for name, digest in file.get("modules", {}).items()},
         "compiled": content.get("mode", {}).get("compiled"),
-        "ranks": content.get("mode", {}).get("ranks"),
-        "pretrain.batch_norm": content.get("batch_norm"),
     }
 
 

@@ -1,13 +1,10 @@
-"""Run one pretraining of the grid: build the method, train it, measure its health, store the encoder.
-
-A pretraining of several ranks is the same call in each of them, with the environment of torchrun; the first one stores.
-"""
+"""Run one pretraining of the grid: build the method, train it, measure its health, store the encoder."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +21,11 @@ from benchmark.data.transport import is_transport
 from benchmark.elsewhere import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.machine.processes import begin_peak_memory, peak_memory_gib
-from benchmark.machine.ranks import Ranks, all_reduce_max, fail_alike, join, own_device, read_ranks
 from benchmark.results.files import is_read_only, write_atomic
 from benchmark.results.names import CARD, ERROR, MEASURES, TRAINING_HEALTH, UNTRAINED_EPOCH
 from benchmark.results.store import End, Failure, Store, card_bytes
 from benchmark.run.estimate import multiplications, seconds_per_window
-from benchmark.run.grid import Grid, Pretraining, task_name
+from benchmark.run.grid import Grid, Pretraining
 from benchmark.run.rows import source_of
 from benchmark.training.checkpoint import CHECKPOINT, Stem, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import illustrate, measure, sample_facts, write_illustration
@@ -46,7 +42,6 @@ from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.from_file import file_digest, sources_of
-from methods.parts.ranks import rank_and_ranks
 
 STEMS = "stems"
 """Folder of a store with a checkpoint of each stem at each length; it may be deleted."""
@@ -66,19 +61,15 @@ class PretrainingJob:
     device: str
     precision: str
     compiled: bool = False
-    ranks: int = 1
-    """Processes that pretrain it together."""
 
 
 def run_to_end(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | None = None) -> End:
-    """Run a pretraining; an error is its outcome. Raises RankFailed where one of several ranks fails alone."""
+    """Run a pretraining; an error is its outcome."""
     started, failure = time.perf_counter(), None
     try:
         run_pretraining(job, on_step, on_epoch)
     except Exception as error:
         failure = Failure.of(error)
-        if job.ranks > 1:
-            fail_alike(read_ranks(), task_name(job.task), failure.line)
     return End(job.task.key, time.perf_counter() - started, failure)
 
 
@@ -89,14 +80,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
     TrainingStopped as `pretrain`.
     """
     refuse_edited(job.task)
-    ranks = joined(job)
-    job = replace(job, device=str(own_device(torch.device(job.device), ranks)))
     method = new_method(job.task, job.config, torch.device(job.device))
-    if ranks.rank > 0:
-        if method.trains:
-            train(job, method, None, lambda done, total, text: None)
-            all_reduce_max(0)
-        return
     found = external_facts(job, method) if method.external_encoder else learned_facts(job, method, on_step, on_epoch)
     facts = {
         "method": method.name,
@@ -114,25 +98,6 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
     save_encoder(job.folder, method.exported(), facts | found)
     for leftover in (CHECKPOINT, ERROR):
         (job.folder / leftover).unlink(missing_ok=True)
-    if ranks.size > 1:
-        all_reduce_max(0)  # the other ranks wait until all is stored
-
-
-def joined(job: PretrainingJob) -> Ranks:
-    """Rank and number of the processes of a job, after they have connected. Raises ValueError for another number."""
-    ranks = read_ranks() if job.ranks > 1 else Ranks()
-    if ranks.size != job.ranks:
-        raise ValueError(
-            f"this pretraining is of {job.ranks} ranks, as its key says, and WORLD_SIZE is {ranks.size}; start "
-            f"{job.ranks} processes"
-        )
-    join(ranks, own_device(torch.device(job.device), ranks))
-    return ranks
-
-
-def in_step(job: PretrainingJob) -> End:
-    """Run a pretraining in a rank other than the first, which reports."""
-    return run_to_end(job, lambda done, total, text: None)
 
 
 def learned_facts(
@@ -190,16 +155,9 @@ def new_method(task: Pretraining, config: Config, device: torch.device) -> Pretr
 
 
 def train(
-    job: PretrainingJob,
-    method: PretrainMethod,
-    probe: ProbeWindows | None,
-    on_step: OnStep,
-    on_epoch: OnEpoch | None = None,
+    job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep, on_epoch: OnEpoch | None
 ) -> dict[str, Any]:
-    """Train a method on the corpus and illustrate it; returns history, memory and source facts.
-
-    Of several ranks the first one writes the illustration.
-    """
+    """Train a method on the corpus and illustrate it; returns history, memory and source facts."""
     config, knobs, device = job.config, job.task.variant.config, torch.device(job.device)
     source = pretraining_source(
         opened(job.prepared[config.data.pretrain]),
@@ -222,13 +180,10 @@ def train(
         precision=job.precision,
         checkpoint=job.folder / CHECKPOINT,
         stem=stem_of(job, source),
-        batch_norm=config.pretrain.batch_norm,
         probe=probe,
         on_step=on_step,
         on_epoch=on_epoch,
     )
-    if rank_and_ranks()[0] > 0:
-        return {}
     next_epoch = len(history.loss)
     illustration = write_illustration(job.folder, illustrate(method, knobs, source, epochs=next_epoch, seed=seed))
     spent = {

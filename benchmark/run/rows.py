@@ -25,7 +25,6 @@ from benchmark.results.names import (
     name_on,
     name_on_any,
 )
-from benchmark.training.pretrain import uneven_batch
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
 
@@ -127,17 +126,6 @@ def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:
                 f"holds one of data.window_seconds={config.data.window_seconds:g}: set that to 5 or less, "
                 f"methods.{row.method_name}.pairing=same, or compare other methods"
             )
-
-
-def refuse_uneven_batches(variants: Iterable[Variant], ranks: int) -> None:
-    """Raise ConfigError for a row whose batch so many ranks cannot share evenly."""
-    for row in variants:
-        if (
-            row.method is not None
-            and row.method.trains
-            and (problem := uneven_batch(row.method_name, row.config.recipe.batch_size, ranks))
-        ):
-            raise ConfigError(problem)
 
 
 def methods_of(config: Config) -> Iterator[Variant]:

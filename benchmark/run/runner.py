@@ -1,28 +1,22 @@
 """A runner computes the missing part of a grid: it pretrains once per key, evaluates, and stores each result.
 
 Several runners on one store share the work by claims: each computes the unclaimed tasks and then waits for the others.
-Under torchrun all ranks compute one pretraining after the other together; then each rank is a runner for the cells.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from benchmark.config.config import Config
-from benchmark.data.prepare import opened
 from benchmark.data.trials import trials
-from benchmark.machine.ranks import Machine, call_on_other_ranks, in_ranks, own_device, read_ranks
 from benchmark.results.store import End, Store
 from benchmark.run.claims import CLAIMS, POLL_SECONDS, Claims
 from benchmark.run.grid import Cell, Pretraining, task_name
 from benchmark.run.jobs import (
-    NO_PROGRESS,
     Job,
     OpenTasks,
     ProgressCallbacks,
@@ -34,7 +28,6 @@ from benchmark.run.jobs import (
     configs_of,
     digests_of_code,
     failure_of,
-    folders_of,
     has_failed,
     is_finished,
     is_free,
@@ -50,7 +43,7 @@ from benchmark.run.jobs import (
 )
 from benchmark.run.local import Engine, Local, Order, Start, Tell
 from benchmark.run.local import Task as EngineTask
-from benchmark.run.pretraining import PretrainingJob, in_step
+from benchmark.run.pretraining import PretrainingJob
 
 Expected = Callable[[Pretraining | Cell], float]
 """Seconds that a task is expected to take."""
@@ -66,14 +59,12 @@ def tasks_for_engine(
 ) -> Order[Job, list[End]]:
     """The open tasks as an engine takes them: pretrainings first, each cell after the pretraining of its encoder.
 
-    With several ranks only cells are handed over, since the ranks have computed the pretrainings together.
     remote, detached: attributes of the engine.
     """
     machine, watch = setup.machine, setup.watch
     configs = configs_of(setup.config, left.tasks.values())
-    ranked = in_ranks(machine)
-    pretrainings = [] if ranked else [pretraining_job(task, configs, setup) for task in left.pretrainings]
-    jobs: list[Job] = [*pretrainings, *cell_jobs(left.ready if ranked else left.cells, configs, setup)]
+    pretrainings = [pretraining_job(task, configs, setup) for task in left.pretrainings]
+    jobs: list[Job] = [*pretrainings, *cell_jobs(left.cells, configs, setup)]
     concurrent = machine.concurrent(sum(job.task.method.trains for job in pretrainings))
     threads = machine.pretraining_threads(concurrent)
     function: Callable[[Job, Tell], list[End] | Start | None] = remote_job_of(left, setup) if remote else run_job
@@ -154,13 +145,10 @@ def do(work: Work, setup: RunContext, engine: Engine | None = None, expected: Ex
     make_trials(work, setup)
     for doubt in engine.doubts if left.cells else ():
         setup.watch.note(f"warning: {doubt}")
-    unshared, handed_out = "", set[str]()
+    unshared = ""
     with claims:
         while left.cells:
             before = len(left.tasks)
-            if in_ranks(setup.machine):
-                pretrain_in_step(left, setup)
-                hand_out_cells(left, handed_out, work, setup)
             run_free(left, setup, engine, expected)
             if engine.detached:
                 break
@@ -200,31 +188,3 @@ def wait(left: OpenTasks, watch: ProgressCallbacks) -> None:
     words = ", ".join(f"{count} of {holder}" for holder, count in sorted(holders.items()) if holder)
     watch.waiting(f"waiting for the tasks of other runners: {words}")
     time.sleep(POLL_SECONDS)
-
-
-def pretrain_in_step(left: OpenTasks, setup: RunContext) -> None:
-    """Compute the unclaimed pretrainings, each in all ranks at once."""
-    configs = configs_of(setup.config, left.pretrainings)
-    for job in [pretraining_job(task, configs, setup) for task in left.pretrainings]:
-        if is_free(job.task, left, setup):
-            setup.watch.started(name_of(job))
-            if job.ranks > 1:
-                call_on_other_ranks(in_step, job)
-            for end in run_job(job, setup.watch.told):
-                settle(end, left, setup, stored=False)
-
-
-def hand_out_cells(left: OpenTasks, handed_out: set[str], work: Work, setup: RunContext) -> None:
-    """Make every other rank a runner for the cells whose encoder is stored and which were not handed out before."""
-    cells = [cell for cell in left.ready if cell.key not in handed_out]
-    if cells:
-        handed_out.update(cell.key for cell in cells)
-        own = replace(work, pretrainings=(), cells=tuple(cells))
-        call_on_other_ranks(do_cells, own, setup.config, folders_of(setup), setup.store.root, setup.machine)
-
-
-def do_cells(work: Work, config: Config, folders: Mapping[str, Path], results: Path, machine: Machine) -> None:
-    """Share cells with the other ranks, without output: failures are stored, and the first rank reports them."""
-    prepared = {name: opened(folder) for name, folder in folders.items()}
-    own = replace(machine, device=own_device(machine.device, read_ranks()), ranks=1)
-    do(work, RunContext(config, prepared, Store(results), own, NO_PROGRESS))

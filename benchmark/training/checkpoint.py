@@ -26,7 +26,6 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
-from benchmark.machine.ranks import broadcast
 from benchmark.results.files import MEBIBYTE, read_regular, seal, unseal, write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.schema import checked
@@ -36,7 +35,6 @@ from methods.encoders import identity
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
 from methods.from_file import sources_of, text_of
-from methods.parts.ranks import rank_and_ranks
 
 log = logging.getLogger(__name__)
 STEP = "step"
@@ -133,11 +131,9 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
 def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
     """Restore a checkpoint's state, if it is usable; returns the epoch under way, None between two.
 
-    One that does not fit is left out with a warning, and nothing is restored. Of several ranks the first one reads the
-    file.
+    One that does not fit is left out with a warning, and nothing is restored.
     """
-    leads = rank_and_ranks()[0] == 0
-    state = broadcast(load_checkpoint(path) if leads else None)
+    state = load_checkpoint(path)
     if state is None:
         return None
     fresh = deepcopy(method.state_dict()), deepcopy(optimiser.state_dict())
@@ -150,9 +146,8 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
         method.load_state_dict(fresh[0])
         optimiser.load_state_dict(fresh[1])
-        if leads:
-            line = str(error).partition("\n")[0]
-            log.warning("%s does not fit this pretraining (%s); training begins with the first epoch", path, line)
+        line = str(error).partition("\n")[0]
+        log.warning("%s does not fit this pretraining (%s); training begins with the first epoch", path, line)
         return None
     vars(history).update(vars(found))
     return epoch

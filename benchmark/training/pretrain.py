@@ -1,14 +1,10 @@
-"""The training loop of all methods: length, schedule, precision, checkpoints, batch normalisation over ranks.
+"""The training loop of all methods: length, schedule, precision, checkpoints.
 
 `method.begin(updates)`, then per update `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is
 seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any
 step is bit-identical. A checkpoint is written after each epoch, within one every `CHECKPOINT_SECONDS`, and at a stop.
 Under the schedule `stable` another one is kept where the decay of each planned length begins (`Stem`): a pretraining of
 another length continues from there, to the same bits as one from the first update.
-
-Several ranks (`benchmark.machine.ranks`) run the loop in step: all draw the same batch and each takes its share of it,
-masks and dropout are seeded from (seed, epoch, step, rank), losses and gradients are averaged. The first rank alone
-writes, measures and reports.
 
 How long a pretraining is, and its learning rate at each update.
 
@@ -22,41 +18,32 @@ decay no update depends on the total, so that pretrainings of different length s
 `--compile`: pretrain with torch.compile, which fuses the operations between the encoders' convolutions.
 
 Compiled results differ from others by rounding and have their own mode in result keys.
-
-Batch normalisation over the batch of all ranks (Ioffe & Szegedy 2015), on CPUs and GPUs; torch's is for GPUs alone.
-
-Ranks exchange the means and variances of their shares of a batch; of equal shares these give the moments of the whole.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-from torch._compile import _disable_dynamo
 
 from benchmark.config.errors import ConfigError
-from benchmark.config.sections import BatchNorm, Budget
+from benchmark.config.sections import Budget
 from benchmark.data.batches import PairSource, batches_ahead
 from benchmark.data.corpus import EpochShape, batches_of, shape_of
 from benchmark.data.task import ProbeWindows
-from benchmark.machine.device import seed_torch, stream
+from benchmark.machine.device import stream
 from benchmark.machine.energy import Meter, open_meter
 from benchmark.machine.processes import postponed, stopped
-from benchmark.machine.ranks import all_reduce_max
 from benchmark.training.checkpoint import Epoch, History, Stem, resume, save_checkpoint
 from benchmark.training.health import count_positives, measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.ranks import average, gather_with_gradient, rank_and_ranks
 
 WARMUP_SHARE = 0.05
 """Of the updates of `warmup-cosine`."""
@@ -120,75 +107,9 @@ def smaller_batch(method: str, size: int) -> str:
     return f"--set methods.{method}.recipe.batch_size={max(2, size // 2)}"
 
 
-def uneven_batch(method: str, size: int, ranks: int) -> str:
-    """Why so many ranks cannot share a batch of `size` pairs evenly, and what can be done; '' where they can."""
-    if size % ranks == 0:
-        return ""
-    fewer = next(count for count in range(ranks - 1, 0, -1) if size % count == 0)
-    return (
-        f"{method}: {ranks} ranks cannot share a batch of {size} pairs evenly; start {fewer} (--nproc-per-node), "
-        f"or use --set methods.{method}.recipe.batch_size={max(ranks, size - size % ranks)}"
-    )
-
-
-KINDS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-
-
-class OverAllRanks(nn.modules.batchnorm._BatchNorm):
-    """A batch normalisation whose statistics in training are of the samples of all ranks, in float32 or better."""
-
-    @_disable_dynamo  # loads the compiler at its first call, not here
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, C) or (B, C, ...) -> the same shape and type. In evaluation the running statistics are used."""
-        if not self.training:
-            return super().forward(x)
-        dims = [dim for dim in range(x.ndim) if dim != 1]
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        var, mean = torch.var_mean(wide, dims, correction=0)  # (C,), (C,) of this rank
-        means, variances = gather_with_gradient(torch.stack([mean, var])[None]).unbind(1)  # (ranks, C), (ranks, C)
-        var, mean = torch.var_mean(means, 0, correction=0)  # (C,), (C,)
-        var = var + variances.mean(0)
-        self.keep(mean.detach(), var.detach(), x.numel() // x.shape[1] * len(means))
-        shape = [1, -1] + [1] * (x.ndim - 2)
-        normalised = (wide - mean.view(shape)) * (var + self.eps).rsqrt().view(shape)
-        if self.affine:
-            normalised = normalised * self.weight.view(shape) + self.bias.view(shape)
-        return normalised.to(x.dtype)
-
-    def _check_input_dim(self, input: Tensor) -> None:
-        """Any number of dimensions: the layer that this stands for has checked its own."""
-
-    @torch.no_grad()
-    def keep(self, mean: Tensor, var: Tensor, samples: int) -> None:
-        """Move the running statistics, (C,) each, as torch does: the variance without bias."""
-        if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
-            return
-        self.num_batches_tracked += 1
-        step = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
-        self.running_mean.lerp_(mean.to(self.running_mean.dtype), step)
-        self.running_var.lerp_((var * (samples / max(samples - 1, 1))).to(self.running_var.dtype), step)
-
-
-@contextmanager
-def over_ranks(module: nn.Module, batch_norm: BatchNorm) -> Iterator[None]:
-    """Within, a module's batch normalisations are over all ranks where `synchronised`; 'per-rank' leaves them alone."""
-    wanted = batch_norm == "synchronised" and rank_and_ranks()[1] > 1
-    layers = [layer for layer in module.modules() if type(layer) in KINDS] if wanted else []
-    kinds = [type(layer) for layer in layers]
-    try:
-        for layer in layers:
-            layer.__class__ = OverAllRanks
-        yield
-    finally:
-        for layer, kind in zip(layers, kinds, strict=True):
-            layer.__class__ = kind
-
-
 PRETRAIN_VERSION = 2
 CHECKPOINT_SECONDS = 120.0
 """Within an epoch. A killed run loses at most this."""
-GO_ON, SAVE, STOP = range(3)
-"""After an update, in rising order: what any rank wants, all do."""
 
 OnStep = Callable[[int, int, str], None]
 
@@ -219,14 +140,6 @@ class Training:
     checkpoint: Path
     stem: Stem | None
     on_step: OnStep | None
-    share: tuple[int, int]
-    """Rank and number of ranks."""
-    batch_norm: BatchNorm
-
-    @property
-    def leads(self) -> bool:
-        """Whether this rank is the one that writes."""
-        return self.share[0] == 0
 
 
 def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimizer:
@@ -254,7 +167,6 @@ def pretrain(
     precision: str,
     checkpoint: Path,
     stem: Stem | None = None,
-    batch_norm: BatchNorm = "synchronised",
     probe: ProbeWindows | None = None,
     on_step: OnStep | None = None,
     on_epoch: OnEpoch | None = None,
@@ -262,21 +174,18 @@ def pretrain(
     """Train a method in place on a corpus, resuming from `checkpoint` if it exists, else from the stem.
 
     `epochs`: rounded to whole updates. `stem`: of the schedule `stable`, under which a method knows no total.
-    `batch_norm`: of several ranks (`over_ranks`). `probe`: held-out windows for health, measured before the first epoch
-    and after each. Raises TrainingStopped on a non-finite loss, if GPU memory runs out or if the ranks cannot share a
-    batch evenly, Stopped, with a checkpoint, where the process is asked to stop.
+    `probe`: held-out windows for health, measured before the first epoch and after each. Raises TrainingStopped on a
+    non-finite loss or if GPU memory runs out, Stopped, with a checkpoint, where the process is asked to stop.
     """
     device = source.signal.device
     shape = shape_of(source, config.batching, config.recipe.batch_size)
-    n, total, share = shape.updates, updates_of(epochs, shape.updates), rank_and_ranks()
-    if problem := uneven_batch(method.name, shape.batch_size, share[1]):
-        raise TrainingStopped(problem)
+    n, total = shape.updates, updates_of(epochs, shape.updates)
     optimiser = make_optimiser(method, config.recipe)
     history = History([], 0.0, n * shape.batch_size, total, shape.batch_size)
     last = math.ceil(total / n)
     fixed = last, n, seed, precision, checkpoint, stem, on_step
-    run = Training(method, config, source, optimiser, history, *fixed, share, batch_norm)
-    shared = stem.longest(stem_updates(total)) if run.leads and stem and not checkpoint.is_file() else None
+    run = Training(method, config, source, optimiser, history, *fixed)
+    shared = stem.longest(stem_updates(total)) if stem and not checkpoint.is_file() else None
     epoch = resume(shared or checkpoint, method, optimiser, history)
     history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
     method.begin(0 if config.recipe.schedule == "stable" else total)
@@ -292,8 +201,7 @@ def pretrain(
         history.loss.append(float(epoch.losses[:own].mean()))
         positives = epoch.positives[:own].mean(0)  # (3,)
         history.health.append(vars(measure(number + 1, method.exported(), probe, positives)))
-        if run.leads:
-            save_checkpoint(checkpoint, method, optimiser, history, None)
+        save_checkpoint(checkpoint, method, optimiser, history, None)
         if on_epoch:
             on_epoch(history)
         epoch = None
@@ -303,21 +211,19 @@ def pretrain(
 def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor) -> None:
     """Do the updates that are left of epoch `number`; `batches`: (n, B) pairs. Raises as `pretrain`."""
     method, recipe, history, n = run.method, run.config.recipe, run.history, len(batches)
-    started, meter = time.perf_counter(), meter_of(run)
+    started, meter = time.perf_counter(), open_meter(run.source.signal.device)
 
     def seed_of(step: int) -> int:
         return stream("pretrain", run.seed, number, step)
 
-    ahead = batches_ahead(run.source, batches, run.config.pairing, seed_of, epoch.step, share=run.share)
-    with over_ranks(method, run.batch_norm), postponed() as asked_to_stop, ahead as batch_at:
+    ahead = batches_ahead(run.source, batches, run.config.pairing, seed_of, epoch.step)
+    with postponed() as asked_to_stop, ahead as batch_at:
         for step in range(epoch.step, n):
             done = number * run.per_epoch + step + 1
             torch.manual_seed(seed_of(step))
             batch = batch_at(step)
-            if run.share[1] > 1:
-                seed_torch("pretrain", run.seed, number, step, run.share[0])
             rate = learning_rate(recipe, done - 1, history.updates, run.per_epoch)
-            epoch.positives[step] = count_positives(method.positives(batch.with_all_ids()), batches.device)
+            epoch.positives[step] = count_positives(method.positives(batch), batches.device)
             epoch.losses[step] = train_step(method, run.optimiser, batch, rate, run.precision)
             epoch.step = step + 1
             if meter:
@@ -325,18 +231,18 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
             if run.on_step:
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 run.on_step(done, history.updates, f"epoch {number + 1}/{run.epochs} {text}".strip())
-            due = SAVE if time.perf_counter() - started >= CHECKPOINT_SECONDS else GO_ON
-            due = all_reduce_max(STOP if asked_to_stop() else due)
+            stop = asked_to_stop()
+            due = stop or time.perf_counter() - started >= CHECKPOINT_SECONDS
             files = [run.checkpoint] if due else []
             files += [run.stem.file(done)] if run.stem and done in run.stem.at else []
             if files:
                 refuse_non_finite(epoch.losses[: step + 1], method.name, recipe, number)
                 spend(history, started, meter)
-                for file in files if run.leads else []:
+                for file in files:
                     save_checkpoint(file, method, run.optimiser, history, epoch)
-                if due == STOP:
+                if stop:
                     raise stopped(f"the pretraining of {method.name} is saved at update {done} of {history.updates}")
-                started, meter = time.perf_counter(), meter_of(run)
+                started, meter = time.perf_counter(), open_meter(run.source.signal.device)
     refuse_non_finite(epoch.losses[:n], method.name, recipe, number)
     spend(history, started, meter)
 
@@ -344,8 +250,7 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
 def train_step(
     method: PretrainMethod, optimiser: torch.optim.Optimizer, batch: Any, rate: float, precision: str
 ) -> torch.Tensor:
-    """One update; returns the loss (0-d), of all ranks, without synchronising. Raises TrainingStopped if GPU memory
-    runs out."""
+    """One update; returns the loss (0-d), without synchronising. Raises TrainingStopped if GPU memory runs out."""
     for group in optimiser.param_groups:
         group["lr"] = rate
     try:
@@ -353,8 +258,6 @@ def train_step(
             loss: torch.Tensor = method(batch)  # ()
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        loss = loss.detach()
-        average([*(p.grad for p in method.parameters() if p.grad is not None), loss])
         optimiser.step()
         method.after_step()
     except torch.OutOfMemoryError:
@@ -362,12 +265,7 @@ def train_step(
             f"{method.name}: the GPU is full at batch size {len(batch.x1)}; use a smaller one "
             f"({smaller_batch(method.name, len(batch.x1))}), a smaller queue or --precision bf16"
         ) from None
-    return loss
-
-
-def meter_of(run: Training) -> Meter | None:
-    """A meter of the device; none of several ranks, whose devices may be of several machines."""
-    return open_meter(run.source.signal.device) if run.share[1] == 1 else None
+    return loss.detach()
 
 
 def spend(history: History, started: float, meter: Meter | None) -> None:

@@ -1,1 +1,1 @@
-"""Losses, masks, momentum copies, knobs and ranks that methods share."""
+"""Losses, masks, momentum copies and knobs that methods share."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from methods import base
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.dilated import Dilated, DilatedConfig
 
@@ -22,15 +21,3 @@ def test_a_method_with_nothing_of_its_own_keeps_its_encoder_and_has_no_loss() ->
     assert (method.positives(batch), method.query_and_key(batch)) == (None, None)
     with pytest.raises(NotImplementedError, match="PretrainMethod has no loss"):
         method(batch)
-
-
-def test_all_ids_are_those_of_all_ranks_pairs_and_views_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "gather", lambda own: torch.cat([own, own + 100]))
-    views = torch.rand(2, 2, 5, 12)  # (views, B, S, L)
-    own = Batch(*views, torch.tensor([1, 2]), torch.tensor([3, 4]), torch.tensor([5, 6]))
-    found = own.with_all_ids()
-    assert found.x1 is own.x1
-    assert found.x2 is own.x2
-    assert found.patient.tolist() == [1, 2, 101, 102]
-    assert found.recording.tolist() == [3, 4, 103, 104]
-    assert found.trial.tolist() == [5, 6, 105, 106]

@@ -13,8 +13,6 @@ import torch
 from torch import Tensor
 
 from benchmark.data.datasets.base import LEADS
-from methods import base, clocs
-from methods.base import Batch
 from methods.clocs import CLOCS, SINGLE_LEADS, CLOCSConfig, cmsc_loss, lead_views, single_lead_samples
 from tests import make
 
@@ -125,17 +123,6 @@ def test_a_single_lead_sample_keeps_its_window_lead_and_patient() -> None:
                 assert torch.equal(after[sample, :, place], before[window, :, place])
                 assert torch.count_nonzero(after[sample]) == torch.count_nonzero(before[window, :, place])
             assert all(ids[sample] == own[window] for ids, own in zip(samples[2:5], batch[2:5], strict=True))
-
-
-def test_windows_of_all_ranks_join_lead_by_lead(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    method = CLOCS(make.encoder(), CLOCSConfig(leads="one"))
-    batch = make.batch([0, 1, 0, 2])
-    both = Batch(*(torch.cat([part, part]) for part in batch[:5]))
-    expected = method(both)
-    monkeypatch.setattr(base, "gather", lambda ids: torch.cat([ids, ids]))
-    monkeypatch.setattr(clocs, "gather_with_gradient", lambda z, dim=0: torch.cat([z, z], dim))
-    torch.testing.assert_close(method(batch), expected)
 
 
 def test_one_lead_equals_the_loop_over_leads_and_windows() -> None:

@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from methods import comet
 from methods.base import Batch
 from methods.comet import COMET, COMETConfig, observation_loss, patient_loss, sample_loss, trial_loss
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
@@ -137,16 +136,6 @@ def test_a_mask_hides_stretches_of_the_samples_whatever_the_step(steps: int) -> 
     short = batch._replace(x1=batch.x1[:, : 4 * steps], x2=batch.x2[:, : 4 * steps])
     assert method.encoder(short.x1).shape[1] == steps
     assert method(short).isfinite()
-
-
-def test_windows_of_all_ranks_are_compared_on_all_levels_but_that_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    gathered: list[Tensor] = []
-    monkeypatch.setattr(comet, "gather_with_gradient", lambda h: gathered.append(h) or h)
-    method, batch = make_comet(), batch_of_trials()
-    method.level(batch, 1.0, None, observation_loss)
-    assert len(gathered) == 0
-    method.level(batch, 1.0, None, sample_loss)
-    assert len(gathered) == 2
 
 
 def test_a_level_without_weight_costs_no_pass() -> None:

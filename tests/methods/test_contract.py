@@ -19,7 +19,6 @@ from benchmark.cli.promises import (
     small_method,
     small_optimiser,
     train,
-    train_together,
 )
 from methods import METHODS, refusal
 from methods.base import Batch
@@ -35,25 +34,13 @@ PAIRS = [
     *((TOKENS, name) for name in ON_TOKENS),
 ]
 """Each method with the default encoder, and with tokens where they are trained differently."""
-IN_ONE_PROCESS = [promise for promise in PROMISES if promise.name != "two processes"]
 
 
 @pytest.mark.parametrize(("encoder", "name"), PAIRS, ids=lambda own: Path(own).stem)
 def test_keeps_its_promises(encoder: str, name: str) -> None:
-    promises = [promise for promise in IN_ONE_PROCESS if METHODS[name].trains or promise.of_all]
+    promises = [promise for promise in PROMISES if METHODS[name].trains or promise.of_all]
     verdicts = [judge(promise, METHODS[name], get_encoder(encoder)) for promise in promises]
     assert [str(verdict) for verdict in verdicts if not verdict.kept] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("encoder", [DEFAULT, "resnet1d", TOKENS], ids=lambda own: Path(own).stem)
-def test_two_processes_hold_the_same(encoder: str) -> None:
-    kind = get_encoder(encoder)
-    served = [name for name, method in METHODS.items() if method.trains and not refusal(method, kind)]
-    held = train_together([(METHODS[name], {}) for name in served], kind)
-    for name, (first, second) in zip(served, held, strict=True):
-        assert not changed(first, second), name
-        assert first.keys() == small_method(METHODS[name], kind).state_dict().keys()
 
 
 @pytest.mark.parametrize(("encoder", "name"), [pair for pair in PAIRS if METHODS[pair[1]].trains])

@@ -84,9 +84,6 @@ def test_an_encoder_in_a_file(encoder_text: str, tmp_path: Path, capsys: pytest.
     assert "BROKEN shapes:" in capsys.readouterr().out
 
 
-IN_ONE_PROCESS = [promise for promise in PROMISES if promise.name != "two processes"]
-
-
 class Sound(PretrainMethod):
     """InfoNCE against a momentum copy. Its subclasses have one fault each."""
 
@@ -246,7 +243,7 @@ class OtherEncoder(Sound):
 def test_a_fault_is_found_by_its_promise_which_names_the_place_and_the_remedy(
     kind: type[PretrainMethod], expected: set[str], line: str
 ) -> None:
-    verdicts = list(in_turn(IN_ONE_PROCESS, kind))
+    verdicts = list(in_turn(PROMISES, kind))
     broken = [verdict for verdict in verdicts if not verdict.kept]
     assert {verdict.promise.name for verdict in broken} == expected
     assert not any("\n" in str(verdict) for verdict in verdicts)

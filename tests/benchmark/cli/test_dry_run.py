@@ -23,7 +23,7 @@ from benchmark.cli.dry_run import (
     summed,
 )
 from benchmark.config.config import Config
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.store import Predictions, Row, Store, card_bytes
@@ -119,18 +119,3 @@ def test_timing_a_pass_leaves_the_draws_of_a_run_as_they_are(config: Config, tmp
     torch.manual_seed(5)
     seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES, concurrent=2)
     assert torch.equal(torch.rand(4), expected)
-
-
-def test_ranks_share_a_pretraining_and_no_cell_and_the_source_says_that_this_is_assumed(
-    config: Config, work: Work, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(costs_module, "timed_passes", lambda *asked: (1e-3, 1e-3))
-    of = {
-        ranks: seconds_of(config, tmp_path / "none", replace(MACHINE, ranks=ranks), SIZES, concurrent=1)
-        for ranks in (1, 4)
-    }
-    random, pmq = work.pretrainings
-    (_, alone), (source, shared) = of[1], of[4]
-    assert shared(pmq) == alone(pmq) / 4
-    assert [shared(task) for task in (random, *work.cells)] == [alone(task) for task in (random, *work.cells)]
-    assert source.endswith(", a pretraining 4 times as fast on its 4 ranks (assumed)")

@@ -17,8 +17,7 @@ from benchmark.config.config import Config
 from benchmark.config.flags import Folders
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared, prepare
-from benchmark.machine.device import device_facts
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine, device_facts
 from benchmark.results.store import Predictions, Row, Store
 from benchmark.run.cell import place_of
 from benchmark.run.datasets import locate, names_of

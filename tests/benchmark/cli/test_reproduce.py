@@ -24,13 +24,12 @@ from benchmark.config.errors import ConfigError
 from benchmark.machine.device import versions
 from benchmark.results.names import CARD
 from benchmark.results.store import Row, Store, card_bytes
-from benchmark.run import grid, jobs, runner
+from benchmark.run import grid
 from benchmark.run.cell import CellJob, run_together
-from benchmark.run.plan import make_plan
 from benchmark.training.checkpoint import WEIGHTS
 from run_benchmark import main
 from tests.benchmark.cli.conftest import rewritten
-from tests.benchmark.run.bench import MACHINE, Bench, Cohorts, SmallConfig, cell_of, stamps
+from tests.benchmark.run.bench import Bench, cell_of, stamps
 
 EQUAL = "equal: {}6 scores and the predictions of"
 
@@ -101,43 +100,6 @@ def test_an_encoder_that_is_gone_is_pretrained_again_or_refused(
     assert "the encoder is gone; --pretraining makes it again" in capsys.readouterr().err
     assert run(store, "pmq", "finetune", "--pretraining") == OK
     assert EQUAL.format("(the stored encoder is gone) ") in capsys.readouterr().out.splitlines()[-1]
-
-
-@pytest.fixture
-def of_ranks(
-    cohorts: Cohorts, small_config: SmallConfig, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Store:
-    """PMQ as two ranks pretrain it, run here as one process: key and card are those of two."""
-    own = Bench(
-        small_config(
-            {"evaluate": ["linear"], "pretrain.batch_norm": "per-rank", "data.simulation.recordings_per_patient": 2.0}
-        ),
-        cohorts,
-        Store(tmp_path / "ranks"),
-        replace(MACHINE, ranks=2),
-    )
-    made = jobs.pretraining_job
-    monkeypatch.setattr(runner, "pretraining_job", lambda *given: replace(made(*given), ranks=1))
-    own.store.save_plan(make_plan(own.config, cohorts, own.grid))
-    assert own.work_off() == 0
-    monkeypatch.chdir(data)
-    return own.store
-
-
-def test_a_cell_whose_encoder_several_ranks_have_pretrained_is_equal_too(
-    of_ranks: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(of_ranks, "pmq", "linear") == OK
-    assert EQUAL.format("") in capsys.readouterr().out.splitlines()[-1]
-    assert run(of_ranks, "pmq", "linear", "--pretraining") == USAGE
-    assert (
-        "2 processes have pretrained the encoder of pmq linear chapman 0.5 seed 41 together, and this command has 1: "
-        "torchrun --standalone --nproc-per-node 2 run_benchmark.py reproduce ... --pretraining"
-    ) in capsys.readouterr().err
-    for folder in of_ranks.pretrained.iterdir():
-        shutil.rmtree(folder)
-    assert run(of_ranks, "pmq", "linear") == USAGE
-    assert "the encoder is gone; --pretraining makes it again" in capsys.readouterr().err
 
 
 def test_the_threads_are_those_of_the_row(

@@ -29,7 +29,7 @@ from benchmark.config.command_line import parse
 from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import config_of
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellJob, run_cell
@@ -522,23 +522,6 @@ def test_the_precision_of_jobs_on_cpus_is_not_picked_by_the_cpu_of_this_host(
         machine_of(arguments, config_of(arguments))
     arguments = parse(VERBS, ["--engine", "slurm", "--precision", "bf16"])[1]
     assert machine_of(arguments, config_of(arguments)).precision == "bf16"
-
-
-def test_several_gpus_of_a_job_are_ranks_and_the_key_says_so() -> None:
-    words = ["--engine", "slurm", "--set", "engine.gpus=2", "--precision", "bf16"]
-    _, arguments = parse(VERBS, words)
-    assert machine_of(arguments, config_of(arguments)).mode()["ranks"] == 2
-
-
-def test_torchrun_and_a_cluster_or_several_devices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    two_devices(monkeypatch)
-    size = {"WORLD_SIZE": "2", "RANK": "0", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
-    for name, value in {**size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(ConfigError, match=r"^torchrun is of --engine local; engine\.gpus says how many processes"):
-        opened("--engine slurm")
-    with pytest.raises(ConfigError, match=r"^--devices is of a command alone; under torchrun each process has"):
-        opened("--devices 0 1")
 
 
 def test_where_tasks_run_is_in_no_key_and_in_no_stored_config() -> None:

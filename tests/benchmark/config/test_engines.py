@@ -44,10 +44,10 @@ def test_a_third_engine_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         monkeypatch.setattr(module, "function_named", lambda name: stands_in.get(name, lambda results: ()))
     kind = EngineKind("third:open", cluster=True, queue="third:queue")
     monkeypatch.setitem(ENGINES, "third", kind)
-    arguments = parse(VERBS, ["--precision", "float32", "--detach", "--set", "engine.gpus=2"])[1]
+    arguments = parse(VERBS, ["--precision", "float32", "--detach", "--set", "engine.gpus=1"])[1]
     config = config_of(arguments)
     config = config.model_copy(update={"engine": config.engine.model_copy(update={"name": "third"})})
     machine = machine_of(arguments, config)
-    assert machine.mode() == {"device": "cuda", "precision": "float32", "ranks": 2}
+    assert machine.mode() == {"device": "cuda", "precision": "float32"}
     assert engine_of(arguments, config, machine) == Third()
     assert in_queues(Store(tmp_path)) == [job]

@@ -86,19 +86,6 @@ def test_neighbors_are_consecutive_beats_of_one_pseudo_trial(source: PairSource)
 
 
 @pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
-def test_the_shares_of_ranks_make_up_the_batch_of_one_process(source: PairSource, pairing: str) -> None:
-    windows = torch.tensor([20, 0, 9, 9, 3, 14])
-    batches = []
-    for share in [(0, 1), (0, 3), (1, 3), (2, 3)]:
-        torch.manual_seed(0)
-        batches.append(make_batch(source, windows, pairing, share))  # type: ignore[arg-type]
-    whole, *shares = batches
-    assert [len(share.x1) for share in shares] == [2, 2, 2]
-    for part in range(5):
-        assert torch.equal(torch.cat([share[part] for share in shares]), whole[part])
-
-
-@pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
 def test_ids_are_those_of_the_first_view(source: PairSource, pairing: str) -> None:
     windows = torch.tensor([20, 0, 9, 9])
     batch = make_batch(source, windows, pairing)  # type: ignore[arg-type]
@@ -364,19 +351,6 @@ def test_batches_and_what_is_drawn_after_them_have_the_bits_of_a_corpus_in_memor
     found = list(walked(streamed(source), pairs, pairing, block_bytes=block_bytes))
     assert len(found) == len(expected) == shape.updates
     for (batch, after), (own, own_after) in zip(found, expected, strict=True):
-        assert_equal(batch, own)
-        assert torch.equal(after, own_after)
-
-
-@pytest.mark.parametrize("pairing", PAIRINGS)
-@pytest.mark.parametrize("share", [(0, 2), (1, 2), (3, 4)])
-def test_a_rank_gets_its_share_of_every_batch(pairing: Any, share: tuple[int, int]) -> None:
-    source = resident(6)
-    pairs = torch.randperm(source.pairs)[:36].view(9, SIZE)
-    expected = walked(source, pairs, pairing, share=share)
-    found = walked(streamed(source), pairs, pairing, share=share, block_bytes=1500)
-    for (batch, after), (own, own_after) in zip(found, expected, strict=True):
-        assert len(batch.x1) == len(batch.patient) == SIZE // share[1]
         assert_equal(batch, own)
         assert torch.equal(after, own_after)
 

@@ -16,7 +16,7 @@ from benchmark.extras.speed import (
     QUICK,
     Effort,
 )
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.run.estimate import Speed, load_speed
 from methods.encoders.dilated import Dilated
 from run_benchmark import main

@@ -25,7 +25,7 @@ from benchmark.extras.speed import (
     print_speed,
     training_job,
 )
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.run.estimate import Speed, load_speed, save_speed
 from benchmark.screen import open_console
 from benchmark.training.pretrain import require_compiler

@@ -10,7 +10,7 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepare import Prepared
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.results.store import Row, Store
 from benchmark.run.grid import Cell, Grid, make_grid
 from benchmark.run.jobs import ProgressCallbacks, RunContext, Work, missing

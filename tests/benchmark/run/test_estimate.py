@@ -23,8 +23,7 @@ from benchmark.data.segments import HEARTBEATS, Segmentation, plain_seconds
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import make_task
 from benchmark.extras.speed import gemm_flops, hours_line, in_turns, peak_growth, print_speed, ratio
-from benchmark.machine.device import versions
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine, versions
 from benchmark.run.estimate import (
     Ratio,
     Size,

@@ -30,7 +30,7 @@ from benchmark.data.prepare import PIPELINE_VERSION, Prepared
 from benchmark.data.simulate import SIMULATOR_VERSION
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec
 from benchmark.data.task import make_task
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
 from benchmark.run.grid import Cell, Grid, Pretraining, make_grid

@@ -2,7 +2,7 @@
 
 Keys change with all that can move a number and with nothing else.
 
-Stored pretrainings of the earlier form of key with thread counts, and of other numbers of ranks.
+Stored pretrainings of the earlier form of key with thread counts.
 """
 
 from __future__ import annotations
@@ -18,20 +18,17 @@ import pytest
 from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
 from benchmark.data import splits
-from benchmark.results.names import CARD, EVALUATIONS
+from benchmark.results.names import EVALUATIONS
 from benchmark.results.schema import digest
 from benchmark.results.store import Store
 from benchmark.run import grid as keys_module
-from benchmark.run.grid import Grid, other_ranks_lines
+from benchmark.run.grid import Grid
 from benchmark.run.rows import variants_of
 from benchmark.training import evaluations
-from benchmark.training.checkpoint import CHECKPOINT
 from methods import METHODS
 from methods.base import MethodConfig
 from tests.basic import ANYWHERE, BASIC
-from tests.benchmark.run.kept_grid import MODE as EARLIER_KEYS_MODE
-from tests.benchmark.run.kept_grid import grid_of as earlier_keys_grid_of
-from tests.benchmark.run.small_grid import BASE, MODE, SIMULATED, grid_of
+from tests.benchmark.run.small_grid import BASE, SIMULATED, grid_of
 
 ALL_GATES = ["random", "frozen", "features", "full-labels"]
 
@@ -288,8 +285,6 @@ class Linear(Encoder):
 """
 ONLY_FOR_TEXT = {"pretrain.text_embedder"}
 """Keys that count for methods which read reports."""
-OF_RANKS = {"pretrain.batch_norm"}
-"""Keys that count where several processes share a pretraining."""
 NOT_OF_KEYS = {"encoder.name", "pretrain.streaming", "pretrain.snapshots"}
 """Keys that decide which rows there are, and where signals are read from."""
 
@@ -346,7 +341,7 @@ def test_a_setting_moves_the_keys_of_the_numbers_it_can_move(
 def test_every_setting_is_in_the_tables_above() -> None:
     config = load_config(BASIC, SECOND).model_dump()
     sections = ("encoder", "pretrain", "finetune", "linear", "knn", "supervised", "boosting")
-    listed = {*MOVES, *(key for _, key in MOVES_FURTHER)} | ONLY_FOR_TEXT | OF_RANKS | NOT_OF_KEYS
+    listed = {*MOVES, *(key for _, key in MOVES_FURTHER)} | ONLY_FOR_TEXT | NOT_OF_KEYS
     assert set(leaves({section: config[section] for section in sections})) <= listed
 
 
@@ -385,14 +380,6 @@ def test_data_of_one_dataset_move_the_keys_of_its_column_alone() -> None:
     config = load_config(BASIC, BASE)
     before, after = keys(grid_of(config)), keys(grid_of(config, data=SIMULATED | {"chapman": "corrected labels"}))
     assert {name[2] for name in before if before[name] != after[name]} == {"chapman"}
-
-
-def test_ranks_and_their_batch_norm_move_what_is_pretrained_and_of_one_process_the_option_moves_nothing() -> None:
-    of_ranks = MODE | {"ranks": 2}
-    one, per_rank = (load_config(BASIC, {**BASE, **own}) for own in ({}, {"pretrain.batch_norm": "per-rank"}))
-    assert moved(grid_of(one), grid_of(per_rank)) == set()
-    assert moved(grid_of(one), grid_of(one, mode=of_ranks)) == PMQ
-    assert moved(grid_of(one, mode=of_ranks), grid_of(per_rank, mode=of_ranks)) == PMQ
 
 
 def test_the_encoder_moves_all_keys_but_its_name_alone_when_it_is_the_default_none(tmp_path: Path) -> None:
@@ -530,20 +517,3 @@ def test_the_content_of_a_key_is_what_the_key_is_the_digest_of() -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "runs")
-
-
-def test_what_another_number_of_ranks_has_begun_is_told_of(store: Store) -> None:
-    of = {
-        ranks: earlier_keys_grid_of(mode=EARLIER_KEYS_MODE | ({"ranks": ranks} if ranks > 1 else {}))
-        for ranks in (1, 2, 4)
-    }  # type: ignore[dict-item]
-    begun = store.pretrained / of[4].pretrainings[-1].key
-    begun.mkdir(parents=True)
-    (begun / CHECKPOINT).touch()
-    begins = "pmq pretrain seed 42 was begun by 4 ranks and begins anew with"
-    why = "their number is part of a result's mode; start 4 to finish what was begun"
-    assert other_ranks_lines(of[1].pretrainings, store) == [f"{begins} one process: {why}"]
-    assert other_ranks_lines(of[2].pretrainings, store) == [f"{begins} 2 ranks: {why}"]
-    assert other_ranks_lines(of[4].pretrainings, store) == []
-    (begun / CARD).touch()
-    assert other_ranks_lines(of[1].pretrainings, store) == []

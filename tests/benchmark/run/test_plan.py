@@ -19,7 +19,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.data.corpus import pretrained_entries, pretraining_source
 from benchmark.data.prepare import Prepared
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.results.schema import digest
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, make_grid

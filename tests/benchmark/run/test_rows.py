@@ -7,14 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from benchmark.config.config import Config, load_config
-from benchmark.config.errors import ConfigError
 from benchmark.run.cell import CellJob, place_of, results_versions
 from benchmark.run.grid import Cell, expand
 from benchmark.run.local import Local, Order, Task, Tell
-from benchmark.run.rows import refuse_uneven_batches, variants_of
+from benchmark.run.rows import variants_of
 from tests.basic import BASIC
 
 MINE = """
@@ -135,16 +132,6 @@ def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:
     on_other = {name: keys for name, keys in keys_of(other).items() if name != "features"}
     assert {name.removesuffix("+resnet1d"): keys for name, keys in found.items() if "+" in name} == on_other
     assert not set.union(*keys_of(one).values()) & set.union(*on_other.values())
-
-
-def test_a_batch_that_so_many_ranks_cannot_share_is_refused() -> None:
-    variants = variants_of(load_config(BASIC, {"methods.pmq.recipe.batch_size": 63}))
-    refuse_uneven_batches(variants, 1)
-    wrong = r"pmq: 2 ranks cannot share a batch of 63 pairs evenly; start 1 \(--nproc-per-node\), or use --set methods"
-    with pytest.raises(ConfigError, match=wrong + r"\.pmq\.recipe\.batch_size=62"):
-        refuse_uneven_batches(variants, 2)
-    with pytest.raises(ConfigError, match=r"moco: 3 ranks .* 64 pairs evenly; start 2 .*recipe\.batch_size=63"):
-        refuse_uneven_batches(variants, 3)
 
 
 def test_minirocket_is_a_row_on_demand_that_moves_no_key() -> None:

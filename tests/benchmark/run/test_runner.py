@@ -1,15 +1,12 @@
 """What is missing of a grid and only that is done; a failure costs its own cells and nothing else.
 
 What of a task is handed over where another runner holds it.
-
-Cells that the first of several ranks hands out, and what becomes of them; with processes: test_torchrun.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import pickle
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -35,14 +32,12 @@ from benchmark.run.grid import task_name
 from benchmark.run.jobs import MISSED_SECONDS, Job, open_tasks_of
 from benchmark.run.local import Ended, Order, Start, Task
 from benchmark.run.pretraining import (
-    PretrainingJob,
     health_again,
-    in_step,
     measure_again,
     probe_windows_of,
     refuse_edited,
 )
-from benchmark.run.runner import do, do_cells, no_estimate, tasks_for_engine
+from benchmark.run.runner import do, no_estimate, tasks_for_engine
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
 from benchmark.training.probes import EvaluationCache
@@ -390,53 +385,3 @@ def test_what_a_dead_host_holds_is_handed_over_where_nobody_stays_to_watch_its_c
     os.utime(file, (then, then))
     assert isinstance(order.begin(task), Task) == detached
     assert claims.holder(task.key) == "there:7", "its process takes it over, if nothing is heard of it"
-
-
-Handed = list[tuple[Any, ...]]
-
-
-@pytest.fixture
-def led(monkeypatch: pytest.MonkeyPatch) -> Handed:
-    """What the first rank of two hands out. Pretrainings are run here as those of one process."""
-    handed: Handed = []
-    run_job = runner.run_job
-
-    def alone(job: Job, tell: Any) -> Any:
-        return run_job(replace(job, ranks=1) if isinstance(job, PretrainingJob) else job, tell)
-
-    monkeypatch.setattr(runner, "in_ranks", lambda machine: machine.ranks > 1)
-    monkeypatch.setattr(
-        runner, "call_on_other_ranks", lambda function, *arguments: handed.append((function, *arguments))
-    )
-    monkeypatch.setattr(runner, "run_job", alone)
-    return handed
-
-
-def test_what_trains_is_pretrained_by_all_ranks_and_then_every_cell_is_handed_out_once(
-    bench: Bench, led: Handed
-) -> None:
-    bench.machine = replace(bench.machine, ranks=2)
-    assert bench.work_off() == 0
-    assert len(bench.rows()) == 4
-    (step, job), (cells, work, *_) = led
-    assert (step, job.task.method.name, job.ranks) == (in_step, "pmq", 2)
-    assert cells is do_cells
-    assert {cell.key for cell in work.cells} == {cell.key for cell in bench.grid.cells}
-    assert work.pretrainings == ()
-
-
-def test_a_rank_stores_the_cells_that_it_is_handed_and_says_nothing(
-    bench: Bench, led: Handed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bench.machine = replace(bench.machine, ranks=2)
-    assert bench.work_off() == 0
-    rows = bench.rows()
-    for file in bench.store.cells.iterdir():
-        file.unlink()
-    monkeypatch.undo()
-    monkeypatch.setattr(runner, "in_ranks", lambda machine: machine.ranks > 1)
-    function, *arguments = pickle.loads(pickle.dumps(led[-1]))
-    capsys.readouterr()
-    function(*arguments)
-    assert capsys.readouterr() == ("", "")
-    assert bench.rows() == rows

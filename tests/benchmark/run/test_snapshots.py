@@ -14,7 +14,7 @@ import torch
 from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError
 from benchmark.data.prepare import Prepared
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.results.names import SNAPSHOT, SWEEP
 from benchmark.results.store import Store
 from benchmark.run.claims import CLAIMS, Claims

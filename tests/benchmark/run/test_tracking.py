@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.machine.ranks import Machine
+from benchmark.machine.device import Machine
 from benchmark.results.store import Store
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.runner import do

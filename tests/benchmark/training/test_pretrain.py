@@ -5,15 +5,12 @@ Lengths of pretrainings and learning rates: equal budgets, the three schedules, 
 Remedies: settings that a config takes under either preset, and that change what they say.
 
 Compiled encoders give what plain ones give, in values, gradients and trainings, and the same bits after a resume.
-
-Batch normalisation over all ranks is torch's on one process; on several, see test_ranks.py.
 """
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import fields, replace
 from functools import cache
@@ -25,7 +22,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmark.config.config import load_config, parse_value
 from benchmark.config.errors import ConfigError
@@ -34,22 +31,18 @@ from benchmark.data.batches import PairSource
 from benchmark.data.corpus import EpochShape
 from benchmark.machine.energy import Counter, Meter
 from benchmark.machine.processes import Stopped, stops_on_signals
-from benchmark.training import pretrain as loop
 from benchmark.training.checkpoint import History, Stem, load_checkpoint
 from benchmark.training.pretrain import (
-    OverAllRanks,
     TrainingStopped,
     compile_encoders,
     epochs_bought,
     learning_rate,
     lower_rate,
     make_optimiser,
-    over_ranks,
     pretrain,
     require_compiler,
     smaller_batch,
     stem_updates,
-    uneven_batch,
     updates_of,
 )
 from methods import METHODS, get_method
@@ -375,28 +368,6 @@ def test_the_trainer_keeps_the_contract(corpus: PairSource, tmp_path: Path) -> N
     assert stable.calls[0] == "begin 0", "with a stable schedule a method is told of no end"
 
 
-def test_ranks_share_gradients_loss_and_batch_normalisation(
-    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    method = build("moco")
-    averaged: list[list[Tensor]] = []
-    over: list[str] = []
-
-    def watched(method: PretrainMethod, batch_norm: str) -> nullcontext[None]:
-        over.append(batch_norm)
-        return nullcontext()
-
-    monkeypatch.setattr(loop, "average", averaged.append)
-    monkeypatch.setattr(loop, "over_ranks", watched)
-    history = train(method, corpus, tmp_path / "checkpoint", epochs=1)
-    assert len(averaged) == history.updates
-    learning = [p.grad for p in method.parameters() if p.grad is not None]
-    *gradients, loss = averaged[-1]
-    assert [id(gradient) for gradient in gradients] == [id(own) for own in learning]
-    assert loss.shape == ()
-    assert set(over) == {"synchronised"}
-
-
 @pytest.mark.parametrize(("seconds", "step"), [(3600.0, None), (0.0, 2)])
 def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_checkpoint(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, step: int | None
@@ -514,18 +485,6 @@ def test_a_remedy_acts(name: str, preset: str) -> None:
     after = load_config(BASIC, chosen | {key: parse_value(value) for key, _, value in told}).method_config(name).recipe
     assert after.lr == pytest.approx(before.lr / 10)
     assert after.batch_size == before.batch_size // 2
-
-
-@pytest.mark.parametrize(
-    ("size", "ranks", "fewer", "batch"),
-    [(10, 4, 2, 8), (9, 4, 3, 8), (7, 3, 1, 6), (2, 3, 2, 3)],  # the most ranks, and the largest batch, that are even
-)
-def test_an_uneven_batch_names_fewer_ranks_and_an_even_batch(size: int, ranks: int, fewer: int, batch: int) -> None:
-    told = uneven_batch("pmq", size, ranks)
-    assert told.startswith(f"pmq: {ranks} ranks cannot share a batch of {size} pairs evenly; start {fewer} ")
-    assert told.endswith(f"--set methods.pmq.recipe.batch_size={batch}")
-    assert uneven_batch("pmq", batch, ranks) == uneven_batch("pmq", size, fewer) == uneven_batch("pmq", 8, 1) == ""
-    assert smaller_batch("pmq", 3) == "--set methods.pmq.recipe.batch_size=2", "none is smaller than a pair"
 
 
 CPU = torch.device("cpu")
@@ -659,58 +618,3 @@ def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch: pytest
         assert str(raised.value) == (
             f"--compile: torch.compile does not work here ({told}); install {needed}, or leave --compile out"
         )
-
-
-@pytest.mark.parametrize("knobs", [{}, {"momentum": None}, {"affine": False}, {"track_running_stats": False}])
-@pytest.mark.parametrize("shape", [(6, 3), (2, 3), (6, 3, 5)])
-def test_it_is_torchs_in_values_gradients_and_running_statistics(shape: tuple[int, ...], knobs: dict[str, Any]) -> None:
-    torch.manual_seed(0)
-    plain = nn.BatchNorm1d(3, **knobs)
-    for parameter in plain.parameters():
-        nn.init.uniform_(parameter, 0.5, 2.0)
-    ours = deepcopy(plain)
-    ours.__class__ = OverAllRanks  # type: ignore[assignment]
-    for _ in range(3):
-        x = 2 * torch.randn(shape) + 5
-        inputs = [x.clone().requires_grad_() for _ in range(2)]
-        outputs = [layer(own) for layer, own in zip((plain, ours), inputs, strict=True)]
-        torch.testing.assert_close(outputs[1], outputs[0], rtol=1e-5, atol=1e-5)
-        weight = torch.randn(shape)
-        for out in outputs:
-            (out * weight).sum().backward()
-        torch.testing.assert_close(inputs[1].grad, inputs[0].grad, rtol=1e-4, atol=1e-5)
-    for (name, value), kept in zip(plain.state_dict().items(), ours.state_dict().values(), strict=True):
-        torch.testing.assert_close(kept, value, msg=lambda text, name=name: f"{name}: {text}")
-    torch.testing.assert_close(ours.eval()(x), plain.eval()(x))
-
-
-def test_on_two_ranks_running_statistics_are_those_of_the_whole_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    shares = torch.randn(2, 3, 4, 5) * torch.tensor([1.0, 3.0]).view(2, 1, 1, 1) + 2  # (ranks, B, C, T)
-    elsewhere = torch.stack([shares[1].mean((0, 2)), shares[1].var((0, 2), correction=0)])  # (2, C)
-    monkeypatch.setattr(loop, "gather_with_gradient", lambda own: torch.cat([own, elsewhere[None]]))
-    plain, ours = nn.BatchNorm1d(4), nn.BatchNorm1d(4)
-    ours.__class__ = OverAllRanks  # type: ignore[assignment]
-    torch.testing.assert_close(ours(shares[0]), plain(shares.flatten(0, 1))[:3])
-    for (name, value), kept in zip(plain.state_dict().items(), ours.state_dict().values(), strict=True):
-        torch.testing.assert_close(kept, value, msg=lambda text, name=name: f"{name}: {text}")
-
-
-def test_only_batch_normalisations_are_over_all_ranks_and_none_on_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    head = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
-    with over_ranks(head, "synchronised"):
-        assert type(head[1]) is nn.BatchNorm1d
-    monkeypatch.setattr(loop, "rank_and_ranks", lambda: (0, 2))
-    with over_ranks(head, "synchronised"):
-        assert [type(layer) for layer in head] == [nn.Linear, OverAllRanks]
-    assert [type(layer) for layer in head] == [nn.Linear, nn.BatchNorm1d]
-    with over_ranks(head, "per-rank"):
-        assert type(head[1]) is nn.BatchNorm1d
-
-
-def test_half_precision_goes_in_and_comes_out() -> None:
-    layer = nn.BatchNorm1d(3)
-    layer.__class__ = OverAllRanks  # type: ignore[assignment]
-    out = layer((torch.randn(64, 3) + 100).bfloat16())
-    assert out.dtype == torch.bfloat16
-    assert float(out.detach().float().mean().abs()) < 0.01

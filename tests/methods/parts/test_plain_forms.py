@@ -68,7 +68,6 @@ INPUTS: dict[str, list[Callable[[], tuple[Any, ...]]]] = {
         lambda: (real(4, 3), real(6, 3), chosen(4, 6, share=0.1), chosen(6, share=1.0)),
         lambda: (real(4, 3), real(6, 3), chosen(4, 6), chosen(6, share=0.0)),
     ],
-    "_OfAllRanks": [lambda: (real(4, 3), 0), lambda: (real(2, 4, 3), 1)],
     "_TwoViews": [
         lambda: (real(4, 3), real(4, 3), TEMPERATURE),
         lambda: (real(2, 4, 3), real(2, 4, 3), TEMPERATURE),

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MOST_IN_AN_ARRAY = 3
-GPUS = 2
-"""That the node counts, without a device behind them: jobs of several ranks ask for as many."""
+GPUS = 1
+"""That the node counts, without a device behind them."""
 DAEMONS = ("munged", "slurmctld", "slurmd")
 PATHS = "/usr/sbin:/usr/bin:/sbin:/bin"
 CONFIG = """

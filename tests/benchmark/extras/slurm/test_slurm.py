@@ -15,9 +15,8 @@ import os
 import pickle
 import socket
 import subprocess
-import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +33,16 @@ from benchmark.extras.slurm import (
     Full,
     Queued,
     Slurm,
-    SlurmJob,
     arrays_of,
     batches_of,
     doubt_of,
     forget,
     open_slurm,
-    rank_variables,
     record,
     records,
     run_in_turn,
 )
-from benchmark.run.jobs import RemoteJob, configs_of, digests_of_code, pretraining_job
 from benchmark.run.local import EngineRequest, Order, Start, Task, Tell
-from tests.benchmark.run.bench import Bench
 
 
 def cells(count: int, after: str = "", seconds: float = 0.0) -> list[Task[int]]:
@@ -113,9 +108,7 @@ class MadeUp:
     refusal: Exception | None = None
     answers: int = 10**6
 
-    def submit(
-        self, jobs: Sequence[Any], folder: Path, settings: object, name: str, after: str, ranks: int
-    ) -> list[str]:
+    def submit(self, jobs: Sequence[Any], folder: Path, settings: object, name: str, after: str) -> list[str]:
         if self.refusal:
             raise self.refusal
         self.arrays.append(len(jobs))
@@ -254,34 +247,6 @@ def test_a_cluster_that_refuses_every_job_ends_the_run(made_up: MadeUp, tmp_path
         list(engine(tmp_path).run(order([], Task("a", "a", 1), Task("b", "b", 1))))
 
 
-ENVIRONMENT = {
-    "SLURM_NTASKS": "4",
-    "SLURM_PROCID": "2",
-    "SLURM_LOCALID": "2",
-    "SLURM_JOB_NUM_NODES": "1",
-    "SLURM_JOB_ID": "45678",
-    "SLURMD_NODENAME": "node7",
-}
-
-
-def test_a_process_of_several_is_told_its_rank_as_torchrun_does() -> None:
-    assert rank_variables(ENVIRONMENT) == {
-        "RANK": "2",
-        "WORLD_SIZE": "4",
-        "LOCAL_RANK": "2",
-        "LOCAL_WORLD_SIZE": "4",
-        "MASTER_ADDR": "node7",
-        "MASTER_PORT": "29678",
-    }
-    assert rank_variables(ENVIRONMENT | {"SLURM_NTASKS": "1"}) == {}
-
-
-def test_jobs_beside_each_other_have_ports_of_their_own_and_none_of_an_outgoing_connection() -> None:
-    ports = [int(rank_variables(ENVIRONMENT | {"SLURM_JOB_ID": str(job)})["MASTER_PORT"]) for job in range(70_000)]
-    assert len(set(ports[100:200])) == 100
-    assert 1024 < min(ports) <= max(ports) < 32_768
-
-
 def test_what_another_runner_holds_is_tried_again_and_left_to_it_in_the_end(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,35 +269,6 @@ def test_a_job_is_the_same_when_it_comes_back(tmp_path: Path) -> None:
     own = job_module.SlurmJob.of(abs, [Task("a", "a", -1)], 10.0)
     pytest.importorskip("submitit")
     assert own.checkpoint().function == own
-
-
-@pytest.mark.slow
-def test_the_processes_of_a_job_pretrain_together(bench: Bench, tmp_path: Path) -> None:
-    bench.machine = replace(bench.machine, ranks=2)
-    (task,) = [own for own in bench.grid.pretrainings if own.method.trains]
-    job = pretraining_job(task, configs_of(bench.config, [task]), bench.setup(bench.heard.watch()))
-    own = SlurmJob.of(RemoteJob(bench.store.root, {}, digests_of_code()), [Task(task.key, "it", job)], 10.0)
-    (tmp_path / "job").write_bytes(pickle.dumps(own))
-    code = f"import os, pickle; print(pickle.load(open({str(tmp_path / 'job')!r}, 'rb'))(), flush=True); os._exit(0)"
-    number = str(os.getpid())  # a port of its own
-    given = ENVIRONMENT | {"SLURM_NTASKS": "2", "SLURMD_NODENAME": "127.0.0.1", "SLURM_JOB_ID": number}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code],
-            env={**os.environ, **given, "SLURM_PROCID": rank, "SLURM_LOCALID": rank, "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in "01"
-    ]
-    said = [process.communicate(timeout=240)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], said
-    assert "it ended after" in said[0]
-    assert [text.splitlines()[-1] for text in said] == ["[]", "[]"]
-    card = bench.store.card(task.key)
-    assert card is not None
-    assert card["key_content"]["mode"]["ranks"] == 2
 
 
 def test_records_are_written_read_and_forgotten(tmp_path: Path) -> None:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pickle
 import shutil
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from functools import partial
@@ -19,9 +15,8 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.sections import EngineSection
 from benchmark.data.prepare import Prepared
 from benchmark.extras import slurm as open_module
-from benchmark.extras.slurm import CHECKOUT, JOBS, Slurm, open_slurm, records
+from benchmark.extras.slurm import JOBS, Slurm, open_slurm, records
 from benchmark.results.store import Store
-from benchmark.run.jobs import NO_PROGRESS, configs_of, pretraining_job
 from benchmark.run.local import EngineRequest
 from benchmark.run.plan import make_plan
 from benchmark.run.runner import do
@@ -29,7 +24,7 @@ from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
 from run_benchmark import main
 from tests.basic import TINY
 from tests.benchmark.extras.slurm.cluster import MOST_IN_AN_ARRAY, Cluster, wait_until
-from tests.benchmark.run.bench import MACHINE, Bench, Cohorts, Heard, SmallConfig
+from tests.benchmark.run.bench import Bench, Cohorts, Heard, SmallConfig
 
 pytestmark = pytest.mark.slow
 SLOW = """
@@ -47,25 +42,13 @@ class {name}(methods.pmq.PMQ):
         super().after_step()
         time.sleep(0.1 if "SLURM_JOB_ID" in os.environ else 0.0)  # in a job it lasts until the test has seen it
 """
-IN_A_RANK = """
-import pickle
-import sys
-from pathlib import Path
-
-from benchmark.machine.processes import end
-from benchmark.run.pretraining import in_step
-
-failure = in_step(pickle.loads(Path(sys.argv[1]).read_bytes())).failure
-assert failure is None, failure
-end(0)  # gloo's threads may abort the interpreter's own exit
-"""
 CONFIG = TINY + "engine: {memory_gb: 0.5, minutes: 30}\n"
 SAVED = "the pretraining of limited is saved at update"
 ONE_EPOCH = {"pretrain.epochs": 1, "evaluate": ["linear"]}
 
 
-def engine(store: Store, *, detached: bool = False, gpus: int = 0) -> Slurm:
-    settings = EngineSection(name="slurm", memory_gb=0.5, minutes=30, gpus=gpus)
+def engine(store: Store, *, detached: bool = False) -> Slurm:
+    settings = EngineSection(name="slurm", memory_gb=0.5, minutes=30)
     folder = store.root / JOBS / "bench"
     return Slurm(settings, folder, MOST_IN_AN_ARRAY, detached, poll_seconds=0.2, late_seconds=20.0)
 
@@ -140,43 +123,6 @@ def test_time_limits_and_pre_emptions_change_no_byte(
         found, expected = ((b.store.pretrained / key / WEIGHTS).read_bytes() for b in (bench, whole))
         assert found == expected
     assert [row.scores for row in bench.rows()] == [row.scores for row in whole.rows()]
-
-
-def test_two_ranks_of_a_job_pretrain_as_those_of_torchrun_and_a_time_limit_changes_no_byte(
-    slurm: Cluster, cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
-) -> None:
-    file = own_method(tmp_path / "code", "Shared")
-    config = small_config({"methods": [file], "pretrain.epochs": 6, "evaluate": ["linear"]})
-    of_two = replace(MACHINE, ranks=2)
-    bench, whole = (Bench(config, cohorts, Store(tmp_path / name), of_two) for name in ("runs", "whole"))
-    expected = under_torchrun(whole, tmp_path)
-    own = engine(bench.store, gpus=2)
-    failures: list[int] = []
-    work = threading.Thread(target=lambda: failures.append(work_off(bench, own)), daemon=True)
-    work.start()
-    (key,) = (pretraining.key for pretraining in bench.grid.pretrainings)
-    wait_for_checkpoint(bench, key, 0)
-    (job,) = (job for job, keys in records(own.folder).items() if key in keys)
-    slurm.say("scancel", "--signal=USR2", job)
-    wait_until(lambda: slurm.queue().get(job) == "PENDING")
-    work.join(120)
-    assert failures == [0]
-    logs = [(own.folder / f"{job}_{rank}_log.out").read_text() for rank in (0, 1)]
-    assert [log.count("is saved at update") for log in logs] == [1, 1]
-    assert (bench.store.pretrained / key / WEIGHTS).read_bytes() == expected
-    assert len(bench.rows()) == 1
-
-
-def under_torchrun(bench: Bench, folder: Path) -> bytes:
-    """The weights of a bench's one pretraining, done by two processes of torchrun."""
-    (task,) = bench.grid.pretrainings
-    setup = bench.setup(NO_PROGRESS)
-    (folder / "job").write_bytes(pickle.dumps(pretraining_job(task, configs_of(setup.config, [task]), setup)))
-    (folder / "ranks.py").write_text(IN_A_RANK)
-    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(folder / "ranks.py")]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(CHECKOUT)}
-    subprocess.run([sys.executable, *words, str(folder / "job")], env=environment, check=True, timeout=240)
-    return (bench.store.pretrained / task.key / WEIGHTS).read_bytes()
 
 
 def wait_for_checkpoint(bench: Bench, key: str, since: int) -> int:

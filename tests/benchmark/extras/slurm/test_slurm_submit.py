@@ -52,14 +52,14 @@ def executor(monkeypatch: pytest.MonkeyPatch) -> type[Executor]:
 
 JOBS = [SlurmJob(b"", 1.0), SlurmJob(b"", 2.0)]
 FULL = {
-    "partition": "gpu", "account": "lab", "minutes": 90, "memory_gb": 2.5, "gpus": 4, "cpus": 8, "at_once": 7,
+    "partition": "gpu", "account": "lab", "minutes": 90, "memory_gb": 2.5, "gpus": 1, "cpus": 8, "at_once": 7,
     "requeues": 3, "warning_seconds": 60, "options": {"constraint": "a100", "qos": "long"},
 }  # fmt: skip
 
 
 def test_all_that_the_section_engine_says_is_asked_of_the_cluster(executor: type[Executor], tmp_path: Path) -> None:
     settings = EngineSection(name="slurm", **FULL)
-    assert submit(JOBS, tmp_path, settings, "ecg-1", "12_0", ranks=4) == ["9_0", "9_1"]
+    assert submit(JOBS, tmp_path, settings, "ecg-1", "12_0") == ["9_0", "9_1"]
     assert executor.jobs == JOBS
     setup = executor.asked.pop("setup")
     assert executor.asked == {
@@ -68,10 +68,10 @@ def test_all_that_the_section_engine_says_is_asked_of_the_cluster(executor: type
         "job_name": "ecg-1",
         "time": 90,
         "nodes": 1,
-        "ntasks_per_node": 4,
+        "ntasks_per_node": 1,
         "cpus_per_task": 8,
         "mem": "2560MB",
-        "gpus_per_node": 4,
+        "gpus_per_node": 1,
         "partition": "gpu",
         "account": "lab",
         "array_parallelism": 7,
@@ -87,9 +87,9 @@ def test_all_that_the_section_engine_says_is_asked_of_the_cluster(executor: type
 def test_a_job_of_cells_has_one_gpu_and_what_is_left_out_is_left_to_the_cluster(
     executor: type[Executor], tmp_path: Path
 ) -> None:
-    submit(JOBS, tmp_path, EngineSection(name="slurm", gpus=4), "ecg-1", "", ranks=1)
+    submit(JOBS, tmp_path, EngineSection(name="slurm", gpus=1), "ecg-1", "")
     assert (executor.asked["ntasks_per_node"], executor.asked["gpus_per_node"]) == (1, 1)
-    submit(JOBS, tmp_path, EngineSection(name="slurm"), "ecg-1", "", ranks=1)
+    submit(JOBS, tmp_path, EngineSection(name="slurm"), "ecg-1", "")
     assert executor.asked.keys().isdisjoint({"partition", "account", "gpus_per_node"})
     assert executor.asked["additional_parameters"] == {"requeue": True}
 
@@ -107,7 +107,7 @@ def test_what_sbatch_says_is_told_in_one_line(
 ) -> None:
     monkeypatch.setattr(executor, "refusal", said)
     with pytest.raises(ClusterError) as error:
-        submit(JOBS, tmp_path, EngineSection(name="slurm"), "ecg-1", "", ranks=1)
+        submit(JOBS, tmp_path, EngineSection(name="slurm"), "ecg-1", "")
     assert type(error.value) is kind
     assert str(error.value) == "sbatch: " + said.replace("sbatch: error: ", "").replace("\n", "; ")
 
