@@ -21,7 +21,6 @@ from reports.page_panels import read_skipped
 from reports.runs import ReportCache, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide
 from reports.statistics.bootstrap import UnequalTestSets
 from reports.statistics.classes import PartTable, class_tables, subgroup_tables
-from reports.statistics.design import DESIGN
 from reports.statistics.table import TableStatistics, joined, statistics_of
 from reports.tables.further import (
     Further,
@@ -189,7 +188,7 @@ def _contents(
         "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
         "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
-        **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components", DESIGN)},
+        **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
         **elsewhere_files(texts.elsewhere),
         **(budget_files(texts.budgets) if texts.budgets else {}),

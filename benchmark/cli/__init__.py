@@ -47,7 +47,7 @@ VERBS: dict[str, Verb] = {
             **shared(
                 *CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--detach", "--workers"
             ),
-            **shared("--dry-run", "--tell-apart"),
+            **shared("--dry-run"),
             "--allow-leak": switch(HOW, "run on data that the audit refuses; every table will say so"),
             **shared("--unit", "--scores", "--latex-landscape", "--track"),
         },
@@ -55,7 +55,6 @@ VERBS: dict[str, Verb] = {
             "": "simulated cohorts, minutes on a laptop",
             "--methods pmq moco --ratios 0.3 0.1 0.01": "choose methods and label ratios",
             "--config laptop --dry-run": "what it would do, in hours and disk",
-            "--config small --dry-run --tell-apart 2": "the seeds that two points of Overall take",
             "--config paper --data-root /data": "the paper's grid on the real datasets",
             "--encoder resnet1d --evaluate linear": "all methods around another encoder",
             "--ablations": "the ablation table: PMQ without each of its parts",

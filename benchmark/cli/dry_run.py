@@ -15,7 +15,6 @@ from pathlib import Path
 
 import torch
 
-from benchmark.cli import tell_apart
 from benchmark.config.config import Config
 from benchmark.config.flags import Folders
 from benchmark.config.refuse import by_encoder
@@ -221,12 +220,11 @@ def print_dry_run(
     results: Path,
     out: Path,
     variants: tuple[Variant, ...] | None = None,
-    points: float | None = None,
 ) -> None:
     """Print the plan of a run. Raises DatasetError if real data are missing.
 
-    results: the store to continue; out: folder of an earlier report and of what `speed` wrote, may be missing.
-    variants: rows in place of those of the config. points: a difference in Overall that a grid is proposed for.
+    results: the store to continue; out: folder of what `speed` wrote, may be missing.
+    variants: rows in place of those of the config.
     """
     sizes, prepared = sizes_of(config, place, console)
     keyed = work_of(config, place, results, machine, prepared, variants)
@@ -246,12 +244,6 @@ def print_dry_run(
     source, seconds = seconds_of(config, out / SPEED_FILE, machine, sizes, concurrent_of(work, machine))
     for line in (*unmatched, *cost_lines(config, results, source, seconds, machine, sizes, work)):
         note(console, line)
-    if variants is None:
-        for line in tell_apart.lines_of(config, grid, prepared, out):
-            note(console, line)
-        if points is not None:
-            for line in tell_apart.proposal(points, config, grid, prepared, out, seconds, machine.jobs):
-                note(console, line)
 
 
 def counts_line(grid: Grid) -> str:

@@ -314,8 +314,6 @@ def engine_of(arguments: Namespace, config: Config, machine: Machine) -> Engine:
 
 def run(arguments: Namespace, console: Console) -> int:
     """Run the missing part of the grid and report, or print its estimated cost (--dry-run)."""
-    if arguments.tell_apart is not None and not arguments.dry_run:
-        raise ConfigError(f"--tell-apart {arguments.tell_apart:g} proposes a grid and runs none: add --dry-run")
     config = config_of(arguments)
     refuse_lone_windows(config, variants_of(config))  # before the data are prepared
     refuse_unusable(config)
@@ -326,7 +324,7 @@ def run(arguments: Namespace, console: Console) -> int:
         for text in patients_of(config, name):
             note(console, f"{config.data.source(name).title}: patients are {text}")
     if arguments.dry_run:
-        print_dry_run(console, config, place, machine, results, out, points=arguments.tell_apart)
+        print_dry_run(console, config, place, machine, results, out)
         return OK
     engine = engine_of(arguments, config, machine)
     request = GridRequest(

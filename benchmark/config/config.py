@@ -130,7 +130,7 @@ class Config(Section):
     """Labelled subsets per seed on which an encoder is fine-tuned (`protocol: strict`); a seed's score is the mean."""
     repeats: Annotated[int, Field(ge=1, le=100)] = 1
     """Fine-tunings on each labelled subset of a seed, which differ in their new layers and the order of their batches.
-    For a pilot that tells what a fine-tuning's seed moves from what the labelled patients move."""
+    Tells what a fine-tuning's seed moves from what the labelled patients move."""
     validation_labels: ValidationLabels | None = None
     """Whose labels choose the strength of a probe, the epoch of fine-tuning and the like. share: of the validation
     patients the share that is labelled for training too, at least one per class; whole: of all. By default share under

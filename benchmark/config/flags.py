@@ -23,7 +23,6 @@ from benchmark.config.errors import (
     has_cards,
     is_code,
     is_file,
-    positive,
     unknown,
 )
 from benchmark.data.datasets import DATASETS
@@ -240,11 +239,6 @@ FLAGS: dict[str, Flag] = {
     "--detach": switch(HOW, "return when all is in the cluster's queue (see `status`)"),
     "--code": Flag(HOW, "the file of an encoder of your own", how={"type": file_to_read, "metavar": "FILE"}),
     "--dry-run": switch(HOW, "list what there is to do, hours and disk, and do nothing"),
-    "--tell-apart": Flag(
-        HOW,
-        "with --dry-run: the cheapest seeds and subsets that tell such a difference in Overall apart, in points",
-        how={"type": positive, "metavar": "POINTS"},
-    ),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
     "--scores": Flag(
         REPORTED,

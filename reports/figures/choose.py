@@ -29,7 +29,6 @@ from reports.figures.data import (
     sweeps,
     untrained,
 )
-from reports.figures.design import plot_design
 from reports.figures.inside import plot_confusion, plot_masking, plot_similarity, plot_training
 from reports.figures.scores import (
     MOST_INTERVALS,
@@ -42,10 +41,8 @@ from reports.figures.scores import (
     plot_sweep,
 )
 from reports.runs import Cards, Costs, Run, costs, courses, evaluations_of
-from reports.statistics.bootstrap import repeats_of
 from reports.statistics.classes import PartTable
 from reports.statistics.curves import PASSES, SECONDS, WINDOWS, bands, budget_curves
-from reports.statistics.design import DESIGN, parts_in
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import FIGURE, Differences, TableStatistics, differences, in_one_panel
 from reports.tables.further import unlabelled_text
@@ -247,7 +244,6 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
     plan = shown.run.plan
     of_scores = {
         "differences": draw_differences,
-        "design": draw_design,
         "sweeps": draw_sweeps,
         "label efficiency": draw_label_efficiency,
         "compute": draw_compute,
@@ -281,23 +277,6 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
         yield from plot_differences(
             in_one_panel(found), rows, reference, note, shown.stem(evaluation, unit, FIGURE), evaluation=evaluation
         )
-
-
-def draw_design(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
-    """What other pretrainings and labelled subsets would tell apart, of a main table with intervals."""
-    plan, found = shown.run.plan, shown.statistics.get(f"{evaluation}-{unit}")
-    if found is None or found.frames[DESIGN].empty:
-        return
-    frame = found.frames[DESIGN]
-    parts = {float(ratio): parts_in(frame[frame["ratio"] == ratio]) for ratio in frame["ratio"].unique()}
-    pairs = max(map(len, parts.values()))
-    repeats = repeats_of(plan, evaluation)
-    note = (
-        f"Median pair of {pairs}: the difference in Overall that is significant after Holm's correction with power "
-        f"80 %, by the variances of this run."
-    )
-    sentences = note_of(plan, plan.datasets, note)
-    yield from plot_design(parts, pairs, repeats, evaluation, sentences, shown.stem(evaluation, unit, DESIGN))
 
 
 def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:

@@ -35,7 +35,6 @@ from benchmark.results.metrics import METRICS
 from benchmark.results.names import OVERALL, UNTRAINED, is_frozen, name_on
 from reports.runs import Layout, ReportCache, Run
 from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
-from reports.statistics.design import DESIGN, parts_of
 from reports.statistics.estimates import (
     LEVEL,
     NOTHING_COMMON,
@@ -271,7 +270,7 @@ class TableStatistics:
     details: tuple[str, ...] = ()
     """How the statistics were computed, for the page."""
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
-    """'intervals', 'pairwise', 'components', 'design'."""
+    """'intervals', 'pairwise', 'components'."""
 
 
 def statistics_of(run: Run, layout: Layout, unit: str, kept: ReportCache | None = None) -> TableStatistics:
@@ -312,7 +311,7 @@ def _tied(frames: Mapping[str, pd.DataFrame]) -> frozenset[Place]:
 
 
 def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
-    frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": [], DESIGN: []}
+    frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": []}
     outlines: list[ScoreColumn] = []
     details: list[str] = []
     strict, frozen = run.plan.config["protocol"] == "strict", is_frozen(layout.evaluation)
@@ -323,7 +322,6 @@ def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
             frames["intervals"].append(ties(intervals(columns), pairs))
             frames["pairwise"].append(pairs)
             frames["components"].append(components(columns, strict=strict, frozen=frozen))
-            frames[DESIGN].append(parts_of(columns))
             outlines += [replace(column, scores=column.scores[..., :1].copy(), runs=None) for column in columns]
             details = details or method(run, columns, pairs)
         del columns  # the resampled scores of one ratio are what has to be in memory at a time

@@ -24,7 +24,7 @@ from reports.statistics import bootstrap
 
 FILES = [
     *("results.md", "results.tex", "results.csv", "cells.csv"),
-    *("intervals.csv", "pairwise.csv", "components.csv", "design.csv"),
+    *("intervals.csv", "pairwise.csv", "components.csv"),
     *("scores.md", "scores.tex", "classes.md", "classes.tex", "classes.csv"),
     "report.html",
 ]

@@ -78,7 +78,7 @@ def test_what_cannot_be_told_from_the_best_is_a_tie_and_the_same_when_kept(root:
     assert any("95 %, from 2000 resamples of the test patients" in line for line in first.details)
     assert (tmp_path / FOLDER).is_dir()
     assert replace(first, frames={}) == replace(again, frames={})
-    assert first.frames.keys() == again.frames.keys() == {"intervals", "pairwise", "components", "design"}
+    assert first.frames.keys() == again.frames.keys() == {"intervals", "pairwise", "components"}
     for name, frame in first.frames.items():
         pd.testing.assert_frame_equal(again.frames[name], frame, check_exact=True)
     tied = frozenset((0.3, "ptb-xl", "f1", v) for v in ("one", "other", "poor"))
