@@ -264,13 +264,9 @@ def signals_of(about: Description) -> dict[str, Any]:
     settings: dict[str, Any] = {"data.segmentation": cut.kind, "data.rate": cut.rate}
     settings["data.standardise"] = "none" if cut.raw else "recording"  # a scale is the encoder's, not the dataset's
     if cut.kind == "heartbeats":
-        settings["data.beats"] = cut.beats
-    else:
-        settings |= {"data.window_seconds": cut.seconds, "data.short": "pad" if cut.pad else "skip"}
-    if cut.kind == "recordings":
-        return settings | {"data.window_stride": cut.stride / cut.rate}
-    per_trial = "beats_per_trial" if cut.kind == "heartbeats" else "windows_per_trial"
-    return settings | {f"finetune.{per_trial}": about.per_trial}
+        return settings | {"data.beats": cut.beats, "finetune.beats_per_trial": about.per_trial}
+    settings |= {"data.window_seconds": cut.seconds, "data.short": "pad" if cut.pad else "skip"}
+    return settings | {"data.window_stride": cut.stride / cut.rate}
 
 
 def named_of(prepared: Prepared, sides: Mapping[str, NDArray[np.int64]], how: Taken) -> Named:

@@ -105,9 +105,9 @@ class Found:
         Raises ConfigError for an encoder that saw no corpus whose mean and deviation standardise.
         """
         signals, segmentation = self.signals, self.signals.cut()
-        per_trial = "beats_per_trial" if segmentation.kind == "heartbeats" else "windows_per_trial"
         finetune = self.row.provenance["config"].get("finetune", {})
-        count = 1 if segmentation.kind == "recordings" else finetune.get(per_trial, getattr(Finetune(), per_trial))
+        beats = finetune.get("beats_per_trial", Finetune().beats_per_trial)
+        count = 1 if segmentation.kind == "recordings" else beats
         cut: dict[str, Any] = {"kind": segmentation.kind, "samples": segmentation.samples, "per_trial": count}
         further: dict[str, Any] = {"stride": segmentation.stride, "pad": segmentation.pad}
         if segmentation.beats != HEARTBEATS.beats:

@@ -245,7 +245,7 @@ class Config(Section):
         Of fine-tuning also its leads and how windows vote: pretraining has all leads.
         """
         data = self.data
-        per_trial = stage.beats_per_trial if data.segmentation == "heartbeats" else stage.windows_per_trial
+        per_trial = stage.beats_per_trial
         if data.segmentation == "recordings":
             per_trial = data.crops_of_typical() if isinstance(stage, Pretrain) else 1
         spec = TaskSpec(per_trial, data.labels, self.protocol, standardise=data.standardise)

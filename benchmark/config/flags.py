@@ -79,7 +79,7 @@ PROTOCOL = Known("protocol", tuple(UNIT_OF_PROTOCOL), other="")
 PRESET = Known("preset", PRESETS, other="")
 GATE = Known("gate", (*GATES, NO_GATE), other="")
 LABELS = Known("kind of labels", ("single", "multi"), other="")
-SEGMENTATION = Known("segmentation", ("heartbeats", "windows", "recordings"), other="")
+SEGMENTATION = Known("segmentation", ("heartbeats", "recordings"), other="")
 STANDARDISE = Known("standardisation", ("recording", "dataset", "none"), other="")
 POOL = Known("pooling", POOLS, other="")
 PRECISION = Known("precision", ("auto", "float32", "bf16"), other="")
@@ -154,13 +154,13 @@ FLAGS: dict[str, Flag] = {
     "--labels": Flag(WHAT, "single or multi", "data.labels", {"metavar": "KIND"}, LABELS),
     "--segmentation": Flag(
         WHAT,
-        "heartbeats (default), windows or recordings: how recordings are cut",
+        "heartbeats (default) or recordings, kept whole and cropped: how recordings are cut",
         "data.segmentation",
         {"metavar": "KIND"},
         SEGMENTATION,
     ),
     "--window-seconds": Flag(
-        WHAT, "length of a window or crop", "data.window_seconds", {"type": float, "metavar": "S"}
+        WHAT, "length of a crop (10, a whole recording)", "data.window_seconds", {"type": float, "metavar": "S"}
     ),
     "--window-stride": Flag(
         WHAT, "from crop to crop of recordings (half a crop)", "data.window_stride", {"type": float, "metavar": "S"}

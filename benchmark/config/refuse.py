@@ -48,10 +48,8 @@ class Idle(NamedTuple):
 
 _RECIPE = "each method has its own under preset: paper; set e.g. methods.pmq.recipe.lr, or use --preset unified"
 _SEED = "protocol: strict pretrains once per fine-tuning seed; leave it out, or use --protocol paper"
-_WINDOWS = "it is of plain windows; leave it out, or set data.segmentation=windows"
 _HEARTBEATS = "it is of heartbeats; leave it out, or set data.segmentation=heartbeats"
 _ONE_SPLIT = "protocol: paper has the authors' one split; leave it out, or use --protocol strict"
-_LONG = "it is of windows and whole recordings; leave it out, or set data.segmentation=recordings"
 _CROPS = "it is of crops of whole recordings; leave it out, or set data.segmentation=recordings"
 _SECONDS = "it is what windows cost under another budget; leave it out, or set pretrain.budget=seconds"
 _UNTRAINED = "this method trains nothing; leave it out"
@@ -59,15 +57,13 @@ IDLE = (
     Idle("pretrain.recipe", "pretrain.preset", ("paper",), _RECIPE),
     Idle("pretrain.pair_milliseconds", "pretrain.budget", ("epochs", "windows", "passes", None), _SECONDS),
     Idle("pretrain.seed", "protocol", ("strict",), _SEED),
-    Idle("data.window_seconds", "data.segmentation", ("heartbeats", None), _WINDOWS),
-    Idle("data.window_stride", "data.segmentation", ("heartbeats", "windows", None), _CROPS),
-    Idle("data.short", "data.segmentation", ("heartbeats", None), _LONG),
-    Idle("pretrain.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
-    Idle("finetune.windows_per_trial", "data.segmentation", ("heartbeats", "recordings", None), _WINDOWS),
-    Idle("data.beats", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
+    Idle("data.window_seconds", "data.segmentation", ("heartbeats", None), _CROPS),
+    Idle("data.window_stride", "data.segmentation", ("heartbeats", None), _CROPS),
+    Idle("data.short", "data.segmentation", ("heartbeats", None), _CROPS),
+    Idle("data.beats", "data.segmentation", ("recordings",), _HEARTBEATS),
     Idle("data.folds", "protocol", ("paper", None), _ONE_SPLIT),
-    Idle("pretrain.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
-    Idle("finetune.beats_per_trial", "data.segmentation", ("windows", "recordings"), _HEARTBEATS),
+    Idle("pretrain.beats_per_trial", "data.segmentation", ("recordings",), _HEARTBEATS),
+    Idle("finetune.beats_per_trial", "data.segmentation", ("recordings",), _HEARTBEATS),
     *(
         Idle(f"{section}.{name}", "", (None,), _UNTRAINED)
         for section in ("knobs", "ablations")
@@ -219,8 +215,6 @@ def refuse_datasets(config: Config) -> None:
     for name in (*data.corpora, *columns, *sized):
         if name not in known:
             raise ValueError(unknown("dataset", name, known))
-    if config.pretrain.batches == "within" and len(data.corpora) == 1:
-        raise ValueError(f"pretrain.batches=within: {data.pretrain} is one dataset; name several in --pretrain-dataset")
     if simulation is None:
         return
     if unsimulated := config.data.cards.keys() & {*used, *sized}:

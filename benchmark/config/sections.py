@@ -126,22 +126,22 @@ class Data(Section):
     labels: Labels = "single"
     """Of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid, as other tasks."""
     segmentation: Kind = "heartbeats"
-    """heartbeats: the paper's, centred and padded; windows: plain windows, which keep the rhythm; recordings: kept
-    whole, judged by crops at a stride and trained on by crops that begin anywhere."""
+    """heartbeats: the paper's, centred and padded; recordings: kept whole, which keeps the rhythm, judged by crops at a
+    stride and trained on by crops that begin anywhere."""
     beats: Beats = "authors"
     """How heartbeats are found. authors: R peaks lead by lead, and no heart slower than 50/min, as PMQ's and COMET's
     code does; fused: R peaks of all leads together, and the 1.2 s around them of a slower heart. By default fused under
     `protocol: strict` (docs/evidence/STUDIES.md)."""
-    window_seconds: Annotated[float, Field(ge=0.25, le=10)] = 2.5
-    """Length of a plain window or a crop, seconds; 10 by default for `recordings`, a whole recording."""
+    window_seconds: Annotated[float, Field(ge=0.25, le=10)] = float(TYPICAL_SECONDS)
+    """Length of a crop, seconds; by default a whole recording."""
     window_stride: Annotated[float, Field(gt=0, le=10)] | None = None
     """Seconds from the beginning of a crop to that of the next; None: half a crop."""
     short: Literal["skip", "pad"] = "skip"
-    """What becomes of recordings shorter than a window or crop: left out, or lengthened by zeros."""
+    """What becomes of recordings shorter than a crop: left out, or lengthened by zeros."""
     rate: Rate = 250
     """Hz that recordings are resampled to: 100, 250 (the paper's) or 500. Heartbeats have 1.2 s at any."""
     standardise: Standardise = "recording"
-    """recording: z-score per recording and lead (heartbeats and windows: per pseudo-trial too, as in the paper);
+    """recording: z-score per recording and lead (heartbeats: per pseudo-trial too, as in the paper);
     dataset: one mean and deviation over the training part, for pretraining over the corpus; none: mV."""
     pool: Pool = "mean"
     """A recording's probabilities: the mean of those of its windows, or each class's maximum."""
@@ -166,13 +166,6 @@ class Data(Section):
             if name in DATASETS:
                 raise ValueError(f"{name!r} is a built-in dataset; give the card another name")
         return cards
-
-    @model_validator(mode="before")
-    @classmethod
-    def _whole_by_default(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("segmentation") == "recordings":
-            return {"window_seconds": float(TYPICAL_SECONDS)} | values
-        return values
 
     @model_validator(mode="before")
     @classmethod
@@ -226,10 +219,9 @@ class Data(Section):
         raw, pad = self.standardise != "recording", self.short == "pad"
         if self.segmentation == "heartbeats":
             return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw, beats=self.beats)
-        samples, stride = round(self.window_seconds * self.rate), 0
-        if self.segmentation == "recordings":
-            stride = round(self.window_stride * self.rate) if self.window_stride else samples // 2
-        return Segmentation(self.segmentation, samples, self.rate, stride, raw, pad)
+        samples = round(self.window_seconds * self.rate)
+        stride = round(self.window_stride * self.rate) if self.window_stride else samples // 2
+        return Segmentation("recordings", samples, self.rate, stride, raw, pad)
 
     def crops_of_typical(self) -> int:
         """Whole windows that follow each other in a recording of 10 s: the pseudo-trial that is pretrained on."""
@@ -306,8 +298,6 @@ class Finetune(Section):
     authors (0.1 for pmq-released)."""
     beats_per_trial: Count = 6
     """Heartbeats of a pseudo-trial, the unit of `protocol: paper`'s labelled subset."""
-    windows_per_trial: Count = 1
-    """Replaces `beats_per_trial` for plain windows."""
 
 
 class Linear(Section):
@@ -435,10 +425,6 @@ class Pretrain(Section):
     """Recipe of `preset: unified`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
     """Heartbeats of a pseudo-trial; `pairing: neighbor` takes two in succession of them."""
-    windows_per_trial: Annotated[int, Field(ge=3)] = 4
-    """Replaces `beats_per_trial` for plain windows; a pair may be any two of the pseudo-trial."""
-    batches: Literal["mixed", "within"] = "mixed"
-    """Of a corpus of several datasets: mixed of all, or each within one of them."""
     streaming: Streaming = "auto"
     """Whether the corpus is read from disk, ahead of the updates, instead of being held in memory: always, never, or
     auto, if it exceeds a quarter of the free memory of host or device. No number depends on it (docs/MACHINES.md)."""

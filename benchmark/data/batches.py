@@ -1,7 +1,7 @@
 """Pretraining batches: two views of the windows of a pseudo-trial, in memory or read ahead from disk.
 
 A pseudo-trial of 2n windows gives n pairs per epoch for every pairing, so that an epoch is the same amount of data for
-every method; one of a single window gives one. Pair j of heartbeats is beats 2j and 2j + 1; a pair of plain windows is
+every method; one of a single window gives one. Pair j of heartbeats is beats 2j and 2j + 1; a pair of crops is
 two consecutive ones at a position drawn anew each time (PMQ, Segment(t, t + 2 dt)). `neighbor`: both (the paper's x_q,
 x_k). `same`: one of the two, in both views. `patient`: one of the two, and a window of another recording of the patient
 (PCLR); with one recording only, another window of that. Random numbers come from torch's default generator, or from
@@ -116,12 +116,9 @@ class PairSource:
     recordings_without_text: int = 0
     """Number of recordings left out of a corpus with text."""
     anywhere: bool = False
-    """True: plain windows, which may begin at any sample; False: heartbeats, which begin where they were cut."""
+    """True: crops, which may begin at any sample; False: heartbeats, which begin where they were cut."""
     scale: Scale | None = None
     """By which the signals were standardised, if by one for all."""
-    dataset: Tensor | None = None  # (T,) number in `datasets`; None: batches are mixed of all datasets
-    datasets: tuple[str, ...] = ()
-    """Names of the datasets of the corpus, where each batch is of one of them."""
 
     @property
     def pairs(self) -> int:

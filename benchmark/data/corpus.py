@@ -16,9 +16,6 @@ three drop an epoch's last, smaller batch (batch normalisation); a corpus smalle
 more windows than batches, an epoch draws one per batch. `patient-once` takes one window of each patient. A `patient`
 batch holds at most half of the patients, else the patient with the fewest windows would limit the number of batches.
 
-Of several datasets (`pretrain.batches`) a batch is mixed of all, or each is within one of them: every dataset's batches
-are made by themselves and follow each other in a shuffled order.
-
 The order is drawn on the CPU, so that every device type trains on the same batches.
 """
 
@@ -33,7 +30,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -42,7 +39,6 @@ from torch import Tensor
 
 from benchmark.data.batches import MappedSignal, PairSource, Streaming, is_streamed
 from benchmark.data.datasets.base import DatasetError, Entry
-from benchmark.data.datasets.joined import dataset_of
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TaskSpec, split_of, split_or_none
 from benchmark.data.task import scaled
@@ -184,13 +180,11 @@ def pretraining_source(
     device: torch.device,
     text_embedder: str | None = None,
     streaming: Streaming = "auto",
-    *,
-    within: bool = False,
 ) -> PairSource:
     """The pretraining corpus on the device; with an embedder, the recordings that have a report, and its embedding.
 
-    streaming: whether its signal stays on disk; by default if it does not fit into memory. within: each batch is of one
-    of the datasets of a corpus of several. Raises DatasetError if no recording is usable.
+    streaming: whether its signal stays on disk; by default if it does not fit into memory. Raises DatasetError if no
+    recording is usable.
     """
     chosen, per_trial = corpus_trials(prepared, spec), spec.per_trial  # (T,)
     if not len(chosen):
@@ -222,14 +216,7 @@ def pretraining_source(
         recordings_without_text=without_text,
         anywhere=prepared.segmentation.anywhere,
         scale=all_trials.scale,
-        **(datasets_of(prepared, all_trials.recording[chosen]) if within else {}),
     )
-
-
-def datasets_of(prepared: Prepared, recording: NDArray[np.int64]) -> dict[str, Any]:
-    """`PairSource.dataset` and `datasets` of pseudo-trials from their recordings (T,), in a corpus of several."""
-    names, number = np.unique([dataset_of(prepared.entries[r]) for r in recording], return_inverse=True)
-    return {"dataset": torch.from_numpy(number), "datasets": tuple(map(str, names))}
 
 
 class EpochShape(NamedTuple):
@@ -257,40 +244,14 @@ def epoch_shape(patient: Tensor, batching: Batching, batch_size: int) -> EpochSh
 
 
 def shape_of(source: PairSource, batching: Batching, batch_size: int) -> EpochShape:
-    """Updates and batch size of an epoch of a corpus, whose batches are mixed or each within one dataset.
-
-    Raises ValueError as `epoch_shape`, and for a dataset with fewer pairs than a batch holds.
-    """
-    if source.dataset is None:
-        return epoch_shape(source.patient_of_pair, batching, batch_size)
-    shapes = [epoch_shape(source.patient_of_pair[own], batching, batch_size) for own in pairs_of_datasets(source)]
-    for name, shape in zip(source.datasets, shapes, strict=True):
-        if shape.batch_size < batch_size:
-            raise ValueError(
-                f"pretrain.batches=within: {name} fills a batch of {shape.batch_size} pairs at most, not of "
-                f"{batch_size}; leave it out of the corpus, mix the batches, or lower the recipe's batch_size"
-            )
-    return EpochShape(sum(shape.updates for shape in shapes), batch_size)
+    """Updates and batch size of an epoch of a corpus. Raises ValueError as `epoch_shape`."""
+    return epoch_shape(source.patient_of_pair, batching, batch_size)
 
 
 def batches_of(source: PairSource, shape: EpochShape, *, batching: Batching, seed: int, epoch: int) -> Tensor:
-    """Pair indices of an epoch's batches (n, B) of a corpus, whose batches are mixed or each within one dataset."""
+    """Pair indices of an epoch's batches (n, B) of a corpus."""
     trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
-    if source.dataset is None:
-        return epoch_batches(trial, patient, shape, batching=batching, seed=seed, epoch=epoch)
-    parts = []
-    for own in pairs_of_datasets(source):
-        part = epoch_shape(patient[own], batching, shape.batch_size)
-        parts.append(own[epoch_batches(trial[own], patient[own], part, batching=batching, seed=seed, epoch=epoch)])
-    order = torch.randperm(shape.updates, generator=_generator("within", seed, epoch))
-    return torch.cat(parts)[order]  # (n, B)
-
-
-def pairs_of_datasets(source: PairSource) -> list[Tensor]:
-    """The pairs (N',) of each dataset of a corpus."""
-    assert source.dataset is not None
-    dataset = source.dataset[source.trial_of_pair]  # (N,)
-    return [torch.nonzero(dataset == number).flatten() for number in range(len(source.datasets))]
+    return epoch_batches(trial, patient, shape, batching=batching, seed=seed, epoch=epoch)
 
 
 def full_batches(windows: Tensor, size: int) -> int:

@@ -1,6 +1,6 @@
 """Recordings become one memory-mapped array of windows with an index, made in parallel and held in a cache.
 
-    cache/KEY/windows.f16      (N, S, 12) float16, heartbeats or plain windows, recording after recording; of whole
+    cache/KEY/windows.f16      (N, S, 12) float16, heartbeats, recording after recording; of whole
                                recordings (N, 1, 12), sample after sample
     cache/KEY/index.json       key, entries, their signals in brief, first windows, skipped recordings, fingerprint,
                                digest of the windows

@@ -1,12 +1,9 @@
-"""Windows of a recording: heartbeats (`benchmark.data.heartbeats`), plain windows, crops; and absent leads.
+"""Windows of a recording: heartbeats (the paper's, `benchmark.data.heartbeats`) or crops; and absent leads.
 
-Segmentation of recordings: heartbeats (the paper's), plain windows, or crops of whole recordings.
-
-Heartbeats are centred on an R peak and padded, which leaves of the rhythm only the width of the padding. Plain windows
-are consecutive, without gap or overlap; pretraining joins them again and draws Segment(t, t + 2 dt) from any t (PMQ,
-section "Neighboring"), of which the first half is the query and the second the key. `recordings` keeps recordings
-whole, as the PTB-XL benchmark does: what is judged are crops of them at a fixed stride, what is learned from are crops
-that begin anywhere. A crop may be as long as the recording.
+Heartbeats are centred on an R peak and padded, which leaves of the rhythm only the width of the padding. `recordings`
+keeps recordings whole, as the PTB-XL benchmark does: what is judged are crops of them at a fixed stride, what is
+learned from are crops that begin anywhere; pretraining draws Segment(t, t + 2 dt) from any t (PMQ, section
+"Neighboring"), of which the first half is the query and the second the key. A crop may be as long as the recording.
 
 Fewer than 12 leads: which, by number or name, and what an encoder of 12 reads in place of the others.
 
@@ -27,7 +24,7 @@ from numpy.typing import NDArray
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.heartbeats import FS, WINDOW, Beats, heartbeats, resample, standardise
 
-Kind = Literal["heartbeats", "windows", "recordings"]
+Kind = Literal["heartbeats", "recordings"]
 Rate = Literal[100, 250, 500]
 """Hz."""
 TYPICAL_SECONDS = 10
@@ -47,7 +44,7 @@ class Segmentation:
     rate: int = FS
     """Hz."""
     stride: int = 0
-    """Samples from the beginning of a crop to that of the next; 0 for the other kinds."""
+    """Samples from the beginning of a crop to that of the next; 0 for heartbeats."""
     raw: bool = False
     """In mV, instead of standardised per recording and lead."""
     pad: bool = False
@@ -66,8 +63,6 @@ class Segmentation:
         """
         if self.kind == "heartbeats":
             kept = heartbeats(signal, fs, self.rate, raw=self.raw, beats=self.beats).windows
-        elif self.kind == "windows":
-            kept = plain_windows(signal, fs, self.samples, self.rate, raw=self.raw, pad=self.pad)
         else:
             kept = whole(signal, fs, self.samples, self.rate, raw=self.raw, pad=self.pad)[:, None]  # (n, 1, L)
         if self.raw and np.abs(kept).max() > LARGEST:
@@ -82,12 +77,12 @@ class Segmentation:
     @property
     def joined_scale(self) -> bool:
         """Whether a pseudo-trial is standardised once more as a whole, as PMQ's and COMET's authors do."""
-        return self.kind != "recordings" and not self.raw
+        return self.kind == "heartbeats" and not self.raw
 
     @property
     def anywhere(self) -> bool:
         """Whether a window may begin at any sample while pretraining."""
-        return self.kind != "heartbeats"
+        return self.kind == "recordings"
 
     def step(self, per_trial: int) -> int:
         """Samples from the beginning of a pseudo-trial to that of the next; crops of a recording overlap."""
@@ -116,12 +111,10 @@ class Segmentation:
     @property
     def word(self) -> str:
         """Noun for one window in messages."""
-        return {"heartbeats": "heartbeat", "windows": "window", "recordings": "crop"}[self.kind]
+        return {"heartbeats": "heartbeat", "recordings": "crop"}[self.kind]
 
     def words(self) -> Iterator[str]:
         """What differs from the paper's preparation, in words: '100 Hz', 'crops of 2.5 s every 1.25 s'."""
-        if self.kind == "windows":
-            yield f"windows of {self.seconds:g} s"
         if self.kind == "recordings":
             yield f"crops of {self.seconds:g} s every {self.stride / self.rate:g} s of whole recordings"
         if self.beats == "fused":
@@ -135,11 +128,6 @@ class Segmentation:
 
 
 HEARTBEATS = Segmentation()
-
-
-def plain_seconds(seconds: float) -> Segmentation:
-    """Plain windows of the given length in seconds."""
-    return Segmentation("windows", round(seconds * FS))
 
 
 def whole(
@@ -157,16 +145,6 @@ def whole(
     scaled = resampled if raw else standardise(resampled)  # (n, L)
     missing = max(0, samples - len(scaled))
     return np.pad(scaled, ((0, missing), (0, 0))).astype(np.float32)  # (n, L)
-
-
-def plain_windows(
-    signal: NDArray[np.floating[Any]], fs: float, samples: int, rate: int = FS, *, raw: bool = False, pad: bool = False
-) -> NDArray[np.float32]:
-    """Consecutive windows (n, S, L) of a recording (n_samples, L); the rest is dropped. Arguments and errors of
-    `whole`."""
-    long = whole(signal, fs, samples, rate, raw=raw, pad=pad)  # (n, L)
-    count = len(long) // samples
-    return long[: count * samples].reshape(count, samples, long.shape[1])  # (n, S, L)
 
 
 LEAD_SETS: dict[int, tuple[str, ...]] = {

@@ -50,7 +50,7 @@ class TaskSpec:
     """Task settings independent of dataset, label ratio and seed."""
 
     per_trial: int
-    """Heartbeats or plain windows per pseudo-trial."""
+    """Heartbeats or crops per pseudo-trial."""
     labels: Labels
     """One class per recording, or several at once."""
     protocol: Protocol

@@ -1,6 +1,6 @@
 """The task of a cell, on the device: labelled training windows, validation and test windows.
 
-A window is a heartbeat, a plain window or a crop, as the dataset was cut. A cell's task is the labelled subset of the
+A window is a heartbeat or a crop, as the dataset was cut. A cell's task is the labelled subset of the
 training windows, the validation windows whose labels may choose settings, and all test windows, which are the same for
 all methods, ratios and seeds.
 

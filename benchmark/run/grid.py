@@ -172,8 +172,6 @@ def pretrain_content(
         }
         if knobs.recipe.schedule == "stable":
             content["stable"] = {"warmup_epochs": WARMUP_EPOCHS, "decay_share": DECAY_SHARE}
-        if config.pretrain.batches == "within":
-            content["batches"] = config.pretrain.batches
         if config.pretrain.budget in ("passes", "seconds"):
             content["pair_costs"] = list(config.pretrain.pair_costs(method))
         if method.needs_text:

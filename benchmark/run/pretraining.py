@@ -165,7 +165,6 @@ def train(
         device,
         config.pretrain.text_embedder if method.needs_text else None,
         config.pretrain.streaming,
-        within=config.pretrain.batches == "within",
     )
     begin_peak_memory(device)
     if job.compiled:

@@ -49,11 +49,11 @@ REACH = int(0.12 * FS)
 AROUND = int(0.2 * FS)
 """Samples around the QRS centre for the slope at rest; of the same beat up to 150/min."""
 REFRACTORY = int(0.24 * FS)
-"""Minimum samples between two beats of a plain window."""
+"""Minimum samples between two beats of a crop."""
 TINY_WEIGHT = 1e-12
 """Added to weights, so that a flat segment has a centroid."""
 BEAT = 0.4
-"""Detection threshold in a plain window, as a share of its maximum averaged slope."""
+"""Detection threshold in a crop, as a share of its maximum averaged slope."""
 Ints = NDArray[np.int64]
 Measures = dict[str, NDArray[Any]]
 """Name -> (n,), or (n, L) for measures of each lead."""
@@ -113,7 +113,7 @@ def _run_length(windows: Floats) -> Ints:
 
 
 def median_beats(windows: Floats) -> Beats:
-    """Sample-wise median beat of each plain window (n, S, L), and its rhythm measures."""
+    """Sample-wise median beat of each crop (n, S, L), and its rhythm measures."""
     peaks = _peaks(windows)  # (n, P)
     row, slot = np.nonzero(peaks >= 0)
     ends = np.zeros_like(row), np.full_like(row, windows.shape[1] - 1)

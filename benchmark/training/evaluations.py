@@ -148,7 +148,7 @@ def labelled(pool: Pool, shots: float) -> float:
 FEW_SHOT = replace(LINEAR, version=FEW_SHOT_VERSION, draw=drawn_per_class, labelled=labelled)
 
 
-NOT_IN_KEY = {"beats_per_trial", "windows_per_trial", "encoder_dropout"}
+NOT_IN_KEY = {"beats_per_trial", "encoder_dropout"}
 """Of the section: what the key has in other entries."""
 
 

@@ -60,9 +60,9 @@ def signed(value: float, sign: str = "+") -> str:
 
 
 def unit_text(plan: Plan, unit: str) -> str:
-    """The unit of a score: 'window' instead of 'heartbeat' where recordings were cut into plain windows or crops."""
-    plain = plan.config["data"].get("segmentation") in ("windows", "recordings")
-    return "window" if plain and unit == HEARTBEAT else unit
+    """The unit of a score: 'window' instead of 'heartbeat' where recordings were cut into crops."""
+    crops = plan.config["data"].get("segmentation") == "recordings"
+    return "window" if crops and unit == HEARTBEAT else unit
 
 
 def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns: int) -> str:

@@ -16,11 +16,6 @@ JOIN = "+"
 """Between the names of the datasets in that of the corpus: 'ptb-xl+chapman'."""
 
 
-def dataset_of(entry: Entry) -> str:
-    """The name of the dataset that an entry of several comes from."""
-    return entry.path.partition("/")[0]
-
-
 @dataclass
 class Joined:
     """Recordings of several datasets; a `benchmark.data.datasets.base.Dataset`."""

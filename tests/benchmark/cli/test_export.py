@@ -104,12 +104,9 @@ def test_a_row_of_several_pretrainings_lists_them(results: Path) -> None:
 def test_the_config_of_the_row_says_how_windows_are_cut(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = find(results, "pmq", None)
     config = found.row.provenance["config"]
-    data = config["data"] | {"segmentation": "windows", "window_seconds": 2.0}
+    data = config["data"] | {"segmentation": "recordings", "window_seconds": 2.0}
     monkeypatch.setitem(config, "data", data)
-    monkeypatch.setitem(config, "finetune", {"windows_per_trial": 2})
-    assert found.cut() == {"kind": "windows", "samples": 500, "per_trial": 2}
-    monkeypatch.setitem(config, "finetune", {})
-    assert found.cut()["per_trial"] == 1
+    assert found.cut() == {"kind": "recordings", "samples": 500, "per_trial": 1, "stride": 250}
     monkeypatch.setitem(config, "data", data | {"standardise": "dataset"})
     assert replace(found, card={"scale": [0.5, 2]}).cut()["scale"] == [0.5, 2.0]
     with pytest.raises(ConfigError, match="pmq saw no corpus whose mean and deviation standardise"):

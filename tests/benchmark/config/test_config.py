@@ -127,10 +127,10 @@ def test_heartbeats_are_found_as_the_protocol_says_unless_the_config_does() -> N
     assert load_config("demo").data.beats == "authors"
     assert load_config("demo", {"protocol": "strict"}).data.cut().beats == "fused"
     assert load_config("demo", {"protocol": "strict", "data.beats": "authors"}).data.cut().beats == "authors"
-    plain = load_config("demo", {"protocol": "strict", "data.segmentation": "windows"})
-    assert plain.data.cut() == load_config("demo", {"data.segmentation": "windows"}).data.cut()
+    plain = load_config("demo", {"protocol": "strict", "data.segmentation": "recordings"})
+    assert plain.data.cut() == load_config("demo", {"data.segmentation": "recordings"}).data.cut()
     with pytest.raises(ConfigError, match=r"data\.beats cannot act: it is of heartbeats"):
-        load_config("demo", {"data.segmentation": "windows", "data.beats": "fused"})
+        load_config("demo", {"data.segmentation": "recordings", "data.beats": "fused"})
 
 
 def test_the_literature_is_judged_by_the_probe_of_fix() -> None:

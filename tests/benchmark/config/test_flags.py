@@ -107,8 +107,8 @@ WRONG = [
     (["--leads", "5"], "or one of the numbers 12, 8, 6, 3, 2, 1, got ['5']"),
     (["--leads", "I", "i"], "data.leads: each lead has to be named once"),
     (["--window-rate", "300"], "data.rate: input should be 100, 250 or 500, got 300"),
-    (["--segmentation", "crops"], "data.segmentation: input should be 'heartbeats', 'windows' or 'recordings'"),
-    (["--window-seconds", "2"], "data.window_seconds cannot act: it is of plain windows"),
+    (["--segmentation", "crops"], "data.segmentation: input should be 'heartbeats' or 'recordings'"),
+    (["--window-seconds", "2"], "data.window_seconds cannot act: it is of crops of whole recordings"),
     (
         ["--segmentation", "recordings", "--window-seconds", "2", "--window-stride", "3"],
         "data.window_stride: it would leave gaps between crops of 2 s (data.window_seconds), got 3.0",

@@ -17,7 +17,6 @@ from benchmark.config.sections import Data, Pretrain
 from benchmark.data.datasets import DATASETS
 from methods.base import Recipe
 
-WINDOWS = {"data.segmentation": "windows"}
 RECORDINGS = {"data.segmentation": "recordings", "methods": ["moco"]}
 
 
@@ -30,17 +29,12 @@ RECORDINGS = {"data.segmentation": "recordings", "methods": ["moco"]}
             "or use --preset unified",
         ),
         ({"protocol": "strict", "pretrain.seed": 3}, "pretrain.seed cannot act: protocol: strict"),
-        ({"data.window_seconds": 5}, "data.window_seconds cannot act: it is of plain windows"),
-        ({"pretrain.windows_per_trial": 5}, "pretrain.windows_per_trial cannot act"),
-        ({"finetune.windows_per_trial": 5}, "finetune.windows_per_trial cannot act"),
+        ({"data.window_seconds": 5}, "data.window_seconds cannot act: it is of crops"),
         ({"data.segmentation": "heartbeats", "data.window_seconds": 5}, "data.window_seconds cannot act"),
         ({"data.window_stride": 1.0}, "data.window_stride cannot act: it is of crops of whole recordings"),
-        ({**WINDOWS, "data.window_stride": 1.0}, "data.window_stride cannot act"),
-        ({"data.short": "pad"}, "data.short cannot act: it is of windows and whole recordings"),
-        ({**RECORDINGS, "pretrain.windows_per_trial": 5}, "pretrain.windows_per_trial cannot act"),
+        ({"data.short": "pad"}, "data.short cannot act: it is of crops"),
         ({**RECORDINGS, "pretrain.beats_per_trial": 5}, "pretrain.beats_per_trial cannot act"),
-        ({**WINDOWS, "pretrain.beats_per_trial": 5}, "pretrain.beats_per_trial cannot act: it is of heartbeats"),
-        ({**WINDOWS, "finetune": {"beats_per_trial": 5}}, "finetune.beats_per_trial cannot act"),
+        ({**RECORDINGS, "finetune": {"beats_per_trial": 5}}, "finetune.beats_per_trial cannot act"),
         ({"methods.random.recipe.lr": 0.5}, "methods.random cannot act: this method trains nothing"),
         ({"ablations": {"random": {"hot": {"recipe.lr": 0.5}}}}, "ablations.random cannot act"),
         ({"sweeps.random.encoder_dropout": [0.5]}, "sweeps.random.encoder_dropout cannot act: this method trains"),
@@ -58,8 +52,6 @@ def test_a_knob_that_cannot_act_is_refused_in_one_line(overrides: dict[str, Any]
     [
         {"pretrain.recipe.lr": 0.5},
         {"pretrain.seed": 3},
-        {**WINDOWS, "data.window_seconds": 5, "finetune.windows_per_trial": 2},
-        {**WINDOWS, "data.short": "pad"},
         {**RECORDINGS, "data.window_seconds": 5, "data.window_stride": 1.0, "data.short": "pad"},
         {"pretrain.beats_per_trial": 5},
         {"methods.pmq.recipe.lr": 0.5, "pretrain.preset": "paper"},
@@ -88,9 +80,9 @@ def test_the_recipe_of_a_file_is_held_against_the_preset_of_the_same_file(tmp_pa
 
 def test_windows_of_a_file_are_left_out_where_a_flag_asks_for_heartbeats(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text("methods: [pmq]\ndata: {segmentation: windows, window_seconds: 5}\n")
+    file.write_text("methods: [pmq]\ndata: {segmentation: recordings, window_seconds: 5}\n")
     assert load_config(str(file)).data.window_seconds == 5
-    assert load_config(str(file), {"data.segmentation": "heartbeats"}).data.window_seconds == 2.5
+    assert load_config(str(file), {"data.segmentation": "heartbeats"}).data.window_seconds == 10
 
 
 def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
@@ -150,7 +142,6 @@ def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
         ({"methods.mocco": {}}, ["'mocco'", "did you mean 'moco'"]),
         ({"data.datasets": ["ptbxl"]}, ["'ptbxl'", "did you mean 'ptb-xl'", *DATASETS]),
         ({"data.pretrain": "mimic"}, ["'mimic'", *DATASETS]),
-        ({"pretrain.batches": "within"}, ["pretrain.batches=within", "is one dataset"]),
         ({"data.simulation.patients.ptbxl": 3}, ["'ptbxl'", *DATASETS]),
         ({"data.simulation.test_patients": {"ptbxl": 3}}, ["'ptbxl'", *DATASETS]),
         ({"data.simulation.test_patients": {"mimic-iv-ecg": 3}}, ["'mimic-iv-ecg'", "no test part"]),

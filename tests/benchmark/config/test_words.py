@@ -266,7 +266,7 @@ def test_a_window_that_does_not_fit_is_refused_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    sizes = ["data.segmentation=windows", "data.window_seconds=0.61"]
+    sizes = ["data.segmentation=recordings", "data.window_seconds=0.61"]
     assert main(["--config", BASIC, "--encoder", "dilated", "vit1d", "--set", *sizes]) != OK
     assert (
         "encoder vit1d cannot take windows of 152 samples: encoder.patch 25 does not divide" in capsys.readouterr().err

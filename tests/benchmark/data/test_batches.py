@@ -150,7 +150,7 @@ def test_partners_are_equally_likely(source: PairSource) -> None:
 
 @pytest.fixture
 def plain() -> PairSource:
-    """Plain windows of 4 samples, 6 in each pseudo-trial; a sample holds its place, 100 * pseudo-trial + sample."""
+    """Crops of 4 samples, 6 in each pseudo-trial; a sample holds its place, 100 * pseudo-trial + sample."""
     places = 100 * torch.arange(len(PATIENT))[:, None] + torch.arange(BEATS * 4)  # (T, P * S)
     signal = places[:, :, None].expand(-1, -1, 12).reshape(len(PATIENT), BEATS, 4, 12)
     return PairSource(signal.to(torch.float16), torch.tensor(RECORDING), torch.tensor(PATIENT), anywhere=True)
@@ -169,18 +169,18 @@ def draws(source: PairSource, pair: int, pairing: str) -> list[tuple[int, int]]:
     return list(zip(first_samples(batch.x1), first_samples(batch.x2), strict=True))
 
 
-def test_plain_neighbors_lie_anywhere_one_behind_the_other(plain: PairSource) -> None:
+def test_neighboring_crops_lie_anywhere_one_behind_the_other(plain: PairSource) -> None:
     found = Counter(draws(plain, 4, "neighbor"))  # pseudo-trial 1
     assert found.keys() == {(100 + t, 104 + t) for t in range(4 * BEATS - 8 + 1)}
     assert min(found.values()) > 70  # 118 expected, standard deviation 11
     assert max(found.values()) < 170
 
 
-def test_the_same_plain_window_lies_anywhere(plain: PairSource) -> None:
+def test_the_same_crop_lies_anywhere(plain: PairSource) -> None:
     assert set(draws(plain, 4, "same")) == {(100 + t, 100 + t) for t in range(4 * BEATS - 4 + 1)}
 
 
-def test_plain_windows_of_a_patient_are_of_other_recordings_or_do_not_overlap(plain: PairSource) -> None:
+def test_crops_of_a_patient_are_of_other_recordings_or_do_not_overlap(plain: PairSource) -> None:
     several = draws(plain, 6, "patient")  # pseudo-trial 2 of patient 1, the only one of its recording
     assert {second // 100 for _, second in several} == {0, 1}
     for view in zip(*several, strict=True):

@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.data import corpus as text_module
-from benchmark.data.batches import PairSource, make_batch
+from benchmark.data.batches import make_batch
 from benchmark.data.corpus import (
     TFIDF,
     WIDTH,
-    batches_of,
     embed_reports,
     embedder_identity,
     epoch_batches,
@@ -36,12 +35,11 @@ from benchmark.data.corpus import (
     full_batches,
     has_text,
     pretraining_source,
-    shape_of,
     tfidf_vectors,
 )
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared
-from benchmark.data.segments import plain_seconds
+from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import make_task
 from benchmark.data.trials import trials
@@ -51,16 +49,17 @@ Cohorts = dict[str, Prepared]
 MakePrepared = Callable[..., Prepared]
 
 
-def test_a_corpus_of_plain_windows_may_be_cut_anywhere(make_prepared: MakePrepared) -> None:
+def test_a_corpus_of_whole_recordings_may_be_cut_anywhere(make_prepared: MakePrepared) -> None:
     beats = make_prepared("mimic-iv-ecg", [("p1", (), 4, None), ("p2", (), 3, None)])
-    plain = replace(beats, windows=np.zeros((7, 625, 12), np.float16), segmentation=plain_seconds(2.5))
-    plain = replace(plain, fingerprint="plain")
+    cut = Segmentation("recordings", 250, 100, 125)
+    whole = replace(beats, windows=np.zeros((2000, 1, 12), np.float16), first_window=np.array([0, 1000, 2000]))
+    whole = replace(whole, segmentation=cut, fingerprint="whole")
     assert not pretraining_source(beats, TaskSpec(3, "single", "paper"), torch.device("cpu")).anywhere
-    source = pretraining_source(plain, TaskSpec(3, "single", "paper"), torch.device("cpu"))
+    source = pretraining_source(whole, TaskSpec(4, "single", "paper"), torch.device("cpu"))
     assert source.anywhere
-    assert source.signal.shape == (2, 3, 625, 12)
-    with pytest.raises(DatasetError, match="no recording to pretrain on has the 5 windows of a pseudo-trial"):
-        pretraining_source(plain, TaskSpec(5, "single", "paper"), torch.device("cpu"))
+    assert source.signal.shape == (2, 4, 250, 12)
+    with pytest.raises(DatasetError, match="no recording to pretrain on has the 5 crops of a pseudo-trial"):
+        pretraining_source(whole, TaskSpec(5, "single", "paper"), torch.device("cpu"))
 
 
 def test_a_corpus_gives_all_of_its_pseudo_trials_with_patients_from_one(cohorts: Cohorts) -> None:
@@ -320,34 +319,6 @@ def batches(batching: str, size: int = 20, *, seed: int = 42, epoch: int = 0, wi
     drawn = epoch_batches(trial, patient, shape, batching=batching, seed=seed, epoch=epoch)  # type: ignore[arg-type]
     assert tuple(drawn.shape) == (shape.updates, shape.batch_size)
     return drawn
-
-
-@pytest.mark.parametrize("batching", [*OVER_WINDOWS, *OVER_PATIENTS])
-def test_a_batch_within_one_dataset_is_made_as_if_there_were_no_other(batching: str) -> None:
-    """Both datasets of a corpus have their own epoch, and their batches are shuffled together."""
-    signal = torch.zeros(len(TRIAL), 1, 2, 12, dtype=torch.float16)
-    dataset = TRIAL % 2
-    source = PairSource(signal, torch.arange(len(TRIAL)), PATIENT, dataset=dataset, datasets=("one", "other"))
-    shape = shape_of(source, batching, 2)  # type: ignore[arg-type]
-    drawn = batches_of(source, shape, batching=batching, seed=1, epoch=2)  # type: ignore[arg-type]
-    of_batch = dataset[drawn]  # (n, B)
-    assert drawn.shape == tuple(shape)
-    assert torch.equal(of_batch[:, 0], of_batch[:, 1])
-    for number in (0, 1):
-        own = torch.nonzero(dataset == number).flatten()
-        alone = PairSource(signal[own], torch.arange(len(own)), PATIENT[own])
-        expected = batches_of(alone, shape_of(alone, batching, 2), batching=batching, seed=1, epoch=2)  # type: ignore[arg-type]
-        assert sorted(drawn[of_batch[:, 0] == number].tolist()) == sorted(own[expected].tolist())
-    assert of_batch[:, 0].tolist() != sorted(of_batch[:, 0].tolist())
-
-
-@pytest.mark.attack("a dataset smaller than a batch, whose batches are within one dataset")
-def test_a_dataset_that_fills_no_batch_is_refused_where_each_is_within_one() -> None:
-    dataset = (torch.arange(120) >= 100).long()
-    signal = torch.zeros(120, 1, 2, 12, dtype=torch.float16)
-    source = PairSource(signal, torch.arange(120), PATIENT, dataset=dataset, datasets=("one", "other"))
-    with pytest.raises(ValueError, match="within: other fills a batch of 20 pairs at most, not of 64; leave it out"):
-        shape_of(source, "shuffled", 64)
 
 
 @pytest.mark.parametrize("batching", OVER_WINDOWS)

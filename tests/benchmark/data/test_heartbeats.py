@@ -29,7 +29,6 @@ from benchmark.data.heartbeats import (
     spaced,
     standardise,
 )
-from benchmark.data.segments import Segmentation, plain_seconds
 from benchmark.data.simulate import simulate
 
 REFERENCES = [("beats_ptbxl_dev.npz", "ptb-xl/records500/00000"), ("beats_cpsc_dev.npz", "cpsc2018/Training_WFDB")]
@@ -328,8 +327,3 @@ def test_stretches_of_less_than_two_fifths_of_their_lead_s_mean_are_dropped() ->
 
 def test_peaks_keep_their_distance_from_the_last_that_was_kept() -> None:
     np.testing.assert_array_equal(spaced(np.array([75, 76, 140, 152, 300]), 75), [76, 152, 300])
-
-
-def test_seconds_are_counted_at_250_hz() -> None:
-    assert plain_seconds(2.5) == Segmentation("windows", 625)
-    assert plain_seconds(1.2).samples == 300

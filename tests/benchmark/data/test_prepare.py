@@ -55,7 +55,7 @@ from benchmark.data.prepare import (
     skip_summary,
     write_skipped,
 )
-from benchmark.data.segments import HEARTBEATS, Segmentation, plain_seconds, plain_windows
+from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.results import files
 
@@ -87,7 +87,10 @@ def same(a: Prepared, b: Prepared) -> bool:
     return a.fingerprint == b.fingerprint and np.array_equal(a.windows, b.windows) and a.entries == b.entries
 
 
-@pytest.mark.parametrize("segmentation", [HEARTBEATS, plain_seconds(2.5)])
+CROPS = Segmentation("recordings", 625, stride=625)
+
+
+@pytest.mark.parametrize("segmentation", [HEARTBEATS, CROPS])
 def test_windows_lie_recording_after_recording_with_signals_and_reasons(
     dataset: CPSC2018, cache: Path, segmentation: Segmentation
 ) -> None:
@@ -104,7 +107,7 @@ def test_windows_lie_recording_after_recording_with_signals_and_reasons(
         if beats:
             expected = heartbeats(recording.signal, recording.fs).windows
         else:
-            expected = plain_windows(recording.signal, recording.fs, 625)
+            expected = CROPS.cut(recording.signal, recording.fs)
         first, end = prepared.first_window[index : index + 2]
         np.testing.assert_array_equal(prepared.windows[first:end], expected.astype(np.float16))
         assert prepared.signals[index] == Signal(500.0, 5000, signal_digest(recording.signal))
@@ -496,7 +499,7 @@ def test_it_is_a_hash_of_tables_files_versions_and_segmentation(own: Own, tmp_pa
         assert cache_key(own, listing, HEARTBEATS, tmp_path) == key_by_hand(own, [*about, listing.reading], stated)
 
 
-@pytest.mark.parametrize("other", [Segmentation(raw=True), Segmentation("windows"), Segmentation(rate=500)])
+@pytest.mark.parametrize("other", [Segmentation(raw=True), CROPS, Segmentation(rate=500)])
 def test_another_segmentation_has_another_key(own: Own, tmp_path: Path, other: Segmentation) -> None:
     assert cache_key(own, LISTING, other, tmp_path) != cache_key(own, LISTING, HEARTBEATS, tmp_path)
 
@@ -684,7 +687,7 @@ INDEX: dict[str, Any] = {
     "classes": ["a", "b"],
     "form": "wfdb",
     "simulated": True,
-    "segmentation": {"kind": "windows", "samples": 4, "rate": 100},
+    "segmentation": {"kind": "heartbeats", "samples": 4, "rate": 100},
     "first_window": [0, 1, 3],
     "entries": [
         {"recording": "r1", "patient": "p", "path": "x/r1", "labels": [1, 0], "statements": ["s"]},
@@ -743,7 +746,7 @@ def test_an_index_of_this_format_is_read_in_full(tmp_path: Path) -> None:
         folder=tmp_path / "key",
         others=("csv",),
         warnings=("a column is odd",),
-        segmentation=Segmentation("windows", 4, 100),
+        segmentation=Segmentation("heartbeats", 4, 100),
         first_label_counts=True,
         how_to_get="Ask.",
     )

@@ -15,36 +15,22 @@ import pytest
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.heartbeats import (
     heartbeats,
-    resample,
-    standardise,
 )
-from benchmark.data.segments import HEARTBEATS, Segmentation, leads_named, plain_seconds, plain_windows, without_absent
-
-
-@pytest.mark.parametrize(("fs", "seconds", "count"), [(500, 10.0, 4), (250, 10.0, 4), (100, 12.4, 4), (1000, 2.5, 1)])
-def test_windows_joined_are_the_beginning_of_the_recording(
-    make_ecg: Callable[..., np.ndarray], fs: int, seconds: float, count: int
-) -> None:
-    signal = make_ecg(seconds=seconds, fs=fs)
-    windows = plain_windows(signal, fs, 625)
-    assert windows.shape == (count, 625, 12)
-    expected = standardise(resample(signal, fs))[: count * 625]
-    np.testing.assert_array_equal(windows.reshape(-1, 12), expected.astype(np.float32))
+from benchmark.data.segments import HEARTBEATS, Segmentation, leads_named, without_absent
 
 
 def test_segmentations_differ_in_what_is_kept_joined_and_drawn() -> None:
-    crops, plain = Segmentation("recordings", 250, 100, 125), plain_seconds(2.5)
-    assert [cut.unit for cut in (HEARTBEATS, plain, crops)] == [300, 625, 1]
-    assert [cut.anywhere for cut in (HEARTBEATS, plain, crops)] == [False, True, True]
-    assert [cut.joined_scale for cut in (HEARTBEATS, plain, crops)] == [True, True, False]
-    assert not any(replace(cut, raw=True).joined_scale for cut in (HEARTBEATS, plain, crops))
-    assert [cut.word for cut in (HEARTBEATS, plain, crops)] == ["heartbeat", "window", "crop"]
-    assert [cut.seconds for cut in (HEARTBEATS, plain, crops)] == [1.2, 2.5, 2.5]
+    crops = Segmentation("recordings", 250, 100, 125)
+    assert [cut.unit for cut in (HEARTBEATS, crops)] == [300, 1]
+    assert [cut.anywhere for cut in (HEARTBEATS, crops)] == [False, True]
+    assert [cut.joined_scale for cut in (HEARTBEATS, crops)] == [True, False]
+    assert not any(replace(cut, raw=True).joined_scale for cut in (HEARTBEATS, crops))
+    assert [cut.word for cut in (HEARTBEATS, crops)] == ["heartbeat", "crop"]
+    assert [cut.seconds for cut in (HEARTBEATS, crops)] == [1.2, 2.5]
 
 
 def test_what_differs_from_the_paper_is_put_in_words() -> None:
     assert list(HEARTBEATS.words()) == []
-    assert list(plain_seconds(2.5).words()) == ["windows of 2.5 s"]
     assert list(Segmentation(rate=500, samples=600, raw=True).words()) == ["500 Hz", "in mV"]
     assert list(Segmentation("recordings", 250, 100, 125, pad=True).words()) == [
         "crops of 2.5 s every 1.25 s of whole recordings",
@@ -53,22 +39,23 @@ def test_what_differs_from_the_paper_is_put_in_words() -> None:
     ]
 
 
-def test_windows_and_beats_of_a_trial_do_not_overlap() -> None:
-    assert [cut.step(1) for cut in (HEARTBEATS, plain_seconds(2.5))] == [300, 625]
-    assert [HEARTBEATS.step(6), Segmentation("recordings", 250, 100, 125).step(2)] == [1800, 500]
-    assert plain_seconds(2.5).trials_in(np.array([0, 1, 5]), 1).tolist() == [0, 1, 5]
+def test_crops_and_beats_of_a_trial_do_not_overlap() -> None:
+    assert [HEARTBEATS.step(1), HEARTBEATS.step(6), Segmentation("recordings", 250, 100, 125).step(2)] == [
+        300,
+        1800,
+        500,
+    ]
     assert HEARTBEATS.trials_in(np.array([5, 6, 13]), 6).tolist() == [0, 1, 2]
 
 
-def test_ten_seconds_have_eleven_beats_and_at_least_one_window() -> None:
+def test_ten_seconds_have_eleven_beats() -> None:
     assert [cut.windows_of_typical() for cut in (HEARTBEATS, Segmentation(rate=500, samples=600))] == [11, 11]
-    assert [plain_seconds(seconds).windows_of_typical() for seconds in (1, 2.5, 10, 11)] == [10, 4, 1, 1]
 
 
-def test_a_slow_heart_has_plain_windows_and_no_heartbeats(make_ecg: Callable[..., np.ndarray]) -> None:
+def test_a_slow_heart_has_crops_and_no_heartbeats(make_ecg: Callable[..., np.ndarray]) -> None:
     np.testing.assert_array_equal(HEARTBEATS.cut(make_ecg(), 500), heartbeats(make_ecg(), 500).windows)
     slow = make_ecg(rate=40.0)
-    assert len(plain_seconds(2.5).cut(slow, 500)) == 4
+    assert len(Segmentation("recordings", 625, 250, 625).cut(slow, 500)) == 2500
     with pytest.raises(Unusable, match="heart rate below 50/min"):
         HEARTBEATS.cut(slow, 500)
 
@@ -85,9 +72,6 @@ def test_without_standardisation_samples_are_millivolts(make_ecg: Callable[..., 
     signal = make_ecg(fs=250)
     whole = Segmentation("recordings", 2500, raw=True).cut(signal, 250)
     np.testing.assert_array_equal(whole[:, 0], signal.astype(np.float32))
-    np.testing.assert_array_equal(
-        Segmentation("windows", 625, raw=True).cut(signal, 250).reshape(-1, 12), signal.astype(np.float32)
-    )
     beats, scaled = (Segmentation(raw=raw).cut(signal, 250) for raw in (True, False))
     assert np.array_equal(beats != 0, scaled != 0) or beats.shape == scaled.shape
     assert beats[3].max() == pytest.approx(2.1, abs=0.1)  # lead V6, in mV
@@ -116,16 +100,15 @@ def test_a_short_recording_is_skipped_or_lengthened_by_zeros(make_ecg: Callable[
     assert not Segmentation("recordings", 1000, 100, 500).is_padded(3000, 500)
     with pytest.raises(Unusable, match=r"too short: 0\.00 s"):
         padding.cut(short[:0], 500)
-    assert Segmentation("windows", 2500, pad=True).cut(short, 500).shape == (1, 2500, 12)
 
 
 def test_what_is_too_short_or_not_a_number_says_so(make_ecg: Callable[..., np.ndarray]) -> None:
     with pytest.raises(Unusable, match=r"too short: 2\.40 s"):
-        plain_windows(make_ecg(seconds=2.4), 500, 625)
+        Segmentation("recordings", 625).cut(make_ecg(seconds=2.4), 500)
     broken = make_ecg()
     broken[7, 3] = np.nan
     with pytest.raises(Unusable, match="NaN samples"):
-        plain_windows(broken, 500, 625)
+        Segmentation("recordings", 625).cut(broken, 500)
 
 
 @pytest.mark.parametrize(

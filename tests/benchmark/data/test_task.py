@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 import benchmark.data.task as module
 from benchmark.data.datasets import DATASETS
-from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared, Skipped
-from benchmark.data.segments import plain_seconds
+from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TASKS, DatasetTask, TaskSpec, split_of
 from benchmark.data.task import (
     Draw,
@@ -212,16 +211,6 @@ def test_windows_vote_by_their_mean_unless_the_task_says_otherwise(cohorts: Coho
     assert (bare.pool, bare.notes, bare.unscored, bare.crops) == ("mean", [], "", None)
 
 
-def test_plain_windows_are_those_of_the_pseudo_trials(make_prepared: MakePrepared) -> None:
-    beats = make_prepared("ptb-xl", [("p1", (0,), 4, 1), ("p2", (1,), 4, 9), ("p3", (1,), 5, 10)])
-    windows = np.random.default_rng(0).normal(size=(13, 625, 12)).astype(np.float16)
-    plain = replace(beats, windows=windows, segmentation=plain_seconds(2.5))
-    task = task_of(plain, per_trial=2)
-    assert task.test.signal.shape == (4, 625, 12)
-    expected = normalise_trials(windows[8:10], 2)[0].astype(np.float16)
-    np.testing.assert_array_equal(task.test.signal[:2].flatten(0, 1).numpy(), expected)
-
-
 RHYTHM = DatasetTask("ptb-xl", "rhythm")
 SPEC = TaskSpec(6, "multi", "paper")
 
@@ -301,9 +290,10 @@ def test_with_several_labels_a_patient_counts_for_each(make_prepared: MakePrepar
     assert found["CD"] == {"patients": 1, "unscored": {"p8": "NaN samples"}}
 
 
-def test_plain_windows_are_called_so(make_prepared: MakePrepared) -> None:
-    prepared = replace(make_prepared("ptb-xl", [("p1", (0,), 2, 1)]), skipped=(), segmentation=plain_seconds(2.5))
-    assert coverage(prepared, TaskSpec(4, "single", "paper"))["NORM"]["unscored"] == {"p1": "fewer than 4 windows"}
+def test_crops_are_called_so(make_prepared: MakePrepared) -> None:
+    cut = Segmentation("recordings", 625, stride=625)
+    prepared = replace(make_prepared("ptb-xl", [("p1", (0,), 2, 1)]), skipped=(), segmentation=cut)
+    assert coverage(prepared, TaskSpec(4, "single", "paper"))["NORM"]["unscored"] == {"p1": "fewer than 4 crops"}
 
 
 BEATS = 6

@@ -36,7 +36,7 @@ from benchmark.data.datasets.base import LEADS, Dataset, Recording, Unusable
 from benchmark.data.datasets.registry import source_of
 from benchmark.data.heartbeats import pseudo_trials
 from benchmark.data.prepare import Prepared
-from benchmark.data.segments import HEARTBEATS, Segmentation, plain_seconds
+from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.task import make_task
 from benchmark.data.trials import Scale, trials
 from benchmark.embedding import (
@@ -148,7 +148,7 @@ def test_crops_are_those_of_the_whole_recording_and_absent_leads_are_zero() -> N
         expected = (kept[first : first + 250].astype(np.float32) - 1) / 2
         np.testing.assert_array_equal(crop[:, [0, 11]], expected[:, [0, 11]].astype(np.float16))
         assert not crop[:, 1:11].any()
-    assert windows_of(read(signal), Taken(plain_seconds(2.5), 1)).shape == (4, 625, 12)
+    assert windows_of(read(signal), Taken(Segmentation("recordings", 625, stride=625), 1)).shape == (4, 625, 12)
 
 
 def test_resampling_is_that_of_training() -> None:

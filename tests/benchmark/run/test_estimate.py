@@ -19,7 +19,7 @@ import torch
 from benchmark.cli.dry_run import unkeyed_grid
 from benchmark.config.config import Config, load_config
 from benchmark.data.prepare import Prepared
-from benchmark.data.segments import HEARTBEATS, Segmentation, plain_seconds
+from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import make_task
 from benchmark.extras.speed import gemm_flops, hours_line, in_turns, peak_growth, print_speed, ratio
@@ -65,7 +65,6 @@ def test_a_prepared_dataset_is_counted_and_another_estimated(cohorts: dict[str, 
     estimated = estimated_size(len(chapman.entries), HEARTBEATS)
     assert not estimated.exact
     assert estimated.windows == pytest.approx(len(chapman.windows), rel=0.5)
-    assert estimated_size(10, plain_seconds(2.5)).windows == 40
     assert estimated_size(10, Segmentation("recordings", 250, 100, 125)).windows == 70
     assert estimated_size(10, Segmentation("recordings", 5000, 500, 2500)).windows == 10
 

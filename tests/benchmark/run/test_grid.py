@@ -203,7 +203,6 @@ PMQ = {"pmq finetune", "pmq linear"}
 FINETUNE = {"random finetune", "pmq finetune"}
 LINEAR = {"random linear", "pmq linear"}
 SECOND = {"gates": ["supervised", "features"], "evaluate": ["finetune", "linear-fix", "knn", "few-shot"]}
-PLAIN = {"data.segmentation": "windows"}
 SUPERVISED = {"supervised supervised"}
 MOVES: dict[str, tuple[Any, set[str]]] = {
     "encoder.hidden": (24, ALL),
@@ -238,8 +237,6 @@ MOVES: dict[str, tuple[Any, set[str]]] = {
 }
 """Config key -> another value, and the cells it moves."""
 MOVES_FURTHER: dict[tuple[str, str], tuple[dict[str, Any], Any, set[str]]] = {
-    ("plain", "pretrain.windows_per_trial"): (PLAIN, 5, PMQ),
-    ("plain", "finetune.windows_per_trial"): (PLAIN, 5, ALL),
     ("paper", "methods.pmq.recipe.lr"): ({"pretrain.preset": "paper"}, 2e-3, PMQ),
     ("unified", "methods.pmq.recipe"): ({"pretrain.preset": "unified"}, {"lr": 2e-3}, PMQ),
     ("second", "knn.neighbours"): (SECOND, [3], {"random knn", "pmq knn"}),
@@ -263,7 +260,6 @@ MOVES_FURTHER: dict[tuple[str, str], tuple[dict[str, Any], Any, set[str]]] = {
             "feature_share": 0.7,
         }.items()
     },
-    ("several", "pretrain.batches"): ({"data.pretrain": ["mimic-iv-ecg", "ningbo"]}, "within", PMQ),
     ("words", "name"): ({}, "other", set()),
     ("words", "caption"): ({}, "Other words.", set()),
     ("words", "methods"): ({}, ["pmq", "random"], set()),

@@ -253,7 +253,6 @@ def test_a_swept_config_key_acts(cohorts: Cohorts, small_config: SmallConfig, tm
         ("finetune.lr", [0.1, 0], "finetune.lr: input should be greater than 0, got 0"),
         ("encoder.hidden", [0], "encoder.hidden: "),
         ("pretrain.epochs", [-1], "pretrain.epochs: input should be a valid number of epochs"),
-        ("pretrain.windows_per_trial", [4], "sweeps.pmq.pretrain.windows_per_trial cannot act: it is of plain windows"),
     ],
 )
 def test_a_sweep_of_what_is_not_there_or_cannot_act_is_refused_in_one_line(

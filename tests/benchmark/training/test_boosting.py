@@ -247,7 +247,7 @@ def test_boosting_takes_the_threads_of_its_cell(monkeypatch: pytest.MonkeyPatch)
 
 Floats = NDArray[np.float32]
 CHEST = np.array([-0.8, -0.3, 0.4, 1.0, 0.9, 0.7])
-KINDS: list[Kind] = ["heartbeats", "windows"]
+KINDS: list[Kind] = ["heartbeats", "recordings"]
 
 
 def limb(axis: float) -> NDArray[np.float64]:
@@ -366,9 +366,9 @@ def test_a_window_is_measured_alike_in_any_company(kind: Kind, monkeypatch: pyte
     np.testing.assert_array_equal(beat_features(windows, kind), together)
 
 
-def test_plain_windows_measure_the_beat_that_a_heartbeat_window_does() -> None:
+def test_crops_measure_the_beat_that_a_heartbeat_window_does() -> None:
     stretch = np.sum([beat(1000, middle) for middle in (150, 350, 550, 750)], axis=0)
-    plain, lone = named(stretch[None], "windows"), named(padded(beat()))
+    plain, lone = named(stretch[None], "recordings"), named(padded(beat()))
     assert plain["beats"][0] == 4
     assert plain["RR"][0] == lone["RR"][0] == 800
     shared = [name for name in lone if name in plain and name.split()[0] in ("R", "Q", "S", "T", "P", "ST", "QRS")]
@@ -440,7 +440,7 @@ KNOWN: dict[Kind, dict[str, float]] = {
         "-160 ms": 0.101016, "-80 ms": 0.0037321, "-40 ms": -0.505761, "-20 ms": -0.45515, "+0 ms": 0.44359,
         "+20 ms": 0.347218, "+40 ms": 0.566544, "+120 ms": 0.271701, "+200 ms": 0.0327362, "+280 ms": 0.271467,
     },
-    "windows": {
+    "recordings": {
         "beats": 6.75, "RR": 1493.68, "RR deviation": 246.214, "RR successive difference": 492.429,
         "RR shortest": 1247.46, "RR longest": 1739.89, "beat spread": 0.217262, "QRS onset": 89.25,
         "QRS width": 180.429, "Q": -0.390484, "R": 1.08803, "S": 0.236817, "R share": 1.62353, "Q width": 35.6829,
@@ -463,13 +463,13 @@ def known_windows(kind: Kind) -> Floats:
     random, windows = np.random.default_rng(3), []
     time = np.arange(500)[:, None]
     for number in range(8):
-        places = [60 + 9 * number, 215 + 4 * number, 380 + 11 * number] if kind == "windows" else [180 + 12 * number]
+        places = [60 + 9 * number, 215 + 4 * number, 380 + 11 * number] if kind == "recordings" else [180 + 12 * number]
         signal = np.sum([beat(500, p, 30 * number - 90, 25 * number - 60, 0.03 * number) for p in places], axis=0)
         signal -= (0.1 * number * np.exp(-0.5 * ((time - places[0] + 9) / 2.5) ** 2)).astype(np.float32)
         signal += (0.08 * number * np.exp(-0.5 * ((time - places[-1] - 8) / 1.5) ** 2)).astype(np.float32)
         signal += random.normal(0, 0.002 * (1 + number), size=signal.shape).astype(np.float32)
         signal[:, 3 + number] *= number % 3
-        first, last = (0, 500) if kind == "windows" else (70 + 13 * number, 260 + 30 * number)
+        first, last = (0, 500) if kind == "recordings" else (70 + 13 * number, 260 + 30 * number)
         signal[:first], signal[last:] = -0.1, -0.1
         windows.append(signal)
     return np.asarray(windows, np.float32)

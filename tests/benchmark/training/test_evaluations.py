@@ -99,7 +99,7 @@ def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., Evalua
     assert evaluation.further(dropped.config, RandomInit) == {"encoder_dropout": 0.1}
     assert evaluation.settings(plain.config) == evaluation.settings(dropped.config), "it has an entry of its own"
     assert {"epochs", "lr", "batch_size", "least_updates"} <= set(evaluation.settings(plain.config))
-    elsewhere = {"beats_per_trial", "windows_per_trial", "encoder_dropout"}
+    elsewhere = {"beats_per_trial", "encoder_dropout"}
     assert not elsewhere & set(evaluation.settings(plain.config)), "the key has them in other entries"
 
 

@@ -171,7 +171,7 @@ def test_rows_that_pair_recordings_say_when_most_windows_have_no_other(
          "probabilities are the maxima over its windows."),
         ({"data": {"segmentation": "recordings", "window_seconds": 2.5}},
          "Signals: crops of 2.5 s every 1.25 s of whole recordings."),
-        ({"data": {"segmentation": "windows"}},
+        ({"data": {"segmentation": "recordings"}},
          "Scored per window; protocol paper, single labels. Data: PTB-XL (simulated), Chapman (real); pretraining on "
          "MIMIC-IV-ECG (simulated)."),
         ({"methods": ["random"]},

@@ -21,7 +21,7 @@ from benchmark.data.datasets.chapman import FIGSHARE_RHYTHMS, Chapman
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.prepare import outcomes
-from benchmark.data.segments import HEARTBEATS, plain_seconds
+from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
 
 CHALLENGE: dict[str, Any] = {
@@ -78,7 +78,7 @@ def same_windows(one: Dataset, entries: Mapping[str, Entry], two: Dataset, other
     names = sorted(entries)
     assert names == sorted(others)
     count = 0
-    for segmentation in (HEARTBEATS, plain_seconds(2.5)):
+    for segmentation in (HEARTBEATS, Segmentation("recordings", 625, stride=625)):
         first = outcomes(one, [entries[name] for name in names], segmentation, 1)
         second = outcomes(two, [others[name] for name in names], segmentation, 1)
         for own, other in zip(first, second, strict=True):
