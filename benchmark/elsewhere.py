@@ -1,9 +1,7 @@
 """Encoders whose weights come from elsewhere, as rows of the tables.
 
-A card with an ONNX or TorchScript file, or a .py file (`methods.encoders.pretrained`), becomes a class. An ONNX file is
-run by onnxruntime and frozen, since it has no gradients; a TorchScript file is fine-tuned where it has parameters.
-
-Whether an encoder saw the test patients of a column is known by the word of its card. Two datasets hold the same people
+Each is a class in a .py file (`methods.encoders.pretrained`). Whether it saw the test patients of a column is known by
+what the class says. Two datasets hold the same people
 where they have a cohort in common, whatever their names (`benchmark.data.audit`). Simulated cohorts count by the names
 that they bear.
 
@@ -16,17 +14,13 @@ from __future__ import annotations
 
 import difflib
 import re
-import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from io import BytesIO
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
 from benchmark.data.datasets import DATASETS
@@ -41,218 +35,7 @@ from benchmark.data.trials import trials
 from benchmark.results.metrics import pooled_by
 from benchmark.results.names import RECORDING
 from benchmark.results.store import Answer
-from methods import METHODS
 from methods.encoders.pretrained import ORDER, PretrainedEncoder, Signals
-from methods.from_file import NAME
-
-
-class ModelFile(PretrainedEncoder):
-    """An encoder that a file holds whole."""
-
-    card: ClassVar[Path]
-    """The file of its card."""
-    output: ClassVar[str | None] = None
-
-    @classmethod
-    def folder(cls) -> Path:
-        """Where its file lies: beside the card."""
-        return cls.card.parent
-
-    @classmethod
-    def word(cls) -> str:
-        """What names it on a command line: its card."""
-        return str(cls.card)
-
-    @classmethod
-    def model(cls) -> Path:
-        """Its file."""
-        return cls.file(cls.weights[0])
-
-    @classmethod
-    def external_files(cls) -> dict[str, Any]:
-        """With the name of its output, where one is chosen."""
-        return super().external_files() | ({"output": cls.output} if cls.output else {})
-
-
-def one_tensor(found: object, file: Path) -> Tensor:
-    """What a network gives, if it is one tensor. Raises ValueError."""
-    if not isinstance(found, Tensor):
-        raise ValueError(f"{file} gives {type(found).__name__}, not one tensor: save it with its features alone")
-    return found
-
-
-LACKING = "needs onnxruntime: pip install 'ecg-pretrain-bench[onnx]'"
-TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
-"""Inputs that it may have."""
-
-
-class OnnxFile(ModelFile):
-    """A graph with one input of windows."""
-
-    frozen: ClassVar[str] = "an ONNX file has no gradients"
-
-    def load(self) -> None:
-        """Open the graph. Raises ValueError for a file that is none, or that reads other signals than the card says."""
-        try:
-            import onnxruntime
-        except ImportError:
-            raise ValueError(f"{self.model()} {LACKING}") from None
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
-        options.log_severity_level = 3
-        try:
-            session: Any = onnxruntime.InferenceSession(str(self.model()), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's exceptions have no common base
-            reason = " ".join(str(error).split())[:120]
-            raise ValueError(f"{self.model()} is no ONNX file that onnxruntime opens: {reason}") from None
-        self._refuse_other_signals(session)
-        names = [own.name for own in session.get_outputs()]
-        if self.output is None and len(names) > 1:
-            raise ValueError(f"{self.model()} has the outputs {', '.join(names)}: name one by `output` in {self.card}")
-        if self.output is not None and self.output not in names:
-            raise ValueError(f"{self.card}: output {self.output!r} is not in the file; there are {', '.join(names)}")
-        self._session, self._output = session, self.output or names[0]
-
-    def _refuse_other_signals(self, session: Any) -> None:
-        """Raise ValueError where the graph's input is not of the card's signals."""
-        inputs = session.get_inputs()
-        if len(inputs) != 1 or inputs[0].type not in TYPES or len(inputs[0].shape) != 3:
-            told = "; ".join(f"{own.name} {own.type} {own.shape}" for own in inputs)
-            raise ValueError(
-                f"{self.model()} has the inputs {told}: one of numbers of three axes is needed, windows by leads and "
-                "samples; another needs a .py file (docs/METHODS.md)"
-            )
-        self._input, self._type = inputs[0].name, TYPES[inputs[0].type]
-        own, shape = self.signals, inputs[0].shape
-        leads, samples = (shape[1], shape[2]) if own.layout == "leads-first" else (shape[2], shape[1])
-        if isinstance(leads, int) and leads != len(own.leads):
-            raise ValueError(
-                f"signals.leads: the card {self.card} names {len(own.leads)} leads, and {self.model()} takes {leads} "
-                f"({own.layout}, input {shape}); name those that it reads, or correct signals.layout"
-            )
-        if isinstance(samples, int) and samples != own.samples:
-            raise ValueError(
-                f"signals: the card {self.card} makes windows of {own.samples} samples, and {self.model()} takes "
-                f"{samples} (input {shape}); correct signals.rate or signals.seconds"
-            )
-        self._at_once = shape[0] if isinstance(shape[0], int) else None
-
-    def encode(self, x: Tensor) -> Tensor:
-        """Windows in its layout -> (B, K); as many at a time as the file takes."""
-        windows = x.detach().cpu().numpy().astype(self._type)
-        size = self._at_once or len(windows)
-        parts = []
-        for start in range(0, len(windows), size):
-            part = windows[start : start + size]
-            filled = np.pad(part, ((0, size - len(part)), (0, 0), (0, 0)))  # the last may be short
-            parts.append(self._session.run([self._output], {self._input: filled})[0][: len(part)])
-        return torch.from_numpy(np.concatenate(parts).astype(np.float32)).to(x.device)
-
-
-WITHOUT_PARAMETERS = "its TorchScript file holds no parameters that learn (torch.jit.freeze makes them constants)"
-
-
-class TorchScriptFile(ModelFile):
-    """A module that torch.jit saved."""
-
-    def load(self) -> None:
-        """Read the module. Raises ValueError for a file that is none."""
-        file = self.model()
-        self._content = file.read_bytes()
-        try:
-            self.network: Any = opened(self._content)
-        except (RuntimeError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0][:120]
-            raise ValueError(
-                f"{file} is no TorchScript file ({reason}): save torch.jit.script(model) or a trace of it; a state "
-                "dict needs a .py file with the network (docs/METHODS.md)"
-            ) from None
-
-    def encode(self, x: Tensor) -> Tensor:
-        """Windows in its layout -> (B, K)."""
-        return one_tensor(self.network(x), self.model())
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> TorchScriptFile:
-        """A copy with parameters of its own: torch's copies of a ScriptModule's are no leaves of a graph."""
-        copied = type(self)(self.config)
-        copied._content = self._content
-        copied.network = opened(self._content)
-        copied.load_state_dict(self.state_dict())
-        copied.dropout = self.dropout
-        tensors = [*self.parameters(), *self.buffers()]
-        return copied.train(self.training).to(tensors[0].device if tensors else "cpu")
-
-    @classmethod
-    def why_frozen(cls) -> str:
-        """Why it cannot be fine-tuned, from the file's parameters."""
-        learn = any(parameter.requires_grad for parameter in cls.loaded().parameters())
-        return "" if learn else WITHOUT_PARAMETERS
-
-
-def opened(content: bytes) -> Any:
-    """The module of a file's content, on the CPU. Raises RuntimeError for a file of another kind."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit, by torch itself
-        return torch.jit.load(BytesIO(content), map_location="cpu")  # type: ignore[no-untyped-call]
-
-
-KINDS: dict[str, type[ModelFile]] = {".onnx": OnnxFile, ".pt": TorchScriptFile, ".ts": TorchScriptFile}
-"""Ending of a file -> how it is run."""
-Words = Annotated[str, Field(min_length=1)]
-
-
-class ModelCard(BaseModel):
-    """A card as its YAML file has it. Unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-    name: Words
-    """Of the row, in configs and files."""
-    title: Words
-    """In tables."""
-    file: Words
-    """Beside the card: .onnx, or .pt and .ts of TorchScript."""
-    signals: Signals
-    """What it reads."""
-    features: Annotated[int, Field(ge=1)]
-    """K, the numbers that it gives for a window."""
-    licence: Words
-    """Of the weights; 'unknown' where none is stated."""
-    pretraining: list[Any] | Literal["unknown"]
-    """Datasets that it was pretrained on (`seen.Source`); [] for none."""
-    output: str | None = None
-    """Name of the ONNX file's output, where it has several."""
-
-
-def kind_of(values: Mapping[str, Any], card: Path) -> type[ModelFile]:
-    """The class of the encoder that a card's values describe; `card`: its file.
-
-    Raises ValueError in one line, and pydantic's ValidationError for a wrong key or value.
-    """
-    own = ModelCard.model_validate(values)
-    if own.name in METHODS or not NAME.fullmatch(own.name):
-        raise ValueError(f"name: {own.name!r} is taken or not of letters, digits, blanks and _ . + -; give another")
-    kind = KINDS.get(Path(own.file).suffix)
-    if kind is None:
-        raise ValueError(f"file: {own.file!r} ends in none of {', '.join(KINDS)}; give an ONNX or TorchScript file")
-    if not (card.parent / own.file).is_file():
-        raise ValueError(f"file: {card.parent / own.file} is not there; name a file beside the card")
-    if own.output is not None and kind is not OnnxFile:
-        raise ValueError("output: only an ONNX file has named outputs; leave it out")
-    attributes = {
-        "name": own.name,
-        "title": own.title,
-        "signals": own.signals,
-        "features": own.features,
-        "licence": own.licence,
-        "pretrained_on": None if own.pretraining == "unknown" else tuple(own.pretraining),
-        "weights": (own.file,),
-        "card": card,
-        "output": own.output,
-        "__module__": kind.__module__,
-    }
-    return type(own.name, (kind,), attributes)
-
 
 CHALLENGE_2020 = ("CPSC 2018", "CPSC 2018 extra", "INCART", "PTB", "PTB-XL", "Georgia")
 COHORTS_OF = {
@@ -286,7 +69,7 @@ class Source:
     """Names of the recordings that it saw; None: all."""
 
     def words(self) -> str:
-        """'PTB-XL, folds 1, 2', as the card names it."""
+        """'PTB-XL, folds 1, 2', as the class names it."""
         if self.folds is not None:
             return f"{self.name} (folds {', '.join(map(str, sorted(self.folds)))})"
         return self.name if self.recordings is None else f"{self.name} ({len(self.recordings)} recordings)"

@@ -17,7 +17,6 @@ The folder of an exported encoder holds all that makes its embeddings, and what 
     encoder.py             source of an encoder that a user wrote; to be read, never executed
     config.json            `Description`
     MODEL_CARD.md          how it was made and what it is good for
-    encoder.onnx           windows to embeddings, if asked for (benchmark.cli.export)
 """
 
 from __future__ import annotations
@@ -419,7 +418,7 @@ class SavedEncoder:
     def windows(
         self, signals: Signals, rate: float, leads: Leads, *, unusable: Unusables = "nan"
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Windows (N, S, 12) as the encoder or its ONNX file reads them, and (N,) the recording's number of each."""
+        """Windows (N, S, 12) as the encoder reads them, and (N,) the recording's number of each."""
         cuts = self._cuts(signals, rate, leads)
         found = list(cuts)
         report(cuts, unusable)

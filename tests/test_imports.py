@@ -51,8 +51,6 @@ ROOMS = (
 names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen.py",),
-    "onnx": ("benchmark/cli/export.py",),
-    "onnxruntime": ("benchmark/cli/export.py", "benchmark/elsewhere.py"),
     "pyarrow": ("benchmark/cli/embed.py", "benchmark/data/datasets/tables.py"),
     "wfdb": ("benchmark/data/datasets/", "benchmark/data/simulate/layouts.py"),
     "neurokit2": ("benchmark/extras/plain_steps.py",),

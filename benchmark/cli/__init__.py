@@ -166,29 +166,20 @@ VERBS: dict[str, Verb] = {
         },
     ),
     "export": Verb(
-        "write an encoder as a folder: weights, config, model card, ONNX",
+        "write an encoder as a folder: weights, config, model card",
         "benchmark.cli.export:export",
         {
             "--seed": Flag(
                 WHICH_ENCODER, "seed of its pretraining, where a row has several", how={"type": seed, "metavar": "N"}
             ),
-            "--released": Flag(
-                WHICH_ENCODER,
-                "a checkpoint published by the authors of PMQ or COMET",
-                how={"type": file_to_read, "metavar": "FILE"},
-            ),
             "--to": Flag(WHAT_IS_WRITTEN, "the folder", how={"type": folder, "metavar": "FOLDER"}),
-            "--onnx": switch(WHAT_IS_WRITTEN, "encoder.onnx too, checked by onnxruntime; needs the extra `onnx`"),
             **shared("--results", "--code"),
         },
         word="NAME",
         word_help="a row of the tables, e.g. pmq or 'pmq:w/o queue', or the key of a pretraining",
-        word_needed=False,
         examples={
             "export pmq --to pmq": "the encoder of a row, with its model card",
-            "export pmq --to pmq --onnx": "and as ONNX",
             "export random --seed 41 --to untrained": "one of several pretrainings of a row",
-            "export --released checkpoint.pth --to theirs": "published weights",
         },
     ),
     "embed": Verb(

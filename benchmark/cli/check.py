@@ -12,10 +12,9 @@ import torch
 from benchmark.cli import promises
 from benchmark.cli.promises import Broken, Kind, in_one_line
 from benchmark.config.command_line import FAILED, OK
-from benchmark.config.errors import ConfigError, is_file
-from benchmark.config.words import find_method
+from benchmark.config.errors import ConfigError
 from benchmark.screen import Console, note, step
-from methods import refusal
+from methods import get_method, refusal
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
@@ -124,7 +123,7 @@ def promises_of(kind: Kind) -> list[Promise]:
 def check_methods(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of a method. Raises ConfigError for an unknown or unserved method or encoder."""
     encoders = [named(get_encoder, name) for name in arguments.encoder or [DEFAULT]]
-    method = named(find_method, arguments.word)
+    method = named(get_method, arguments.word)
     if method.external_encoder is not None:
         return check_external(method.external_encoder, arguments.word, console)
     for encoder in encoders:
@@ -138,8 +137,6 @@ def check_methods(arguments: Namespace, console: Console) -> int:
 
 def check_encoders(arguments: Namespace, console: Console) -> int:
     """Print one line per promise of an encoder. Raises ConfigError for an unknown encoder."""
-    if is_file(arguments.word) and (external := find_method(arguments.word).external_encoder):
-        return check_external(external, arguments.word, console)
     encoder = named(get_encoder, arguments.word)
     if issubclass(encoder, PretrainedEncoder):
         return check_external(encoder, arguments.word, console)

@@ -1,33 +1,19 @@
-"""The verb `export`: an encoder of the store, or a published checkpoint, as a folder with weights, card and ONNX file.
+"""The verb `export`: an encoder of the store as a folder with its weights and a model card.
 
-MODEL_CARD.md says what goes in and comes out, how the encoder was pretrained, its scores, licences and limits. The ONNX
-file maps windows (n, S, 12) to embeddings (n, K) for any n, and is checked against torch by onnxruntime.
-
-A checkpoint that the authors of PMQ or COMET published becomes an encoder too. Both save the same module, so the file
-does not tell whose it is. Its windows are cut as PMQ's released code cuts them for its downstream tasks: heartbeats at
-250 Hz, six to a pseudo-trial.
+MODEL_CARD.md says what goes in and comes out, how the encoder was pretrained, its scores, licences and limits.
 """
 
 from __future__ import annotations
 
 import hashlib
-import logging
-import pickle
-import warnings
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
-from torch import Tensor, nn
 
 from benchmark.cli.explain import readable
 from benchmark.config.command_line import OK
@@ -45,14 +31,11 @@ from benchmark.embedding import (
     save_folder,
     standardisation_of,
 )
-from benchmark.results.files import replacing
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAINED, name_on, name_on_any
 from benchmark.results.store import BadCard, CorruptRow, PlannedCell, Row, Store
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
-from methods.encoders import DEFAULT, identity, load_official
-from methods.encoders.base import Encoder
 from reports.runs import Run, evaluations_of, open_run, role_of
 from reports.statistics.bootstrap import UnequalTestSets, score_columns
 from reports.statistics.table import intervals, pairwise
@@ -198,9 +181,9 @@ class Scores:
 HEADER = ("labels", "dataset", "score", "mean", "95 % interval", "minus untrained")
 
 
-def scores_of(found: Found) -> list[Scores]:
+def scores_of(found: Found) -> tuple[Scores, ...]:
     """One table per evaluation, in percent, from the stored predictions of the encoder's cells."""
-    return [scores_in(found, evaluation) for evaluation in evaluations_of(found.run.plan)]
+    return tuple(scores_in(found, evaluation) for evaluation in evaluations_of(found.run.plan))
 
 
 def scores_in(found: Found, evaluation: str) -> Scores:
@@ -257,100 +240,6 @@ def interval(line: Mapping[Any, Any], sign: str = "") -> str:
     return "–" if pd.isna(line["low"]) else f"[{percent(line['low'], sign)}, {percent(line['high'], sign)}]"
 
 
-ONNX = "encoder.onnx"
-INPUT, OUTPUT = "windows", "embeddings"
-TOLERANCE = 1e-4
-"""Largest difference between onnxruntime and torch, both in float32, relative to the largest embedding."""
-BATCHES = (1, 2, 7)
-"""Numbers of windows that the check embeds."""
-LACKING = "needs onnx, onnxscript and onnxruntime: pip install 'ecg-pretrain-bench[onnx]'"
-
-
-class Pooled(nn.Module):
-    """An encoder whose `forward` is its `pooled`."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__()
-        self.encoder = encoder
-
-    def forward(self, windows: Tensor) -> Tensor:
-        """(n, S, 12) -> (n, K)."""
-        return self.encoder.pooled(windows)  # (n, K)
-
-
-def write_onnx(encoder: Encoder, samples: int, file: Path) -> float:
-    """Write the file and check it; returns the largest relative difference found.
-
-    Raises ConfigError, in one line, without the extra `onnx`, for an encoder that cannot be exported, and if
-    onnxruntime differs by more than `TOLERANCE`; then no file is left.
-    """
-    try:
-        import onnxruntime
-        import onnxscript  # noqa: F401  torch.onnx needs it and says so in many lines
-        from onnx import ModelProto  # noqa: F401
-    except ImportError as error:
-        raise ConfigError(f"--onnx {LACKING} ({error.name} is missing)") from None
-    content = onnx_bytes(encoder.cpu().eval(), samples)
-    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    found = max(difference(session, encoder, samples, count) for count in BATCHES)
-    if not found <= TOLERANCE:
-        raise ConfigError(
-            f"the ONNX file of {encoder.name!r} differs from torch by {found:.1e} of the largest embedding, more than "
-            f"{TOLERANCE:g}; it is not written"
-        )
-    with replacing(file) as handle:
-        handle.write(content)
-    return found
-
-
-def onnx_bytes(encoder: Encoder, samples: int) -> bytes:
-    """Content of the file. Raises ConfigError for an encoder with an operation that ONNX lacks."""
-    example = torch.zeros(2, samples, len(LEADS))  # (n, S, 12)
-    count = torch.export.Dim("n", min=1)
-    try:
-        with quiet():
-            program = torch.onnx.export(
-                Pooled(encoder.for_export()),
-                (example,),
-                input_names=[INPUT],
-                output_names=[OUTPUT],
-                dynamic_shapes={"windows": {0: count}},
-                dynamo=True,
-                verbose=False,
-            )
-    except torch.onnx.errors.OnnxExporterError as error:
-        raise ConfigError(
-            f"the encoder {encoder.name!r} cannot be written as ONNX: it has an operation that torch cannot convert "
-            f"({type(error).__name__})"
-        ) from None
-    assert program is not None
-    return bytes(program.model_proto.SerializeToString())
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without torch's remarks on its own deprecations and on packages that are not needed."""
-    logger = logging.getLogger("torch.onnx")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(before)
-
-
-def difference(session: Any, encoder: Encoder, samples: int, count: int) -> float:
-    """Largest difference between a session of onnxruntime and torch, relative to the largest embedding."""
-    draws = np.random.default_rng(count).normal(size=(count, samples, len(LEADS)))
-    windows = draws.astype(np.float16).astype(np.float32)  # (n, S, 12)
-    with torch.no_grad():
-        expected = encoder.pooled(torch.from_numpy(windows)).numpy()  # (n, K)
-    (found,) = session.run([OUTPUT], {INPUT: windows})
-    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-12))
-
-
 PACKAGE = "ecg-pretrain-bench"
 SIMULATED = (
     "**Simulated data.** It was pretrained on simulated recordings of no patient. It shows how the suite works, and "
@@ -369,24 +258,21 @@ class Origin:
     trained: bool = True
     datasets: Mapping[str, Mapping[str, Any]] | None = None
     """Corpus and datasets of the scores: name -> title, whether simulated, the licence that a card of data states."""
-    scores: Sequence[Scores] = ()
-    unknown: Sequence[str] = ()
-    """What nobody told, one sentence each."""
+    scores: tuple[Scores, ...] = ()
 
 
-def model_card(description: Description, origin: Origin, *, onnx: bool = False) -> str:
+def model_card(description: Description, origin: Origin) -> str:
     """The text of the card."""
     parts = [
         f"---\nlibrary_name: {PACKAGE}\ntags: [ecg, feature-extraction, contrastive-pretraining]\n---",
         f"# {literal(description.title)}",
         f"An encoder of 12-lead ECGs, written by {PACKAGE} {_version()}.",
         *([SIMULATED] if origin.simulated and origin.trained else []),
-        *_facts("What goes in and comes out", _reads(description, onnx)),
+        *_facts("What goes in and comes out", _reads(description)),
         *_facts("How it was pretrained", origin.about),
-        _items(map(literal, origin.unknown)),
         *_scores(origin),
         *_licences(origin),
-        *_use(description, onnx),
+        *_use(description),
         "## Limits",
         _items(_limits(origin)),
     ]
@@ -409,7 +295,7 @@ def _facts(title: str, facts: Mapping[str, str]) -> list[str]:
     return [f"## {title}", _items(lines)] if lines else []
 
 
-def _reads(description: Description, onnx: bool) -> dict[str, str]:
+def _reads(description: Description) -> dict[str, str]:
     cut, word = description.cut, description.segmentation.word
     drops = f"; a recording with fewer than {cut['per_trial']} gives none" if cut["per_trial"] > 1 else ""
     per_window = f"{cut['samples']} samples ({cut['samples'] / description.rate:g} s)"
@@ -428,7 +314,6 @@ def _reads(description: Description, onnx: bool) -> dict[str, str]:
         "encoder": ", ".join(f"{name} {value}" for name, value in sizes.items()),
         "precision": f"{description.precision}, in which the scores were measured",
         "weights": f"SHA-256 {description.sha256}",
-        "ONNX": f"{ONNX}: windows to embeddings in float32, within {TOLERANCE:g} of torch" if onnx else "",
     }
 
 
@@ -474,7 +359,7 @@ def _licence(name: str, facts: Mapping[str, Any]) -> str:
     return f"{title}: not known to the suite; its owner says."
 
 
-def _use(description: Description, onnx: bool) -> Iterator[str]:
+def _use(description: Description) -> Iterator[str]:
     code = ", code='encoder.py'" if "source" in description.encoder else ""
     flag = " --code encoder.py" if code else ""
     yield "## Use"
@@ -485,8 +370,6 @@ def _use(description: Description, onnx: bool) -> Iterator[str]:
         f"features = EcgEmbedder('.', rate=500, leads=names{code})      # the same in scikit-learn\n```"
     )
     yield f"```\n{PACKAGE} embed RECORDINGS --encoder .{flag} --out features.parquet\n```"
-    if onnx:
-        yield f"`encoder.windows(signals, rate, leads)` cuts what {ONNX} reads."
 
 
 def _limits(origin: Origin) -> Iterator[str]:
@@ -498,96 +381,23 @@ def _limits(origin: Origin) -> Iterator[str]:
     yield "A recording with NaN, without heartbeats to cut or with fewer windows than a group has no embedding."
 
 
-NAME, TITLE = "released", "Published checkpoint (PMQ or COMET)"
-UNKNOWN = (
-    "The file holds weights alone. Not known: whether it is PMQ's or COMET's, what data it was pretrained on and "
-    "whether they hold your test patients, its budget, its seed and its licence.",
-    "Its recordings may have had another order of leads: PMQ's code leaves MIMIC-IV-ECG's (aVR, aVF, aVL) in "
-    "pretraining and has aVR, aVL, aVF downstream. Here leads are ordered by name, as downstream there.",
-    "COMET's authors take the maximum over time, PMQ's the mean; here it is the mean.",
-)
-"""What the model card says of such an encoder."""
-
-
-def read_released(file: Path) -> tuple[Description, bytes]:
-    """Description and weights of the encoder in a checkpoint, .safetensors or saved by torch.
-
-    No code in the file is executed. Raises ConfigError, in one line, if it is no such checkpoint.
-    """
-    try:
-        encoder = load_official(DEFAULT, tensors_of(file))
-    except ValueError as error:
-        raise ConfigError(f"{file}: {error}") from None
-    if encoder.config.leads != len(LEADS):
-        raise ConfigError(f"{file}: the encoder reads {encoder.config.leads} leads; recordings here have {len(LEADS)}")
-    weights = save({name: value.contiguous() for name, value in encoder.state_dict().items()})
-    description = Description(
-        name=NAME,
-        title=TITLE,
-        encoder=identity(type(encoder), encoder.config),
-        sha256=hashlib.sha256(weights).hexdigest(),
-        cut={"kind": HEARTBEATS.kind, "samples": HEARTBEATS.samples, "per_trial": Finetune().beats_per_trial},
-        precision="float32",
-        task={"labels": "single", "protocol": "paper"},
-        pretraining={},
-        leads=list(LEADS),
-    )
-    return description, weights
-
-
-def tensors_of(file: Path) -> Mapping[str, Tensor]:
-    """The state dict in a file, bare or under 'state_dict' or 'model'. Raises ConfigError in one line."""
-    if not file.is_file():
-        raise ConfigError(f"--released {file}: there is no such file")
-    try:
-        if file.suffix == ".safetensors":
-            return load_file(file)
-        found: Any = torch.load(file, map_location="cpu", weights_only=True)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise ConfigError(f"{file}: no checkpoint of tensors alone ({str(error).splitlines()[0][:100]})") from None
-    for name in ("state_dict", "model"):
-        if isinstance(found, dict) and isinstance(found.get(name), dict):
-            found = found[name]
-    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
-        raise ConfigError(f"{file}: this is no state dict; save `model.state_dict()` of the encoder")
-    return found
-
-
 BUDGET = ("updates", "batch_size", "windows_per_epoch", "encoder_passes")
 
 
 def export(arguments: Namespace, console: Console) -> int:
     """Write the folder and say what is in it. Raises ConfigError in one line, NoResults where the store has no run."""
-    to, released = arguments.to, arguments.released
+    to = arguments.to
     if to is None:
         raise ConfigError("`export` needs --to FOLDER, e.g. `export pmq --to pmq`")
-    if (arguments.word is None) == (released is None):
-        raise ConfigError("`export` takes either NAME, a row of the tables, or --released FILE, a published checkpoint")
-    if released is not None and (arguments.seed is not None or arguments.code is not None):
-        raise ConfigError("--released FILE takes neither --seed nor --code")
     refuse_occupied(to)
-    source = None
-    if released is not None:
-        description, weights = read_released(released)
-        about = f"{released.name}, SHA-256 {hashlib.sha256(released.read_bytes()).hexdigest()}"
-        origin, lines = Origin({"file": about}, unknown=UNKNOWN), list(UNKNOWN)
-        encoder = encoder_of(description.encoder, weights, to, None)
-    else:
-        found = find(arguments.results, arguments.word, arguments.seed)
-        weights = (found.folder / WEIGHTS).read_bytes()
-        encoder = encoder_of(found.card["encoder"], weights, found.folder, arguments.code)
-        if "source" in found.card["encoder"]:
-            source = (found.folder / SOURCE).read_bytes()
-        description, origin = described(found, weights), origin_of(found)
-        lines = [f"{found.variant}, pretraining {found.key}, of the run {found.run.name}"]
-    (to / ONNX).unlink(missing_ok=True)
-    if arguments.onnx:  # before the other files, as its check may fail
-        apart = write_onnx(encoder, description.segmentation.samples, to / ONNX)
-        lines.append(f"wrote {to / ONNX}: onnxruntime differs from torch by {apart:.1e} of the largest embedding")
-    card = model_card(description, origin, onnx=arguments.onnx)
-    lines += [f"wrote {file}" for file in save_folder(to, description, weights, card, source=source)]
-    for line in lines:
-        note(console, line)
+    found = find(arguments.results, arguments.word, arguments.seed)
+    weights = (found.folder / WEIGHTS).read_bytes()
+    encoder_of(found.card["encoder"], weights, found.folder, arguments.code)  # refuses code that is not the encoder's
+    source = (found.folder / SOURCE).read_bytes() if "source" in found.card["encoder"] else None
+    description = described(found, weights)
+    note(console, f"{found.variant}, pretraining {found.key}, of the run {found.run.name}")
+    for file in save_folder(to, description, weights, model_card(description, origin_of(found)), source=source):
+        note(console, f"wrote {file}")
     return OK
 
 

@@ -53,7 +53,6 @@ def listing() -> Iterator[str]:
     yield "methods (--methods)"
     yield from (f"  {name:<15} {what_is(name, METHODS)}" for name in METHODS if name not in BEYOND)
     yield "  ./mine.py       a file of your own: docs/METHODS.md shows how to write one, `check-method` tests it"
-    yield "  ./theirs.yaml   weights from elsewhere: a card of an ONNX or TorchScript file (docs/METHODS.md)"
     yield "beyond the paper's comparison (--methods; in no config but literature)"
     yield from (f"  {name:<15} {what_is(name, METHODS)}" for name in BEYOND)
     yield "encoders (--encoder); multiplications and training step of a heartbeat, timed just now on one CPU thread"

@@ -710,7 +710,7 @@ def is_as_precise_at_any_precision(kind: ExternalKind) -> str:
 
 def is_fine_tuned_or_says_why_not(kind: ExternalKind) -> str:
     """A copy learns from a step and the original stays; or the reason why it cannot be fine-tuned."""
-    if why := kind.why_frozen():
+    if why := kind.frozen:
         return f"not fine-tuned: {why}; its cells there are dashes"
     encoder, x = kind.loaded(), noise(kind)  # (n, S, 12)
     before = features(encoder, kind)

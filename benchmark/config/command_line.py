@@ -98,7 +98,6 @@ class Verb:
     """Arguments after the program's name -> description."""
     known: Known | None = None
     """The names that the positional argument can be; None for any."""
-    word_needed: bool = True
     several: bool = False
     """Whether it takes several words; then their value is a list."""
 
@@ -138,7 +137,7 @@ def parse(verbs: Mapping[str, Verb], argv: Sequence[str]) -> tuple[Verb, argpars
         raise ConfigError(not_taken(verbs, name, extra))
     if verb.word and "" in (arguments.word if verb.several else [arguments.word]):
         raise ConfigError(f"`{name}`: '' names no {verb.word}, e.g. `{next(iter(verb.examples))}`")
-    if verb.word and verb.word_needed and not arguments.word:
+    if verb.word and not arguments.word:
         raise ConfigError(f"`{name}` needs {verb.word}, e.g. `{next(iter(verb.examples))}`")
     return verb, arguments
 
@@ -180,7 +179,7 @@ def group_of(verbs: Mapping[str, Verb], said: str) -> dict[str, Verb]:
 def verb_parser(name: str, verb: Verb) -> argparse.ArgumentParser:
     """The parser of a verb given by its full name."""
     word = f"{verb.word} ..." if verb.several else verb.word
-    parser = _empty_parser(name, word if verb.word_needed else f"[{word}]", verb.summary, verb.examples)
+    parser = _empty_parser(name, word, verb.summary, verb.examples)
     _add(parser, verb)
     return parser
 

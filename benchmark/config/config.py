@@ -43,10 +43,11 @@ from benchmark.config.sections import (
     Seed,
     Supervised,
 )
-from benchmark.config.words import dotted, find_method, laid_over, parsed, sized, values_of, whole_encoder
+from benchmark.config.words import dotted, laid_over, parsed, sized, values_of, whole_encoder
 from benchmark.data.segments import HEARTBEATS
 from benchmark.data.splits import VALIDATION_LABELS, Protocol, TaskSpec, ValidationLabels
 from benchmark.results.names import EVALUATIONS, FINETUNE, Gate, command, sources
+from methods import get_method
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
@@ -187,8 +188,8 @@ class Config(Section):
 
     def method_class(self, name: str) -> type[PretrainMethod]:
         """The class of a method given by name or file; a compared file may also be given by its method's name."""
-        files = {find_method(path).name: path for path in self.methods if is_code(path)}
-        return find_method(files.get(name, name))
+        files = {get_method(path).name: path for path in self.methods if is_code(path)}
+        return get_method(files.get(name, name))
 
     def compared(self) -> list[str]:
         """Names of the compared methods, in row order."""
@@ -209,7 +210,7 @@ class Config(Section):
         Raises ValueError in one line for an unknown knob or a bad value.
         """
         method = self.method_class(name)
-        files = [path for path in self.knobs if is_code(path) and find_method(path) is method]
+        files = [path for path in self.knobs if is_code(path) and get_method(path) is method]
         values: dict[str, Any] = {"recipe": asdict(self.preset_recipe(method))}
         for own in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
             values = laid_over(values, own)

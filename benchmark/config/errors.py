@@ -115,8 +115,8 @@ OTHER = "a card, a .yaml file (docs/OWN_DATA.md)"
 
 
 def is_code(word: str) -> bool:
-    """Whether a method's word is a file: code, or the card of an encoder from elsewhere."""
-    return word.endswith(".py") or is_file(word)
+    """Whether a method's word is a file of code."""
+    return word.endswith(".py")
 
 
 def is_file(word: str) -> bool:

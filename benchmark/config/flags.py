@@ -21,7 +21,6 @@ from benchmark.config.errors import (
     config_names,
     count,
     has_cards,
-    is_code,
     is_file,
     unknown,
 )
@@ -55,7 +54,7 @@ NAMES = {"nargs": "+", "metavar": "NAME"}
 NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
 CONFIGS = Known("config", tuple(config_names()), "a .yaml file that exists", is_file)
-METHOD = Known("method", tuple(METHODS), "a .py file, or the .yaml card of an encoder from elsewhere", is_code)
+METHOD = Known("method", tuple(METHODS))
 ENCODER = Known("encoder", tuple(ENCODERS))
 DATASET = Known(
     "dataset",

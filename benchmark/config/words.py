@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,7 @@ from pydantic import ValidationError
 from benchmark.config.errors import ConfigError, built, is_file, one_line, unknown
 from benchmark.data.datasets.card import QUESTION
 from benchmark.data.datasets.card_dataset import CardSource
-from benchmark.elsewhere import ModelCard
-from benchmark.elsewhere import kind_of as external_kind
 from benchmark.results.files import DEEPEST, MEBIBYTE, bounded, read_regular
-from methods import as_method, get_method
-from methods.base import PretrainMethod
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.pretrained import PretrainedEncoder
@@ -190,35 +185,6 @@ def questions(value: Any, place: str = "") -> Iterator[str]:
     children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for name, own in children:
         yield from questions(own, f"{place}.{name}" if place else str(name))
-
-
-def find_method(word: str) -> type[PretrainMethod]:
-    """The class of a method, as `get_method`, or that of the row of a card's encoder.
-
-    Raises ValueError for an unknown name, an invalid file or a card that cannot be used.
-    """
-    if not is_file(word):
-        return get_method(word)
-    card = Path(word).expanduser().resolve()
-    try:
-        content = card.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"card {word} cannot be read: {error.strerror}") from None
-    return as_method(_read(card, content))
-
-
-@lru_cache(maxsize=64)
-def _read(card: Path, content: bytes) -> type[PretrainedEncoder]:
-    """The encoder of a card, one class for each content."""
-    values = values_of(card)
-    if not isinstance(values, dict):
-        raise ConfigError(f"card {card} holds no keys; docs/METHODS.md has one to begin with")
-    try:
-        return external_kind(values, card)
-    except ValidationError as error:
-        raise ConfigError(f"card {card}: {one_line(error, '', ModelCard)}") from None
-    except ValueError as error:
-        raise ConfigError(f"card {card}: {error}") from None
 
 
 NOT_ASKED = ("leads", "dropout")

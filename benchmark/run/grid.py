@@ -281,7 +281,7 @@ def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
     """Evaluation -> why a row has no cells there: fine-tuning of an encoder whose weights get no gradients."""
     kind = variant.method.external_encoder if variant.method else None
     learned = [table for table in tables if not is_frozen(table)]
-    if kind is None or not learned or not (why := kind.why_frozen()):
+    if kind is None or not learned or not (why := kind.frozen):
         return {}
     return dict.fromkeys(learned, f"it cannot be fine-tuned: {why}")
 

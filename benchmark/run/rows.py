@@ -9,7 +9,6 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.refuse import by_encoder
-from benchmark.config.words import find_method
 from benchmark.data.segments import TYPICAL_SECONDS
 from benchmark.results.names import (
     ABLATION,
@@ -74,20 +73,20 @@ class Variant:
         return self.name if self.method is None else self.method.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the method by name or file: only `find_method` can import a class from a file."""
+        """Pickle the method by name or file: only `get_method` can import a class from a file."""
         method = None if self.method is None else source_of(self.method)
         return _unpickled, (vars(self) | {"method": method, "config": vars(self.config)},)
 
 
 def source_of(method: type[PretrainMethod]) -> str:
-    """Argument of `find_method` for a method: path of its file or card, else its name."""
+    """Argument of `get_method` for a method: path of its file, else its name."""
     if method.external_encoder is not None:
         return method.external_encoder.word()
     return method.__module__ if method.__module__.endswith(".py") else method.name
 
 
 def _unpickled(stored: dict[str, Any]) -> Variant:
-    method = stored["method"] and find_method(stored["method"])
+    method = stored["method"] and get_method(stored["method"])
     config = method.Config if method else MethodConfig
     return Variant(**stored | {"method": method, "config": config(**stored["config"])})
 

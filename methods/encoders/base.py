@@ -124,10 +124,6 @@ class Encoder(nn.Module):
         for part in self.children():
             part.compile(dynamic=False)
 
-    def for_export(self) -> Encoder:
-        """An equal encoder without operations that ONNX lacks; this one where it has none."""
-        return self
-
     @classmethod
     def external_files(cls) -> dict[str, Any]:
         """What an encoder with weights from elsewhere brings with it, for content keys; empty for all others."""

@@ -160,11 +160,6 @@ class PretrainedEncoder(Encoder):
         return str(sys.modules[cls.__module__].__file__)
 
     @classmethod
-    def why_frozen(cls) -> str:
-        """Why it cannot be fine-tuned; '' where gradients reach its weights. May read its files."""
-        return cls.frozen
-
-    @classmethod
     def external_files(cls) -> dict[str, Any]:
         """What determines its features besides its code, for content keys. Raises ValueError for a missing file."""
         return {

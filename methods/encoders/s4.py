@@ -11,7 +11,6 @@ plus low rank). A, B and dt stay as they start, C and D learn.
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 from collections.abc import Mapping
@@ -91,29 +90,6 @@ class StateSpace(nn.Module):
         power = torch.linalg.matrix_power(torch.linalg.solve(one - half, one + half), self.length)  # (H, N, N)
         whole = torch.cat([c, c.conj()], -1)  # (1 or 2, H, N)
         return (whole - torch.einsum("chn,hnm->chm", whole, power))[..., : c.shape[-1]]  # (1 or 2, H, N / 2)
-
-
-class Taps(nn.Module):
-    """A state space with its kernels worked out: the same convolution without Fourier transforms."""
-
-    taps: Tensor  # (H, 1, length), or (H, 1, 2 length) with those on later steps behind
-    d: Tensor  # (H, 1)
-
-    def __init__(self, space: StateSpace) -> None:
-        super().__init__()
-        with torch.no_grad():
-            earlier, *later = space.kernel()  # (H, length) each
-        self.length = space.length
-        self.register_buffer("taps", torch.cat([earlier.flip(1), *later], -1)[:, None])
-        self.register_buffer("d", space.d.detach()[:, None])
-
-    def forward(self, u: Tensor) -> Tensor:
-        """(B, H, S) -> (B, H, S); S at most `length`."""
-        steps = u.shape[-1]
-        taps = self.taps[..., self.length - steps : self.length + steps]  # (H, 1, S or 2 S)
-        padded = F.pad(u, (steps - 1, taps.shape[-1] - steps))
-        y: Tensor = F.conv1d(padded, taps, groups=len(taps)) + u * self.d  # (B, H, S)
-        return y
 
 
 def summed(products: Tensor, denominators: Tensor) -> Tensor:
@@ -292,13 +268,6 @@ class S4(Encoder):
         """Have torch.compile fuse what follows each state space, whose complex numbers it does not take."""
         for layer in self.layers.children():
             layer.mix.compile(dynamic=False)  # type: ignore[union-attr]
-
-    def for_export(self) -> Encoder:
-        """See `Encoder.for_export`: with `Taps` in place of the state spaces."""
-        encoder = copy.deepcopy(self)
-        for layer in encoder.layers.children():
-            layer.space = Taps(layer.space)  # type: ignore[arg-type]
-        return encoder
 
     @classmethod
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:

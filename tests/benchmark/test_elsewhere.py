@@ -1,4 +1,4 @@
-"""Cards and files of encoders from elsewhere: what is wrong is told in one line with value, place and remedy.
+"""Files of encoders from elsewhere: what is wrong is told in one line with value, place and remedy.
 
 Whether weights from elsewhere saw the test patients of a column.
 
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import yaml
 from numpy.typing import NDArray
 from scipy.signal import resample_poly
 from sklearn.linear_model import LogisticRegression
@@ -23,29 +22,28 @@ from sklearn.metrics import f1_score
 from sklearn.preprocessing import StandardScaler
 
 from benchmark.config.config import Config
-from benchmark.config.words import find_method
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.datasets.registry import source_of
 from benchmark.data.prepare import Prepared, prepare
 from benchmark.data.splits import TaskSpec, split_of
 from benchmark.data.task import make_task
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
-from benchmark.results.names import EVALUATION_FACTS
 from benchmark.results.store import Store
 from benchmark.run.datasets import each_cut
 from benchmark.run.grid import Cell, Grid, make_grid
 from benchmark.run.jobs import RunContext, missing
 from benchmark.run.runner import do
+from methods import get_method
 from methods.encoders import identity
 from methods.encoders.pretrained import ORDER, PretrainedConfig, PretrainedEncoder
-from tests.benchmark.external_models import FEATURES, SIGNALS, network_of, onnx_bytes, write
+from tests.benchmark.external_models import FEATURES, SIGNALS, network_of, write
 from tests.benchmark.run.bench import MACHINE, Cohorts, Heard, SmallConfig
 
 MODE = {"device": "cpu", "precision": "float32"}
 
 
 def kind_of(word: Path) -> type[PretrainedEncoder]:
-    kind = find_method(str(word)).external_encoder
+    kind = get_method(str(word)).external_encoder
     assert kind is not None
     return kind
 
@@ -56,123 +54,56 @@ def key(word: Path) -> Any:
 
 
 @pytest.mark.parametrize("form", SIGNALS)
-def test_each_form_is_one_class_with_its_card(form: str, tmp_path: Path) -> None:
-    if form == "onnx":
-        pytest.importorskip("onnxruntime")
+def test_each_form_is_one_class_that_encodes(form: str, tmp_path: Path) -> None:
     word = write(form, tmp_path)
     kind = kind_of(word)
     assert kind_of(word) is kind
-    assert (kind.name, kind.licence, kind.pretrained_on) == (f"theirs-{form}", "MIT", None)
     assert kind.word() == str(word)
-    assert find_method(str(word)).external_encoder is kind
-    assert not find_method(str(word)).trains
-    encoder = tried(kind)
+    assert not get_method(str(word)).trains
     x = torch.randn(2, kind.signals.samples, len(ORDER))
-    assert encoder.pooled(x).shape == (2, kind.features)
-    assert bool(kind.why_frozen()) == (form == "onnx")
-
-
-@pytest.mark.parametrize(
-    ("changes", "line"),
-    [
-        ({"rate": None}, "signals.rate: Field required"),
-        ({"rate": "500"}, "signals.rate: input should be a valid integer, got '500'"),
-        ({"leads": ["II", "V9", "V1"]}, "'V9' is no lead; there are I II III aVR"),
-        ({"leads": ["II", "II", "V1"]}, "II II V1 names a lead twice"),
-        ({"unit": "mm"}, "signals.unit: input should be 'mV', 'uV' or 'V', got 'mm'"),
-        ({"seconds": None}, "give either seconds, the length of a window, or heartbeats: true"),
-        ({"heartbeats": True}, "give either seconds, the length of a window, or heartbeats: true"),
-        ({"standardise": "given"}, "mean is missing: standardise: given needs it"),
-        ({"mean": [0.0]}, "unknown config key 'mean'"),
-        ({"features": 0}, "features: input should be greater than or equal to 1, got 0"),
-        ({"licence": None}, "licence: Field required"),
-        ({"pretraining": None}, "pretraining: Field required"),
-        ({"file": "gone.pt"}, "gone.pt is not there; name a file beside the card"),
-        ({"file": "theirs.bin"}, "'theirs.bin' ends in none of .onnx, .pt, .ts"),
-        ({"name": "pmq"}, "name: 'pmq' is taken"),
-        ({"output": "z"}, "only an ONNX file has named outputs"),
-        ({"frequency": 500}, "unknown config key 'frequency'"),
-    ],
-)
-def test_a_wrong_card_is_one_line(changes: dict[str, Any], line: str, tmp_path: Path) -> None:
-    word = write("torchscript", tmp_path, **changes)
-    with pytest.raises(ValueError, match=r"card .*theirs.yaml: ") as caught:
-        find_method(str(word))
-    assert line in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
+    assert tried(kind).pooled(x).shape == (2, kind.features)
 
 
 @pytest.mark.parametrize(
     ("form", "changes", "line"),
     [
-        ("torchscript", {"leads": ["II", "V1"]}, "it takes no windows of 2 leads and 1000 samples, leads-first"),
-        ("torchscript", {"layout": "samples-first"}, "correct signals: leads, rate, seconds or layout"),
-        ("torchscript", {"features": 9}, "features 9, but a window gives 7 numbers; write 7"),
-        (
-            "onnx",
-            {"leads": ["I", "II"], "mean": [0.0]},
-            "names 2 leads, and .*theirs.onnx takes 4 .*name those that it",
-        ),
-        ("onnx", {"rate": 100}, "makes windows of 1000 samples, and .*takes 1280 .*correct signals.rate"),
-        ("onnx", {"output": "z"}, "output 'z' is not in the file; there are features"),
-        ("py", {"features": 9}, "load\\(\\) fails .*it has to read the weights of its network"),
+        ("learns", {"leads": ["II", "V1", "V2"]}, "it takes no windows of 3 leads and 400 samples, leads-first"),
+        ("learns", {"layout": "samples-first"}, "correct signals: leads, rate, seconds or layout"),
+        ("learns", {"features": 9}, "features 9, but a window gives 6 numbers; write 6"),
     ],
 )
-def test_a_card_that_its_file_contradicts_is_one_line(
+def test_a_class_that_its_network_contradicts_is_one_line(
     form: str, changes: dict[str, Any], line: str, tmp_path: Path
 ) -> None:
-    if form == "onnx":
-        pytest.importorskip("onnxruntime")
     with pytest.raises(ValueError, match=line) as caught:
         tried(kind_of(write(form, tmp_path, **changes)))
     assert len(str(caught.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["theirs.pt", "theirs.onnx"])
-def test_a_file_of_another_kind_is_one_line(name: str, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    word = write("onnx" if name.endswith("onnx") else "torchscript", tmp_path)
-    torch.save({"state": torch.zeros(1)}, tmp_path / name)
-    with pytest.raises(ValueError, match=r"is no TorchScript file|is no ONNX file") as caught:
+def test_weights_of_another_network_are_one_line(tmp_path: Path) -> None:
+    word = write("learns", tmp_path)
+    torch.save({"state": torch.zeros(1)}, tmp_path / "theirs.pt")
+    with pytest.raises(ValueError, match=r"load\(\) fails .*it has to read the weights of its network") as caught:
         tried(kind_of(word))
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_of_several_outputs_the_card_names_one(tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime")
-    word = write("onnx", tmp_path)
-    (tmp_path / "theirs.onnx").write_bytes(onnx_bytes(network_of("onnx"), SIGNALS["onnx"], outputs=2))
-    with pytest.raises(ValueError, match=r"has the outputs features, r: name one by `output` in .*theirs.yaml"):
-        tried(kind_of(word))
-    (tmp_path / "theirs.yaml").write_text(yaml.safe_dump(yaml.safe_load(word.read_text()) | {"output": "features"}))
-    assert tried(kind_of(word)).pooled(torch.zeros(3, 1280, 12)).shape == (3, 5)
-
-
-@pytest.mark.parametrize("form", SIGNALS)
-def test_edited_weights_are_another_row_and_a_moved_folder_is_the_same(form: str, tmp_path: Path) -> None:
-    before = key(write(form, tmp_path / "one"))
-    assert key(write(form, tmp_path / "two")) == before
-    (weights,) = [path for path in (tmp_path / "two").iterdir() if path.suffix in (".pt", ".onnx")]
+def test_edited_weights_or_signals_are_another_row_and_a_moved_folder_is_the_same(tmp_path: Path) -> None:
+    before = key(write("learns", tmp_path / "one"))
+    moved = write("learns", tmp_path / "two")
+    assert key(moved) == before
+    assert key(write("learns", tmp_path / "three", rate=500)) != before
+    weights = tmp_path / "two" / "theirs.pt"
     content = bytearray(weights.read_bytes())
     content[len(content) // 2] ^= 1
     weights.write_bytes(content)
     os.utime(weights, ns=(0, 0))
-    assert key(tmp_path / "two" / ("theirs.py" if form == "py" else "theirs.yaml")) != before
-
-
-def test_other_signals_are_another_row_and_another_licence_is_not(tmp_path: Path) -> None:
-    before = key(write("torchscript", tmp_path / "a"))
-    assert key(write("torchscript", tmp_path / "b", rate=500)) != before
-    assert key(write("torchscript", tmp_path / "c", leads=["V1", "II", "V6"])) != before
-    told = write("torchscript", tmp_path / "d", licence="Apache-2.0", pretraining=["ptb-xl"])
-    file = (tmp_path / "a" / "theirs.pt").read_bytes()
-    (tmp_path / "d" / "theirs.pt").write_bytes(file)
-    assert key(told) == before
+    assert key(moved) != before
 
 
 def test_an_encoder_with_weights_is_no_encoder_to_pretrain(tmp_path: Path, small_config: SmallConfig) -> None:
-    word = write("py", tmp_path)
-    with pytest.raises(ValueError, match="theirs-py brings weights of its own and is not pretrained; use --methods"):
+    word = write("learns", tmp_path)
+    with pytest.raises(ValueError, match="theirs-learns brings weights of its own and is not pretrained; use --method"):
         small_config({"encoder": {"name": str(word)}})
 
 
@@ -180,7 +111,7 @@ SPEC = TaskSpec(6, "single", "strict")
 
 
 def seen_kind_of(pretraining: Any, folder: Path) -> type[PretrainedEncoder]:
-    kind = find_method(str(write("torchscript", folder, pretraining=pretraining))).external_encoder
+    kind = get_method(str(write("learns", folder, pretraining=pretraining))).external_encoder
     assert kind is not None
     return kind
 
@@ -188,8 +119,8 @@ def seen_kind_of(pretraining: Any, folder: Path) -> type[PretrainedEncoder]:
 @pytest.mark.parametrize(
     ("pretraining", "column", "answer"),
     [
-        ("unknown", "ptb-xl", "not known"),
-        ([], "ptb-xl", "no"),
+        (None, "ptb-xl", "not known"),
+        ((), "ptb-xl", "no"),
         (["ptb-xl"], "ptb-xl", "yes"),
         (["PTB-XL"], "ptb-xl", "yes"),
         (["PTBXL"], "chapman", "no"),
@@ -208,7 +139,7 @@ def seen_kind_of(pretraining: Any, folder: Path) -> type[PretrainedEncoder]:
         ([{"dataset": "chapman", "folds": [1, 2]}, "chapman"], "chapman", "yes"),
     ],
 )
-def test_what_the_card_says_decides(
+def test_what_the_class_says_decides(
     pretraining: Any, column: str, answer: str, tmp_path: Path, cohorts: Cohorts
 ) -> None:
     kind = seen_kind_of(pretraining, tmp_path)
@@ -243,7 +174,7 @@ def test_the_sides_of_a_card_are_not_the_folds_of_the_publisher(tmp_path: Path, 
     sides = tuple(replace(entry, fold={9: 9, 10: 10}.get(entry.fold or 0, 1)) for entry in cohorts["ptb-xl"].entries)
     column = replace(cohorts["ptb-xl"], name="ours", form="card", entries=sides)
     for folds in ([3], [1], [10]):
-        kind = seen_kind_of([{"dataset": "ours", "folds": folds}], tmp_path)
+        kind = seen_kind_of([{"dataset": "ours", "folds": folds}], tmp_path / str(folds))
         assert saw(kind, column, SPEC) == "not known"
 
 
@@ -301,7 +232,6 @@ def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
 
 @pytest.fixture(scope="module")
 def foreign(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Foreign:
-    pytest.importorskip("onnxruntime")
     folder = tmp_path_factory.mktemp("elsewhere")
     words = [str(write(form, folder / form)) for form in SIGNALS]
     settings: dict[str, Any] = {
@@ -321,7 +251,7 @@ def by_hand(form: str, root: Path, recording: str) -> NDArray[np.float32]:
     entry = next(entry for entry in dataset.listing().entries if entry.recording == recording)
     read = dataset.read(entry)
     assert read.fs == 500
-    ratio = {100: (1, 5), 400: (4, 5), 128: (32, 125)}[own["rate"]]
+    ratio = {100: (1, 5), 128: (32, 125)}[own["rate"]]
     signal = resample_poly(read.signal.astype(np.float64), *ratio, axis=0, padtype="line")
     samples = round(own["seconds"] * own["rate"])
     count = max(1, len(signal) // samples)
@@ -374,7 +304,7 @@ def test_the_linear_probe_scores_as_features_computed_by_hand(form: str, foreign
 @pytest.mark.parametrize("evaluation", ["linear", "few-shot", "finetune"])
 def test_the_labelled_patients_and_the_test_windows_are_those_of_all_rows(evaluation: str, foreign: Foreign) -> None:
     rows = [name for name in ("random", *(f"theirs-{form}" for form in SIGNALS)) if foreign.cells(name, evaluation)]
-    assert len(rows) == (3 if evaluation == "finetune" else 4)
+    assert len(rows) == (2 if evaluation == "finetune" else 3)
     for cells in zip(*(foreign.cells(name, evaluation) for name in rows), strict=True):
         assert len({(cell.ratio, cell.seed, cell.dataset) for cell in cells}) == 1
         first, *others = (foreign.store.load_row(cell.key) for cell in cells)
@@ -389,22 +319,20 @@ def test_the_labelled_patients_and_the_test_windows_are_those_of_all_rows(evalua
 
 
 def test_each_labelled_subset_of_a_seed_has_other_patients_on_one_encoder(foreign: Foreign) -> None:
-    cells = foreign.cells("theirs-py", "linear")
+    cells = foreign.cells("theirs-learns", "linear")
     assert [(cell.seed, cell.subset) for cell in cells] == [(seed, subset) for seed in (41, 42) for subset in range(5)]
     assert len({cell.pretrain_key for cell in cells}) == 1
     rows = [row for cell in cells if (row := foreign.store.load_row(cell.key))]
     assert len({row.provenance["split"]["train"] for row in rows}) == len(cells)
 
 
-def test_what_has_gradients_is_fine_tuned_and_an_onnx_file_has_a_reason(foreign: Foreign) -> None:
-    assert foreign.cells("theirs-onnx", "finetune") == []
-    assert EVALUATION_FACTS["finetune"].frozen is False
-    for form in ("py", "torchscript"):
-        cell = foreign.cells(f"theirs-{form}", "finetune")[0]
-        row = foreign.store.load_row(cell.key)
-        assert row is not None
-        assert row.training["best_epoch"] in (1, 2)
-        assert np.isfinite(foreign.store.predictions(cell.key).probability).all()
+def test_what_has_gradients_is_fine_tuned_and_a_frozen_one_has_a_reason(foreign: Foreign) -> None:
+    assert foreign.cells("theirs-frozen", "finetune") == []
+    cell = foreign.cells("theirs-learns", "finetune")[0]
+    row = foreign.store.load_row(cell.key)
+    assert row is not None
+    assert row.training["best_epoch"] in (1, 2)
+    assert np.isfinite(foreign.store.predictions(cell.key).probability).all()
 
 
 def test_the_store_holds_the_digest_of_the_weights_and_what_they_cost(foreign: Foreign) -> None:
@@ -414,13 +342,10 @@ def test_the_store_holds_the_digest_of_the_weights_and_what_they_cost(foreign: F
         assert card is not None
         assert card["encoder"]["signals"]["rate"] == own["rate"]
         assert (foreign.store.pretrained / key / "encoder.safetensors").stat().st_size < 100
-        assert card["embedding"]["windows"] == {"py": 2, "torchscript": 4, "onnx": 1}[form]
+        assert card["embedding"]["windows"] == {"learns": 2, "frozen": 1}[form]
         assert card["embedding"]["seconds"] > 0
-        if form == "onnx":
-            assert "encoder_parameters" not in card
-        else:
-            assert card["encoder_parameters"] == sum(p.numel() for p in network_of(form).parameters())
-            assert card["encoder_multiplications"] > 0
+        assert card["encoder_parameters"] == sum(p.numel() for p in network_of(form).parameters())
+        assert card["encoder_multiplications"] > 0
 
 
 def test_a_shorter_recording_is_lengthened_and_heartbeats_are_cut_as_the_suites() -> None:

@@ -1,40 +1,31 @@
 """A row's name, title or key -> its pretraining; what is ambiguous or unknown is a line.
 
-The folder that `export` writes: it embeds as the run did, and its card says what is known and what is not. The ONNX
-file: any number of windows, equal to torch within the stated tolerance, or no file.
+The folder that `export` writes: it embeds as the run did, and its card says what is known and what is not.
 """
 
 from __future__ import annotations
 
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from benchmark import load_encoder
 from benchmark.cli import export
 from benchmark.cli.export import (
     HEADER,
-    INPUT,
-    OUTPUT,
-    TOLERANCE,
     Found,
     Origin,
     find,
     model_card,
     scores_of,
-    write_onnx,
 )
 from benchmark.config.command_line import OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import LEADS
 from benchmark.data.task import make_task
 from benchmark.embedding import CONFIG, MODEL_CARD, read_description
 from benchmark.results.store import NoResults, Store
@@ -42,11 +33,8 @@ from benchmark.run.plan import make_plan
 from benchmark.training import checkpoint
 from benchmark.training.checkpoint import SOURCE, WEIGHTS
 from benchmark.training.probes import features
-from methods.encoders import ENCODERS, get_encoder
-from methods.encoders.dilated import Dilated
-from methods.parts.masks import Mask
+from methods.encoders import get_encoder
 from run_benchmark import main
-from tests.benchmark.embedding.exported import recording, small_encoder
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
 
 
@@ -213,28 +201,6 @@ def test_real_data_are_named_with_their_licence_and_own_data_as_unknown(exported
     assert all(dataset.licence and dataset.cite for dataset in DATASETS.values())
 
 
-def test_a_published_checkpoint_embeds_as_its_authors_code_does_and_says_what_is_unknown(
-    tmp_path: Path, shared_reference: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arrays = np.load(shared_reference / "encoder_small.npz")
-    state = {name[3:]: torch.from_numpy(arrays[name]) for name in arrays.files if name.startswith("sd.")}
-    torch.save(state, tmp_path / "theirs.pth")
-    assert main(["export", "--released", str(tmp_path / "theirs.pth"), "--to", str(tmp_path / "theirs")]) == OK
-    assert "Not known: whether it is PMQ's or COMET's" in capsys.readouterr().out
-    text = (tmp_path / "theirs" / MODEL_CARD).read_text()
-    for words in ("Not known: whether it is PMQ's or COMET's", "another order of leads", "theirs.pth, SHA-256"):
-        assert words in text
-    assert "## Scores" not in text
-    encoder = load_encoder(tmp_path / "theirs")
-    with torch.no_grad():
-        pooled = encoder.encoder.pooled(torch.from_numpy(arrays["x"]).float()).numpy()  # (B, K)
-    np.testing.assert_allclose(pooled, arrays["pooled"], rtol=1e-4, atol=1e-6)
-    np.save(tmp_path / "mine.npy", recording()[None])
-    words = [str(tmp_path / "mine.npy"), "--rate", "500", "--leads", *LEADS, "--workers", "1"]
-    assert main(["embed", *words, "--encoder", str(tmp_path / "theirs"), "--out", str(tmp_path / "f.npy")]) == OK
-    assert np.array_equal(np.load(tmp_path / "f.npy"), encoder.encode(recording()[None], 500, LEADS))
-
-
 def test_an_encoder_of_the_users_goes_with_its_source(
     results: Path, tmp_path: Path, encoder_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,10 +229,7 @@ def test_what_cannot_be_exported_is_one_line_and_writes_nothing(
     (tmp_path / "full" / CONFIG).touch()
     for words, message in (
         ("pmq", "`export` needs --to FOLDER"),
-        ("--to x", "takes either NAME, a row of the tables, or --released FILE"),
-        ("pmq --released a --to x", "takes either NAME"),
-        ("--released a --seed 3 --to x", "takes neither --seed nor --code"),
-        ("--released a --to x", "--released a: there is no such file"),
+        ("--to x", "`export` needs NAME"),
         ("pmq --to file", "--to: 'file' is a file: name a folder"),
         ("pmq --to full", "--to full is a folder with other files; name a new one"),
     ):
@@ -281,65 +244,8 @@ def test_an_export_is_made_again_in_its_place_and_no_old_file_stays(
     results: Path, exported: dict[str, Path], tmp_path: Path
 ) -> None:
     to = shutil.copytree(exported["pmq"], tmp_path / "to")
-    for name in (export.ONNX, SOURCE):
-        (to / name).write_bytes(b"of another encoder")
+    (to / SOURCE).write_bytes(b"of another encoder")
     assert main(["export", "random", "--seed", "41", "--to", str(to), "--results", str(results)]) == OK
     assert {file.name: file.read_bytes() for file in to.iterdir()} == {
         file.name: file.read_bytes() for file in exported["random"].iterdir()
     }
-
-
-@pytest.mark.parametrize("missing", ["onnx", "onnxruntime", "onnxscript"])
-def test_without_the_extra_onnx_is_one_line(missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("onnx", "onnxruntime", "onnxscript"):
-        monkeypatch.setitem(sys.modules, name, None if name == missing else ModuleType(name))
-    message = rf"--onnx needs onnx, .*ecg-pretrain-bench\[onnx\]' \({missing} is missing\)"
-    with pytest.raises(ConfigError, match=message):
-        write_onnx(small_encoder(), 300, tmp_path / "x.onnx")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_onnx_stands_beside_the_weights(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    assert main(["export", "pmq", "--onnx", "--to", str(tmp_path / "to"), "--results", str(results)]) == OK
-    assert "onnxruntime differs from torch by" in capsys.readouterr().out
-    assert (tmp_path / "to" / export.ONNX).is_file()
-    assert "- **ONNX**: encoder.onnx" in (tmp_path / "to" / MODEL_CARD).read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ENCODERS)
-def test_every_encoder_is_equal_in_onnxruntime_at_any_number_of_windows(name: str, tmp_path: Path) -> None:
-    session = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    torch.manual_seed(0)
-    encoder = ENCODERS[name](ENCODERS[name].Config.small()).eval()
-    assert write_onnx(encoder, 300, tmp_path / "x.onnx") <= TOLERANCE
-    run = session.InferenceSession(str(tmp_path / "x.onnx"), providers=["CPUExecutionProvider"])
-    for count in (1, 5, 33):
-        windows = np.random.default_rng(0).normal(size=(count, 300, 12)).astype(np.float32)
-        (found,) = run.run([OUTPUT], {INPUT: windows})
-        with torch.no_grad():
-            expected = encoder.pooled(torch.from_numpy(windows)).numpy()
-        assert np.abs(found - expected).max() <= TOLERANCE * np.abs(expected).max()
-
-
-class Bessel(Dilated):
-    """An encoder with an operation that has no form in ONNX."""
-
-    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
-        """(B, S, L) -> (B, K)."""
-        return super().pooled(torch.special.bessel_j0(x), mask)  # (B, K)
-
-
-@pytest.mark.slow
-def test_an_encoder_that_onnx_cannot_hold_or_that_differs_is_one_line_and_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    with pytest.raises(ConfigError, match=r"^the encoder 'dilated' cannot be written as ONNX: .*\)$"):
-        write_onnx(Bessel(Dilated.Config.small()).eval(), 300, tmp_path / "x.onnx")
-    monkeypatch.setattr(export, "TOLERANCE", 0.0)
-    with pytest.raises(ConfigError, match=r"differs from torch by .* more than 0; it is not written"):
-        write_onnx(small_encoder(), 300, tmp_path / "x.onnx")
-    assert list(tmp_path.iterdir()) == []

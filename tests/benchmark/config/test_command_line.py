@@ -85,19 +85,6 @@ def test_what_cannot_be_meant_is_one_line(argv: str, line: str, capsys: pytest.C
     assert (shown.out, shown.err) == ("", "")
 
 
-@pytest.mark.parametrize(("argv", "word"), [("rest", None), ("rest well", "well")])
-def test_a_verb_may_do_without_its_word(argv: str, word: object) -> None:
-    verbs = {"rest": Verb("rest", nothing, word="HOW", word_needed=False, examples={"rest": "at all"})}
-    assert parse(verbs, argv.split())[1].word == word
-
-
-def test_a_word_that_a_verb_does_without_is_in_brackets(capsys: pytest.CaptureFixture[str]) -> None:
-    verbs = {"rest": Verb("rest", nothing, word="HOW", word_needed=False), "run": Verb("run", nothing)}
-    with pytest.raises(SystemExit):
-        parse(verbs, ["rest", "--help"])
-    assert capsys.readouterr().out.startswith("usage: run_benchmark.py rest [HOW] [FLAG ...]\n")
-
-
 def test_an_empty_word_is_no_verb() -> None:
     with pytest.raises(ConfigError, match=r"^unknown verb ''"):
         parse(VERBS, [""])

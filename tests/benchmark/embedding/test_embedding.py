@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import pickle
 import warnings
 from collections.abc import Callable
@@ -29,7 +28,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
 
 from benchmark import EcgEmbedder, embedding, load_encoder
-from benchmark.cli.export import read_released
 from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import LEADS, Dataset, Recording, Unusable
@@ -45,7 +43,6 @@ from benchmark.embedding import (
     check_signals,
     columns_of,
     cut_all,
-    encoder_of,
     mean_of,
     read_description,
     read_encoder,
@@ -343,51 +340,6 @@ def test_a_flat_lead_is_warned_of_by_recording_and_name(tmp_path: Path, signals:
     raw = export_encoder(tmp_path / "raw", standardisation="none: millivolts")
     with pytest.warns(UserWarning, match=line):
         load_encoder(raw).encode(signals, RATE, LEADS)
-
-
-@pytest.mark.parametrize("form", ["bare", "averaged", "nested"])
-def test_a_checkpoint_gives_the_authors_numbers(shared_reference: Path, tmp_path: Path, form: str) -> None:
-    arrays = np.load(shared_reference / "encoder_small.npz")
-    state = {name[3:]: torch.from_numpy(arrays[name]) for name in arrays.files if name.startswith("sd.")}
-    if form == "averaged":
-        state = {f"module.{name}": value for name, value in state.items()} | {"n_averaged": torch.tensor(3)}
-    torch.save({"state_dict": state} if form == "nested" else state, tmp_path / "theirs.pth")
-    description, weights = read_released(tmp_path / "theirs.pth")
-    encoder = encoder_of(description.encoder, weights, tmp_path, None).eval()
-    with torch.no_grad():
-        found = encoder.pooled(torch.from_numpy(arrays["x"]).float()).numpy()
-    assert np.allclose(found, arrays["pooled"], rtol=1e-4, atol=1e-6)
-    assert description.pretraining == {}
-    assert description.cut == {"kind": "heartbeats", "samples": 300, "per_trial": 6}
-
-
-class Acts:
-    def __init__(self, place: Path) -> None:
-        self.place = place
-
-    def __reduce__(self) -> tuple[object, tuple[str]]:
-        return os.mkdir, (str(self.place),)
-
-
-@pytest.mark.attack("code in a published checkpoint")
-def test_what_is_no_checkpoint_is_one_line_and_code_in_it_does_not_run(tmp_path: Path) -> None:
-    file = tmp_path / "theirs.pth"
-    with pytest.raises(ConfigError, match="there is no such file"):
-        read_released(file)
-    acts = Acts(tmp_path / "acted")
-    for content in (b"not a checkpoint", pickle.dumps(acts, protocol=2)):
-        file.write_bytes(content)
-        with pytest.raises(ConfigError, match="no checkpoint of tensors alone"):
-            read_released(file)
-    for values, message in (
-        ({"layer": acts}, "no checkpoint of tensors alone"),
-        ({"weights": [1, 2]}, "this is no state dict; save"),
-        ({"layer.weight": torch.zeros(3)}, "released encoder: unknown tensor"),
-    ):
-        torch.save(values, file)
-        with pytest.raises(ConfigError, match=message):
-            read_released(file)
-    assert not (tmp_path / "acted").exists()
 
 
 def test_it_comes_back_wherever_the_folder_goes(exported: Path, tmp_path: Path) -> None:

@@ -47,7 +47,6 @@ UPDATES = 4
 
 
 @pytest.mark.attack("code that lies in a results store")
-@pytest.mark.attack("code in a published checkpoint")
 def test_a_checkpoint_of_others_executes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class Hostile:
         def __reduce__(self) -> tuple[Any, ...]:

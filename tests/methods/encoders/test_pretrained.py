@@ -123,12 +123,12 @@ def test_a_window_is_read_as_its_signals_say(
 
 
 def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"weights\.onnx: No such file or directory; name a file that is there$"):
-        digest_of(tmp_path / "weights.onnx")
-    (tmp_path / "weights.onnx").write_bytes(b"weights")
-    assert digest_of(tmp_path / "weights.onnx") == hashlib.sha256(b"weights").hexdigest()
-    (tmp_path / "weights.onnx").write_bytes(b"others")
-    assert digest_of(tmp_path / "weights.onnx") == hashlib.sha256(b"others").hexdigest()
+    with pytest.raises(ValueError, match=r"weights\.pt: No such file or directory; name a file that is there$"):
+        digest_of(tmp_path / "weights.pt")
+    (tmp_path / "weights.pt").write_bytes(b"weights")
+    assert digest_of(tmp_path / "weights.pt") == hashlib.sha256(b"weights").hexdigest()
+    (tmp_path / "weights.pt").write_bytes(b"others")
+    assert digest_of(tmp_path / "weights.pt") == hashlib.sha256(b"others").hexdigest()
 
 
 def test_weights_of_ones_own_have_to_say_how_they_are_read() -> None:

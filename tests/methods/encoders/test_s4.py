@@ -1,11 +1,10 @@
 """s4 gives the official module's kernels and outputs, takes on its weights, and starts as HiPPO-LegS says.
 
-The state space is the recurrence that it stands for, starts as HiPPO-LegS says, and is its taps.
+The state space is the recurrence that it stands for, and starts as HiPPO-LegS says.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor
 
 from methods.encoders import load_official
-from methods.encoders.s4 import S4, S4Config, StateSpace, Taps, hippo
+from methods.encoders.s4 import S4, S4Config, StateSpace, hippo
 from tests.methods.encoders.official import Arrays, State, arrays_of, s4_state, state_of
 
 LENGTHS = {"s4_causal": 64, "s4_bidirectional": 50, "ecg_cpc": 60}
@@ -122,17 +121,6 @@ def test_without_a_front_there_are_as_many_leads_as_channels() -> None:
         S4(S4Config.small())(torch.zeros(1, 400, 12))
 
 
-@pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("samples", [300, 130])
-def test_the_form_for_export_is_equal(bidirectional: bool, samples: int) -> None:
-    torch.manual_seed(0)
-    encoder = S4(replace(S4Config.small(), bidirectional=bidirectional)).eval()
-    x = torch.randn(3, samples, 12)
-    with torch.no_grad():
-        torch.testing.assert_close(encoder.for_export()(x), encoder(x), rtol=1e-4, atol=1e-5)
-        assert not any(isinstance(part, Taps) for part in encoder.modules())
-
-
 def recurrence(space: StateSpace, steps: int) -> Tensor:
     """The taps of the first convolution step by step, from a C that belongs to no length: (H, steps)."""
     dt = space.log_dt.double().exp()[:, None, None]
@@ -182,13 +170,3 @@ def test_hippo_is_the_legendre_matrix() -> None:
     torch.testing.assert_close(torch.stack(powers), torch.stack(theirs))
     assert bool((b.real > 0).all())
     assert not (b.imag.abs() > 1e-12).any()
-
-
-@pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("samples", [1, 13, 20])
-def test_the_taps_are_the_same_convolution(bidirectional: bool, samples: int) -> None:
-    torch.manual_seed(0)
-    space = StateSpace(3, 6, 20, bidirectional=bidirectional)
-    u = torch.randn(2, 3, samples)
-    with torch.no_grad():
-        torch.testing.assert_close(Taps(space)(u), space(u), rtol=1e-4, atol=1e-5)

@@ -156,7 +156,7 @@ def test_a_printed_number_stands_in_its_place_in_italics_and_is_never_best(
     assert "printed" not in f"{known['pairwise'].to_csv()}{known['intervals'].to_csv()}"
 
 
-WHY = "it cannot be fine-tuned: an ONNX file has no gradients"
+WHY = "it cannot be fine-tuned: its network has no gradients"
 FACTS: dict[str, Any] = {
     "pretrained_on": "ptb-xl, CODE-15",
     "saw": {"ptb-xl": "yes", "chapman": "no"},
