@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmark.config.command_line import Flag, Known, Verb, file_to_read, file_to_write, folder, results_named, switch
-from benchmark.config.errors import count, positive, seed
+from benchmark.config.errors import count, key_start, positive, seed
 from benchmark.config.flags import (
     COMPUTE,
     CONFIG,
@@ -48,6 +48,11 @@ VERBS: dict[str, Verb] = {
                 *CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--detach", "--workers"
             ),
             **shared("--dry-run"),
+            "--only": Flag(
+                WHAT,
+                "these cells alone, with their pretrainings: starts of keys of out/cells.csv",
+                how={"nargs": "+", "type": key_start, "default": [], "metavar": "KEY"},
+            ),
             "--allow-leak": switch(HOW, "run on data that the audit refuses; every table will say so"),
             **shared("--unit", "--scores", "--latex-landscape", "--track"),
         },
@@ -60,6 +65,7 @@ VERBS: dict[str, Verb] = {
             "--ablations": "the ablation table: PMQ without each of its parts",
             "--queue-sizes 256 1024 4096": "the queue-size figure",
             "--config out/tuned.yaml": "every method with the knobs that `tune` chose",
+            "--config small --only 3f2a91 --results again": "one cell again, to be compared",
             "--set methods.pmq.momentum=0.99": "any knob of any method",
             "--devices 0 1 --jobs-per-device 2": "two GPUs, two tasks at a time on each",
             "--engine slurm --detach": "hand the work to a cluster and return; `status` shows it",
@@ -116,27 +122,6 @@ VERBS: dict[str, Verb] = {
             "explain pmq finetune chapman 0.1 seed 41": "by the names of the tables",
             "explain pmq chapman 10% 41": "in any order, with parts left out",
             "explain 3f2a91": "by the start of its key",
-        },
-    ),
-    "reproduce": Verb(
-        "run one cell again, and compare it with the stored result",
-        "benchmark.cli.reproduce:reproduce",
-        {
-            **shared("--results", *DATA, "--cache", "--device", "--workers", "--code"),
-            "--pretraining": switch(HOW, "pretrain its encoder again too, instead of taking the stored one"),
-            "--keep": Flag(
-                HOW,
-                "an empty or new folder for what is made again, as a store; else it is removed",
-                how={"type": folder, "metavar": "FOLDER"},
-            ),
-        },
-        word=CELL,
-        word_help=CELL_HELP,
-        several=True,
-        examples={
-            "reproduce pmq finetune chapman 0.1 seed 41": "with the stored encoder",
-            "reproduce 3f2a91 --pretraining": "with an encoder that is pretrained again",
-            "reproduce 3f2a91 --data-root /data --keep again": "on real datasets; keep what was made",
         },
     ),
     "tune": Verb(

@@ -5,15 +5,12 @@ A cell is named by the words of the tables, in any order, or by the start of its
     pmq finetune chapman 0.3 seed 41      as progress and failures name it
     PMQ Chapman 30 % 41                   titles; a part that all cells share may be left out
     3f2a                                  the start of its key, from four digits on
-
-`reproduce` (benchmark.cli.reproduce) finds its cell so too.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-import re
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from benchmark.config.command_line import OK
-from benchmark.config.errors import ConfigError
+from benchmark.config.errors import KEY_START, ConfigError, config_names
 from benchmark.results.names import CARD, EVALUATION_TITLES, TRAINING_HEALTH, command, takes_shots
 from benchmark.results.schema import flat
 from benchmark.results.store import BadCard, NoResults, Plan, PlannedCell, Row, Store
@@ -32,7 +29,6 @@ from reports.runs import place_of
 
 PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
-KEY_START = re.compile(r"[0-9a-f]{4,16}")
 LISTED, NEAR = 6, 3
 """Cells that a message lists: of an ambiguous name, and near an unknown one."""
 NEARNESS = 0.4
@@ -210,7 +206,11 @@ def explained(found: Found, store: Store, *, whole: bool) -> Iterator[str]:
             yield from ("", heading)
             for name, value in values.items():
                 yield " ".join(f"  {name:<{width}}  {text_of(value)}".splitlines())  # stored texts may be of others
-    yield from ("", f"to run it again: {command()} reproduce {found.row.key} --results {store.root}")
+    name = found.row.provenance.get("config", {}).get("name", "demo")
+    config = name if name in config_names() else f"{name}.yaml"
+    yield from ("", "to make it again and compare it, with the further flags of its run:")
+    yield f"  {command()} run --config {config} --only {found.row.key} --results again"
+    yield f"  {command()} report --compare {store.root} again"
 
 
 Sections = Iterator[tuple[str, Mapping[str, Any]]]

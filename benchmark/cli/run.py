@@ -45,7 +45,7 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.estimate import SPEED_FILE, exact_size
-from benchmark.run.grid import Grid, Pretraining, make_grid
+from benchmark.run.grid import Grid, Pretraining, make_grid, select
 from benchmark.run.jobs import ProgressCallbacks, RunContext, Work, missing
 from benchmark.run.local import Engine, EngineRequest
 from benchmark.run.plan import cache_miss_lines, make_plan
@@ -113,6 +113,8 @@ class GridRequest:
     machine: Machine
     results: Path
     out: Path
+    only: tuple[str, ...] = ()
+    """Starts of the keys of the cells or pretrainings that are run alone; () for all."""
     allow_leak: bool = False
     """Run although the audit found leaks."""
     unit: str | None = None
@@ -146,6 +148,8 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     store = Store(asked.results)
     forms = prepare_external(config, datasets, asked.place, console)
     grid = make_grid(config, prepared, machine, forms=forms)
+    if asked.only:
+        grid = select(grid, asked.only)
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     windows = sample_facts(probe)[WINDOWS_SHA256]
     plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], str(windows))
@@ -314,6 +318,8 @@ def engine_of(arguments: Namespace, config: Config, machine: Machine) -> Engine:
 
 def run(arguments: Namespace, console: Console) -> int:
     """Run the missing part of the grid and report, or print its estimated cost (--dry-run)."""
+    if arguments.only and arguments.dry_run:
+        raise ConfigError("--only runs the cells of a key, and --dry-run counts those of a grid: leave one out")
     config = config_of(arguments)
     refuse_lone_windows(config, variants_of(config))  # before the data are prepared
     refuse_unusable(config)
@@ -333,6 +339,7 @@ def run(arguments: Namespace, console: Console) -> int:
         machine,
         results,
         out,
+        only=tuple(arguments.only),
         allow_leak=arguments.allow_leak,
         unit=arguments.unit,
         further=tuple(arguments.scores),

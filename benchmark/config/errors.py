@@ -11,6 +11,7 @@ They raise ArgumentTypeError in one line, before which argparse says the flag. F
 from __future__ import annotations
 
 import difflib
+import re
 from argparse import ArgumentTypeError
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
@@ -145,6 +146,16 @@ def count(text: str) -> int:
 def seed(text: str) -> int:
     """A seed, 0 to `LARGEST_SEED`."""
     return _whole(text, 0, LARGEST_SEED, "a seed")
+
+
+KEY_START = re.compile(r"[0-9a-f]{4,16}")
+
+
+def key_start(text: str) -> str:
+    """The start of the key of a cell or a pretraining, from four digits on."""
+    if not KEY_START.fullmatch(text):
+        raise ArgumentTypeError(f"{text!r} begins no key; use 4 to 16 of the digits 0 to 9 and a to f")
+    return text
 
 
 def positive(text: str) -> float:

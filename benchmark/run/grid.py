@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
 from benchmark.config.refuse import with_settings
 from benchmark.data.corpus import embedder_identity
 from benchmark.data.prepare import Prepared
@@ -391,3 +392,25 @@ def make_grid(
         variants=variants,
         forms=forms,
     )
+
+
+def select(grid: Grid, starts: Sequence[str]) -> Grid:
+    """The cells whose key, or whose pretraining's key, begins with one of `starts`, and the pretrainings they need.
+
+    Raises ConfigError where a start fits no cell.
+    """
+    for start in starts:
+        if not any(is_selected(cell, [start]) for cell in grid.cells):
+            raise ConfigError(f"--only {start}: no cell or pretraining of this grid has a key that begins so")
+    cells = tuple(cell for cell in grid.cells if is_selected(cell, starts))
+    keys, rows = {cell.pretrain_key for cell in cells}, {cell.variant.name for cell in cells}
+    return Grid(
+        tuple(variant for variant in grid.variants if variant.name in rows),
+        tuple(pretraining for pretraining in grid.pretrainings if pretraining.key in keys),
+        cells,
+    )
+
+
+def is_selected(cell: Cell, starts: Sequence[str]) -> bool:
+    """Whether the key of a cell or of its pretraining begins with one of `starts`."""
+    return cell.key.startswith(tuple(starts)) or cell.pretrain_key.startswith(tuple(starts))

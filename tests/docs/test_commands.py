@@ -113,8 +113,6 @@ def small(line: str) -> list[str]:
     }
     swaps |= {"./mine.py": "encoder.py"} if name == "check-encoder" else {}
     words = [swaps.get(word, re.sub(r"^(ptb-xl=)?/(data|shared)", r"\1\2-root", word)) for word in words]
-    if name == "reproduce":
-        return [*words, "--code", "docs/encoder/gru.py"]  # the last grid of the folder is that of METHODS.md
     if name not in ("run", "tune"):
         return words
     if name == "tune":

@@ -153,7 +153,8 @@ def test_all_that_made_a_number_is_there(told_bench: Bench) -> None:
 def test_a_cell_without_an_encoder_tells_of_none(told_bench: Bench) -> None:
     lines = list(explained(find_cell(told_bench.store.root, "features"), told_bench.store, whole=True))
     assert not [line for line in lines if "encoder " in line and not line.startswith("  ")]
-    assert lines[-1].startswith("to run it again: ")
+    assert lines[-2].endswith(f" --only {cell_of(told_bench, 'features', 'features').key} --results again")
+    assert lines[-1].endswith(f" report --compare {told_bench.store.root} again")
 
 
 def test_an_encoder_that_is_gone_or_altered_is_said_so(told_bench: Bench, tmp_path: Path) -> None:
@@ -183,11 +184,10 @@ def test_a_sealed_row_of_another_form_is_refused_in_a_line(
     store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
     for form in FORMS:
         row = rewritten(told_bench, store, **form)
-        for verb in ("explain", "reproduce"):
-            assert main([verb, row.key, "--results", str(store.root)]) == FAILED
-            out, error = capsys.readouterr()
-            assert (out, error.count("\n")) == ("", 1)
-            assert f"{row.key}.json: provenance." in error
+        assert main(["explain", row.key, "--results", str(store.root)]) == FAILED
+        out, error = capsys.readouterr()
+        assert (out, error.count("\n")) == ("", 1)
+        assert f"{row.key}.json: provenance." in error
 
 
 def test_an_older_row_is_explained_without_what_it_lacks(told_bench: Bench, tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_the_verb_prints_it_and_refuses_in_a_line(told_bench: Bench, capsys: pyt
     assert short.splitlines()[-1].endswith("--all")
     assert main(["explain", "pmq", "linear", *results, "--all"]) == OK
     every = capsys.readouterr().out
-    assert every.startswith(short[: short.index("to run it again")])
+    assert every.startswith(short[: short.index("to make it again")])
     assert "\ncell\n  key " in every
     assert main(["explain", "pmqq", "linear", *results]) == USAGE
     out, error = capsys.readouterr()

@@ -104,6 +104,31 @@ def expected(workplace: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return (folder / "out" / "results.md").read_text()
 
 
+def test_a_cell_is_made_again_from_the_start_of_its_key_and_compared(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    rows = {(row.variant, row.evaluation): row for row in rows_of(tmp_path / "runs")}
+    row, again = rows["pmq", "linear"], str(tmp_path / "again")
+    only = [*COMMAND, "--results", again, "--out", str(tmp_path / "out-again"), "--only"]
+    assert run_benchmark.main([*only, row.key[:8]]) == 0
+    assert [own.key for own in rows_of(tmp_path / "again")] == [row.key]
+    assert [path.name for path in (tmp_path / "again" / "pretrained").iterdir()] == [row.pretrain_key]
+    capsys.readouterr()
+    assert run_benchmark.main(["report", "--compare", argv[-3], again, "--out", str(tmp_path / "compared")]) == 0
+    assert "Finished cells: 1 in both, 1 equal to the bit, 3 only in A, 0 only in B" in capsys.readouterr().out
+    assert run_benchmark.main([*only, row.pretrain_key]) == 0
+    assert {own.evaluation for own in rows_of(tmp_path / "again")} == {"finetune", "linear"}
+    assert run_benchmark.main([*only, "fffffff"]) == 2
+    refused = capsys.readouterr().err
+    assert refused == "error: --only fffffff: no cell or pretraining of this grid has a key that begins so\n"
+
+
+def rows_of(root: Path) -> list[Row]:
+    store = Store(root)
+    return [row for row in map(store.load_row, store.row_keys()) if row]
+
+
 def table(tmp_path: Path) -> str:
     return (tmp_path / "out" / "results.md").read_text()
 

@@ -44,7 +44,6 @@ WRONG_WORDS = {
 NO_NAME = ["", "no-such-name", "-1", "folder", "no-such.yaml", "no-such.py", "a,b"]
 BESIDE = {
     "explain": ["0"],
-    "reproduce": ["0"],
     "export": ["pmq", "--to", "there"],
     "embed": ["a.npy", "--out", "a.parquet", "--encoder", "folder"],
     "data show": ["A0001"],
