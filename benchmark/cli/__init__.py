@@ -282,12 +282,6 @@ VERBS: dict[str, Verb] = {
         known=replace(ENCODER, other=METHOD.other, is_other=METHOD.is_other),
         examples={"check-encoder ./mine.py": "what an encoder of one's own has to hold to"},
     ),
-    "verify-paper": Verb(
-        "check the PMQ paper's printed tables and claims, and compare a results store with them",
-        "benchmark.cli.report:verify_paper",
-        shared("--results", "--out"),
-        examples={"verify-paper": "the paper's own numbers, checked"},
-    ),
     "known-answers": Verb(
         "run the suite on data with a planted truth, and report whether it is found",
         "benchmark.extras.known_answers:known_answers",

@@ -1,7 +1,4 @@
-"""The verb `report`: write tables from the results store, or compare two runs.
-
-The verb `verify-paper`: check the PMQ paper's numbers and claims and compare the results store.
-"""
+"""The verb `report`: write tables from the results store, or compare two runs."""
 
 from __future__ import annotations
 
@@ -156,15 +153,3 @@ def show_health(health: Mapping[str, Any], console: Console) -> None:
     print_paragraphs(console, [(line, "") for line in health["legend"]])
     for line in health["warnings"]:
         note(console, line)
-
-
-def verify_paper(arguments: Namespace, console: Console) -> int:
-    """Run the checks, print the findings and the paths of the files."""
-    from reports import paper_page  # here, because scipy.stats loads slowly and a run reports without it
-
-    found, files = paper_page.verify_paper(arguments.out, arguments.results)
-    print_sheet(console, *paper_page.verification_sheet(found))
-    note(console, "")
-    for file in files:
-        note(console, f"wrote {file}")
-    return OK

@@ -38,7 +38,6 @@ from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
 from reports.statistics.estimates import (
     LEVEL,
     NOTHING_COMMON,
-    Estimate,
     bounded,
     common_variance,
     estimate,
@@ -101,13 +100,6 @@ def _pairs(column: ScoreColumn, asked: Collection[tuple[str, str]] | None) -> li
     )
     adjusted = zip(lines, holm(p), same, strict=True)
     return [line | {"p_holm": one, "p_equivalent": other} for line, one, other in adjusted]
-
-
-def difference_in(column: ScoreColumn, first: str, second: str) -> Estimate:
-    """First minus second of a column, moderated by all its pairs."""
-    (line,) = [line for line in _pairs(column, None) if {line["first"], line["second"]} == {first, second}]
-    found = Estimate(**{name: line["difference" if name == "mean" else name] for name in Estimate.__annotations__})  # type: ignore[arg-type]
-    return found if line["first"] == first else replace(found, mean=-found.mean, low=-found.high, high=-found.low)
 
 
 def seeds_error(difference: Floats) -> tuple[float, int]:

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.store import Store
-from reports.__main__ import main
 from reports.build import build_report
 from reports.figures import choose
 from reports.figures.data import Figures
@@ -235,32 +234,20 @@ def test_a_plan_without_rows_gives_dashes(store_root: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("drawn_quickly")
-def test_the_command_line_prints_the_files_and_names_what_is_damaged(
-    store_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_names_its_files_what_failed_and_what_is_damaged(store_root: Path, tmp_path: Path) -> None:
     key = json.loads((store_root / "plans" / "plan-of-the-test.json").read_text())["cells"][0]["key"]
     (store_root / "cells" / f"{key}.json").write_text("{")
     out = tmp_path / "out"
-    assert main(["--results", str(store_root), "--out", str(out), "--latex-landscape"]) == 0
-    shown = capsys.readouterr()
-    failed, left_out = shown.err.splitlines()
-    page = out / "report.html"
-    assert failed == f"failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite; traceback in {page}"
-    assert left_out.startswith("left out: ")
-    assert f"{key}.json" in left_out
-    assert shown.out.split() == [str(out / name) for name in (*FILES, "figures/runs.png")]
+    report = build_report(open_run(store_root), out, landscape=True)
+    ((failed, _),) = report.failures
+    assert failed == "PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite"
+    assert [f"{key}.json" in problem for problem in report.problems] == [True]
+    assert report.files == tuple(out / name for name in (*FILES, "figures/runs.png"))
     assert "\\begin{sidewaystable*}" in (out / "results.tex").read_text()
-
-
-def test_an_empty_folder_ends_with_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--results", str(tmp_path / "nothing"), "--out", str(tmp_path / "out")]) == 1
-    shown = capsys.readouterr()
-    assert (shown.out, len(shown.err.splitlines())) == ("", 1)
-    assert not (tmp_path / "out").exists()
 
 
 def test_reports_need_neither_torch_nor_rich() -> None:
     forbidden = "{'torch', 'rich', 'wfdb'}"
-    code = f"import sys, reports.__main__, reports.tables.render\nsys.exit(bool({forbidden} & set(sys.modules)))"
+    code = f"import sys, reports.build, reports.open\nsys.exit(bool({forbidden} & set(sys.modules)))"
     root = Path(__file__).resolve().parents[2]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

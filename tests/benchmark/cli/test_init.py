@@ -54,7 +54,7 @@ def test_the_commands_of_the_documents_are_taken(tmp_path: Path, monkeypatch: py
 
 def test_the_documents_have_commands_of_most_verbs() -> None:
     asked = {id(parse(VERBS, words)[0]) for name, words in COMMANDS if name == "README.md"}
-    assert {"run", "report", "list", "data check", "speed", "check-method", "verify-paper"} <= {
+    assert {"run", "report", "list", "data check", "speed", "check-method"} <= {
         name for name, verb in VERBS.items() if id(verb) in asked
     }
 

@@ -1,7 +1,4 @@
-"""The verb `report`: what it reports, and what cannot be reported together.
-
-The verb `verify-paper` with its flags: the paper's verdict on the console and in a file.
-"""
+"""The verb `report`: what it reports, and what cannot be reported together."""
 
 from __future__ import annotations
 
@@ -78,12 +75,3 @@ def test_a_folder_of_a_dataset_that_the_run_has_not_is_refused(
     shown = capsys.readouterr()
     assert shown.err.startswith("error: --data: unknown dataset 'no-name'; there are: ")
     assert not (tmp_path / "out").exists()
-
-
-def test_the_paper_is_checked_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    assert main(["verify-paper", "--results", str(tmp_path / "nothing"), "--out", str(out)]) == 0
-    shown = capsys.readouterr().out
-    assert "39 of 39" in shown
-    assert shown.endswith(f"\nwrote {out / 'verify-paper.md'}\n")
-    assert f"no results in {tmp_path / 'nothing'}" in (out / "verify-paper.md").read_text()
