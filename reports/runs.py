@@ -189,8 +189,7 @@ def machine_of(card: Card) -> str:
     counts = card.get("threads") or [device.get("threads")]
     threads = f", {' then '.join(map(str, counts))} thread{'' if counts == [1] else 's'}"
     threads = threads if device.get("type") == "cpu" else ""
-    mode = f"{card.get('precision', '?')}{', compiled' if card.get('compiled') else ''}"
-    return f"{device.get('name') or device.get('type', 'unknown device')}{threads}, {mode}"
+    return f"{device.get('name') or device.get('type', 'unknown device')}{threads}, {card.get('precision', '?')}"
 
 
 MOST_PARTS = 16

@@ -67,7 +67,7 @@ OWNERS = {
     "mlflow": ("benchmark/trackers.py",),
 }
 """Library -> the only files that import it."""
-DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn", "pynvml": "nvidia-ml-py", "mlflow": "mlflow-skinny"}
+DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn", "mlflow": "mlflow-skinny"}
 DISTRIBUTION |= {"typing_extensions": "typing-extensions"}
 """Library -> the distribution that brings it, where their names differ."""
 MOST_LINES = 520

@@ -65,7 +65,7 @@ from benchmark.training.health import (
     read_health,
     sample_facts,
 )
-from benchmark.training.pretrain import lower_rate, require_compiler
+from benchmark.training.pretrain import lower_rate
 from reports.runs import run_of
 
 
@@ -266,17 +266,15 @@ def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: Gri
 
 
 def machine_of(arguments: Namespace, config: Config) -> Machine:
-    """The machine of a run. Raises ConfigError if a device is missing or torch.compile fails on it."""
+    """The machine of a run. Raises ConfigError if a device is missing."""
     takes_engine = "engine" in arguments
     if takes_engine and ENGINES[config.engine.name].cluster:
         return machine_of_jobs(arguments, config)
     devices = devices_of(arguments) if takes_engine else ()
     device = device_of(arguments)
     jobs = jobs_of(arguments, device) * max(1, len(devices))
-    if config.compile:
-        require_compiler(device)
     precision = pick_precision(config.precision, device)
-    return Machine(device, precision, jobs, config.compile, max(1, len(devices)))
+    return Machine(device, precision, jobs, max(1, len(devices)))
 
 
 def machine_of_jobs(arguments: Namespace, config: Config) -> Machine:
@@ -299,7 +297,7 @@ def machine_of_jobs(arguments: Namespace, config: Config) -> Machine:
             f"--precision auto is {precision} by this host's CPU, and the nodes may have others: give float32, or "
             f"{precision} where all of them compute in it"
         )
-    return Machine(device, precision, 1, config.compile)
+    return Machine(device, precision, 1)
 
 
 def engine_of(arguments: Namespace, config: Config, machine: Machine) -> Engine:

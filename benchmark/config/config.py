@@ -143,8 +143,6 @@ class Config(Section):
     """auto: bf16 where the device multiplies it natively, else float32."""
     printed: list[str] = []
     """Sources of printed numbers that are rows in italics (benchmark/results/printed/sources.csv)."""
-    compile: bool = False
-    """Pretrain with torch.compile; results are equal up to rounding (speed: docs/evidence/SPEED.md)."""
     engine: EngineSection = Field(EngineSection(), exclude=True)
     """Where tasks run; in no stored config, since no result depends on it."""
 

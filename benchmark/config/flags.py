@@ -219,12 +219,6 @@ FLAGS: dict[str, Flag] = {
     ),
     "--device": Flag(HOW, "auto, cpu, cuda or cuda:N", how={"default": "auto", "metavar": "NAME"}, known=DEVICE),
     "--precision": Flag(HOW, "auto, float32 or bf16", "precision", {"metavar": "NAME"}, PRECISION),
-    "--compile": Flag(
-        HOW,
-        "pretrain through torch.compile; needs a C++ compiler",
-        "compile",
-        {"action": "store_true", "default": None},
-    ),
     "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": count, "metavar": "N"}),
     "--jobs-per-device": Flag(HOW, "tasks at a time (CPU: one a core; GPU: 1)", how={"type": count, "metavar": "N"}),
     "--engine": Flag(
@@ -265,7 +259,7 @@ GRID = (
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")
-COMPUTE = ("--device", "--precision", "--compile", "--jobs-per-device")
+COMPUTE = ("--device", "--precision", "--jobs-per-device")
 ENGINE = ("--engine", "--devices")
 
 

@@ -64,7 +64,7 @@ from benchmark.run.grid import Cell, Pretraining
 from benchmark.screen import Console, TableColumn, note, print_table, step
 from benchmark.training.finetune import Classifier, loss_of
 from benchmark.training.health import count_positives
-from benchmark.training.pretrain import compile_encoders, make_optimiser, train_step
+from benchmark.training.pretrain import make_optimiser, train_step
 from methods import get_method
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders import ENCODERS, get_encoder, identity
@@ -171,8 +171,6 @@ class Setting:
     precision: str
     device: str
     plain: bool = False
-    compiled: bool = False
-    """Compile the method's encoders with torch.compile."""
 
 
 def training_job(setting: Setting) -> Callable[[], Tensor]:
@@ -180,8 +178,6 @@ def training_job(setting: Setting) -> Callable[[], Tensor]:
     device = torch.device(setting.device)
     method = build(setting).to(device)
     method.train()
-    if setting.compiled:
-        compile_encoders(method)
     optimiser = make_optimiser(method, setting.config.recipe)
     width = getattr(setting.config, "text_width", None)
     batch = random_batch(setting.batch, setting.samples, setting.size.leads, width, device)
@@ -300,7 +296,7 @@ def measure_speed(
         on_part(next(parts), len(settings) + 5)
         return value
 
-    steps = [measured(step_speed(own, precisions, effort, compiled=machine.compiled)) for own in settings]
+    steps = [measured(step_speed(own, precisions, effort)) for own in settings]
     with torch_threads(machine.cell_threads()):
         finetuning = measured(step_speed(base, precisions, effort))
         backbones = measured(
@@ -365,10 +361,8 @@ def job_of(setting: Setting) -> Callable[[], object]:
     return training_job(setting) if setting.method else finetuning_job(setting)
 
 
-def step_speed(
-    setting: Setting, precisions: Sequence[str], effort: Effort, *, compiled: bool = False, name: str = ""
-) -> StepSpeed:
-    """Time an update of a method or of fine-tuning, its plain form if it has one, and the compiled form, in turns.
+def step_speed(setting: Setting, precisions: Sequence[str], effort: Effort, *, name: str = "") -> StepSpeed:
+    """Time an update of a method or of fine-tuning, and its plain form if it has one, in turns.
 
     name: that of an encoder, which is timed without its plain form, and without its memory.
     """
@@ -376,10 +370,9 @@ def step_speed(
     sides = {"ours": setting}
     if not alone and get_encoder(setting.encoder) in PLAIN_ENCODERS and (name in PLAIN or not setting.method):
         sides = {"plain": replace(setting, plain=True), **sides}
-    timed = {**sides, "compiled": replace(setting, compiled=True)} if compiled else sides
     jobs = {
         f"{side} {precision}": job_of(replace(own, precision=precision))
-        for side, own in timed.items()
+        for side, own in sides.items()
         for precision in precisions
     }
     seconds = in_turns(jobs, effort.rounds, torch.device(setting.device))
@@ -387,17 +380,16 @@ def step_speed(
         name=name,
         batch=setting.batch,
         seconds={form: median(times) for form, times in seconds.items()},
-        ratios=ratios_of(seconds, precisions, "ours"),
-        compiled=ratios_of(seconds, precisions, "compiled"),
+        ratios=ratios_of(seconds, precisions),
         flop={side: executed(jobs[f"{side} float32"]) for side in sides},
         gib={side: step_memory(own) for side, own in sides.items() if effort.memory and not alone},
     )
 
 
-def ratios_of(seconds: Mapping[str, Sequence[float]], precisions: Sequence[str], side: str) -> dict[str, Ratio]:
-    """Plain / side in each precision, and 'best': plain float32 / side in the last; incomplete pairs are left out."""
-    pairs = {precision: (f"plain {precision}", f"{side} {precision}") for precision in precisions}
-    pairs["best"] = "plain float32", f"{side} {precisions[-1]}"
+def ratios_of(seconds: Mapping[str, Sequence[float]], precisions: Sequence[str]) -> dict[str, Ratio]:
+    """Plain / ours in each precision, and 'best': plain float32 / ours in the last; incomplete pairs are left out."""
+    pairs = {precision: (f"plain {precision}", f"ours {precision}") for precision in precisions}
+    pairs["best"] = "plain float32", f"ours {precisions[-1]}"
     return {
         what: ratio(seconds[slow], seconds[fast])
         for what, (slow, fast) in pairs.items()
@@ -469,7 +461,7 @@ def print_speed(console: Console, speed: Speed) -> None:
         note(console, f"  fine-tuning by encoder, windows of {speed.samples} samples; ms: an update")
         heads = ("encoder", "batch", f"{speed.precision}/s", f"ms {speed.precision}", "GFLOP")
         rows = [
-            [*timing_cells(step, "ours", {}, speed.precision)[:4], f"{step.flop['ours'] / GIGA:.1f}"]
+            [*timing_cells(step, {}, speed.precision)[:4], f"{step.flop['ours'] / GIGA:.1f}"]
             for step in speed.backbones
         ]
         print_table(console, columns_of(heads), [rows])
@@ -492,12 +484,12 @@ def columns_of(heads: Sequence[str]) -> list[TableColumn]:
 
 
 def print_steps(console: Console, speed: Speed) -> None:
-    """Print a row per method (per pair of windows) and one for fine-tuning (per window), then the compiled updates."""
+    """Print a row per method (per pair of windows) and one for fine-tuning (per window)."""
     best = speed.precision
     timed = ("update", "batch", f"{best}/s", f"ms {best}", "plain ms", "float32", "bf16", "best")
     rows = [
         [
-            *timing_cells(step, "ours", step.ratios, best),
+            *timing_cells(step, step.ratios, best),
             f"{step.flop['ours'] / step.seconds[f'ours {best}'] / GIGA:.0f}",
             *(NONE if (gib := step.gib.get(side)) is None else f"{gib:.2f}" for side in ("ours", "plain")),
         ]
@@ -506,15 +498,11 @@ def print_steps(console: Console, speed: Speed) -> None:
     print_table(console, columns_of((*timed, "GFLOP/s", "GiB", "plain GiB")), [rows])
     note(console, f"  plain ms in float32; ratios with both sides in float32, in bf16, and plain float32 / ours {best}")
     note(console, "  GFLOP/s as executed by convolutions and matrix products; GiB an update takes in float32")
-    if compiled := [step for step in speed.steps if step.compiled]:
-        note(console, "  the same against ours through torch.compile (--compile)")
-        rows = [timing_cells(step, "compiled", step.compiled, best) for step in compiled]
-        print_table(console, columns_of(timed), [rows])
 
 
-def timing_cells(step: StepSpeed, side: str, ratios: Mapping[str, Ratio], precision: str) -> list[str]:
-    """Name, times of a side ('ours' or 'compiled') and its ratios to the plain form."""
-    seconds, plain = step.seconds[f"{side} {precision}"], step.seconds.get("plain float32")
+def timing_cells(step: StepSpeed, ratios: Mapping[str, Ratio], precision: str) -> list[str]:
+    """Name, times of our form and its ratios to the plain form."""
+    seconds, plain = step.seconds[f"ours {precision}"], step.seconds.get("plain float32")
     return [
         step.name,
         str(step.batch),

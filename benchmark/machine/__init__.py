@@ -1,1 +1,1 @@
-"""The machine of a run: device, memory, energy and processes."""
+"""The machine of a run: device, memory and processes."""

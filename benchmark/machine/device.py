@@ -68,15 +68,12 @@ class Machine:
     precision: str
     jobs: int
     """Concurrent cells, on a CPU pretrainings too."""
-    compiled: bool = False
-    """Pretrain with torch.compile."""
     devices: int = 1
     """Devices that share the jobs."""
 
-    def mode(self) -> dict[str, str | bool]:
+    def mode(self) -> dict[str, str]:
         """Properties of the machine that enter result keys: bits are equal within one mode, for equal threads."""
-        mode: dict[str, str | bool] = {"device": self.device.type, "precision": self.precision}
-        return mode | ({"compiled": True} if self.compiled else {})
+        return {"device": self.device.type, "precision": self.precision}
 
     def concurrent(self, pretrainings: int) -> int:
         """Concurrent pretrainings of so many: `jobs` on a CPU, one on each GPU."""

@@ -192,7 +192,6 @@ class Card(TypedDict, total=False):
     encoder_parameters: Count
     encoder_multiplications: Number
     precision: Line
-    compiled: bool
     device: Device
     health_sample: dict[Line, Count | bool | Line | None]
     loss: list[Measured]
@@ -203,7 +202,6 @@ class Card(TypedDict, total=False):
     batch_size: Count
     peak_memory_gib: Measured
     encoder_passes: Measured
-    joules: Measured | None
     embedding: dict[Line, Measured]
 
 

@@ -110,7 +110,6 @@ class Provenance(TypedDict, total=False):
     git: Git | None
     device: Device | None
     precision: Line | None
-    compiled: bool | None
     results_versions: dict[Line, Count]
     corpus: Source
     key_content: CellContent | None

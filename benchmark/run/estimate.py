@@ -252,21 +252,18 @@ class StepSpeed:
     name: str
     batch: int
     seconds: dict[str, float]
-    """'ours', 'plain' or 'compiled', a space, and the precision -> median time of an update."""
+    """'ours' or 'plain', a space, and the precision -> median time of an update."""
     ratios: dict[str, Ratio]
     """'float32', 'bf16' (both sides), 'best' (plain in float32, ours in its fastest precision)."""
-    compiled: dict[str, Ratio]
-    """The same for ours with torch.compile; empty if not measured."""
     flop: dict[str, float]
     """'ours', 'plain' -> floating-point operations per update in convolutions and matrix products."""
     gib: dict[str, float | None]
     """'ours', 'plain' -> memory growth of an update in float32, GiB; empty if not measured, None if the process was
     killed."""
 
-    def per_window(self, precision: str, *, compiled: bool = False) -> float:
-        """Seconds per pair of windows, per window in fine-tuning; `compiled` if that was measured."""
-        ours = self.seconds[f"ours {precision}"]
-        return (self.seconds.get(f"compiled {precision}", ours) if compiled else ours) / self.batch
+    def per_window(self, precision: str) -> float:
+        """Seconds per pair of windows, per window in fine-tuning."""
+        return self.seconds[f"ours {precision}"] / self.batch
 
 
 @dataclass(frozen=True)
@@ -355,7 +352,7 @@ def grid_seconds(
             spent = passes(task, config, sizes) * a_pass
         else:
             pairs = pairs_trained(task, config, sizes)
-            spent = pairs * step.per_window(speed.precision, compiled=config.compile)
+            spent = pairs * step.per_window(speed.precision)
         pretraining += spent * relative(speed, task.variant.encoder)
     return pretraining, cells
 

@@ -137,7 +137,7 @@ def task_name(task: Pretraining | Cell) -> str:
     return f"{task.variant.name} pretrain seed {task.seed}"
 
 
-Mode = Mapping[str, str | bool]
+Mode = Mapping[str, str]
 """`Machine.mode()`."""
 
 
@@ -199,7 +199,7 @@ def cell_content(
         "settings": dict(how.settings(config)),
         "data": fingerprint,
         "task": spec.content(),
-        "mode": {name: mode[name] for name in ("device", "precision")},
+        "mode": dict(mode),
         **how.further(config, pretraining.method),
     }
 

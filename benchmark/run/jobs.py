@@ -171,8 +171,7 @@ def pretraining_job(task: Pretraining, configs: Mapping[str, Config], setup: Run
     """The job of a pretraining, whose encoder goes to the store; `configs`: of the rows (`configs_of`)."""
     machine = setup.machine
     config, folder = configs[task.variant.name], setup.store.pretrained / task.key
-    how = str(machine.device), machine.precision, machine.compiled
-    return PretrainingJob(task, config, folders_of(setup), folder, *how)
+    return PretrainingJob(task, config, folders_of(setup), folder, str(machine.device), machine.precision)
 
 
 def cell_jobs(cells: Iterable[Cell], configs: Mapping[str, Config], setup: RunContext) -> list[tuple[CellJob, ...]]:

@@ -213,7 +213,6 @@ def parts_of_pretraining(cell: Cell, content: Mapping[str, Any]) -> Parts:
         **flat(content.get("text", {}), "text."),
         f"source of method {method}": file.get("source"),
         **{f"module {name} of method {method}": digest for name, digest in file.get("modules", {}).items()},
-        "compiled": content.get("mode", {}).get("compiled"),
     }
 
 

@@ -32,7 +32,6 @@ from benchmark.training.health import illustrate, measure, sample_facts, write_i
 from benchmark.training.pretrain import (
     OnEpoch,
     OnStep,
-    compile_encoders,
     epochs_bought,
     pretrain,
     stem_updates,
@@ -60,7 +59,6 @@ class PretrainingJob:
     """Output folder of the encoder."""
     device: str
     precision: str
-    compiled: bool = False
 
 
 def run_to_end(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | None = None) -> End:
@@ -93,7 +91,6 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
         "git": git_state(),
         "device": device_facts(torch.device(job.device)),
         "precision": job.precision,
-        "compiled": job.compiled,
     }
     save_encoder(job.folder, method.exported(), facts | found)
     for leftover in (CHECKPOINT, ERROR):
@@ -167,8 +164,6 @@ def train(
         config.pretrain.streaming,
     )
     begin_peak_memory(device)
-    if job.compiled:
-        compile_encoders(method)
     epochs, seed = epochs_of(job, source, config.pretrain.epochs), job.task.seed
     history = pretrain(
         method,

@@ -44,15 +44,13 @@ MOMENTS = {STEP, "exp_avg", "exp_avg_sq"}
 
 @dataclass
 class History:
-    """Record of a pretraining: `loss` per epoch, wall time in seconds, sizes, energy, health."""
+    """Record of a pretraining: `loss` per epoch, wall time in seconds, sizes, health."""
 
     loss: list[float]
     seconds: float
     windows_per_epoch: int
     updates: int
     batch_size: int
-    joules: float | None = 0.0
-    """Energy of the whole device, other processes included; None if part of it could not be read."""
     health: list[dict[str, Any]] = field(default_factory=list)
     """Fields of `EpochHealth`, before the first epoch and after each."""
     threads: list[int] = field(default_factory=list)

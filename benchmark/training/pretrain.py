@@ -14,10 +14,6 @@ seconds by a given speed. A number of epochs need not be whole: the last epoch t
 The schedule `stable` is a warm-up, a constant part and a linear decay over the last `DECAY_SHARE` of the updates
 (Hägele et al. 2024, "Scaling Laws and Compute-Optimal Training Beyond Fixed Training Durations", Section 3). Before the
 decay no update depends on the total, so that pretrainings of different length share this part, their stem.
-
-`--compile`: pretrain with torch.compile, which fuses the operations between the encoders' convolutions.
-
-Compiled results differ from others by rounding and have their own mode in result keys.
 """
 
 from __future__ import annotations
@@ -30,20 +26,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 
-from benchmark.config.errors import ConfigError
 from benchmark.config.sections import Budget
 from benchmark.data.batches import PairSource, batches_ahead
 from benchmark.data.corpus import EpochShape, batches_of, shape_of
 from benchmark.data.task import ProbeWindows
 from benchmark.machine.device import stream
-from benchmark.machine.energy import Meter, open_meter
 from benchmark.machine.processes import postponed, stopped
 from benchmark.training.checkpoint import Epoch, History, Stem, resume, save_checkpoint
 from benchmark.training.health import count_positives, measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
-from methods.encoders.base import Encoder
 
 WARMUP_SHARE = 0.05
 """Of the updates of `warmup-cosine`."""
@@ -211,7 +203,7 @@ def pretrain(
 def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor) -> None:
     """Do the updates that are left of epoch `number`; `batches`: (n, B) pairs. Raises as `pretrain`."""
     method, recipe, history, n = run.method, run.config.recipe, run.history, len(batches)
-    started, meter = time.perf_counter(), open_meter(run.source.signal.device)
+    started = time.perf_counter()
 
     def seed_of(step: int) -> int:
         return stream("pretrain", run.seed, number, step)
@@ -226,8 +218,6 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
             epoch.positives[step] = count_positives(method.positives(batch), batches.device)
             epoch.losses[step] = train_step(method, run.optimiser, batch, rate, run.precision)
             epoch.step = step + 1
-            if meter:
-                meter.look()
             if run.on_step:
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 run.on_step(done, history.updates, f"epoch {number + 1}/{run.epochs} {text}".strip())
@@ -237,14 +227,14 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
             files += [run.stem.file(done)] if run.stem and done in run.stem.at else []
             if files:
                 refuse_non_finite(epoch.losses[: step + 1], method.name, recipe, number)
-                spend(history, started, meter)
+                history.seconds += time.perf_counter() - started
                 for file in files:
                     save_checkpoint(file, method, run.optimiser, history, epoch)
                 if stop:
                     raise stopped(f"the pretraining of {method.name} is saved at update {done} of {history.updates}")
-                started, meter = time.perf_counter(), open_meter(run.source.signal.device)
+                started = time.perf_counter()
     refuse_non_finite(epoch.losses[:n], method.name, recipe, number)
-    spend(history, started, meter)
+    history.seconds += time.perf_counter() - started
 
 
 def train_step(
@@ -268,12 +258,6 @@ def train_step(
     return loss.detach()
 
 
-def spend(history: History, started: float, meter: Meter | None) -> None:
-    """Add the seconds since `started`, and the joules of the meter; these are None if a part of them is unknown."""
-    history.seconds += time.perf_counter() - started
-    history.joules = None if meter is None or history.joules is None else history.joules + meter.total()
-
-
 def refuse_non_finite(losses: torch.Tensor, name: str, recipe: Recipe, epoch: int) -> None:
     """Raise TrainingStopped where one of an epoch's losses (n,) is not finite. Synchronises the device once."""
     bad = torch.nonzero(~torch.isfinite(losses)).flatten()
@@ -282,24 +266,3 @@ def refuse_non_finite(losses: torch.Tensor, name: str, recipe: Recipe, epoch: in
             f"{name}: the loss was {losses[bad[0]].item()} at update {int(bad[0]) + 1} of epoch {epoch + 1}; lower the "
             f"learning rate ({lower_rate(name, recipe)}) or use --precision float32"
         )
-
-
-def require_compiler(device: torch.device) -> None:
-    """Test-compile a small function. Raises ConfigError with the cause if torch.compile fails on the device."""
-    try:
-        torch.compile(F.gelu)(torch.zeros(2, device=device))
-    except Exception as error:
-        cause = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        needed = "a C++ compiler (g++ or clang++) and Python's headers" if device.type == "cpu" else "Triton"
-        raise ConfigError(
-            f"--compile: torch.compile does not work here ({cause}); install {needed}, or leave --compile out"
-        ) from None
-
-
-def compile_encoders(method: PretrainMethod) -> None:
-    """Compile every encoder of a method, at its first training batch; later copies are not compiled."""
-    # Earlier compilations would count against torch's limit of recompilations per function.
-    torch.compiler.reset()
-    for module in method.modules():
-        if isinstance(module, Encoder):
-            module.compile_blocks()

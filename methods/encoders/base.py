@@ -119,11 +119,6 @@ class Encoder(nn.Module):
         embedded = self.embed(x)  # (B, S, D)
         return embedded if mask is None else mask(embedded)  # (B, S, D)
 
-    def compile_blocks(self) -> None:
-        """Have torch.compile fuse each part of the encoder; a copy of the encoder is not compiled."""
-        for part in self.children():
-            part.compile(dynamic=False)
-
     @classmethod
     def external_files(cls) -> dict[str, Any]:
         """What an encoder with weights from elsewhere brings with it, for content keys; empty for all others."""

@@ -115,17 +115,6 @@ def channels_first(steps: Tensor) -> Tensor:
     return steps.contiguous().transpose(1, 2).unsqueeze(2)  # (B, C, 1, S); an FFT leaves its result laid out otherwise
 
 
-class Blocks(nn.Sequential):
-    """One block after the other."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, C, 1, S) -> (B, C, 1, S)."""
-        # The loop of `nn.Sequential`, repeated here because torch.compile splits torch's own loop into blocks.
-        for block in self:
-            x = block(x)  # (B, C, 1, S)
-        return x
-
-
 class Dilated(Encoder):
     """ECG windows -> representations. `encoder(x)` is per time step, `encoder.pooled(x)` the mean over time."""
 
@@ -136,7 +125,7 @@ class Dilated(Encoder):
     def __init__(self, config: DilatedConfig | None = None) -> None:
         super().__init__(config)
         self.input = nn.Linear(self.config.leads, self.config.hidden)
-        self.hidden = Blocks(*[Block(self.config.hidden, 2**i) for i in range(self.config.depth)])
+        self.hidden = nn.Sequential(*[Block(self.config.hidden, 2**i) for i in range(self.config.depth)])
         self.output = Block(self.config.hidden, 2**self.config.depth, self.config.output)
 
     def embed(self, x: Tensor) -> Tensor:
@@ -157,11 +146,6 @@ class Dilated(Encoder):
             return super().pooled(x, mask)  # (B, K)
         mean: Tensor = self.output(self.hidden(channels_first(self.masked(x, mask))), mean=True)  # (B, K, 1, 1)
         return mean.flatten(1)  # (B, K)
-
-    def compile_blocks(self) -> None:
-        """Have torch.compile fuse the operations between convolutions; a copy of the encoder is not compiled."""
-        for blocks in (self.hidden, self.output):
-            blocks.compile(dynamic=False)
 
     @classmethod
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:

@@ -264,11 +264,6 @@ class S4(Encoder):
         steps: Tensor = self.layers(embedded)  # (B, S', K)
         return steps
 
-    def compile_blocks(self) -> None:
-        """Have torch.compile fuse what follows each state space, whose complex numbers it does not take."""
-        for layer in self.layers.children():
-            layer.mix.compile(dynamic=False)  # type: ignore[union-attr]
-
     @classmethod
     def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
         """An encoder with the weights of AI4Health's `S4Model`, with or without those of ECG-CPC's front.

@@ -43,16 +43,14 @@ from reports.tables.words import (
 
 COSTS_HEADER = (
     "Pretraining", "parameters", "of the encoder", "multiplications", "epochs", "window pairs", "batch", "updates",
-    "encoder passes", "seconds", "ms an update", "peak GiB", "Wh", "machine",
+    "encoder passes", "seconds", "ms an update", "peak GiB", "machine",
 )  # fmt: skip
-JOULES_PER_WH = 3600
 MILLION = 1e6
 CAPTION = (
     "Cost of each pretraining; the mean where a row has several. An epoch has the same number of window pairs for "
     "every method, except those that batching or missing reports leave out. Parameters: those that learn; "
     "multiplications: millions in the encoder's convolutions and matrix products for a window. Encoder passes: one per "
-    "window forwards, two backwards. Wh: energy of the GPU or the CPU packages, other processes included; a dash where "
-    "it cannot be read."
+    "window forwards, two backwards."
 )
 
 
@@ -85,7 +83,6 @@ def _cost_cells(cards: Sequence[Card]) -> Iterator[str]:
     yield from (mean(itemgetter(fact), fact) for fact in ("batch_size", "updates", "encoder_passes", "seconds"))
     yield mean(lambda card: 1000 * card["seconds"] / card["updates"], "seconds", digits=1)
     yield mean(lambda card: card["peak_memory_gib"], digits=2)
-    yield mean(lambda card: card["joules"] / JOULES_PER_WH, "joules", digits=1)
     yield "; ".join(dict.fromkeys(map(machine_of, cards)))
 
 

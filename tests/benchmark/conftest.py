@@ -175,10 +175,10 @@ def made_up_speed(**per_update: float) -> Speed:
     """Speeds that are easy to reckon with: 2 windows in a fine-tuning update of 6 s, so that a pass takes a second."""
     ratio, gib = Ratio(2.0, 1.5, 3.0), {"ours": 0.5, "plain": None}
     steps = [
-        StepSpeed(name, 4, {"ours float32": s, "plain float32": 2 * s}, {"float32": ratio}, {}, {"ours": 1e9}, gib)
+        StepSpeed(name, 4, {"ours float32": s, "plain float32": 2 * s}, {"float32": ratio}, {"ours": 1e9}, gib)
         for name, s in per_update.items()
     ]
-    finetuning = StepSpeed("fine-tuning", 2, {"ours float32": 6.0}, {}, {}, {"ours": 1e9}, {})
+    finetuning = StepSpeed("fine-tuning", 2, {"ours float32": 6.0}, {}, {"ours": 1e9}, {})
     preparation = PreparationSpeed(0.08, 0.02, Ratio(4.0, 3.0, 5.0))
     device, encoder = {"type": "cpu", "name": "x", "threads": 1}, identity(Dilated, DilatedConfig())
     return Speed(

@@ -288,7 +288,7 @@ def budget_store(write_store: Callable[..., Path]) -> Path:
         card = {
             "key": folder.name, "device": device, "precision": "float32", "loss": [1.0] * share, "parameters": 9,
             "updates": 5 * share, "batch_size": 200, "windows_per_epoch": 2000, "encoder_passes": 4000.0 * share,
-            "seconds": 10.0 * share, "peak_memory_gib": 0.5, "joules": None,
+            "seconds": 10.0 * share, "peak_memory_gib": 0.5,
         }  # fmt: skip
         (folder / "pretraining.json").write_bytes(card_bytes(card))
     return root

@@ -33,7 +33,7 @@ MANY, HALF = (settings(BOUNDED, max_examples=cases(count)) for count in (2000, 1
 """Cases of a reader with one test and with two."""
 CARD_BODY = {
     "encoder": {"name": "dilated", "output": 64}, "method": "pmq", "seed": 42, "parameters": 1000, "loss": [3.0, 2.0],
-    "seconds": 5.5, "windows_per_epoch": 10, "updates": 4, "batch_size": 5, "joules": None, "precision": "float32",
+    "seconds": 5.5, "windows_per_epoch": 10, "updates": 4, "batch_size": 5, "precision": "float32",
     "device": {"type": "cpu", "name": "x86_64", "threads": 2}, "peak_memory_gib": 0.7, "encoder_passes": 9.0,
     "health": [
         {"epoch": epoch, "effective_rank": 9.0, "mean_cosine": 0.9, "positives_same_recording": None}

@@ -308,7 +308,6 @@ def test_a_machine_is_its_device_precision_and_threads_where_they_matter() -> No
     assert machine_of({**CPU, "device": CPU["device"] | {"threads": 1}}) == "x86_64, 1 thread, float32"
     assert machine_of({**CPU, "threads": [1]}) == "x86_64, 1 thread, float32"
     assert machine_of({**CPU, "threads": [1, 4]}) == "x86_64, 1 then 4 threads, float32"
-    assert machine_of({**GPU, "compiled": True}) == "H200, bf16, compiled"
     assert machine_of({}) == "unknown device, ?"
 
 

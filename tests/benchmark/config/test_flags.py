@@ -172,14 +172,13 @@ def test_no_flag_is_the_demo_here() -> None:
 def test_flags_set_the_config() -> None:
     config = config_from(
         "--config paper --methods pmq moco --datasets chapman ptb-xl --pretrain-dataset cpsc2018 --ratios 0.5 1 "
-        "--seeds 1 2 --protocol strict --labels multi --evaluate linear finetune --preset unified --precision bf16 "
-        "--compile"
+        "--seeds 1 2 --protocol strict --labels multi --evaluate linear finetune --preset unified --precision bf16"
     )
     assert (config.name, config.methods) == ("paper", ["pmq", "moco"])
     assert (config.data.datasets, config.data.pretrain) == (["chapman", "ptb-xl"], "cpsc2018")
     assert (config.ratios, config.seeds) == ([0.5, 1.0], [1, 2])
     assert (config.protocol, config.data.labels, config.evaluate) == ("strict", "multi", ["linear", "finetune"])
-    assert (config.pretrain.preset, config.precision, config.compile) == ("unified", "bf16", True)
+    assert (config.pretrain.preset, config.precision) == ("unified", "bf16")
 
 
 def test_flags_add_ablations_and_sweeps() -> None:
@@ -190,9 +189,9 @@ def test_flags_add_ablations_and_sweeps() -> None:
 
 def test_a_flag_that_is_not_given_leaves_what_the_file_says(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
-    file.write_text("methods: [moco]\ncompile: true\nablate: ['w/o queue']\nablations: {moco: {w/o queue: {}}}\n")
+    file.write_text("methods: [moco]\nprecision: bf16\nablate: ['w/o queue']\nablations: {moco: {w/o queue: {}}}\n")
     config = config_from(f"--config {file}")
-    assert (config.compile, config.ablate) == (True, ["w/o queue"])
+    assert (config.precision, config.ablate) == ("bf16", ["w/o queue"])
 
 
 def test_an_encoder_is_chosen_by_its_flag_and_its_knobs_by_set() -> None:

@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from benchmark.config.config import Config, load_config
-from benchmark.config.errors import ConfigError
 from benchmark.extras import speed as module
 from benchmark.extras.speed import (
     INSTALL_NEUROKIT2,
@@ -28,7 +27,6 @@ from benchmark.extras.speed import (
 from benchmark.machine.device import Machine
 from benchmark.run.estimate import Speed, load_speed, save_speed
 from benchmark.screen import open_console
-from benchmark.training.pretrain import require_compiler
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d
 from methods.pmq import PMQConfig
@@ -84,21 +82,6 @@ def test_what_to_install_is_what_the_test_extra_pins() -> None:
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
     assert INSTALL_NEUROKIT2.removeprefix("pip install ") in project["optional-dependencies"]["test"]
     assert not [name for name in project["dependencies"] if name.startswith("neurokit2")]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_compiled_updates_take_their_turn(config: Config) -> None:
-    base = module.base_setting(config, MACHINE.device, TINY)
-    try:
-        require_compiler(MACHINE.device)
-    except ConfigError as missing:
-        pytest.skip(str(missing))
-    (setting, *_) = module.method_settings(config, base, TINY)
-    found = module.step_speed(setting, ["float32"], TINY, compiled=True)
-    assert set(found.seconds) == {"ours float32", "plain float32", "compiled float32"}
-    assert set(found.compiled) == set(found.ratios) == {"float32", "best"}
-    assert set(found.flop) == {"ours", "plain"}
 
 
 def test_every_encoder_is_timed_and_those_of_the_config_at_its_sizes(measured: Speed, config: Config) -> None:

@@ -235,23 +235,6 @@ def test_the_table_says_what_was_measured_and_how_noisily(known_speed: Callable[
     assert "50 recordings per core-second, plain 12, ratio 4.00 [3.00-5.00]" in text
 
 
-def test_compiled_updates_have_lines_of_their_own_and_count_where_a_run_compiles(
-    config: Config, known_speed: Callable[..., Speed]
-) -> None:
-    speed = known_speed(pmq=2.0, clocs=1.0)
-    pmq, clocs = speed.steps
-    seconds = pmq.seconds | {"compiled float32": 1.0}
-    speed = replace(speed, steps=(replace(pmq, seconds=seconds, compiled={"float32": Ratio(4.0, 3.0, 5.0)}), clocs))
-    _, line = (line for line in shown(speed).splitlines() if line.startswith("pmq "))
-    assert line.split() == ["pmq", "4", "4", "1000.0", "4000.0", "4.00", "[3.00-5.00]", "-", "-"]
-    assert len([line for line in shown(speed).splitlines() if line.startswith("clocs ")]) == 1
-    sizes = {name: Size(10, 80, exact=False) for name in (config.data.pretrain, *config.data.datasets)}
-    (task,) = (task for task in unkeyed_grid(config, MACHINE).pretrainings if task.method.name == "pmq")
-    plain, _ = grid_seconds(config, [task], sizes, speed, jobs=1)
-    compiled, _ = grid_seconds(config.model_copy(update={"compile": True}), [task], sizes, speed, jobs=1)
-    assert compiled == pytest.approx(plain / 2)
-
-
 def test_hours_follow_from_windows_epochs_and_the_time_of_an_update(
     config: Config, known_speed: Callable[..., Speed]
 ) -> None:

@@ -3,18 +3,15 @@
 Lengths of pretrainings and learning rates: equal budgets, the three schedules, what a stem may not depend on.
 
 Remedies: settings that a config takes under either preset, and that change what they say.
-
-Compiled encoders give what plain ones give, in values, gradients and trainings, and the same bits after a resume.
 """
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from copy import deepcopy
 from dataclasses import fields, replace
 from functools import cache
-from itertools import count, pairwise
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,31 +22,26 @@ import torch
 from torch import Tensor
 
 from benchmark.config.config import load_config, parse_value
-from benchmark.config.errors import ConfigError
 from benchmark.config.sections import Budget, Pretrain
 from benchmark.data.batches import PairSource
 from benchmark.data.corpus import EpochShape
-from benchmark.machine.energy import Counter, Meter
 from benchmark.machine.processes import Stopped, stops_on_signals
 from benchmark.training.checkpoint import History, Stem, load_checkpoint
 from benchmark.training.pretrain import (
     TrainingStopped,
-    compile_encoders,
     epochs_bought,
     learning_rate,
     lower_rate,
     make_optimiser,
     pretrain,
-    require_compiler,
     smaller_batch,
     stem_updates,
     updates_of,
 )
-from methods import METHODS, get_method
+from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.byol import BYOL
 from methods.encoders.dilated import Dilated, DilatedConfig
-from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.pmq import PMQ
 from tests.basic import ANYWHERE, BASIC
 from tests.benchmark.data.corpora import streamed
@@ -298,24 +290,6 @@ def test_history_says_what_was_done_and_a_finished_run_is_not_trained_on(corpus:
     assert (shrunk.windows_per_epoch, shrunk.updates, shrunk.batch_size) == (16, EPOCHS, 16)
 
 
-def test_energy_is_that_of_all_parts_or_unknown(
-    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ticks = count(step=5)
-    monkeypatch.setattr(
-        "benchmark.training.pretrain.open_meter", lambda device: Meter([Counter(lambda: next(ticks), 1.0, None)])
-    )
-    assert train(Watched(), corpus, tmp_path / "file").joules == 5.0 * EPOCHS
-    with pytest.raises(Interrupted):
-        train(Watched(), corpus, tmp_path / "moved", stop_at=4 * EPOCHS - 1)
-    with monkeypatch.context() as often:
-        often.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
-        parts = train(Watched(), corpus, tmp_path / "often").joules
-        assert parts == 5.0 * (4 * EPOCHS + EPOCHS)  # one part per update, and one after an epoch's last
-    monkeypatch.setattr("benchmark.training.pretrain.open_meter", lambda device: None)
-    assert train(Watched(), corpus, tmp_path / "moved").joules is None
-
-
 class Watched(PretrainMethod):
     """Notes what the trainer does with it."""
 
@@ -485,136 +459,3 @@ def test_a_remedy_acts(name: str, preset: str) -> None:
     after = load_config(BASIC, chosen | {key: parse_value(value) for key, _, value in told}).method_config(name).recipe
     assert after.lr == pytest.approx(before.lr / 10)
     assert after.batch_size == before.batch_size // 2
-
-
-CPU = torch.device("cpu")
-COMPILED_STEPS, COMPILED_EPOCHS = 12, 2
-torchs_own_warnings = pytest.mark.filterwarnings("ignore")
-"""torch.compile sets off warnings inside torch, which pyproject.toml makes errors of."""
-
-
-@pytest.fixture(scope="module")
-def compiler() -> None:
-    try:
-        require_compiler(CPU)
-    except ConfigError as missing:
-        pytest.skip(str(missing))
-
-
-def encoder_of(depth: int) -> Dilated:
-    torch.manual_seed(0)
-    return Dilated(DilatedConfig(hidden=4, depth=depth, output=8))
-
-
-def compiled_train(
-    name: str, corpus: PairSource, checkpoint: Path, *, compiled: bool, stop: bool = False
-) -> tuple[PretrainMethod, list[float]]:
-    """A tiny method after two epochs, with the loss of each; `stop` interrupts the second."""
-    kind = get_method(name)
-    method = kind(encoder_of(2), kind.Config())
-    if compiled:
-        compile_encoders(method)
-
-    def on_step(done: int, total: int, text: str) -> None:
-        if stop and done == total:
-            raise KeyboardInterrupt
-
-    history = pretrain(
-        method,
-        kind.Config(recipe=Recipe(batch_size=4)),
-        corpus,
-        epochs=COMPILED_EPOCHS,
-        seed=42,
-        precision="float32",
-        checkpoint=checkpoint,
-        on_step=on_step,
-    )
-    return method, history.loss
-
-
-def gradients(encoder: Dilated, out: Tensor) -> list[Tensor]:
-    encoder.zero_grad()
-    out.square().sum().backward()
-    return [parameter.grad.clone() for parameter in encoder.parameters() if parameter.grad is not None]
-
-
-@pytest.mark.slow
-@torchs_own_warnings
-@pytest.mark.parametrize("depth", [3, 4])
-@pytest.mark.parametrize("read", [Dilated.__call__, Dilated.pooled])
-def test_compiled_blocks_give_the_same_values_and_gradients(
-    compiler: None, depth: int, read: Callable[[Dilated, Tensor], Tensor]
-) -> None:
-    torch.compiler.reset()
-    encoder, x = encoder_of(depth), torch.randn(4, COMPILED_STEPS, 12)
-    compiled = deepcopy(encoder)
-    compiled.compile_blocks()
-    ours, theirs = read(compiled, x), read(encoder, x)
-    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
-    for pair in zip(gradients(compiled, ours), gradients(encoder, theirs), strict=True):
-        torch.testing.assert_close(*pair, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.slow
-@torchs_own_warnings
-@pytest.mark.parametrize("name", ["pmq", "comet"])
-def test_a_compiled_training_learns_the_same_and_resumes_to_the_same_bits(
-    compiler: None, name: str, tmp_path: Path
-) -> None:
-    compiled_corpus = noise_corpus(COMPILED_STEPS)
-    _, plain = compiled_train(name, compiled_corpus, tmp_path / "plain", compiled=False)
-    whole, loss = compiled_train(name, compiled_corpus, tmp_path / "whole", compiled=True)
-    assert loss == pytest.approx(plain, rel=1e-4)
-    with pytest.raises(KeyboardInterrupt):
-        compiled_train(name, compiled_corpus, tmp_path / "stopped", compiled=True, stop=True)
-    resumed, again = compiled_train(name, compiled_corpus, tmp_path / "stopped", compiled=True)
-    assert again == loss
-    for ours, theirs in zip(resumed.parameters(), whole.parameters(), strict=True):
-        assert torch.equal(ours, theirs)
-
-
-def test_all_encoders_of_a_method_are_compiled_and_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def fake(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        def called(*arguments: Any, **named: Any) -> Any:
-            calls.append(type(function.__self__).__name__)  # type: ignore[attr-defined]
-            return function(*arguments, **named)
-
-        return called
-
-    monkeypatch.setattr(torch, "compile", fake)
-    method = get_method("moco")(encoder_of(1), get_method("moco").Config())
-    compile_encoders(method)
-    x = torch.randn(2, COMPILED_STEPS, 12)
-    for module in (method.encoder, method.key_encoder):
-        assert isinstance(module, Dilated)
-        module.pooled(x)
-        assert calls == ["Blocks", "Block"]
-        calls.clear()
-    deepcopy(method.encoder).pooled(x)
-    deepcopy(method).encoder(x)  # type: ignore[operator]
-    assert calls == []
-
-
-def test_every_part_of_an_encoder_is_compiled_where_it_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = []
-    monkeypatch.setattr(torch.nn.Module, "compile", lambda module, dynamic: compiled.append(module))
-    encoder = ResNet1d(ResNet1dConfig(output=4))
-    encoder.compile_blocks()
-    assert compiled == [encoder.stem, encoder.blocks]
-
-
-def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    for error, device, told in (
-        (RuntimeError("\nNo working C++ compiler found\nin some place"), "cpu", "No working C++ compiler found"),
-        (NotImplementedError(), "cpu", "NotImplementedError"),
-        (NotImplementedError(), "cuda", "NotImplementedError"),
-    ):
-        needed = {"cpu": "a C++ compiler (g++ or clang++) and Python's headers", "cuda": "Triton"}[device]
-        monkeypatch.setattr(torch, "compile", Mock(side_effect=error))
-        with pytest.raises(ConfigError) as raised:
-            require_compiler(torch.device(device))
-        assert str(raised.value) == (
-            f"--compile: torch.compile does not work here ({told}); install {needed}, or leave --compile out"
-        )

@@ -44,7 +44,7 @@ def card(**facts: Any) -> dict[str, Any]:
     known: dict[str, Any] = {
         "parameters": 637_952, "encoder_parameters": 600_000, "encoder_multiplications": 71_400_000,
         "loss": [1.0, 0.5], "windows_per_epoch": 1_280, "batch_size": 128, "updates": 20,
-        "encoder_passes": 10_240.0, "seconds": 90.4, "peak_memory_gib": 1.25, "joules": None,
+        "encoder_passes": 10_240.0, "seconds": 90.4, "peak_memory_gib": 1.25,
         "precision": "bf16", "device": {"type": "cpu", "name": "x86_64", "threads": 2},
     }  # fmt: skip
     return known | facts
@@ -53,16 +53,16 @@ def card(**facts: Any) -> dict[str, Any]:
 def test_costs_are_means_over_pretrainings_and_shared_encoders_stand_once() -> None:
     cards = {
         "random": {"a": {"parameters": 5, "loss": [], "seed": 41}},
-        "pmq": {"b": card(), "c": card(seconds=110.4, peak_memory_gib=1.75, joules=9_000.0)},
+        "pmq": {"b": card(), "c": card(seconds=110.4, peak_memory_gib=1.75)},
         "pmq:queue_size=1024": {"b": card(), "c": card()},
         "old": {"d": {name: value for name, value in card().items() if "encoder" not in name}},
         "untimed": {"e": card(seconds=None, updates=40)},
     }
     lines = cost_lines(cards, {"pmq": "PMQ", "old": "Old & slow"})
     assert [" ".join(line[:-1]) for line in lines] == [
-        "PMQ 637,952 600,000 71 2 2,560 128 20 10,240 100 5,020.0 1.50 2.5",
-        "Old & slow 637,952 – – 2 2,560 128 20 – 90 4,520.0 1.25 –",
-        "untimed 637,952 600,000 71 4 5,120 128 40 10,240 – – 1.25 –",
+        "PMQ 637,952 600,000 71 2 2,560 128 20 10,240 100 5,020.0 1.50",
+        "Old & slow 637,952 – – 2 2,560 128 20 – 90 4,520.0 1.25",
+        "untimed 637,952 600,000 71 4 5,120 128 40 10,240 – – 1.25",
     ]
     assert {line[-1] for line in lines} == {"x86_64, 2 threads, bf16"}
     files = cost_files(lines)
