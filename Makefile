@@ -3,7 +3,6 @@
 # make test-slow the slow ones: fuzzing, calibration of the statistics, several processes, every command of the pages
 # make test-all  both
 # make lowest    the quick tests on the lowest versions that pyproject.toml allows, in .lowest; needs uv
-# make reliability  the tests that attack the suite; writes docs/evidence/RELIABILITY.md
 # make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make size      files, lines, tokens and imports of every room, beside other suites
 # make frozen    keys, tables, figures and messages of small runs into FOLDER: before and after a change, then diff -r
@@ -18,7 +17,7 @@ CORE := $(VENV)/.core
 TEST := $(VENV)/.test
 DEV := $(VENV)/.dev
 
-.PHONY: demo test test-slow test-all lowest reliability mutants size frozen docs check format clean
+.PHONY: demo test test-slow test-all lowest mutants size frozen docs check format clean
 
 demo: $(CORE)
 	$(BIN)/python run_benchmark.py
@@ -36,9 +35,6 @@ test-all: $(TEST)
 lowest:
 	@command -v uv > /dev/null || { echo "make lowest needs uv: pip install uv"; exit 1; }
 	$(MAKE) test VENV=.lowest INSTALL="uv pip install -q --python .lowest/bin/python --resolution lowest-direct"
-
-reliability: $(DEV)
-	FUZZ=all $(BIN)/python -m pytest -q -n 2 --dist loadfile --reliability=docs/evidence/RELIABILITY.md tests
 
 mutants: $(DEV)
 	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)

@@ -11,8 +11,6 @@ from types import ModuleType
 
 import pytest
 
-pytest_plugins = ["tests.reliability"]
-
 SHARED = Path(os.environ.get("ECG_SHARED", Path(__file__).resolve().parents[1].parent / "shared"))
 
 

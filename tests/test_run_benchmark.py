@@ -100,11 +100,10 @@ for command in {ANSWERED_AT_ONCE!r}:
         ),
         (NoResults("nothing there"), 1, "nothing there"),
         (CorruptRow("cells/x.npz: damaged"), 1, "cells/x.npz: damaged"),
-        pytest.param(
+        (
             MemoryError(),
             1,
             "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs-per-device",
-            marks=pytest.mark.attack("memory that runs out"),
         ),
         (
             KeyboardInterrupt(),

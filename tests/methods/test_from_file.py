@@ -171,7 +171,6 @@ def test_methods_of_the_suite_have_none() -> None:
     assert [sources_of(method) for method in METHODS.values()] == [{}] * len(METHODS)
 
 
-@pytest.mark.attack("a method's file edited between two runs")
 def test_all_local_modules_are_held_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = sources(tmp_path, "h_all", monkeypatch)
     assert isinstance(found, dict)
@@ -187,7 +186,6 @@ def test_equal_files_in_other_places_are_equal(tmp_path: Path, monkeypatch: pyte
     assert here == there
 
 
-@pytest.mark.attack("a method's file edited between two runs")
 @pytest.mark.parametrize("edited", ["mine.py", "h_edit.py", "h_edit_far.py", "h_edit_inside/deeper.py"])
 def test_an_edit_anywhere_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
     before = sources(tmp_path / "before", "h_edit", monkeypatch)

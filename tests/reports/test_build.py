@@ -153,7 +153,6 @@ def test_the_score_unit_is_that_of_the_protocol_where_none_is_chosen(
 
 
 @pytest.mark.usefixtures("drawn_quickly")
-@pytest.mark.attack("full disks and read-only places")
 def test_a_full_disk_leaves_the_old_files_together(write_store: Callable[..., Path], disk: Path) -> None:
     """Every file of the old report or every file of the new one: the disk fills up with the page."""
     out = disk / "out"
@@ -166,7 +165,6 @@ def test_a_full_disk_leaves_the_old_files_together(write_store: Callable[..., Pa
     assert files_of(out) == before
 
 
-@pytest.mark.attack("full disks and read-only places")
 def test_tables_come_without_files_where_nothing_can_be_written(store_root: Path, disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     report = build_report(open_run(store_root), disk / "out")
@@ -176,7 +174,6 @@ def test_tables_come_without_files_where_nothing_can_be_written(store_root: Path
 
 
 @pytest.mark.usefixtures("drawn_quickly")
-@pytest.mark.attack("a report killed while it is written")
 def test_new_tables_never_stand_beside_an_old_page(
     store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,7 +194,6 @@ def test_new_tables_never_stand_beside_an_old_page(
 
 
 @pytest.mark.usefixtures("drawn_quickly")
-@pytest.mark.attack("two reports into one folder")
 def test_two_reports_into_one_folder_leave_one_of_them_whole_and_what_the_user_put_there(
     write_store: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

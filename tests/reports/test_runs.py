@@ -159,7 +159,6 @@ def simulated(run: Run) -> set[bool]:
     return {facts["simulated"] for facts in (*run.plan.datasets.values(), run.plan.pretraining)}
 
 
-@pytest.mark.attack("simulated data passed off as real")
 @pytest.mark.parametrize(
     ("planned", "rows", "counts", "disagree"),
     [(True, True, True, False), (False, False, False, False), (False, True, True, True), (True, False, True, True)],
@@ -175,7 +174,6 @@ def test_of_plan_and_rows_simulated_counts(
     assert all(line.endswith("is simulated; it counts as simulated") for line in told)
 
 
-@pytest.mark.attack("simulated data passed off as real")
 def test_an_edited_plan_makes_nothing_real(write_store: WriteStore, tmp_path: Path) -> None:
     root = write_store(alter=rows_that_say(simulated=True), alter_plan=plan_that_says(simulated=True))
     (file,) = (root / "plans").glob("*.json")
@@ -195,7 +193,6 @@ def test_rows_of_earlier_versions_leave_the_plan_as_it_is(write_store: WriteStor
     assert open_run(root).plan.warnings == []
 
 
-@pytest.mark.attack("simulated data passed off as real")
 def test_a_plan_of_other_data_than_its_rows_is_told(write_store: WriteStore) -> None:
     root = write_store(alter=rows_that_say(fingerprint="a"), alter_plan=plan_that_says(fingerprint="b"))
     plan = open_run(root).plan
@@ -236,7 +233,6 @@ def test_health_of_the_windows_of_another_config_is_left_out_with_a_line(write_s
     assert run.left_out == ["health of 1 pretraining: measured on the windows of another run, and not comparable"]
 
 
-@pytest.mark.attack("cards edited, swapped or damaged")
 def test_edited_cards_and_those_without_a_digest_are_left_out_with_a_line(
     write_store: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -254,7 +250,6 @@ def test_edited_cards_and_those_without_a_digest_are_left_out_with_a_line(
     assert not (tmp_path / "out" / "costs.md").exists()
 
 
-@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 def test_a_huge_illustration_is_not_read(write_store: Callable[..., Path]) -> None:
     root = write_store(complete=True)
     write_card(root, digest("pmq"), card_bytes({"key": digest("pmq")}).decode())

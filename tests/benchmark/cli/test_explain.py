@@ -177,7 +177,6 @@ FORMS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.attack("rows and cards of another cell under valid digests")
 def test_a_sealed_row_of_another_form_is_refused_in_a_line(
     told_bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,7 +198,6 @@ def test_an_older_row_is_explained_without_what_it_lacks(told_bench: Bench, tmp_
         assert told[f"key {row.key}: the digest of ratio, seed and"] == {"content": "not stated"}
 
 
-@pytest.mark.attack("rows and cards of another cell under valid digests")
 def test_a_sealed_card_of_another_form_is_told_of(told_bench: Bench, tmp_path: Path) -> None:
     store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
     key = cell_of(told_bench, "pmq").pretrain_key

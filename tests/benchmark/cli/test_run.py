@@ -186,7 +186,6 @@ sys.exit(status)
 """
 
 
-@pytest.mark.attack("full disks and read-only places")
 def test_a_finished_grid_on_a_read_only_store_prints_its_tables(
     argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], disk: Path
 ) -> None:
@@ -305,7 +304,6 @@ def test_a_grid_grows_by_what_is_new_and_its_store_moves(
     assert Path("out", "results.md").read_text() == grown
 
 
-@pytest.mark.attack("a run killed at any moment")
 @pytest.mark.slow
 @pytest.mark.parametrize(("file", "time_of_death"), [("checkpoint.pt", 2), ("cells/.*json", 3)])
 def test_a_killed_run_goes_on_to_the_same_bytes(

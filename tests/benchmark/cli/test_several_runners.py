@@ -137,7 +137,6 @@ def alive(group: int) -> bool:
     return False
 
 
-@pytest.mark.attack("Ctrl-C and SIGTERM during work")
 @pytest.mark.parametrize(
     ("signals", "status"),
     [([signal.SIGINT, signal.SIGINT], 130), ([signal.SIGTERM], 143)],
@@ -162,7 +161,6 @@ def test_a_stop_does_not_wait_for_cells(runners: Runners, signals: list[signal.S
     assert not list((runners.folder / "runs" / "cells").glob("*"))
 
 
-@pytest.mark.attack("Ctrl-C and SIGTERM during work")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143)])
 def test_a_stopped_pretraining_is_saved_and_goes_on_to_the_same_table(
     runners: Runners, expected: bytes, number: signal.Signals, status: int
@@ -182,7 +180,6 @@ def test_a_stopped_pretraining_is_saved_and_goes_on_to_the_same_table(
     assert runners.table(1) == expected
 
 
-@pytest.mark.attack("runners killed beside others on one store")
 def test_three_runners_share_the_work_and_two_take_over_that_of_a_killed_one(runners: Runners, expected: bytes) -> None:
     three = [runners.start() for _ in range(3)]
     runners.until(lambda: in_training(runners))

@@ -193,7 +193,6 @@ def test_what_changes_the_fingerprint(
     assert np.array_equal(after.first_window, before.first_window) or change == "signal"
 
 
-@pytest.mark.attack("prepared data damaged, cut or swapped")
 @pytest.mark.parametrize("name", ["windows.f16", "index.json", "index.sha256"])
 @pytest.mark.parametrize("damage", ["cut", "gone", "folder", 0.0, 0.4, 0.999])
 def test_a_damaged_cache_is_told_and_made_anew(
@@ -225,7 +224,6 @@ def test_a_damaged_cache_is_told_and_made_anew(
     assert line.endswith("it is not used, and prepared again from the recordings")
 
 
-@pytest.mark.attack("prepared data damaged, cut or swapped")
 def test_a_swapped_file_or_folder_is_refused(
     dataset: CPSC2018, tmp_path: Path, make_ecg, write_record, caplog: pytest.LogCaptureFixture
 ):
@@ -262,7 +260,6 @@ def test_windows_are_read_once_per_change(dataset: CPSC2018, tmp_path: Path, mon
     assert len(read) == 2
 
 
-@pytest.mark.attack("simulated data passed off as real")
 def test_a_mark_deleted_later_does_not_make_it_real(dataset: CPSC2018, tmp_path: Path):
     (dataset.root / SIMULATED_MARK).touch()
     assert prepare(dataset, tmp_path / "cache", workers=1).simulated
@@ -273,7 +270,6 @@ def test_a_mark_deleted_later_does_not_make_it_real(dataset: CPSC2018, tmp_path:
     assert prepare(dataset, tmp_path / "another cache", workers=1).simulated
 
 
-@pytest.mark.attack("simulated data passed off as real")
 def test_a_simulated_cohort_is_known_without_its_mark(tmp_path: Path):
     write_cohort("cpsc2018", tmp_path / "cpsc2018", CohortSettings(patients=2), seed=1)
     (tmp_path / "cpsc2018" / SIMULATED_MARK).unlink()
@@ -805,7 +801,6 @@ def test_the_laws_hold_for_leads_between_electrodes(ecg: LeadsSignal) -> None:
     assert doubt_about(ecg + np.linspace(-2, 2, 12, dtype=np.float32)) == ""  # offsets of amplifiers
 
 
-@pytest.mark.attack("leads exchanged, inverted, equal or flat")
 def test_an_exchange_with_a_limb_lead_and_an_inverted_one_are_named(ecg: LeadsSignal) -> None:
     for first, second in (*combinations(range(6), 2), (0, 6), (1, 11), (5, 8)):
         exchanged = ecg.copy()
@@ -823,7 +818,6 @@ def test_leads_that_break_the_laws_otherwise_are_not_called_exchanged(ecg: Leads
     assert doubt_about(ecg) == ""
 
 
-@pytest.mark.attack("leads exchanged, inverted, equal or flat")
 def test_equal_leads_are_told_and_equal_pairs_are_not(ecg: LeadsSignal) -> None:
     equal = np.repeat(ecg[:, :1], 12, axis=1)
     assert doubt_about(equal) == IDENTICAL
@@ -885,7 +879,6 @@ def test_an_amplifier_s_offset_is_no_broken_law(ecg: LeadsSignal) -> None:
     assert doubt_about(long + np.float32(300) * np.arange(12, dtype=np.float32)) == "leads exchanged: I and II"
 
 
-@pytest.mark.attack("leads exchanged, inverted, equal or flat")
 @pytest.mark.parametrize("level", [0.0, -1.5])
 def test_six_flat_leads_are_told_and_five_are_not(ecg: LeadsSignal, level: float) -> None:
     ecg[:, 6:11] = level

@@ -52,7 +52,6 @@ def test_ends_that_are_named_apart_make_every_pair_of_two_datasets(small_config:
     assert again.data.datasets == config.data.datasets
 
 
-@pytest.mark.attack("a transport with one end")
 @pytest.mark.parametrize(
     ("ends", "message"),
     [
@@ -69,7 +68,6 @@ def test_a_transport_with_one_end_is_refused(
         small_config(ends)
 
 
-@pytest.mark.attack("a transport between columns that cannot be joined")
 @pytest.mark.parametrize(
     ("name", "message"),
     [

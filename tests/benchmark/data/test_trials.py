@@ -132,7 +132,6 @@ def test_recordings_with_too_few_beats_are_listed(prepared: Prepared):
     assert len(nothing.too_short) == 4
 
 
-@pytest.mark.attack("prepared data damaged, cut or swapped")
 @pytest.mark.parametrize("name", ["trials-3.f16", "trials-3.json"])
 def test_the_cache_is_used_and_a_damaged_one_is_told_and_replaced(
     prepared: Prepared, name: str, flip: Flip, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -157,7 +156,6 @@ def test_the_cache_is_used_and_a_damaged_one_is_told_and_replaced(
     assert {path.name for path in prepared.folder.iterdir()} == {"trials-3.f16", "trials-3.json"}
 
 
-@pytest.mark.attack("prepared data damaged, cut or swapped")
 def test_trials_of_other_windows_or_of_another_number_are_refused(prepared: Prepared, tmp_path: Path):
     other_folder = tmp_path / "other"
     other_folder.mkdir()
@@ -174,7 +172,6 @@ def test_trials_of_other_windows_or_of_another_number_are_refused(prepared: Prep
     np.testing.assert_array_equal(trials(prepared, 2).signal, twos)
 
 
-@pytest.mark.attack("two processes of one id, as in containers")
 def test_two_processes_of_one_id_make_the_same_file(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):
     """Containers count their processes from 1: the second one writes and reads while the first is halfway."""
     monkeypatch.setattr(os, "getpid", lambda: 1)
@@ -215,7 +212,6 @@ np.save(folder / f"seen-{sys.argv[2]}.npy", made.signal)
 """
 
 
-@pytest.mark.attack("prepared data made by two processes at once")
 def test_two_processes_at_once_end_with_the_same_whole_file(prepared: Prepared):
     folder = prepared.folder
     (folder / "made").mkdir()
@@ -231,7 +227,6 @@ def test_two_processes_at_once_end_with_the_same_whole_file(prepared: Prepared):
     assert (folder / "made" / "trials-3.f16").read_bytes() == np.ascontiguousarray(expected).tobytes()
 
 
-@pytest.mark.attack("prepared data made by two processes at once")
 def test_pseudo_trials_are_never_there_without_their_digest(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):

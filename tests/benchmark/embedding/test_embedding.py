@@ -401,7 +401,6 @@ def test_weights_or_code_that_do_not_fit_are_refused(
         read_encoder(exported, description)
 
 
-@pytest.mark.attack("code that lies in a foreign encoder's folder")
 def test_the_code_of_an_encoder_runs_only_if_its_file_is_named(tmp_path: Path, encoder_text: str) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(encoder_text)

@@ -125,7 +125,6 @@ def test_members_of_a_zip_are_few_plain_small_files(change: dict[str, Any], prob
     assert unfit_members([first, member], most=1, limit=9) == "it has 2 members, more than 1"
 
 
-@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 def test_what_is_too_large_or_not_regular_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"12345")
@@ -139,7 +138,6 @@ def test_what_is_too_large_or_not_regular_is_refused_and_not_waited_for(tmp_path
             read_json(tmp_path / str(number))
 
 
-@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -276,7 +274,6 @@ def test_the_last_file_is_gone_first_and_comes_last(out: Path, monkeypatch: pyte
     assert moved == [("z.csv", False), ("a.csv", False), ("page.html", False)]
 
 
-@pytest.mark.attack("names that are paths")
 def test_a_damaged_or_hostile_list_of_the_set_before_removes_nothing(out: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("1")
@@ -290,7 +287,6 @@ def test_a_damaged_or_hostile_list_of_the_set_before_removes_nothing(out: Path, 
         assert outside.exists()
 
 
-@pytest.mark.attack("two reports into one folder")
 def test_two_processes_never_mix_their_sets(out: Path) -> None:
     run = [sys.executable, "-c", WRITER, str(out)]
     writers = [subprocess.Popen([*run, own], stderr=subprocess.PIPE, text=True) for own in ("one", "two")]
@@ -324,7 +320,6 @@ def test_a_stamp_proves_one_state_and_one_digest_of_a_file(tmp_path: Path, monke
         intact(file, SHA256)
 
 
-@pytest.mark.attack("two processes of one id, as in containers")
 def test_two_writers_of_one_process_id_do_not_touch_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getpid", lambda: 1)
     path = tmp_path / "file"
@@ -362,7 +357,6 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.attack("full disks and read-only places")
 def test_a_full_or_read_only_disk_is_named_with_the_file_and_leaves_the_old_one(disk: Path) -> None:
     path = disk / "cells" / "row.json"
     write_atomic(path, b"old")

@@ -236,7 +236,6 @@ def test_a_row_with_the_content_of_its_key_is_read(store: Store, content: dict[s
     assert store.load_row(row.key) == row
 
 
-@pytest.mark.attack("rows and cards of another cell under valid digests")
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -257,7 +256,6 @@ def test_a_row_that_is_not_of_its_key_is_refused(store: Store, change: dict[str,
         store.load_row(KEYED.key)
 
 
-@pytest.mark.attack("rows and cards of another cell under valid digests")
 def test_a_row_is_refused_in_the_place_of_another_cell(store: Store) -> None:
     others = {"dataset": "chapman", "method": "moco", "ratio": 0.3, "seed": 42, "evaluation": "linear"}
     place = {name: getattr(ROW, name) for name in others}
@@ -337,7 +335,6 @@ def test_a_crash_leaves_the_old_row_or_a_damaged_one_but_no_wrong_one(
     assert {file.name for file in store.cells.iterdir()} == before
 
 
-@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 def test_what_is_no_regular_file_is_damaged_and_never_waited_for(store: Store) -> None:
     for file in (store.cells / f"{ROW.key}.npz", store.plans / "plan-one.json"):
         file.unlink()
@@ -488,7 +485,6 @@ def test_columns_of_a_named_task_have_several_labels() -> None:
         assert labels_of(plan) == expected
 
 
-@pytest.mark.attack("plans of a store, edited or damaged")
 def test_no_digit_of_a_plan_can_be_changed_unseen(store: Store) -> None:
     file = store.plans / "plan-one.json"
     whole = file.read_text()
@@ -523,7 +519,6 @@ def test_a_whole_card_is_read_in_any_order(store: Store, card_file: Path) -> Non
     assert store.card(KEY) == card
 
 
-@pytest.mark.attack("cards edited, swapped or damaged")
 def test_a_flipped_bit_in_any_byte_of_a_card_is_noticed(store: Store, card_file: Path) -> None:
     content = card_file.read_bytes()
     for place in range(len(content)):
@@ -537,7 +532,6 @@ def sealed(**changes: Any) -> str:
     return card_bytes(WHOLE_CARD | changes).decode()
 
 
-@pytest.mark.attack("cards edited, swapped or damaged")
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -586,7 +580,6 @@ def test_groups_come_back_hold_no_age_and_are_written_once(tmp_path: Path) -> No
     assert file.stat().st_ino == before
 
 
-@pytest.mark.attack("sexes and age bands of a store, edited or damaged")
 def test_no_byte_of_a_file_of_groups_can_be_changed_unseen(tmp_path: Path) -> None:
     save_people(tmp_path, "f00d", GROUPS)
     file = people_file(tmp_path, "f00d")

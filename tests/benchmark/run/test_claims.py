@@ -125,7 +125,6 @@ def test_leaving_releases_what_is_held_and_nothing_else(world: World) -> None:
     assert list(world.folder.iterdir()) == []
 
 
-@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_runner_of_this_host_is_gone_when_its_process_is(world: World) -> None:
     one, other = world.runner(HERE), world.runner(HERE._replace(pid=11))
     one.take("a")
@@ -140,7 +139,6 @@ def test_a_runner_of_this_host_is_gone_when_its_process_is(world: World) -> None
     assert (world.folder / "a.json").stat().st_mtime_ns == before
 
 
-@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_runner_of_another_host_is_gone_when_it_was_not_renewed_while_watched(world: World) -> None:
     one, other = world.runner(THERE), world.runner(HERE)
     one.take("a")
@@ -158,7 +156,6 @@ def test_a_runner_of_another_host_is_gone_when_it_was_not_renewed_while_watched(
     assert other.holder("a") == "here:10"
 
 
-@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_file_server_that_answered_nobody_makes_no_claim_stale(world: World) -> None:
     one, other = world.runner(THERE), world.runner(HERE)
     one.take("a")
@@ -169,7 +166,6 @@ def test_a_file_server_that_answered_nobody_makes_no_claim_stale(world: World) -
     assert not world.watches(other, STALE_SECONDS - 1)
 
 
-@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_claim_that_is_renewed_while_it_is_taken_over_is_left_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +185,6 @@ def test_a_claim_that_is_renewed_while_it_is_taken_over_is_left_alone(
     assert [path.name for path in world.folder.iterdir()] == ["a.json"]
 
 
-@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_hosts_with_clocks_days_apart_share_tasks_and_take_over_a_dead_ones(tmp_path: Path) -> None:
     """Each host is a process that sees no other one; a second on the common clock of this machine tells overlaps."""
     hosts = {"dead": 3_600, "ahead": 200_000, "behind": -200_000, "exact": 0}
@@ -229,14 +224,12 @@ FOREIGN = {
 }
 
 
-@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 @pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
 def test_a_claim_of_no_process_has_no_owner(content: object) -> None:
     assert owner_in(json.dumps(WHOLE).encode()) == HERE
     assert owner_in(json.dumps(content).encode()) is None
 
 
-@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 @pytest.mark.parametrize("name", ["half", "pipe", "device", "huge", "deep", "folder"])
 def test_what_is_no_claim_is_not_read_and_becomes_stale(name: str, world: World) -> None:
     world.folder.mkdir()
@@ -263,7 +256,6 @@ def test_what_is_no_claim_is_not_read_and_becomes_stale(name: str, world: World)
     assert name == "folder" or runner.holder("a") == "here:10"
 
 
-@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_claim_made_anew_after_it_was_judged_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, third = (world.runner(HERE._replace(pid=pid)) for pid in (10, 11, 12))
     first.take("a")
@@ -282,7 +274,6 @@ def test_a_claim_made_anew_after_it_was_judged_is_left_alone(world: World, monke
     assert [path.name for path in world.folder.iterdir()] == ["a.json"]
 
 
-@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_a_runner_that_ended_while_it_took_over_is_in_nobodys_way(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -392,7 +383,6 @@ def test_claims_of_ended_runners_go_and_no_others(tmp_path: Path, ended: int) ->
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.attack("claims of dead, slow and distant runners")
 def test_of_many_runners_one_takes_over(world: World) -> None:
     world.runner(HERE).take("a")
     world.dead.add(HERE)

@@ -289,7 +289,6 @@ def test_of_several_corpora_what_a_column_tests_or_chooses_on_is_left_out(
     assert "both pretrained on and tested" in leak
 
 
-@pytest.mark.attack("a corpus that is pretrained on and cross-validated")
 def test_a_cross_validated_corpus_is_refused(small_config: SmallConfig, cohorts: dict[str, Prepared]) -> None:
     config = small_config(
         {"data.datasets": ["chapman"], "data.pretrain": "chapman", "data.folds": 5, "protocol": "strict"}
@@ -338,7 +337,6 @@ def test_they_are_added_to_rows_of_the_same_recordings_alone(dataset: Dataset, t
     assert read_people(tmp_path, "c") == {}
 
 
-@pytest.mark.attack("simulated cohorts, damaged after they were written")
 @pytest.mark.parametrize("pattern", ["*.hea", "*.mat", "*.csv", "*.json", "SHA256SUMS.txt"])
 def test_a_damaged_file_of_a_cohort_is_found_and_the_cohort_written_again(
     small_config: SmallConfig, tmp_path: Path, pattern: str, capsys: pytest.CaptureFixture[str]

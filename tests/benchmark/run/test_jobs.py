@@ -163,14 +163,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object] | dict[str, Any], str]] = {
 """What happens to a row -> a change of its file, or of its fields under a digest that fits; and what is said of it."""
 
 
-def attack_of(damage: str) -> str:
-    if damage.startswith("real"):
-        return "simulated data passed off as real"
-    is_forged = isinstance(DAMAGE[damage][0], dict)
-    return "rows and cards of another cell under valid digests" if is_forged else "rows damaged, cut or gone"
-
-
-@pytest.mark.parametrize("damage", [pytest.param(name, marks=pytest.mark.attack(attack_of(name))) for name in DAMAGE])
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_or_forged_row_is_done_again_alone(finished: Bench, damage: str) -> None:
     rows, before, key = finished.rows(), stamps(finished.store), cell_of(finished, "pmq").key
     change, said = DAMAGE[damage]
@@ -192,7 +185,6 @@ def test_a_damaged_or_forged_row_is_done_again_alone(finished: Bench, damage: st
     assert finished.rows() == rows
 
 
-@pytest.mark.attack("cards edited, swapped or damaged")
 @pytest.mark.parametrize("name", [WEIGHTS, CARD])
 def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, name: str) -> None:
     cell = cell_of(finished, "pmq")
@@ -208,7 +200,6 @@ def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, 
     assert finished.rows() == rows
 
 
-@pytest.mark.attack("cards edited, swapped or damaged")
 def test_swapped_encoders_are_made_again_and_told(finished: Bench) -> None:
     folders = [finished.store.pretrained / cell_of(finished, name).pretrain_key for name in ("pmq", "random")]
     rows, weights = finished.rows(), [(folder / WEIGHTS).read_bytes() for folder in folders]
@@ -224,7 +215,6 @@ def test_swapped_encoders_are_made_again_and_told(finished: Bench) -> None:
     assert finished.rows() == rows
 
 
-@pytest.mark.attack("code that lies in a results store")
 def test_a_pretraining_that_brings_code_is_made_again_and_the_code_never_executed(
     finished: Bench, tmp_path: Path
 ) -> None:

@@ -172,7 +172,6 @@ def test_one_row_stands_for_all_ratios_and_seeds(store: Store, monkeypatch: pyte
     assert len(read) == 2
 
 
-@pytest.mark.attack("code that lies in a results store")
 @pytest.mark.parametrize("place", ["methods", "sweeps", "encoder"])
 def test_code_that_the_config_of_a_row_names_is_not_loaded(store: Store, tmp_path: Path, place: str) -> None:
     keep(grid_of({"pretrain.epochs": 9}), store, contents=False)
@@ -188,7 +187,6 @@ def test_code_that_the_config_of_a_row_names_is_not_loaded(store: Store, tmp_pat
 UNREADABLE = [fifo, deep, unsealed, without_predictions, foreign_key]
 
 
-@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 @pytest.mark.parametrize("damage", UNREADABLE)
 def test_a_row_that_cannot_be_read_is_told_of_in_a_line(store: Store, damage: Callable[[Path], None]) -> None:
     keep(grid_of({"pretrain.epochs": 9}), store)
@@ -206,7 +204,6 @@ CONTENTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 }
 
 
-@pytest.mark.attack("rows and cards of another cell under valid digests")
 @pytest.mark.parametrize("change", CONTENTS)
 def test_a_sealed_row_of_another_form_is_told_of_in_a_line(store: Store, change: str) -> None:
     alter, said = CONTENTS[change]

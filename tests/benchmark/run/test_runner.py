@@ -333,7 +333,6 @@ def test_rows_and_cards_hold_what_their_keys_are_digests_of(finished: Bench) -> 
         assert row.provenance["device"]["threads"] == 1
 
 
-@pytest.mark.attack("a method's file edited between two runs")
 def test_a_method_file_that_is_edited_while_its_pretraining_waits_is_refused(bench: Bench, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'mine'\n    title = 'Mine'\n")

@@ -46,7 +46,6 @@ from methods.encoders.dilated import Dilated, DilatedConfig
 UPDATES = 4
 
 
-@pytest.mark.attack("code that lies in a results store")
 def test_a_checkpoint_of_others_executes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     class Hostile:
         def __reduce__(self) -> tuple[Any, ...]:
@@ -129,7 +128,6 @@ def test_a_checkpoint_that_fits_is_restored(file: Path, caplog: pytest.LogCaptur
     assert not torch.equal(next(method.parameters()), next(method_of(2).parameters()))
 
 
-@pytest.mark.attack("checkpoints that are damaged or do not fit")
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_sealed_checkpoint_that_does_not_fit_restores_nothing_and_is_told_of(
     change: Callable[[dict[str, Any]], object], file: Path, caplog: pytest.LogCaptureFixture
@@ -149,7 +147,6 @@ def test_a_sealed_checkpoint_that_does_not_fit_restores_nothing_and_is_told_of(
     assert "\n" not in line
 
 
-@pytest.mark.attack("checkpoints that are damaged or do not fit")
 @pytest.mark.parametrize("body", [b"", b"no zip", b"PK\x03\x04", bytes(1000)], ids=["empty", "text", "zip", "zeros"])
 def test_a_sealed_file_that_is_no_checkpoint_is_told_of(
     body: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -237,7 +234,6 @@ def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
     assert not (tmp_path / "missing").exists()
 
 
-@pytest.mark.attack("cards edited, swapped or damaged")
 @pytest.mark.parametrize("name", [WEIGHTS, CARD])
 @pytest.mark.parametrize("damage", ["gone", "empty", "cut", "flipped"])
 def test_a_damaged_encoder_counts_as_none(folder: Path, name: str, damage: str) -> None:
@@ -258,7 +254,6 @@ def test_a_damaged_encoder_counts_as_none(folder: Path, name: str, damage: str) 
         load_encoder(folder, Dilated)
 
 
-@pytest.mark.attack("cards edited, swapped or damaged")
 def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Path) -> None:
     torch.manual_seed(4)
     save_encoder(tmp_path / "other", Dilated(SIZE), {})
@@ -273,7 +268,6 @@ def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Pa
     assert read_card(folder) is None
 
 
-@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 @pytest.mark.parametrize("kind", ["pipe", "device", "huge"])
 def test_weights_that_are_no_plain_file_are_not_read(folder: Path, kind: str) -> None:
     file = folder / WEIGHTS
@@ -386,7 +380,6 @@ def test_weights_belong_to_the_content_of_the_modules_that_the_file_imports(
         load_encoder(tmp_path / "key", kind)
 
 
-@pytest.mark.attack("code that lies in a results store")
 @pytest.mark.parametrize("name", ["dilated", "mine", "hostile"])
 def test_the_code_beside_weights_is_never_executed(
     mine: type[Encoder], from_file: Path, tmp_path: Path, name: str

@@ -130,7 +130,6 @@ def whole_run(name: str) -> tuple[PretrainMethod, History]:
         return method, train(method, noise_corpus(), Path(folder) / "checkpoint")
 
 
-@pytest.mark.attack("a run killed at any moment")
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_run_stopped_and_killed_again_and_again_goes_on_to_the_same_bits(
     name: str, corpus: PairSource, tmp_path: Path
@@ -224,7 +223,6 @@ def test_a_last_epoch_may_end_early(corpus: PairSource, tmp_path: Path) -> None:
     assert same(resumed, part)
 
 
-@pytest.mark.attack("a run killed at any moment")
 def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,7 +241,6 @@ def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
     assert same(resumed, whole)
 
 
-@pytest.mark.attack("full disks and read-only places")
 def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,7 +254,6 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
 
 
-@pytest.mark.attack("checkpoints that are damaged or do not fit")
 def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_same_bits(
     corpus: PairSource, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -358,7 +354,6 @@ def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_chec
     assert all(value.isfinite().all() for value in saved["method"].values())
 
 
-@pytest.mark.attack("memory that runs out")
 def test_a_full_gpu_stops_with_the_remedy_and_other_errors_are_left_as_they_are(
     corpus: PairSource, tmp_path: Path
 ) -> None:

@@ -180,7 +180,6 @@ CSV_REFUSED: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.attack("recordings that are damaged or hostile")
 @pytest.mark.parametrize("kind", CSV_REFUSED)
 def test_a_damaged_csv_recording_is_refused(kind: str, tmp_path: Path) -> None:
     content, reason = CSV_REFUSED[kind]

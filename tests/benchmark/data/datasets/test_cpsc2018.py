@@ -200,7 +200,6 @@ STRUCT_REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.attack("recordings that are damaged or hostile")
 @pytest.mark.parametrize("kind", STRUCT_REFUSED)
 def test_a_damaged_struct_is_refused(kind: str, tmp_path: Path) -> None:
     make, reason = STRUCT_REFUSED[kind]

@@ -137,7 +137,6 @@ def void(_: object) -> None:
     """For a lambda whose value is not wanted."""
 
 
-@pytest.mark.attack("recordings that are damaged or hostile")
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_damaged_record_is_refused_with_its_reason(
     kind: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
@@ -217,7 +216,6 @@ def test_a_file_without_permission_is_refused(
 
 
 @pytest.mark.slow
-@pytest.mark.attack("recordings that are damaged or hostile")
 def test_no_hostile_recording_stops_a_dataset(tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord) -> None:
     kinds = [None, *REFUSED]
     (tmp_path / "scp_statements.csv").write_text(",diagnostic,diagnostic_class\nNORM,1.0,NORM\n")

@@ -94,7 +94,6 @@ ROWS_REFUSED: dict[str, tuple[dict[str, str], str]] = {
 }
 
 
-@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize("kind", ROWS_REFUSED)
 def test_a_bad_row_is_a_counted_skip(kind: str, tmp_path: Path) -> None:
     change, reason = ROWS_REFUSED[kind]
@@ -158,7 +157,6 @@ WHOLE_TABLE: dict[str, tuple[Callable[[str], bytes | None], str]] = {
 }
 
 
-@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize("kind", WHOLE_TABLE)
 def test_a_table_that_is_none_is_one_error_line(kind: str, tmp_path: Path) -> None:
     change, message = WHOLE_TABLE[kind]
@@ -208,7 +206,6 @@ def test_ragged_and_repeated_rows(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize(
     ("statements", "message"),
     [
@@ -229,7 +226,6 @@ def test_statements_that_do_not_say_the_superclass_are_an_error(tmp_path: Path, 
         PTBXL(tmp_path).listing()
 
 
-@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize(("yes", "no"), [("1", ""), (" 1.0 ", "0"), ("TRUE", "False"), ("yes", "no")])
 def test_a_truth_value_is_read_however_it_is_spelt(tmp_path: Path, yes: str, no: str) -> None:
     ptb_xl(tmp_path, {"scp_codes": "{'SR': 0.0, 'IMI': 100.0, 'NORM': 0.0}"})
@@ -237,7 +233,6 @@ def test_a_truth_value_is_read_however_it_is_spelt(tmp_path: Path, yes: str, no:
     assert others(PTBXL(tmp_path).listing())[0].labels == (1, 0)
 
 
-@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 @pytest.mark.parametrize(
     ("column", "told"),
     [
@@ -264,7 +259,6 @@ def test_a_file_name_of_the_form_that_is_not_read_does_not_matter(tmp_path: Path
     assert [entry.recording for entry in PTBXL(tmp_path).listing().entries] == ["1", "7"]
 
 
-@pytest.mark.attack("tables of PTB-XL with wrong, shifted or odd cells")
 def test_a_patient_spelt_in_several_ways_is_one_and_is_told(tmp_path: Path) -> None:
     changes = [
         {"ecg_id": f"{n}", "patient_id": text} for n, text in enumerate(("15", "15.000", "15.0", "15.", "16"), 2)

@@ -81,7 +81,6 @@ def test_a_table_of_labels_takes_the_place_of_codes_that_lack_some(root: Path):
     assert (second.statements, second.labels) == (("SR", "LVH", "IMI"), (4, 1))
 
 
-@pytest.mark.attack("a table of PTB-XL's labels that contradicts itself or scp_codes")
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -97,7 +96,6 @@ def test_a_table_of_labels_that_does_not_hold_is_refused(root: Path, old: str, n
         PTBXL(root).listing()
 
 
-@pytest.mark.attack("recordings of PTB-XL whose two tables of labels differ")
 def test_recordings_whose_tables_differ_are_left_out(root: Path):
     add_headers(root, "records500", [1, 2, 3])
     (root / "task_labels.csv").write_text(LABELS.replace("1,NORM,NORM", "1,MI,AMI").replace("3,,,,SR\n", ""))
@@ -123,7 +121,6 @@ def test_all_labels_of_the_real_table_are_those_of_its_statements(shared_ecgs: P
             assert found == {name for name in stated[own.recording][column].split(";") if name}, own.recording
 
 
-@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
 @pytest.mark.parametrize(
     ("low", "high", "form"),
     [
@@ -151,7 +148,6 @@ def test_one_rate_is_read_alone_500_hz_unless_most_of_it_is_missing(
     assert listing.warnings == ((told,) if form == "records100" and high else ())
 
 
-@pytest.mark.attack("recordings of PTB-XL that are missing, or of another rate or name")
 @pytest.mark.parametrize(("form", "rate"), [("records500", 500), ("records100", 100)])
 def test_a_file_of_another_rate_than_its_folder_s_is_refused(
     root: Path, make_ecg: MakeECG, write_record: WriteRecord, form: str, rate: int

@@ -137,7 +137,6 @@ def fifo(header: Path) -> None:
     os.mkfifo(header)
 
 
-@pytest.mark.attack("simulated data passed off as real")
 def test_a_header_tells_without_the_mark(dataset: Chapman) -> None:
     entries = dataset.listing().entries
     assert not is_marked(dataset)
@@ -149,7 +148,6 @@ def test_a_header_tells_without_the_mark(dataset: Chapman) -> None:
     assert not is_simulated(dataset, entries)
 
 
-@pytest.mark.attack("simulated data passed off as real")
 def test_the_mark_alone_or_one_note_alone_tells(dataset: Chapman) -> None:
     entries = dataset.listing().entries
     for entry in entries[1:]:
@@ -161,7 +159,6 @@ def test_the_mark_alone_or_one_note_alone_tells(dataset: Chapman) -> None:
     assert is_simulated(dataset, entries[1:])
 
 
-@pytest.mark.attack("pipes, devices, huge files and deep nesting")
 @pytest.mark.parametrize("damage", [huge, fifo, Path.unlink], ids=["huge", "pipe", "gone"])
 def test_a_header_that_is_refused_is_not_read(dataset: Chapman, damage: Callable[[Path], None]) -> None:
     entries = dataset.listing().entries

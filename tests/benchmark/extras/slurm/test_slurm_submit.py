@@ -128,7 +128,6 @@ def test_the_outcome_of_a_job_is_read(tmp_path: Path, outcome: tuple[str, object
     assert outcome_of(tmp_path, "7") == outcome
 
 
-@pytest.mark.attack("code in the outcome of a job, in a store from others")
 @pytest.mark.parametrize("within", ["alone", "keys", "error"])
 def test_no_code_in_an_outcome_is_executed(tmp_path: Path, within: str) -> None:
     attack = Attack(tmp_path / "made")

@@ -25,7 +25,6 @@ def signals(**more: Any) -> Signals:
     return Signals(**{"files": "{recording}.h5", "rate": 500, "unit": "mV", "leads": ["I", "II"]} | more)
 
 
-@pytest.mark.attack("tables of a million columns")
 def test_a_table_of_a_million_columns(tmp_path: Path) -> None:
     (tmp_path / "wide.csv").write_text(",".join(map(str, range(100_000))) + "\n" + "," * 99_999 + "\n")
     with pytest.raises(DatasetError, match="100000 columns, more than 10000"):
@@ -35,7 +34,6 @@ def test_a_table_of_a_million_columns(tmp_path: Path) -> None:
         header_of_table(about(), tmp_path / "long.csv")
 
 
-@pytest.mark.attack("workbooks that unpack to gigabytes or hold a row at a billion")
 def test_a_workbook_with_a_row_far_away_or_padded(tmp_path: Path) -> None:
     book = openpyxl.Workbook()
     book.active["A1"], book.active["A2"] = "name", "x"
@@ -53,7 +51,6 @@ def test_a_workbook_with_a_row_far_away_or_padded(tmp_path: Path) -> None:
             read_workbook(tmp_path / "book.xlsx")
 
 
-@pytest.mark.attack("Parquet files of repeated rows")
 def test_a_parquet_file_of_repeated_rows(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
@@ -66,7 +63,6 @@ def test_a_parquet_file_of_repeated_rows(tmp_path: Path) -> None:
         read_parquet(tmp_path / "t.parquet")
 
 
-@pytest.mark.attack("HDF5 files of many groups, huge arrays and huge chunks")
 def test_hdf5_files_that_declare_too_much(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
     reader = READERS["hdf5"]
@@ -90,7 +86,6 @@ def test_hdf5_files_that_declare_too_much(tmp_path: Path) -> None:
         reader.read_row(tmp_path / "chunk.h5", signals(files="*.h5", stacked=True), 0)  # type: ignore[misc]
 
 
-@pytest.mark.attack("HDF5 files that read other files")
 @pytest.mark.parametrize("how", ["storage", "link", "virtual"])
 def test_hdf5_reads_no_other_file(tmp_path: Path, how: str) -> None:
     h5py = pytest.importorskip("h5py")
