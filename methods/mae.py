@@ -30,7 +30,7 @@ class MAEConfig(MethodConfig):
 
     pairing: Pairing = "same"
     mask_ratio: Annotated[Share, Choice((0.5, 0.6, 0.75, 0.85))] = 0.75
-    """Share of the tokens hidden, of each lead where tokens are of leads; at least one is hidden and one visible."""
+    """Share of the tokens hidden; at least one is hidden and one visible."""
     normalise: bool = True
     """Reconstruct each patch with mean 0 and variance 1."""
     decoder_width: Annotated[int, Field(ge=4, multiple_of=4)] = 256
@@ -61,16 +61,10 @@ def positions(tokens: int, width: int, device: torch.device) -> Tensor:
     return torch.cat([angle.sin(), angle.cos()], 1)  # (N, width)
 
 
-def kept_tokens(count: int, tokens: int, groups: int, hidden: float, device: torch.device) -> Tensor:
-    """Indices of random tokens of each window, equally many of each group: (B, M).
-
-    Groups are of equal size, one after another, and at least one token of each is kept and one hidden.
-    """
-    each = tokens // groups
-    visible = min(max(1, int(each * (1 - hidden))), each - 1)
-    inside = torch.rand(count, groups, each, device=device).argsort(2)[:, :, :visible]  # (B, groups, visible)
-    first = each * torch.arange(groups, device=device)[:, None]  # (groups, 1)
-    return (inside + first).flatten(1)  # (B, M)
+def kept_tokens(count: int, tokens: int, hidden: float, device: torch.device) -> Tensor:
+    """Indices of random tokens of each window, of which at least one is kept and one hidden: (B, M)."""
+    visible = min(max(1, int(tokens * (1 - hidden))), tokens - 1)
+    return torch.rand(count, tokens, device=device).argsort(1)[:, :visible]  # (B, M)
 
 
 def block(width: int) -> nn.Module:
@@ -99,11 +93,11 @@ class MAE(PretrainMethod):
         self.reconstruction = nn.Linear(width, width_of(encoder, encoder.patches))
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss on the hidden patches. Raises ValueError if a window is a single token (of each lead)."""
+        """The loss on the hidden patches. Raises ValueError if a window is a single token."""
         embedded = self.encoder.embed(batch.x1)  # (B, N, D)
         count, tokens, _ = embedded.shape
-        refuse_single(self.name, tokens // self.encoder.groups)
-        kept = kept_tokens(count, tokens, self.encoder.groups, self.config.mask_ratio, embedded.device)  # (B, M)
+        refuse_single(self.name, tokens)
+        kept = kept_tokens(count, tokens, self.config.mask_ratio, embedded.device)  # (B, M)
         hidden = torch.ones(count, tokens, device=embedded.device).scatter(1, kept, 0.0)  # (B, N)
         steps = dropout(self.encoder.kept_steps(embedded, kept), self.encoder.dropout, self.training)  # (B, M, K)
         prediction = self.decode(steps, kept, tokens)  # (B, N, P)

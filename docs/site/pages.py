@@ -39,8 +39,8 @@ SECTIONS = {
     "engine": "sections.EngineSection",
 }
 """Dotted prefix -> module and class in benchmark.config."""
-OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`", "TokenConfig": "`vit1d` and `st-mem`"}
-"""Config of several methods or encoders -> its heading."""
+OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`"}
+"""Config of several methods -> its heading."""
 INTERFACES = {
     "Method": ["methods.base", "methods.parts.losses", "methods.parts.losses", "methods.parts.momentum"],
     "Encoder": ["methods.encoders.base", "methods.encoders"],
@@ -121,8 +121,7 @@ def config_page() -> str:
     lines += ["## Encoders", ""]
     lines += section(methods["encoders.base.EncoderConfig"], "encoder", heading="Every encoder")
     for kind in subclasses(methods, "EncoderConfig"):
-        heading = OF_SEVERAL.get(kind.name, kind.module.name)
-        lines += section(kind, "encoder", heading=heading, own_only=True)
+        lines += section(kind, "encoder", heading=kind.module.name, own_only=True)
     return "\n".join(lines)
 
 

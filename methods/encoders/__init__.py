@@ -22,7 +22,6 @@ ENCODERS: Table[type[Encoder]] = Table(
         "xresnet1d101": "methods.encoders.xresnet1d101:XResNet1d101",
         "vit1d": "methods.encoders.vit:ViT1d",
         "s4": "methods.encoders.s4:S4",
-        "st-mem": "methods.encoders.st_mem:STMEM",
     }
 )
 DEFAULT = "dilated"

@@ -76,11 +76,6 @@ class Encoder(nn.Module):
 
     config: EncoderConfig
 
-    @property
-    def groups(self) -> int:
-        """Groups of tokens of equal size, one after another, of each of which MAE hides the same share."""
-        return 1
-
     def __init__(self, config: EncoderConfig | None = None) -> None:
         super().__init__()
         self.config = config or self.Config()  # type: ignore[call-arg]
@@ -173,8 +168,8 @@ def output_stretch(start: float, stop: float, embedded_steps: int, output_steps:
 
 
 def steps_of(encoder: Encoder, samples: int) -> dict[str, int]:
-    """Steps of a window of so many samples, by `TWO_OF`: embedded ones, of one group of tokens, and outputs."""
-    embedded = shape_of(encoder, samples, encoder.embed)[1] // encoder.groups
+    """Steps of a window of so many samples, by `TWO_OF`: embedded ones and outputs."""
+    embedded = shape_of(encoder, samples, encoder.embed)[1]
     return dict(zip(TWO_OF, (embedded, shape_of(encoder, samples, encoder)[1]), strict=True))
 
 

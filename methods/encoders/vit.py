@@ -1,13 +1,9 @@
-"""A vision transformer over time (ViT-1D of ST-MEM, Na et al. 2024; Dosovitskiy et al. 2021), and all token encoders.
+"""A vision transformer over time (ViT-1D of ST-MEM, Na et al. 2024; Dosovitskiy et al. 2021).
 
-`ViT1d`: a token is `patch` consecutive samples of all leads; a class token stands before them. `forward` gives the
-tokens after the last block, the class token first, S' = S / patch + 1; `pooled` is the normalised class token. A mask
-acts on the tokens before positions are added, (B, S / patch, K).
-
-`TokenEncoder`, the base of ViT-1D and of the encoder of ST-MEM: embedded tokens and the learned ones beside them go
-through pre-norm blocks of attention and a two-layer perceptron. An encoder defines which samples a token has (`cut`),
-the places of the tokens and what stands beside them (`steps`, `kept_steps`), and which representation is that of a
-window (`summary`).
+A token is `patch` consecutive samples of all leads; a class token stands before them. They go through pre-norm blocks
+of attention and a two-layer perceptron. `forward` gives the tokens after the last block, the class token first,
+S' = S / patch + 1; `pooled` is the normalised class token. A mask acts on the tokens before positions are added,
+(B, S / patch, K).
 """
 
 from __future__ import annotations
@@ -25,7 +21,7 @@ from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
 from methods.parts.masks import Mask, dropout
 
 START = 0.02
-"""Deviation of what stands beside the samples at the start: positions, class token, separators (Dosovitskiy et al.)."""
+"""Deviation of what stands beside the samples at the start: positions and class token (Dosovitskiy et al.)."""
 
 
 class Attention(nn.Module):
@@ -64,13 +60,8 @@ class Block(nn.Module):
         return added
 
 
-def taken(tokens: Tensor, kept: Tensor) -> Tensor:
-    """The tokens of some indices: (B, N, K), (B, M) int64 -> (B, M, K)."""
-    return tokens.gather(1, kept[..., None].expand(-1, -1, tokens.shape[2]))  # (B, M, K)
-
-
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class TokenConfig(EncoderConfig):
+class ViT1dConfig(EncoderConfig):
     """Sizes; those of ST-MEM's ViT-S but for the patch, which is 75 there and here divides a heartbeat into twelve."""
 
     patch: Size = 25
@@ -105,79 +96,19 @@ class TokenConfig(EncoderConfig):
             return f"encoder.length is {self.length}; set encoder.length={samples}"
         return ""
 
-
-def patch_embedding(samples: int, width: int) -> nn.Sequential:
-    """The samples of a token -> its embedding: (B, N, P) -> (B, N, K)."""
-    return nn.Sequential(nn.LayerNorm(samples), nn.Linear(samples, width), nn.LayerNorm(width))
-
-
-def blocks_of(config: TokenConfig) -> nn.Sequential:
-    """The blocks of an encoder: (B, N, K) -> (B, N, K)."""
-    sizes = config.heads, config.head_width, config.hidden
-    return nn.Sequential(*[Block(config.output, *sizes) for _ in range(config.depth)])
-
-
-class TokenEncoder(Encoder):
-    """An encoder of tokens, with `input` (`patch_embedding`), `blocks` (`blocks_of`) and `norm`."""
-
-    of_pooled: ClassVar[tuple[str, ...]] = ("norm.weight", "norm.bias")
-    tokens: ClassVar[bool] = True
-    config: TokenConfig
-    input: nn.Sequential
-    blocks: nn.Sequential
-    norm: nn.LayerNorm
-
-    def cut(self, x: Tensor) -> Tensor:
-        """Samples of each token of windows that patches make up: (B, S, L) -> (B, N, P)."""
-        raise NotImplementedError(f"{type(self).__name__}.cut: give the samples of each token (B, N, P)")
-
-    def summary(self, steps: Tensor) -> Tensor:
-        """The representation of a window among, or from, those of `steps`: (B, S', K) -> (B, K)."""
-        raise NotImplementedError(f"{type(self).__name__}.summary: give the representation of a window (B, K)")
-
-    def patches(self, x: Tensor) -> Tensor:
-        """See `Encoder.patches`. Raises ValueError for windows that `unfit` names."""
-        if why := self.config.unfit(x.shape[1]):
-            raise ValueError(f"encoder {self.name} cannot take windows of {x.shape[1]} samples: {why}")
-        return self.cut(x)  # (B, N, P)
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Tokens without positions: (B, S, L) -> (B, N, K)."""
-        embedded: Tensor = self.input(self.patches(x))  # (B, N, K)
-        return embedded
-
-    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
-        """The representation of a window, normalised: (B, S, L) -> (B, K)."""
-        token = self.norm(self.summary(self.steps(self.masked(x, mask))))  # (B, K)
-        return dropout(token, self.dropout, self.training)  # (B, K)
-
     @classmethod
-    def ours(cls, state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors of the official module under our names. Raises ValueError or KeyError for any others."""
-        raise ValueError(f"there is no official module of {len(state_dict)} tensors")
-
-    @classmethod
-    def sizes(cls, ours: Mapping[str, Tensor]) -> dict[str, Any]:
-        """The sizes that follow from tensors under our names. Raises ValueError where none do."""
-        raise NotImplementedError(f"{cls.__name__}.sizes: give the sizes of the official tensors")
-
-    @classmethod
-    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """See `Encoder.from_official`; the sizes follow the tensors. A head has width 64, or 16 where 64 does not fit.
-
-        Raises ValueError if a tensor is missing, unknown or of another shape.
-        """
-        try:
-            ours = cls.ours(state_dict)
-            encoder = cls(cls.Config(**cls.sizes(ours)))
-            encoder.load_state_dict(ours, strict=True)
-        except (RuntimeError, KeyError, ValueError) as error:
-            raise ValueError(f"official {cls.name}: {' '.join(str(error).split())}") from error
-        return encoder
+    def small(cls) -> ViT1dConfig:
+        """Two blocks of width 16 over tokens of two samples."""
+        return cls(patch=2, length=300, output=16, depth=2, heads=2, head_width=8, hidden=32)
 
 
 HEADS = (64, 16)
 """Widths of a head in ST-MEM's modules, of which its tensors tell nothing."""
+OFFICIAL_LEADS = 12
+"""Leads of the official module, of which its tensors tell nothing."""
+OWN_NAMES = {"pos_embedding": "positions", "cls_embedding": "class_token"}
+OWN_NAMES |= {name: name for name in ("norm.weight", "norm.bias")}
+"""Names of official tensors outside blocks and patch embedding -> ours."""
 NEEDED = {
     "positions": "pos_embedding",
     "input.1.weight": "to_patch_embedding.2.weight",
@@ -198,22 +129,22 @@ INPUT = re.compile(r"to_patch_embedding\.([123])\.(weight|bias)")
 BLOCK = re.compile(r"block(\d+)\.(.+)\.(weight|bias)")
 
 
-def renamed(state_dict: Mapping[str, Tensor], own: Mapping[str, str]) -> dict[str, Tensor]:
-    """The tensors under our names, positions (N, K); `own`: official name -> ours outside blocks and patch embedding.
+def renamed(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of ST-MEM's `ViT` under our names, positions (N, K), without the head.
 
     Raises ValueError for an unknown tensor, and where one is missing that sizes follow from.
     """
-    ours = {our_name(name, own): value for name, value in state_dict.items()}
+    ours = {our_name(name): value for name, value in state_dict.items() if not name.startswith("head.")}
     for name, official in NEEDED.items():
         if name not in ours:
             raise ValueError(f"no tensor {official}; pass the whole state_dict of the module")
     return ours | {"positions": ours["positions"].squeeze(0)}
 
 
-def our_name(official: str, own: Mapping[str, str]) -> str:
-    """Our name of a tensor; `own`: as in `renamed`. Raises ValueError for an unknown one."""
-    if official in own:
-        return own[official]
+def our_name(official: str) -> str:
+    """Our name of a tensor. Raises ValueError for an unknown one."""
+    if official in OWN_NAMES:
+        return OWN_NAMES[official]
     if match := INPUT.fullmatch(official):
         return f"input.{int(match[1]) - 1}.{match[2]}"
     if (match := BLOCK.fullmatch(official)) and match[2] in PARTS:
@@ -222,9 +153,19 @@ def our_name(official: str, own: Mapping[str, str]) -> str:
 
 
 def sizes_of(ours: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Sizes of the blocks as a `TokenConfig` has them, from tensors under our names. Raises ValueError for no heads."""
+    """Sizes as a `ViT1dConfig` has them, of twelve leads, from tensors under our names.
+
+    Raises ValueError where the leads do not divide a token, and for no heads.
+    """
+    samples = ours["input.1.weight"].shape[1]
+    if samples % OFFICIAL_LEADS:
+        raise ValueError(f"{OFFICIAL_LEADS} leads do not divide the {samples} samples of a patch")
+    patch = samples // OFFICIAL_LEADS
     heads, head_width = heads_of(ours["blocks.0.attention.qkv.weight"])
     return {
+        "leads": OFFICIAL_LEADS,
+        "patch": patch,
+        "length": patch * (len(ours["positions"]) - 1),
         "output": len(ours["input.1.weight"]),
         "depth": len({name.split(".")[1] for name in ours if name.startswith("blocks.")}),
         "heads": heads,
@@ -245,43 +186,40 @@ def heads_of(qkv: Tensor) -> tuple[int, int]:
     raise ValueError(f"no heads of width {' or '.join(map(str, HEADS))} make up {inside}")
 
 
-OFFICIAL_LEADS = 12
-"""Leads of the official module, of which its tensors tell nothing."""
-OWN_NAMES = {"pos_embedding": "positions", "cls_embedding": "class_token"}
-OWN_NAMES |= {name: name for name in ("norm.weight", "norm.bias")}
-"""Names of official tensors outside blocks and patch embedding -> ours."""
-
-
-@dataclass(frozen=True, kw_only=True, config=STRICT)
-class ViT1dConfig(TokenConfig):
-    """Sizes; those of ST-MEM's ViT-S but for the patch, which is 75 there and here divides a heartbeat into twelve."""
-
-    @classmethod
-    def small(cls) -> ViT1dConfig:
-        """Two blocks of width 16 over tokens of two samples."""
-        return cls(patch=2, length=300, output=16, depth=2, heads=2, head_width=8, hidden=32)
-
-
-class ViT1d(TokenEncoder):
+class ViT1d(Encoder):
     """ECG windows -> a class token and tokens in the order of time."""
 
     name: ClassVar[str] = "vit1d"
     Config: ClassVar[type[EncoderConfig]] = ViT1dConfig
     pooling: ClassVar[str] = "the class token after the last block, normalised"
+    of_pooled: ClassVar[tuple[str, ...]] = ("norm.weight", "norm.bias")
+    tokens: ClassVar[bool] = True
     config: ViT1dConfig
 
     def __init__(self, config: ViT1dConfig | None = None) -> None:
         super().__init__(config)
-        patch, width = self.config.patch, self.config.output
-        self.input = patch_embedding(patch * self.config.leads, width)
-        self.positions = nn.Parameter(START * torch.randn(1 + self.config.length // patch, width))  # (1 + N, K)
+        sizes, width = self.config, self.config.output
+        samples = sizes.patch * sizes.leads
+        self.input = nn.Sequential(nn.LayerNorm(samples), nn.Linear(samples, width), nn.LayerNorm(width))
+        self.positions = nn.Parameter(START * torch.randn(1 + sizes.length // sizes.patch, width))  # (1 + N, K)
         self.class_token = nn.Parameter(START * torch.randn(width))  # (K,)
-        self.blocks = blocks_of(self.config)
+        blocks = [Block(width, sizes.heads, sizes.head_width, sizes.hidden) for _ in range(sizes.depth)]
+        self.blocks = nn.Sequential(*blocks)
         self.norm = nn.LayerNorm(width)
 
-    def cut(self, x: Tensor) -> Tensor:
-        """Sample by sample: (B, S, L) -> (B, S / patch, patch * L)."""
+    def patches(self, x: Tensor) -> Tensor:
+        """Samples of each token, sample by sample: (B, S, L) -> (B, S / patch, patch * L).
+
+        Raises ValueError for windows that `unfit` names.
+        """
+        if why := self.config.unfit(x.shape[1]):
+            raise ValueError(f"encoder {self.name} cannot take windows of {x.shape[1]} samples: {why}")
         return x.reshape(x.shape[0], x.shape[1] // self.config.patch, -1)  # (B, N, P)
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Tokens without positions: (B, S, L) -> (B, N, K)."""
+        embedded: Tensor = self.input(self.patches(x))  # (B, N, K)
+        return embedded
 
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, N, K) -> (B, 1 + N, K), the class token first."""
@@ -299,23 +237,25 @@ class ViT1d(TokenEncoder):
 
     def kept_steps(self, embedded: Tensor, kept: Tensor) -> Tensor:
         """See `Encoder.kept_steps`; the class token goes through the blocks too and is left out of the result."""
-        return self.seen(taken(self.placed(embedded), kept))[:, 1:]  # (B, M, K)
+        placed = self.placed(embedded)  # (B, N, K)
+        visible = placed.gather(1, kept[..., None].expand(-1, -1, placed.shape[2]))  # (B, M, K)
+        return self.seen(visible)[:, 1:]  # (B, M, K)
 
-    def summary(self, steps: Tensor) -> Tensor:
-        """The class token: (B, 1 + N, K) -> (B, K)."""
-        return steps[:, 0]  # (B, K)
-
-    @classmethod
-    def ours(cls, state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The tensors of ST-MEM's `ViT` under our names. Raises ValueError for any others."""
-        return renamed({name: value for name, value in state_dict.items() if not name.startswith("head.")}, OWN_NAMES)
+    def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
+        """The class token, normalised: (B, S, L) -> (B, K)."""
+        token = self.norm(self.steps(self.masked(x, mask))[:, 0])  # (B, K)
+        return dropout(token, self.dropout, self.training)  # (B, K)
 
     @classmethod
-    def sizes(cls, ours: Mapping[str, Tensor]) -> dict[str, Any]:
-        """Sizes of twelve leads. Raises ValueError where these do not divide a token."""
-        samples = ours["input.1.weight"].shape[1]
-        if samples % OFFICIAL_LEADS:
-            raise ValueError(f"{OFFICIAL_LEADS} leads do not divide the {samples} samples of a patch")
-        patch = samples // OFFICIAL_LEADS
-        length = patch * (len(ours["positions"]) - 1)
-        return {"leads": OFFICIAL_LEADS, "patch": patch, "length": length} | sizes_of(ours)
+    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
+        """See `Encoder.from_official`; the sizes follow the tensors. A head has width 64, or 16 where 64 does not fit.
+
+        Raises ValueError if a tensor is missing, unknown or of another shape.
+        """
+        try:
+            ours = renamed(state_dict)
+            encoder = cls(ViT1dConfig(**sizes_of(ours)))
+            encoder.load_state_dict(ours, strict=True)
+        except (RuntimeError, KeyError, ValueError) as error:
+            raise ValueError(f"official {cls.name}: {' '.join(str(error).split())}") from error
+        return encoder

@@ -43,9 +43,9 @@ def test_every_key_has_a_meaning() -> None:
     assert [key for key, _, meaning in rows if not meaning.strip()] == []
 
 
-def test_keys_of_several_encoders_stand_under_the_names_of_all() -> None:
-    _, _, own = config_page().partition("### `vit1d` and `st-mem`")
-    assert "| `encoder.head_width` |" in own.partition("###")[0]
+def test_keys_of_several_methods_stand_under_the_names_of_all() -> None:
+    _, _, own = config_page().partition("### `simclr`, `vicreg`, `barlow` and `simsiam`")
+    assert "| `methods.NAME.time_mask` |" in own.partition("###")[0]
 
 
 def test_every_section_of_a_config_is_on_the_page_of_keys() -> None:

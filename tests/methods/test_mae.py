@@ -11,7 +11,6 @@ import torch
 from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
 from methods.base import Batch
-from methods.encoders.st_mem import STMEM, STMEMConfig
 from methods.encoders.vit import Block
 from methods.mae import MAE, MAEConfig, block, kept_tokens, positions, reconstruction_loss
 from tests.basic import BASIC
@@ -91,32 +90,11 @@ def test_an_encoder_of_tokens_is_taken() -> None:
     assert load_config(BASIC, {"methods": ["mae"], "encoder": {"name": file}}).methods == ["mae"]
 
 
-def test_the_same_share_of_each_group_is_hidden() -> None:
-    torch.manual_seed(0)
-    kept = kept_tokens(5, 24, 3, 0.75, torch.device("cpu"))  # (5, 6)
-    of_group = torch.nn.functional.one_hot(kept // 8, 3).sum(1)  # (5, 3)
-    assert of_group.tolist() == [[2, 2, 2]] * 5
-    assert all(len(set(row)) == 6 for row in kept.tolist())
-    assert len({tuple(row) for row in (kept % 8).tolist()}) > 1
-
-
-def test_one_group_is_hidden_as_before_groups() -> None:
+def test_the_kept_tokens_are_drawn_once_each_from_the_default_generator() -> None:
     torch.manual_seed(0)
     expected = torch.rand(4, 20).argsort(1)[:, :5]
     torch.manual_seed(0)
-    assert torch.equal(kept_tokens(4, 20, 1, 0.75, torch.device("cpu")), expected)
-
-
-def test_of_each_lead_of_st_mem_a_quarter_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    method, seen = MAE(STMEM(STMEMConfig.small()), SMALL), []
-    whole = method.encoder.kept_steps
-    monkeypatch.setattr(
-        method.encoder, "kept_steps", lambda embedded, kept: (seen.append(kept), whole(embedded, kept))[1]
-    )
-    method(make_batch(40)).backward()
-    (kept,) = seen
-    assert [torch.bincount(row // 20, minlength=12).tolist() for row in kept] == [[5] * 12] * 4
+    assert torch.equal(kept_tokens(4, 20, 0.75, torch.device("cpu")), expected)
 
 
 def test_a_block_of_the_decoder_is_one_of_the_encoders_with_four_heads() -> None:

@@ -72,7 +72,7 @@ TINY: dict[str, Any] = {
 ON_TOKENS = [name for name in METHODS if name not in ANYWHERE]
 OTHER_ENCODERS = {name: ["simclr"] for name in ENCODERS if name != DEFAULT} | {"vit1d": ["simclr", *ON_TOKENS]}
 """Encoder -> the methods of its grid, beside the untrained encoder."""
-LONG_TOKENS = {"vit1d": {"patch": 10}, "st-mem": {"patch": 50}}
+LONG_TOKENS = {"vit1d": {"patch": 10}}
 """Knobs in place of an encoder's small ones: attention over the tokens of two samples takes minutes and gigabytes."""
 CALM = {"lr": 1e-4, "weight_decay": 3.0, "batch_size": 16}
 """At `TINY`'s rate and batches a hundred layers with batch normalisation move by a percent without vectors."""

@@ -18,7 +18,6 @@ MODULES = {
     "xresnet1d101": ("backbones_cnn_dev.npz", "xresnet1d101"),
     "vit1d": ("backbones_vit_dev.npz", "vit_tiny_custom"),
     "vit1d of the paper": ("backbones_vit_dev.npz", "vit_small"),
-    "st-mem": ("backbones_vit_dev.npz", "st_mem_vit_tiny_custom"),
     "s4": ("backbones_s4_dev.npz", "s4_causal"),
 }
 """Encoder -> file of the reference and official module in it."""

@@ -28,7 +28,6 @@ from methods.encoders.base import (
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.encoders.s4 import S4, S4Config
-from methods.encoders.st_mem import STMEM, STMEMConfig
 from methods.encoders.vit import ViT1d, ViT1dConfig
 from tests.methods.tokens import Patches, PatchesConfig
 
@@ -99,8 +98,8 @@ def test_an_encoder_takes_windows_of_every_length_and_no_tokens_unless_it_says_s
 @pytest.mark.parametrize("name", ENCODERS)
 def test_what_methods_may_need_of_an_encoder_is_stated(name: str) -> None:
     kind = ENCODERS[name]
-    assert kind.timed is (name != "st-mem"), "its tokens stand lead by lead"
-    assert kind.tokens is (name in ("vit1d", "st-mem"))
+    assert kind.timed
+    assert kind.tokens is (name == "vit1d")
     assert kind.of_pooled == (("norm.weight", "norm.bias") if kind.tokens else ())
 
 
@@ -182,6 +181,5 @@ def test_a_stretch_is_that_of_the_embedded_steps(
     assert output_stretch(start, stop, embedded, output) == expected
 
 
-def test_steps_of_one_group_are_counted() -> None:
+def test_embedded_and_output_steps_are_counted() -> None:
     assert steps_of(ViT1d(ViT1dConfig.small()), 40) == {"embedded": 20, "output": 21}
-    assert steps_of(STMEM(STMEMConfig.small()), 40) == {"embedded": 20, "output": 20}

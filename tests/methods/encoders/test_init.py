@@ -66,7 +66,6 @@ SIZES = {
         {"output": 512, "depth": 4, "states": 8, "bidirectional": False, "front": "convolutions", "length": 1250},
         {"output": 16, "depth": 2, "states": 4, "bidirectional": False, "front": "convolutions", "length": 150},
     ),
-    "st-mem": (TOKENS, SMALL_TOKENS | {"depth": 1}),
 }
 """The sizes by default, and of the small config."""
 FIRST = {
@@ -75,7 +74,6 @@ FIRST = {
     "xresnet1d101": (10848, (2, 10, 32), 16.295055, 16.295053),
     "vit1d": (7392, (2, 151, 16), 0.889155, 0.78643),
     "s4": (2784, (2, 150, 16), 0.83376, 0.818543),
-    "st-mem": (2548, (2, 150, 16), 0.835148, 0.788481),
 }
 """Of the small encoder of seed 0: parameters, shape, and the mean sizes of steps and of pooled representations."""
 
