@@ -24,8 +24,6 @@ from reports.statistics.classes import PartTable, class_tables, subgroup_tables
 from reports.statistics.table import TableStatistics, joined, statistics_of
 from reports.tables.further import (
     Further,
-    budget_files,
-    budget_tables,
     cost_files,
     cost_lines,
     further_files,
@@ -78,7 +76,6 @@ class Report:
 class Texts:
     """The tables of a report that are texts alone; each empty where the run has none."""
 
-    budgets: list[TextTable]
     further: Further
     """Scores of classes and subgroups."""
     elsewhere: list[TextTable]
@@ -150,7 +147,7 @@ def build_report(
 def texts_of(run: Run, units: Sequence[str], kept: ReportCache, problems: list[str]) -> Texts:
     """The tables of texts of a run; adds a problem where predictions do not compare."""
     further = further_of(run, units, kept, problems)
-    return Texts(budget_tables(run, units), further, elsewhere_costs(run.plan, run.cards))
+    return Texts(further, elsewhere_costs(run.plan, run.cards))
 
 
 def further_of(run: Run, units: Sequence[str], kept: ReportCache, problems: list[str]) -> Further:
@@ -169,7 +166,6 @@ def sections_of(texts: Texts) -> dict[str, list[TextTable]]:
         "Further scores": texts.further.scores,
         "Classes": texts.further.by_class,
         "Subgroups": texts.further.by_group,
-        "Budget curves": texts.budgets,
     }
 
 
@@ -183,15 +179,13 @@ def _contents(
     """Name -> text of the files other than figures and page."""
     costs = cost_lines(run.cards, run.plan.variants)
     return {
-        "results.md": "# Results\n\n"
-        + "\n".join([*map(markdown, tables), *map(text_markdown, [*texts.elsewhere, *texts.budgets])]),
+        "results.md": "# Results\n\n" + "\n".join([*map(markdown, tables), *map(text_markdown, texts.elsewhere)]),
         "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
         "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
         **elsewhere_files(texts.elsewhere),
-        **(budget_files(texts.budgets) if texts.budgets else {}),
         **further_files(texts.further),
     }
 

@@ -104,7 +104,7 @@ def _last(path: str) -> str:
 
 CHOICE = (
     "name", "caption", "methods", "ablate", "ablations", "sweeps", "gates", "evaluate", "ratios", "seeds",
-    "data.datasets", "data.task", "data.cards", "data.simulation", "precision", "pretrain.snapshots",
+    "data.datasets", "data.task", "data.cards", "data.simulation", "precision",
 )  # fmt: skip
 """Config keys that may differ: they choose cells, or their effect (ablations, data, precision) is compared
 itself."""

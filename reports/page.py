@@ -39,7 +39,6 @@ from benchmark.results.names import (
     GATE,
     METHOD,
     OVERALL,
-    SNAPSHOT,
     SWEEP,
     is_untrained,
 )
@@ -67,7 +66,6 @@ ROLES = {
     METHOD: "Methods",
     ABLATION: "Ablations",
     SWEEP: "Sweeps",
-    SNAPSHOT: "Snapshots",
     GATE: "Gates (reference rows)",
 }
 
@@ -433,7 +431,6 @@ LISTED = 100
 FIGURES_OF = {
     "confusion": "classes",
     "classes": "classes",
-    "budget": "budget-curves",
     "training": "health",
     "masking": "health",
     "similarity": "health",

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -95,18 +94,6 @@ Cards = Mapping[str, Mapping[str, Card]]
 """Row of a table -> key of a pretraining -> its card."""
 
 
-@dataclass(frozen=True)
-class Costs:
-    """Seconds that pretrainings took on one machine."""
-
-    machine: str
-    """Its device and precision, '' where nothing was pretrained."""
-    seconds: Mapping[str, float]
-    """Row -> mean over its pretrainings."""
-    elsewhere: tuple[str, ...]
-    """Rows pretrained on another machine, whose seconds are not comparable."""
-
-
 def read_cards(store: Store, keys: Iterable[str], windows: str) -> tuple[dict[str, Card], list[str]]:
     """Key -> card, and what is left out, one line each without the store's path.
 
@@ -166,21 +153,6 @@ def _courses(cards: Cards) -> Iterator[tuple[str, str, int, str, float]]:
                     told[POSITIVES] = sum(told[count] for count in COUNTS)
                 epoch = told.pop("epoch")
                 yield from ((variant, key, epoch, measure, value) for measure, value in told.items())
-
-
-def costs(cards: Cards) -> Costs:
-    """Mean seconds per row, on the machine that most rows were pretrained on; the first on a tie."""
-    timed: dict[str, dict[str, list[float]]] = {}
-    for variant, own in cards.items():
-        for card in own.values():
-            if card.get("seconds"):
-                timed.setdefault(variant, {}).setdefault(machine_of(card), []).append(float(card["seconds"]))
-    machines = Counter(machine for spent in timed.values() for machine in spent)
-    if not machines:
-        return Costs("", {}, ())
-    machine = machines.most_common(1)[0][0]
-    seconds = {name: sum(spent[machine]) / len(spent[machine]) for name, spent in timed.items() if machine in spent}
-    return Costs(machine, seconds, tuple(name for name, spent in timed.items() if machine not in spent))
 
 
 def machine_of(card: Card) -> str:

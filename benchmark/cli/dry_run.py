@@ -27,7 +27,6 @@ from benchmark.results.names import (
     EVALUATION_FACTS,
     GATE,
     METHOD,
-    SNAPSHOT,
     SWEEP,
     TRIAL,
     takes_shots,
@@ -207,7 +206,6 @@ COUNTED = {
     GATE: "of gates",
     ABLATION: "of ablations",
     SWEEP: "of sweeps",
-    SNAPSHOT: "of snapshots",
     TRIAL: "cells of trials",
 }
 

@@ -2,7 +2,7 @@
 
 Refuse config keys that have no effect under the other settings, e.g. `pretrain.recipe` under `preset: paper`.
 
-A config with other values of some keys: the config of a sweep's or a snapshot's row, or of a further encoder.
+A config with other values of some keys: the config of a sweep's row, or of a further encoder.
 
 A sweep names a knob of its method or, with a dot, a key of one of the sections `SECTIONS`. The other sections decide
 which data are prepared and which cells there are, and are the same for all rows.
@@ -23,7 +23,7 @@ import torch
 from pydantic import ValidationError
 
 from benchmark.config.errors import ConfigError, names_of, one_line, unknown
-from benchmark.config.sections import REFERENCE, Finetune, Linear, Pretrain
+from benchmark.config.sections import Finetune, Linear, Pretrain
 from benchmark.config.words import knobs_of, labels_of, refuse_unfit, sized
 from benchmark.data.transport import datasets_in
 from methods import METHODS, refusal
@@ -51,11 +51,9 @@ _SEED = "protocol: strict pretrains once per fine-tuning seed; leave it out, or 
 _HEARTBEATS = "it is of heartbeats; leave it out, or set data.segmentation=heartbeats"
 _ONE_SPLIT = "protocol: paper has the authors' one split; leave it out, or use --protocol strict"
 _CROPS = "it is of crops of whole recordings; leave it out, or set data.segmentation=recordings"
-_SECONDS = "it is what windows cost under another budget; leave it out, or set pretrain.budget=seconds"
 _UNTRAINED = "this method trains nothing; leave it out"
 IDLE = (
     Idle("pretrain.recipe", "pretrain.preset", ("paper",), _RECIPE),
-    Idle("pretrain.pair_milliseconds", "pretrain.budget", ("epochs", "windows", "passes", None), _SECONDS),
     Idle("pretrain.seed", "protocol", ("strict",), _SEED),
     Idle("data.window_seconds", "data.segmentation", ("heartbeats", None), _CROPS),
     Idle("data.window_stride", "data.segmentation", ("heartbeats", None), _CROPS),
@@ -111,7 +109,7 @@ def is_named(key: str, overrides: Mapping[str, Any]) -> bool:
 SECTIONS = {"pretrain": Pretrain, "finetune": Finetune, "linear": Linear}
 """And `encoder`, whose keys depend on its name."""
 NOT_SWEPT = (
-    "pretrain.snapshots", "pretrain.preset", "pretrain.recipe",
+    "pretrain.preset", "pretrain.recipe",
     "pretrain.streaming",
 )  # fmt: skip
 """Rows of their own, what the knobs `recipe.*` are for, and what moves no number."""
@@ -189,7 +187,6 @@ def refuse(config: Config) -> None:
     refuse_shared_subsets(config)
     refuse_columns(config)
     refuse_unserved(config)
-    refuse_untimed(config)
     refuse_few_steps(config)
 
 
@@ -293,21 +290,6 @@ def refuse_unserved(config: Config) -> None:
         for name in (*config.methods, *config.sweeps):
             if refused := refusal(config.method_class(name), sized(section)[0]):
                 raise ValueError(f"methods: {refused}")
-
-
-def refuse_untimed(config: Config) -> None:
-    """A budget of seconds for a method whose windows have no known cost, and a cost of a method that is not there."""
-    known = config.pretrain.pair_milliseconds
-    for name in known:
-        config.method_class(name)
-    if config.pretrain.budget != "seconds":
-        return
-    trained = [name for name in (*config.compared(), *config.sweeps) if config.method_class(name).trains]
-    if lacking := [name for name in dict.fromkeys((REFERENCE, *trained)) if name not in known]:
-        raise ValueError(
-            f"pretrain.pair_milliseconds: give the milliseconds per pair of windows of {', '.join(lacking)}, by which "
-            "pretrain.budget=seconds counts; `speed` prints them"
-        )
 
 
 def refuse_few_steps(config: Config) -> None:

@@ -395,9 +395,7 @@ class Supervised(Section):
     """Before the head's last layer; before its first, half as much."""
 
 
-Budget = Literal["epochs", "windows", "passes", "seconds"]
-REFERENCE = "pmq"
-"""The method whose cost of a window is the unit of the budget `seconds`."""
+Budget = Literal["epochs", "windows", "passes"]
 
 
 class Pretrain(Section):
@@ -410,13 +408,7 @@ class Pretrain(Section):
     """Need not be whole."""
     budget: Budget = "epochs"
     """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
-    encoder passes, as many as these windows cost PMQ; seconds: as many as these windows cost PMQ by `pair_milliseconds`
-    (docs/COMPARISON.md)."""
-    pair_milliseconds: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = {}
-    """Method -> milliseconds per pair of windows, for `budget: seconds`; `speed` prints them."""
-    snapshots: list[Epochs] = []
-    """Further values of `epochs`: a row of each per method, at the smallest label ratio. Under `recipe.schedule:
-    stable` they share the updates before the decay."""
+    encoder passes, as many as these windows cost PMQ (docs/COMPARISON.md)."""
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Preset = "unified"
@@ -436,17 +428,8 @@ class Pretrain(Section):
     def _of_the_preset(cls, recipe: Recipe | None, given: ValidationInfo) -> Recipe | None:
         return None if given.data.get("preset") == "paper" else recipe or Recipe()
 
-    @field_validator("snapshots")
-    @classmethod
-    def _each_once(cls, values: list[Any]) -> list[Any]:
-        if len(set(values)) < len(values):
-            raise ValueError(f"{values} names a value twice")
-        return values
-
     def pair_costs(self, method: type[PretrainMethod]) -> tuple[float, float]:
-        """What a pair of windows costs PMQ, and what it costs a method, in the budget's unit; equal if pairs count."""
+        """Encoder passes of a pair of windows in PMQ and in a method; equal where pairs count."""
         if self.budget == "passes":
             return PretrainMethod.encoder_passes, method.encoder_passes
-        if self.budget == "seconds":
-            return self.pair_milliseconds[REFERENCE], self.pair_milliseconds[method.name]
         return 1.0, 1.0

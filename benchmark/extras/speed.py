@@ -472,10 +472,6 @@ def print_speed(console: Console, speed: Speed) -> None:
         sizes = ", ".join(f"{size} {growth.seconds:.3f} s" for size, growth in by_size.items())
         note(console, f"  PMQ update by {what}: {sizes}")
     note(console, preparation_line(speed.preparation))
-    each = [
-        f"pretrain.pair_milliseconds.{step.name}={1000 * step.per_window(speed.precision):.3g}" for step in speed.steps
-    ]
-    note(console, f"  equal seconds: --set pretrain.budget=seconds {' '.join(each)}")
 
 
 def columns_of(heads: Sequence[str]) -> list[TableColumn]:

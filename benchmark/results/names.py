@@ -131,11 +131,11 @@ def is_frozen(evaluation: str) -> bool:
     return evaluation in EVALUATION_FACTS and EVALUATION_FACTS[evaluation].frozen
 
 
-Role = Literal["method", "ablation", "sweep", "gate", "snapshot", "trial"]
-"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline, point of a budget curve; a
+Role = Literal["method", "ablation", "sweep", "gate", "trial"]
+"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline; a
 trial of `tune` is in no plan."""
 ROLES: tuple[Role, ...] = get_args(Role)
-METHOD, ABLATION, SWEEP, GATE, SNAPSHOT, TRIAL = ROLES
+METHOD, ABLATION, SWEEP, GATE, TRIAL = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""

@@ -28,7 +28,7 @@ from benchmark.results.files import LARGEST_JSON, read_regular, write_atomic
 from benchmark.results.names import EVALUATION_FACTS, FINETUNE, SUPERVISED, is_frozen
 from benchmark.run.grid import Cell, Pretraining, spec_of, subsets_of
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, Amounts, Pool
-from benchmark.training.pretrain import DECAY_SHARE, autocast, pairs_bought
+from benchmark.training.pretrain import autocast, pairs_bought
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
@@ -128,13 +128,12 @@ def classes_of(column: DatasetTask, config: Config) -> int:
 
 
 def pairs_trained(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:
-    """Pairs of windows that a pretraining goes through, without a stem that a longer one of the grid trains."""
+    """Pairs of windows that a pretraining goes through."""
     own, size = with_settings(config, task.variant.settings).pretrain, sizes[config.data.pretrain]
     there = size.windows / 2
     if config.data.segmentation == "recordings":
         there = size.recordings * pairs_of(config.task_spec(config.pretrain).per_trial)
-    pairs = pairs_bought(own.epochs * there, own.pair_costs(task.method))
-    return DECAY_SHARE * pairs if task.stem and own.epochs < task.lengths[-1] else pairs
+    return pairs_bought(own.epochs * there, own.pair_costs(task.method))
 
 
 def cell_seconds(cell: Cell, config: Config, sizes: Mapping[str, Size], a_pass: float) -> float:

@@ -3,7 +3,6 @@
 What the keys of pretrainings and cells are digests of. Pure functions.
 
     pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
-    stem_key     = the same without the number of epochs, of the schedule `stable`
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, subset, settings, results version)
 
 Keys hash content, never paths, times or numbers of threads. A results version is raised with any change that can alter
@@ -29,7 +28,6 @@ from benchmark.results.names import (
     EVALUATION_FACTS,
     FROZEN,
     GATE,
-    SNAPSHOT,
     SUPERVISED,
     SWEEP,
     TRIAL,
@@ -57,10 +55,6 @@ class Pretraining:
     seed: int
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What `key` is the digest of."""
-    stem: str = ""
-    """Key of the updates that pretrainings of different length share; '' for none."""
-    lengths: tuple[float, ...] = field(default=(), compare=False, repr=False)
-    """Epochs of all pretrainings of the grid with this stem, ascending."""
 
     @property
     def method(self) -> type[PretrainMethod]:
@@ -173,7 +167,7 @@ def pretrain_content(
         }
         if knobs.recipe.schedule == "stable":
             content["stable"] = {"warmup_epochs": WARMUP_EPOCHS, "decay_share": DECAY_SHARE}
-        if config.pretrain.budget in ("passes", "seconds"):
+        if config.pretrain.budget == "passes":
             content["pair_costs"] = list(config.pretrain.pair_costs(method))
         if method.needs_text:
             content["text"] = embedder_identity(config.pretrain.text_embedder)
@@ -216,14 +210,6 @@ def classical_content(config: Config, evaluation: str, fingerprint: str, column:
         "data": fingerprint,
         "task": spec.content(),
     }
-
-
-def stem_key(content: Mapping[str, Any]) -> str:
-    """Key of a pretraining's stem, from the pretraining's content; '' under another schedule than `stable`."""
-    if "stable" not in content:
-        return ""
-    shared = {name: value for name, value in content.items() if name not in ("epochs", "budget", "pair_costs")}
-    return digest(shared | {"stem": True})
 
 
 NONE: Mapping[tuple[str, str], Prepared] = {}
@@ -288,8 +274,8 @@ def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
 
 
 def amounts_of(variant: Variant, amounts: Sequence[float]) -> list[float]:
-    """The label ratios or shots of a row: the smallest of a sweep or a snapshot, else all."""
-    return [float(min(amounts))] if variant.role in (SWEEP, SNAPSHOT) else [float(amount) for amount in amounts]
+    """The label ratios or shots of a row: the smallest of a sweep, else all."""
+    return [float(min(amounts))] if variant.role == SWEEP else [float(amount) for amount in amounts]
 
 
 def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode) -> Pretraining | None:
@@ -302,16 +288,7 @@ def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str
     shared = config.protocol == "paper" and variant.method.trains
     own = config.pretrain.seed if shared else EXTERNAL_SEED if variant.method.external_encoder else seed
     content = pretrain_content(config, variant.method, variant.config, own, fingerprint, mode)
-    return Pretraining(digest(content), variant, own, content, stem_key(content))
-
-
-def with_lengths(pretrainings: Mapping[str, Pretraining]) -> dict[str, Pretraining]:
-    """The pretrainings; those with a stem hold the lengths of all that share it."""
-    lengths: dict[str, set[float]] = {}
-    for own in pretrainings.values():
-        if own.stem:
-            lengths.setdefault(own.stem, set()).add(own.content["epochs"])
-    return {key: replace(own, lengths=tuple(sorted(lengths.get(own.stem, ())))) for key, own in pretrainings.items()}
+    return Pretraining(digest(content), variant, own, content)
 
 
 def expand(
@@ -338,11 +315,10 @@ def expand(
         for variant in variants
         for seed in config.seeds
     }
-    first: dict[str, Pretraining] = {}
+    pretrainings: dict[str, Pretraining] = {}
     for own in made.values():
         if own is not None:
-            first.setdefault(own.key, own)
-    pretrainings = with_lengths(first)
+            pretrainings.setdefault(own.key, own)
     cells: list[Cell] = []
     for variant in variants:
         for seed in config.seeds:

@@ -295,30 +295,10 @@ def open_tasks_of(work: Work, store: Store, claims: Claims) -> OpenTasks:
     return OpenTasks({task.key: task for task in tasks}, failed_before, claims)
 
 
-def claimed(task: Pretraining | Cell) -> tuple[str, ...]:
-    """Keys that a runner claims for a task: its key and, of a pretraining with a stem, the key of the stem."""
-    return (task.key, task.stem) if isinstance(task, Pretraining) and task.stem else (task.key,)
-
-
-def take(task: Pretraining | Cell, claims: Claims) -> bool:
-    """Claim all keys of a task, or none."""
-    keys = claimed(task)
-    taken = [key for key in keys if claims.take(key)]
-    if len(taken) < len(keys):
-        release(taken, claims)
-    return len(taken) == len(keys)
-
-
-def release(keys: Iterable[str], claims: Claims) -> None:
-    """Give up some claims."""
-    for key in keys:
-        claims.release(key)
-
-
 def is_free(task: Pretraining | Cell, left: OpenTasks, setup: RunContext) -> bool:
     """Whether the task is this runner's: claimed, and neither finished nor failed by another runner meanwhile."""
     store = setup.store
-    if not take(task, left.claims):
+    if not left.claims.take(task.key):
         return False
     if is_finished(task, store):
         setup.watch.elsewhere(task_name(task))
@@ -331,9 +311,9 @@ def is_free(task: Pretraining | Cell, left: OpenTasks, setup: RunContext) -> boo
 
 
 def finish(task: Pretraining | Cell, left: OpenTasks) -> None:
-    """Remove a task from the open tasks, and release its claims."""
+    """Remove a task from the open tasks, and release its claim."""
     del left.tasks[task.key]
-    release(claimed(task), left.claims)
+    left.claims.release(task.key)
 
 
 def give_up(task: Pretraining | Cell, failure: Failure, left: OpenTasks, setup: RunContext) -> None:
@@ -456,7 +436,7 @@ class RemoteJob:
         """Run the unclaimed tasks of a job; Start.LATER if another runner holds some, or an encoder is missing."""
         store = Store(self.results)
         with Claims(store.root / CLAIMS, seen=self.seen) as claims:
-            mine = [task for task in tasks_of(job) if self._is_open(task, store) and take(task, claims)]
+            mine = [task for task in tasks_of(job) if self._is_open(task, store) and claims.take(task.key)]
             mine = [task for task in mine if self._is_open(task, store)]  # ended while it was being claimed
             try:
                 if mine:

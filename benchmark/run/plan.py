@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.config.config import Config
-from benchmark.config.sections import REFERENCE
 from benchmark.data.corpus import has_text, pretrained_entries
 from benchmark.data.folds import is_cross_validated
 from benchmark.data.prepare import Prepared, skip_summary
@@ -208,7 +207,7 @@ def parts_of_pretraining(cell: Cell, content: Mapping[str, Any]) -> Parts:
         "data fingerprint of the pretraining corpus": content.get("data"),
         **flat(task, "pretraining task: "),
         "pretrain.budget": content.get("budget"),
-        f"cost of a pair of windows of {REFERENCE} and {method}": content.get("pair_costs"),
+        f"encoder passes of a pair of windows of pmq and {method}": content.get("pair_costs"),
         **flat(content.get("stable", {}), "schedule stable: "),
         **flat(content.get("text", {}), "text."),
         f"source of method {method}": file.get("source"),

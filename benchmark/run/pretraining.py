@@ -27,23 +27,18 @@ from benchmark.results.store import End, Failure, Store, card_bytes
 from benchmark.run.estimate import multiplications, seconds_per_window
 from benchmark.run.grid import Grid, Pretraining
 from benchmark.run.rows import source_of
-from benchmark.training.checkpoint import CHECKPOINT, Stem, load_encoder, load_external, read_card, save_encoder
+from benchmark.training.checkpoint import CHECKPOINT, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import illustrate, measure, sample_facts, write_illustration
 from benchmark.training.pretrain import (
     OnEpoch,
     OnStep,
     epochs_bought,
     pretrain,
-    stem_updates,
-    updates_of,
 )
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.from_file import file_digest, sources_of
-
-STEMS = "stems"
-"""Folder of a store with a checkpoint of each stem at each length; it may be deleted."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +159,7 @@ def train(
         config.pretrain.streaming,
     )
     begin_peak_memory(device)
-    epochs, seed = epochs_of(job, source, config.pretrain.epochs), job.task.seed
+    epochs, seed = epochs_of(job, source), job.task.seed
     history = pretrain(
         method,
         knobs,
@@ -173,7 +168,6 @@ def train(
         seed=seed,
         precision=job.precision,
         checkpoint=job.folder / CHECKPOINT,
-        stem=stem_of(job, source),
         probe=probe,
         on_step=on_step,
         on_epoch=on_epoch,
@@ -190,23 +184,14 @@ def train(
     return vars(history) | spent | source_facts(source, knobs.pairing)
 
 
-def epochs_of(job: PretrainingJob, source: PairSource, epochs: float) -> float:
-    """Epochs of the job's method that a budget of `epochs` epochs buys (`epochs_bought`)."""
+def epochs_of(job: PretrainingJob, source: PairSource) -> float:
+    """Epochs of the job's method that the budget buys (`epochs_bought`)."""
     config, knobs = job.config, job.task.variant.config
     spec = config.task_spec(config.pretrain)
     pairs = len(corpus_trials(opened(job.prepared[config.data.pretrain]), spec)) * pairs_of(spec.per_trial)
     shape = shape_of(source, knobs.batching, knobs.recipe.batch_size)
-    return epochs_bought(config.pretrain.budget, epochs, shape, pairs, config.pretrain.pair_costs(job.task.method))
-
-
-def stem_of(job: PretrainingJob, source: PairSource) -> Stem | None:
-    """The stem that the job shares with those of other lengths, in `stems/` beside the pretrainings; None for none."""
-    if not job.task.stem:
-        return None
-    knobs = job.task.variant.config
-    shape = shape_of(source, knobs.batching, knobs.recipe.batch_size)
-    totals = [updates_of(epochs_of(job, source, epochs), shape.updates) for epochs in job.task.lengths]
-    return Stem(job.folder.parents[1] / STEMS / job.task.stem, frozenset(map(stem_updates, totals)))
+    budget = config.pretrain
+    return epochs_bought(budget.budget, budget.epochs, shape, pairs, budget.pair_costs(job.task.method))
 
 
 def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: torch.device) -> ProbeWindows:

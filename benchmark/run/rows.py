@@ -1,4 +1,4 @@
-"""Rows of the tables: compared methods, ablations, sweeps, snapshots and gates."""
+"""Rows of the tables: compared methods, ablations, sweeps and gates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from benchmark.results.names import (
     FROZEN,
     GATE,
     METHOD,
-    SNAPSHOT,
     SUPERVISED,
     SWEEP,
     UNTRAINED,
@@ -26,9 +25,6 @@ from benchmark.results.names import (
 )
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
-
-EPOCHS = "pretrain.epochs"
-"""The config key that a snapshot sets."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +38,10 @@ class Variant:
     config: MethodConfig
     role: Role = METHOD
     of: str = ""
-    """Base method of an ablation, sweep, snapshot or trial."""
+    """Base method of an ablation, sweep or trial."""
     knob: str = ""
     value: Any = None
-    """`knob` and `value`: what a sweep or a snapshot sets."""
+    """`knob` and `value`: what a sweep sets."""
     settings: dict[str, Any] = field(default_factory=dict, hash=False)
     """Config keys that the row changes, dotted: the row's config is `with_settings(config, settings)`."""
     encoder: str = ""
@@ -92,11 +88,11 @@ def _unpickled(stored: dict[str, Any]) -> Variant:
 
 
 def variants_of(config: Config) -> tuple[Variant, ...]:
-    """Rows of the tables: methods, gates, ablations, sweeps, snapshots, each in the config's order.
+    """Rows of the tables: methods, gates, ablations, sweeps, each in the config's order.
 
     Where there are several encoders, all of these on one after the other; what has no encoder is a row once.
     """
-    kinds = (methods_of, gates_of, ablations_of, sweeps_of, snapshots_of)
+    kinds = (methods_of, gates_of, ablations_of, sweeps_of)
     rows: list[Variant] = []
     for label, own in by_encoder(config).items():
         of_encoder = [variant for kind in kinds for variant in kind(own)]
@@ -166,15 +162,3 @@ def sweeps_of(config: Config) -> Iterator[Variant]:
                 name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
                 settings, knobs_set = config.swept(method, knob, value)
                 yield Variant(name, title, kind, knobs_set, SWEEP, kind.name, knob, value, settings)
-
-
-def snapshots_of(config: Config) -> Iterator[Variant]:
-    """One variant per compared method that trains and number of epochs in `pretrain.snapshots`."""
-    budget = config.pretrain.budget
-    equal = "" if budget == "epochs" else f" (equal {budget})"
-    for name in config.compared():
-        kind = config.method_class(name)
-        for epochs in config.pretrain.snapshots if kind.trains else ():
-            settings, knobs = config.swept(name, EPOCHS, epochs)
-            title = f"{kind.title}, {epochs:g} epoch{'' if epochs == 1 else 's'}{equal}"
-            yield Variant(f"{name}@{epochs:g}", title, kind, knobs, SNAPSHOT, name, EPOCHS, epochs, settings)

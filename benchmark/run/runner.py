@@ -24,7 +24,6 @@ from benchmark.run.jobs import (
     RunContext,
     Work,
     cell_jobs,
-    claimed,
     configs_of,
     digests_of_code,
     failure_of,
@@ -35,7 +34,6 @@ from benchmark.run.jobs import (
     name_of,
     open_tasks_of,
     pretraining_job,
-    release,
     run_job,
     seems_left,
     settle,
@@ -107,10 +105,10 @@ def begin(
     open_tasks = [own for own in tasks_of(task.work) if own.key in left.tasks]
     free = {own.key for own in open_tasks if is_free(own, left, setup)}
     for own in open_tasks if once else ():
-        if own.key in left.tasks and all(seems_left(key, left.claims) for key in claimed(own)):
+        if own.key in left.tasks and seems_left(own.key, left.claims):
             free.add(own.key)
-    if not keep:
-        release([key for own in open_tasks if own.key in free for key in claimed(own)], left.claims)
+    for key in () if keep else free:
+        left.claims.release(key)
     if not free:
         return Start.LATER if any(own.key in left.tasks for own in open_tasks) else Start.NEVER
     if isinstance(task.work, PretrainingJob):
@@ -184,7 +182,7 @@ def run_free(left: OpenTasks, setup: RunContext, engine: Engine, expected: Expec
 def wait(left: OpenTasks, watch: ProgressCallbacks) -> None:
     """Report which runners hold the open tasks, and wait a moment."""
     tasks: list[Pretraining | Cell] = [*left.pretrainings, *left.ready]
-    holders = Counter(left.claims.holder(key) for key in {key for task in tasks for key in claimed(task)})
+    holders = Counter(left.claims.holder(task.key) for task in tasks)
     words = ", ".join(f"{count} of {holder}" for holder, count in sorted(holders.items()) if holder)
     watch.waiting(f"waiting for the tasks of other runners: {words}")
     time.sleep(POLL_SECONDS)

@@ -1,7 +1,7 @@
 """Checkpoints of a running pretraining, and the stored encoder of a finished one.
 
-A checkpoint is sealed with the key of its pretraining, or of the stem that pretrainings of different length share, and
-holds numbers and tensors only: what a file of others asks to execute is refused.
+A checkpoint is sealed with the key of its pretraining and holds numbers and tensors only: what a file of others asks to
+execute is refused.
 
 A pretrained encoder on disk: weights (safetensors) and a card (JSON) with key, name, sizes, history and digests.
 
@@ -66,25 +66,6 @@ class Epoch:
     step: int = 0
 
 
-@dataclass(frozen=True)
-class Stem:
-    """The part that pretrainings of different length share: a checkpoint at each number of updates in `at`."""
-
-    folder: Path
-    at: frozenset[int] = frozenset()
-
-    def file(self, updates: int) -> Path:
-        """The checkpoint after so many updates."""
-        return self.folder / f"{updates}.pt"
-
-    def longest(self, most: int) -> Path | None:
-        """The stored checkpoint with the most updates up to `most`."""
-        stored = [int(path.stem) for path in self.folder.glob("*.pt") if path.stem.isdecimal()]
-        return max(
-            (self.file(updates) for updates in stored if updates <= most), key=lambda p: int(p.stem), default=None
-        )
-
-
 def save_checkpoint(
     path: Path,
     method: PretrainMethod,
@@ -92,7 +73,7 @@ def save_checkpoint(
     history: History,
     epoch: Epoch | None,
 ) -> None:
-    """Write all state atomically, sealed with the name of its folder, the key of the pretraining or of the stem.
+    """Write all state atomically, sealed with the name of its folder, the key of the pretraining.
 
     `epoch`: the one under way, None between two.
     """
@@ -136,7 +117,7 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
         return None
     fresh = deepcopy(method.state_dict()), deepcopy(optimiser.state_dict())
     try:
-        found = checked(History, state["history"] | {"updates": history.updates})  # a stem's total is another
+        found = checked(History, state["history"])
         epoch = epoch_of(state["epoch"], history) if state["epoch"] else None
         method.load_state_dict(state["method"])
         optimiser.load_state_dict(state["optimiser"])

@@ -3,17 +3,15 @@
 `method.begin(updates)`, then per update `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is
 seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any
 step is bit-identical. A checkpoint is written after each epoch, within one every `CHECKPOINT_SECONDS`, and at a stop.
-Under the schedule `stable` another one is kept where the decay of each planned length begins (`Stem`): a pretraining of
-another length continues from there, to the same bits as one from the first update.
 
 How long a pretraining is, and its learning rate at each update.
 
-`pretrain.budget` says what is equal among methods: epochs of their own batches, windows seen, encoder passes, or
-seconds by a given speed. A number of epochs need not be whole: the last epoch then ends early.
+`pretrain.budget` says what is equal among methods: epochs of their own batches, windows seen or encoder passes.
+A number of epochs need not be whole: the last epoch then ends early.
 
 The schedule `stable` is a warm-up, a constant part and a linear decay over the last `DECAY_SHARE` of the updates
 (Hägele et al. 2024, "Scaling Laws and Compute-Optimal Training Beyond Fixed Training Durations", Section 3). Before the
-decay no update depends on the total, so that pretrainings of different length share this part, their stem.
+decay no update depends on the total.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from benchmark.data.corpus import EpochShape, batches_of, shape_of
 from benchmark.data.task import ProbeWindows
 from benchmark.machine.device import stream
 from benchmark.machine.processes import postponed, stopped
-from benchmark.training.checkpoint import Epoch, History, Stem, resume, save_checkpoint
+from benchmark.training.checkpoint import Epoch, History, resume, save_checkpoint
 from benchmark.training.health import count_positives, measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
@@ -44,7 +42,7 @@ WARMUP_EPOCHS = 0.25
 DECAY_SHARE = 0.2
 """Of the updates of `stable`."""
 PairCosts = tuple[float, float]
-"""What a pair of windows costs the reference of the budget, and what it costs a method (`Pretrain.pair_costs`)."""
+"""Encoder passes of a pair of windows in the reference of the budget and in a method (`Pretrain.pair_costs`)."""
 
 
 def pairs_bought(pairs: float, costs: PairCosts) -> float:
@@ -68,7 +66,7 @@ def updates_of(epochs: float, per_epoch: int) -> int:
     return max(1, round(epochs * per_epoch))
 
 
-def stem_updates(total: int) -> int:
+def updates_before_decay(total: int) -> int:
     """Updates of `stable` before the decay, of `total`."""
     return total - max(1, round(DECAY_SHARE * total))
 
@@ -81,7 +79,7 @@ def learning_rate(recipe: Recipe, step: int, total: int, per_epoch: int) -> floa
     if recipe.schedule == "constant":
         return recipe.lr
     if recipe.schedule == "stable":
-        left = (total - step) / (total - stem_updates(total) + 1)
+        left = (total - step) / (total - updates_before_decay(total) + 1)
         return recipe.lr * min(1.0, (step + 1) / updates_of(WARMUP_EPOCHS, per_epoch)) * min(1.0, left)
     warmup = max(1, int(WARMUP_SHARE * total))
     if step < warmup:
@@ -130,7 +128,6 @@ class Training:
     seed: int
     precision: str
     checkpoint: Path
-    stem: Stem | None
     on_step: OnStep | None
 
 
@@ -158,16 +155,15 @@ def pretrain(
     seed: int,
     precision: str,
     checkpoint: Path,
-    stem: Stem | None = None,
     probe: ProbeWindows | None = None,
     on_step: OnStep | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> History:
-    """Train a method in place on a corpus, resuming from `checkpoint` if it exists, else from the stem.
+    """Train a method in place on a corpus, resuming from `checkpoint` if it exists.
 
-    `epochs`: rounded to whole updates. `stem`: of the schedule `stable`, under which a method knows no total.
-    `probe`: held-out windows for health, measured before the first epoch and after each. Raises TrainingStopped on a
-    non-finite loss or if GPU memory runs out, Stopped, with a checkpoint, where the process is asked to stop.
+    `epochs`: rounded to whole updates. `probe`: held-out windows for health, measured before the first epoch and after
+    each. Raises TrainingStopped on a non-finite loss or if GPU memory runs out, Stopped, with a checkpoint, where the
+    process is asked to stop.
     """
     device = source.signal.device
     shape = shape_of(source, config.batching, config.recipe.batch_size)
@@ -175,10 +171,9 @@ def pretrain(
     optimiser = make_optimiser(method, config.recipe)
     history = History([], 0.0, n * shape.batch_size, total, shape.batch_size)
     last = math.ceil(total / n)
-    fixed = last, n, seed, precision, checkpoint, stem, on_step
+    fixed = last, n, seed, precision, checkpoint, on_step
     run = Training(method, config, source, optimiser, history, *fixed)
-    shared = stem.longest(stem_updates(total)) if stem and not checkpoint.is_file() else None
-    epoch = resume(shared or checkpoint, method, optimiser, history)
+    epoch = resume(checkpoint, method, optimiser, history)
     history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
     method.begin(0 if config.recipe.schedule == "stable" else total)
     method.train()
@@ -222,14 +217,10 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 run.on_step(done, history.updates, f"epoch {number + 1}/{run.epochs} {text}".strip())
             stop = asked_to_stop()
-            due = stop or time.perf_counter() - started >= CHECKPOINT_SECONDS
-            files = [run.checkpoint] if due else []
-            files += [run.stem.file(done)] if run.stem and done in run.stem.at else []
-            if files:
+            if stop or time.perf_counter() - started >= CHECKPOINT_SECONDS:
                 refuse_non_finite(epoch.losses[: step + 1], method.name, recipe, number)
                 history.seconds += time.perf_counter() - started
-                for file in files:
-                    save_checkpoint(file, method, run.optimiser, history, epoch)
+                save_checkpoint(run.checkpoint, method, run.optimiser, history, epoch)
                 if stop:
                     raise stopped(f"the pretraining of {method.name} is saved at update {done} of {history.updates}")
                 started = time.perf_counter()

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import ATTRACTS, OVERALL, OWN, SAME
+from benchmark.results.names import ATTRACTS, OWN, SAME
 from benchmark.results.store import Plan
 from reports.figures.data import (
     FOLDER,
@@ -27,22 +27,19 @@ from reports.figures.data import (
     label_curves,
     panels,
     sweeps,
-    untrained,
 )
 from reports.figures.inside import plot_confusion, plot_masking, plot_similarity, plot_training
 from reports.figures.scores import (
     MOST_INTERVALS,
     ClassMark,
-    plot_budget,
     plot_class_scores,
-    plot_compute,
     plot_differences,
     plot_label_efficiency,
     plot_sweep,
 )
-from reports.runs import Cards, Costs, Run, costs, courses, evaluations_of
+from reports.runs import Cards, Run, courses, evaluations_of
 from reports.statistics.classes import PartTable
-from reports.statistics.curves import PASSES, SECONDS, WINDOWS, bands, budget_curves
+from reports.statistics.curves import bands
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import FIGURE, Differences, TableStatistics, differences, in_one_panel
 from reports.tables.further import unlabelled_text
@@ -109,23 +106,6 @@ def sweep_note(sweep: Sweep) -> str:
     if len(sweep.lines):
         sentences.append("Lines: other methods, their ±std at the right.")
     return " ".join(sentences)
-
-
-def compute_note(plan: Plan, spent: Costs) -> str:
-    """Machine of the pretraining times, and rows left out."""
-    note = f"Time: one pretraining on {spent.machine}; lines: rows without pretraining."
-    if spent.elsewhere:
-        note += f" Left out, pretrained on another machine: {', '.join(titles_of(plan, spent.elsewhere).values())}."
-    return note
-
-
-def budget_note(machine: str, timed: bool) -> str:
-    """What a point of a budget curve is; `timed`: with a panel of times."""
-    time = f" Time: on {machine}." if timed else ""
-    return (
-        "A point: a pretraining of its own length, at what it cost alone. Encoder passes: one per window forwards, two "
-        f"backwards. Shaded: ±std. Lines: rows without pretraining.{time}"
-    )
 
 
 def confusion_note(plan: Plan, unit: str, dataset: str, how: str, found: Sequence[Confusion]) -> str:
@@ -246,8 +226,6 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
         "differences": draw_differences,
         "sweeps": draw_sweeps,
         "label efficiency": draw_label_efficiency,
-        "compute": draw_compute,
-        "budget": draw_budget,
     }
     for evaluation in evaluations_of(plan):
         for unit in units:
@@ -301,48 +279,6 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
         rows = titles_of(plan, curves["variant"])
         stem = shown.stem(evaluation, unit, "label-efficiency")
         yield from plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation=evaluation)
-
-
-def whole_or_only(titles: Mapping[str, str]) -> tuple[str, str]:
-    """Name and title of Overall, or of the first dataset where there is none."""
-    return (OVERALL, titles[OVERALL]) if OVERALL in titles else next(iter(titles.items()), (OVERALL, ""))
-
-
-def draw_compute(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
-    """Overall, or the only dataset's score, over pretraining time, for two timed rows or more."""
-    plan, spent = shown.run.plan, costs(shown.cards)
-    rows = [variant for variant in compared(plan) if variant not in spent.elsewhere]
-    found = bands(shown.run.tidy, evaluation, unit)
-    own = found[found["variant"].isin(rows)]
-    dataset, name = whole_or_only(panels(own, plan))
-    scores = own[own["dataset"] == dataset]
-    timed = scores[scores["variant"].isin(list(spent.seconds))]
-    if timed["variant"].nunique() > 1:
-        scores = scores[scores["ratio"].isin(timed["ratio"])]
-        note = f"{score_note(plan, evaluation, unit)} {compute_note(plan, spent)}"
-        seconds = {variant: spent.seconds[variant] for variant in timed["variant"]}
-        stem = shown.stem(evaluation, unit, "compute")
-        yield from plot_compute(
-            scores, name, seconds, titles_of(plan, scores["variant"]), note, stem, evaluation=evaluation
-        )
-
-
-def draw_budget(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
-    """Overall, or the only dataset's score, over what pretraining cost, where the run has snapshots."""
-    run, plan = shown.run, shown.run.plan
-    found = bands(run.tidy, evaluation, unit)
-    curves = list(budget_curves(run, found))
-    for curve in curves:
-        dataset, name = whole_or_only(panels(curve.points, plan))
-        points = curve.points[curve.points["dataset"] == dataset]
-        at_ratio = found[(found["ratio"] == curve.ratio) & (found["dataset"] == dataset)]
-        lines = at_ratio[at_ratio["variant"].isin(untrained(plan))]
-        rows = titles_of(plan, [*points["of"], *lines["variant"]])
-        costs_shown = [cost for cost in (WINDOWS, PASSES, SECONDS) if points[cost].notna().any()]
-        note = f"{score_note(plan, evaluation, unit, curve.ratio)} {budget_note(curve.machine, SECONDS in costs_shown)}"
-        at = [ratio_stem(curve.ratio, evaluation)] if len(curves) > 1 else []
-        stem = shown.stem(evaluation, unit, "budget", *at)
-        yield from plot_budget(points, lines, name, costs_shown, rows, note, stem)
 
 
 def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:

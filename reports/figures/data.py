@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.results.metrics import TITLES, decide
-from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED, Pool, is_untrained
+from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED, Pool
 from benchmark.results.store import BadCard, Plan, PlannedCell, Predictions
 from reports.runs import Run, illustration_of, role_of
 from reports.statistics.bootstrap import pooled, resampled_test_set
@@ -182,11 +182,6 @@ def panels(found: pd.DataFrame, plan: Plan) -> dict[str, str]:
 def compared(plan: Plan) -> list[str]:
     """The compared methods and the gates, in the order of the table."""
     return [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, GATE)]
-
-
-def untrained(plan: Plan) -> list[str]:
-    """The untrained encoder's row and the gates."""
-    return [name for name in compared(plan) if is_untrained(name) or role_of(plan, name)["role"] == GATE]
 
 
 def label_curves(plan: Plan, found: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Figures of scores: differences, label efficiency, sweeps, costs, budgets, classes, pairs of sources.
+"""Figures of scores: differences, label efficiency, sweeps, classes, pairs of sources.
 
 Each function draws one figure as PNG and PDF and returns the two files. Its arguments end with `rows`, variant ->
 title; `note`, the small print; and `stem`, the path without its ending.
@@ -7,7 +7,7 @@ title; `note`, the small print; and `stem`, the path without its ending.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,16 +27,13 @@ from reports.figures.style import (
     marks,
     plot_panels,
 )
-from reports.statistics.curves import PASSES, SECONDS, WINDOWS
 from reports.statistics.table import Differences
 from reports.tables.words import labels_text
 
 ROW_HEIGHT, DIFFERENCES_AROUND = 0.19, 0.62
 """Inches of a row, and of title and axis together."""
-LABEL_EFFICIENCY_HEIGHT, SWEEP_HEIGHT, COST_HEIGHT = 2.15, 1.95, 2.05
+LABEL_EFFICIENCY_HEIGHT, SWEEP_HEIGHT = 2.15, 1.95
 """Inches of a line of panels."""
-MOST_TICKS = 5
-"""Of a logarithmic axis."""
 
 
 def plot_differences(
@@ -108,13 +105,9 @@ def draw_band(axes: Axes, own: pd.DataFrame, places: str, mark: Mark) -> None:
     )  # fmt: skip
 
 
-def log_axis(
-    axes: Axes, ticks: Sequence[float], text: Callable[[Any], str], limits: tuple[float, float] | None = None
-) -> None:
+def log_axis(axes: Axes, ticks: Sequence[float], text: Callable[[Any], str]) -> None:
     """A logarithmic axis with labels at these ticks alone."""
     axes.set_xscale("log")
-    if limits:
-        axes.set_xlim(*limits)
     axes.set_xticks(ticks, [text(tick) for tick in ticks])
     axes.set_xticks([], minor=True)
 
@@ -167,101 +160,6 @@ def tick_text(value: Any) -> str:
     if type(value) is int and value >= THOUSAND and value % THOUSAND == 0:
         return f"{value // THOUSAND}k"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-COST_MARGIN = 1.6
-"""Factor of free room to the left of the cheapest and the right of the dearest."""
-CLOCK = (
-    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 20),
-    *(60 * minutes for minutes in (1, 2, 5, 10, 20)),
-    *(3600 * hours for hours in (1, 2, 5, 12, 24, 48, 120, 240)),
-)
-"""Seconds that may be marked on the axis."""
-COUNTS = tuple(step * 10**power for power in range(19) for step in (1, 2, 5))
-"""Likewise of windows and of encoder passes."""
-COST_NAMES = {SECONDS: "pretraining time", WINDOWS: "pairs of windows", PASSES: "encoder passes"}
-
-
-def plot_compute(
-    scores: pd.DataFrame,
-    name: str,
-    seconds: Mapping[str, float],
-    rows: Mapping[str, str],
-    note: str,
-    stem: Path,
-    evaluation: str = "",
-) -> tuple[Path, Path]:
-    """F1 (`BAND`) of one dataset or of Overall, called `name`, against pretraining seconds: a panel per label ratio.
-
-    A row is a point with its deviation; one without seconds was not pretrained and is a line.
-    """
-    drawn = marks(rows)
-
-    def draw(axes: Axes, own: pd.DataFrame) -> None:
-        for variant, mean, std in zip(own["variant"], own["mean"], own["std"], strict=True):
-            colour, shape, dash, _ = drawn[variant]
-            if variant in seconds:
-                axes.errorbar([seconds[variant]], [mean], [std], fmt=shape, color=colour, elinewidth=0.8, markersize=5)
-            else:
-                axes.axhline(mean, color=colour, linestyle=dash, linewidth=1.0, zorder=1)
-        _cost_axis(axes, SECONDS, seconds.values())
-
-    panels = [
-        Panel(partial(draw, own=scores[scores["ratio"] == ratio]), labels_text(ratio, evaluation), COST_NAMES[SECONDS])
-        for ratio in sorted(scores["ratio"].unique(), reverse=True)
-    ]
-    return plot_panels(panels, rows, note, stem, height=COST_HEIGHT, ylabel=f"{name}, F1 (%)")
-
-
-def plot_budget(
-    points: pd.DataFrame,
-    lines: pd.DataFrame,
-    name: str,
-    costs: Sequence[str],
-    rows: Mapping[str, str],
-    note: str,
-    stem: Path,
-) -> tuple[Path, Path]:
-    """F1 of one dataset or of Overall, called `name`, against each of the costs: a line per method and its snapshots.
-
-    points: `BudgetCurve.points`. lines: bands of rows without pretraining. rows: method or such a row -> title.
-    """
-    drawn = marks(rows)
-
-    def draw(axes: Axes, cost: str) -> None:
-        for of, own in points.dropna(subset=[cost]).groupby("of", sort=False):
-            draw_band(axes, own, cost, drawn[str(of)])
-        for variant, mean in zip(lines["variant"], lines["mean"], strict=True):
-            axes.axhline(mean, color=drawn[variant].colour, linestyle=drawn[variant].dash, linewidth=1.0, zorder=1)
-        _cost_axis(axes, cost, points[cost].dropna())
-
-    panels = [Panel(partial(draw, cost=cost), xlabel=COST_NAMES[cost]) for cost in costs]
-    return plot_panels(panels, rows, note, stem, height=COST_HEIGHT, ylabel=f"{name}, F1 (%)", share="y")
-
-
-def _cost_axis(axes: Axes, cost: str, values: Iterable[float]) -> None:
-    """A logarithmic axis around some costs: seconds are marked as on a clock, counts at 1, 2, 5, 10, ..."""
-    spent = list(values)
-    first, last = min(spent) / COST_MARGIN, max(spent) * COST_MARGIN
-    within = [tick for tick in (CLOCK if cost == SECONDS else COUNTS) if first <= tick <= last]
-    thinned = within[:: -(-len(within) // MOST_TICKS) or 1]
-    log_axis(axes, thinned, clock_text if cost == SECONDS else count_text, (first, last))
-
-
-def clock_text(seconds: float) -> str:
-    """0.5 -> '0.5 s', 120 -> '2 min', 7200 -> '2 h'."""
-    for size, unit in ((86400.0, "d"), (3600.0, "h"), (60.0, "min")):
-        if seconds >= size:
-            return f"{seconds / size:g} {unit}"
-    return f"{seconds:g} s"
-
-
-def count_text(count: int) -> str:
-    """500 -> '500', 20000 -> '20k', 5000000 -> '5M'."""
-    for size, unit in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
-        if count >= size:
-            return f"{count // size}{unit}"
-    return str(count)
 
 
 MARK_HEIGHT, CLASS_HEIGHT, CLASSES_AROUND = 0.065, 0.16, 0.6

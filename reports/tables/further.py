@@ -1,4 +1,4 @@
-"""Further tables of texts: pretraining costs, budgets, classes and subgroups.
+"""Further tables of texts: pretraining costs, classes and subgroups.
 
 Methods differ in encoder passes per update and updates per epoch. One window forwards is one pass, backwards two.
 """
@@ -11,13 +11,10 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from operator import itemgetter
 
-import pandas as pd
-
 from benchmark.results.files import csv_text
-from benchmark.results.metrics import CLASS_SCORES, METRICS, TITLES
-from benchmark.results.names import OVERALL
+from benchmark.results.metrics import CLASS_SCORES, METRICS
 from benchmark.results.store import BANDS, Plan
-from reports.runs import Card, Cards, Run, evaluations_of, machine_of
+from reports.runs import Card, Cards, machine_of
 from reports.statistics.classes import (
     FEWEST_OF_CLASS,
     FEWEST_PATIENTS,
@@ -28,15 +25,13 @@ from reports.statistics.classes import (
     PartTable,
     Place,
 )
-from reports.statistics.curves import PASSES, SECONDS, WINDOWS, BudgetCurve, bands, budget_curves
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import DIGITS
-from reports.tables.render import DASH, TextTable, spread_text, text_csv, text_latex, text_markdown
+from reports.tables.render import DASH, TextTable, text_csv, text_latex, text_markdown
 from reports.tables.verdict import points_text
 from reports.tables.words import (
     evaluation_text,
     labels_text,
-    ratio_stem,
     simulated_text,
     unit_text,
 )
@@ -95,56 +90,6 @@ def cost_files(lines: Sequence[tuple[str, ...]]) -> dict[str, str]:
 def plain(value: object) -> object:
     """A cell of a CSV file: a number rounded, nothing for NaN."""
     return ("" if math.isnan(value) else round(value, DIGITS)) if isinstance(value, float) else value
-
-
-def budget_tables(run: Run, units: Sequence[str]) -> list[TextTable]:
-    """A table per evaluation, unit of scores and label ratio with snapshots of a method; none without snapshots."""
-    return [
-        _budget_table(run, evaluation, unit, curve)
-        for evaluation in evaluations_of(run.plan)
-        for unit in units
-        for curve in budget_curves(run, bands(run.tidy, evaluation, unit))
-    ]
-
-
-def _budget_table(run: Run, evaluation: str, unit: str, curve: BudgetCurve) -> TextTable:
-    plan, there = run.plan, set(curve.points["dataset"])
-    columns = {name: str(facts["title"]) for name, facts in plan.datasets.items() if name in there}
-    columns |= {OVERALL: TITLES[OVERALL]} if OVERALL in there else {}
-    labels = labels_text(curve.ratio, evaluation)
-    sentences = [
-        f"Macro F1 in percent, mean±std over seeds, with {labels}, of pretrainings of different length, and what each "
-        "cost alone, shared updates included.",
-        "Encoder passes: one per window forwards, two backwards.",
-        *([f"Seconds: on {curve.machine}."] if curve.machine else []),
-        *simulated_text(plan),
-    ]
-    return TextTable(
-        name=f"budget-{evaluation}-{unit}-{ratio_stem(curve.ratio, evaluation)}",
-        title=f"Budget curves: {evaluation_text(evaluation)}, per {unit_text(plan, unit)}, {labels}",
-        caption=" ".join(sentences),
-        header=("Method", "epochs", "window pairs", "encoder passes", "seconds", *columns.values()),
-        lines=tuple(_budget_line(plan, own, list(columns)) for _, own in curve.points.groupby("variant", sort=False)),
-    )
-
-
-def _budget_line(plan: Plan, own: pd.DataFrame, datasets: Sequence[str]) -> tuple[str, ...]:
-    first = own.iloc[0]
-    scores = {
-        row["dataset"]: f"{row['mean']:z.1f}{spread_text(None if math.isnan(row['std']) else row['std'])}"
-        for row in own.to_dict("records")
-    }
-    return (
-        plan.variants.get(first["of"], str(first["of"])),
-        f"{first['epochs']:g}",
-        *(DASH if math.isnan(first[cost]) else f"{first[cost]:,.0f}" for cost in (WINDOWS, PASSES, SECONDS)),
-        *(scores.get(dataset, DASH) for dataset in datasets),
-    )
-
-
-def budget_files(tables: Sequence[TextTable]) -> dict[str, str]:
-    """File name -> content."""
-    return {"budget.tex": text_latex(tables), "budget.csv": text_csv(tables, named=True)}
 
 
 CLASS_TITLES = tuple(METRICS[name].title for name in CLASS_SCORES)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchmark.results.schema import digest
-from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store, card_bytes
+from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store
 from reports.statistics.bootstrap import ScoreColumn, resampled_scores, resampled_test_set
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
@@ -250,45 +250,3 @@ def write_predictions(tmp_path: Path) -> Callable[..., Path]:
         return tmp_path / name
 
     return write
-
-
-SNAPSHOTS = {"pmq@2": "pmq:w/o mask_t", "pmq@0.5": "moco"}
-"""Snapshot -> row of the made-up store whose cells and encoder it takes at 1 % of the labels."""
-
-
-def with_snapshots(plan: Plan) -> Plan:
-    """Random, PMQ and two snapshots of it."""
-    roles = {name: {"role": "method", "of": "", "knob": "", "value": None} for name in ("random", "pmq")}
-    for name in SNAPSHOTS:
-        value = float(name.partition("@")[2])
-        roles[name] = {"role": "snapshot", "of": "pmq", "knob": "pretrain.epochs", "value": value}
-    variants = {name: plan.variants.get(name, f"PMQ, {name.partition('@')[2]} epochs") for name in roles}
-    few = {taken: name for name, taken in SNAPSHOTS.items()}
-    cells = [
-        replace(cell, variant=few.get(cell.variant, cell.variant))
-        for cell in plan.cells
-        if cell.variant in roles or (cell.variant in few and cell.ratio == 0.01)
-    ]
-    return replace(plan, variants=variants, roles=roles, cells=cells)
-
-
-def of_pmq(row: Row) -> Row:
-    """A row that a snapshot takes, as one of PMQ."""
-    return replace(row, method="pmq") if row.variant in SNAPSHOTS.values() else row
-
-
-@pytest.fixture
-def budget_store(write_store: Callable[..., Path]) -> Path:
-    """The made-up store with two snapshots of PMQ, half an epoch for 10 s and two epochs for 40 s."""
-    root = write_store(complete=True, alter=of_pmq, alter_plan=with_snapshots)
-    device = {"type": "cpu", "name": "x86_64", "threads": 2}
-    for name, share in (("pmq@0.5", 1), ("pmq@2", 4)):
-        folder = root / "pretrained" / digest(SNAPSHOTS[name])
-        folder.mkdir(parents=True)
-        card = {
-            "key": folder.name, "device": device, "precision": "float32", "loss": [1.0] * share, "parameters": 9,
-            "updates": 5 * share, "batch_size": 200, "windows_per_epoch": 2000, "encoder_passes": 4000.0 * share,
-            "seconds": 10.0 * share, "peak_memory_gib": 0.5,
-        }  # fmt: skip
-        (folder / "pretraining.json").write_bytes(card_bytes(card))
-    return root

@@ -2,7 +2,7 @@
 
 What rows say of their data goes before what the plan says; of the two, simulated counts.
 
-Cards of pretrainings: which are read, their courses, and seconds of one machine only.
+Cards of pretrainings: which are read, and their courses.
 
 Cells without a row, by the error they ended in.
 
@@ -35,11 +35,9 @@ from reports.runs import (
     LARGEST_ILLUSTRATION,
     MOST_PARTS,
     TIDY,
-    Costs,
     ReportCache,
     Run,
     content_of,
-    costs,
     courses,
     kept_in,
     layouts,
@@ -283,17 +281,6 @@ def test_a_course_is_one_line_per_epoch_and_measure() -> None:
     assert ("pmq", 0, "positives") not in lines
     assert (lines["pmq", 0, "effective_rank"], lines["random", 0, "effective_rank"]) == (4.0, 4.0)
     assert len(courses({})) == 0
-
-
-def test_seconds_are_means_on_the_machine_of_most_rows() -> None:
-    cards = {
-        "random": {"r": {**GPU}},
-        "moco": {"a": {**GPU, "seconds": 10.0}, "b": {**GPU, "seconds": 20.0}},
-        "pmq": {"c": {**GPU, "seconds": 12.0}},
-        "comet": {"d": {**CPU, "seconds": 900.0}},
-    }
-    assert costs(cards) == Costs("H200, bf16", {"moco": 15.0, "pmq": 12.0}, ("comet",))
-    assert costs({"random": {"r": {}}}) == Costs("", {}, ())
 
 
 def test_a_machine_is_its_device_precision_and_threads_where_they_matter() -> None:

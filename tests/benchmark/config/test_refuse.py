@@ -13,7 +13,7 @@ import pytest
 from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError, config_names
 from benchmark.config.refuse import IDLE, value_at
-from benchmark.config.sections import Data, Pretrain
+from benchmark.config.sections import Data
 from benchmark.data.datasets import DATASETS
 from methods.base import Recipe
 
@@ -87,8 +87,7 @@ def test_windows_of_a_file_are_left_out_where_a_flag_asks_for_heartbeats(tmp_pat
 
 def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
     default = Config(name="", methods=["pmq"]).model_dump()
-    seconds = Pretrain(budget="seconds", pair_milliseconds={"pmq": 1.0})
-    further = {"pretrain": seconds, "data": Data(window_stride=1.0, short="pad", folds=5)}
+    further = {"data": Data(window_stride=1.0, short="pad", folds=5)}
     with_further = Config(name="", methods=["pmq"], **further).model_dump()  # type: ignore[arg-type]
     for idle in IDLE:
         if idle.decided_by:
@@ -168,28 +167,6 @@ def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
             {"engine.minutes": 15, "engine.warning_seconds": 451},
             ["engine.warning_seconds", "engine.minutes=15", "at most 450", "got 451"],
         ),
-        (
-            {"methods": ["pmq", "moco", "random"], "pretrain.budget": "seconds"},
-            ["pretrain.pair_milliseconds", "of pmq, moco, by which", "`speed`"],
-        ),
-        (
-            {
-                "methods": ["moco"],
-                "sweeps.byol.momentum": [0.9],
-                "pretrain.budget": "seconds",
-                "pretrain.pair_milliseconds": {"moco": 1.0, "pmq": 1.0},
-            },
-            ["pretrain.pair_milliseconds", "of byol, by which"],
-        ),
-        (
-            {"pretrain.budget": "seconds", "pretrain.pair_milliseconds.moko": 1.0},
-            ["'moko'", "did you mean 'moco'"],
-        ),
-        (
-            {"pretrain.budget": "seconds", "pretrain.pair_milliseconds.moco": 0.0},
-            ["pretrain.pair_milliseconds.moco", "greater than 0"],
-        ),
-        ({"pretrain.pair_milliseconds.moco": 1.0}, ["pretrain.pair_milliseconds", "pretrain.budget=seconds"]),
         ({"methods": ["mae"], "encoder.name": "dilated"}, ["methods", "mae", "dilated"]),
         *[
             (

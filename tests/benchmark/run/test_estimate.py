@@ -231,7 +231,6 @@ def test_the_table_says_what_was_measured_and_how_noisily(known_speed: Callable[
     assert "speed (tiny) on cpu x, 1 threads" in text
     line = next(line for line in text.splitlines() if line.startswith("pmq "))
     assert line.split() == ["pmq", "4", "2", "2000.0", "4000.0", "2.00", "[1.50-3.00]", "-", "-", "0", "0.50", "-"]
-    assert "  equal seconds: --set pretrain.budget=seconds pretrain.pair_milliseconds.pmq=500" in text.splitlines()
     assert "50 recordings per core-second, plain 12, ratio 4.00 [3.00-5.00]" in text
 
 

@@ -281,7 +281,7 @@ class Linear(Encoder):
 """
 ONLY_FOR_TEXT = {"pretrain.text_embedder"}
 """Keys that count for methods which read reports."""
-NOT_OF_KEYS = {"encoder.name", "pretrain.streaming", "pretrain.snapshots"}
+NOT_OF_KEYS = {"encoder.name", "pretrain.streaming"}
 """Keys that decide which rows there are, and where signals are read from."""
 
 

@@ -40,7 +40,6 @@ from benchmark.run.jobs import (
     OpenTasks,
     RemoteJob,
     cell_jobs,
-    claimed,
     configs_of,
     digests_of_code,
     groups_of,
@@ -51,7 +50,6 @@ from benchmark.run.jobs import (
     refuse_other_code,
     seems_left,
     settle,
-    take,
 )
 from benchmark.run.local import Start
 from benchmark.run.pretraining import PretrainingJob
@@ -88,19 +86,6 @@ def test_what_a_killed_process_had_stored_stands(finished: Bench) -> None:
 
 def left_in(bench: Bench) -> OpenTasks:
     return open_tasks_of(bench.missing(), bench.store, Claims(bench.store.root / CLAIMS))
-
-
-def test_a_pretraining_is_claimed_with_its_stem_or_not_at_all(bench: Bench) -> None:
-    claims = Claims(bench.store.root / CLAIMS)
-    other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
-    task = replace(bench.grid.pretrainings[0], stem="stem")
-    assert claimed(task) == (task.key, "stem")
-    assert other.take("stem")
-    assert not take(task, claims)
-    assert claims.holder(task.key) == ""
-    other.release("stem")
-    assert take(task, claims)
-    assert not other.take("stem")
 
 
 def test_what_is_left_begins_with_all_and_only_cells_with_an_encoder_are_ready(bench: Bench) -> None:

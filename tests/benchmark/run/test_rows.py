@@ -103,7 +103,7 @@ def keys_of(overrides: dict[str, Any], row: str = "") -> dict[str, set[str]]:
 RESNET = {"name": "resnet1d", "output": 8}
 EVERY_KIND = {
     "methods": ["random", "pmq"], "gates": ["frozen", "features"], "ablate": ["pmq:w/o queue"],
-    "sweeps": {"pmq": {"queue_size": [32]}}, "pretrain.snapshots": [1],
+    "sweeps": {"pmq": {"queue_size": [32]}},
 }  # fmt: skip
 
 

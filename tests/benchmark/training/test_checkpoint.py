@@ -27,7 +27,6 @@ from benchmark.training.checkpoint import (
     WEIGHTS,
     Epoch,
     History,
-    Stem,
     checked_card,
     epoch_of,
     load_checkpoint,
@@ -154,14 +153,6 @@ def test_a_sealed_file_that_is_no_checkpoint_is_told_of(
     (tmp_path / "file").write_bytes(seal(tmp_path.name, body))
     assert load_checkpoint(tmp_path / "file") is None
     assert "training begins with the first epoch" in caplog.text
-
-
-def test_the_longest_part_of_a_stem_is_the_one_with_most_updates_that_are_not_too_many(tmp_path: Path) -> None:
-    stem = Stem(tmp_path)
-    assert stem.longest(100) is None
-    for name in ("9.pt", "10.pt", "80.pt", "best.pt", "11.json"):
-        (tmp_path / name).touch()
-    assert [stem.longest(most) for most in (8, 9, 79, 80)] == [None, stem.file(9), stem.file(10), stem.file(80)]
 
 
 @pytest.mark.parametrize(("step", "kept"), [(-1, False), (0, True), (UPDATES, True), (UPDATES + 1, False)])

@@ -1,6 +1,6 @@
 """The training loop: resumed runs give the same bits, for every method; the schedule; what stops it.
 
-Lengths of pretrainings and learning rates: equal budgets, the three schedules, what a stem may not depend on.
+Lengths of pretrainings and learning rates: equal budgets, the three schedules.
 
 Remedies: settings that a config takes under either preset, and that change what they say.
 """
@@ -26,7 +26,7 @@ from benchmark.config.sections import Budget, Pretrain
 from benchmark.data.batches import PairSource
 from benchmark.data.corpus import EpochShape
 from benchmark.machine.processes import Stopped, stops_on_signals
-from benchmark.training.checkpoint import History, Stem, load_checkpoint
+from benchmark.training.checkpoint import History, load_checkpoint
 from benchmark.training.pretrain import (
     TrainingStopped,
     epochs_bought,
@@ -35,7 +35,7 @@ from benchmark.training.pretrain import (
     make_optimiser,
     pretrain,
     smaller_batch,
-    stem_updates,
+    updates_before_decay,
     updates_of,
 )
 from methods import METHODS
@@ -85,7 +85,6 @@ def train(
     checkpoint: Path,
     *,
     epochs: float = EPOCHS,
-    stem: Stem | None = None,
     recipe: Recipe = RECIPE,
     precision: str = "float32",
     stop_at: int | None = None,
@@ -110,7 +109,6 @@ def train(
         seed=42,
         precision=precision,
         checkpoint=checkpoint,
-        stem=stem,
         on_step=on_step,
         on_epoch=on_epoch,
     )
@@ -168,45 +166,6 @@ def test_a_streamed_corpus_gives_the_bits_of_one_in_memory_also_when_resumed(
         train(build(name), streamed(corpus), tmp_path / "disk", stop_at=history.updates // 2 + 1)
     assert train(again, streamed(corpus), tmp_path / "disk").loss == history.loss
     assert same(again, whole)
-
-
-@pytest.mark.parametrize("name", TRAINED)
-def test_a_longer_pretraining_from_a_shorter_ones_stem_has_the_bits_of_one_from_the_first_update(
-    name: str, corpus: PairSource, tmp_path: Path
-) -> None:
-    recipe, longer = replace(RECIPE, schedule="stable"), build(name)
-    alone = train(longer, corpus, tmp_path / "alone", recipe=recipe)
-    per_epoch = alone.updates // EPOCHS
-    total = round(1.5 * per_epoch)
-    stem = Stem(tmp_path / "stem", frozenset({stem_updates(total), stem_updates(alone.updates)}))
-    shorter = build(name)
-    history = train(shorter, corpus, tmp_path / "shorter", epochs=total / per_epoch, stem=stem, recipe=recipe)
-    assert (history.updates, len(history.loss)) == (total, 2 if total > per_epoch else 1)
-    assert [int(path.stem) for path in stem.folder.iterdir()] == [stem_updates(total)]
-    steps: list[int] = []
-    continued = build(name)
-    torch.manual_seed(2)
-    again = train(continued, corpus, tmp_path / "continued", stem=stem, recipe=recipe, steps=steps)
-    assert steps == list(range(stem_updates(total) + 1, alone.updates + 1))
-    assert (again.loss, again.updates) == (alone.loss, alone.updates)
-    assert same(continued, longer)
-    assert not same(shorter, longer)
-
-
-def test_a_stem_is_not_longer_than_the_constant_part_and_an_own_checkpoint_comes_first(
-    corpus: PairSource, tmp_path: Path
-) -> None:
-    recipe = replace(RECIPE, schedule="stable")
-    stem = Stem(tmp_path / "stem", frozenset({stem_updates(4 * EPOCHS)}))
-    train(build("pmq"), corpus, tmp_path / "longer", stem=stem, recipe=recipe)
-    assert stem.longest(stem_updates(4 * EPOCHS) - 1) is None
-    steps: list[int] = []
-    train(build("pmq"), corpus, tmp_path / "shorter", epochs=1, stem=stem, recipe=recipe, steps=steps)
-    assert steps == [1, 2, 3, 4]
-    with pytest.raises(Interrupted):
-        train(build("pmq"), corpus, tmp_path / "own", recipe=recipe, stop_at=5)
-    train(build("pmq"), corpus, tmp_path / "own", stem=stem, recipe=recipe, steps=(own := []))
-    assert own[0] == 5
 
 
 def test_a_last_epoch_may_end_early(corpus: PairSource, tmp_path: Path) -> None:
@@ -411,19 +370,21 @@ def test_the_learning_rate_of_each_schedule() -> None:
     assert {learning_rate(constant, step, 10, 10) for step in range(10)} == {0.5}
     rates = [learning_rate(STABLE, step, 100, 40) for step in range(100)]
     assert rates[:10] == pytest.approx([0.05 * n for n in range(1, 11)])
-    assert set(rates[9 : stem_updates(100)]) == {0.5}
+    assert set(rates[9 : updates_before_decay(100)]) == {0.5}
     assert rates[80:] == pytest.approx([0.5 * n / 21 for n in range(20, 0, -1)])
-    assert (updates_of(0.001, 10), stem_updates(1)) == (1, 0), "the shortest training has an update, and it is a decay"
+    assert (updates_of(0.001, 10), updates_before_decay(1)) == (1, 0), (
+        "the shortest training has an update, and it is a decay"
+    )
     assert 0 < learning_rate(STABLE, 0, 1, 1) < STABLE.lr
 
 
 @pytest.mark.parametrize("longer", [11, 40, 400])
 def test_before_the_decay_the_stable_rate_does_not_depend_on_the_total(longer: int) -> None:
-    stem = stem_updates(10)
-    assert [learning_rate(STABLE, step, 10, 40) for step in range(stem)] == [
-        learning_rate(STABLE, step, longer, 40) for step in range(stem)
+    constant = updates_before_decay(10)
+    assert [learning_rate(STABLE, step, 10, 40) for step in range(constant)] == [
+        learning_rate(STABLE, step, longer, 40) for step in range(constant)
     ]
-    assert stem_updates(longer) >= stem
+    assert updates_before_decay(longer) >= constant
 
 
 @pytest.mark.parametrize(
@@ -433,14 +394,12 @@ def test_before_the_decay_the_stable_rate_does_not_depend_on_the_total(longer: i
         ("windows", BYOL, 30),
         ("passes", PMQ, 30),
         ("passes", BYOL, 15),
-        ("seconds", PMQ, 30),
-        ("seconds", BYOL, 12),
     ],
 )
 def test_a_budget_is_equal_in_what_it_names(budget: Budget, method: type[PretrainMethod], updates: int) -> None:
     """The corpus has 100 pairs, of which an epoch of this method sees 90."""
     shape = EpochShape(9, 10)
-    costs = Pretrain(budget=budget, pair_milliseconds={"pmq": 2.0, "byol": 5.0}).pair_costs(method)
+    costs = Pretrain(budget=budget).pair_costs(method)
     assert updates_of(epochs_bought(budget, 3, shape, 100, costs), shape.updates) == updates
 
 

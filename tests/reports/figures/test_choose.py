@@ -91,7 +91,6 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 ALL = [
     "finetune-heartbeat-pmq-queue-size",
     "finetune-heartbeat-label-efficiency",
-    "finetune-heartbeat-compute",
     "finetune-heartbeat-confusion-ptb-xl",
     "finetune-heartbeat-confusion-chapman",
     "training",
@@ -161,7 +160,6 @@ def test_the_small_print_says_what_a_reader_must_know(
     assert "per heartbeat, fine-tuned with 1 % of the labels" in sweep
     assert "mean±std over seeds 41, 42 (one pretraining)" in sweep
     assert "Ring: the method's own value" in sweep
-    assert "x86_64, 2 threads, float32" in undrawn["finetune-heartbeat-compute"]
     assert "heartbeats over 2 seeds" in undrawn["finetune-heartbeat-confusion-ptb-xl"]
     assert "PMQ: 4 keys per query; 1.0 positive besides its own" in undrawn["similarity"]
 
@@ -179,12 +177,6 @@ def test_differences_are_drawn_from_the_statistics(full_store: Path, tmp_path: P
         "Overall (mean of all columns) minus that of Random, fine-tuned, per heartbeat; seeds 41, 42"
     )
     assert set(undrawn) == {*ALL, "finetune-heartbeat-differences-in-overall"}
-
-
-def test_snapshots_give_a_budget_curve(budget_store: Path, tmp_path: Path, undrawn: dict[str, str]) -> None:
-    assert draw(budget_store, tmp_path).problems == ()
-    assert "on x86_64, 2 threads, float32" in undrawn["finetune-heartbeat-budget"]
-    assert not [name for name in undrawn if "pretrain.epochs" in name]
 
 
 def plan(*seeds: int, protocol: str = "paper", simulated: bool = False) -> Plan:

@@ -16,10 +16,6 @@ from matplotlib.figure import Figure
 from reports.figures.data import Confusion, Sweep
 from reports.figures.inside import plot_confusion, plot_training
 from reports.figures.scores import (
-    clock_text,
-    count_text,
-    plot_budget,
-    plot_compute,
     plot_differences,
     plot_label_efficiency,
     plot_sweep,
@@ -66,10 +62,6 @@ def test_a_sweep_has_its_points_ring_and_lines(drawn: Drawn, tmp_path: Path) -> 
     [
         *((tick_text, value, shown) for value, shown in
           [(16384, "16k"), (1000, "1000"), (0, "0"), (0.1, "0.1"), ("own", "own")]),
-        *((count_text, value, shown) for value, shown in
-          [(1, "1"), (500, "500"), (20_000, "20k"), (5_000_000, "5M"), (10**9, "1G")]),
-        *((clock_text, value, shown) for value, shown in
-          [(0.1, "0.1 s"), (20, "20 s"), (60, "1 min"), (3600, "1 h"), (18000, "5 h"), (864000, "10 d")]),
     ],
 )  # fmt: skip
 def test_axes_are_marked_in_short_words(text: Callable[[Any], Any], value: Any, shown: Any) -> None:
@@ -90,18 +82,6 @@ def test_curves_stand_at_their_ratios_in_their_deviation(drawn: Drawn, tmp_path:
     area = axes.collections[0].get_paths()[0].vertices
     assert (area[:, 1].min(), area[:, 1].max()) == (0, 31)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "30"]
-
-
-def test_scores_stand_at_their_seconds_and_what_was_not_pretrained_is_a_line(drawn: Drawn, tmp_path: Path) -> None:
-    found = band(
-        ("random", 0.1, "all", 40.0, 1.0, 5), ("moco", 0.1, "all", 50.0, 1.0, 5), ("pmq", 0.1, "all", 60.0, 1.0, 5)
-    )
-    rows = {"random": "Random", "moco": "MoCo", "pmq": "PMQ"}
-    plot_compute(found, "Overall", {"moco": 100.0, "pmq": 1000.0}, rows, "note", tmp_path / "x")
-    (axes,) = drawn().axes
-    assert [container.lines[0].get_xydata().tolist() for container in axes.containers] == [[[100, 50]], [[1000, 60]]]
-    assert any(list(line.get_ydata()) == [40.0, 40.0] for line in axes.lines)
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["2 min", "5 min", "10 min", "20 min"]
 
 
 def test_a_row_is_drawn_over_its_epochs_in_the_band_of_its_pretrainings(drawn: Drawn, tmp_path: Path) -> None:
@@ -169,19 +149,3 @@ def test_differences_have_a_mark_an_interval_and_a_line_at_zero(drawn: Drawn, tm
     filled = {line.get_markerfacecolor() for line in first.lines if line.get_xydata().tolist() == [[2.0, 1.0]]}
     hollow = {line.get_markerfacecolor() for line in first.lines if line.get_xydata().tolist() == [[-1.0, 0.0]]}
     assert (filled, hollow) == ({MARKS["pmq"].colour}, {"white"})
-
-
-def test_snapshots_stand_at_their_costs_and_what_was_not_pretrained_is_a_line(drawn: Drawn, tmp_path: Path) -> None:
-    points = band(("pmq@1", 0.1, "all", 50.0, 1.0, 5), ("pmq@2", 0.1, "all", 60.0, math.nan, 1))
-    points = points.assign(of="pmq", epochs=[1, 2], windows=[100.0, 200.0], passes=[400.0, 800.0], seconds=[9.0, 60.0])
-    lines = band(("random", 0.1, "all", 40.0, 1.0, 5))
-    rows = {"pmq": "PMQ", "random": "Random"}
-    plot_budget(points, lines, "Overall", ["windows", "passes", "seconds"], rows, "note", tmp_path / "x")
-    for axes, costs in zip(drawn().axes, ([100, 200], [400, 800], [9, 60]), strict=True):
-        (curve,) = (container.lines[0] for container in axes.containers)
-        assert curve.get_xydata().tolist() == [[costs[0], 50], [costs[1], 60]]
-        assert curve.get_color() == MARKS["pmq"].colour
-        assert any(list(line.get_ydata()) == [40.0, 40.0] for line in axes.lines)
-    assert [axes.get_xlabel() for axes in drawn().axes] == ["pairs of windows", "encoder passes", "pretraining time"]
-    assert drawn().axes[0].get_ylabel() == "Overall, F1 (%)"
-    assert [label.get_text() for label in drawn().axes[1].get_xticklabels()] == ["500", "1k"]

@@ -1,25 +1,16 @@
-"""Bands over seeds and budget curves."""
+"""Bands over seeds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from benchmark.results.names import OVERALL
-from reports.runs import TIDY, Run, open_run
-from reports.statistics.curves import (
-    BAND,
-    COSTS,
-    BudgetCurve,
-    bands,
-    budget_curves,
-    costs_of,
-)
+from reports.runs import TIDY
+from reports.statistics.curves import BAND, bands
 
 
 def tidy_frame(scores: Iterable[tuple[str, str, float, int, float | None]]) -> pd.DataFrame:
@@ -69,40 +60,3 @@ def test_order_units_and_a_single_seed_of_bands() -> None:
     mean, std, seeds = line(found, "pmq", "ptb-xl")
     assert (mean, seeds, math.isnan(std)) == (50, 1, True)
     assert not len(bands(frame, "linear", "heartbeat"))
-
-
-def curves(run: Run, evaluation: str = "finetune") -> list[BudgetCurve]:
-    return list(budget_curves(run, bands(run.tidy, evaluation, "heartbeat")))
-
-
-def test_a_curve_has_a_point_per_snapshot_and_dataset_with_what_its_pretraining_cost(budget_store: Path) -> None:
-    (curve,) = curves(open_run(budget_store))
-    points = curve.points[curve.points["dataset"] == "chapman"]
-    assert points["variant"].tolist() == ["pmq@0.5", "pmq@2"]
-    assert points["epochs"].tolist() == [0.5, 2.0]
-    assert points[list(COSTS)].to_numpy().tolist() == [[1000, 4000, 10], [4000, 16000, 40]]
-    assert points["mean"].tolist() == pytest.approx([45.0, 55.04])
-    assert curve.points.columns.tolist() == [*BAND, "of", "epochs", *COSTS]
-    assert set(curve.points["dataset"]) == {"ptb-xl", "chapman", "overall"}
-    assert COSTS == ("windows", "passes", "seconds")
-    assert (curve.ratio, curve.machine) == (0.01, "x86_64, 2 threads, float32")
-
-
-def test_a_curve_needs_a_method_with_two_snapshots(budget_store: Path) -> None:
-    run = open_run(budget_store)
-    plan, roles = run.plan, run.plan.roles
-    assert curves(run, "linear") == []
-    for changed in (
-        replace(plan, variants={name: title for name, title in plan.variants.items() if name != "pmq@2"}),
-        replace(plan, roles={}),
-        replace(plan, roles={name: facts | {"value": "much"} for name, facts in roles.items()}),
-    ):
-        assert curves(replace(run, plan=changed)) == []
-    more = roles | {"random": roles["pmq@2"] | {"of": "random", "value": 1}}
-    (curve,) = curves(replace(run, plan=replace(plan, roles=more)))
-    assert list(dict.fromkeys(curve.points["variant"])) == ["random", "pmq@0.5", "pmq@2"]
-
-
-def test_costs_that_no_card_says_are_not_known() -> None:
-    assert costs_of([]) == {"windows": None, "passes": None}
-    assert costs_of([{"updates": 2, "batch_size": 8}]) == {"windows": 16, "passes": None}

@@ -1,4 +1,4 @@
-"""Tables of texts: costs, budgets, classes and subgroups, and their files."""
+"""Tables of texts: costs, classes and subgroups, and their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 from benchmark.data.splits import absent_classes
 from benchmark.results.metrics import METRICS, Lines
 from benchmark.results.store import Predictions
-from reports.build import build_report
 from reports.runs import Run, layouts, open_run
 from reports.statistics.classes import Estimated, class_tables, subgroup_tables
 from reports.statistics.table import statistics_of
@@ -23,8 +22,6 @@ from reports.tables.further import (
     COSTS_HEADER,
     UNKNOWN,
     Further,
-    budget_files,
-    budget_tables,
     cost_files,
     cost_lines,
     further_files,
@@ -73,28 +70,6 @@ def test_costs_are_means_over_pretrainings_and_shared_encoders_stand_once() -> N
     assert "| PMQ " in files["costs.md"]
     assert r"Old \& slow & 637,952 & " in files["costs.tex"]
     assert cost_lines({"random": cards["random"]}, {}) == []
-
-
-def test_snapshots_stand_with_their_costs_and_scores(budget_store: Path, tmp_path: Path) -> None:
-    run = open_run(budget_store)
-    tables = budget_tables(run, ["heartbeat", "recording"])
-    assert " ".join(tables[0].header) == ("Method epochs window pairs encoder passes seconds PTB-XL Chapman Overall")
-    assert tables[0].lines == (
-        ("PMQ", "0.5", "1,000", "4,000", "10", "40.0±1.4", "45.0±1.4", "42.5±1.4"),
-        ("PMQ", "2", "4,000", "16,000", "40", "50.0±1.4", "55.0±1.4", "52.5±1.4"),
-    )
-    assert tables[0].title == "Budget curves: Fine-tuned, per heartbeat, 1 % of the labels"
-    files = budget_files(tables)
-    lines = list(csv.reader(files["budget.csv"].splitlines()))
-    assert len(lines) == 1 + 4
-    assert lines[2][:5] == ["budget-finetune-heartbeat-1", "PMQ", "2", "4000", "16000"]
-    assert r"PMQ & 2 & 4,000 & 16,000 & 40" in files["budget.tex"]
-    written = {file.name for file in build_report(run, tmp_path / "with").files}
-    assert {"budget.csv", "budget.tex"} <= written
-    assert "## Budget curves" in (tmp_path / "with" / "results.md").read_text()
-    page = (tmp_path / "with" / "report.html").read_text()
-    assert '<section id="budget-curves">' in page
-    assert "<td>16,000</td>" in page
 
 
 @pytest.fixture
