@@ -42,7 +42,6 @@ ROOMS = (
     "methods.encoders",
     "methods.from_file",
     "methods.parts",
-    "benchmark.trackers",
     "benchmark.screen",
     "benchmark.results",
     "benchmark.machine",
@@ -62,12 +61,10 @@ OWNERS = {
     "urllib3": ("benchmark/extras/download",),
     "matplotlib": ("reports/figures/",),
     "seaborn": ("reports/figures/",),
-    "tensorboard": ("benchmark/trackers.py",),
-    "wandb": ("benchmark/trackers.py",),
-    "mlflow": ("benchmark/trackers.py",),
+    "torch.utils.tensorboard": ("benchmark/run/pretraining.py",),
 }
 """Library -> the only files that import it."""
-DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn", "mlflow": "mlflow-skinny"}
+DISTRIBUTION = {"yaml": "pyyaml", "sklearn": "scikit-learn"}
 DISTRIBUTION |= {"typing_extensions": "typing-extensions"}
 """Library -> the distribution that brings it, where their names differ."""
 MOST_LINES = 520

@@ -54,7 +54,8 @@ VERBS: dict[str, Verb] = {
                 how={"nargs": "+", "type": key_start, "default": [], "metavar": "KEY"},
             ),
             "--allow-leak": switch(HOW, "run on data that the audit refuses; every table will say so"),
-            **shared("--unit", "--scores", "--latex-landscape", "--track"),
+            **shared("--unit", "--scores", "--latex-landscape"),
+            "--tensorboard": switch(WRITTEN, "also loss and health per epoch as event files in OUT/tensorboard"),
         },
         examples={
             "": "simulated cohorts, minutes on a laptop",
@@ -69,7 +70,6 @@ VERBS: dict[str, Verb] = {
             "--set methods.pmq.momentum=0.99": "any knob of any method",
             "--devices 0 1 --jobs-per-device 2": "two GPUs, two tasks at a time on each",
             "--engine slurm --detach": "hand the work to a cluster and return; `status` shows it",
-            "--track tensorboard": "training curves too, also of what is done already",
         },
     ),
     "status": Verb(
@@ -142,7 +142,7 @@ VERBS: dict[str, Verb] = {
             "--search-seed": Flag(
                 HOW, f"seed of the draws ({SEARCH_SEED})", how={"type": seed, "default": SEARCH_SEED, "metavar": "N"}
             ),
-            **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--workers", "--track"),
+            **shared(*DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--workers"),
         },
         examples={
             "tune --config small --dry-run": "what it would do, in hours and disk",

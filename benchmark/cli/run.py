@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -23,7 +24,6 @@ from benchmark.config.flags import (
     devices_of,
     jobs_of,
     place_of,
-    trackers_of,
 )
 from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, skip_summary, write_skipped
@@ -52,9 +52,7 @@ from benchmark.run.plan import cache_miss_lines, make_plan
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.rows import refuse_lone_windows, variants_of
 from benchmark.run.runner import do
-from benchmark.run.tracking import tracking
 from benchmark.screen import Console, GridProgress, note
-from benchmark.trackers import Tracker
 from benchmark.training.checkpoint import read_card
 from benchmark.training.health import (
     COLUMNS,
@@ -123,8 +121,8 @@ class GridRequest:
     """Metrics of the main tables beside F1, AUROC and ACC."""
     landscape: bool = False
     """LaTeX tables across the page."""
-    trackers: tuple[Tracker, ...] = ()
-    """Where training curves go, besides the store."""
+    tensorboard: bool = False
+    """Write loss and health per epoch as event files under `out`."""
     engine: Engine | None = None
     """Where tasks run; None: on this machine, `machine.jobs` at a time."""
 
@@ -242,27 +240,25 @@ def prepared_line(prepared: Prepared) -> str:
 
 
 def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: GridRequest, console: Console) -> int:
-    """Run the work, if any, under a progress display, with its curves; returns the number of failed tasks."""
+    """Run the work, if any, under a progress display; returns the number of failed tasks."""
+    if not work.cells:
+        return 0
     config, machine = asked.config, asked.machine
-    with tracking(asked.trackers, work.grid, store, asked.out, lambda line: note(console, line)) as tracked:
-        if not work.cells:
-            return 0
-        sizes = {data.dataset_name: exact_size(data) for data in prepared.values()}
-        _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, concurrent_of(work, machine))
-        earlier = earlier_rates(work, seconds, store)
-        with GridProgress(console, costs_of(work, seconds, machine), earlier=earlier) as progress:
-            watch = ProgressCallbacks(
-                progress.started,
-                progress.inner,
-                progress.finished,
-                progress.failed,
-                progress.elsewhere,
-                progress.waiting,
-                progress.note,
-                tracked.learned,
-                tracked.stored,
-            )
-            return do(work, RunContext(config, prepared, store, machine, watch), asked.engine, seconds)
+    sizes = {data.dataset_name: exact_size(data) for data in prepared.values()}
+    _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, concurrent_of(work, machine))
+    earlier = earlier_rates(work, seconds, store)
+    events = (asked.out / "tensorboard").resolve() if asked.tensorboard else None
+    with GridProgress(console, costs_of(work, seconds, machine), earlier=earlier) as progress:
+        watch = ProgressCallbacks(
+            progress.started,
+            progress.inner,
+            progress.finished,
+            progress.failed,
+            progress.elsewhere,
+            progress.waiting,
+            progress.note,
+        )
+        return do(work, RunContext(config, prepared, store, machine, watch, events), asked.engine, seconds)
 
 
 def machine_of(arguments: Namespace, config: Config) -> Machine:
@@ -323,6 +319,8 @@ def run(arguments: Namespace, console: Console) -> int:
     refuse_unusable(config)
     place = place_of(arguments)
     machine = machine_of(arguments, config)
+    if arguments.tensorboard and find_spec("tensorboard") is None:
+        raise ConfigError("--tensorboard needs an extra: pip install 'ecg-pretrain-bench[tensorboard]'")
     results, out = arguments.results, arguments.out
     for name in names_of(config):
         for text in patients_of(config, name):
@@ -342,7 +340,7 @@ def run(arguments: Namespace, console: Console) -> int:
         unit=arguments.unit,
         further=tuple(arguments.scores),
         landscape=arguments.latex_landscape,
-        trackers=trackers_of(arguments.track, out),
+        tensorboard=arguments.tensorboard,
         engine=engine,
     )
     return run_grid(request, console)

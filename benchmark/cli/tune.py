@@ -17,7 +17,7 @@ from benchmark.cli.run import GridRequest, engine_of, machine_of, open_all, prep
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config, validate, values_of_config
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import config_of, overrides_of, place_of, trackers_of
+from benchmark.config.flags import config_of, overrides_of, place_of
 from benchmark.config.words import laid_over, yaml_text
 from benchmark.results.files import csv_text, folder_lock, naming, write_atomic
 from benchmark.results.store import Store
@@ -70,7 +70,6 @@ def tune(arguments: Namespace, console: Console) -> int:
         machine,
         arguments.results,
         arguments.out,
-        trackers=trackers_of(arguments.track, arguments.out),
         engine=engine,
     )
     if arguments.dry_run:

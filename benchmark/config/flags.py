@@ -1,4 +1,4 @@
-"""The flags that several verbs share, and what is built of their values: config, data, device, jobs, trackers.
+"""The flags that several verbs share, and what is built of their values: config, data, device, jobs.
 
 A verb selects its flags by `shared`; a flag of one verb alone is defined in that verb's file.
 
@@ -38,7 +38,6 @@ from benchmark.results.names import (
     UNIT_OF_PROTOCOL,
     UNITS,
 )
-from benchmark.trackers import TRACKERS, Tracker, open_trackers
 from methods import METHODS
 from methods.encoders import ENCODERS
 
@@ -73,7 +72,6 @@ END = Known(
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
 TASK = Known("task", TASKS, other="")
 SCORE = Known("score", FURTHER_SCORES, other="")
-TRACKER = Known("tracker", tuple(TRACKERS), other="")
 PROTOCOL = Known("protocol", tuple(UNIT_OF_PROTOCOL), other="")
 PRESET = Known("preset", PRESETS, other="")
 GATE = Known("gate", (*GATES, NO_GATE), other="")
@@ -242,12 +240,6 @@ FLAGS: dict[str, Flag] = {
     "--latex-landscape": switch(
         REPORTED, "results.tex: tables across the page, for wide ones; needs the package rotating"
     ),
-    "--track": Flag(
-        REPORTED,
-        f"training curves also to {', '.join(TRACKERS)}; local files in --out, and nothing is sent without this flag",
-        how=NAMES,
-        known=TRACKER,
-    ),
 }
 CONFIG = ("--config", "--set")
 SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-rate", "--standardise")
@@ -396,11 +388,3 @@ def devices_of(arguments: Namespace) -> tuple[str, ...]:
     if len(set(words)) < len(words):
         raise ConfigError(f"--devices {' '.join(words)} names a device twice; several tasks on one: --jobs-per-device")
     return tuple(there[int(word)] for word in words)
-
-
-def trackers_of(names: Sequence[str] | None, out: Path) -> tuple[Tracker, ...]:
-    """The trackers of `--track`, with local files under `out`. Raises ConfigError where a library is missing."""
-    try:
-        return tuple(open_trackers(list(names or ()), out))
-    except ModuleNotFoundError as error:
-        raise ConfigError(str(error)) from None

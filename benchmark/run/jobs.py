@@ -10,7 +10,7 @@ import hashlib
 import os
 import socket
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -31,16 +31,7 @@ from benchmark.run.claims import BEAT_SECONDS, CLAIMS, Claims, Sight, Watched, l
 from benchmark.run.grid import Cell, Grid, Pretraining, task_name
 from benchmark.run.local import Start, Tell
 from benchmark.run.pretraining import PretrainingJob, run_to_end
-from benchmark.run.tracking import Point, pretraining_points
 from benchmark.training.checkpoint import checked_card, other_encoder
-
-
-@dataclass(frozen=True)
-class Learned:
-    """The curve of a running pretraining, told after each epoch; picklable."""
-
-    key: str
-    points: tuple[Point, ...]
 
 
 @dataclass(frozen=True)
@@ -57,17 +48,11 @@ class ProgressCallbacks:
     waiting: Callable[[str], None]
     """Called again and again while all that is left is with other runners."""
     note: Callable[[str], None]
-    learned: Callable[[str, Sequence[Point]], None] = lambda key, points: None
-    """(key, all points so far) of a running pretraining, after each epoch."""
-    stored: Callable[[str], None] = lambda key: None
-    """The key of a task that this runner has finished and still holds."""
 
-    def told(self, news: str | Learned | tuple[str, int, int, str]) -> None:
+    def told(self, news: str | tuple[str, int, int, str]) -> None:
         """Pass on what an engine or a running job reports."""
         if isinstance(news, str):
             self.note(news)
-        elif isinstance(news, Learned):
-            self.learned(news.key, news.points)
         else:
             self.inner(*news)
 
@@ -90,6 +75,8 @@ class RunContext:
     store: Store
     machine: Machine
     watch: ProgressCallbacks
+    events: Path | None = None
+    """Folder for a folder of TensorBoard events per pretraining; None: none are written."""
 
 
 def folders_of(setup: RunContext) -> dict[str, Path]:
@@ -171,7 +158,7 @@ def pretraining_job(task: Pretraining, configs: Mapping[str, Config], setup: Run
     """The job of a pretraining, whose encoder goes to the store; `configs`: of the rows (`configs_of`)."""
     machine = setup.machine
     config, folder = configs[task.variant.name], setup.store.pretrained / task.key
-    return PretrainingJob(task, config, folders_of(setup), folder, str(machine.device), machine.precision)
+    return PretrainingJob(task, config, folders_of(setup), folder, str(machine.device), machine.precision, setup.events)
 
 
 def cell_jobs(cells: Iterable[Cell], configs: Mapping[str, Config], setup: RunContext) -> list[tuple[CellJob, ...]]:
@@ -189,17 +176,11 @@ def cell_job(cell: Cell, configs: Mapping[str, Config], setup: RunContext) -> Ce
 
 
 def run_job(job: Job, tell: Tell) -> list[End]:
-    """Run a job; tell: called with the steps of a pretraining (`ProgressCallbacks.inner`) and its curve (`Learned`)."""
+    """Run a job; tell: called with the steps of a pretraining (`ProgressCallbacks.inner`)."""
     if not isinstance(job, PretrainingJob):
         return run_together(job)
-    name, key, recipe = task_name(job.task), job.task.key, job.task.variant.config.recipe
-    return [
-        run_to_end(
-            job,
-            lambda done, total, text: tell((name, done, total, text)),
-            lambda history: tell(Learned(key, tuple(pretraining_points(vars(history), recipe)))),
-        )
-    ]
+    name = task_name(job.task)
+    return [run_to_end(job, lambda done, total, text: tell((name, done, total, text)))]
 
 
 def tasks_of(job: Job) -> list[Pretraining | Cell]:
@@ -334,7 +315,6 @@ def settle(end: End, left: OpenTasks, setup: RunContext, *, stored: bool) -> Non
     task, failure = left.tasks[end.key], end.failure
     if failure is None:
         setup.watch.finished(task_name(task), end.seconds if isinstance(task, Cell) and not stored else None)
-        setup.watch.stored(task.key)
         finish(task, left)
         return
     if not stored:

@@ -25,9 +25,9 @@ from benchmark.results.files import is_read_only, write_atomic
 from benchmark.results.names import CARD, ERROR, MEASURES, TRAINING_HEALTH, UNTRAINED_EPOCH
 from benchmark.results.store import End, Failure, Store, card_bytes
 from benchmark.run.estimate import multiplications, seconds_per_window
-from benchmark.run.grid import Grid, Pretraining
+from benchmark.run.grid import Grid, Pretraining, task_name
 from benchmark.run.rows import source_of
-from benchmark.training.checkpoint import CHECKPOINT, load_encoder, load_external, read_card, save_encoder
+from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import illustrate, measure, sample_facts, write_illustration
 from benchmark.training.pretrain import (
     OnEpoch,
@@ -54,19 +54,21 @@ class PretrainingJob:
     """Output folder of the encoder."""
     device: str
     precision: str
+    events: Path | None = None
+    """Folder for a folder of TensorBoard events; None: none are written."""
 
 
-def run_to_end(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | None = None) -> End:
+def run_to_end(job: PretrainingJob, on_step: OnStep) -> End:
     """Run a pretraining; an error is its outcome."""
     started, failure = time.perf_counter(), None
     try:
-        run_pretraining(job, on_step, on_epoch)
+        run_pretraining(job, on_step)
     except Exception as error:
         failure = Failure.of(error)
     return End(job.task.key, time.perf_counter() - started, failure)
 
 
-def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | None = None) -> None:
+def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
     """Pretrain one encoder and store its weights; an untrained one is stored as initialised.
 
     Raises ValueError if the method's file is not what the key says, FileNotFoundError if the prepared data are missing,
@@ -74,7 +76,7 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
     """
     refuse_edited(job.task)
     method = new_method(job.task, job.config, torch.device(job.device))
-    found = external_facts(job, method) if method.external_encoder else learned_facts(job, method, on_step, on_epoch)
+    found = external_facts(job, method) if method.external_encoder else learned_facts(job, method, on_step)
     facts = {
         "method": method.name,
         "method_sha256": file_digest(job.task.method),
@@ -92,14 +94,12 @@ def run_pretraining(job: PretrainingJob, on_step: OnStep, on_epoch: OnEpoch | No
         (job.folder / leftover).unlink(missing_ok=True)
 
 
-def learned_facts(
-    job: PretrainingJob, method: PretrainMethod, on_step: OnStep, on_epoch: OnEpoch | None
-) -> dict[str, Any]:
+def learned_facts(job: PretrainingJob, method: PretrainMethod, on_step: OnStep) -> dict[str, Any]:
     """Train a method and measure its health; only measure it for a method without training."""
     columns = {column.name: open_task_view(job.prepared[column.name], column) for column in job.config.data.columns()}
     probe = probe_windows_of(job.config, columns, torch.device(job.device))
     if method.trains:
-        found = train(job, method, probe, on_step, on_epoch)
+        found = train(job, method, probe, on_step)
     else:
         found = {"health": [vars(measure(UNTRAINED_EPOCH, method.exported(), probe))]}
     return {"health_sample": sample_facts(probe)} | found
@@ -146,9 +146,7 @@ def new_method(task: Pretraining, config: Config, device: torch.device) -> Pretr
     return task.method(encoder, task.variant.config).to(device)
 
 
-def train(
-    job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep, on_epoch: OnEpoch | None
-) -> dict[str, Any]:
+def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep) -> dict[str, Any]:
     """Train a method on the corpus and illustrate it; returns history, memory and source facts."""
     config, knobs, device = job.config, job.task.variant.config, torch.device(job.device)
     source = pretraining_source(
@@ -170,7 +168,7 @@ def train(
         checkpoint=job.folder / CHECKPOINT,
         probe=probe,
         on_step=on_step,
-        on_epoch=on_epoch,
+        on_epoch=events_of(job.task, job.events) if job.events else None,
     )
     next_epoch = len(history.loss)
     illustration = write_illustration(job.folder, illustrate(method, knobs, source, epochs=next_epoch, seed=seed))
@@ -182,6 +180,24 @@ def train(
         **({} if isinstance(source.signal, torch.Tensor) else {"streamed": True}),
     }
     return vars(history) | spent | source_facts(source, knobs.pairing)
+
+
+def events_of(task: Pretraining, folder: Path) -> OnEpoch:
+    """A function that writes loss and health of the last epoch as TensorBoard events of a pretraining."""
+    from torch.utils.tensorboard import SummaryWriter  # here, because it needs the extra `tensorboard`
+
+    name = f"{task_name(task)} {task.key}".replace("/", "-").replace(" ", "_")
+    writer = SummaryWriter(str(folder / name))
+
+    def write(history: History) -> None:
+        epoch = len(history.loss)
+        writer.add_scalar("loss", history.loss[-1], epoch)
+        for fact, value in history.health[-1].items():
+            if fact != "epoch" and value is not None:
+                writer.add_scalar(f"health/{fact}", value, epoch)
+        writer.flush()
+
+    return write
 
 
 def epochs_of(job: PretrainingJob, source: PairSource) -> float:

@@ -54,6 +54,7 @@ class Bench:
     store: Store
     machine: Machine = MACHINE
     heard: Heard = field(default_factory=Heard)
+    events: Path | None = None
 
     @property
     def grid(self) -> Grid:
@@ -63,7 +64,7 @@ class Bench:
         return missing(self.grid, self.store)
 
     def setup(self, watch: ProgressCallbacks) -> RunContext:
-        return RunContext(self.config, self.prepared, self.store, self.machine, watch)
+        return RunContext(self.config, self.prepared, self.store, self.machine, watch, self.events)
 
     def work_off(self) -> int:
         self.heard = Heard()

@@ -384,3 +384,18 @@ def test_what_a_dead_host_holds_is_handed_over_where_nobody_stays_to_watch_its_c
     os.utime(file, (then, then))
     assert isinstance(order.begin(task), Task) == detached
     assert claims.holder(task.key) == "there:7", "its process takes it over, if nothing is heard of it"
+
+
+def test_loss_and_health_of_each_epoch_are_written_as_events(bench: Bench, tmp_path: Path) -> None:
+    readers = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    bench.events = tmp_path / "events"
+    assert bench.work_off() == 0
+    (trained,) = [task for task in bench.grid.pretrainings if task.method.trains]
+    (folder,) = bench.events.iterdir()
+    assert folder.name == f"pmq_pretrain_seed_{trained.seed}_{trained.key}"
+    events = readers.EventAccumulator(str(folder)).Reload()
+    loss = [(event.step, event.value) for event in events.Scalars("loss")]
+    card = bench.store.card(trained.key)
+    assert card is not None
+    assert loss == [(epoch, pytest.approx(value)) for epoch, value in enumerate(card["loss"], start=1)]
+    assert "health/effective_rank" in events.Tags()["scalars"]
