@@ -1,15 +1,14 @@
-"""Every command of the README and the pages is run, in order and in one folder, on small data and small encoders.
+"""Commands of the README and the pages are run, in order and in one folder, on small data and small encoders.
 
 `main` parses them as a shell would hand them over; sizes are cut by further `--set` values. What a run leaves is there
-for the commands after it, as for a reader who goes from top to bottom. One grid of each kind is run; the configs of the
-others, which differ from these in values, are made by tests/benchmark/cli/test_init.py.
+for the commands after it, as for a reader who goes from top to bottom. One grid is run; the configs of the others,
+which differ from it in values, are made by tests/benchmark/cli/test_init.py.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,22 +31,20 @@ OWN_TESTS = (
 )
 """What has commands that need more than this folder, and are run by tests of their own."""
 PATIENTS = {"mimic-iv-ecg": 40, "ptb-xl": 150, "chapman": 120, "cpsc2018": 160, "ningbo": 60}
-SMALL = ("pretrain.epochs=0.3", "finetune.epochs=1", "boosting.iterations=1", "data.datasets=[ptb-xl]", "seeds=[41]")
-SMALL_ENCODER = {"": ("hidden=4", "depth=1", "output=8"), "resnet1d": ("output=8",), "xresnet1d101": ("third_stage=1",)}
-"""`--encoder` -> sizes; another encoder keeps its own."""
-OF_CONFIG = {"ptbxl-benchmark": "xresnet1d101", "literature": "resnet1d"}
-"""`--config` -> the encoder that it names."""
-ELSEWHERE = ("known-answers", "speed")
-"""Verbs whose commands take hours or minutes: tests/benchmark/verbs runs the short answers, and `speed --quick`."""
+SMALL = (
+    *("pretrain.epochs=0.3", "finetune.epochs=1", "boosting.iterations=1", "data.datasets=[ptb-xl]", "seeds=[41]"),
+    *("encoder.hidden=4", "encoder.depth=1", "encoder.output=8"),
+)
+ELSEWHERE = ("known-answers", "speed", "check-method", "check-encoder")
+"""Verbs that have tests of their own: tests/benchmark/verbs runs the short answers and `speed --quick`; the checks run
+on the examples in test_method.py and test_encoder.py."""
 RUN = (
     "--methods pmq moco --ratios 0.3 0.1 0.01",
     "tune --config small --trials 8",
-    "--config out/tuned.yaml",
-    "--config paper --data-root /data",
-    "--ablations",
-    "--encoder docs/encoder/gru.py --methods pmq moco random",
 )
 """Grids that are run; the first leaves what the reports report."""
+PLANNED = ("--config laptop --dry-run", "--config paper --data-root /data --dry-run")
+"""Grids that are planned."""
 BY_CI = ("git clone", "make demo", "make docs", "python -m venv", "pip install")
 """Beginnings of the commands that a clean checkout goes through before any test."""
 BY_HAND = ("make lowest", "make test VENV=.newest")
@@ -75,66 +72,42 @@ def test_every_other_command_is_one_that_a_clean_checkout_runs() -> None:
 
 
 def is_tried(line: str) -> bool:
-    """Whether a command is run here: a grid where it is one of `RUN` or a plan, and every other verb."""
+    """Whether a command is run here: a grid where it is one of `RUN` or `PLANNED`, and every other verb."""
     rest = line.removeprefix("python run_benchmark.py").strip()
     verb = parse(VERBS, shlex.split(rest))[0]
     if verb in (VERBS["run"], VERBS["tune"]):
-        return rest in RUN or "--dry-run" in rest
+        return rest in RUN + PLANNED
     return line.split()[2] not in ELSEWHERE
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The reader's folder: datasets under `data-root`, files of his own, the examples of the pages."""
+    """The reader's folder: datasets under `data-root`, and the examples of the pages."""
     place = tmp_path_factory.mktemp("reader")
     for name in COHORTS:
         root = place / "data-root" / DATASETS[name].folders[0]
         root.parent.mkdir(parents=True, exist_ok=True)
         write_cohort(name, root, CohortSettings(PATIENTS[name], recordings_per_patient=2.0), seed=3)
-    (place / "data-root" / "ptb-xl").exists() or (place / "data-root" / "ptb-xl").symlink_to(
-        place / "data-root" / DATASETS["ptb-xl"].folders[0], target_is_directory=True
-    )
     (place / "docs").symlink_to(ROOT / "docs", target_is_directory=True)
-    shutil.copy(ROOT / "docs" / "method" / "align_uniform.py", place / "mine.py")
-    shutil.copy(ROOT / "docs" / "encoder" / "gru.py", place / "encoder.py")
     return place
 
 
 def small(line: str) -> list[str]:
     """The words of a command line after the program, with the reader's folders, and cut to seconds."""
     words = shlex.split(line)
-    name = next((name for name, verb in VERBS.items() if verb is parse(VERBS, words)[0]), "")
-    swaps = {
-        "DIR": "data-root",
-        "theirs.zip": "mine.zip",
-        "capsules/*.zip": "mine.zip",
-        "other/runs": "runs",
-        "./mine.py": "mine.py",
-    }
-    swaps |= {"./mine.py": "encoder.py"} if name == "check-encoder" else {}
-    words = [swaps.get(word, re.sub(r"^(ptb-xl=)?/(data|shared)", r"\1\2-root", word)) for word in words]
-    if name not in ("run", "tune"):
+    verb = parse(VERBS, words)[0]
+    swaps = {"theirs.zip": "mine.zip", "again": "mine.zip", "other/runs": "runs"}
+    words = [swaps.get(word, re.sub(r"^/(data|shared)", r"\1-root", word)) for word in words]
+    if verb not in (VERBS["run"], VERBS["tune"]):
         return words
-    if name == "tune":
+    if verb is VERBS["tune"]:
         words[words.index("--trials") + 1] = "2"
-    return with_settings(words)
-
-
-def with_settings(words: list[str]) -> list[str]:
-    """A command line of a grid with small sizes; what it sets itself stays."""
-    encoder = OF_CONFIG.get(words[words.index("--config") + 1], "") if "--config" in words else ""
-    encoder = words[words.index("--encoder") + 1] if "--encoder" in words else encoder
-    sizes = [*SMALL, *(f"encoder.{size}" for size in SMALL_ENCODER.get(encoder, ()))]
-    if "--data-root" not in words and "--data" not in words:
-        sizes += [f"data.simulation.patients.{name}={count}" for name, count in PATIENTS.items()]
-        sizes.append("data.simulation.test_patients={}")
-    given = {"data.datasets": "--datasets", "seeds": "--seeds"}
-    sizes = [size for size in sizes if given.get(size.partition("=")[0]) not in words]
-    if "--set" not in words:
-        return [*words, "--set", *sizes]
-    place = words.index("--set") + 1
-    own = {word.partition("=")[0] for word in words[place:]}
-    return [*words[:place], *(size for size in sizes if size.partition("=")[0] not in own), *words[place:]]
+        words += ["--methods", "pmq"]
+    sizes = SMALL
+    if "--data-root" not in words:
+        sizes += tuple(f"data.simulation.patients.{name}={count}" for name, count in PATIENTS.items())
+        sizes += ("data.simulation.test_patients={}",)
+    return [*words, "--set", *sizes]
 
 
 @pytest.mark.slow
