@@ -44,9 +44,7 @@ VERBS: dict[str, Verb] = {
         "run the unfinished part of the grid, then print and write its tables",
         "benchmark.cli.run:run",
         {
-            **shared(
-                *CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--detach", "--workers"
-            ),
+            **shared(*CONFIG, *GRID, *DATA, "--results", "--out", "--cache", *COMPUTE, *ENGINE, "--workers"),
             **shared("--dry-run"),
             "--only": Flag(
                 WHAT,
@@ -69,7 +67,7 @@ VERBS: dict[str, Verb] = {
             "--config small --only 3f2a91 --results again": "one cell again, to be compared",
             "--set methods.pmq.momentum=0.99": "any knob of any method",
             "--devices 0 1 --jobs-per-device 2": "two GPUs, two tasks at a time on each",
-            "--engine slurm --detach": "hand the work to a cluster and return; `status` shows it",
+            "--engine slurm": "hand the work to a cluster; `status` shows it",
         },
     ),
     "status": Verb(

@@ -161,8 +161,6 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     for line in cache_miss_lines(work.cells, grid, store):
         note(console, line)
     failures = work_off(work, prepared, store, asked, console)
-    if work.cells and asked.engine and asked.engine.detached:
-        return OK
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
     measure_again(probe, config, grid, store)
@@ -298,14 +296,10 @@ def machine_of_jobs(arguments: Namespace, config: Config) -> Machine:
 
 def engine_of(arguments: Namespace, config: Config, machine: Machine) -> Engine:
     """The engine of a run. Raises ConfigError if it is not there."""
-    devices, detach = devices_of(arguments), bool(vars(arguments).get("detach"))
+    devices = devices_of(arguments)
     kind = ENGINES[config.engine.name]
-    if detach and not kind.cluster:
-        raise ConfigError(
-            f"--detach is of a cluster: with --engine {config.engine.name} the work ends with this process"
-        )
     place = place_of(arguments)
-    request = EngineRequest(config.engine, machine.jobs, devices, arguments.results, [place.cache], detach)
+    request = EngineRequest(config.engine, machine.jobs, devices, arguments.results, [place.cache])
     engine: Engine = function_named(kind.opens)(request)
     return engine
 

@@ -227,7 +227,6 @@ FLAGS: dict[str, Flag] = {
         Known("engine", tuple(ENGINES), other=""),
     ),
     "--devices": Flag(HOW, "GPUs to share the work, e.g. 0 1 (engine local)", how={"nargs": "+", "metavar": "N"}),
-    "--detach": switch(HOW, "return when all is in the cluster's queue (see `status`)"),
     "--code": Flag(HOW, "the file of an encoder of your own", how={"type": file_to_read, "metavar": "FILE"}),
     "--dry-run": switch(HOW, "list what there is to do, hours and disk, and do nothing"),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),

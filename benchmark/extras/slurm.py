@@ -419,7 +419,6 @@ class Slurm:
     """On a file system that all nodes share: records, scripts and logs of the jobs."""
     most: int
     """Jobs that the cluster takes in an array."""
-    detached: bool = False
     doubts: tuple[str, ...] = ()
     poll_seconds: float = POLL_SECONDS
     late_seconds: float = LATE_SECONDS
@@ -430,9 +429,6 @@ class Slurm:
         watch: _Watch[Work, Result] = _Watch(self, order, list(order.tasks))
         while True:
             watch.submit_free()
-            if self.detached:
-                watch.tell_detached()
-                return
             yield from watch.ended()
             if not watch.flying and not (watch.refused and watch.waiting):
                 return
@@ -546,16 +542,6 @@ class _Watch(Generic[Work, Result]):
         jobs = [SlurmJob.of(self.order.function, batch, grace) for batch in batches]
         return submit(jobs, self.engine.folder, settings, f"ecg-{first.key[:8]}", after)
 
-    def tell_detached(self) -> None:
-        """Say what was handed over."""
-        there = sum(map(len, self.flying.values()))
-        self.note(
-            f"{there} tasks are in {len(self.flying)} jobs; `status` shows them, the same command goes on from there"
-        )
-        if self.waiting:
-            why = f"the cluster takes no more jobs now, {self.refused}" if self.refused else "other runners hold them"
-            self.note(f"{len(self.waiting)} tasks are not submitted ({why}): run the same command again later")
-
     # Watching
 
     def ended(self) -> Iterator[Ended[Work, Result]]:
@@ -665,7 +651,7 @@ def open_slurm(request: EngineRequest) -> Slurm:
         raise ConfigError(f"engine.partition: the cluster has no partition {settings.partition!r}; {meant}")
     others = set(nodes) - {socket.gethostname(), socket.gethostname().partition(".")[0]}
     doubts = [doubt_of(folder) for folder in (results, *request.folders)] if others else []
-    return Slurm(settings, (results / JOBS / name).resolve(), most, request.detach, tuple(filter(None, doubts)))
+    return Slurm(settings, (results / JOBS / name).resolve(), most, tuple(filter(None, doubts)))
 
 
 def doubt_of(folder: Path, mounts: Path = MOUNTS) -> str:

@@ -23,11 +23,10 @@ from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
-from benchmark.machine.processes import runs
 from benchmark.results.names import CARD, ERROR, is_frozen
 from benchmark.results.store import BadCard, CorruptRow, End, Failure, Store
 from benchmark.run.cell import CellJob, run_together, source_facts, stored_row
-from benchmark.run.claims import BEAT_SECONDS, CLAIMS, Claims, Sight, Watched, look, owner_in
+from benchmark.run.claims import CLAIMS, Claims, Sight, Watched
 from benchmark.run.grid import Cell, Grid, Pretraining, task_name
 from benchmark.run.local import Start, Tell
 from benchmark.run.pretraining import PretrainingJob, run_to_end
@@ -322,10 +321,6 @@ def settle(end: End, left: OpenTasks, setup: RunContext, *, stored: bool) -> Non
     give_up(task, failure, left, setup)
 
 
-MISSED_SECONDS = 3 * BEAT_SECONDS
-"""Age of a claim after which its runner seems to have ended."""
-
-
 def store_time(folder: Path) -> int | None:
     """The time of the file system that a folder is on, ns, by which claims are renewed; None if it takes no file."""
     try:
@@ -338,18 +333,6 @@ def store_time(folder: Path) -> int | None:
 def seconds_since_heartbeat(sight: Sight, now: int | None) -> float:
     """Seconds since a claim was renewed; 0 where the time of its file system is not known."""
     return (now - sight.renewed) / 1e9 if now is not None else 0.0
-
-
-def seems_left(key: str, claims: Claims) -> bool:
-    """Whether the runner of another host that holds a task seems to have ended; True too if the task is free."""
-    sight = look(claims.folder / f"{key}.json")
-    if sight is None:
-        return True
-    owner = owner_in(sight.content)
-    running = runs(owner) if owner else None
-    return (
-        seconds_since_heartbeat(sight, store_time(claims.folder)) >= MISSED_SECONDS if running is None else not running
-    )
 
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -126,17 +126,13 @@ class Engine(Protocol):
         """Whether tasks outlive this process; such remote tasks claim their work, and their ends are in the store."""
 
     @property
-    def detached(self) -> bool:
-        """Whether `run` returns when all tasks are submitted, without waiting for any."""
-
-    @property
     def doubts(self) -> Sequence[str]:
         """Warnings about where the tasks will run, printed before the first one."""
 
     def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
         """Run all tasks that can begin and yield each as it ends; an exception in one does not stop the others.
 
-        A task that was not yielded is not finished: another runner has it, or the engine is detached.
+        A task that was not yielded is not finished: another runner has it.
         """
 
 
@@ -229,7 +225,6 @@ class Local:
     devices: tuple[str, ...] = ()
     """What CUDA_VISIBLE_DEVICES is in the processes of each device; () for this process's own."""
     remote: bool = False
-    detached: bool = False
     doubts: tuple[str, ...] = ()
 
     def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
@@ -255,7 +250,6 @@ class EngineRequest:
     """The store."""
     folders: Sequence[Path]
     """Further folders that tasks read."""
-    detach: bool
 
 
 def open_local(request: EngineRequest) -> Local:

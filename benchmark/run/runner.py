@@ -35,7 +35,6 @@ from benchmark.run.jobs import (
     open_tasks_of,
     pretraining_job,
     run_job,
-    seems_left,
     settle,
     tasks_of,
 )
@@ -52,12 +51,10 @@ def no_estimate(task: Pretraining | Cell) -> float:
     return 0.0
 
 
-def tasks_for_engine(
-    left: OpenTasks, setup: RunContext, expected: Expected, *, remote: bool, detached: bool = False
-) -> Order[Job, list[End]]:
+def tasks_for_engine(left: OpenTasks, setup: RunContext, expected: Expected, *, remote: bool) -> Order[Job, list[End]]:
     """The open tasks as an engine takes them: pretrainings first, each cell after the pretraining of its encoder.
 
-    remote, detached: attributes of the engine.
+    remote: attribute of the engine.
     """
     machine, watch = setup.machine, setup.watch
     configs = configs_of(setup.config, left.tasks.values())
@@ -71,7 +68,7 @@ def tasks_for_engine(
         function,
         threads=lambda task: threads if task.is_pretraining else machine.cell_threads(),
         concurrent=machine.concurrent_on_a_device(concurrent),
-        begin=lambda task: begin(task, left, setup, keep=not remote, once=detached),
+        begin=lambda task: begin(task, left, setup, keep=not remote),
         found=lambda task: found(task.work, left, setup.store),
         on_start=lambda task: watch.started(name_of(task.work)),
         on_told=watch.told,
@@ -93,20 +90,14 @@ def as_engine_task(tasks: Sequence[Pretraining | Cell], work: Any, expected: Exp
     return EngineTask(first.key, task_name(first), work, after, sum(map(expected, tasks)), is_pretraining, keys)
 
 
-def begin(
-    task: EngineTask[Job], left: OpenTasks, setup: RunContext, *, keep: bool, once: bool = False
-) -> EngineTask[Job] | Start:
+def begin(task: EngineTask[Job], left: OpenTasks, setup: RunContext, *, keep: bool) -> EngineTask[Job] | Start:
     """Claim the unfinished part of an engine's task and return the task reduced to it.
 
-    keep=False: release the claims again, since the process that runs the task will take them. once=True (a detached
-    engine, which asks only once): also start cells whose claim looks stale; their process watches the claim. Returns
-    Start.LATER if other runners hold the rest, and Start.NEVER if nothing is left.
+    keep=False: release the claims again, since the process that runs the task will take them. Returns Start.LATER if
+    other runners hold the rest, and Start.NEVER if nothing is left.
     """
     open_tasks = [own for own in tasks_of(task.work) if own.key in left.tasks]
     free = {own.key for own in open_tasks if is_free(own, left, setup)}
-    for own in open_tasks if once else ():
-        if own.key in left.tasks and seems_left(own.key, left.claims):
-            free.add(own.key)
     for key in () if keep else free:
         left.claims.release(key)
     if not free:
@@ -135,8 +126,8 @@ def found(job: Job, left: OpenTasks, store: Store) -> list[End] | None:
 def do(work: Work, setup: RunContext, engine: Engine | None = None, expected: Expected = no_estimate) -> int:
     """Run the missing work; returns the number of failed tasks. Failures are stored and do not stop the rest.
 
-    Other runners on the store may do part of it; this one ends when all is done, under a detached engine when all is
-    handed over. engine: None for this machine, `machine.jobs` jobs at a time.
+    Other runners on the store may do part of it; this one ends when all is done. engine: None for this machine,
+    `machine.jobs` jobs at a time.
     """
     engine, claims = engine or Local(setup.machine.jobs), Claims(setup.store.root / CLAIMS)
     left = open_tasks_of(work, setup.store, claims)
@@ -148,8 +139,6 @@ def do(work: Work, setup: RunContext, engine: Engine | None = None, expected: Ex
         while left.cells:
             before = len(left.tasks)
             run_free(left, setup, engine, expected)
-            if engine.detached:
-                break
             if claims.unshared and not unshared:
                 unshared = claims.unshared
                 setup.watch.note(f"warning: no claims ({unshared}): another runner on this store may do the same tasks")
@@ -171,7 +160,7 @@ def make_trials(work: Work, setup: RunContext) -> None:
 
 def run_free(left: OpenTasks, setup: RunContext, engine: Engine, expected: Expected) -> None:
     """Run the tasks that no other runner has claimed."""
-    order = tasks_for_engine(left, setup, expected, remote=engine.remote, detached=engine.detached)
+    order = tasks_for_engine(left, setup, expected, remote=engine.remote)
     with closing(engine.run(order)) as ends:
         for ended in ends:
             outcomes = killed(ended.task.work, ended.error, setup.store) if ended.error else ended.result or []

@@ -488,7 +488,6 @@ def test_devices_count_among_those_that_are_visible(monkeypatch: pytest.MonkeyPa
     [
         ("--devices 0", "--devices '0' is not there: torch sees no CUDA device: leave it out"),
         ("--devices 0 --device cpu", "--devices 0 and --device cpu: name the devices once"),
-        ("--detach", "--detach is of a cluster: with --engine local the work ends with this process"),
         ("--engine slurm --devices 0", "--devices is of --engine local; a job has as many GPUs as engine.gpus says"),
         (
             "--engine slurm --jobs-per-device 2",

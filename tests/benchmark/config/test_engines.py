@@ -20,7 +20,7 @@ from benchmark.run.local import Ended, EngineRequest, Local, Order, Result, Subm
 
 
 def test_local_has_the_jobs_and_devices_that_were_asked_for() -> None:
-    asked = EngineRequest(EngineSection(), 4, ("0", "1"), Path("runs"), [], detach=False)
+    asked = EngineRequest(EngineSection(), 4, ("0", "1"), Path("runs"), [])
     assert open_local(asked) == Local(4, ("0", "1"))
 
 
@@ -29,7 +29,6 @@ class Third:
     """An engine of another queue, which hands over and waits for nothing."""
 
     remote: bool = True
-    detached: bool = True
     doubts: tuple[str, ...] = ("its nodes are asleep",)
 
     def run(self, order: Order[Work, Result]) -> Generator[Ended[Work, Result], None, None]:
@@ -44,7 +43,7 @@ def test_a_third_engine_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         monkeypatch.setattr(module, "function_named", lambda name: stands_in.get(name, lambda results: ()))
     kind = EngineKind("third:open", cluster=True, queue="third:queue")
     monkeypatch.setitem(ENGINES, "third", kind)
-    arguments = parse(VERBS, ["--precision", "float32", "--detach", "--set", "engine.gpus=1"])[1]
+    arguments = parse(VERBS, ["--precision", "float32", "--set", "engine.gpus=1"])[1]
     config = config_of(arguments)
     config = config.model_copy(update={"engine": config.engine.model_copy(update={"name": "third"})})
     machine = machine_of(arguments, config)

@@ -35,7 +35,6 @@ from benchmark.run.cell import CellJob
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.grid import Cell, Pretraining, task_name
 from benchmark.run.jobs import (
-    MISSED_SECONDS,
     Job,
     OpenTasks,
     RemoteJob,
@@ -48,7 +47,6 @@ from benchmark.run.jobs import (
     pretraining_job,
     read_digests,
     refuse_other_code,
-    seems_left,
     settle,
 )
 from benchmark.run.local import Start
@@ -223,24 +221,6 @@ def test_a_pretraining_that_brings_code_is_made_again_and_the_code_never_execute
 
 def test_a_finished_grid_is_finished_on_another_number_of_threads(finished: Bench, two_threads: None) -> None:
     assert finished.missing().cells == ()
-
-
-@pytest.mark.parametrize(
-    ("host", "renewed", "left"), [("there", True, False), ("there", False, True), ("", False, False)]
-)
-def test_a_claim_of_another_host_seems_left_when_it_is_not_renewed(
-    tmp_path: Path, host: str, renewed: bool, left: bool
-) -> None:
-    own = this_process()
-    holder = Claims(tmp_path, process=own._replace(host=host or own.host))
-    assert holder.take("a")
-    if not renewed:
-        then = time.time() - MISSED_SECONDS - 1
-        os.utime(tmp_path / "a.json", (then, then))
-    mine = Claims(tmp_path)
-    assert seems_left("a", mine) == left
-    assert not mine.take("a"), "it is not taken over by that"
-    assert seems_left("free", mine)
 
 
 def attempt_jobs_of(bench: Bench) -> tuple[dict[str, PretrainingJob], list[tuple[CellJob, ...]]]:

@@ -1,14 +1,9 @@
-"""What is missing of a grid and only that is done; a failure costs its own cells and nothing else.
-
-What of a task is handed over where another runner holds it.
-"""
+"""What is missing of a grid and only that is done; a failure costs its own cells and nothing else."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
@@ -29,15 +24,15 @@ from benchmark.run import runner
 from benchmark.run.cell import CellJob, run_cell
 from benchmark.run.claims import CLAIMS, Claims
 from benchmark.run.grid import task_name
-from benchmark.run.jobs import MISSED_SECONDS, Job, open_tasks_of
-from benchmark.run.local import Ended, Order, Start, Task
+from benchmark.run.jobs import Job
+from benchmark.run.local import Ended, Order
 from benchmark.run.pretraining import (
     health_again,
     measure_again,
     probe_windows_of,
     refuse_edited,
 )
-from benchmark.run.runner import do, no_estimate, tasks_for_engine
+from benchmark.run.runner import do
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
 from benchmark.training.probes import EvaluationCache
@@ -349,7 +344,7 @@ def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> 
     seen: list[Order[Job, list[End]]] = []
 
     class Looks:
-        remote, detached, doubts = False, True, ("a folder may not be shared",)
+        remote, doubts = False, ("a folder may not be shared",)
 
         def run(self, order: Order[Job, list[End]]) -> Iterator[Ended[Job, list[End]]]:
             seen.append(order)
@@ -366,24 +361,6 @@ def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> 
     waits = {task.key: task.after for task in order.tasks if not task.is_pretraining}
     assert waits == {key: cell.pretrain_key for key, cell in cells.items()}
     assert {task.seconds for task in order.tasks} == {2.0, 7.0}
-
-
-@pytest.mark.parametrize("detached", [False, True])
-def test_what_a_dead_host_holds_is_handed_over_where_nobody_stays_to_watch_its_claim(
-    bench: Bench, detached: bool
-) -> None:
-    claims = Claims(bench.store.root / CLAIMS)
-    left = open_tasks_of(bench.missing(), bench.store, claims)
-    order = tasks_for_engine(left, bench.setup(bench.heard.watch()), no_estimate, remote=True, detached=detached)
-    task = order.tasks[0]
-    other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
-    assert other.take(task.key)
-    assert order.begin(task) is Start.LATER
-    file = bench.store.root / CLAIMS / f"{task.key}.json"
-    then = time.time() - MISSED_SECONDS - 1
-    os.utime(file, (then, then))
-    assert isinstance(order.begin(task), Task) == detached
-    assert claims.holder(task.key) == "there:7", "its process takes it over, if nothing is heard of it"
 
 
 def test_loss_and_health_of_each_epoch_are_written_as_events(bench: Bench, tmp_path: Path) -> None:

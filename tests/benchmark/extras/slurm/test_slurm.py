@@ -169,7 +169,8 @@ def test_jobs_wait_for_their_own_pretraining_and_arrays_are_split(made_up: MadeU
     whole = [Task(name, name, 1, is_pretraining=True) for name in "pqrst"]
     cells = [Task(f"{name} {number}", "", 1, name, 1e5) for name in "ps" for number in range(2)]
     free = Task("free", "", 1, parts=("free", "probe beside it"))
-    list(engine(tmp_path, detached=True).run(order([], *whole, *cells, free)))
+    asked = order([], *whole, *cells, free)
+    engine_module._Watch(engine(tmp_path), asked, list(asked.tasks)).submit_free()
     assert made_up.arrays == [3, 2, 2, 2, 1]
     assert made_up.after == ["", "", "1_0", "2_0", ""]
     assert records(tmp_path)["5_0"] == ["free", "probe beside it"]
@@ -184,12 +185,8 @@ def test_what_another_runner_holds_waits_with_those_that_wait_for_it(made_up: Ma
         Task("of done", "of done", 1, "done"),
         begin=lambda task: {"held": Start.LATER, "done": Start.NEVER}.get(task.key, task),
     )
-    list(engine(tmp_path, detached=True).run(asked))
-    assert told == [
-        "submitted 1_0: of done",
-        "1 tasks are in 1 jobs; `status` shows them, the same command goes on from there",
-        "2 tasks are not submitted (other runners hold them): run the same command again later",
-    ]
+    engine_module._Watch(engine(tmp_path), asked, list(asked.tasks)).submit_free()
+    assert told == ["submitted 1_0: of done"]
 
 
 def test_jobs_of_another_runner_are_watched_and_old_records_forgotten(made_up: MadeUp, tmp_path: Path) -> None:
@@ -232,12 +229,9 @@ def test_a_full_cluster_is_told_in_its_own_words(
     record(tmp_path, "7", ["theirs"], "of another runner")
     made_up.states["7"] = WAITS
     made_up.refusal = Full(words)
-    list(engine(tmp_path, detached=True).run(order(told := [], Task("a", "a", 1))))
-    assert told == [
-        f"the cluster takes no more jobs now ({words}); the rest follows as jobs end",
-        "0 tasks are in 0 jobs; `status` shows them, the same command goes on from there",
-        f"1 tasks are not submitted (the cluster takes no more jobs now, {words}): run the same command again later",
-    ]
+    asked = order(told := [], Task("a", "a", 1))
+    engine_module._Watch(engine(tmp_path), asked, list(asked.tasks)).submit_free()
+    assert told == [f"the cluster takes no more jobs now ({words}); the rest follows as jobs end"]
 
 
 @pytest.mark.parametrize("refusal", [Full("sbatch: too many"), ClusterError("sbatch: invalid account")])

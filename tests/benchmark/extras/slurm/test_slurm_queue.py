@@ -22,9 +22,9 @@ from tests.benchmark.extras.slurm.tasks import Chore, begun, order, task
 pytestmark = pytest.mark.slow
 
 
-def engine(folder: Path, *, detached: bool = False, late: float = 30.0, **settings: int) -> Slurm:
+def engine(folder: Path, *, late: float = 30.0, **settings: int) -> Slurm:
     asked = EngineSection(name="slurm", memory_gb=0.1, minutes=5, **settings)
-    return Slurm(asked, folder / "jobs", MOST_IN_AN_ARRAY, detached, poll_seconds=0.2, late_seconds=late)
+    return Slurm(asked, folder / "jobs", MOST_IN_AN_ARRAY, poll_seconds=0.2, late_seconds=late)
 
 
 def test_more_cells_than_the_cluster_takes_jobs_and_more_jobs_than_an_array_holds(
@@ -161,19 +161,3 @@ def show_late(there: Path, seen: Path, seconds: float, count: int) -> None:
                 shutil.copy(file, seen / file.name)
                 shown.add(file.name)
         time.sleep(0.1)
-
-
-def test_a_detached_runner_returns_at_once_and_says_what_to_do_next(slurm: Cluster, tmp_path: Path) -> None:
-    told: list[str] = []
-    tasks = [task(tmp_path, "one", is_pretraining=True), task(tmp_path, "of one", after="one"), task(tmp_path, "alone")]
-    with slurm.closed(), slurm.most_jobs(2):
-        assert list(engine(tmp_path, detached=True).run(order(tmp_path, tasks, told))) == []
-        assert len(slurm.queue()) == 2
-    assert told[-2:] == [
-        "2 tasks are in 2 jobs; `status` shows them, the same command goes on from there",
-        told[-1],
-    ]
-    assert told[-1].startswith("1 tasks are not submitted (the cluster takes no more jobs now, sbatch: AssocMaxSubmit")
-    wait_until(lambda: slurm.queue() == {})
-    assert [end.task.key for end in engine(tmp_path).run(order(tmp_path, tasks, told))] == ["alone"]
-    assert begun(tmp_path) == ["alone", "of one", "one"]
