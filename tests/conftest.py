@@ -50,6 +50,16 @@ def shared_ecgs() -> Path:
     return _folder("ecg-samples")
 
 
+@pytest.fixture(scope="session")
+def real_ptb_xl(shared_ecgs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recordings of PTB-XL with the table that has all codes of each."""
+    folder = tmp_path_factory.mktemp("ptb-xl")
+    for name in ("scp_statements.csv", "records100", "records500"):
+        (folder / name).symlink_to(shared_ecgs / "ptb-xl" / name)
+    (folder / "ptbxl_database.csv").symlink_to(shared_ecgs / "ptb-xl" / "ptbxl_database_full.csv")
+    return folder
+
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 384 KiB."""

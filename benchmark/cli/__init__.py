@@ -204,12 +204,6 @@ VERBS: dict[str, Verb] = {
         shared(*WHOSE, "--tasks", "--labels", "--protocol", *SIGNALS, "--cache", "--workers"),
         examples={"data check --data-root /data": "leaks, copies, damaged files, before a run"},
     ),
-    "data summary": Verb(
-        "summarise every dataset without reading a signal",
-        "benchmark.cli.data:summary",
-        shared(*WHOSE, "--protocol", *SIGNALS, "--cache"),
-        examples={"data summary --data-root /data": "what the datasets hold"},
-    ),
     "data show": Verb(
         "draw a recording as a 12-lead sheet with the heartbeats found",
         "benchmark.cli.data:show",

@@ -1,6 +1,5 @@
-"""The verbs `data check`, `data summary` and `data show`: what a dataset holds and what is wrong with it.
+"""The verbs `data check` and `data show`: what a dataset holds and what is wrong with it.
 
-data summary         facts from metadata tables and cached data; reads no signal
 data check           prepares and audits every dataset; one verdict each
 data show RECORDING  one recording and its heartbeats (drawn by reports.figures.choose)
 """
@@ -21,28 +20,23 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders, config_of, place_of, words_of
 from benchmark.data.audit import (
-    COLUMNS,
     Finding,
-    below_table,
     fact_lines,
     implausible,
     measured_beats,
-    of_listing,
-    of_prepared,
     recordings,
     some,
-    table_row,
 )
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import find_root, is_simulated
 from benchmark.data.heartbeats import FS, heartbeats
-from benchmark.data.prepare import Prepared, cached, list_part
+from benchmark.data.prepare import Prepared, list_part
 from benchmark.data.segments import Segmentation
 from benchmark.data.task import of_task
 from benchmark.data.transport import datasets_in
 from benchmark.run.datasets import audit_of, names_of, open_data, patients_of, prepare_data
-from benchmark.screen import Console, note, print_prose, print_table
+from benchmark.screen import Console, note, print_prose
 
 VERDICTS = {
     "ok": "ok",
@@ -84,25 +78,6 @@ def _is_found(source: Source, place: Folders) -> bool:
     return True
 
 
-def summary(arguments: Namespace, console: Console) -> int:
-    """`data summary`: fails where a dataset cannot be listed."""
-    config, place, names = flags_of(arguments)
-    spec = config.task_spec(config.finetune)
-    summaries = []
-    for name in names:
-        try:
-            dataset = open_data(config, name, place, console)
-            listing = list_part(dataset, config.data.prefix_of(name))
-        except DatasetError as problem:
-            note(console, f"{name}: {problem}")
-            continue
-        known = cached(dataset, place.cache, listing, config.data.cut(), read=False)
-        summaries.append(of_prepared(known, spec) if known else of_listing(dataset, listing, spec))
-    print_table(console, COLUMNS, [[table_row(own) for own in summaries]])
-    print_prose(console, (line for own in summaries for line in below_table(own)))
-    return OK if len(summaries) == len(names) else FAILED
-
-
 def check(arguments: Namespace, console: Console) -> int:
     """`data check`: fails where a run would not accept every dataset."""
     config, place, names = flags_of(arguments)
@@ -119,7 +94,7 @@ def check(arguments: Namespace, console: Console) -> int:
         facts[name] = [f"folder      {dataset.root}"]
         if name in config.data.cards and dataset.how_to_get:
             facts[name].append(f"source      {dataset.how_to_get}")
-        facts[name] += fact_lines(of_prepared(data, config.task_spec(config.finetune)), data)
+        facts[name] += fact_lines(data, config.task_spec(config.finetune))
         facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
         mostly_usable = len(data.entries) > len(data.skipped)  # a wrong rate makes recordings unusable
         entries = data.entries if mostly_usable else list_part(dataset, config.data.prefix_of(name)).entries

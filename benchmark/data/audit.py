@@ -1,4 +1,4 @@
-"""The audit of prepared datasets, and a summary of each: leaks, copies, damage, odd leads, people.
+"""The audit of prepared datasets, and the facts of each: leaks, copies, damage, odd leads, people.
 
 A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name. A leak is a
 patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. An
@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
-from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Listing, Person, Unusable
-from benchmark.data.datasets.registry import is_simulated
+from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Person, Unusable
 from benchmark.data.datasets.tables import years_of
 from benchmark.data.datasets.wfdb_files import comments
 from benchmark.data.folds import is_cross_validated, tested_recordings
@@ -41,13 +40,6 @@ from benchmark.data.splits import (
     too_few_classes,
 )
 
-COLUMNS = (
-    *(("", heading, "label") for heading in ("dataset", "form")),
-    *(("", name, "right") for name in ("recordings", "on disk", "usable", "patients", "windows", "Hz", "seconds")),
-)
-"""Group, heading and kind of the columns of `data summary`."""
-MISSING = "file missing"
-"""How the kind of reason of a listed recording begins whose header or signal is not on disk."""
 UNSTATED = "not stated"
 OWN_FORM = "files of a card"
 """How the on-disk form of a user's own files ends."""
@@ -57,119 +49,39 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
-class Summary:
-    """Facts of one dataset, before or after its signals have been read."""
-
-    about: About
-    form: str
-    simulated: bool
-    entries: tuple[Entry, ...]
-    """The usable recordings if known, else those on disk."""
-    skipped: tuple[Skipped, ...]
-    """All others in the dataset's tables."""
-    spec: TaskSpec
-    """Of the tasks in which classes are counted."""
-    others: tuple[str, ...] = ()
-    """On-disk forms also present and not read."""
-    prepared: Prepared | None = None
-
-    @property
-    def listed(self) -> int:
-        """Recordings in the dataset's tables."""
-        return len(self.entries) + len(self.skipped)
-
-    @property
-    def patients(self) -> int:
-        """Patients of the entries."""
-        return len({entry.patient for entry in self.entries})
-
-
-def of_prepared(prepared: Prepared, spec: TaskSpec) -> Summary:
-    """Facts of a dataset whose signals have been read."""
-    data = prepared
-    return Summary(data, data.form, data.simulated, data.entries, data.skipped, spec, data.others, data)
-
-
-def of_listing(dataset: Dataset, listing: Listing, spec: TaskSpec) -> Summary:
-    """Facts from a dataset's tables and the names of its files."""
-    there, skipped = [], []
-    for entry in listing.entries:
-        if all(path.is_file() for path in dataset.files(entry)):
-            there.append(entry)
-        else:
-            skipped.append(Skipped(entry.recording, entry.patient, (), MISSING))
-    skipped += [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
-    simulated = is_simulated(dataset, listing.entries)
-    return Summary(dataset, listing.form, simulated, tuple(there), tuple(skipped), spec, listing.others)
-
-
-def table_row(summary: Summary) -> tuple[str, ...]:
-    """Cells under `COLUMNS`; a dash for what is not known yet."""
-    data = summary.prepared
-    on_disk = summary.listed - sum(skip.reason.startswith(MISSING) for skip in summary.skipped)
-    usable, windows = (len(data.entries), data.window_count) if data else ("-", "-")
-    signals = data.signals if data else ()
-    return (
-        summary.about.name,
-        form_text(summary),
-        *map(str, (summary.listed, on_disk, usable, summary.patients, windows)),
-        rates_text(signals) if signals else "-",
-        lengths_text(signals) if signals else "-",
-    )
-
-
-def below_table(summary: Summary) -> Iterator[str]:
-    """Lines on a dataset's classes and skipped recordings, and how to fill in its dashes."""
-    yield summary.about.title
-    for lines in (other_lines, class_lines, people_lines, skipped_lines):
-        yield from (f"  {line}" for line in lines(summary))
-    if summary.prepared is None:
-        yield "  not prepared yet: `data check` or a run prepares it and fills in the dashes"
-
-
-def fact_lines(summary: Summary, data: Prepared) -> Iterator[str]:
-    """All facts of a dataset whose signals have been read, one kind a line."""
-    yield f"form        {form_text(summary)}"
-    yield from other_lines(summary)
-    yield f"recordings  {summary.listed} listed; {len(data.entries)} usable, of {summary.patients} patients"
+def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
+    """All facts of a prepared dataset, one kind a line; `spec` is of the tasks in which classes are counted."""
+    yield f"form        {data.form}{' (simulated)' if data.simulated else ''}"
+    if data.others:  # a recording can be in two of them
+        yield f"also there  {', '.join(data.others)}; not read, forms are never pooled"
+    listed, patients = len(data.entries) + len(data.skipped), len({entry.patient for entry in data.entries})
+    yield f"recordings  {listed} listed; {len(data.entries)} usable, of {patients} patients"
     yield f"{data.segmentation.word + 's':<12}{data.window_count}"
     if data.signals:
         yield f"signals     {rates_text(data.signals)} Hz; {lengths_text(data.signals)} s"
     if words := list(data.segmentation.words()):
         yield f"cut into    {', '.join(words)}"
-    for lines in (class_lines, people_lines, skipped_lines):
-        yield from lines(summary)
+    yield from class_lines(data, data.entries, spec)
+    yield from people_lines(data.entries)
+    yield from skipped_lines(data.skipped)
 
 
-def form_text(summary: Summary) -> str:
-    """The on-disk form, and whether a simulator wrote it."""
-    return f"{summary.form} (simulated)" if summary.simulated else summary.form
-
-
-def other_lines(summary: Summary) -> Iterator[str]:
-    """On-disk forms present and not read: a recording can be in two of them."""
-    if summary.others:
-        yield f"also there  {', '.join(summary.others)}; not read, forms are never pooled"
-
-
-def class_lines(summary: Summary) -> Iterator[str]:
+def class_lines(about: About, entries: Sequence[Entry], spec: TaskSpec) -> Iterator[str]:
     """One line per kind of labels: recordings of each class; and per named task: its classes and sides."""
-    about = summary.about
     kinds: tuple[Labels, ...] = ("single", "multi") if about.classes else ()
     for labels in kinds:
-        spec = replace(summary.spec, labels=labels)
-        stated = [task_labels(e.labels, spec, first_label_counts=about.first_label_counts) for e in summary.entries]
+        of_kind = replace(spec, labels=labels)
+        stated = [task_labels(e.labels, of_kind, first_label_counts=about.first_label_counts) for e in entries]
         counts = class_counts(about.classes, stated)
         yield f"{labels:<6}      {', '.join(f'{name} {count}' for name, count in counts.items())}"
     for name, task in TASKS.get(about.name, {}).items():
-        entries = [replace(entry, labels=task.labels(entry)) for entry in summary.entries]
+        labelled = [replace(entry, labels=task.labels(entry)) for entry in entries]
         sides = "cannot be split"
         with suppress(DatasetError):
-            spec = replace(summary.spec, labels="multi", sides=task.sides)
-            split = split_recordings(entries, spec, first_label_counts=False)
+            of_task = replace(spec, labels="multi", sides=task.sides)
+            split = split_recordings(labelled, of_task, first_label_counts=False)
             sides = ", ".join(f"{side} {len(indices)}" for side, indices in sides_of(split).items())
-        counts = class_counts(task.classes, [entry.labels for entry in entries])
+        counts = class_counts(task.classes, [entry.labels for entry in labelled])
         absent = [title for title, count in counts.items() if not count]
         there = len(counts) - len(absent)
         without = f"; without a recording: {', '.join(absent)}" if absent else ""
@@ -182,21 +94,21 @@ def class_counts(classes: Sequence[str], labels: Iterable[tuple[int, ...]]) -> d
     return {title: counted[index] for index, title in enumerate(classes)}
 
 
-def people_lines(summary: Summary) -> Iterator[str]:
+def people_lines(entries: Sequence[Entry]) -> Iterator[str]:
     """Recordings by sex, and the range of the ages, where the dataset's table states them."""
-    sexes = Counter(entry.sex for entry in summary.entries)
+    sexes = Counter(entry.sex for entry in entries)
     if any(sexes):
         yield f"sex         {', '.join(f'{sex or UNSTATED} {count}' for sex, count in sexes.most_common())}"
-    ages = sorted(entry.age for entry in summary.entries if entry.age is not None)
+    ages = sorted(entry.age for entry in entries if entry.age is not None)
     if ages:
-        unstated = len(summary.entries) - len(ages)
+        unstated = len(entries) - len(ages)
         without = f"; {unstated} {UNSTATED}" if unstated else ""
         yield f"age         {ages[0]:g} to {ages[-1]:g}, median {ages[len(ages) // 2]:g}{without}"
 
 
-def skipped_lines(summary: Summary) -> Iterator[str]:
+def skipped_lines(skipped: Iterable[Skipped]) -> Iterator[str]:
     """One line per kind of reason, the most frequent first: number of recordings, and examples."""
-    for kind, names in sorted(by_kind(summary.skipped).items(), key=lambda own: -len(own[1])):
+    for kind, names in sorted(by_kind(skipped).items(), key=lambda own: -len(own[1])):
         yield f"skipped     {len(names)} {kind} ({some(names)})"
 
 

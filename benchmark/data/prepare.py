@@ -191,13 +191,11 @@ def contents_of(
     files: Sequence[Path],
     cache: Path,
     *,
-    read: bool = True,
     on_reading: OnReading | None = None,
 ) -> dict[Path, str | None]:
     """SHA-256 of each file of the dataset `name` in the folder `root`; None for what is no readable file.
 
-    `on_reading(done, total)` counts the files that are read, from 0; it is not called if every stamp holds. Without
-    `read`, a file whose stamp does not hold is None.
+    `on_reading(done, total)` counts the files that are read, from 0; it is not called if every stamp holds.
     """
     place = cache / STAMPS / f"{name}-{digest(str(root.resolve()))}.json"
     known = read_stamps(place)
@@ -207,7 +205,7 @@ def contents_of(
         before, content = known.get(os.fspath(path), (None, None))
         found[path] = content if before == stamp else None
     unread = [path for path in stamps if found[path] is None]
-    if not unread or not read:
+    if not unread:
         return found
     try:
         for path, content in read_all(unread, on_reading):
@@ -277,16 +275,15 @@ def cache_key(
     segmentation: Segmentation,
     cache: Path,
     *,
-    read: bool = True,
     on_reading: OnReading | None = None,
 ) -> str:
-    """Key of a listed dataset under a segmentation: 16 hex digits; `read` and `on_reading` as in `contents_of`."""
+    """Key of a listed dataset under a segmentation: 16 hex digits; `on_reading` as in `contents_of`."""
     versions = {"pipeline": PIPELINE_VERSION, **{name: version(name) for name in PACKAGES}}
     about = [dataset.name, listing.form, listing.skipped, listing.warnings, versions, segmentation.content()]
     content = hashlib.sha256(json.dumps([*about, listing.reading]).encode())
     files_of = [dataset.files(entry) for entry in listing.entries]
     files = [path for own in files_of for path in own]
-    found = contents_of(dataset.name, dataset.root, files, cache, read=read, on_reading=on_reading)
+    found = contents_of(dataset.name, dataset.root, files, cache, on_reading=on_reading)
     for entry, own in zip(listing.entries, files_of, strict=True):
         content.update(json.dumps([asdict(entry), [(path.name, found[path]) for path in own]]).encode())
     return content.hexdigest()[:KEY_LENGTH]
@@ -507,16 +504,15 @@ def cached(
     listing: Listing,
     segmentation: Segmentation = HEARTBEATS,
     *,
-    read: bool = True,
     on_reading: Callable[[int, int], None] | None = None,
 ) -> Prepared | None:
     """The cached preparation of a listed dataset; None if it is missing or its files' contents have changed.
 
-    Without `read`, also if files are new or touched; else these are read, unless the cache holds no dataset at all.
+    New or touched files are read, unless the cache holds no dataset at all.
     """
     if next(cache.glob("*/index.json"), None) is None:
         return None
-    return load_prepared(cache / cache_key(dataset, listing, segmentation, cache, read=read, on_reading=on_reading))
+    return load_prepared(cache / cache_key(dataset, listing, segmentation, cache, on_reading=on_reading))
 
 
 def list_part(dataset: Dataset, prefix: str) -> Listing:

@@ -1,13 +1,7 @@
-"""CPSC2018 in three on-disk forms: nine classes, up to three of them a recording.
-
-CPSC2018 (Liu et al., J Med Imaging Health Inform 2018): 6,877 recordings of 6 to 60 s, up to three of nine labels.
+"""CPSC2018 (Liu et al., J Med Imaging Health Inform 2018): 6,877 recordings of 6 to 60 s, up to three of nine labels.
 
 Patients are not named: each recording counts as one. Only REFERENCE.csv gives the first label: headers list labels in
 another order.
-
-The form in which CPSC2018 was first published: TrainingSet/Annnn.mat, one MATLAB struct each, without headers.
-
-A struct `ECG` holds `sex`, `age` and `data`: 12 leads in the usual order, in millivolts at 500 Hz.
 """
 
 from __future__ import annotations
@@ -15,58 +9,20 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import numpy as np
-
-from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
 from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import (
-    LARGEST_SIGNAL,
     WFDBFolder,
-    check_file,
-    checked_recording,
     diagnosis_codes,
     one_of,
     records_at,
 )
 
-FS = 500.0
-
-
-def structs_at(root: Path, pattern: str) -> dict[str, list[Path]]:
-    """Structs that a glob pattern (without extension) finds, by name, in the paths' order.
-
-    Folders with headers are left out: their .mat files are WFDB signals.
-    """
-    with_headers = {header.parent for header in root.glob(f"{pattern}.hea")}
-    structs: dict[str, list[Path]] = {}
-    for path in sorted(root.glob(f"{pattern}.mat")):
-        if path.parent not in with_headers:
-            structs.setdefault(path.stem, []).append(path)
-    return structs
-
-
-def read_struct(path: Path) -> Recording:
-    """One struct in mV; raises Unusable."""
-    from scipy.io import loadmat  # here, because it loads slowly
-
-    check_file(path, LARGEST_SIGNAL)
-    try:
-        leads = np.array(loadmat(path)["ECG"]["data"][0, 0], np.float64)  # (12, n)
-    except Exception as error:  # scipy raises any kind of error on a damaged file
-        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
-    if leads.ndim != 2 or len(leads) != len(LEADS):
-        raise Unusable(f"not {len(LEADS)} leads: data of shape {leads.shape}")
-    return checked_recording(leads.T, FS)
-
-
-STRUCTS = "TrainingSet"
 FORMS = (
     ("Training_WFDB", "Training_WFDB/A*"),
     ("WFDB_CPSC2018", "WFDB_CPSC2018/A*"),
     ("WFDB", "A*"),
     ("WFDB", "g*/A*"),
-    (STRUCTS, "TrainingSet*/A*"),
-    (STRUCTS, "A*"),
 )
 """Form and glob pattern of its records, the preferred first; only the first with a recording is read."""
 RECORD = re.compile(r"A\d{4}", re.ASCII)
@@ -85,7 +41,7 @@ REFERENCE_COLUMNS = ("Recording", "First_label", "Second_label", "Third_label")
 
 
 class CPSC2018(WFDBFolder):
-    """The folder with Training_WFDB/ (and REFERENCE.csv in it or beside it), WFDB_CPSC2018/ or the original structs."""
+    """The folder with Training_WFDB/ (and REFERENCE.csv in it or beside it) or WFDB_CPSC2018/."""
 
     name = "cpsc2018"
     title = "CPSC2018"
@@ -102,7 +58,6 @@ class CPSC2018(WFDBFolder):
         "cpsc_2018",
         "Training_WFDB",
         "WFDB_CPSC2018",
-        "TrainingSet",
         "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018",
     )
 
@@ -111,18 +66,18 @@ class CPSC2018(WFDBFolder):
     def listing(self) -> Listing:
         """Recordings of the preferred form; labels from REFERENCE.csv, else from their headers.
 
-        Raises DatasetError where there is no recording, or no REFERENCE.csv for the form that has no headers.
+        Raises DatasetError where there is no recording.
         """
-        found = [(form, records) for form, pattern in FORMS if (records := self._records(form, pattern))]
+        found = [(form, records) for form, pattern in FORMS if (records := self._records(pattern))]
         if not found:
-            looked_for = ", ".join(f"{pattern}{'.mat' if form == STRUCTS else '.hea'}" for form, pattern in FORMS)
+            looked_for = ", ".join(f"{pattern}.hea" for _, pattern in FORMS)
             raise DatasetError(f"{self.title}: no recording in {self.root}: looked for {looked_for}. {self.how_to_get}")
         form, records = found[0]
         others = [other for other in dict.fromkeys(form for form, _ in found[1:]) if other != form]
         folder = min(copies[0] for copies in records.values()).parent
         beside = [path for path in (folder / "REFERENCE.csv", self.root / "REFERENCE.csv") if path.exists()]
-        if beside or form == STRUCTS:
-            return self._reference_listing([*beside, self.root / "REFERENCE.csv"][0], records, folder, form, others)
+        if beside:
+            return self._reference_listing(beside[0], records, folder, form, others)
         return listing_of(
             Table([(name,) for name in sorted(records)], []),
             lambda row: self._entry(one_of(records[row[0]], ".hea"), self._header_labels(records[row[0]][0])),
@@ -130,29 +85,14 @@ class CPSC2018(WFDBFolder):
             others=others,
         )
 
-    def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Header and signal file; of a struct, the one file."""
-        if entry.path.endswith(".mat"):
-            return (self.root / entry.path,)
-        return super().files(entry)
-
-    def read(self, entry: Entry) -> Recording:
-        """The signal in mV; raises Unusable."""
-        if entry.path.endswith(".mat"):
-            return read_struct(self.root / entry.path)
-        return super().read(entry)
-
-    def _records(self, form: str, pattern: str) -> dict[str, list[Path]]:
-        """Records of a form by name: WFDB records without extension, structs with theirs."""
-        if form == STRUCTS:
-            records = structs_at(self.root, pattern)
-        else:
-            records = records_at(self.root, pattern) if any(self.root.glob(f"{pattern}.hea")) else {}
+    def _records(self, pattern: str) -> dict[str, list[Path]]:
+        """Records without extension that a glob pattern finds, by name; none where it finds no header."""
+        records = records_at(self.root, pattern) if any(self.root.glob(f"{pattern}.hea")) else {}
         return {name: copies for name, copies in records.items() if RECORD.fullmatch(name)}
 
     def _entry(self, record: Path, labels: tuple[int, ...]) -> Entry:
         path = record.relative_to(self.root).as_posix()
-        name = path.rpartition("/")[2].removesuffix(".mat")
+        name = path.rpartition("/")[2]
         return Entry(recording=name, patient=name, path=path, labels=labels, fold=self.fold_of(name))
 
     def _header_labels(self, record: Path) -> tuple[int, ...]:
@@ -169,8 +109,7 @@ class CPSC2018(WFDBFolder):
 
         def entry(row: Row) -> Entry:
             name, *stated = row
-            copies = records.get(name, [folder / f"{name}{'.mat' if form == STRUCTS else ''}"])
-            record = one_of(copies, "" if form == STRUCTS else ".hea")
+            record = one_of(records.get(name, [folder / name]), ".hea")
             return self._entry(record, self._reference_labels(stated))
 
         known = {name for name, *_ in table.rows} | {name for name, _ in table.skipped}

@@ -3,10 +3,6 @@
 21,799 recordings with diagnostic superclasses and ten official folds: 1-8 train, 9 validates, 10 tests. The tasks are
 those of Strodthoff et al. (IEEE JBHI 2021): a recording's labels are the keys of `scp_codes`, of whatever likelihood, 0
 included, mapped through `scp_statements.csv`; recordings without a label of the task are dropped.
-
-Where a copy of the dataset does not have all statements of each recording, a table task_labels.csv with the columns
-ecg_id, superclass, subclass, form and rhythm (labels separated by semicolons, as MERL's splits state them) takes the
-place of `scp_codes`.
 """
 
 from __future__ import annotations
@@ -14,7 +10,7 @@ from __future__ import annotations
 import ast
 import csv
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -41,8 +37,6 @@ RATES = {"records500": 500, "records100": 100}
 """Form -> sampling rate of its files in Hz."""
 FILE_NUMBER = re.compile(r"(\d{1,18})\D*", re.ASCII)
 """The recording in a file's name, 7 in '00007_hr'."""
-TASK_LABELS = "task_labels.csv"
-TASK_COLUMNS = ("ecg_id", "superclass", "subclass", "form", "rhythm")
 FOLDS = range(1, 11)
 SEXES = {"0": "male", "1": "female", "0.0": "male", "1.0": "female"}
 """Of the column sex, which a spreadsheet may have made one of numbers with a point."""
@@ -73,13 +67,12 @@ class PTBXL(WFDBFolder):
         """Every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood."""
         table = keyed(read_table(self, self.root / "ptbxl_database.csv", COLUMNS), whole_number)
         superclass = self._superclass_of_code()
-        stated = self._task_labels(superclass)
         form, others, warnings = self._forms(table.rows)
         self._check_file_names(table, form)
         patients = (row[COLUMNS.index("patient_id")] for row in table.rows)
         return listing_of(
             table,
-            lambda row: self._entry(row, form, superclass, stated),
+            lambda row: self._entry(row, form, superclass),
             form=form,
             others=others,
             warnings=[*warnings, *spelt_apart("patient", patients)],
@@ -170,49 +163,13 @@ class PTBXL(WFDBFolder):
             raise DatasetError(f"{self.title}: {path} has no diagnostic code. {self.how_to_get}")
         return superclass
 
-    def _task_labels(self, superclass: Mapping[str, int | None]) -> dict[str, tuple[str, ...]] | None:
-        """Recording -> codes that stand for its labels in task_labels.csv; None where there is no such table.
-
-        Raises DatasetError for a label that is none of PTB-XL's, or superclasses that are not those of the subclasses.
-        """
-        path = self.root / TASK_LABELS
-        if not path.exists():
-            return None
-        table = keyed(read_table(self, path, TASK_COLUMNS), whole_number)
-        stated = {}
-        for (recording, *labels), line in zip(table.rows, table.lines, strict=True):
-            place = f"{self.title}: {path} line {line}, recording {recording}"
-            superclasses, *finer = ([own for own in cell.split(";") if own] for cell in labels)
-            try:
-                codes = codes_of_labels(*finer, known=superclass)
-            except KeyError as unknown:
-                raise DatasetError(f"{place}: {unknown.args[0]!r} is no label of PTB-XL") from None
-            own = {self.classes[index] for code in codes if (index := superclass[code]) is not None}
-            if own != {*superclasses}:
-                raise DatasetError(
-                    f"{place}: superclass is {';'.join(superclasses) or 'blank'}, of subclass and form it is "
-                    f"{';'.join(sorted(own)) or 'blank'}"
-                )
-            stated[recording] = codes
-        return stated
-
-    def _entry(
-        self,
-        row: Row,
-        form: str,
-        superclass: dict[str, int | None],
-        stated: Mapping[str, tuple[str, ...]] | None,
-    ) -> Entry:
+    def _entry(self, row: Row, form: str, superclass: dict[str, int | None]) -> Entry:
         cell = dict(zip(COLUMNS, row, strict=True))
         fold = whole_number(cell["strat_fold"])
         if fold is None or int(fold) not in FOLDS:
             raise Unusable(f"no official fold: {cell['strat_fold']!r}")
         patient, path = _patient(cell), path_within(cell[FORMS[form]])
         codes = _codes(cell["scp_codes"], superclass)
-        if stated is not None:
-            if cell["ecg_id"] not in stated:
-                raise Unusable(f"not in {TASK_LABELS}: recording {cell['ecg_id']}")
-            codes = _agreed(codes, stated[cell["ecg_id"]], superclass)
         return Entry(
             recording=cell["ecg_id"],
             patient=patient,
@@ -260,40 +217,6 @@ def _codes(codes: str, superclass: dict[str, int | None]) -> tuple[str, ...]:
     if unknown:  # its superclass may be any, or none
         raise Unusable(f"unknown SCP code: {', '.join(unknown)[:SHOWN]}")
     return tuple(stated)
-
-
-def _agreed(codes: tuple[str, ...], stated: tuple[str, ...], superclass: Mapping[str, int | None]) -> tuple[str, ...]:
-    """The codes where they have the labels of the table, else those that stand for them.
-
-    Raises Unusable where the superclasses differ: one of the two tables is wrong.
-    """
-    of_codes, of_table = ({superclass[code] for code in own} - {None} for own in (codes, stated))
-    if of_codes != of_table:
-        raise Unusable(f"scp_codes and {TASK_LABELS} have other superclasses: {', '.join(codes)[:SHOWN]}")
-    return codes if _labels_in(codes) == _labels_in(stated) else stated
-
-
-def _labels_in(codes: Iterable[str]) -> set[str]:
-    """Subclasses, form and rhythm statements of codes."""
-    own = [STATEMENT[code] for code in codes if code in STATEMENT]
-    return {one.subclass or one.code for one in own} | {one.code for one in own if "form" in one.kinds}
-
-
-def codes_of_labels(
-    subclasses: Iterable[str], forms: Iterable[str], rhythms: Iterable[str], *, known: Collection[str]
-) -> tuple[str, ...]:
-    """Codes, of those known, that have these subclasses, form and rhythm statements, and no other ones.
-
-    A subclass that no form statement has stands for its first code that is no form statement. An underscore at either
-    end of a name may be left out. Raises KeyError for an unknown label.
-    """
-    statements = [own for own in SCP_STATEMENTS if own.code in known]
-    by_name = {own.code.strip("_"): own.code for own in statements}
-    codes = [by_name[name.strip("_")] for name in (*forms, *rhythms)]
-    had = {STATEMENT[code].subclass.strip("_") for code in codes}
-    plain = [own for own in statements if own.subclass and "form" not in own.kinds]
-    first = {own.subclass.strip("_"): own.code for own in reversed(plain)}
-    return (*codes, *(first[name.strip("_")] for name in subclasses if name.strip("_") not in had))
 
 
 def _is_likelihood(value: object) -> bool:
@@ -390,8 +313,6 @@ TRIGU   | rhythm          |      |           | trigeminal pattern (unknown origi
 """.splitlines()
 )
 """In the order of the release."""
-STATEMENT = {own.code: own for own in SCP_STATEMENTS}
-"""By code."""
 
 
 PTB_XL_TASKS: dict[str, str] = {

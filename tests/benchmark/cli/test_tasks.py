@@ -41,13 +41,13 @@ def test_what_cannot_be_is_said_in_one_line(
 
 
 @pytest.fixture
-def real(shared_ecgs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def real(real_ptb_xl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every sixth recording of the real sample, and the flags that find it."""
     folder = tmp_path / "ptb-xl"
     folder.mkdir()
     for name in ("records100", "scp_statements.csv"):
-        (folder / name).symlink_to(shared_ecgs / "ptb-xl" / name)
-    pd.read_csv(shared_ecgs / "ptb-xl" / "ptbxl_database.csv", dtype=str).iloc[::6].to_csv(
+        (folder / name).symlink_to(real_ptb_xl / name)
+    pd.read_csv(real_ptb_xl / "ptbxl_database.csv", dtype=str).iloc[::6].to_csv(
         folder / "ptbxl_database.csv", index=False
     )
     monkeypatch.chdir(tmp_path)
@@ -68,7 +68,7 @@ def test_real_recordings_under_two_tasks(real: list[str], tmp_path: Path, capsys
     tables = (tmp_path / "out" / "results.md").read_text()
     assert "PTB-XL superdiagnostic" in tables
     assert f"{UNTESTED} " in tables
-    assert main(["data", "summary", *real, "--cache", "cache"]) == OK
+    assert main(["data", "check", *real, "--cache", "cache"]) == OK
     assert "task rhythm: " in capsys.readouterr().out
 
 

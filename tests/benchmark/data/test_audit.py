@@ -12,25 +12,19 @@ import openpyxl
 import pytest
 
 from benchmark.data.audit import (
-    MISSING,
     Finding,
-    Summary,
     audit,
     beats_of,
-    below_table,
     class_lines,
     fact_lines,
     lengths_text,
-    of_listing,
-    of_prepared,
     people_lines,
     people_of,
     rates_text,
     some,
-    table_row,
 )
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import LEADS, Entry, Listing
+from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.datasets.chapman import Chapman
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTBXL
@@ -415,32 +409,6 @@ SNOMED = ("427084000", "17338001")
 """Of Chapman's task `all`: sinus tachycardia and a premature ventricular beat."""
 
 
-def touch(folder: Path, *names: str) -> None:
-    for name in names:
-        (folder / name).touch()
-
-
-def test_a_listing_tells_no_more_than_its_tables_and_files(tmp_path: Path) -> None:
-    touch(tmp_path, *(f"A{n}.{suffix}" for n in (1, 2, 3) for suffix in ("hea", "mat")), "A4.hea")
-    labels = ((1, 5), (5,), (), (1,))
-    entries = tuple(Entry(f"A{n}", "p", f"A{n}", own, age=50.0 + n) for n, own in enumerate(labels, start=1))
-    listing = Listing(entries, (("A5", "file missing in the table"),), "a form", ("WFDB_CPSC2018", "TrainingSet"))
-    found = of_listing(CPSC2018(tmp_path), listing, PAPER)
-    assert found.skipped == (Skipped("A4", "p", (), MISSING), Skipped("A5", "A5", (), "file missing in the table"))
-    assert table_row(found) == ("cpsc2018", "a form", "5", "3", "-", "1", "-", "-", "-")
-    lines = list(below_table(found))
-    assert lines[1] == "  also there  WFDB_CPSC2018, TrainingSet; not read, forms are never pooled"
-    assert "  skipped     1 file missing (A4)" in lines
-    assert lines[-1].startswith("  not prepared yet")
-    counts = {line.split()[0]: line for line in lines if line.startswith(("  single", "  multi"))}
-    assert " AF 1, " in counts["single"]  # A1, whose first label counts; A4 has no signal
-    assert " PAC 1, " in counts["single"]
-    assert " PAC 2, " in counts["multi"]
-    strict = "\n".join(class_lines(of_listing(CPSC2018(tmp_path), listing, replace(PAPER, protocol="strict"))))
-    assert " AF 0, " in strict.splitlines()[0]
-    assert "task all: 2 of 9 classes (training 0, validation 1, test 1); without" in strict
-
-
 def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepared]) -> None:
     """Eleven recordings of ten patients; ten have labels of the task `all`, eight of these two.
 
@@ -455,9 +423,7 @@ def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepare
     skipped = (Skipped("s1", "q", (), "file missing: signal"), Skipped("s2", "q", (), "too short: 1 s"))
     skipped += (Skipped("s3", "q", (), "too short: 2 s"),)
     data = replace(whole, entries=entries, skipped=skipped, form="a form", simulated=True)
-    summary = of_prepared(data, PAPER)
-    assert table_row(summary) == ("chapman", "a form (simulated)", "14", "13", "11", "10", "22", "500", "10")
-    *lines, task, sex, age, too_short, missing = fact_lines(summary, data)
+    *lines, task, sex, age, too_short, missing = fact_lines(data, PAPER)
     assert lines == [
         "form        a form (simulated)",
         "recordings  14 listed; 11 usable, of 10 patients",
@@ -472,18 +438,17 @@ def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepare
     assert not {"ST", "VPB"} & set(absent.split(", "))
     assert (sex, age) == ("sex         f 10, not stated 1", "age         42 to 50, median 46; 2 not stated")
     assert (too_short, missing) == ("skipped     2 too short (s2, s3)", "skipped     1 file missing (s1)")
-    assert not any("not prepared yet" in line for line in below_table(summary))
     crops = replace(data, segmentation=Segmentation("recordings", 1, 100, 1))
     cut = "cut into    crops of 0.01 s every 0.01 s of whole recordings, 100 Hz"
-    assert cut in fact_lines(of_prepared(crops, PAPER), crops)
+    assert cut in fact_lines(crops, PAPER)
 
 
 def test_a_task_that_cannot_be_split_says_so_and_a_corpus_without_classes_has_no_line_of_them() -> None:
     entries = (Entry("1", "1", "", (), fold=1, statements=("AFIB",)), Entry("2", "2", "", (), statements=("AFIB",)))
-    summary = Summary(DATASETS["ptb-xl"], "", False, entries, (), PAPER)
-    assert any(line.startswith("task rhythm: 1 of 12 classes (cannot be split); ") for line in class_lines(summary))
-    assert list(class_lines(Summary(DATASETS["mimic-iv-ecg"], "", False, entries, (), PAPER))) == []
-    assert list(people_lines(summary)) == []
+    lines = class_lines(DATASETS["ptb-xl"], entries, PAPER)
+    assert any(line.startswith("task rhythm: 1 of 12 classes (cannot be split); ") for line in lines)
+    assert list(class_lines(DATASETS["mimic-iv-ecg"], entries, PAPER)) == []
+    assert list(people_lines(entries)) == []
 
 
 def test_rates_and_lengths_that_differ_are_all_said_and_a_few_names_are_all_given() -> None:

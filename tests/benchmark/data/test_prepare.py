@@ -30,7 +30,7 @@ from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.datasets.registry import SIMULATED_MARK
-from benchmark.data.datasets.wfdb_files import read_recording
+from benchmark.data.datasets.wfdb_files import WFDBFolder, read_recording
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.prepare import (
     FLAT,
@@ -123,7 +123,7 @@ def test_a_warm_cache_is_read_and_no_signal_is_also_of_a_copied_or_touched_folde
     dataset: CPSC2018, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = prepare(dataset, cache, workers=1)
-    monkeypatch.delattr(CPSC2018, "read")
+    monkeypatch.delattr(WFDBFolder, "read")
     copy = CPSC2018(shutil.copytree(dataset.root, tmp_path / "copy"))
     for path in dataset.root.rglob("*.*"):
         os.utime(path, (2, 2))
@@ -134,7 +134,7 @@ def test_a_warm_cache_is_read_and_no_signal_is_also_of_a_copied_or_touched_folde
         assert cached(again, cache, again.listing()) is not None
 
 
-def test_files_are_read_for_the_key_once_per_change_and_not_without_reading(dataset: CPSC2018, cache: Path) -> None:
+def test_files_are_read_for_the_key_once_per_change(dataset: CPSC2018, cache: Path) -> None:
     """Four headers and three signals; new ones for `prepare`, touched ones for `cached`."""
     seen: list[tuple[int, int]] = []
 
@@ -146,10 +146,7 @@ def test_files_are_read_for_the_key_once_per_change_and_not_without_reading(data
     assert not cache.exists()  # nothing is read for an empty cache
     prepare(dataset, cache, workers=1, on_reading=on_reading)
     assert seen == [(done, 7) for done in range(8)]
-    assert cached(dataset, cache, listing, read=False) is not None
     os.utime(dataset.root / "Training_WFDB" / "A0001.hea", (2, 2))
-    assert cached(dataset, cache, listing, read=False, on_reading=on_reading) is None
-    assert len(seen) == 8
     assert cached(dataset, cache, listing, on_reading=on_reading) is not None
     assert seen[8:] == [(0, 1), (1, 1)]
 
@@ -303,8 +300,8 @@ class FirstTen(PTBXL):
         return replace(listing, entries=listing.entries[:10])
 
 
-def test_real_recordings(shared_ecgs: Path, tmp_path: Path):
-    prepared = prepare(FirstTen(shared_ecgs / "ptb-xl"), tmp_path, workers=1)
+def test_real_recordings(real_ptb_xl: Path, tmp_path: Path):
+    prepared = prepare(FirstTen(real_ptb_xl), tmp_path, workers=1)
     assert prepared.form == "records100"
     assert len(prepared.entries) + len(prepared.skipped) == 10
     assert [skip.recording for skip in prepared.skipped] == ["2"]
@@ -500,19 +497,6 @@ def test_another_segmentation_has_another_key(own: Own, tmp_path: Path, other: S
     assert cache_key(own, LISTING, other, tmp_path) != cache_key(own, LISTING, HEARTBEATS, tmp_path)
 
 
-def test_without_reading_no_file_is_read_and_reading_is_counted(own: Own, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-
-    def on_reading(done: int, total: int) -> None:
-        told.append((done, total))
-
-    unread = cache_key(own, LISTING, HEARTBEATS, tmp_path, read=False, on_reading=on_reading)
-    assert told == []
-    read = cache_key(own, LISTING, HEARTBEATS, tmp_path, on_reading=on_reading)
-    assert told == [(0, 2), (1, 2), (2, 2)]
-    assert unread != read
-
-
 class Folder:
     """Three files of long ago, and how many of them were read."""
 
@@ -527,12 +511,10 @@ class Folder:
         path.write_text(text)
         os.utime(path, (seconds, seconds))
 
-    def look(self, *, read: bool = True) -> tuple[dict[str, str | None], int]:
+    def look(self) -> tuple[dict[str, str | None], int]:
         """Contents by name, and the number of files that were read."""
         heard: list[tuple[int, int]] = []
-        found = contents_of(
-            "x", self.root, self.files, self.cache, read=read, on_reading=lambda *counts: heard.append(counts)
-        )
+        found = contents_of("x", self.root, self.files, self.cache, on_reading=lambda *counts: heard.append(counts))
         assert [done for done, _ in heard] == list(range(len(heard)))
         return {path.name: content for path, content in found.items()}, heard[-1][1] if heard else 0
 
@@ -594,13 +576,6 @@ def test_missing_files_folders_and_pipes_have_no_content_and_hang_nothing(folder
     found, read = folder.look()
     assert (found["a"], found["b"], read) == (None, None, 1)
     assert found["c"] == hashlib.sha256(b"content of c").hexdigest()
-
-
-def test_without_reading_the_stamps_alone_tell(folder: Folder) -> None:
-    assert folder.look(read=False) == (dict.fromkeys("abc"), 0)
-    assert not folder.cache.exists()
-    folder.look()
-    assert folder.look(read=False) == (folder.truth(), 0)
 
 
 def test_an_interrupted_reading_keeps_what_was_read(folder: Folder) -> None:

@@ -165,8 +165,8 @@ def test_recordings_without_use_are_counted_by_reason():
     assert split_of(entries, MULTI).unlabelled == {"no label": 1}
 
 
-def test_the_real_ptb_xl_sample(shared_ecgs: Path):
-    entries = list(PTBXL(shared_ecgs / "ptb-xl").listing().entries)
+def test_the_real_ptb_xl_sample(real_ptb_xl: Path):
+    entries = list(PTBXL(real_ptb_xl).listing().entries)
     split = split_of(entries, PAPER)
     assert split.unlabelled == {"several labels": 531, "no label": 11}
     assert len(members(split)) == 1731

@@ -89,12 +89,16 @@ def test_crops_of_two_leads_under_one_scale_are_learned_judged_and_exported(
 
 @pytest.mark.slow
 def test_real_recordings_are_taken_whole_at_their_own_rate(
-    shared_ecgs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shared_ecgs: Path,
+    real_ptb_xl: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """2,273 recordings of PTB-XL at 100 Hz, and some of CPSC2018, of which none here is shorter than 10 s."""
     monkeypatch.chdir(tmp_path)
     whole = ["--segmentation", "recordings", "--window-rate", "100", "--set", "data.short=pad"]
-    where = ["--data", f"ptb-xl={shared_ecgs / 'ptb-xl'}", f"cpsc2018={shared_ecgs / 'cpsc2018'}"]
+    where = ["--data", f"ptb-xl={real_ptb_xl}", f"cpsc2018={shared_ecgs / 'cpsc2018'}"]
     main(["data", "check", "--datasets", "ptb-xl", "cpsc2018", *where, *whole, "--workers", "1"])
     shown = capsys.readouterr().out
     assert "cut into    crops of 10 s every 5 s of whole recordings, 100 Hz, shorter recordings lengthened" in shown

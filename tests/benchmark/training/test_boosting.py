@@ -408,8 +408,8 @@ def test_features_are_finite_whatever_the_window(kind: Kind) -> None:
     np.testing.assert_array_equal(found[:3], found[[3, 3, 3]])
 
 
-def test_real_beats_measure_as_people_do(shared_ecgs: Path) -> None:
-    dataset = PTBXL(shared_ecgs / "ptb-xl")
+def test_real_beats_measure_as_people_do(real_ptb_xl: Path) -> None:
+    dataset = PTBXL(real_ptb_xl)
     windows = []
     for entry in dataset.listing().entries[:20]:
         try:

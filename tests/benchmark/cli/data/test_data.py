@@ -132,22 +132,6 @@ def test_check_of_an_empty_folder_is_a_wrong_command(tmp_path: Path, said: Said)
     assert f"no dataset in {tmp_path}: use --data-root DIR or --data NAME=DIR" in err
 
 
-def row_of(name: str, shown: str) -> str:
-    """A dataset's row of the table, its columns one space apart."""
-    return next(" ".join(line.split()) for line in shown.splitlines() if line.startswith(name))
-
-
-def test_summary_reads_no_signal_and_knows_what_is_prepared(sound: Path, said: Said) -> None:
-    before = said("data", "summary", "--data-root", sound, "--datasets", "chapman")
-    said("data", "check", "--data-root", sound, "--datasets", "chapman")
-    after = said("data", "summary", "--data-root", sound, "--datasets", "chapman")
-    assert before[0] == after[0] == OK
-    assert row_of("chapman", before[1]) == "chapman WFDBRecords (simulated) 40 40 - 40 - - -"
-    assert "not prepared yet" in before[1]
-    assert row_of("chapman", after[1]).endswith(" 500 10")
-    assert "not prepared yet" not in after[1]
-
-
 def test_show_draws_the_recording(sound: Path, said: Said, tmp_path: Path) -> None:
     status, out, _ = said("data", "show", "A0003", "--data-root", sound)
     assert (status, out) == (OK, "wrote out/ecg-cpsc2018-A0003.png\n")

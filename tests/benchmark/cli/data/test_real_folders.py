@@ -17,24 +17,26 @@ import wfdb
 from numpy.typing import NDArray
 
 from benchmark.config.command_line import OK
+from benchmark.data.datasets.ptb_xl import PTBXL
 from run_benchmark import main
 from tests.benchmark.data.datasets.cards import written
 
 pytestmark = pytest.mark.slow
 
 RECORDINGS = 240
-CLASSES = ("NORM", "MI", "STTC", "CD", "HYP")
+CLASSES = PTBXL.classes
 Signals = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def recordings(shared_ecgs: Path) -> tuple[pd.DataFrame, list[Signals]]:
+def recordings(real_ptb_xl: Path) -> tuple[pd.DataFrame, list[Signals]]:
     """A table of genuine recordings with one superclass each, and their signals in mV: (1000, 12) at 100 Hz each."""
-    table = pd.read_csv(shared_ecgs / "ptb-xl" / "ptbxl_database.csv")
-    labels = pd.read_csv(shared_ecgs / "ptb-xl" / "task_labels.csv").set_index("ecg_id")["superclass"]
+    table = pd.read_csv(real_ptb_xl / "ptbxl_database.csv")
+    entries = PTBXL(real_ptb_xl).listing().entries
+    labels = {int(entry.recording): CLASSES[entry.labels[0]] for entry in entries if len(entry.labels) == 1}
     table["label"] = table["ecg_id"].map(labels)
     own = table[(table["signal_source"] == "raw") & table["label"].isin(CLASSES)].head(RECORDINGS)
-    signals = [wfdb.rdsamp(str(shared_ecgs / "ptb-xl" / path))[0] for path in own["filename_lr"]]
+    signals = [wfdb.rdsamp(str(real_ptb_xl / path))[0] for path in own["filename_lr"]]
     return own.reset_index(drop=True), signals
 
 

@@ -1,22 +1,13 @@
-"""The CPSC2018 reader: which label is the first, texts and codes, and forms never pooled.
-
-CPSC2018's structs: each is read in millivolts or refused with its reason.
-"""
+"""The CPSC2018 reader: which label is the first, texts and codes, and forms never pooled."""
 
 from __future__ import annotations
 
-import re
-import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-import scipy.io
 
 from benchmark.data.datasets.base import DatasetError, Unusable
-from benchmark.data.datasets.cpsc2018 import CPSC2018, read_struct
+from benchmark.data.datasets.cpsc2018 import CPSC2018
 
 REFERENCE = "Recording,First_label,Second_label,Third_label\nA0001,5,2,\nA0002,9,,\n"
 
@@ -121,26 +112,6 @@ def test_copies_that_differ_are_skipped_and_equal_ones_are_one(tmp_path: Path, r
     assert listing.skipped == (("A0002", "in several folders: 2 files that differ"),)
 
 
-def test_copies_of_structs_are_compared_by_their_content(tmp_path: Path):
-    for folder in ("TrainingSet1", "TrainingSet2"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "A0001.mat").write_text("same")
-        (tmp_path / folder / "A0002.mat").write_text(folder)
-    for name in ("A0005.hea", "A0005.mat"):  # beside a header it is no struct
-        (tmp_path / "TrainingSet3").mkdir(exist_ok=True)
-        (tmp_path / "TrainingSet3" / name).touch()
-    (tmp_path / "TrainingSet1" / "A0003.mat").write_text("gone")
-    (tmp_path / "TrainingSet2" / "A0003.mat").symlink_to(tmp_path / "nothing")
-    (tmp_path / "REFERENCE.csv").write_text(REFERENCE + "A0003,1,,\nA0004,1,,\n")
-    listing = CPSC2018(tmp_path).listing()
-    assert [entry.path for entry in listing.entries] == ["TrainingSet1/A0001.mat", "TrainingSet1/A0004.mat"]
-    assert listing.skipped == (
-        ("A0002", "in several folders: 2 files that differ"),
-        ("A0003", "file missing: signal"),
-    )
-    assert CPSC2018(tmp_path).files(listing.entries[0]) == (tmp_path / "TrainingSet1" / "A0001.mat",)
-
-
 def test_an_empty_folder_says_what_was_looked_for(tmp_path: Path):
     with pytest.raises(DatasetError, match=r"CPSC2018: no recording in .*Training_WFDB/A\*\.hea.*https://"):
         CPSC2018(tmp_path).listing()
@@ -154,62 +125,6 @@ def test_the_real_sample(shared_ecgs: Path):
     assert entries["A0043"].labels == (4, 1)  # the header says AF,RBBB
     assert entries["A5432"].labels == (5,)  # the header holds a code among texts
     assert dataset.read(entries["A0001"]).signal.shape == (7500, 12)
-    assert dataset.listing().others == ("WFDB_CPSC2018", "TrainingSet")
+    assert dataset.listing().others == ("WFDB_CPSC2018",)
     challenge = CPSC2018(shared_ecgs / "cpsc2018" / "WFDB_CPSC2018").listing()
     assert [entry.labels for entry in challenge.entries if entry.recording == "A0001"] == [(4,)]
-
-
-def test_the_original_structs(shared_ecgs: Path, tmp_path: Path):
-    shutil.copytree(shared_ecgs / "cpsc2018" / "TrainingSet", tmp_path / "TrainingSet1")
-    with pytest.raises(DatasetError, match=r"CPSC2018: no REFERENCE\.csv in"):
-        CPSC2018(tmp_path).listing()
-    shutil.copy(shared_ecgs / "cpsc2018" / "REFERENCE.csv", tmp_path)
-    listing = CPSC2018(tmp_path).listing()
-    entry = next(entry for entry in listing.entries if entry.recording == "A1981")
-    assert listing.form == "TrainingSet, labels of REFERENCE.csv"
-    assert entry.path == "TrainingSet1/A1981.mat"
-    recording = CPSC2018(tmp_path).read(entry)
-    assert (recording.fs, recording.signal.shape) == (500, (7950, 12))
-    leads = recording.signal.T
-    assert np.abs(leads[1] - leads[0] - leads[2]).max() < 0.003  # Einthoven: II - I = III, to the rounding of 1 uV
-
-
-def leads() -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.outer(np.arange(1.0, 13.0), np.sin(np.arange(5000) / 40))  # (12, 5000) in mV
-
-
-def save(path: Path, data: np.ndarray[Any, np.dtype[np.float64]]) -> None:
-    scipy.io.savemat(path, {"ECG": {"sex": "Male", "age": 52, "data": data}})
-
-
-def cut(path: Path) -> None:
-    save(path, leads())
-    path.write_bytes(path.read_bytes()[:3000])
-
-
-STRUCT_REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
-    "truncated": (lambda path: cut(path), "unreadable or truncated"),
-    "empty": (Path.touch, "unreadable or truncated"),
-    "text": (lambda path: path.write_text("404: not found"), "unreadable or truncated"),
-    "no struct": (lambda path: scipy.io.savemat(path, {"val": leads()}), "unreadable or truncated: KeyError"),
-    "eight leads": (lambda path: save(path, leads()[:8]), "not 12 leads: data of shape (8, 5000)"),
-    "further axis": (lambda path: save(path, np.zeros((12, 50, 2))), "not 12 leads: data of shape (12, 50, 2)"),
-    "NaN": (lambda path: save(path, np.full((12, 5000), np.nan)), "NaN samples: lead I, II"),
-    "all zero": (lambda path: save(path, np.zeros((12, 5000))), "all samples zero"),
-    "no samples": (lambda path: save(path, np.zeros((12, 0))), "no samples"),
-}
-
-
-@pytest.mark.parametrize("kind", STRUCT_REFUSED)
-def test_a_damaged_struct_is_refused(kind: str, tmp_path: Path) -> None:
-    make, reason = STRUCT_REFUSED[kind]
-    make(tmp_path / "A0001.mat")
-    with pytest.raises(Unusable, match=f"^{re.escape(reason)}"):
-        read_struct(tmp_path / "A0001.mat")
-
-
-def test_a_struct_is_read_in_millivolts_at_500_hz(tmp_path: Path) -> None:
-    save(tmp_path / "A0001.mat", leads())
-    recording = read_struct(tmp_path / "A0001.mat")
-    assert recording.fs == 500
-    np.testing.assert_allclose(recording.signal, leads().T, rtol=1e-6)

@@ -87,7 +87,6 @@ def test_the_given_folder_wins(tmp_path: Path):
         ("cpsc2018", "cpsc_2018"),
         ("cpsc2018", "Training_WFDB"),
         ("cpsc2018", "WFDB_CPSC2018"),
-        ("cpsc2018", "TrainingSet"),
         ("cpsc2018", "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018"),
         ("ningbo", "WFDB_Ningbo"),
         ("ningbo", "ecg-arrhythmia-1.0.0"),

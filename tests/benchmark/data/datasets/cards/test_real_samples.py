@@ -102,8 +102,8 @@ def test_challenge_records_with_their_reference_table(shared_ecgs: Path) -> None
 
 
 @pytest.mark.slow
-def test_ptb_xl_by_its_column_of_paths(shared_ecgs: Path) -> None:
-    card, reader = CardDataset(Card.model_validate(PTB_XL), shared_ecgs / "ptb-xl"), PTBXL(shared_ecgs / "ptb-xl")
+def test_ptb_xl_by_its_column_of_paths(real_ptb_xl: Path) -> None:
+    card, reader = CardDataset(Card.model_validate(PTB_XL), real_ptb_xl), PTBXL(real_ptb_xl)
     own = files_there(card)
     table = {
         row.path.replace("records100", "records500").replace("_lr", "_hr"): row for row in reader.listing().entries
