@@ -1,17 +1,25 @@
-"""Links of the README and the pages lead somewhere, and files under docs/evidence are shown by a page."""
+"""What the README and the pages name exists: links, files, flags, config keys, extras, knobs."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, EVIDENCE
+from benchmark.cli import VERBS
+from benchmark.config.config import Config
+from benchmark.config.sections import Section
+from methods import METHODS
+from methods.parts.knobs import Log, Space, spaces_of
+from tests.docs.pages import DOCS, EVIDENCE, text_of
 
 ROOT = DOCS.parent
-PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "DEVIATIONS.md", *DOCS.rglob("*.md")]
+OF_OTHERS = {"--rm", "--resolution", "--strict", "--python", "--help", "--version"}
+"""Flags of other programs that the pages name."""
 
 
 def links_of(page: Path) -> Iterator[tuple[Path, str]]:
@@ -30,7 +38,7 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for file, anchor in links_of(page):
         assert file.exists(), file
@@ -41,3 +49,49 @@ def test_every_file_of_evidence_is_shown_by_a_page() -> None:
     linked = {file.resolve() for page in PAGES for file, _ in links_of(page)}
     files = {file.resolve() for file in EVIDENCE.rglob("*.*") if file.suffix in {".csv", ".png"}}
     assert files - linked == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_flags_and_keys_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    files = re.findall(r"`((?:benchmark|methods|reports|tests|docs)/[\w./-]+)`", text)
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    flags = set(re.findall(r"`(--[a-z][a-z-]+)", text)) - OF_OTHERS
+    assert flags <= {flag for verb in VERBS.values() for flag in verb.flags}
+    sections = {
+        name: field.annotation
+        for name, field in Config.model_fields.items()
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+    }
+    for section, key in re.findall(r"`(\w+)\.(\w+)[`=:.]", text):
+        if section in sections and key != "py":
+            assert key in sections[section].model_fields, f"{section}.{key}"
+
+
+def test_every_extra_has_its_line() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    shown = re.findall(r"^\| `(\w+)` \|", text_of("START.md", "### CPU"), re.MULTILINE)
+    assert sorted(shown) == sorted(extras)
+    named = {name for page in PAGES for name in re.findall(r"'\S*\[([\w,]+)\]'", page.read_text(encoding="utf-8"))}
+    assert {extra for names in named for extra in names.split(",")} <= set(extras)
+
+
+def words(space: Space) -> str:
+    """'log-uniform, 0.03 to 0.5', '0, 0.1, 0.5'."""
+    if isinstance(space, Log):
+        return f"log-uniform, {space.low:g} to {space.high:g}"
+    return ", ".join(f"{value:g}" for value in space.values)
+
+
+def test_the_table_of_tuning_has_each_knob_with_its_space_and_its_methods() -> None:
+    trained = [name for name, method in METHODS.items() if method.trains]
+    lines = re.findall(r"^\| (`.*`) \| (.*) \| (.*) \|$", text_of("COMPARISON.md", "## Tuning"), re.MULTILINE)
+    shown: dict[str, tuple[str, list[str]]] = {}
+    for knobs, space, methods in lines:
+        names = trained if methods == "all" else methods.split(", ")
+        shown |= {knob: (space, names) for knob in re.findall(r"`([^`]+)`", knobs)}
+    expected: dict[str, tuple[str, list[str]]] = {}
+    for name in trained:
+        for knob, space in spaces_of(METHODS[name].Config).items():
+            expected.setdefault(knob, (words(space), []))[1].append(name)
+    assert shown == expected
