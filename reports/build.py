@@ -20,7 +20,7 @@ from reports.page import pictures_of, report_html, titles_in_names
 from reports.page_panels import read_skipped
 from reports.runs import ReportCache, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide
 from reports.statistics.bootstrap import UnequalTestSets
-from reports.statistics.classes import PartTable, class_tables, subgroup_tables
+from reports.statistics.classes import PartTable, class_tables
 from reports.statistics.table import TableStatistics, joined, statistics_of
 from reports.tables.further import (
     Further,
@@ -77,7 +77,7 @@ class Texts:
     """The tables of a report that are texts alone; each empty where the run has none."""
 
     further: Further
-    """Scores of classes and subgroups."""
+    """Scores by class."""
     elsewhere: list[TextTable]
     """Costs of weights from elsewhere."""
 
@@ -108,7 +108,7 @@ def build_report(
             except (UnequalTestSets, CorruptRow) as problem:
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
-    texts = texts_of(run, units, kept, problems)
+    texts = texts_of(run, units, problems)
     problems += run.left_out
     staged = temporary_name(out / "report")
     try:
@@ -144,19 +144,19 @@ def build_report(
         shutil.rmtree(staged, ignore_errors=True)
 
 
-def texts_of(run: Run, units: Sequence[str], kept: ReportCache, problems: list[str]) -> Texts:
+def texts_of(run: Run, units: Sequence[str], problems: list[str]) -> Texts:
     """The tables of texts of a run; adds a problem where predictions do not compare."""
-    further = further_of(run, units, kept, problems)
+    further = further_of(run, units, problems)
     return Texts(further, elsewhere_costs(run.plan, run.cards))
 
 
-def further_of(run: Run, units: Sequence[str], kept: ReportCache, problems: list[str]) -> Further:
-    """Scores of classes and subgroups; adds a problem where the predictions of rows do not compare."""
+def further_of(run: Run, units: Sequence[str], problems: list[str]) -> Further:
+    """Scores by class; adds a problem where the predictions of rows do not compare."""
     try:
-        return Further(run.plan, class_tables(run, units, kept), subgroup_tables(run, units, kept))
+        return Further(run.plan, class_tables(run, units))
     except (UnequalTestSets, CorruptRow) as problem:
-        problems.append(f"scores of classes and subgroups: {problem}")
-        return Further(run.plan, [], [])
+        problems.append(f"scores by class: {problem}")
+        return Further(run.plan, [])
 
 
 def sections_of(texts: Texts) -> dict[str, list[TextTable]]:
@@ -165,7 +165,6 @@ def sections_of(texts: Texts) -> dict[str, list[TextTable]]:
         "Weights from elsewhere": texts.elsewhere,
         "Further scores": texts.further.scores,
         "Classes": texts.further.by_class,
-        "Subgroups": texts.further.by_group,
     }
 
 

@@ -19,7 +19,6 @@ A results capsule: one zip with all inputs of a report, for publication. No sign
     plans/KEY.json, plans/latest  the run
     cells/KEY.json, KEY.npz       its rows and their predictions; KEY.error.json: error of a failed cell
     pretrained/KEY/pretraining.json    how each encoder was trained
-    people/KEY.json               sex and age band of the test recordings, where the store has them
 
 Recordings and patients keep the ids of the dataset's own tables: these link a prediction to its recording and fall
 under the dataset's licence. Absolute paths are shortened to their last part. The same run gives the same bytes.
@@ -56,7 +55,6 @@ from benchmark.results.schema import KEY, digest, flat
 from benchmark.results.store import (
     ARRAYS,
     LARGEST_PREDICTIONS,
-    PEOPLE,
     BadCard,
     NoResults,
     Plan,
@@ -64,12 +62,10 @@ from benchmark.results.store import (
     Row,
     Store,
     card_bytes,
-    people_bytes,
-    read_people,
     read_predictions,
     row_bytes,
 )
-from reports.runs import Run, fingerprints_of, open_run, role_of
+from reports.runs import Run, open_run, role_of
 
 PART = r"[^\s/\\'\"<>|:;,()\[\]{}]+"
 ROOT = r"(?:file://)?(?:~[\w.-]*|[A-Za-z]:)?"
@@ -350,8 +346,6 @@ def _first_wins(tables: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def _fill(store: Store, plan: Plan, found: Mapping[str, Run | Problem], runs: Sequence[Run]) -> None:
     """Add plan, failures and links to rows, predictions and cards to a new store."""
     store.save_plan(plan)
-    for run in runs:
-        _link(store, run.store, *(f"{PEOPLE}/{fingerprint}.json" for fingerprint in fingerprints_of(run)))
     for key in dict.fromkeys(cell.key for cell in plan.cells):
         source = found[key]
         if isinstance(source, Run):
@@ -389,7 +383,7 @@ CONTENTS = "contents.json"
 WHAT = "Results of an ECG pretraining benchmark: rows and test-set predictions, by the datasets' own ids; no signals."
 MEMBER = re.compile(
     rf"plans/latest|plans/{KEY.pattern}\.json|cells/{KEY.pattern}(\.npz|\.json|\.error\.json)"
-    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}|{PEOPLE}/{KEY.pattern}\.json"
+    rf"|pretrained/{KEY.pattern}/{re.escape(CARD)}"
 )
 MOST_MEMBERS = 200_000
 LARGEST = 8192 * MEBIBYTE
@@ -508,21 +502,6 @@ def _members(run: Run) -> Iterator[tuple[str, bytes]]:
             continue
         if card:
             yield f"pretrained/{key}/{CARD}", card_bytes(card)
-    yield from _people(run)
-
-
-def _people(run: Run) -> Iterator[tuple[str, bytes]]:
-    """The groups of the recordings that a row was tested on; of no others."""
-    for fingerprint in fingerprints_of(run):
-        known = read_people(run.store.root, fingerprint)
-        tested = {
-            name
-            for key, row in run.rows.items()
-            if known and row.provenance.get("data", {}).get("fingerprint") == fingerprint
-            for name in run.store.predictions(key).recording.tolist()
-        }
-        if people := {name: known[name] for name in sorted(tested & known.keys())}:
-            yield f"{PEOPLE}/{fingerprint}.json", people_bytes(fingerprint, people)
 
 
 def _refuse_paths(run: Run) -> None:

@@ -44,7 +44,7 @@ from benchmark.results.names import (
     measured_elsewhere,
     name_on_any,
 )
-from benchmark.results.schema import KEY, digest
+from benchmark.results.schema import digest
 from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Row, Store
 
 Facts = Mapping[str, Any]
@@ -290,24 +290,6 @@ def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:
         "subset": cell.subset,
     }
     return place | ({"method": of or row} if role else {})
-
-
-def fingerprints_of(run: Run, dataset: str | None = None) -> list[str]:
-    """Fingerprints of the data that the finished cells were computed on: all, or those of one dataset."""
-    rows = [row for row in run.rows.values() if dataset in (None, row.dataset)]
-    told = (row.provenance.get("data", {}).get("fingerprint") for row in rows)
-    return list(dict.fromkeys(str(own) for own in told if own and KEY.fullmatch(str(own))))
-
-
-def tested_recordings(run: Run, dataset: str) -> dict[str, dict[str, str]]:
-    """Fingerprint of the data -> test recording -> patient, of the finished cells on a dataset."""
-    found: dict[str, dict[str, str]] = {own: {} for own in fingerprints_of(run, dataset)}
-    for key, row in run.rows.items():
-        fingerprint = str(row.provenance.get("data", {}).get("fingerprint"))
-        if row.dataset == dataset and fingerprint in found and not found[fingerprint]:
-            own = run.store.predictions(key)
-            found[fingerprint] = dict(zip(own.recording.tolist(), own.patient.tolist(), strict=True))
-    return found
 
 
 def _cell(cell: PlannedCell) -> dict[str, Any]:

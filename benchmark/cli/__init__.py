@@ -88,7 +88,7 @@ VERBS: dict[str, Verb] = {
                 f"results store ({RESULTS}), capsule, or DIR@KEY for one run; several are put together",
                 how={"nargs": "+", "type": results_named, "metavar": "DIR|FILE"},
             ),
-            **shared(*DATA, "--out", "--unit", "--scores", "--latex-landscape"),
+            **shared("--out", "--unit", "--scores", "--latex-landscape"),
             "--capsule": Flag(
                 REPORTED, "pack the results reported, without signals", how={"type": file_to_write, "metavar": "FILE"}
             ),
@@ -101,7 +101,6 @@ VERBS: dict[str, Verb] = {
         examples={
             "report --unit recording": "the tables again, per recording",
             "report --scores auprc ece": "further columns of the main table, from the stored predictions",
-            "report --data-root /data": "scores by sex and age of rows computed before these were kept",
             "report --capsule mine.zip": "results to send around, without signals",
             "report --compare runs theirs.zip": "two of them side by side",
         },

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,14 +9,13 @@ from typing import Any
 
 from benchmark import screen as terminal
 from benchmark.config.command_line import OK
-from benchmark.config.errors import ConfigError, unknown
-from benchmark.config.flags import RESULTS, parse_data
-from benchmark.data.transport import is_transport
+from benchmark.config.errors import ConfigError
+from benchmark.config.flags import RESULTS
 from benchmark.screen import Console, note, print_paragraphs, print_sheet, print_table
 from reports.build import Report, build_report
 from reports.compare import compare_results, comparison_sheet
 from reports.open import open_results, pack
-from reports.runs import Run, tested_recordings
+from reports.runs import Run
 from reports.tables.render import Sheet, score_sheet, text_sheet
 
 HealthTold = dict[str, Any]
@@ -28,15 +26,11 @@ def report(arguments: Namespace, console: Console) -> int:
     """Write and print the tables of the latest run or of several merged; or what a flag asks for instead."""
     if arguments.compare:
         return compare(arguments, console)
-    paths = parse_data(arguments.data)
-
     sources = arguments.results or [RESULTS]
     with open_results(sources) as opened:
         run = opened.run
         for line in opened.said:
             note(console, line)
-        if arguments.data_root or paths:
-            see_people(run, arguments.data_root, paths, console)
         kept = run.store.root in {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
         show_report(
             run,
@@ -51,32 +45,6 @@ def report(arguments: Namespace, console: Console) -> int:
             contents = pack(run, arguments.capsule)
             note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
     return OK
-
-
-def see_people(run: Run, data_root: Path | None, paths: Mapping[str, Path], console: Console) -> None:
-    """Add the sex and age band of the recordings in the given folders to the store, for scores of subgroups.
-
-    Raises ConfigError for a folder of other data or of a dataset that the run has not, DatasetError for a missing one.
-    """
-    from benchmark.config.sections import Data  # here, because torch loads slowly and a report needs none of it
-    from benchmark.data.datasets.registry import find_root
-    from benchmark.run.datasets import add_people
-
-    try:
-        data = Data.model_validate_json(json.dumps(run.plan.config["data"]))
-    except ValueError as error:
-        raise ConfigError(f"{run.name}: the plan's section data is none of this version ({error})") from None
-    tested = [data.column(name).dataset for name in run.plan.datasets]
-    for name in paths:
-        if name not in tested:
-            raise ConfigError(f"--data: {unknown('dataset', name, tested)}, in {run.name}")
-    for name in run.plan.datasets:
-        dataset_name = data.column(name).dataset
-        if not is_transport(dataset_name) and (data_root or dataset_name in paths):
-            source = data.source(dataset_name)
-            dataset = source(find_root(source, data_root, paths))
-            count = add_people(dataset, tested_recordings(run, name), run.store.root)
-            note(console, f"{dataset.title}: sex and age band of {count} recordings are in {run.store.root}")
 
 
 def compare(arguments: Namespace, console: Console) -> int:

@@ -34,7 +34,6 @@ from benchmark.results.store import Plan, Store
 from benchmark.run.claims import sweep, sweep_claims
 from benchmark.run.datasets import (
     audit_run,
-    keep_people,
     made_of_several,
     names_of,
     open_data,
@@ -142,7 +141,6 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     doubts = [*found.unscored, *found.doubts]
     for line in doubts:
         note(console, f"warning: {line}")
-    keep_groups(asked, datasets, prepared)
     store = Store(asked.results)
     forms = prepare_external(config, datasets, asked.place, console)
     grid = make_grid(config, prepared, machine, forms=forms)
@@ -214,14 +212,6 @@ def prepare_all(asked: GridRequest, datasets: Sequence[Dataset], console: Consol
             raise
         note(console, f"{error.filename} is not written ({error.strerror})")
     return prepared
-
-
-def keep_groups(asked: GridRequest, datasets: Sequence[Dataset], columns: Mapping[str, Prepared]) -> None:
-    """Keep sex and age band of each column's recordings in the store, for scores of subgroups."""
-    by_name = {dataset.name: dataset for dataset in datasets}
-    for column in asked.config.data.columns():
-        own = columns[column.name]
-        keep_people(by_name[column.dataset], own.entries, asked.results, own.fingerprint)
 
 
 def prepared_line(prepared: Prepared) -> str:

@@ -13,16 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
-from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Person, Unusable
-from benchmark.data.datasets.tables import years_of
-from benchmark.data.datasets.wfdb_files import comments
+from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Unusable
 from benchmark.data.folds import is_cross_validated, tested_recordings
 from benchmark.data.prepare import EXCHANGED, INVERTED, Prepared, Signal, Skipped, skip_summary
 from benchmark.data.splits import (
@@ -463,22 +460,3 @@ def names_in_two_datasets(prepared: Mapping[str, Prepared]) -> Iterator[Finding]
 def recordings(count: int) -> str:
     """'1 recording' or '3 recordings'."""
     return "1 recording" if count == 1 else f"{count} recordings"
-
-
-def people_of(dataset: Dataset, entries: Sequence[Entry]) -> dict[str, Person]:
-    """Recording -> sex and age, of those entries of which a dataset states either; {} where it states none."""
-    people = {entry.recording: (entry.sex, entry.age) for entry in entries}
-    if not any(sex or age is not None for sex, age in people.values()):
-        table = dataset.people()
-        people = {own.recording: table.get(own.recording) or _of_headers(dataset.files(own)) for own in entries}
-    return {recording: own for recording, own in people.items() if own[0] or own[1] is not None}
-
-
-def _of_headers(files: Sequence[Path]) -> Person:
-    """The first comments `# Age: 63` and `#Sex: Female` of a recording's WFDB headers, if they can be read."""
-    stated = {"sex": "", "age": ""}
-    for name in stated:
-        for header in reversed([path for path in files if path.suffix == ".hea"]):
-            with suppress(Unusable):
-                stated[name] = next(iter(comments(header.with_suffix(""), name)), stated[name])
-    return stated["sex"], years_of(stated["age"])

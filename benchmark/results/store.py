@@ -1,23 +1,18 @@
-"""The results store: one JSON row and one .npz of predictions per finished cell, plans, cards and people.
+"""The results store: one JSON row and one .npz of predictions per finished cell, plans and cards.
 
     runs/plans/KEY.json        plan of a run: its config and its cells
     runs/pretrained/KEY/       one pretraining: weights, history, checkpoint while it runs, error.json why it failed
     runs/cells/KEY.json        one finished cell; KEY.npz its predictions; KEY.error.json why it failed
 
-    runs/people/FINGERPRINT.json    sex and age band of each recording of a dataset, by the prepared data's fingerprint
 
 Keys are hashes of content, so stores made in different places merge by copying. A cell is finished if its files exist
 and their digests match. Without torch: reports read the store on any machine.
-
-People are written when a run or `report --data-root` sees the data; they enter no key and move no result. Ages are in
-bands of years; nothing finer is ever stored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -660,73 +655,3 @@ def _write_failure(path: Path, key: str, what: str, error: str, traceback: str) 
     body = {"key": key, "what": what, "error": error, "traceback": traceback}
     write_atomic(path, json.dumps(body, indent=1).encode())
     return path
-
-
-WOMEN, MEN = "women", "men"
-SEXES = (WOMEN, MEN)
-WORDS = {"f": WOMEN, "female": WOMEN, "w": WOMEN, "woman": WOMEN, "m": MEN, "male": MEN, "man": MEN}
-"""As tables and headers state a sex, in lower case."""
-BOUNDS = (40, 60, 80)
-BANDS = ("under 40", "40 to 59", "60 to 79", "80 and over")
-ATTRIBUTES = {"sex": SEXES, "age": BANDS}
-
-
-def sex_of(text: str) -> str:
-    """One of `SEXES`; '' for any other text."""
-    return WORDS.get(text.strip().lower(), "")
-
-
-def band_of(years: float | None) -> str:
-    """One of `BANDS`; '' where the age is not known. PTB-XL's 300 stands for more than 89 years."""
-    if years is None or math.isnan(years) or years < 0:
-        return ""
-    return BANDS[sum(years >= bound for bound in BOUNDS)]
-
-
-PEOPLE = "people"
-"""Folder of a store."""
-Groups = Mapping[str, tuple[str, str]]
-"""Recording -> sex and age band, '' for what is not known."""
-
-
-def people_file(root: Path, fingerprint: str) -> Path:
-    """Where the groups of the recordings of a dataset are kept."""
-    return root / PEOPLE / f"{fingerprint}.json"
-
-
-def groups_of(people: Mapping[str, tuple[str, float | None]]) -> Groups:
-    """Recording -> groups, from recording -> sex as stated and age in years; without those of whom nothing is known."""
-    found = {recording: (sex_of(sex), band_of(age)) for recording, (sex, age) in people.items()}
-    return {recording: groups for recording, groups in found.items() if any(groups)}
-
-
-def save_people(root: Path, fingerprint: str, groups: Groups) -> None:
-    """Write the groups of a dataset, if there are any and the file does not hold them already."""
-    content = people_bytes(fingerprint, groups)
-    path = people_file(root, fingerprint)
-    if groups and not (path.is_file() and path.read_bytes() == content):
-        write_atomic(path, content)
-
-
-def people_bytes(fingerprint: str, groups: Groups) -> bytes:
-    """Content of a file."""
-    found = {recording: list(own) for recording, own in sorted(groups.items())}
-    return digested_json({"fingerprint": fingerprint, "groups": found})
-
-
-def read_people(root: Path, fingerprint: str) -> Groups:
-    """The groups of a dataset; {} where there are none. Raises CorruptRow for a damaged file."""
-    path = people_file(root, fingerprint)
-    if not (KEY.fullmatch(fingerprint) and path.exists()):
-        return {}
-    try:
-        body = read_digested_json(path)
-        if body["fingerprint"] != fingerprint:
-            raise ValueError(f"it is of the data {body['fingerprint']}")
-        found = {str(recording): (str(sex), str(band)) for recording, (sex, band) in body["groups"].items()}
-        for sex, band in found.values():
-            if sex not in (*SEXES, "") or band not in (*BANDS, ""):
-                raise ValueError(f"{(sex, band)} is no sex and age band")
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise CorruptRow(f"{path} is damaged ({error}); the same run command writes it again") from None
-    return found

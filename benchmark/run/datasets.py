@@ -15,7 +15,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders
 from benchmark.config.sections import Simulation
-from benchmark.data.audit import Finding, audit, people_of
+from benchmark.data.audit import Finding, audit
 from benchmark.data.corpus import pretrained_entries
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
@@ -29,10 +29,8 @@ from benchmark.data.splits import split_or_none
 from benchmark.data.task import of_task, patients_per_class
 from benchmark.data.transport import End, datasets_in, ends_of, is_transport, transport_of, transported
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
-from benchmark.results.files import is_read_only
 from benchmark.results.names import EVALUATION_FACTS, FEW_SHOT
 from benchmark.results.schema import digest
-from benchmark.results.store import groups_of, people_file, save_people
 from benchmark.run.claims import alone
 from benchmark.run.grid import Grid, unserved_by
 from benchmark.run.rows import Variant, methods_of
@@ -405,37 +403,3 @@ def facts_of_external(config: Config, prepared: Mapping[str, Prepared], grid: Gr
             "unserved": unserved_by(variant, config.evaluate),
         }
     return found
-
-
-def keep_people(dataset: Dataset, entries: Sequence[Entry], root: Path, fingerprint: str) -> None:
-    """Write the groups of some data's recordings to a store that has no file of them and can be written to."""
-    if people_file(root, fingerprint).is_file():
-        return
-    try:
-        save_people(root, fingerprint, groups_of(people_of(dataset, entries)))
-    except OSError as error:
-        if not is_read_only(error):
-            raise
-
-
-def add_people(dataset: Dataset, tested: Mapping[str, Mapping[str, str]], root: Path) -> int:
-    """Write the groups of a dataset's recordings for each fingerprint of rows; returns the number of recordings.
-
-    tested: fingerprint -> test recording -> patient. Raises ConfigError where the folder holds other data, or where
-    the dataset states neither sex nor age.
-    """
-    entries = dataset.listing().entries
-    patients = {entry.recording: entry.patient for entry in entries}
-    for own in tested.values():
-        strange = [name for name, patient in own.items() if patients.get(name) != patient]
-        if strange:
-            raise ConfigError(
-                f"{dataset.title}: {len(strange)} of {len(own)} test recordings are not in {dataset.root}, or there of "
-                f"another patient, e.g. {strange[0]}: name the data that the rows were computed on"
-            )
-    groups = groups_of(people_of(dataset, entries))
-    if not groups:
-        raise ConfigError(f"{dataset.title}: {dataset.root} states neither sex nor age of a recording")
-    for fingerprint in tested:
-        save_people(root, fingerprint, groups)
-    return len(groups)

@@ -313,7 +313,7 @@ def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iter
     panels = {
         METRICS[score].title: [
             ClassMark(variant, name, 100 * value.mean, 100 * value.low, 100 * value.high)
-            for (variant, name, of), (value, *_) in found.scores.items()
+            for (variant, name, of), value in found.scores.items()
             if of == score and name in classes and variant in rows
         ]
         for score in DRAWN

@@ -185,21 +185,6 @@ class ResampledLines(Lines):
             won[:, both] = _pairs_won(self.test, self.probability[:, both], self.truth[:, both] == 1)
         return share(won, self.positives * self.negatives)
 
-    def areas_to_first_order(self) -> Floats:
-        """(1+R, C) `areas` without the term e'Ae, which is small beside the sampling error: for many small groups."""
-        won = np.zeros_like(self.positives)  # (1+R, C)
-        for c in range(self.truth.shape[1]):
-            positive, scores = self.truth[:, c] == 1, self.probability[:, c]
-            beaten = np.empty(len(scores))  # (n,) placements
-            for sign in (True, False):
-                others = np.sort(scores[positive != sign])
-                below = np.searchsorted(others, scores[positive == sign], "left")
-                below = (below + np.searchsorted(others, scores[positive == sign], "right")) / 2
-                beaten[positive == sign] = below if sign else len(others) - below
-            gradient = np.bincount(self.test.patient, weights=beaten)  # (P,)
-            won[:, c] = beaten[positive].sum() + self.test.counts_minus_one @ gradient.astype(np.float32)
-        return share(won, self.positives * self.negatives)
-
     def scores_of(self, levels: Levels, scores: Sequence[Callable[[Ranking], Floats]]) -> list[Floats]:
         """(1+R,) values of each score of a class; changes from the test set to a resample are of merged levels."""
         exact = counted(levels)

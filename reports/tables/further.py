@@ -1,4 +1,4 @@
-"""Further tables of texts: pretraining costs, classes and subgroups.
+"""Further tables of texts: pretraining costs and scores by class.
 
 Methods differ in encoder passes per update and updates per epoch. One window forwards is one pass, backwards two.
 """
@@ -13,14 +13,11 @@ from operator import itemgetter
 
 from benchmark.results.files import csv_text
 from benchmark.results.metrics import CLASS_SCORES, METRICS
-from benchmark.results.store import BANDS, Plan
+from benchmark.results.store import Plan
 from reports.runs import Card, Cards, machine_of
 from reports.statistics.classes import (
-    FEWEST_OF_CLASS,
-    FEWEST_PATIENTS,
     MACRO,
     RESAMPLES,
-    SCORES,
     Estimated,
     PartTable,
     Place,
@@ -28,7 +25,6 @@ from reports.statistics.classes import (
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import DIGITS
 from reports.tables.render import DASH, TextTable, text_csv, text_latex, text_markdown
-from reports.tables.verdict import points_text
 from reports.tables.words import (
     evaluation_text,
     labels_text,
@@ -98,23 +94,14 @@ CLASS_CSV_HEADER = (
     *PLACE_HEADER, "class", "class_lines", "class_patients", "prevalence", "metric", "mean", "low", "high", "seeds",
     "remark",
 )  # fmt: skip
-SUBGROUP_CSV_HEADER = (
-    *PLACE_HEADER, "attribute", "group", "patients", "classes", "reference", "metric", "mean", "low", "high", "gap",
-    "gap_low", "gap_high", "seeds", "remark",
-)  # fmt: skip
-UNKNOWN = (
-    "Sex and age of the recordings are not in this store: the same run command adds them, or report --data-root DIR "
-    "(--data NAME=DIR)."
-)
 
 
 @dataclass(frozen=True)
 class Further:
-    """Scores of classes and subgroups of a run, as numbers and as texts."""
+    """Scores by class of a run, as numbers and as texts."""
 
     plan: Plan
     classes: Sequence[PartTable]
-    subgroups: Sequence[PartTable]
 
     @cached_property
     def scores(self) -> list[TextTable]:
@@ -126,30 +113,15 @@ class Further:
         """The scores by class of each place, a line per class and row."""
         return [_classes_table(self.plan, table) for table in _fewest_labels_first(self.classes)]
 
-    @cached_property
-    def by_group(self) -> list[TextTable]:
-        """A table of each place whose patients' groups are known; else one that says so."""
-        known = [table for table in _fewest_labels_first(self.subgroups) if table.parts]
-        tables = [_groups_table(self.plan, table) for table in known]
-        without = dict.fromkeys(table.place.dataset for table in self.subgroups if not table.parts)
-        titles = ", ".join(str(self.plan.datasets[name]["title"]) for name in without)
-        return [*tables, *([TextTable("subgroups-unknown", titles, UNKNOWN, (), ())] if without else [])]
-
 
 def further_files(found: Further) -> dict[str, str]:
     """File name -> content: tables for Markdown and LaTeX, and every number as CSV; none without a finished cell."""
     if not found.classes:
         return {}
-    groups = [table for table in found.by_group if table.lines]
-    by_group = {
-        **_text_files("subgroups", "Scores by subgroup", groups),
-        "subgroups.csv": _parts_csv(SUBGROUP_CSV_HEADER, found.subgroups, _group_cells),
-    }
     return {
         **_text_files("scores", "Further scores", found.scores),
         **_text_files("classes", "Scores by class", found.by_class),
-        "classes.csv": _parts_csv(CLASS_CSV_HEADER, found.classes, _class_cells),
-        **(by_group if groups else {}),
+        "classes.csv": _classes_csv(found.classes),
     }
 
 
@@ -160,18 +132,17 @@ def _text_files(name: str, title: str, tables: Sequence[TextTable]) -> dict[str,
     }
 
 
-def _parts_csv(
-    header: Sequence[str], tables: Sequence[PartTable], cells: Callable[[PartTable, str, str], tuple[object, ...]]
-) -> str:
-    """A line per score. cells: what stands between the variant and the numbers."""
-    rows = []
-    for table in tables:
-        for (variant, name, score), found in table.scores.items():
-            numbers = [number for one in found for number in (one.mean, one.low, one.high)]
-            remarks = "; ".join(filter(None, [one.remark for one in found]))
-            where = (*asdict(table.place).values(), variant, *cells(table, name, score))
-            rows.append((*where, *map(plain, numbers), found[0].seeds, remarks))
-    return csv_text(header, rows)
+def _classes_csv(tables: Sequence[PartTable]) -> str:
+    """A line per score."""
+    rows = [
+        (
+            *(*asdict(table.place).values(), variant, *_class_cells(table, name, score)),
+            *(*map(plain, (found.mean, found.low, found.high)), found.seeds, found.remark),
+        )
+        for table in tables
+        for (variant, name, score), found in table.scores.items()
+    ]
+    return csv_text(CLASS_CSV_HEADER, rows)
 
 
 def _class_cells(table: PartTable, name: str, score: str) -> tuple[object, ...]:
@@ -179,11 +150,6 @@ def _class_cells(table: PartTable, name: str, score: str) -> tuple[object, ...]:
         return "macro", table.lines, table.patients, "", score
     part = next(part for part in table.parts if part.name == name)
     return name, part.lines, part.patients, round(part.share, DIGITS), score
-
-
-def _group_cells(table: PartTable, name: str, score: str) -> tuple[object, ...]:
-    part = next(part for part in table.parts if part.name == name)
-    return part.attribute, name, part.patients, part.classes, int(part.reference), score
 
 
 def _fewest_labels_first(found: Sequence[PartTable]) -> list[PartTable]:
@@ -223,7 +189,7 @@ def _scores_table(plan: Plan, table: PartTable) -> TextTable:
         "ECE: 15 bins of equal width, of the most probable class where a line has one label."
     )
     lines = [
-        (plan.variants[variant], *(shown(table.scores[variant, MACRO, name][0]) for name in CLASS_SCORES))
+        (plan.variants[variant], *(shown(table.scores[variant, MACRO, name]) for name in CLASS_SCORES))
         for variant in _rows(table)
     ]
     return _part_table(plan, table.place, "scores", words, ("Method", *CLASS_TITLES), lines)
@@ -262,43 +228,9 @@ def _classes_table(plan: Plan, table: PartTable) -> TextTable:
                 str(part.patients),
                 f"{100 * part.share:z.1f}",
             ),
-            *(shown(table.scores[variant, part.name, name][0]) for name in CLASS_SCORES),
+            *(shown(table.scores[variant, part.name, name]) for name in CLASS_SCORES),
         )
         for part in table.parts
         for variant in _rows(table)
     ]
     return _part_table(plan, table.place, "classes", words, header, lines)
-
-
-def _groups_table(plan: Plan, table: PartTable) -> TextTable:
-    counted = "; ".join(
-        f"{attribute}: {max(part.classes for part in table.parts if part.attribute == attribute)} of {table.classes}"
-        for attribute in dict.fromkeys(part.attribute for part in table.parts)
-    )
-    words = (
-        "Gap: points to the largest group of the attribute. Macro means over the classes with "
-        f"{FEWEST_OF_CLASS} patients with it and {FEWEST_OF_CLASS} without in every scored group ({counted} classes), "
-        f"so not those of the results tables. Dash: fewer than {FEWEST_PATIENTS} test patients, no such class, or no "
-        f"second group. Age in years, in bands: {', '.join(BANDS)}."
-    )
-    headings = [title for name in SCORES for title in (METRICS[name].title, f"{METRICS[name].title} gap")]
-    lines: list[tuple[str, ...]] = []
-    for part in table.parts:
-        patients = str(part.patients)
-        if not part.classes:
-            lines.append((part.name, patients, *[DASH] * len(headings)))
-            continue
-        for variant in _rows(table):
-            both = [table.scores[variant, part.name, name] for name in SCORES]
-            cells = [text for own, gap in both for text in (shown(own), "reference" if part.reference else _gap(gap))]
-            lines.append((f"{part.name}: {plan.variants[variant]}", patients, *cells))
-    return _part_table(plan, table.place, "subgroups", words, ("Group and method", "patients", *headings), lines)
-
-
-def _gap(gap: Estimated) -> str:
-    """'+3.1 (1.2 to 5.0)' in points; a dash where it is not known."""
-    if math.isnan(gap.mean):
-        return DASH
-    if math.isnan(gap.low):
-        return f"{100 * gap.mean:+z.1f}"
-    return points_text(100 * gap.mean, 100 * gap.low, 100 * gap.high)

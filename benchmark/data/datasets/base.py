@@ -59,10 +59,6 @@ class Entry:
     """Codes that the dataset states of it; what named tasks are made of (benchmark.data.splits)."""
 
 
-Person = tuple[str, float | None]
-"""Sex as stated, '' where it is not, and age in years."""
-
-
 @dataclass(frozen=True)
 class Recording:
     """One 12-lead ECG."""
@@ -147,12 +143,6 @@ class Dataset(About, Protocol):
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Files an entry is read from, existing or not; a change of their size or time makes a cache stale."""
-
-    def people(self) -> dict[str, Person]:
-        """Recording -> person, by a table of the dataset's own; {} where there is none or it cannot be read.
-
-        Entries and WFDB headers, which may state them too, are looked at by `benchmark.data.audit`.
-        """
 
     def read(self, entry: Entry) -> Recording:
         """The signal of one entry in mV. Raises Unusable with the reason if it cannot be used."""

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Listing, Person, Recording, Unusable
+from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.card import PATIENT, RECORDING, Card, Labels, Split
 from benchmark.data.datasets.card import Table as CardTable
 from benchmark.data.datasets.card_formats import READERS, Reader, recording_of
@@ -292,10 +292,6 @@ class CardDataset:
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """The files an entry is read from."""
         return self._reader.files(self._file_and_row(entry)[0])
-
-    def people(self) -> dict[str, Person]:
-        """None by a table; see the entries."""
-        return {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable, also where the file contradicts the card."""

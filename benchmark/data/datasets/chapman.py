@@ -29,8 +29,8 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Person, Recording, Unusable
-from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, read_workbook, years_of
+from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, read_workbook
 from benchmark.data.datasets.wfdb_files import (
     LARGEST_SIGNAL,
     WFDBFolder,
@@ -79,18 +79,6 @@ def read_diagnostics(dataset: Dataset, path: Path) -> Table:
     beat = header.index(BEAT) if BEAT in header else None
     rows = [(*(row[place] for place in places), "" if beat is None else row[beat]) for row in cells[1:]]
     return Table(rows, [])
-
-
-def people_in(path: Path) -> dict[str, Person]:
-    """File name -> sex and age, of Diagnostics.xlsx; {} where it cannot be read or lacks a column of them."""
-    try:
-        header, *rows = read_workbook(path) or [[]]
-    except (OSError, ValueError):
-        return {}
-    if {"FileName", "Gender", "PatientAge"} - set(header):
-        return {}
-    cells = [dict(zip(header, row, strict=False)) for row in rows]
-    return {cell["FileName"]: (cell["Gender"], years_of(cell["PatientAge"])) for cell in cells}
 
 
 def read_csv_recording(path: Path) -> Recording:
@@ -188,11 +176,6 @@ class Chapman(WFDBFolder):
         if entry.path.endswith(".csv"):
             return (self.root / entry.path,)
         return super().files(entry)
-
-    def people(self) -> dict[str, Person]:
-        """By the workbook of the figshare form."""
-        tables = self._workbooks()
-        return people_in(tables[0]) if tables else {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""

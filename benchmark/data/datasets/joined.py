@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Listing, Person, Recording
+from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Listing, Recording
 
 JOIN = "+"
 """Between the names of the datasets in that of the corpus: 'ptb-xl+chapman'."""
@@ -51,10 +51,6 @@ class Joined:
         """Files of an entry, as of its dataset."""
         member, own = self._own(entry)
         return member.files(own)
-
-    def people(self) -> dict[str, Person]:
-        """None: entries and headers may state them."""
-        return {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal, as its dataset reads it. Raises Unusable."""

@@ -8,13 +8,12 @@ included, mapped through `scp_statements.csv`; recordings without a label of the
 from __future__ import annotations
 
 import ast
-import csv
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, Person, Recording, Unusable
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.tables import (
     SHOWN,
     Row,
@@ -26,7 +25,6 @@ from benchmark.data.datasets.tables import (
     spelt_apart,
     truth,
     whole_number,
-    years_of,
 )
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 
@@ -38,8 +36,6 @@ RATES = {"records500": 500, "records100": 100}
 FILE_NUMBER = re.compile(r"(\d{1,18})\D*", re.ASCII)
 """The recording in a file's name, 7 in '00007_hr'."""
 FOLDS = range(1, 11)
-SEXES = {"0": "male", "1": "female", "0.0": "male", "1.0": "female"}
-"""Of the column sex, which a spreadsheet may have made one of numbers with a point."""
 NO_PATIENT = ("", "nan", "-1", "-1.0")
 """Values of patient_id for an unknown patient, in lower case."""
 
@@ -77,14 +73,6 @@ class PTBXL(WFDBFolder):
             others=others,
             warnings=[*warnings, *spelt_apart("patient", patients)],
         )
-
-    def people(self) -> dict[str, Person]:
-        """By the columns of sex and age of ptbxl_database.csv."""
-        try:
-            with open(self.root / "ptbxl_database.csv", encoding="utf-8-sig", errors="replace", newline="") as file:
-                return dict(_person(row) for row in csv.DictReader(file))
-        except (OSError, ValueError, csv.Error):
-            return {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable, also for another sampling rate than its folder's."""
@@ -179,11 +167,6 @@ class PTBXL(WFDBFolder):
             fold=int(fold),
             statements=codes,
         )
-
-
-def _person(row: dict[str, str | None]) -> tuple[str, Person]:
-    recording = (row.get("ecg_id") or "").strip().partition(".")[0]
-    return recording, (SEXES.get((row.get("sex") or "").strip(), ""), years_of(row.get("age") or ""))
 
 
 def _file_number(path: str) -> int | None:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, Entry, Person, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, Entry, Recording, Unusable
 from benchmark.results.files import MEBIBYTE, require_regular
 
 PLAIN_RECORD_LINE = re.compile(
@@ -355,10 +355,6 @@ class WFDBFolder:
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Header and signal file."""
         return record_files(self.root / entry.path, self.suffix)
-
-    def people(self) -> dict[str, Person]:
-        """None by a table."""
-        return {}
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""

@@ -10,13 +10,12 @@ import pytest
 
 from benchmark.cli import VERBS, report
 from benchmark.cli.report import show_health, show_report
-from benchmark.config.command_line import FAILED, USAGE, parse
+from benchmark.config.command_line import FAILED, parse
 from benchmark.config.errors import ConfigError
 from benchmark.screen import open_console
 from benchmark.training.health import COLUMNS
 from reports import build
 from run_benchmark import main
-from tests.benchmark.run.bench import Bench
 
 
 def test_a_report_of_nothing_is_one_line_and_makes_nothing(
@@ -65,13 +64,3 @@ def test_the_health_of_pretrainings_fits_the_terminal(width: int) -> None:
     show_health(told, open_console(shown, width=width))
     assert max(map(len, shown.getvalue().splitlines())) <= width
     assert [value for value in (*values, *COLUMNS) if value not in shown.getvalue()] == []
-
-
-def test_a_folder_of_a_dataset_that_the_run_has_not_is_refused(
-    told_bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    told = ["--results", str(told_bench.store.root), "--out", str(tmp_path / "out")]
-    assert main(["report", *told, "--data", f"no-name={tmp_path}"]) == USAGE
-    shown = capsys.readouterr()
-    assert shown.err.startswith("error: --data: unknown dataset 'no-name'; there are: ")
-    assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""The store: whole rows or none, damage noticed, merging by copying, plans, cards, failures and people.
+"""The store: whole rows or none, damage noticed, merging by copying, plans, cards and failures.
 
 Whoever can write a store can write valid digests too: what is read is checked value by value, and refused in one line.
 """
@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -33,15 +33,9 @@ from benchmark.results.store import (
     Predictions,
     Row,
     Store,
-    band_of,
     card_bytes,
-    groups_of,
     labels_of,
-    people_file,
-    read_people,
     read_predictions,
-    save_people,
-    sex_of,
 )
 
 ROW = Row(
@@ -554,43 +548,3 @@ def test_an_edited_card_is_one_line_with_the_file(store: Store, card_file: Path,
     card_file.write_text(content)
     with refused(BadCard, f"{card_file}: ", problem):
         store.card(KEY)
-
-
-def test_bands_of_years_and_words_for_a_sex() -> None:
-    bands = {0: "under 40", 39.9: "under 40", 40: "40 to 59", 60: "60 to 79", 80: "80 and over", 300: "80 and over"}
-    assert {years: band_of(years) for years in bands} == bands
-    assert {sex_of(text) for text in ("Female", "F", "w", "woman")} == {"women"}
-    assert {sex_of(text) for text in (" male ", "M", "m", "man")} == {"men"}
-    assert {band_of(None), band_of(math.nan), band_of(-1), sex_of(""), sex_of("Unknown")} == {""}
-
-
-GROUPS = {"r1": ("women", "40 to 59"), "r2": ("", "under 40"), "r3": ("men", "")}
-
-
-def test_groups_come_back_hold_no_age_and_are_written_once(tmp_path: Path) -> None:
-    save_people(tmp_path, "none", {})
-    assert not (tmp_path / "people").exists()
-    people = {"r1": ("Female", 57.0), "r2": ("", 12.0), "r3": ("m", None), "r4": ("?", None)}
-    save_people(tmp_path, "f00d", groups_of(people))
-    assert read_people(tmp_path, "f00d") == GROUPS
-    file = people_file(tmp_path, "f00d")
-    assert json.loads(file.read_text())["groups"]["r1"] == ["women", "40 to 59"]
-    before = file.stat().st_ino
-    save_people(tmp_path, "f00d", GROUPS)
-    assert file.stat().st_ino == before
-
-
-def test_no_byte_of_a_file_of_groups_can_be_changed_unseen(tmp_path: Path) -> None:
-    save_people(tmp_path, "f00d", GROUPS)
-    file = people_file(tmp_path, "f00d")
-    whole = file.read_bytes()
-    for place in range(len(whole)):
-        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        with suppress(CorruptRow):
-            assert read_people(tmp_path, "f00d") == GROUPS  # a changed space of the layout
-    save_people(tmp_path, "f00d", GROUPS)
-    assert file.read_bytes() == whole
-    assert read_people(tmp_path, "../f00d") == {}
-    file.rename(people_file(tmp_path, "d00f"))
-    with refused(CorruptRow, "of the data f00d"):
-        read_people(tmp_path, "d00f")

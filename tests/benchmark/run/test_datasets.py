@@ -1,8 +1,6 @@
 """Where a run's data are: simulated once, found again, or looked for in real folders.
 
 What is said of a run's datasets before it begins: which are refused, which are only not scored.
-
-Groups of recordings kept beside a store, by a run and by a later look at the data.
 """
 
 from __future__ import annotations
@@ -20,16 +18,12 @@ from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import OWN_TEST_PART, Dataset, DatasetError
 from benchmark.data.datasets.registry import SIMULATED_MARK
 from benchmark.data.prepare import Prepared
-from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.data.task import patients_per_class
-from benchmark.results.store import people_file, read_people
 from benchmark.run.datasets import (
     OnProgress,
-    add_people,
     audit_of,
     audit_run,
     cohort_folder,
-    keep_people,
     locate,
     names_of,
     open_data,
@@ -310,31 +304,6 @@ def test_copies_in_a_cross_validated_dataset_are_a_leak_between_patients_alone(
     first, second, *others = copied.entries
     same = replace(copied, entries=(first, replace(second, patient=first.patient), *others))
     assert audit_run(config, with_columns(config, cohorts | {"chapman": same})).leaks == []
-
-
-@pytest.fixture
-def dataset(tmp_path: Path) -> Dataset:
-    write_cohort("chapman", tmp_path / "chapman", CohortSettings(patients=4), seed=1)
-    return DATASETS["chapman"](tmp_path / "chapman")
-
-
-def test_a_run_keeps_the_groups_once(dataset: Dataset, tmp_path: Path) -> None:
-    entries = dataset.listing().entries
-    keep_people(dataset, entries, tmp_path / "runs", "f00d")
-    assert read_people(tmp_path / "runs", "f00d").keys() == {entry.recording for entry in entries}
-    people_file(tmp_path / "runs", "f00d").write_text("{}")
-    keep_people(dataset, entries, tmp_path / "runs", "f00d")
-    assert people_file(tmp_path / "runs", "f00d").read_text() == "{}"
-
-
-def test_they_are_added_to_rows_of_the_same_recordings_alone(dataset: Dataset, tmp_path: Path) -> None:
-    patients = {entry.recording: entry.patient for entry in dataset.listing().entries[:2]}
-    assert add_people(dataset, {"a": patients, "b": patients}, tmp_path) == 4
-    assert read_people(tmp_path, "a") == read_people(tmp_path, "b")
-    assert len(read_people(tmp_path, "a")) == 4
-    with pytest.raises(ConfigError, match="1 of 1 test recordings are not in"):
-        add_people(dataset, {"c": {next(iter(patients)): "another"}}, tmp_path)
-    assert read_people(tmp_path, "c") == {}
 
 
 @pytest.mark.parametrize("pattern", ["*.hea", "*.mat", "*.csv", "*.json", "SHA256SUMS.txt"])

@@ -1,4 +1,4 @@
-"""Tables of texts: costs, classes and subgroups, and their files."""
+"""Tables of texts: costs and classes, and their files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from benchmark.data.splits import absent_classes
 from benchmark.results.metrics import METRICS, Lines
 from benchmark.results.store import Predictions
 from reports.runs import Run, layouts, open_run
-from reports.statistics.classes import Estimated, class_tables, subgroup_tables
+from reports.statistics.classes import Estimated, class_tables
 from reports.statistics.table import statistics_of
 from reports.tables.further import (
     COSTS_HEADER,
-    UNKNOWN,
     Further,
     cost_files,
     cost_lines,
@@ -92,7 +91,7 @@ def test_an_estimate_stands_with_what_is_known_of_it(found: tuple[float, float, 
 
 
 def test_classes_have_a_line_per_row_in_parts_that_fit_a_page_of_latex(run: Run) -> None:
-    found = Further(run.plan, class_tables(run, ["heartbeat"]), subgroup_tables(run, ["heartbeat"]))
+    found = Further(run.plan, class_tables(run, ["heartbeat"]))
     (table,) = found.by_class
     assert len(table.lines) == 4 * 12 > UPRIGHT.lines
     assert table.lines[0][0] == "class 1: M0"
@@ -108,7 +107,6 @@ def test_classes_have_a_line_per_row_in_parts_that_fit_a_page_of_latex(run: Run)
     assert {line["class"] for line in lines} == {"macro", "class 1", "class 2", "class 3", "class 4"}
     assert all(float(line["low"]) <= float(line["mean"]) <= float(line["high"]) for line in lines if line["low"])
     assert any(line["low"] for line in lines)
-    assert [own.caption for own in found.by_group] == [UNKNOWN]
 
 
 def test_further_columns_stand_in_the_main_table_and_leave_overall_alone(run: Run) -> None:
@@ -140,7 +138,7 @@ def test_a_class_without_both_signs_has_dashes_and_is_named(run: Run, untested: 
             notes = absent_classes(np.eye(4, dtype=np.int64)[:2], ["NORM", "MI", "CD", "HYP"]) if row.seed == 41 else ()
             run.store.save_row(replace(row, notes=[*row.notes, *notes]), own)
     run = open_run(run.store.root)
-    (table,) = Further(run.plan, class_tables(run, ["heartbeat"]), []).by_class
+    (table,) = Further(run.plan, class_tables(run, ["heartbeat"])).by_class
     lacking = {"class 2", "class 3"} if untested else set()
     for line in table.lines:
         assert line[4:].count("–") == 6 * (line[0].partition(":")[0] in lacking)

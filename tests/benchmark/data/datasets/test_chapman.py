@@ -241,23 +241,6 @@ def test_diagnostics_that_are_no_workbook(tmp_path: Path) -> None:
         Chapman(tmp_path).listing()
 
 
-@pytest.mark.parametrize("folder", ["", "figshare"])
-def test_people_are_those_of_the_workbook(tmp_path: Path, folder: str) -> None:
-    book = openpyxl.Workbook()
-    for row in (["FileName", "Rhythm", "PatientAge", "Gender"], ["M1", "SB", 85, "MALE"], ["M2", "SB", 150, "FEMALE"]):
-        book.active.append(row)
-    (tmp_path / folder).mkdir(exist_ok=True)
-    book.save(tmp_path / folder / "Diagnostics.xlsx")
-    assert Chapman(tmp_path).people() == {"M1": ("MALE", 85.0), "M2": ("FEMALE", None)}
-    book.active["D1"] = "Sex"
-    book.save(tmp_path / folder / "Diagnostics.xlsx")
-    assert Chapman(tmp_path).people() == {}, "a column lacks"
-    (tmp_path / folder / "Diagnostics.xlsx").write_bytes(b"PK")
-    assert Chapman(tmp_path).people() == {}, "damaged"
-    (tmp_path / folder / "Diagnostics.xlsx").unlink()
-    assert Chapman(tmp_path).people() == {}
-
-
 def test_real_recordings(shared_ecgs: Path) -> None:
     dataset = Ningbo(shared_ecgs / "chapman")
     listing = dataset.listing()

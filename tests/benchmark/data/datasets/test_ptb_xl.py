@@ -160,28 +160,6 @@ def test_the_real_sample(real_ptb_xl: Path):
     assert {entry.fold for entry in listing.entries} == set(range(1, 11))
 
 
-def test_people_are_read_whatever_the_encoding_and_the_numbers(tmp_path: Path) -> None:
-    """A spreadsheet leaves a mark of the encoding and whole numbers with a point; a report may be in Latin-1."""
-    table = "\ufeffecg_id,age,sex,report\n1.0,56.0,1.0,a\n2, 57,0.0,b\n 3 ,,,c\n4,58\n5,300,1,d\n6,,0,e\n".encode()
-    (tmp_path / "ptbxl_database.csv").write_bytes(table + "7,x,2,Überleitungsstörung\n".encode("latin-1"))
-    assert PTBXL(tmp_path).people() == {
-        "1": ("female", 56.0),
-        "2": ("male", 57.0),
-        "3": ("", None),
-        "4": ("", 58.0),
-        "5": ("female", 300.0),
-        "6": ("male", None),
-        "7": ("", None),
-    }
-
-
-@pytest.mark.parametrize("table", [None, b"ecg_id,age\n1," + b"9" * 200_000 + b"\n"])
-def test_a_table_that_cannot_be_read_states_nobody(tmp_path: Path, table: bytes | None) -> None:
-    if table is not None:
-        (tmp_path / "ptbxl_database.csv").write_bytes(table)
-    assert PTBXL(tmp_path).people() == {}
-
-
 AS_COMPARED = "83c8ce757e779cbc2a3728a11f106031c969a5f99c694847d27eee36b915cde8"
 """SHA-256 of the statements as they were compared with the table of PTB-XL 1.0.3."""
 
