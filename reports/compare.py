@@ -227,7 +227,7 @@ def markdown(found: Comparison) -> str:
     rows = [
         [
             literal(pair.method), EVALUATION_TITLES.get(pair.evaluation, pair.evaluation), literal(pair.corpus),
-            ratio_text(pair.ratio, pair.evaluation), METRICS[pair.metric].title,
+            ratio_text(pair.ratio), METRICS[pair.metric].title,
             side_text(pair.first), side_text(pair.second),
             difference_text(pair), _equal_text(pair),
         ]
@@ -267,7 +267,7 @@ def alone(name: str, pairs: Sequence[Pair]) -> Iterator[str]:
         kinds = {
             "methods": [pair.method for pair in pairs],
             "datasets": [pair.corpus for pair in pairs],
-            "labels": [ratio_text(pair.ratio, pair.evaluation) for pair in by_ratio],
+            "labels": [ratio_text(pair.ratio) for pair in by_ratio],
             "evaluations": [EVALUATION_TITLES.get(pair.evaluation, pair.evaluation) for pair in pairs],
         }
         places = "; ".join(f"{kind} {', '.join(dict.fromkeys(names))}" for kind, names in kinds.items())
@@ -320,7 +320,5 @@ def comparison_sheet(found: Comparison) -> Sheet:
 
 def _pair_cells(pair: Pair) -> tuple[str, ...]:
     how = EVALUATION_TITLES.get(pair.evaluation, pair.evaluation).lower()
-    label = (
-        f"{pair.method}, {pair.corpus} {ratio_text(pair.ratio, pair.evaluation)}, {METRICS[pair.metric].title}, {how}"
-    )
+    label = f"{pair.method}, {pair.corpus} {ratio_text(pair.ratio)}, {METRICS[pair.metric].title}, {how}"
     return label, side_text(pair.first), side_text(pair.second), difference_text(pair)

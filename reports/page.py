@@ -218,7 +218,7 @@ def _planned(run: Run, cell: PlannedCell) -> dict[str, Any]:
     told = {
         "key": cell.key,
         "dataset": str(run.plan.datasets[cell.dataset]["title"]),
-        "labels": ratio_text(cell.ratio, cell.evaluation),
+        "labels": ratio_text(cell.ratio),
         "seed": str(cell.seed),
     }
     for found in unfinished(run, [cell]):
@@ -347,8 +347,7 @@ def pictures_of(files: Iterable[Path], titles: Mapping[str, str]) -> list[Pictur
 
 
 def _title(stem: str, titles: Mapping[str, str]) -> str:
-    known = [name for name in EVALUATION_TITLES if stem.startswith(f"{name}-")]
-    evaluation = max(known, key=len, default="")  # 'linear-fix', not 'linear'
+    evaluation = next((name for name in EVALUATION_TITLES if stem.startswith(f"{name}-")), "")
     unit, _, what = stem.removeprefix(f"{evaluation}-").partition("-")
     if not evaluation or not what:
         return stem.replace("-", " ").capitalize()

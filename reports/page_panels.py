@@ -247,7 +247,7 @@ def failures(run: Run) -> Iterator[FailedCells]:
 
 def _place(plan: Plan, cell: PlannedCell) -> str:
     dataset = plan.datasets[cell.dataset]["title"]
-    where = f"{plan.variants[cell.variant]}, {dataset}, {ratio_text(cell.ratio, cell.evaluation)}, seed {cell.seed}"
+    where = f"{plan.variants[cell.variant]}, {dataset}, {ratio_text(cell.ratio)}, seed {cell.seed}"
     return f"{where}, {cell.evaluation} ({cell.key})"
 
 

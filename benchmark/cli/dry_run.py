@@ -29,7 +29,6 @@ from benchmark.results.names import (
     METHOD,
     SWEEP,
     TRIAL,
-    takes_shots,
 )
 from benchmark.results.store import BadCard, CorruptRow, Store
 from benchmark.run.cell import stored_row
@@ -42,7 +41,6 @@ from benchmark.run.datasets import (
     made_of_several,
     names_of,
     reading_note,
-    refuse_shots,
     with_columns,
 )
 from benchmark.run.estimate import (
@@ -69,8 +67,8 @@ from methods.encoders.base import Encoder
 
 PRETRAINING = "pretraining"
 """Kind of the pretrainings; that of a cell is its evaluation."""
-PROBED_ONCE = {name for name, facts in EVALUATION_FACTS.items() if facts.frozen and not facts.shots}
-"""Evaluations whose outcome cells of equal encoder and labels share; shots are drawn anew for each seed."""
+PROBED_ONCE = {name for name, facts in EVALUATION_FACTS.items() if facts.frozen}
+"""Evaluations whose outcome cells of equal encoder and labels share."""
 MOST_READ = 20
 """Stored results of a kind that its earlier speed is taken from."""
 
@@ -302,10 +300,7 @@ def work_of(
     prepared: Mapping[str, Prepared],
     variants: tuple[Variant, ...] | None,
 ) -> Work | None:
-    """The missing part of the grid; None if a dataset is not prepared for all rows, so that result keys are unknown.
-
-    Raises DatasetError for too many shots.
-    """
+    """The missing part of the grid; None if a dataset is not prepared for all rows, so that result keys are unknown."""
     if not prepared.keys() >= {config.data.pretrain, *config.data.datasets, *names_of(config)}:
         return None
     forms: ExternalData | None = {}
@@ -315,9 +310,7 @@ def work_of(
         forms = cached_external(config, datasets, place.cache)
     if forms is None:
         return None
-    columns = with_columns(config, prepared)
-    refuse_shots(config, columns)
-    return missing(make_grid(config, columns, machine, variants, forms), Store(results))
+    return missing(make_grid(config, with_columns(config, prepared), machine, variants, forms), Store(results))
 
 
 def unkeyed_grid(config: Config, machine: Machine, variants: tuple[Variant, ...] | None = None) -> Grid:
@@ -358,16 +351,13 @@ def recipe_line(config: Config, method: type[PretrainMethod], variant: Variant) 
 def print_cells(console: Console, grid: Grid, work: Work) -> None:
     """Print done and total cells per variant (the trials of a method together), evaluation and dataset."""
     todo = {cell.key for cell in work.cells}
-    shares = [f"{cell.ratio:g}" for cell in grid.cells if not takes_shots(cell.table)]
-    shots = [f"{cell.ratio:g}" for cell in grid.cells if takes_shots(cell.table)]
-    amounts = [f"ratios {', '.join(dict.fromkeys(shares))}"] if shares else []
-    amounts += [f"shots {', '.join(dict.fromkeys(shots))}"] if shots else []
+    ratios = ", ".join(dict.fromkeys(f"{cell.ratio:g}" for cell in grid.cells))
     seeds = ", ".join(str(seed) for seed in dict.fromkeys(cell.seed for cell in grid.cells))
     runs = dict.fromkeys(cell.table for cell in grid.cells)
     subsets = {table: 1 + max(cell.subset for cell in grid.cells if cell.table == table) for table in runs}
     several = [f"{count} runs each under {table}" for table, count in subsets.items() if count > 1]
     seeds += f" ({', '.join(several)})" if several else ""
-    note(console, f"cells done of those planned, at {' and '.join(amounts)} x seeds {seeds}:")
+    note(console, f"cells done of those planned, at ratios {ratios} x seeds {seeds}:")
     datasets = list(dict.fromkeys(cell.dataset for cell in grid.cells))
     done: dict[tuple[str, str], dict[str, list[bool]]] = {}
     for cell in grid.cells:

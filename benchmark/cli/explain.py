@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from benchmark.config.command_line import OK
 from benchmark.config.errors import KEY_START, ConfigError, config_names
-from benchmark.results.names import CARD, EVALUATION_TITLES, TRAINING_HEALTH, command, takes_shots
+from benchmark.results.names import CARD, EVALUATION_TITLES, TRAINING_HEALTH, command
 from benchmark.results.schema import flat
 from benchmark.results.store import BadCard, NoResults, Plan, PlannedCell, Row, Store
 from benchmark.screen import Console, note
@@ -118,10 +118,7 @@ def by_key(store: Store, plans: Sequence[Plan], start: str) -> Cells:
 def names_of(cell: PlannedCell, plan: Plan) -> tuple[Names, ...]:
     """The names of each part of a cell, in the order of `PARTS`."""
     table = str(place_of(cell, plan)["evaluation"])
-    if takes_shots(cell.evaluation):
-        ratio = [f"{cell.ratio:g} patients per class", f"{cell.ratio:g} shots"]
-    else:
-        ratio = [f"{100 * cell.ratio:g}%", f"{100 * cell.ratio:g} %"]
+    ratio = [f"{100 * cell.ratio:g}%", f"{100 * cell.ratio:g} %"]
     titles = [EVALUATION_TITLES[name] for name in (cell.evaluation, table) if name in EVALUATION_TITLES]
     parts = (
         (cell.variant, plan.variants[cell.variant]),
@@ -292,7 +289,7 @@ def cell_lines(found: Found) -> dict[str, Any]:
         "dataset": row.dataset + (f" ({facts['title']})" if "title" in facts else ""),
         "task": f"{facts.get('task', 'default')}, {row.labels} label, protocol {row.protocol}",
         "evaluation": f"{row.evaluation} (table: {EVALUATION_TITLES.get(table, table)})",
-        "ratio or shots": f"{row.ratio:g}",
+        "ratio": f"{row.ratio:g}",
         "seed": row.seed,
         "labelled subset": row.subset,
         "run": run,

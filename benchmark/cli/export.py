@@ -211,7 +211,7 @@ def scores_in(found: Found, evaluation: str) -> Scores:
     }
     lines = tuple(
         (
-            ratio_text(line["ratio"], evaluation),
+            ratio_text(line["ratio"]),
             str(run.plan.datasets.get(line["dataset"], {}).get("title", line["dataset"])) or "all",
             TITLES[line["metric"]],
             percent(line["mean"]),

@@ -31,7 +31,6 @@ from benchmark.config.sections import (
     Boosting,
     Data,
     EngineSection,
-    FewShot,
     Finetune,
     Knn,
     Linear,
@@ -115,11 +114,9 @@ class Config(Section):
     boosting: Boosting = Boosting()
     minirocket: MiniRocket = MiniRocket()
     knn: Knn = Knn()
-    few_shot: FewShot = FewShot()
     supervised: Supervised = Supervised()
     evaluate: Annotated[list[Evaluation], Field(min_length=1)] = [FINETUNE]
-    """finetune: encoder and head; linear, linear-fix, knn, few-shot, attention: a frozen encoder (docs/PROTOCOLS.md). A
-    table each."""
+    """finetune: encoder and head; linear, knn, attention: a frozen encoder (docs/PROTOCOLS.md). A table each."""
     ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
     """Shares of the training labels, in (0, 1]."""
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]

@@ -29,7 +29,6 @@ from benchmark.results.names import (
     AT,
     BOTH,
     EVALUATIONS,
-    FEW_SHOT,
     FURTHER_SCORES,
     GATES,
     POOLS,
@@ -174,12 +173,6 @@ FLAGS: dict[str, Flag] = {
     ),
     "--pool": Flag(WHAT, "mean or max of a recording's windows: its prediction", "data.pool", {"metavar": "HOW"}, POOL),
     "--evaluate": Flag(WHAT, f"a table each: {', '.join(EVALUATIONS)}", "evaluate", NAMES, EVALUATION),
-    "--shots": Flag(
-        WHAT,
-        "labelled patients per class under few-shot (1 5 10)",
-        "few_shot.shots",
-        {"nargs": "+", "type": int, "metavar": "N"},
-    ),
     "--preset": Flag(
         WHAT,
         "unified (one recipe for all: pretrain.recipe) or paper (each method's own); methods.NAME.recipe comes first",
@@ -245,7 +238,7 @@ SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-ra
 """Flags that say how recordings become windows."""
 GRID = (
     "--methods", "--encoder", "--datasets", "--train-on", "--test-on", "--tasks", "--pretrain-dataset", "--ratios",
-    "--seeds", "--subsets", "--protocol", "--labels", "--evaluate", "--shots", "--preset", "--gates", "--ablations",
+    "--seeds", "--subsets", "--protocol", "--labels", "--evaluate", "--preset", "--gates", "--ablations",
     "--ablate", "--queue-sizes", *SIGNALS, "--leads", "--pool",
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""
@@ -294,8 +287,6 @@ def config_of(arguments: Namespace) -> Config:
     for name in parse_data(arguments.data):
         if name not in config.data.known():
             raise ConfigError(f"--data: {unknown('dataset', name, config.data.known())}")
-    if vars(arguments).get("shots") and FEW_SHOT not in config.evaluate:
-        raise ConfigError(f"--shots is of `--evaluate {FEW_SHOT}`; evaluated are: {', '.join(config.evaluate)}")
     return config
 
 

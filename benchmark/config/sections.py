@@ -363,20 +363,6 @@ class Knn(Section):
     """Of the votes: the lower, the more the nearest count (0.07: Wu et al. 2018, "Instance discrimination")."""
 
 
-class FewShot(Section):
-    """The linear probe on few labelled patients per class; its strengths C are those of `linear`."""
-
-    shots: Annotated[list[Count], Field(min_length=1)] = [1, 5, 10]
-    """Labelled patients per class, in place of `ratios`; drawn per seed, each set within the next larger."""
-
-    @field_validator("shots")
-    @classmethod
-    def _each_once(cls, shots: list[int]) -> list[int]:
-        if len(set(shots)) < len(shots):
-            raise ValueError(f"{shots} names a value twice")
-        return shots
-
-
 class Supervised(Section):
     """Training from scratch on all labels, as the PTB-XL benchmark does (Strodthoff et al. 2020); the last epoch is
     used."""

@@ -300,8 +300,6 @@ class LabelledSubset:
     """(n,) window numbers, pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's."""
     notes: tuple[str, ...]
     """Remarks that qualify the score, e.g. 'no labelled window of class HYP'."""
-    problem: str = ""
-    """Why there is no such subset, e.g. 'class HYP has 3 training patients, 5 are asked for'; '' where there is."""
 
 
 def labelled_subset(

@@ -20,7 +20,7 @@ They come from the downstream datasets, never from a test part, since what they 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -36,11 +36,9 @@ from benchmark.data.folds import is_cross_validated, split_part, tested_recordin
 from benchmark.data.prepare import Prepared, opened
 from benchmark.data.segments import without_absent
 from benchmark.data.splits import (
-    SPLIT_SEED,
     DatasetTask,
     LabelledSubset,
     TaskSpec,
-    absent_classes,
     labelled_subset,
     split_or_none,
     target_matrix,
@@ -226,10 +224,6 @@ class Sides:
     """Patients that are labelled at least, where the protocol draws patients."""
 
 
-Draw = Callable[[Sides, float, int], LabelledSubset]
-"""(sides, label ratio or shots, seed) -> the labelled training windows."""
-
-
 def sides_for_tasks(
     prepared: Prepared,
     spec: TaskSpec,
@@ -287,7 +281,7 @@ def make_task(
     return task_on(sides_for_tasks(prepared, spec, device=device, tested=tested), ratio=ratio, seed=seed)
 
 
-def drawn_by_protocol(sides: Sides, ratio: float, seed: int) -> LabelledSubset:
+def labelled_share(sides: Sides, ratio: float, seed: int) -> LabelledSubset:
     """The labelled share of the training windows as the protocol draws it (`labelled_subset`).
 
     Of recordings kept whole, it draws recordings: their first crops.
@@ -307,42 +301,42 @@ def drawn_by_protocol(sides: Sides, ratio: float, seed: int) -> LabelledSubset:
     )
 
 
-def labelled_validation(sides: Sides, ratio: float, seed: int, draw: Draw) -> Windows:
-    """The validation windows that are labelled at a ratio, or for shots: drawn as those of the training side.
+def labelled_validation(sides: Sides, ratio: float, seed: int) -> Windows:
+    """The validation windows that are labelled at a ratio: drawn as those of the training side.
 
-    Under protocol `strict` they are of at least one patient per class. Fewer shots are taken where there are no more
-    patients. Of recordings kept whole, all crops of those drawn.
+    Under protocol `strict` they are of at least one patient per class. Of recordings kept whole, all crops of those
+    drawn.
     """
     if not len(sides.held_out):
         return sides.validation
     held_out = replace(sides, train=sides.held_out, fewest=len(sides.prepared.classes))
-    drawn = np.sort(draw(held_out, ratio, seed).windows)  # (n,)
+    drawn = np.sort(labelled_share(held_out, ratio, seed).windows)  # (n,)
     if sides.prepared.segmentation.kind == "recordings":
         drawn = np.flatnonzero(np.isin(sides.trials.recording, sides.trials.recording[drawn]))  # (n,)
     return windows_of(sides.prepared, sides.trials, sides.target, drawn, sides.spec, sides.device)
 
 
-def task_on(sides: Sides, *, ratio: float, seed: int, draw: Draw = drawn_by_protocol) -> Task:
-    """The task with the labelled training windows that `draw` chooses for a ratio and a seed.
+def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
+    """The task with the labelled training windows of a ratio and a seed.
 
     The notes name empty sides and classes without a labelled window.
     """
     prepared, spec, all_trials = sides.prepared, sides.spec, sides.trials
-    subset = draw(sides, ratio, seed) if len(sides.train) else LabelledSubset(np.empty(0, np.int64), ())
+    subset = labelled_share(sides, ratio, seed) if len(sides.train) else LabelledSubset(np.empty(0, np.int64), ())
     shared = spec.validation_labels == "share"
-    labelled, crops = subset.windows[:0] if subset.problem else subset.windows, None  # (n,)
+    labelled, crops = subset.windows, None  # (n,)
     if prepared.segmentation.kind == "recordings":
         recordings = np.unique(all_trials.recording[labelled])  # (M,)
         labelled = np.flatnonzero(np.isin(all_trials.recording, recordings))  # (n,) all crops of each
         crops = crops_of(prepared, all_trials, sides.target, recordings, spec, sides.device)
     return Task(
         train=windows_of(prepared, all_trials, sides.target, labelled, spec, sides.device),
-        validation=labelled_validation(sides, ratio, seed, draw) if shared else sides.validation,
+        validation=labelled_validation(sides, ratio, seed) if shared else sides.validation,
         test=sides.test,
         multi=spec.labels == "multi",
         unit=UNIT_OF_PROTOCOL[spec.protocol],
         notes=[*sides.empty, *subset.notes],
-        unscored="; ".join(filter(None, [*sides.empty, subset.problem])),
+        unscored="; ".join(sides.empty),
         pool=spec.pool,
         crops=crops,
     )
@@ -487,56 +481,3 @@ def unseen_recordings(tasks: Tasks, corpora: Sequence[str]) -> Unseen:
     first, size = first[size > 1], size[size > 1]
     pair = np.stack([first + size // 4, first + size - 1 - size // 4], axis=1)  # (R, 2)
     return Unseen(all_trials, pair, all_trials.patient[pair[:, 0] // per_trial])
-
-
-def drawn_by_recording(sides: Sides, ratio: float, seed: int) -> LabelledSubset:
-    """All windows of the first int(R * ratio) of the R training recordings, at least one, the same for all seeds.
-
-    The recordings, in the order of the dataset, are permuted by torch's `randperm` with seed 42 (FIX).
-    """
-    recording = sides.trials.recording[sides.train]  # (N,)
-    every = np.unique(recording)  # (R,)
-    permuted = torch.randperm(len(every), generator=torch.Generator().manual_seed(SPLIT_SEED)).numpy()  # (R,)
-    chosen = every[permuted[: max(1, int(len(every) * ratio))]]
-    return _whole(sides, np.isin(recording, chosen))
-
-
-def drawn_per_class(sides: Sides, shots: float, seed: int) -> LabelledSubset:
-    """All windows of patients such that each class has at least `shots` patients; few more in all.
-
-    Patients in an order of the seed are taken in rounds, in each of which every class, the rarest first, gets a further
-    patient unless those taken for other classes are enough; so the patients of fewer shots are among those of more. A
-    class with fewer patients than `shots`, of which all are taken, is the subset's problem.
-    """
-    recording = sides.trials.recording[sides.train]  # (N,)
-    patients, of_trial = np.unique(sides.trials.patient[sides.train], return_inverse=True)  # (P,), (N,)
-    has = np.zeros((len(patients), sides.target.shape[1]), bool)  # (P, C)
-    np.logical_or.at(has, of_trial, sides.target[recording] > 0)
-    counts, names = has.sum(axis=0), sides.prepared.classes  # (C,)
-    few = [f"{name} {count}" for name, count in zip(names, counts, strict=True) if count < shots]
-    problem = f"too few training patients for {shots:g} per class: {', '.join(few)}" if few else ""
-    order = np.random.default_rng(seed).permutation(len(patients))  # (P,)
-    chosen = np.zeros(len(patients), bool)  # (P,)
-    for enough in range(1, int(shots) + 1):
-        for label in np.argsort(counts, kind="stable"):
-            if has[chosen, label].sum() < min(enough, counts[label]):
-                chosen[next(p for p in order if has[p, label] and not chosen[p])] = True
-    return replace(_whole(sides, chosen[of_trial]), problem=problem)
-
-
-def _whole(sides: Sides, labelled: NDArray[np.bool_]) -> LabelledSubset:
-    """All windows of the labelled ones of the training pseudo-trials (N,)."""
-    trial, per_trial = sides.train[labelled], sides.spec.per_trial  # (n,)
-    windows = (trial[:, None] * per_trial + np.arange(per_trial)).ravel()  # (n * per_trial,)
-    target = sides.target[sides.trials.recording[trial]]  # (n, C)
-    return LabelledSubset(windows, absent_classes(target, sides.prepared.classes))
-
-
-def patients_per_class(prepared: Prepared, spec: TaskSpec) -> dict[str, int]:
-    """Class -> number of training patients with a recording of it that is long enough to be used."""
-    long_enough = np.flatnonzero(np.diff(prepared.first_window) >= spec.per_trial)  # (R',)
-    train = np.intersect1d(long_enough, split_or_none(prepared, spec)[0].train)
-    counted = prepared.first_label_counts
-    target = target_matrix(prepared.entries, len(prepared.classes), spec, first_label_counts=counted)  # (R, C)
-    having = [{prepared.entries[r].patient for r in train if target[r, label]} for label in range(target.shape[1])]
-    return {name: len(patients) for name, patients in zip(prepared.classes, having, strict=True)}

@@ -67,23 +67,17 @@ class EvaluationFacts:
     """A line for `list`."""
     frozen: bool
     """Whether it reads the features of an encoder that stays as it is: the gate `frozen` then equals `random`."""
-    shots: bool = False
-    """Whether the number that other evaluations have as label ratio is that of labelled patients per class."""
 
 
-FINETUNE, LINEAR, FEW_SHOT = "finetune", "linear", "few-shot"
+FINETUNE, LINEAR = "finetune", "linear"
 EVALUATION_FACTS = {
     FINETUNE: EvaluationFacts("Fine-tuned", "encoder and a new head, trained together", frozen=False),
     LINEAR: EvaluationFacts("Linear probe", "logistic regression on frozen features", frozen=True),
-    "linear-fix": EvaluationFacts("Linear probe (FIX)", "one regression per class over the grid of FIX", frozen=True),
     "knn": EvaluationFacts(
         "Nearest neighbours", "weighted vote of the nearest frozen features, by cosine", frozen=True
     ),
     "attention": EvaluationFacts(
         "Attention head", "one learned query over frozen steps, and a linear layer", frozen=True
-    ),
-    FEW_SHOT: EvaluationFacts(
-        "Few-shot linear probe", "`linear` on few labelled patients per class (--shots)", frozen=True, shots=True
     ),
 }
 """How a pretrained encoder can be evaluated, by name; each has its own tables. A new one is a line here and the file of
@@ -119,11 +113,6 @@ def evaluation_of(variant: str, table: str) -> str:
     """The evaluation of a variant's cells in a table: the table's own, except for gates with one of their own."""
     own = {FROZEN: LINEAR, SUPERVISED: SUPERVISED} | {name: name for name in CLASSICAL_TITLES}
     return own.get(variant, table)
-
-
-def takes_shots(evaluation: str) -> bool:
-    """Whether the ratio of an evaluation's cells is a number of labelled patients per class."""
-    return evaluation in EVALUATION_FACTS and EVALUATION_FACTS[evaluation].shots
 
 
 def is_frozen(evaluation: str) -> bool:

@@ -35,7 +35,6 @@ from benchmark.results.names import (
     UNIT_OF_PROTOCOL,
     UNITS,
     VALIDATION,
-    takes_shots,
 )
 
 KEY_LENGTH = 16
@@ -109,8 +108,6 @@ Unit = Annotated[str, one_of(*UNITS)]
 Protocol = Annotated[str, one_of(*UNIT_OF_PROTOCOL)]
 Labels = Literal["single", "multi"]
 Ratio = Annotated[float, Field(gt=0, le=1)]
-Labelled = Annotated[float, Field(gt=0, le=10_000)]
-"""A label ratio, or under an evaluation that takes shots a number of labelled patients per class (`check_amount`)."""
 Count = Annotated[int, Field(ge=0)]
 Score = Annotated[float, Field(ge=0, le=1)]
 Measured = Annotated[float, AfterValidator(_moderate)]
@@ -207,15 +204,6 @@ class Card(TypedDict, total=False):
 
 TRAINED = {"loss", "windows_per_epoch", "parameters", "batch_size", "seconds", "peak_memory_gib"}
 """Entries of a card with updates that tables of costs need."""
-
-
-def check_amount(evaluation: str, ratio: float) -> None:
-    """Raise ValueError for a ratio above 1 of a share, or a number of patients per class that is not whole."""
-    if takes_shots(evaluation):
-        if ratio != int(ratio):
-            raise ValueError(f"ratio: {ratio:g} is no number of patients per class")
-    elif ratio > 1:
-        raise ValueError(f"ratio: input should be less than or equal to 1, got {ratio:g}")
 
 
 def shaped(kind: Any) -> GetPydanticSchema:

@@ -51,7 +51,6 @@ from benchmark.results.schema import (
     Git,
     Key,
     KeyOrNone,
-    Labelled,
     Labels,
     Line,
     Measured,
@@ -63,7 +62,6 @@ from benchmark.results.schema import (
     Score,
     Source,
     Unit,
-    check_amount,
     check_card,
     checked,
     digest,
@@ -123,8 +121,8 @@ class Row:
     evaluation: Evaluated
     """One of `EVALUATIONS` or `CLASSICAL_TITLES`, 'supervised', or 'validation' (of `tune`, untested)."""
     dataset: Name
-    ratio: Labelled
-    """Share of the labels; of an evaluation that takes shots, labelled patients per class."""
+    ratio: Ratio
+    """Share of the labels."""
     seed: Count
     pretrain_seed: Count | None
     protocol: Protocol
@@ -359,7 +357,7 @@ class PlannedCell:
     variant: Line
     evaluation: Evaluated
     dataset: Name
-    ratio: Labelled
+    ratio: Ratio
     seed: Count
     subset: Count = 0
     """Number of its labelled subset, or of its fine-tuning on one, among the runs of the seed."""
@@ -412,7 +410,6 @@ def check_plan(plan: Plan, key: str) -> None:
     for cell in plan.cells:
         if cell.variant not in plan.variants or cell.dataset not in plan.datasets:
             raise ValueError(f"a cell of {cell.variant!r} on {cell.dataset!r}, which the plan does not list")
-        check_amount(cell.evaluation, cell.ratio)
     digest(plan.config)
 
 
@@ -550,7 +547,6 @@ class Store:
             if body["format"] != ROW_FORMAT or set(body) != {f.name for f in fields(Row)}:
                 raise CorruptRow(f"{path}: row format {body['format']}, this version reads {ROW_FORMAT}")
             row = checked(Row, bounded_by_text(body, text))
-            check_amount(row.evaluation, row.ratio)
             if row.key != key:
                 raise CorruptRow(f"{path}: this is no row of key {key}")
             if problem := key_problem(body) or place_problem(row, place or {}):

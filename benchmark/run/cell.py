@@ -109,7 +109,7 @@ def run_cell(job: CellJob, known: EvaluationCache) -> None:
 
 
 def tasks_of(job: CellJob, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
-    """A cell's task, or those of the parts of its cross-validation: labelled windows as its evaluation draws them."""
+    """A cell's task, or those of the parts of its cross-validation."""
     cell, device, tested = job.cell, torch.device(job.device), job.cell.evaluation != VALIDATION
     parts: list[tuple[int, int] | None] = [None]
     if is_cross_validated(prepared, spec):
@@ -119,9 +119,7 @@ def tasks_of(job: CellJob, prepared: Prepared, spec: TaskSpec, known: Evaluation
         place = job.prepared, job.config.data.column(cell.dataset), spec, tested, part
         if place not in known.sides:
             known.sides[place] = sides_for_tasks(prepared, spec, device=device, tested=tested, part=part)
-        tasks.append(
-            task_on(known.sides[place], ratio=cell.ratio, seed=cell.draw_seed, draw=WAYS[cell.evaluation].draw)
-        )
+        tasks.append(task_on(known.sides[place], ratio=cell.ratio, seed=cell.draw_seed))
     return tasks
 
 

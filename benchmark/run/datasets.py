@@ -26,10 +26,10 @@ from benchmark.data.prepare import Prepared, cached, contents_of, prepare
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, read_sums, versions_of, write_cohort
 from benchmark.data.splits import split_or_none
-from benchmark.data.task import of_task, patients_per_class
+from benchmark.data.task import of_task
 from benchmark.data.transport import End, datasets_in, ends_of, is_transport, transport_of, transported
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
-from benchmark.results.names import EVALUATION_FACTS, FEW_SHOT
+from benchmark.results.names import EVALUATION_FACTS
 from benchmark.results.schema import digest
 from benchmark.run.claims import alone
 from benchmark.run.grid import Grid, unserved_by
@@ -256,8 +256,7 @@ class RunAudit:
 def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
     """Audit a run's corpus and columns.
 
-    Raises DatasetError if the pretraining corpus or every column is unusable, or if there are too few patients for some
-    of the shots.
+    Raises DatasetError if the pretraining corpus or every column is unusable.
     """
     tested = [column.name for column in config.data.columns()]
     findings = audit_of(config, prepared, tested)
@@ -269,7 +268,6 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
         raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
     if len(unscored) == len(tested):
         raise DatasetError("; ".join(unscored))
-    refuse_shots(config, prepared)
     leaks = [finding.text for finding in findings if finding.severity == "leak"]
     return RunAudit(leaks, unscored, [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables])
 
@@ -283,19 +281,6 @@ def refuse_tested_corpora(config: Config, prepared: Mapping[str, Prepared]) -> N
                 f"{data.title}: every patient is tested (data.folds={spec.folds}), so that none is left to pretrain "
                 f"on: leave {column.dataset} out of --pretrain-dataset"
             )
-
-
-def refuse_shots(config: Config, prepared: Mapping[str, Prepared]) -> None:
-    """Raise DatasetError for more shots under `few-shot` than any class of any column has training patients."""
-    if FEW_SHOT not in config.evaluate:
-        return
-    names = [column.name for column in config.data.columns()]
-    specs = {name: config.task_spec(config.finetune, name) for name in names}
-    counts = {name: patients_per_class(prepared[name], specs[name]).values() for name in names}
-    asked = max(config.few_shot.shots)
-    if all(asked > most for own in counts.values() for most in own):
-        there = ", ".join(f"{prepared[name].title} {min(own)} to {max(own)}" for name, own in counts.items())
-        raise DatasetError(f"few_shot.shots {asked}: no class has so many training patients; they have: {there}")
 
 
 def any_to_pretrain_on(corpus: Prepared, config: Config) -> bool:

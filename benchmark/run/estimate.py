@@ -25,9 +25,9 @@ from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.splits import DatasetTask
 from benchmark.machine.device import git_state, versions
 from benchmark.results.files import LARGEST_JSON, read_regular, write_atomic
-from benchmark.results.names import EVALUATION_FACTS, FINETUNE, SUPERVISED, is_frozen
+from benchmark.results.names import FINETUNE, SUPERVISED, is_frozen
 from benchmark.run.grid import Cell, Pretraining, spec_of, subsets_of
-from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, Amounts, Pool
+from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, Amounts
 from benchmark.training.pretrain import autocast, pairs_bought
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
@@ -82,10 +82,10 @@ def passes(task: Pretraining | Cell, config: Config, sizes: Mapping[str, Size]) 
         amounts = amounts_of(task, config, size, share * size.windows * task.ratio)
         return amounts.labelled * (1 + CLASSICAL_PASSES) + amounts.held_out
     evaluation = EVALUATIONS[task.evaluation]
-    pool = Pool(share * size.windows, share * size.recordings, classes_of(column, config))
+    labelled = share * size.windows * task.ratio
     if config.data.segmentation == "recordings" and task.evaluation in (FINETUNE, SUPERVISED):
-        pool = pool._replace(windows=pool.recordings)  # a crop of each an epoch
-    amounts = amounts_of(task, config, size, evaluation.labelled(pool, task.ratio))
+        labelled = share * size.recordings * task.ratio  # a crop of each an epoch
+    amounts = amounts_of(task, config, size, labelled)
     return parts_of(config, size) * evaluation.passes(config, amounts)
 
 
@@ -118,8 +118,7 @@ def probes_of(cell: Cell, config: Config) -> int:
     if not is_frozen(cell.evaluation):
         return 1
     seeds = 1 if config.protocol == "strict" else len(config.seeds)
-    amounts = config.few_shot.shots if EVALUATION_FACTS[cell.evaluation].shots else config.ratios
-    return seeds * sum(subsets_of(config, cell.evaluation, amount) for amount in amounts)
+    return seeds * sum(subsets_of(config, cell.evaluation, ratio) for ratio in config.ratios)
 
 
 def classes_of(column: DatasetTask, config: Config) -> int:

@@ -77,7 +77,7 @@ class Cell:
     dataset: str
     """The column's name: that of a dataset, and of its task where it is not `default`."""
     ratio: float
-    """Share of the labels, or labelled patients per class where the evaluation takes shots."""
+    """Share of the labels."""
     seed: int
     subset: int = 0
     """Number of its run among those of the seed: `repeats` on the first labelled subset, as many on the second, ..."""
@@ -239,14 +239,10 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
         if table in unserved:
             continue
         evaluation = evaluation_of(variant.on_any, table)
-        if facts.shots:
-            if evaluation == table:  # the other gates are judged on shares of the labels
-                yield from ((table, evaluation, shots, own) for shots in amounts_of(variant, config.few_shot.shots))
-            continue
         if variant.on_any == SUPERVISED:
             yield table, evaluation, ALL_LABELS, own
             continue
-        yield from ((table, evaluation, ratio, own) for ratio in amounts_of(variant, config.ratios))
+        yield from ((table, evaluation, ratio, own) for ratio in ratios_of(config, variant))
         if gate_ratio and (variant.role == GATE or variant.on_any == UNTRAINED):
             yield table, evaluation, ALL_LABELS, FULL_LABELS
 
@@ -254,7 +250,7 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float,
 def subsets_of(config: Config, table: str, ratio: float) -> int:
     """Labelled subsets per seed of the cells of a table: by default several of a frozen encoder; one of all labels."""
     facts = EVALUATION_FACTS.get(table)
-    if facts is None or not (facts.shots or ratio < ALL_LABELS):
+    if facts is None or ratio >= ALL_LABELS:
         return 1
     return (config.subsets or SUBSETS[config.protocol]) if facts.frozen else config.finetuned_subsets
 
@@ -273,9 +269,9 @@ def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(learned, f"it cannot be fine-tuned: {why}")
 
 
-def amounts_of(variant: Variant, amounts: Sequence[float]) -> list[float]:
-    """The label ratios or shots of a row: the smallest of a sweep, else all."""
-    return [float(min(amounts))] if variant.role == SWEEP else [float(amount) for amount in amounts]
+def ratios_of(config: Config, variant: Variant) -> list[float]:
+    """The label ratios of a row: the smallest of a sweep, else all."""
+    return [min(config.ratios)] if variant.role == SWEEP else config.ratios
 
 
 def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode) -> Pretraining | None:

@@ -1,9 +1,7 @@
 """EVALUATIONS: the ways in which an encoder is judged on a task.
 
-Of frozen features: `linear`, the linear probe; `few-shot`, the same on the windows of few labelled patients per class,
-drawn per seed under any protocol; `linear-fix`, the probe of FIX (`benchmark.training.probes`), whose labelled windows
-under protocol `paper` are those of FIX's label fractions; and `knn`, the classes of the nearest features by cosine with
-votes exp(cosine / temperature), as Wu et al. 2018, "Unsupervised feature learning via non-parametric instance
+Of frozen features: `linear`, the linear probe, and `knn`, the classes of the nearest features by cosine with votes
+exp(cosine / temperature), as Wu et al. 2018, "Unsupervised feature learning via non-parametric instance
 discrimination": a class's probability is its share of the votes of the k nearest labelled windows, of one label or
 several, k by validation macro-F1.
 """
@@ -11,7 +9,7 @@ several, k by validation macro-F1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,8 +18,7 @@ from numpy.typing import NDArray
 
 from benchmark.config.config import Config
 from benchmark.config.sections import Knn
-from benchmark.data.splits import LabelledSubset
-from benchmark.data.task import Draw, Sides, Task, drawn_by_protocol, drawn_by_recording, drawn_per_class
+from benchmark.data.task import Task
 from benchmark.results.names import FEATURES
 from benchmark.training.attention import ATTENTION_VERSION, attend
 from benchmark.training.boosting import FEATURES_VERSION, boost
@@ -34,18 +31,7 @@ from benchmark.training.finetune import (
     validation_score,
 )
 from benchmark.training.minirocket import MINIROCKET_VERSION, minirocket, seconds_of
-from benchmark.training.probes import (
-    CLASS_WEIGHTS,
-    FIX_ITERATIONS,
-    LINEAR_VERSION,
-    SCALES,
-    STRENGTHS,
-    EvaluationCache,
-    Floats,
-    cached_probe,
-    fix_probe,
-    linear_probe,
-)
+from benchmark.training.probes import LINEAR_VERSION, EvaluationCache, Floats, cached_probe, linear_probe
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 
@@ -83,19 +69,6 @@ class Amounts(NamedTuple):
         return self.validation + self.test
 
 
-class Pool(NamedTuple):
-    """Size of a dataset's training part, as an estimate knows it."""
-
-    windows: float
-    recordings: float
-    classes: int
-
-
-def share_of(pool: Pool, ratio: float) -> float:
-    """Labelled windows at a label ratio."""
-    return pool.windows * ratio
-
-
 def frozen_passes(config: Config, amounts: Amounts, fit: float = PROBE_PASSES) -> float:
     """Encoder passes of a probe that reads its labelled windows, and with the encoder's other probes the held-out ones.
 
@@ -116,12 +89,8 @@ class Evaluation:
     """Learn on the labelled windows and predict the test windows. Raises TrainingStopped on a non-finite loss."""
     settings: Callable[[Config], Mapping[str, Any]]
     """The settings that its results depend on, for the key of a cell."""
-    draw: Draw = drawn_by_protocol
-    """The labelled windows."""
     further: Callable[[Config, type[PretrainMethod]], Mapping[str, Any]] = lambda config, method: {}
     """Further entries of the key."""
-    labelled: Callable[[Pool, float], float] = share_of
-    """(training part, ratio) -> expected labelled windows."""
     passes: Callable[[Config, Amounts], float] = frozen_passes
     """Expected cost in encoder passes over one window."""
 
@@ -135,17 +104,6 @@ def run_linear(judged: EvaluationInput) -> Outcome:
 LINEAR = Evaluation(
     version=LINEAR_VERSION, section="linear", run=run_linear, settings=lambda config: config.linear.model_dump()
 )
-
-
-FEW_SHOT_VERSION = 1
-
-
-def labelled(pool: Pool, shots: float) -> float:
-    """Expected labelled windows: a patient has a recording or little more."""
-    return min(pool.windows, shots * pool.classes * pool.windows / max(1.0, pool.recordings))
-
-
-FEW_SHOT = replace(LINEAR, version=FEW_SHOT_VERSION, draw=drawn_per_class, labelled=labelled)
 
 
 NOT_IN_KEY = {"beats_per_trial", "encoder_dropout"}
@@ -245,57 +203,6 @@ KNN = Evaluation(
 )
 
 
-LINEAR_FIX_VERSION = 1
-GRID = {
-    "standardised": list(SCALES),
-    "strengths": list(STRENGTHS),
-    "class_weights": list(CLASS_WEIGHTS),
-    "iterations": FIX_ITERATIONS,
-}
-FIT_PASSES = 12.0
-"""Cost of fitting the grid, in encoder passes per labelled window; measured at eight times that of `linear`."""
-OTHER_LABELS = "linear-fix: the labelled patients are drawn as by protocol strict, not by FIX's one permutation"
-
-
-def draw(sides: Sides, ratio: float, seed: int) -> LabelledSubset:
-    """FIX's label fraction, of recordings, where the protocol has one subset for all seeds; else the protocol's."""
-    if sides.spec.protocol == "paper":
-        return drawn_by_recording(sides, ratio, seed)
-    found = drawn_by_protocol(sides, ratio, seed)
-    return LabelledSubset(found.windows, (*found.notes, OTHER_LABELS))
-
-
-def run_linear_fix(judged: EvaluationInput) -> Outcome:
-    """The probe on the features of windows; of a single-label task the classes' probabilities are made to sum to 1."""
-    return cached_probe(
-        judged.encoder, judged.task, ["linear-fix"], _fit_linear_fix, precision=judged.precision, known=judged.known
-    )
-
-
-def _fit_linear_fix(task: Task, train: Floats, validation: Floats, test: Floats) -> Outcome:
-    chosen = fix_probe(train, task.train.truth(), validation, task.validation.truth(), test)
-    standardised, strength, weight = chosen.setting
-    training = {"C": strength, "standardised": standardised, "class_weight": weight}
-    return Outcome(chosen.probability if task.multi else summing_to_one(chosen.probability), training)
-
-
-def summing_to_one(probability: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows (n, C) divided by their sums; equal shares where all are 0."""
-    total = probability.sum(axis=1, keepdims=True)  # (n, 1)
-    share = np.float32(1 / probability.shape[1])
-    return np.where(total > 0, probability / np.where(total > 0, total, 1), share).astype(np.float32)
-
-
-LINEAR_FIX = Evaluation(
-    version=LINEAR_FIX_VERSION,
-    section="",
-    run=run_linear_fix,
-    settings=lambda config: GRID,
-    draw=draw,
-    passes=partial(frozen_passes, fit=FIT_PASSES),
-)
-
-
 def run_attention(judged: EvaluationInput) -> Outcome:
     """A query and a linear layer on frozen steps."""
     settings = judged.config.attention
@@ -335,10 +242,8 @@ SUPERVISED = Evaluation(
 EVALUATIONS = {
     "finetune": FINETUNE,
     "linear": LINEAR,
-    "linear-fix": LINEAR_FIX,
     "attention": ATTENTION,
     "knn": KNN,
-    "few-shot": FEW_SHOT,
     "supervised": SUPERVISED,
     "validation": LINEAR,
 }
@@ -357,8 +262,6 @@ class Classical:
     """Learn on the labelled windows with a seed and predict the test windows."""
     seconds: Callable[[Config, Amounts, int], float]
     """(config, windows, classes) -> expected seconds of one core."""
-    draw: Draw = drawn_by_protocol
-    """The labelled windows."""
 
     def settings(self, config: Config) -> dict[str, Any]:
         """The settings that its results depend on, for the key of a cell."""

@@ -33,9 +33,10 @@ from benchmark.config.sections import MiniRocket
 from benchmark.data.task import Task
 from benchmark.machine.device import stream
 from benchmark.training.finetune import Outcome, validation_score
-from benchmark.training.probes import log_loss
 
 MINIROCKET_VERSION = 1
+CLIP = 1e-7
+"""Least distance of a probability from 0 and 1 in the log-loss: a class with one sign is predicted with certainty."""
 TAPS = 9
 HEAVY = torch.tensor(list(combinations(range(TAPS), 3)))  # (84, 3)
 """The taps of each kernel that weigh 2."""
@@ -220,3 +221,9 @@ def seconds_of(settings: MiniRocket, labelled: float, windows: float, samples: i
     unknowns = min(labelled, features)
     products = labelled * features * unknowns + len(settings.penalties) * unknowns**3 / 6
     return SAMPLE_SECONDS * windows * features * samples + PRODUCT_SECONDS * products
+
+
+def log_loss(probability: NDArray[np.float32], truth: NDArray[np.int64]) -> float:
+    """Mean binary cross-entropy over the entries of (n, C)."""
+    p = np.clip(probability.astype(np.float64), CLIP, 1 - CLIP)
+    return float(-np.mean(np.where(truth > 0, np.log(p), np.log1p(-p))))

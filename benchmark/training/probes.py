@@ -1,9 +1,7 @@
-"""Linear probes on frozen features: logistic regressions whose settings are chosen on the validation windows.
+"""The linear probe on frozen features: logistic regressions whose C is chosen on the validation windows by macro-F1.
 
-The suite's: on standardised features, C by validation macro-F1; one softmax regression, or one regression per class of
-several labels. That of FIX (arXiv 2602.17531): one regression per class, by validation log-loss over a grid of features
-standardised or not, C and class weights. The first of the best settings is used, and nothing is fitted again on the
-validation set.
+On standardised features; one softmax regression, or one regression per class of several labels. The first of the best
+C is used, and nothing is fitted again on the validation set.
 """
 
 from __future__ import annotations
@@ -13,9 +11,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +26,12 @@ from methods.encoders.base import Encoder
 
 LINEAR_VERSION = 2
 MAX_ITERATIONS = 1000
-SCALES, STRENGTHS, CLASS_WEIGHTS = (True, False), (0.01, 0.1, 1.0, 10.0), (None, "balanced")
-"""FIX's grid, in this order."""
-FIX_ITERATIONS = 10_000
-CLIP = 1e-7
-"""Least distance of a probability from 0 and 1 in the log-loss: a class with one sign is predicted with certainty."""
-
 Floats = NDArray[np.float32]
 NO_FEATURES: Floats = np.empty((0, 0), np.float32)
 """Those of a test side that is left out."""
 Labels = NDArray[np.int64]
 Probe = Callable[[Floats], Floats]
-"""Features (n, K), standardised or not -> class probabilities (n, C)."""
-Setting = tuple[bool, float, str | None]
-"""Features standardised or not, inverse regularisation strength C, class weight."""
+"""Features (n, K), standardised -> class probabilities (n, C)."""
 Fit = Callable[[Task, Floats, Floats, Floats], Outcome]
 """(task, features of its training, validation and test windows) -> outcome without its seconds."""
 
@@ -112,87 +101,25 @@ def cached_probe(
 
 
 def _fit_best(strengths: Sequence[float], task: Task, train: Floats, validation: Floats, test: Floats) -> Outcome:
-    chosen = best_probe(
-        [(True, strength, None) for strength in strengths],
-        train,
-        task.train.target.cpu().numpy().astype(np.int64),  # (n, C)
-        [validation, test],
-        lambda probability: validation_score(probability, task),
-        per_class=task.multi,
-        iterations=MAX_ITERATIONS,
-    )
-    stopped = f"{chosen.unconverged} of {len(strengths)} probes stopped after {MAX_ITERATIONS} iterations"
-    training = {"C": chosen.setting[1], "validation_f1": chosen.scores}
-    return Outcome(chosen.probability, training, [stopped] if chosen.unconverged else [])
-
-
-def fix_probe(x_train: Floats, y_train: Labels, x_val: Floats, y_val: Labels, x_test: Floats) -> Chosen:
-    """FIX's probe; a setting that does not converge competes by its log-loss as it is.
-
-    x: features (n, K). y: multi-hot labels (n, C). Without validation rows the first setting is used.
-    """
-    return best_probe(
-        list(product(SCALES, STRENGTHS, CLASS_WEIGHTS)),
-        x_train,
-        y_train,
-        [x_val, x_test],
-        lambda probability: -log_loss(probability, y_val) if len(y_val) else 0.0,
-        per_class=True,
-        iterations=FIX_ITERATIONS,
-    )
-
-
-class Chosen(NamedTuple):
-    """The first of the best settings."""
-
-    probability: Floats
-    """(n, C) of the test windows."""
-    setting: Setting
-    scores: list[float]
-    """Of each setting, on the validation windows."""
-    unconverged: int
-    """Settings under which a regression did not converge."""
-
-
-def best_probe(
-    settings: Sequence[Setting],
-    x: Floats,
-    target: Labels,
-    others: Sequence[Floats],
-    score: Callable[[Floats], float],
-    *,
-    per_class: bool,
-    iterations: int,
-) -> Chosen:
-    """Fit a probe to features (n, K) and multi-hot targets (n, C) under each setting, and choose by the score.
-
-    others: features of the validation windows, on whose probabilities `score` is, and of the test windows. per_class:
-    one binary regression for each class, else one softmax regression.
-    """
     from sklearn.preprocessing import StandardScaler  # here, because it loads slowly
 
-    scaled = {}
-    for scale in dict.fromkeys(scale for scale, _, _ in settings):
-        scaler = StandardScaler(with_mean=scale, with_std=scale).fit(x)
-        scaled[scale] = [scaler.transform(own) if len(own) else own for own in (x, *others)]
-    probes: list[Probe] = []
-    scores, unconverged = [], 0
-    for scale, strength, weight in settings:
-        probe, converged = fit_probe(scaled[scale][0], target, strength, weight, per_class, iterations)
-        probes.append(probe)
-        scores.append(score(probe(scaled[scale][1])))
-        unconverged += not converged
+    scaler = StandardScaler().fit(train)
+    train, validation, test = (scaler.transform(x) if len(x) else x for x in (train, validation, test))
+    target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
+    fitted = [fit_probe(train, target, strength, task.multi) for strength in strengths]
+    scores = [validation_score(probe(validation), task) for probe, _ in fitted]
     best = int(np.argmax(scores))
-    return Chosen(probes[best](scaled[settings[best][0]][2]), settings[best], scores, unconverged)
+    unconverged = sum(not converged for _, converged in fitted)
+    stopped = f"{unconverged} of {len(strengths)} probes stopped after {MAX_ITERATIONS} iterations"
+    training = {"C": strengths[best], "validation_f1": scores}
+    return Outcome(fitted[best][0](test), training, [stopped] if unconverged else [])
 
 
-def fit_probe(
-    x: Floats, target: Labels, strength: float, weight: str | None, per_class: bool, iterations: int
-) -> tuple[Probe, bool]:
+def fit_probe(x: Floats, target: Labels, strength: float, per_class: bool) -> tuple[Probe, bool]:
     """One softmax regression, or one binary regression per class, of (n, K) and (n, C); and whether all converged."""
     if not per_class:
-        return _fit(x, target.argmax(axis=1), target.shape[1], strength, weight, iterations)
-    fitted = [_fit(x, y, 2, strength, weight, iterations) for y in target.T]
+        return _fit(x, target.argmax(axis=1), target.shape[1], strength)
+    fitted = [_fit(x, y, 2, strength) for y in target.T]
 
     def probe(x: Floats) -> Floats:
         return np.stack([positive(x)[:, 1] for positive, _ in fitted], axis=1)  # (n, C)
@@ -200,9 +127,7 @@ def fit_probe(
     return probe, all(converged for _, converged in fitted)
 
 
-def _fit(
-    x: Floats, y: Labels, classes: int, strength: float, weight: str | None, iterations: int
-) -> tuple[Probe, bool]:
+def _fit(x: Floats, y: Labels, classes: int, strength: float) -> tuple[Probe, bool]:
     """A softmax regression over the classes present in y (n,); the others get probability 0."""
     from sklearn.exceptions import ConvergenceWarning  # here, because it loads slowly
     from sklearn.linear_model import LogisticRegression
@@ -212,7 +137,7 @@ def _fit(
         return lambda x: np.eye(classes, dtype=np.float32)[np.full(len(x), present[0])], True
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
-        model = LogisticRegression(C=strength, class_weight=weight, max_iter=iterations).fit(x, y)
+        model = LogisticRegression(C=strength, max_iter=MAX_ITERATIONS).fit(x, y)
 
     def probe(x: Floats) -> Floats:
         probability = np.zeros((len(x), classes), dtype=np.float32)  # (n, C)
@@ -221,9 +146,3 @@ def _fit(
         return probability
 
     return probe, not any(issubclass(w.category, ConvergenceWarning) for w in caught)
-
-
-def log_loss(probability: Floats, truth: Labels) -> float:
-    """Mean binary cross-entropy over the entries of (n, C)."""
-    p = np.clip(probability.astype(np.float64), CLIP, 1 - CLIP)
-    return float(-np.mean(np.where(truth > 0, np.log(p), np.log1p(-p))))

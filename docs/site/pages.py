@@ -34,7 +34,6 @@ SECTIONS = {
     "boosting": "sections.Boosting",
     "minirocket": "sections.MiniRocket",
     "knn": "sections.Knn",
-    "few_shot": "sections.FewShot",
     "supervised": "sections.Supervised",
     "engine": "sections.EngineSection",
 }

@@ -71,7 +71,7 @@ def seeds_text(plan: Plan, evaluation: str) -> str:
 
 def how_text(evaluation: str, ratio: float | None = None) -> str:
     """'fine-tuned' or 'fine-tuned with 10 % of the labels'."""
-    labels = "" if ratio is None else f" with {labels_text(ratio, evaluation)}"
+    labels = "" if ratio is None else f" with {labels_text(ratio)}"
     return f"{evaluation_text(evaluation).lower()}{labels}"
 
 
@@ -252,9 +252,7 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
         there = {row.variant for own in found for row in own.rows}
         rows = titles_of(plan, [variant for variant in plan.variants if variant in there])
         note = differences_note(plan, evaluation, unit, reference, found)
-        yield from plot_differences(
-            in_one_panel(found), rows, reference, note, shown.stem(evaluation, unit, FIGURE), evaluation=evaluation
-        )
+        yield from plot_differences(in_one_panel(found), rows, reference, note, shown.stem(evaluation, unit, FIGURE))
 
 
 def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
@@ -264,7 +262,7 @@ def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     for sweep in found:
         note = f"{score_note(plan, evaluation, unit, sweep.ratio)} {sweep_note(sweep)}"
         several = len({other.ratio for other in found if (other.of, other.knob) == (sweep.of, sweep.knob)}) > 1
-        at = [ratio_stem(sweep.ratio, evaluation)] if several else []
+        at = [ratio_stem(sweep.ratio)] if several else []
         stem = shown.stem(evaluation, unit, sweep.of, sweep.knob, *at)
         rows = titles_of(plan, [sweep.of, *sweep.lines["variant"]])
         yield from plot_sweep(sweep, panels(sweep.points, plan), rows, note, stem)
@@ -278,7 +276,7 @@ def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[
         note = score_note(plan, evaluation, unit, more="Shaded: ±std." if curves["std"].gt(0).any() else "")
         rows = titles_of(plan, curves["variant"])
         stem = shown.stem(evaluation, unit, "label-efficiency")
-        yield from plot_label_efficiency(curves, panels(curves, plan), rows, note, stem, evaluation=evaluation)
+        yield from plot_label_efficiency(curves, panels(curves, plan), rows, note, stem)
 
 
 def draw_confusion(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iterator[Path]:

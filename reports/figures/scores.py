@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from benchmark.results.names import takes_shots
 from reports.figures.data import Sweep
 from reports.figures.style import (
     FAINT,
@@ -42,7 +41,6 @@ def plot_differences(
     reference: str,
     note: str,
     stem: Path,
-    evaluation: str = "",
 ) -> tuple[Path, Path]:
     """Differences in Overall from the row titled `reference`: a line per row, a panel per label ratio.
 
@@ -64,9 +62,7 @@ def plot_differences(
             )  # fmt: skip
         axes.tick_params(axis="y", length=0)
 
-    panels = [
-        Panel(partial(draw, own=own), labels_text(own.ratio, evaluation), f"points from {reference}") for own in found
-    ]
+    panels = [Panel(partial(draw, own=own), labels_text(own.ratio), f"points from {reference}") for own in found]
     height = DIFFERENCES_AROUND + ROW_HEIGHT * len(rows)
     return plot_panels(panels, {}, note, stem, height=height, names=list(rows.values()), share="xy")
 
@@ -77,20 +73,18 @@ def plot_label_efficiency(
     rows: Mapping[str, str],
     note: str,
     stem: Path,
-    evaluation: str = "",
 ) -> tuple[Path, Path]:
     """F1 (`BAND`) against the share of the labels: a line per row in its deviation, a panel per dataset."""
     ratios = sorted(curves["ratio"].unique())
-    scale, what = (1, "patients per class") if takes_shots(evaluation) else (100, "labels (%)")
     drawn = marks(rows)
 
     def draw(axes: Axes, dataset: str) -> None:
         there = curves[curves["dataset"] == dataset]
         for variant, mark in drawn.items():
             draw_band(axes, there[there["variant"] == variant].sort_values("ratio"), "ratio", mark)
-        log_axis(axes, ratios, lambda ratio: f"{scale * ratio:g}")
+        log_axis(axes, ratios, lambda ratio: f"{100 * ratio:g}")
 
-    shown = [Panel(partial(draw, dataset=dataset), title, what) for dataset, title in panels.items()]
+    shown = [Panel(partial(draw, dataset=dataset), title, "labels (%)") for dataset, title in panels.items()]
     return plot_panels(shown, rows, note, stem, height=LABEL_EFFICIENCY_HEIGHT, ylabel="F1 (%)")
 
 

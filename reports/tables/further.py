@@ -167,7 +167,7 @@ def _part_table(
 ) -> TextTable:
     """A table of a place: 'PTB-XL, 10 % of the labels: fine-tuned, per heartbeat'."""
     how = f"{evaluation_text(place.evaluation).lower()}, per {unit_text(plan, place.unit)}"
-    title = f"{plan.datasets[place.dataset]['title']}, {labels_text(place.ratio, place.evaluation)}: {how}"
+    title = f"{plan.datasets[place.dataset]['title']}, {labels_text(place.ratio)}: {how}"
     intervals = (
         f"In percent, mean over seeds with its {100 * (1 - LEVEL):g} % interval from {RESAMPLES} resamples of the test "
         "patients and the variance over seeds; not adjusted for their number."

@@ -55,7 +55,7 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
         if statistics is not None:
             lines = [_with_ties(line, ratio, columns, statistics) for line in lines]
         lines += _printed_lines([number for number in printed if number.ratio == ratio], columns)
-        blocks.append(Block(ratio, labels_text(ratio, layout.evaluation), tuple(lines)))
+        blocks.append(Block(ratio, labels_text(ratio), tuple(lines)))
     remarks = dict.fromkeys(
         score.remark for block in blocks for line in block.lines for score in line.scores if score.remark
     )
@@ -80,7 +80,7 @@ def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics 
             *_printed_footers(printed),
         ),
         details=(*details_of(run, layout.cells), *(statistics.details if statistics else ())),
-        verdict=tuple(verdict(plan, statistics, layout.evaluation, layout.unchanged)),
+        verdict=tuple(verdict(plan, statistics, layout.unchanged)),
     )
 
 

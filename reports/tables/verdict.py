@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.results.names import OVERALL, takes_shots
+from benchmark.results.names import OVERALL
 from benchmark.results.store import Plan
 from reports.statistics.estimates import LEVEL, MARGIN, MOST_SEEDS, MOST_TIMES, patients_needed, seeds_needed
 from reports.statistics.table import Differences, TableStatistics, differences
@@ -28,7 +28,7 @@ Ordered = tuple[str, str]
 """A row, and one significantly below it."""
 
 
-def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = "", unchanged: str = "") -> Iterator[str]:
+def verdict(plan: Plan, statistics: TableStatistics | None, unchanged: str = "") -> Iterator[str]:
     """One sentence for all; what is compared, the rows against the reference at each label ratio, the other pairs, and
     what is left open.
 
@@ -42,20 +42,17 @@ def verdict(plan: Plan, statistics: TableStatistics | None, evaluation: str = ""
     first = found[0].reference
     seeds = int(overall["seeds"].max()) if len(overall) else 1
     pretrainings = seeds if of_methods(plan, seeds) else 1
-    yield headline([own for own in found if own.reference == first], plan.variants, evaluation, pretrainings)
+    yield headline([own for own in found if own.reference == first], plan.variants, pretrainings)
     yield _scope(plan, first, seeds)
-    yield from (
-        sentence(own, plan.variants, evaluation)
-        for own in [own for own in found if own.reference == first][:MOST_RATIOS]
-    )
+    yield from (sentence(own, plan.variants) for own in [own for own in found if own.reference == first][:MOST_RATIOS])
     for reference in dict.fromkeys(own.reference for own in found if own.reference != first):
         largest = next(own for own in found if own.reference == reference)
-        yield f"From {plan.variants[reference]}, {sentence(largest, plan.variants, evaluation)}"
-    yield from _others(overall, found, plan.variants, evaluation)
-    yield from _open(overall, plan.variants, evaluation)
+        yield f"From {plan.variants[reference]}, {sentence(largest, plan.variants)}"
+    yield from _others(overall, found, plan.variants)
+    yield from _open(overall, plan.variants)
 
 
-def headline(found: Sequence[Differences], titles: Mapping[str, str], evaluation: str, pretrainings: int) -> str:
+def headline(found: Sequence[Differences], titles: Mapping[str, str], pretrainings: int) -> str:
     """'With one pretraining each, only PMQ beats Random at both label shares; BYOL falls behind Random at 1 %.'
 
     found: the differences from one reference, one per label ratio. pretrainings: of each row.
@@ -71,18 +68,18 @@ def headline(found: Sequence[Differences], titles: Mapping[str, str], evaluation
         who, one = _who(names, rows, titles)
         verb = f"beat{'s' if one else ''} {reference}" if not clauses else "does" if one else "do"
         only = "only " if not clauses and len(names) == 1 < len(rows) else ""
-        clauses.append(f"{only}{who} {verb} {_where(there, ratios, evaluation)}")
+        clauses.append(f"{only}{who} {verb} {_where(there, ratios)}")
     for there, names in below.items():
         who, one = _who(names, rows, titles)
         verb = f"fall{'s' if one else ''} behind {reference}"
-        clauses.append(f"{who} {verb} {_where(there, ratios, evaluation)}")
+        clauses.append(f"{who} {verb} {_where(there, ratios)}")
     alike = {own.ratio: [row.variant for row in own.rows if row.equivalent and not row.told] for own in found}
     for there, names in _at_ratios(alike).items():
         who, one = _who(names, rows, titles)
         verb = f"{'is' if one else 'are'} {WITHIN} of {reference}"
-        clauses.append(f"{who} {verb} {_where(there, ratios, evaluation)}")
+        clauses.append(f"{who} {verb} {_where(there, ratios)}")
     if not clauses:
-        clauses = [f"no row differs significantly from {reference} {_where(tuple(ratios), ratios, evaluation)}"]
+        clauses = [f"no row differs significantly from {reference} {_where(tuple(ratios), ratios)}"]
     each = "one pretraining" if pretrainings == 1 else f"{pretrainings} pretrainings"
     return f"With {each} each, {'; '.join(clauses)}."
 
@@ -107,14 +104,11 @@ def _who(names: Sequence[str], rows: Collection[str], titles: Mapping[str, str])
     return " and ".join(filter(None, [", ".join(others), last])), not others
 
 
-def _where(there: tuple[float, ...], ratios: Sequence[float], evaluation: str) -> str:
+def _where(there: tuple[float, ...], ratios: Sequence[float]) -> str:
     """'at both label shares', 'at all label shares' or 'at 10 %': some of the label ratios of a table."""
     if len(there) == len(ratios) > 1:
-        what = "numbers of labelled patients" if takes_shots(evaluation) else "label shares"
-        return f"at {'both' if len(ratios) == 2 else 'all'} {what}"
-    return f"at {_amounts(there, evaluation)}" + (
-        "" if len(ratios) > 1 or takes_shots(evaluation) else " of the labels"
-    )
+        return f"at {'both' if len(ratios) == 2 else 'all'} label shares"
+    return f"at {_amounts(there)}" + ("" if len(ratios) > 1 else " of the labels")
 
 
 def _scope(plan: Plan, reference: str, seeds: int) -> str:
@@ -136,7 +130,7 @@ def whose_differences(plan: Plan, seeds: int) -> str:
     return "Differences of these encoders (one pretraining each), not of the methods."
 
 
-def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = "") -> str:
+def sentence(found: Differences, titles: Mapping[str, str]) -> str:
     """Rows significantly above and below the reference, equivalent to it, and the others; the largest first."""
     order = ("significantly above", "significantly below", EQUIVALENT, "not significantly different")
     groups: dict[str, list[str]] = {what: [] for what in order}
@@ -146,7 +140,7 @@ def sentence(found: Differences, titles: Mapping[str, str], evaluation: str = ""
         text = f"{titles[row.variant]} {points_text(row.mean, row.low, row.high, more)}"
         groups[what if row.told else EQUIVALENT if row.equivalent else "not significantly different"].append(text)
     parts = [f"{what}: {', '.join(own)}" for what, own in groups.items() if own]
-    return f"{labels_text(found.ratio, evaluation)}: {'; '.join(parts)}."
+    return f"{labels_text(found.ratio)}: {'; '.join(parts)}."
 
 
 def points_text(mean: float, low: float, high: float, more: str = "") -> str:
@@ -155,9 +149,7 @@ def points_text(mean: float, low: float, high: float, more: str = "") -> str:
     return f"{signed(mean)} ({interval}{more})"
 
 
-def _others(
-    overall: pd.DataFrame, found: Sequence[Differences], titles: Mapping[str, str], evaluation: str
-) -> Iterator[str]:
+def _others(overall: pd.DataFrame, found: Sequence[Differences], titles: Mapping[str, str]) -> Iterator[str]:
     """Significant pairs without a reference, 'PCLR above MoCo, PMQ (30, 10 %)', and the number of the others."""
     references = {own.reference for own in found}
     pairs = overall[~overall["first"].isin(references) & ~overall["second"].isin(references)]
@@ -165,19 +157,17 @@ def _others(
         return
     told = pairs[pairs["p_holm"] < LEVEL]
     shares = pairs["ratio"].nunique() > 1
-    above = _by_row(told, titles, evaluation, shares)
+    above = _by_row(told, titles, shares)
     parts = ["; ".join(above)] if above else []
     count, left = (len({frozenset(pair) for pair in own[["first", "second"]].to_numpy()}) for own in (pairs, told))
     same = pairs[(pairs["p_holm"] >= LEVEL) & (pairs["p_equivalent"] < LEVEL)]
-    alike = _by_row(same, titles, evaluation, shares, word="to")
+    alike = _by_row(same, titles, shares, word="to")
     parts += [f"{EQUIVALENT}: {'; '.join(alike)}"] if alike else []
     parts.append(f"no significant difference in {count - left} of {count} pairs")
     yield f"Among the other rows: {'. '.join([parts[0], *(part[0].upper() + part[1:] for part in parts[1:])])}."
 
 
-def _by_row(
-    told: pd.DataFrame, titles: Mapping[str, str], evaluation: str, shares: bool, word: str = "above"
-) -> list[str]:
+def _by_row(told: pd.DataFrame, titles: Mapping[str, str], shares: bool, word: str = "above") -> list[str]:
     """'PCLR above MoCo, PMQ (30, 10 %)' of significant pairs; the rows and ratios that say most first."""
     found: dict[Ordered, list[float]] = {}
     for pair in told.to_dict("records"):
@@ -186,7 +176,7 @@ def _by_row(
     for (above, below), ratios in found.items():
         by_row.setdefault((above, tuple(ratios)), []).append(titles[below])
     return [
-        f"{titles[above]} {word} {', '.join(rows)}" + (f" ({_amounts(ratios, evaluation)})" if shares else "")
+        f"{titles[above]} {word} {', '.join(rows)}" + (f" ({_amounts(ratios)})" if shares else "")
         for (above, ratios), rows in sorted(by_row.items(), key=lambda item: -len(item[1]) * len(item[0][1]))
     ]
 
@@ -195,13 +185,13 @@ def _ordered(pair: Mapping[Any, Any]) -> Ordered:
     return (pair["first"], pair["second"]) if pair["difference"] > 0 else (pair["second"], pair["first"])
 
 
-def _amounts(ratios: Sequence[float], evaluation: str) -> str:
-    """'30, 10 %' or '10, 5 patients per class'."""
+def _amounts(ratios: Sequence[float]) -> str:
+    """'30, 10 %'."""
     *others, last = ratios
-    return ", ".join([*(ratio_text(ratio, evaluation).split()[0] for ratio in others), ratio_text(last, evaluation)])
+    return ", ".join([*(ratio_text(ratio).split()[0] for ratio in others), ratio_text(last)])
 
 
-def _open(overall: pd.DataFrame, titles: Mapping[str, str], evaluation: str) -> Iterator[str]:
+def _open(overall: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[str]:
     """The largest difference that is not significant, and the seeds or patients that it would take."""
     undecided = overall[(overall["p_holm"] >= LEVEL) & (overall["detectable"] > 0)].to_dict("records")
     if not undecided:
@@ -210,7 +200,7 @@ def _open(overall: pd.DataFrame, titles: Mapping[str, str], evaluation: str) -> 
     above, below = _ordered(pair)
     yield (
         f"Largest difference that is not significant: {titles[above]} above {titles[below]} by "
-        f"{100 * abs(pair['difference']):.1f} points at {labels_text(pair['ratio'], evaluation)}. "
+        f"{100 * abs(pair['difference']):.1f} points at {labels_text(pair['ratio'])}. "
         f"{_what_it_takes(pair)}"
     )
 

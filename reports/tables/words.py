@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Any
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, is_untrained, takes_shots
+from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, is_untrained
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.runs import Layout, Run, role_of, unfinished
 from reports.statistics.bootstrap import repeats_of
@@ -37,21 +37,19 @@ def evaluation_text(evaluation: str) -> str:
     return EVALUATION_TITLES.get(evaluation, evaluation)
 
 
-def ratio_text(ratio: float, evaluation: str = "") -> str:
-    """0.3 -> '30 %', 0.005 -> '0.5 %'; of an evaluation that takes shots 5 -> '5 patients per class'."""
-    if takes_shots(evaluation):
-        return f"{ratio:g} patient{'' if ratio == 1 else 's'} per class"
+def ratio_text(ratio: float) -> str:
+    """0.3 -> '30 %', 0.005 -> '0.5 %'."""
     return f"{100 * ratio:g} %"
 
 
-def labels_text(ratio: float, evaluation: str = "") -> str:
-    """'30 % of the labels' or '5 patients per class'."""
-    return ratio_text(ratio, evaluation) + ("" if takes_shots(evaluation) else " of the labels")
+def labels_text(ratio: float) -> str:
+    """'30 % of the labels'."""
+    return f"{ratio_text(ratio)} of the labels"
 
 
-def ratio_stem(ratio: float, evaluation: str) -> str:
-    """'30' (percent) or '5-per-class', for names of files."""
-    return f"{ratio:g}-per-class" if takes_shots(evaluation) else f"{100 * ratio:g}"
+def ratio_stem(ratio: float) -> str:
+    """'30' (percent), for names of files."""
+    return f"{100 * ratio:g}"
 
 
 def signed(value: float, sign: str = "+") -> str:
@@ -81,7 +79,7 @@ def caption_of(plan: Plan, cells: Sequence[PlannedCell], layout: Layout, columns
     if layout.gates:
         sentences.append("Italics: gates (reference rows), not ranked.")
     how = EVALUATION_FACTS.get(cells[0].evaluation)
-    if how and how.frozen and not how.shots and plan.config["protocol"] == "paper" and len(seeds) > 1:
+    if how and how.frozen and plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("A number without ± does not vary over seeds: the probe is deterministic.")
     sentences += simulated_text(plan, {cell.dataset for cell in cells})
     return " ".join([*sentences, str(plan.config.get("caption") or "").strip()]).strip()
@@ -260,7 +258,7 @@ def _labelled(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
     for cell in cells:
         counts = run.rows[cell.key].counts if cell.key in run.rows else {}
         if f"train_{what}" in counts:
-            at_share = found.setdefault(ratio_text(cell.ratio, cell.evaluation), {})
+            at_share = found.setdefault(ratio_text(cell.ratio), {})
             numbers = at_share.setdefault(run.plan.datasets[cell.dataset]["title"], (set(), set()))
             for side, own in zip(("train", "validation"), numbers, strict=True):
                 own.add(counts[f"{side}_{what}"])
@@ -291,7 +289,7 @@ def _coverage(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:
-    return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio, cell.evaluation)}"
+    return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
 
 
 def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:

@@ -236,8 +236,7 @@ def foreign(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytes
     words = [str(write(form, folder / form)) for form in SIGNALS]
     settings: dict[str, Any] = {
         "methods": ["random", *words],
-        "evaluate": ["finetune", "linear", "knn", "few-shot"],
-        "few_shot.shots": [1],
+        "evaluate": ["finetune", "linear", "knn"],
         "linear.strengths": [0.1, 1.0],
         "seeds": [41, 42],
         "protocol": "strict",
@@ -301,7 +300,7 @@ def test_the_linear_probe_scores_as_features_computed_by_hand(form: str, foreign
     assert np.ptp(expected) > 0.05, "the features tell nothing"
 
 
-@pytest.mark.parametrize("evaluation", ["linear", "few-shot", "finetune"])
+@pytest.mark.parametrize("evaluation", ["linear", "finetune"])
 def test_the_labelled_patients_and_the_test_windows_are_those_of_all_rows(evaluation: str, foreign: Foreign) -> None:
     rows = [name for name in ("random", *(f"theirs-{form}" for form in SIGNALS)) if foreign.cells(name, evaluation)]
     assert len(rows) == (2 if evaluation == "finetune" else 3)

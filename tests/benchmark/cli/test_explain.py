@@ -125,7 +125,7 @@ def test_all_that_made_a_number_is_there(told_bench: Bench) -> None:
     assert told["cell"] | {"run": ""} == {
         "key": cell.key, "row": "pmq (PMQ)", "method": "pmq", "dataset": "chapman (Chapman)",
         "task": "default, single label, protocol paper", "evaluation": "finetune (table: Fine-tuned)",
-        "ratio or shots": "0.5", "seed": "41", "labelled subset": "0", "run": "",
+        "ratio": "0.5", "seed": "41", "labelled subset": "0", "run": "",
     }  # fmt: skip
     assert told["scores"]["heartbeat f1"] == text_of(row.scores["heartbeat"]["f1"])
     key = told[f"key {cell.key}: the digest of ratio, seed and"]

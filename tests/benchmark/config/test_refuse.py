@@ -117,7 +117,7 @@ def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
         ({"seeds": [1.5]}, ["seeds.0", "1.5"]),
         ({"protocol": "papers"}, ["protocol", "'paper' or 'strict'", "'papers'"]),
         ({"precision": "fp16"}, ["precision", "'bf16'", "'fp16'"]),
-        ({"evaluate": ["probe"]}, ["evaluate.0", "unknown evaluation 'probe'", "finetune, linear, linear-fix"]),
+        ({"evaluate": ["probe"]}, ["evaluate.0", "unknown evaluation 'probe'", "finetune, linear, knn"]),
         ({"pretrain.epochs": 0}, ["pretrain.epochs", "0"]),
         ({"pretrain.recipe.lr": 0}, ["pretrain.recipe.lr", "greater than 0", "got 0"]),
         ({"pretrain.recipe.batch_size": 1}, ["pretrain.recipe.batch_size", "greater than or equal to 2", "got 1"]),

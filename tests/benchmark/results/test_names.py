@@ -56,17 +56,14 @@ def test_a_row_on_a_further_encoder_has_its_name_behind() -> None:
 
 
 def test_evaluations_have_their_facts_and_gates_evaluations_of_their_own() -> None:
-    assert {name: (facts.frozen, facts.shots) for name, facts in names.EVALUATION_FACTS.items()} == {
-        "finetune": (False, False),
-        "linear": (True, False),
-        "linear-fix": (True, False),
-        "knn": (True, False),
-        "attention": (True, False),
-        "few-shot": (True, True),
+    assert {name: facts.frozen for name, facts in names.EVALUATION_FACTS.items()} == {
+        "finetune": False,
+        "linear": True,
+        "knn": True,
+        "attention": True,
     }
     gates = {"pmq": "finetune", "random-frozen": "linear", "features": "features", "supervised": "supervised"}
     assert {row: names.evaluation_of(row, "finetune") for row in gates} == gates
-    assert [names.takes_shots(own) for own in ("few-shot", "linear", "features")] == [True, False, False]
 
 
 def test_a_command_is_that_by_which_the_program_was_started(monkeypatch: pytest.MonkeyPatch) -> None:

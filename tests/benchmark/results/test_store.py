@@ -171,7 +171,7 @@ def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
         ({"pretrain_key": "../../outside"}, "pretrain_key: '../../outside' is no key"),
         ({"dataset": "../../outside"}, "dataset: '../../outside' is no name"),
         ({"variant": "x" * 50_000}, "variant: string should have at most 20000 characters"),
-        ({"evaluation": "other"}, "evaluation: unknown 'other', there are finetune, linear, linear-fix"),
+        ({"evaluation": "other"}, "evaluation: unknown 'other', there are finetune, linear, knn"),
         ({"ratio": 0}, "ratio: input should be greater than 0, got 0"),
         ({"ratio": 2}, "ratio: input should be less than or equal to 1, got 2"),
         ({"seed": True}, "seed: input should be a valid integer, got True"),
@@ -442,7 +442,6 @@ def in_cell(**change: Any) -> dict[str, Any]:
         (in_cell(dataset="chapman"), "a cell of 'pmq' on 'chapman', which the plan does not list"),
         (in_cell(key="../x"), "'../x' is no key"),
         (in_cell(ratio=30.0), "ratio: input should be less than or equal to 1"),
-        (in_cell(evaluation="few-shot", ratio=2.5), "2.5 is no number of patients"),
     ],
 )
 def test_a_plan_that_cannot_be_used_is_refused_by_what_is_wrong(

@@ -223,40 +223,16 @@ def test_notes_of_the_data_and_of_the_training_are_kept(
 @pytest.mark.parametrize(
     ("evaluation", "labels"),
     [
-        ("linear-fix", "single"),
         ("knn", "multi"),
         ("attention", "multi"),
-        ("few-shot", "single"),
-        ("few-shot", "multi"),
         ("supervised", "multi"),
     ],
 )
 def test_every_evaluation_makes_a_row_with_probabilities(make_job: MakeJob, evaluation: str, labels: str) -> None:
     quick = {"data.labels": labels, "supervised.epochs": 1, "protocol": "strict"}
-    ratio = 2.0 if evaluation == "few-shot" else 0.5
-    row = run(of_cell(make_job("chapman" if labels == "single" else "ptb-xl", evaluation, **quick), ratio=ratio))
+    row = run(of_cell(make_job("chapman" if labels == "single" else "ptb-xl", evaluation, **quick), ratio=0.5))
     assert row.scores["recording"]["auroc"] is not None
     assert row.provenance["results_versions"][evaluation] == 1
-    if evaluation == "linear-fix":
-        assert row.training["class_weight"] in (None, "balanced")
-        assert "linear-fix: the labelled patients are drawn as by protocol strict, not by FIX's" in " ".join(row.notes)
-
-
-def test_fix_has_labels_of_its_own_where_all_seeds_share_them(make_job: MakeJob) -> None:
-    job = make_job("chapman", "linear-fix")
-    other = of_cell(job, key="other", seed=42)
-    row, again = run(job), run(other)
-    assert row.provenance["split"] == again.provenance["split"]
-    assert row.scores == again.scores
-    assert row.provenance["split"]["train"] != run(make_job("chapman", "linear")).provenance["split"]["train"]
-
-
-def test_too_few_patients_of_a_class_are_a_dash_with_their_number(make_job: MakeJob, tmp_path: Path) -> None:
-    row = run(of_cell(make_job("cpsc2018", "few-shot"), ratio=30.0))
-    reason = row.undefined["heartbeat"]["f1"]
-    assert reason.startswith("too few training patients for 30 per class: ")
-    assert set(row.scores["recording"].values()) == {None}
-    assert row.counts["train_windows"] == 0
 
 
 def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None:

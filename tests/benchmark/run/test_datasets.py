@@ -18,7 +18,6 @@ from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import OWN_TEST_PART, Dataset, DatasetError
 from benchmark.data.datasets.registry import SIMULATED_MARK
 from benchmark.data.prepare import Prepared
-from benchmark.data.task import patients_per_class
 from benchmark.run.datasets import (
     OnProgress,
     audit_of,
@@ -222,25 +221,6 @@ def test_what_is_doubtful_and_used_is_told(cohorts: dict[str, Prepared], small_c
     assert audit_run(small_config(), cohorts | {"chapman": doubtful}).doubts == [
         f"Chapman: 1 recording is used with half of the leads or more flat ({chapman.entries[0].recording})"
     ]
-
-
-def test_more_shots_than_any_class_has_patients_are_refused_with_what_is_possible(
-    cohorts: dict[str, Prepared], small_config: SmallConfig
-) -> None:
-    few_shot = {**BOTH, "evaluate": ["few-shot"]}
-    config = small_config({**few_shot, "few_shot.shots": [1, 500]})
-    spec = config.task_spec(config.finetune)
-    spans = []
-    for name in ("ptb-xl", "chapman"):
-        counts = patients_per_class(cohorts[name], spec).values()
-        spans.append(f"{cohorts[name].title} {min(counts)} to {max(counts)}")
-    with pytest.raises(DatasetError) as refused:
-        audit_run(config, cohorts)
-    assert str(refused.value) == (
-        f"few_shot.shots 500: no class has so many training patients; they have: {', '.join(spans)}"
-    )
-    audit_run(small_config({**few_shot, "few_shot.shots": [1, max(counts)]}), cohorts)
-    audit_run(small_config({**BOTH, "few_shot.shots": [500]}), cohorts)
 
 
 def test_tasks_of_a_dataset_are_no_copies_of_each_other(

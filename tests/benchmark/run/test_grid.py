@@ -64,15 +64,14 @@ def test_the_strict_protocol_pretrains_once_per_seed() -> None:
 
 
 def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the_first_is_that_of_the_seed() -> None:
-    strict = {"protocol": "strict", "evaluate": ["finetune", "linear", "linear-fix", "few-shot"], "ratios": [1.0, 0.1]}
+    strict = {"protocol": "strict", "evaluate": ["finetune", "linear", "knn"], "ratios": [1.0, 0.1]}
     one, three = (grid_of(load_config(BASIC, strict | {"subsets": count})) for count in (1, 3))
     assert [cell.key for cell in three.cells if cell.subset == 0] == [cell.key for cell in one.cells]
     first, further = ({cell.key for cell in three.cells if (cell.subset > 0) == more} for more in (False, True))
     assert further
     assert not first & further
     several = {(cell.table, cell.ratio) for cell in three.cells if cell.subset == 2}
-    shots = {("few-shot", float(shots)) for shots in load_config(BASIC, strict).few_shot.shots}
-    assert several == {("linear", 0.1), ("linear-fix", 0.1), *shots}
+    assert several == {("linear", 0.1), ("knn", 0.1)}
     draws: dict[tuple[int, int], set[int]] = {}
     for cell in three.cells:
         draws.setdefault((cell.seed, cell.subset), set()).add(cell.draw_seed)
@@ -158,18 +157,6 @@ def test_the_papers_ablations_and_queue_sizes_are_counted_as_in_the_paper() -> N
     assert at_default < pmq  # the same encoder and cells, done once
 
 
-def test_few_shot_tables_have_shots_for_ratios_and_no_row_of_another_evaluation() -> None:
-    config = load_config(BASIC, {**BASE, "evaluate": ["few-shot"], "gates": [*ALL_GATES, "supervised"]})
-    cells = grid_of(config).cells
-    assert {(cell.table, cell.evaluation, cell.ratio) for cell in cells} == {
-        ("few-shot", "few-shot", shots) for shots in (1.0, 5.0, 10.0)
-    }
-    assert {cell.variant.name for cell in cells} == {"random", "pmq"}
-    sweep = {"sweeps": {"pmq": {"positives": ["own"]}}, "few_shot.shots": [5, 2]}
-    swept = grid_of(load_config(BASIC, {**BASE, "evaluate": ["few-shot"], **sweep})).cells
-    assert {cell.ratio for cell in swept if cell.variant.role == "sweep"} == {2.0}
-
-
 def test_the_supervised_gate_has_all_labels_once_a_table_whatever_the_ratios() -> None:
     for gates, ratios in ((["supervised"], [0.1, 0.01]), (["full-labels", "supervised"], [1.0, 0.1])):
         cells = grid_of(load_config(BASIC, {**BASE, "gates": gates, "ratios": ratios})).cells
@@ -202,7 +189,7 @@ ALL = {"random finetune", "random linear", "pmq finetune", "pmq linear"}
 PMQ = {"pmq finetune", "pmq linear"}
 FINETUNE = {"random finetune", "pmq finetune"}
 LINEAR = {"random linear", "pmq linear"}
-SECOND = {"gates": ["supervised", "features"], "evaluate": ["finetune", "linear-fix", "knn", "few-shot"]}
+SECOND = {"gates": ["supervised", "features"], "evaluate": ["finetune", "knn"]}
 SUPERVISED = {"supervised supervised"}
 MOVES: dict[str, tuple[Any, set[str]]] = {
     "encoder.hidden": (24, ALL),
@@ -241,7 +228,6 @@ MOVES_FURTHER: dict[tuple[str, str], tuple[dict[str, Any], Any, set[str]]] = {
     ("unified", "methods.pmq.recipe"): ({"pretrain.preset": "unified"}, {"lr": 2e-3}, PMQ),
     ("second", "knn.neighbours"): (SECOND, [3], {"random knn", "pmq knn"}),
     ("second", "knn.temperature"): (SECOND, 0.1, {"random knn", "pmq knn"}),
-    ("second", "linear.strengths"): (SECOND, [1.0], {"random few-shot", "pmq few-shot"}),
     ("second", "supervised.epochs"): (SECOND, 3, SUPERVISED),
     ("second", "supervised.lr"): (SECOND, 1e-3, SUPERVISED),
     ("second", "supervised.weight_decay"): (SECOND, 0.0, SUPERVISED),
@@ -499,7 +485,7 @@ def test_a_corpus_without_labels_is_pretrained_on_once_for_both_kinds_of_labels(
 
 
 def test_evaluations_differ_in_their_keys_on_the_same_encoder() -> None:
-    every = {**BASE, "methods": ["random"], "ratios": [1.0], "few_shot.shots": [1], "evaluate": list(EVALUATIONS)}
+    every = {**BASE, "methods": ["random"], "ratios": [1.0], "evaluate": list(EVALUATIONS)}
     cells = grid_of(load_config(BASIC, every)).cells
     assert len({cell.key for cell in cells}) == len(cells) == len(EVALUATIONS) * 3 * 2
 

@@ -2,40 +2,25 @@
 
 Nearest neighbours: the votes by hand, several labels, ties, and the number of neighbours by validation.
 
-FIX's probe as an evaluation: which windows it learns on, and that probabilities of single labels sum to one.
-
-Each name has its evaluation, and what the reports know of it agrees with what it does.
+Each name has its evaluation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from benchmark.config.config import Config, load_config
-from benchmark.data.prepare import Prepared
-from benchmark.data.splits import TaskSpec
-from benchmark.data.task import Task, drawn_by_protocol, drawn_by_recording, drawn_per_class, sides_for_tasks
-from benchmark.results.names import EVALUATION_FACTS, EVALUATIONS, SUPERVISED, VALIDATION
+from benchmark.data.task import Task
+from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import evaluations
-from benchmark.training.evaluations import (
-    KNN,
-    OTHER_LABELS,
-    Amounts,
-    EvaluationInput,
-    Pool,
-    nearest_of,
-    summing_to_one,
-    unit_length,
-    votes,
-)
-from benchmark.training.evaluations import LINEAR_FIX as LINEAR_FIX_EVALUATION
+from benchmark.training.evaluations import KNN, Amounts, EvaluationInput, nearest_of, unit_length, votes
 from benchmark.training.finetune import Outcome, finetune, supervise
-from benchmark.training.probes import Chosen, EvaluationCache, features, linear_probe
+from benchmark.training.probes import EvaluationCache, linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import RandomInit
 
@@ -106,11 +91,9 @@ def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., Evalua
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        # each window once, and 1.5 passes for each labelled window to fit the probe; FIX's grid takes 12
+        # each window once, and 1.5 passes for each labelled window to fit the probe
         ("linear", 100 * 2.5 + 2 * 40),
         (VALIDATION, 100 * 2.5 + 2 * 40),
-        ("few-shot", 100 * 2.5 + 2 * 40),
-        ("linear-fix", 100 * 13 + 2 * 40),
         # a tenth of a pass to search the neighbours of each window
         ("knn", (100 + 2 * 40) * 1.1),
         ("attention", 20 * (20 * 100 + 40) + 40),
@@ -134,10 +117,6 @@ def test_fine_tuning_of_few_windows_has_batches_of_all_and_of_many_one_pass(
     passes, config = evaluations.EVALUATIONS["finetune"].passes, judged(finetune__least_updates=30).config
     assert passes(config, Amounts(labelled=5, validation=0, test=0)) == 2 * 3 * 30 * 5
     assert passes(config, Amounts(labelled=1000, validation=0, test=0)) == 2 * 3 * 1000
-
-
-def test_a_ratio_labels_its_share_of_the_windows() -> None:
-    assert evaluations.EVALUATIONS["linear"].labelled(Pool(windows=200, recordings=100, classes=3), 0.1) == 20
 
 
 TRAIN = np.array([[1, 0], [2, 2], [0, 3], [-1, 0]], np.float32)
@@ -232,70 +211,7 @@ def test_numbers_of_neighbours_beyond_the_windows_are_one(judge: Callable[..., O
     assert len(outcome.training["validation_f1"]) == 2
 
 
-def test_rows_are_divided_by_their_sums_and_nothing_is_shared_out_evenly() -> None:
-    found = summing_to_one(np.array([[0.2, 0.6], [0.0, 0.0], [1.0, 1.0]], np.float32))
-    np.testing.assert_allclose(found, [[0.25, 0.75], [0.5, 0.5], [0.5, 0.5]])
-    assert found.dtype == np.float32
-
-
-@pytest.mark.parametrize("protocol", ["paper", "strict"])
-def test_windows_are_those_of_fix_under_paper_and_of_the_protocol_with_a_note_under_strict(
-    protocol: Literal["paper", "strict"], cohorts: dict[str, Prepared]
-) -> None:
-    sides = sides_for_tasks(cohorts["chapman"], TaskSpec(6, "single", protocol), device=torch.device("cpu"))
-    found = LINEAR_FIX_EVALUATION.draw(sides, 0.5, 41)
-    own, notes = (drawn_by_recording, ()) if protocol == "paper" else (drawn_by_protocol, (OTHER_LABELS,))
-    expected = own(sides, 0.5, 41)
-    np.testing.assert_array_equal(found.windows, expected.windows)
-    assert tuple(found.notes) == (*expected.notes, *notes)
-
-
-@pytest.mark.parametrize("multi", [False, True])
-def test_it_is_fixs_probe_on_the_frozen_features_and_tells_the_chosen_setting(
-    multi: bool,
-    make_task: Callable[..., Task],
-    small_config: Callable[..., Config],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    given: list[np.ndarray] = []
-    found = np.array([[0.2, 0.6, 0.0], [1.0, 0.5, 0.5], [0.0, 0.0, 0.0]], np.float32)
-
-    def chosen(*own: np.ndarray) -> Chosen:
-        given.extend(own)
-        return Chosen(found, (False, 0.1, "balanced"), [], 0)
-
-    monkeypatch.setattr(evaluations, "fix_probe", chosen)
-    task = make_task([[0], [1], [2]] * 2, [[2], [1]], [[0], [1], [2]], multi=multi)
-    torch.manual_seed(0)
-    encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
-    outcome = LINEAR_FIX_EVALUATION.run(
-        EvaluationInput(encoder, task, small_config(), RandomInit, 41, "float32", EvaluationCache())
-    )
-    train, validation, test = (features(encoder, side.signal, "float32") for side in task.sides().values())
-    expected = train, task.train.target.numpy(), validation, task.validation.target.numpy(), test
-    for own, wanted in zip(given, expected, strict=True):
-        np.testing.assert_array_equal(own, wanted)
-    np.testing.assert_array_equal(outcome.probability, found if multi else summing_to_one(found))
-    told = {name: outcome.training[name] for name in ("C", "standardised", "class_weight")}
-    assert told == {"C": 0.1, "standardised": False, "class_weight": "balanced"}
-
-
-def test_the_grid_of_fix_is_what_a_key_holds(small_config: Callable[..., Config]) -> None:
-    assert LINEAR_FIX_EVALUATION.settings(small_config({})) == {
-        "standardised": [True, False],
-        "strengths": [0.01, 0.1, 1.0, 10.0],
-        "class_weights": [None, "balanced"],
-        "iterations": 10_000,
-    }
-
-
 ALL = (*EVALUATIONS, SUPERVISED, VALIDATION)
-
-
-@pytest.mark.parametrize("name", EVALUATIONS)
-def test_facts_and_code_agree(name: str) -> None:
-    found, facts = evaluations.EVALUATIONS[name], EVALUATION_FACTS[name]
-    assert (found.draw is drawn_per_class) is facts.shots
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -307,8 +223,3 @@ def test_its_section_is_one_of_the_config_and_has_its_settings(name: str) -> Non
 
 def test_every_name_has_its_evaluation() -> None:
     assert set(evaluations.EVALUATIONS) == set(ALL)
-
-
-@pytest.mark.parametrize(("shots", "windows"), [(1, 3 * 2), (10, 30 * 2), (1000, 200)])
-def test_few_shots_label_the_windows_of_so_many_patients_per_class(shots: float, windows: float) -> None:
-    assert evaluations.EVALUATIONS["few-shot"].labelled(Pool(windows=200, recordings=100, classes=3), shots) == windows

@@ -20,6 +20,7 @@ from benchmark.training.minirocket import (
     bank_of,
     dilations_of,
     drawn,
+    log_loss,
     minirocket,
     quantiles_of,
     ridge,
@@ -121,3 +122,11 @@ def test_kernels_read_some_leads_and_the_seed_draws_them() -> None:
     read = torch.cat([bank.leads.sum(dim=1) for bank in banks])
     assert (read.min(), read.max()) == (1, 9)
     assert (banks[0].leads != other[0].leads).any()
+
+
+def test_a_certain_error_costs_a_finite_amount_and_a_half_certainty_one_bit() -> None:
+    wrong = log_loss(np.array([[0.0]], np.float32), np.array([[1]]))
+    assert wrong == pytest.approx(-np.log(1e-7), rel=1e-6)
+    assert log_loss(np.array([[1.0]], np.float32), np.array([[0]])) == pytest.approx(wrong, rel=1e-6)
+    found = log_loss(np.array([[0.5, 0.25]], np.float32), np.array([[1, 0]]))
+    assert found == pytest.approx((np.log(2) + np.log(4 / 3)) / 2)

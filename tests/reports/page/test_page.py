@@ -475,8 +475,6 @@ TITLES = {"ptb-xl": "PTB-XL", "pmq": "PMQ", "pmq-released": "PMQ (released)"}
         ("linear-recording-pmq-queue-size", "Linear probe, per recording: PMQ, queue size"),
         ("finetune-heartbeat-pmq-released-momentum", "Fine-tuned, per heartbeat: PMQ (released), momentum"),
         ("finetune-heartbeat-label-efficiency", "Fine-tuned, per heartbeat: label efficiency"),
-        ("linear-fix-heartbeat-differences", "Linear probe (FIX), per heartbeat: differences"),
-        ("few-shot-recording-label-efficiency", "Few-shot linear probe, per recording: label efficiency"),
         ("training", "Training"),
     ],
 )

@@ -83,7 +83,7 @@ def told(ratio: float, above: str = "", below: str = "", open_: str = "", alike:
     ],
 )
 def test_a_verdict_begins_with_one_sentence_for_all_label_ratios(found: list[Differences], said: str) -> None:
-    assert headline(found, TITLES, "linear", 1).startswith(f"With one pretraining each, {said}")
+    assert headline(found, TITLES, 1).startswith(f"With one pretraining each, {said}")
 
 
 @pytest.fixture

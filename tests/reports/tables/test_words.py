@@ -13,7 +13,7 @@ from benchmark.config.sections import Data
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.schema import digest
-from benchmark.results.store import Failure, Plan, PlannedCell, Row, card_bytes
+from benchmark.results.store import Failure, Plan, Row, card_bytes
 from reports.runs import layouts, open_run
 from reports.tables.table import make_table
 from reports.tables.words import (
@@ -40,38 +40,11 @@ def details(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "evaluation", "text", "stem"),
-    [
-        (1.0, "", "100 % of the labels", "100"),
-        (0.07, "linear", "7 % of the labels", "7"),
-        (0.005, "knn", "0.5 % of the labels", "0.5"),
-        (1.0, "few-shot", "1 patient per class", "1-per-class"),
-        (10.0, "few-shot", "10 patients per class", "10-per-class"),
-    ],
+    ("ratio", "text", "stem"),
+    [(1.0, "100 % of the labels", "100"), (0.07, "7 % of the labels", "7"), (0.005, "0.5 % of the labels", "0.5")],
 )
-def test_a_ratio_is_percent_or_patients(ratio: float, evaluation: str, text: str, stem: str) -> None:
-    assert (labels_text(ratio, evaluation), ratio_stem(ratio, evaluation)) == (text, stem)
-
-
-def as_few_shot(cell: PlannedCell) -> PlannedCell:
-    return replace(cell, evaluation="few-shot", ratio={0.3: 10.0, 0.01: 1.0}[cell.ratio])
-
-
-def test_a_few_shot_table_has_a_block_per_number_of_patients(write_store: Callable[..., Path]) -> None:
-    run = open_run(write_store())
-    cells = [as_few_shot(cell) for cell in run.plan.cells if cell.evaluation == "finetune"]
-    rows = {
-        key: replace(row, evaluation="few-shot", ratio=as_few_shot(row).ratio)
-        for key, row in run.rows.items()
-        if row.evaluation == "finetune"
-    }
-    few = replace(run, plan=replace(run.plan, cells=cells), rows=rows)
-    (layout, *_) = layouts(few.plan, "few-shot")
-    table = make_table(few, layout, "heartbeat")
-    assert [block.title for block in table.blocks] == ["10 patients per class", "1 patient per class"]
-    assert table.title.startswith("Few-shot linear probe")
-    assert "deterministic" not in table.caption
-    assert any("PTB-XL, 1 patient per class" in line for line in table.footers)
+def test_a_ratio_is_percent(ratio: float, text: str, stem: str) -> None:
+    assert (labels_text(ratio), ratio_stem(ratio)) == (text, stem)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +211,7 @@ def test_two_commits_and_uncommitted_work_are_said(write_store: Callable[..., Pa
     assert footers(root)[-1] == "Code: commit aaaaaaaaaaaa, aaaaaaaaaaaa with uncommitted changes."
 
 
-@pytest.mark.parametrize(("evaluation", "fixed"), [("knn", True), ("linear-fix", True), ("finetune", False)])
+@pytest.mark.parametrize(("evaluation", "fixed"), [("knn", True), ("finetune", False)])
 def test_a_caption_says_seeds_simulation_and_the_words_of_the_config(
     store_root: Path, evaluation: str, fixed: bool
 ) -> None:
