@@ -34,13 +34,16 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column, Table
 from rich.text import Text
 
-from benchmark.results.files import harmless
-
 PIPE_WIDTH = 120
 
 
 STYLES = {"title": "bold", "block": "cyan", "best": "bold green", "gate": "italic", "faint": "dim", "": ""}
 """Role of a span of text -> rich style."""
+
+
+def printable(text: str) -> str:
+    """The text with ? for what has no UTF-8: half characters, of names of files in another encoding."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def open_console(file: TextIO | None = None, width: int | None = None) -> Console:
@@ -53,13 +56,13 @@ def open_console(file: TextIO | None = None, width: int | None = None) -> Consol
 
 def note(console: Console, line: str) -> None:
     """Print one line unwrapped, so that it can be searched and copied."""
-    console.print(harmless(line), soft_wrap=True)
+    console.print(printable(line), soft_wrap=True)
 
 
 def error(line: str) -> None:
     """Print one error line unwrapped on stderr."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    console.print(Text.assemble(("error: ", "bold red"), harmless(line)), soft_wrap=True)
+    console.print(Text.assemble(("error: ", "bold red"), printable(line)), soft_wrap=True)
 
 
 LEAST_SHARE = 0.02
@@ -356,7 +359,7 @@ class GridProgress:
 
     def _say(self, line: str) -> None:
         self._spoke = self._clock()
-        self._console.print(harmless(line), soft_wrap=not self._live)
+        self._console.print(printable(line), soft_wrap=not self._live)
 
 
 def _live_bars(console: Console) -> Progress:
@@ -400,7 +403,7 @@ def print_paragraphs(console: Console, paragraphs: Iterable[Span]) -> None:
     for text, role in paragraphs:
         deeper = " " * (len(text) - len(text.lstrip()) + 2)
         for line in textwrap.wrap(text, console.width, subsequent_indent=deeper, break_on_hyphens=False) or [""]:
-            console.print(Text(harmless(line), STYLES[role]), no_wrap=True)
+            console.print(Text(printable(line), STYLES[role]), no_wrap=True)
 
 
 def print_prose(console: Console, lines: Iterable[str]) -> None:
@@ -468,4 +471,4 @@ def _table(columns: Sequence[TableColumn], blocks: Sequence[Sequence[Row]], leas
 
 def _text(cell: Cell) -> Text:
     spans = [(cell, "")] if isinstance(cell, str) else cell
-    return Text.assemble(*((harmless(text), STYLES[role]) for text, role in spans))
+    return Text.assemble(*((printable(text), STYLES[role]) for text, role in spans))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.results.files import csv_cell, folder_lock, is_read_only, naming, publish, temporary_name
+from benchmark.results.files import folder_lock, is_read_only, naming, publish, temporary_name
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.store import CorruptRow
 from reports.figures.data import FOLDER, Figures
@@ -125,7 +125,7 @@ def build_report(
             problems += drawn.problems
             contents = _contents(run, tables, statistics, texts, LANDSCAPE if landscape else UPRIGHT)
             for name, text in contents.items():
-                (staged / name).write_text(text, encoding="utf-8", newline="")
+                (staged / name).write_text(text, encoding="utf-8", errors="replace", newline="")
             page = report_html(
                 run,
                 tables,
@@ -135,7 +135,7 @@ def build_report(
                 texts=sections_of(texts),
                 problems=problems,
             )
-            (staged / PAGE).write_text(page, encoding="utf-8", newline="")
+            (staged / PAGE).write_text(page, encoding="utf-8", errors="replace", newline="")
             new = [file.relative_to(staged) for file in drawn.files if file.is_relative_to(staged)]
             names, there = [*map(Path, (*contents, PAGE)), *new], () if new else drawn.files
             publish(staged, out, names, last=Path(PAGE), stay=[file.relative_to(out) for file in there])
@@ -181,7 +181,7 @@ def _contents(
         "results.md": "# Results\n\n" + "\n".join([*map(markdown, tables), *map(text_markdown, texts.elsewhere)]),
         "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
-        "cells.csv": wide(run).map(csv_cell).to_csv(index=False, lineterminator="\n"),
+        "cells.csv": wide(run).to_csv(index=False, lineterminator="\n"),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
         **elsewhere_files(texts.elsewhere),

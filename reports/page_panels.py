@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmark.results.files import MEBIBYTE, harmless, read_regular
 from benchmark.results.names import MEASURES, SKIPPED_COLUMNS, UNTRAINED_EPOCH, collapsed
 from benchmark.results.store import Plan, PlannedCell
 from reports.runs import COUNTS, LOSS, Cards, Run, machine_of, unfinished
@@ -132,8 +131,6 @@ def course(values: Sequence[float | None]) -> Course:
     return Course(text, points)
 
 
-LARGEST_SKIPPED = 256 * MEBIBYTE
-"""Bytes of skipped.csv."""
 TRACEBACK_LIMIT = 8000
 """Last characters of a traceback that are shown."""
 
@@ -191,10 +188,10 @@ class FailedCells:
 def read_skipped(file: Path) -> list[SkippedRecording]:
     """The lines of a skipped.csv; empty where the file is missing or has other columns."""
     try:
-        lines = csv.DictReader(StringIO(read_regular(file, LARGEST_SKIPPED).decode("utf-8", "replace"), newline=""))
+        lines = csv.DictReader(StringIO(file.read_text(encoding="utf-8", errors="replace"), newline=""))
         if lines.fieldnames != list(SKIPPED_COLUMNS):
             return []
-        return [SkippedRecording(*(harmless(line[name] or "") for name in SKIPPED_COLUMNS)) for line in lines]
+        return [SkippedRecording(*(line[name] or "" for name in SKIPPED_COLUMNS)) for line in lines]
     except (OSError, csv.Error):
         return []
 

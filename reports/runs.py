@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
@@ -31,7 +31,7 @@ from typing import Any
 import pandas as pd
 
 from benchmark.results import store
-from benchmark.results.files import MEBIBYTE, read_regular, write_atomic
+from benchmark.results.files import write_atomic
 from benchmark.results.metrics import COLUMNS
 from benchmark.results.names import (
     ABLATION,
@@ -40,45 +40,10 @@ from benchmark.results.names import (
     ILLUSTRATION,
     METHOD,
     SWEEP,
-    evaluation_of,
     measured_elsewhere,
-    name_on_any,
 )
 from benchmark.results.schema import digest
 from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Row, Store
-
-Facts = Mapping[str, Any]
-
-
-def as_rows_say(plan: Plan, rows: Collection[Row]) -> Plan:
-    """The plan with the rows' fingerprints, and a source marked as simulated where the plan or a row says so.
-
-    A warning names every source on which they disagree. Rows of earlier versions say nothing.
-    """
-    warnings = list(plan.warnings)
-    datasets = {
-        name: _as_rows_say(facts, [row.provenance.get("data", {}) for row in rows if row.dataset == name], warnings)
-        for name, facts in plan.datasets.items()
-    }
-    pretraining = _as_rows_say(plan.pretraining, [row.provenance.get("corpus", {}) for row in rows], warnings)
-    return replace(plan, datasets=datasets, pretraining=pretraining, warnings=list(dict.fromkeys(warnings)))
-
-
-def _as_rows_say(planned: Facts, rows: list[Facts], warnings: list[str]) -> dict[str, Any]:
-    """The facts of a source as its rows say; adds the warnings."""
-    title, facts = planned.get("title", "the data"), dict(planned)
-    simulated, fingerprints = (
-        {row[name] for row in rows if row.get(name) is not None} for name in ("simulated", "fingerprint")
-    )
-    if simulated:
-        facts["simulated"] = bool(planned.get("simulated")) or True in simulated
-        if simulated != {bool(planned.get("simulated"))}:
-            warnings.append(f"the plan and the rows disagree on whether {title} is simulated; it counts as simulated")
-    if planned.get("fingerprint") and fingerprints - {planned["fingerprint"]}:
-        facts["fingerprint"] = " and ".join(sorted(fingerprints))
-        warnings.append(f"the rows were computed on other data of {title} than the plan names")
-    return facts
-
 
 COURSE = ("variant", "key", "epoch", "measure", "value")
 LOSS, POSITIVES = "loss", "positives"
@@ -86,8 +51,6 @@ COUNTS = ("positives_same_recording", "positives_other_recordings")
 """Sum to `POSITIVES`: positive keys of a query besides its own."""
 HEALTH = ("health", "health_sample")
 """Facts of a card that are health."""
-LARGEST_ILLUSTRATION = 256 * MEBIBYTE
-"""Bytes."""
 
 Card = Mapping[str, Any]
 Cards = Mapping[str, Mapping[str, Card]]
@@ -126,7 +89,7 @@ def illustration_of(store: Store, key: str, card: Card) -> bytes | None:
     if not file.is_file():
         return None
     try:
-        body = read_regular(file, LARGEST_ILLUSTRATION)
+        body = file.read_bytes()
     except OSError as error:
         raise BadCard(f"{file}: {error.strerror}") from None
     if hashlib.sha256(body).hexdigest() != card.get("illustration_sha256"):
@@ -246,17 +209,15 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
     damaged: dict[str, str] = {}
     digests: dict[str, str] = {}
     parts: Parts = {}
-    first = {cell.key: cell for cell in reversed(plan.cells)}
     for key in dict.fromkeys(cell.key for cell in plan.cells):
         try:
-            found = store.load_sealed(key, place_of(first[key], plan))
+            found = store.load_sealed(key)
         except CorruptRow as error:
             damaged[key] = str(error)
             continue
         if found is not None:
             rows[key], digests[key] = with_shared_parts(found[0], parts), found[1]
     missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
-    plan = as_rows_say(plan, rows.values())
     return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged, digests)
 
 
@@ -276,20 +237,6 @@ def _shared(part: Any, known: list[Any]) -> Any:
     if len(known) < MOST_PARTS:
         known.append(part)
     return part
-
-
-def place_of(cell: PlannedCell, plan: Plan) -> dict[str, Any]:
-    """Fields of a row and the values they must have to be that of a planned cell."""
-    role = plan.roles.get(cell.variant, {})
-    of, row = (name_on_any(name, str(role.get("encoder", ""))) for name in (str(role.get("of", "")), cell.variant))
-    place = {
-        "evaluation": evaluation_of(row, cell.evaluation),
-        "dataset": cell.dataset,
-        "ratio": cell.ratio,
-        "seed": cell.seed,
-        "subset": cell.subset,
-    }
-    return place | ({"method": of or row} if role else {})
 
 
 def _cell(cell: PlannedCell) -> dict[str, Any]:

@@ -31,7 +31,6 @@ from benchmark.results.names import (
     TRIAL,
 )
 from benchmark.results.store import BadCard, CorruptRow, Store
-from benchmark.run.cell import stored_row
 from benchmark.run.datasets import (
     ExternalData,
     cached_external,
@@ -192,7 +191,7 @@ def stored_seconds(task: Task, store: Store) -> float | None:
     try:
         if isinstance(task, Pretraining):
             return (store.card(task.key) or {}).get("seconds")
-        row = stored_row(task, store)
+        row = store.load_row(task.key)
         return row.training.get("seconds") if row else None
     except (BadCard, CorruptRow):
         return None

@@ -21,11 +21,10 @@ from typing import Any, TypeVar
 
 from benchmark.config.command_line import OK
 from benchmark.config.errors import KEY_START, ConfigError, config_names
-from benchmark.results.names import CARD, EVALUATION_TITLES, TRAINING_HEALTH, command
+from benchmark.results.names import CARD, EVALUATION_TITLES, TRAINING_HEALTH, command, evaluation_of, name_on_any
 from benchmark.results.schema import flat
 from benchmark.results.store import BadCard, NoResults, Plan, PlannedCell, Row, Store
 from benchmark.screen import Console, note
-from reports.runs import place_of
 
 PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
@@ -71,7 +70,7 @@ def find_cell(results: Path, words: str) -> Found:
     if len(cells) > 1:
         raise ConfigError(several(cells, words))
     ((key, (plan, planned)),) = cells.items()
-    row = store.load_row(key, place_of(planned, plan) if plan and planned else None)
+    row = store.load_row(key)
     if row is None:
         raise NoResults(unfinished(store, key, describe(planned) if planned else key))
     return Found(row, plan, planned)
@@ -117,7 +116,8 @@ def by_key(store: Store, plans: Sequence[Plan], start: str) -> Cells:
 
 def names_of(cell: PlannedCell, plan: Plan) -> tuple[Names, ...]:
     """The names of each part of a cell, in the order of `PARTS`."""
-    table = str(place_of(cell, plan)["evaluation"])
+    encoder = str(plan.roles.get(cell.variant, {}).get("encoder", ""))
+    table = evaluation_of(name_on_any(cell.variant, encoder), cell.evaluation)
     ratio = [f"{100 * cell.ratio:g}%", f"{100 * cell.ratio:g} %"]
     titles = [EVALUATION_TITLES[name] for name in (cell.evaluation, table) if name in EVALUATION_TITLES]
     parts = (

@@ -24,13 +24,9 @@ from pydantic import ValidationError
 from benchmark.config.errors import ConfigError, built, is_file, one_line, unknown
 from benchmark.data.datasets.card import QUESTION
 from benchmark.data.datasets.card_dataset import CardSource
-from benchmark.results.files import DEEPEST, MEBIBYTE, bounded, read_regular
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.pretrained import PretrainedEncoder
-
-LARGEST_YAML = MEBIBYTE
-"""Bytes."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -68,9 +64,9 @@ _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 def parsed(text: str) -> Any:
     """The value of a YAML text. Raises ValueError in one line."""
     try:
-        return bounded(yaml.load(text, Loader=_Loader))
+        return yaml.load(text, Loader=_Loader)
     except RecursionError:
-        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+        raise ValueError("nested too deeply") from None
     except Exception as error:  # explicit tags raise any kind of error
         raise ValueError(" ".join(str(error).split())) from None
 
@@ -87,7 +83,7 @@ def values_of(path: Path, what: str = "", *, missing: str = "") -> Any:
     """
     what = what or str(path)
     try:
-        return parsed(read_regular(path, LARGEST_YAML).decode())
+        return parsed(path.read_bytes().decode())
     except OSError as error:
         absent = missing if isinstance(error, FileNotFoundError) else ""
         raise ConfigError(absent or f"{what} cannot be read: {error.strerror}") from None

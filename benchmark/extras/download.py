@@ -65,7 +65,7 @@ from benchmark.extras.download_catalogue import (
 )
 from benchmark.extras.download_files import Interrupted, Ledger, Refused, Unreachable, Web, fetch_all, folder_lock
 from benchmark.machine.processes import Stopped
-from benchmark.results.files import MEBIBYTE, naming, parse_json, read_json, temporary_name, unfit_members, write_atomic
+from benchmark.results.files import MEBIBYTE, naming, read_json, temporary_name, unfit_members, write_atomic
 from benchmark.screen import Console, duration, error, note, step
 
 Progress = Callable[[int, int], None]
@@ -267,7 +267,7 @@ def _link(whole: Path, path: Path) -> None:
 
 MD5 = re.compile(r"[0-9a-f]{32}")
 LARGEST_ANSWER = MEBIBYTE
-MOST_MEMBERS, LARGEST_UNPACKED = 100_000, 65_536 * MEBIBYTE
+LARGEST_UNPACKED = 65_536 * MEBIBYTE
 UNPACKED, UNPACKING = f"{OF_DOWNLOAD}/unpacked.json", f"{OF_DOWNLOAD}/unpacking"
 
 
@@ -295,7 +295,7 @@ def _answer(web: Web, url: str) -> list[dict[str, Any]]:
                     content += piece
                     if len(content) > LARGEST_ANSWER:
                         raise Refused(f"{url} answers with more than {LARGEST_ANSWER} bytes")
-            return [file for file in parse_json(content)["files"] if isinstance(file, dict)]
+            return [file for file in json.loads(content)["files"] if isinstance(file, dict)]
         except Interrupted as problem:
             failures += 1
             web.pause(failures, problem)
@@ -354,7 +354,7 @@ def _members(content: ZipFile, pattern: str) -> list[ZipInfo]:
     members = [entry for entry in content.infolist() if fnmatchcase(entry.filename, pattern)]
     for entry in members:
         path_within(entry.filename)
-    problem = unfit_members(members, most=MOST_MEMBERS, limit=LARGEST_UNPACKED) if members else f"no {pattern} in it"
+    problem = unfit_members(members, LARGEST_UNPACKED) if members else f"no {pattern} in it"
     if problem:
         raise Unusable(problem)
     return members

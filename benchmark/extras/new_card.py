@@ -48,7 +48,7 @@ from benchmark.data.datasets.card_formats import (
 )
 from benchmark.data.datasets.tables import truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments
-from benchmark.results.files import harmless, write_atomic
+from benchmark.results.files import write_atomic
 from benchmark.results.names import command
 from benchmark.screen import Console, note
 
@@ -522,7 +522,7 @@ def new_card(arguments: Namespace, console: Console) -> int:
     except UnicodeEncodeError as error:
         line = next(line for line in text.splitlines() if text[error.start] in line)
         raise ConfigError(
-            f"{folder}: a name is not UTF-8, which a card cannot hold ({harmless(line).strip()}): rename what it "
+            f"{folder}: a name is not UTF-8, which a card cannot hold ({line.strip()}): rename what it "
             "names, e.g. with convmv"
         ) from None
     write_atomic(file, content)

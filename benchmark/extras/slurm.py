@@ -39,7 +39,7 @@ from typing import Any, Generic, NamedTuple
 from benchmark.config.errors import ConfigError
 from benchmark.config.sections import EngineSection
 from benchmark.machine.processes import SIGNALS, Stopped, stops_on_signals
-from benchmark.results.files import MEBIBYTE, harmless, read_json, read_regular, write_atomic
+from benchmark.results.files import MEBIBYTE, read_json, read_regular, write_atomic
 from benchmark.run.claims import alone
 from benchmark.run.local import Ended, EngineRequest, Order, Result, Start, Submitted, Task, Tell, Work
 
@@ -382,7 +382,7 @@ def outcome_of(folder: Path, job: str) -> tuple[str, Any] | None:
         case ("success", [*keys]) if all(isinstance(key, str) for key in keys):
             return "success", keys
         case ("error", str(said)):
-            return "error", harmless(said)
+            return "error", said
     return None
 
 

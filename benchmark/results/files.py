@@ -1,4 +1,4 @@
-"""Files are written whole, read within bounds, and sealed by digests.
+"""Files are written whole and sealed by digests.
 
 FOLDER/.kept/lock    held by the process that puts a set of files in place; freed when the process ends
 FOLDER/.kept/set     SHA-256 of each file of the last set: what the next set lacks is removed, if nobody changed it
@@ -25,30 +25,12 @@ from io import BytesIO, StringIO
 from os import stat_result
 from pathlib import Path
 from typing import IO, Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-HARMFUL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls other than tab and newline: escape codes
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional marks, which reorder the text around them
-    "\u2028\u2029"  # separators of lines
-    "\ud800-\udfff]"  # half of a surrogate pair, which has no UTF-8
-)
-
-
-def harmless(text: str) -> str:
-    """The text with each harmful character replaced by ?."""
-    return HARMFUL.sub("?", text)
-
-
 MEBIBYTE = 2**20
-LARGEST_JSON = 256 * MEBIBYTE
-"""Bytes of a plan, row or card; a plan of 20,000 cells has 4 MiB."""
-DEEPEST = 50
-"""Levels of nested lists and objects; a stored config has six."""
-LARGEST_INTEGER = 2**63
 SHOWN = 100
 """Characters of a message or name that is not ours."""
 
@@ -82,81 +64,14 @@ def shown_size(size: int) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file, as `parse_json`. Raises OSError like `read_regular`, ValueError like `parse_json`."""
-    return parse_json(read_regular(path, LARGEST_JSON))
+    """The value of a JSON file. Raises OSError and, for damaged content, ValueError."""
+    return json.loads(path.read_bytes())
 
 
-def parse_json(content: bytes) -> Any:
-    """The value of a JSON text with harmful characters replaced in its texts and keys.
-
-    Raises ValueError in one line if it is no JSON, nested too deeply or holds an integer beyond 64 bits.
-    """
-    try:
-        return bounded(json.loads(content))
-    except RecursionError:
-        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
-
-
-def bounded(value: Any, levels: int = DEEPEST) -> Any:
-    """A value of JSON or YAML with harmful characters replaced. Raises ValueError like `parse_json`."""
-    if isinstance(value, str):
-        return value if value.isascii() and value.isprintable() else harmless(value)
-    if isinstance(value, dict | list):
-        if not levels:
-            raise ValueError(f"nested deeper than {DEEPEST} levels")
-        if isinstance(value, list):
-            return [bounded(own, levels - 1) for own in value]
-        return {bounded(key, levels): bounded(own, levels - 1) for key, own in value.items()}
-    if isinstance(value, int) and abs(value) >= LARGEST_INTEGER:
-        raise ValueError("an integer beyond 64 bits")
-    if value is not None and not isinstance(value, int | float):  # YAML has dates, bytes and sets
-        raise ValueError(f"a value of the type {type(value).__name__}")
-    return value
-
-
-def bounded_by_text(value: Any, text: str) -> Any:
-    """`bounded` of a JSON value, quick where its text (`json.dumps`, ASCII) has no character to replace."""
-    if "\\" in text or "\x7f" in text:  # an escape, or DEL, which has none
-        return bounded(value)
-    require_bounds([value], DEEPEST + 1)
-    return value
-
-
-def require_bounds(value: Any, levels: int) -> None:
-    """Raise ValueError for lists and objects nested deeper than so many levels, or an integer beyond 64 bits."""
-    if not levels:
-        raise ValueError(f"nested deeper than {DEEPEST} levels")
-    for own in value.values() if type(value) is dict else value:
-        kind = type(own)
-        if kind is dict or kind is list:
-            require_bounds(own, levels - 1)
-        elif kind is int and abs(own) >= LARGEST_INTEGER:
-            raise ValueError("an integer beyond 64 bits")
-
-
-def unfit_members(entries: Sequence[ZipInfo], *, most: int, limit: int) -> str:
-    """Why the members of a zip are not unpacked: too many or too large, twice, links, folders; '' for none."""
-    names = [entry.filename for entry in entries]
-    if len(names) > most:
-        return f"it has {len(names)} members, more than {most}"
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        return f"it holds {twice[:SHOWN]!r} twice"
-    strange = [entry.filename for entry in entries if not _plain_file(entry)]
-    if strange:
-        return f"{strange[0][:SHOWN]!r} is no plain file"
+def unfit_members(entries: Sequence[ZipInfo], limit: int) -> str:
+    """Why the members of a zip are not unpacked: they state more than `limit` bytes together; '' where they do not."""
     size = sum(entry.file_size for entry in entries)
     return f"it would unpack to {size:,} bytes, more than {shown_size(limit)}" if size > limit else ""
-
-
-def _plain_file(entry: ZipInfo) -> bool:
-    kind = stat.S_IFMT(entry.external_attr >> 16)
-    known = entry.compress_type in (ZIP_STORED, ZIP_DEFLATED) and not entry.flag_bits & 1  # 1: encrypted
-    return known and kind in (0, stat.S_IFREG) and not entry.is_dir()
-
-
-MOST_ARRAYS = 100
-"""Of an .npz file."""
 
 
 def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
@@ -170,12 +85,12 @@ def read_arrays(content: bytes, limit: int) -> dict[str, NDArray[Any]]:
     """The arrays of an .npz file, at most `limit` bytes unpacked; none of objects. Raises ValueError in one line."""
     try:
         with ZipFile(BytesIO(content)) as archive:
-            problem = unfit_members(archive.infolist(), most=MOST_ARRAYS, limit=limit)
+            problem = unfit_members(archive.infolist(), limit)
             if problem:
                 raise ValueError(problem)
             return {name.removesuffix(".npy"): array_of(archive.read(name)) for name in archive.namelist()}
     except Exception as error:  # zipfile and numpy raise any kind of error on damaged content
-        raise ValueError(f"no readable .npz file: {' '.join(harmless(str(error)).split())[:SHOWN]}") from None
+        raise ValueError(f"no readable .npz file: {' '.join(str(error).split())[:SHOWN]}") from None
 
 
 def array_of(content: bytes) -> NDArray[Any]:
@@ -204,12 +119,10 @@ def digested_json(body: Mapping[str, Any]) -> bytes:
 
 def read_digested_json(path: Path) -> dict[str, Any]:
     """The values of `digested_json`. Raises OSError and, for a file that was altered, ValueError."""
-    content = read_regular(path, LARGEST_JSON)
-    body = parse_json(content)
+    body: dict[str, Any] = read_json(path)
     if not isinstance(body, dict):
         raise ValueError("it is no table of values")
-    stated = body.pop(DIGEST, None)
-    if stated != content_digest({name: value for name, value in json.loads(content).items() if name != DIGEST}):
+    if body.pop(DIGEST, None) != content_digest(body):
         raise ValueError("its content does not match its digest")
     return body
 
@@ -352,10 +265,10 @@ def _digest(file: Path) -> str:
 def _last_set(folder: Path) -> dict[str, str]:
     """Name -> digest of the last set's files, of those that lie within the folder; {} if it is not known."""
     try:
-        found = json.loads(read_regular(folder / SET, LARGEST_JSON))
+        found = read_json(folder / SET)
         within = {name for name in found if not Path(name).is_absolute() and ".." not in Path(name).parts}
         return {name: str(found[name]) for name in within}
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, TypeError):
         return {}
 
 
@@ -390,26 +303,10 @@ def intact(path: Path, sha256: str) -> bool:
     return True
 
 
-FORMULA = re.compile(r"[=+\-@\t\r]")
-"""First characters of a cell that spreadsheets read as a formula."""
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-
-
-def csv_cell(value: object) -> object:
-    """A cell of a CSV file: harmful characters replaced, a text that reads as a formula after an apostrophe.
-
-    Numbers, also as text, are unchanged.
-    """
-    if not isinstance(value, str):
-        return value
-    text = harmless(value)
-    return f"'{text}" if FORMULA.match(text) and not NUMBER.fullmatch(text) else text
-
-
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """A CSV file of rows of cells."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(csv_cell, header))
-    writer.writerows(map(csv_cell, row) for row in rows)
+    writer.writerow(header)
+    writer.writerows(rows)
     return out.getvalue()

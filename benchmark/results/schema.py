@@ -27,7 +27,6 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from benchmark.results.files import harmless
 from benchmark.results.names import (
     CLASSICAL_TITLES,
     EVALUATIONS,
@@ -250,9 +249,9 @@ def _card_adapter() -> TypeAdapter[Any]:
 
 
 def _first_problem(error: ValidationError) -> str:
-    """Place and value of the first error, without harmful characters."""
+    """Place and value of the first error."""
     first = error.errors()[0]
     place = ".".join(str(part)[:SHOWN] for part in first["loc"])
     message = first["msg"].removeprefix("Value error, ")
     given = "" if first["type"] in ("value_error", "missing") else f", got {repr(first['input'])[:SHOWN]}"
-    return harmless(f"{place}: {message[0].lower()}{message[1:]}{given}").replace("\n", " ")
+    return f"{place}: {message[0].lower()}{message[1:]}{given}".replace("\n", " ")

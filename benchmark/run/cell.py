@@ -22,7 +22,7 @@ from benchmark.machine.device import device_facts, git_state, versions
 from benchmark.results.metrics import macro_notes, no_scores, score_both_units
 from benchmark.results.names import UNITS, VALIDATION
 from benchmark.results.schema import digest
-from benchmark.results.store import CorruptRow, End, Failure, Predictions, Row, Store
+from benchmark.results.store import End, Failure, Predictions, Row, Store
 from benchmark.run.grid import Cell, spec_of
 from benchmark.training.checkpoint import load_encoder, load_external
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, WAYS, EvaluationInput
@@ -185,20 +185,6 @@ def place_of(cell: Cell) -> dict[str, Any]:
         "subset": cell.subset,
         "pretrain_seed": cell.pretraining.seed if cell.pretraining else None,
     }
-
-
-def stored_row(cell: Cell, store: Store) -> Row | None:
-    """The finished row of a cell, or None. Raises CorruptRow if it is damaged, of another cell or of other data.
-
-    The variant is not compared: two variants of equal settings share a cell and its row.
-    """
-    place = {name: value for name, value in place_of(cell).items() if name != "variant"}
-    row = store.load_row(cell.key, place)
-    for entry in cell.simulated if row else ():
-        if row and row.provenance.get(entry, {}).get("simulated") is False:
-            file = store.cells / f"{cell.key}.json"
-            raise CorruptRow(f"{file}: the row says that its {entry} is real, and here the same data are simulated")
-    return row
 
 
 def learn_on(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:

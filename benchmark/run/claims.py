@@ -31,7 +31,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from benchmark.machine.processes import Process, runs, this_process
-from benchmark.results.files import owner_of, parse_json, require_regular, this_host, write_atomic
+from benchmark.results.files import owner_of, require_regular, this_host, write_atomic
 
 CLAIMS = "claims"
 """Name of the folder of claims within a shared folder."""
@@ -204,7 +204,7 @@ def look(path: Path) -> Sight | None:
 def owner_in(content: bytes) -> Process | None:
     """The process in a claim's content; None if it is not whole or no process."""
     try:
-        found = parse_json(content)
+        found = json.loads(content)
         owner = Process(**{name: found[name] for name in Process._fields})
     except (ValueError, KeyError, TypeError):
         return None

@@ -24,7 +24,7 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.splits import DatasetTask
 from benchmark.machine.device import git_state, versions
-from benchmark.results.files import LARGEST_JSON, read_regular, write_atomic
+from benchmark.results.files import write_atomic
 from benchmark.results.names import FINETUNE, SUPERVISED, is_frozen
 from benchmark.run.grid import Cell, Pretraining, spec_of, subsets_of
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, Amounts
@@ -326,7 +326,7 @@ def save_speed(speed: Speed, path: Path) -> None:
 def load_speed(path: Path) -> Speed | None:
     """The values of `save_speed`; None if the file is missing or damaged."""
     try:
-        return TypeAdapter(Speed).validate_json(read_regular(path, LARGEST_JSON))
+        return TypeAdapter(Speed).validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
 

@@ -11,7 +11,7 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -85,8 +85,6 @@ class Cell:
     """Fine-tunings on each labelled subset."""
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What `cell_key` makes `key` of, with ratio, seed and subset."""
-    simulated: tuple[str, ...] = ()
-    """Entries of a row's provenance, of 'data' and 'corpus', whose data are marked as simulated on this machine."""
     external_windows: Path | None = field(default=None, compare=False)
     """Folder of the column's recordings as windows of an external encoder (docs/METHODS.md); None for any other."""
     gate: str = ""
@@ -293,15 +291,14 @@ def expand(
     corpus: str,
     fingerprints: Mapping[str, str],
     mode: Mode,
-    simulated: Collection[str] = (),
     variants: tuple[Variant, ...] | None = None,
     forms: Mapping[tuple[str, str], Prepared] = NONE,
 ) -> Grid:
     """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`.
 
-    simulated: names of the datasets that are marked as simulated. variants: rows in place of those of the config.
-    forms: (method, column) -> its recordings, where the method's encoder has signals of its own. Raises ConfigError for
-    a row that pairs windows which a recording does not have (`refuse_lone_windows`).
+    variants: rows in place of those of the config. forms: (method, column) -> its recordings, where the method's
+    encoder has signals of its own. Raises ConfigError for a row that pairs windows which a recording does not have
+    (`refuse_lone_windows`).
     """
     variants = variants_of(config) if variants is None else variants
     refuse_lone_windows(config, variants)
@@ -329,15 +326,13 @@ def expand(
                         content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
                     cut = forms.get((variant.method_name, dataset))
                     content |= {"own": cut.fingerprint} if cut else {}
-                    sources = {"data": dataset, "corpus": config.data.pretrain}
-                    marked = tuple(entry for entry, name in sources.items() if name in simulated)
                     folder = cut.folder if cut else None
                     repeats = repeats_of(config, table)
                     content |= {"repeats": repeats} if repeats > 1 else {}
                     for subset in range(subsets_of(config, table, ratio) * repeats):
                         key = cell_key(content, ratio, seed, subset)
                         place = (evaluation, table, dataset, ratio, seed, subset, repeats)
-                        cells.append(Cell(key, variant, pretraining, *place, content, marked, folder, gate))
+                        cells.append(Cell(key, variant, pretraining, *place, content, folder, gate))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
 
 
@@ -354,13 +349,11 @@ def make_grid(
     """
     fingerprints = {column.name: prepared[column.name].fingerprint for column in config.data.columns()}
     corpus = prepared[config.data.pretrain].fingerprint
-    simulated = {name for name, data in prepared.items() if data.simulated}
     return expand(
         config,
         corpus=corpus,
         fingerprints=fingerprints,
         mode=machine.mode(),
-        simulated=simulated,
         variants=variants,
         forms=forms,
     )

@@ -25,7 +25,7 @@ from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.names import CARD, ERROR, is_frozen
 from benchmark.results.store import BadCard, CorruptRow, End, Failure, Store
-from benchmark.run.cell import CellJob, run_together, source_facts, stored_row
+from benchmark.run.cell import CellJob, run_together, source_facts
 from benchmark.run.claims import CLAIMS, Claims, Sight, Watched
 from benchmark.run.grid import Cell, Grid, Pretraining, task_name
 from benchmark.run.local import Start, Tell
@@ -101,7 +101,7 @@ def is_made(pretraining: Pretraining, store: Store) -> bool:
 def is_finished(task: Pretraining | Cell, store: Store, damaged: list[str] | None = None) -> bool:
     """Whether a task's result is stored whole; a line on a damaged one is appended to `damaged`."""
     try:
-        return is_made(task, store) if isinstance(task, Pretraining) else stored_row(task, store) is not None
+        return is_made(task, store) if isinstance(task, Pretraining) else store.load_row(task.key) is not None
     except (BadCard, CorruptRow) as error:
         if damaged is not None:
             damaged.append(str(error))

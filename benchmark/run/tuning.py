@@ -19,7 +19,6 @@ import numpy as np
 from benchmark.config.config import Config
 from benchmark.results.names import LINEAR, TRIAL
 from benchmark.results.store import CorruptRow, Store
-from benchmark.run.cell import stored_row
 from benchmark.run.grid import Cell, Grid
 from benchmark.run.rows import Variant
 from methods.base import MethodConfig
@@ -168,7 +167,7 @@ def judged(cells: Sequence[Cell], knobs: Knobs, store: Store) -> Trial:
     scores: dict[str, float] = {}
     for cell in cells:
         try:
-            row = stored_row(cell, store)
+            row = store.load_row(cell.key)
         except CorruptRow as error:
             return Trial(knobs, {}, None, str(error))
         if row is None:

@@ -26,7 +26,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
-from benchmark.results.files import MEBIBYTE, read_regular, seal, unseal, write_atomic
+from benchmark.results.files import seal, unseal, write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.schema import checked
 from benchmark.results.store import BadCard, card_bytes, read_card_file
@@ -157,8 +157,6 @@ def require_fit(optimiser: torch.optim.Optimizer, fresh: dict[str, Any]) -> None
 WEIGHTS = "encoder.safetensors"
 SOURCE = "encoder.py"
 CHECKPOINT = "checkpoint.pt"
-LARGEST_WEIGHTS = 16 * 1024 * MEBIBYTE
-"""Bytes: four thousand million parameters."""
 NOT_SIZES = ("name", "source", "modules")
 """Entries of a card's encoder that are no fields of its config."""
 
@@ -201,7 +199,7 @@ def checked_card(folder: Path) -> dict[str, Any] | None:
         raise BadCard(f"{folder / CARD}: the card lacks {error}") from None
     for name, own in files.items():
         try:
-            content = read_regular(folder / name, LARGEST_WEIGHTS)
+            content = (folder / name).read_bytes()
         except OSError as error:
             raise BadCard(f"{folder / name}: {error.strerror}") from None
         if hashlib.sha256(content).hexdigest() != own:

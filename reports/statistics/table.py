@@ -30,7 +30,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmark.results.files import csv_cell
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import OVERALL, UNTRAINED, is_frozen, name_on
 from reports.runs import Layout, ReportCache, Run
@@ -337,7 +336,7 @@ def joined(statistics: Mapping[str, TableStatistics], what: str) -> str:
     columns = dict.fromkeys(column for frame in frames for column in frame if column != "table")
     known = [frame.dropna(axis="columns", how="all") for frame in frames]  # pandas warns of columns without a value
     whole = pd.concat(known, ignore_index=True).reindex(columns=["table", *columns])
-    return whole.round(DIGITS).map(csv_cell).to_csv(index=False, lineterminator="\n")
+    return whole.round(DIGITS).to_csv(index=False, lineterminator="\n")
 
 
 FIGURE = "differences-in-overall"

@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 from math import ceil
 from typing import NamedTuple
 
-from benchmark.results.files import csv_text, harmless
+from benchmark.results.files import csv_text
 
 DASH = "–"
 ROUNDING = 1e-9
@@ -160,7 +160,7 @@ def text_markdown(table: TextTable) -> str:
 
 def literal(text: str) -> str:
     """Text escaped for Markdown, on one line: no HTML, link or emphasis of it has an effect."""
-    return " ".join(MD_SPECIAL.sub(r"\\\g<0>", MD_HTML.sub(_entity, harmless(text))).split())
+    return " ".join(MD_SPECIAL.sub(r"\\\g<0>", MD_HTML.sub(_entity, text)).split())
 
 
 def _entity(found: re.Match[str]) -> str:
@@ -469,7 +469,7 @@ def _cell(text: str, styled: Callable[[str], str] = str) -> str:
 
 def _tex(text: str) -> str:
     """Text escaped for pdflatex, on one line; a character missing in its fonts becomes a question mark."""
-    return re.sub(r"\s+", " ", "".join(map(_character, harmless(text))))
+    return re.sub(r"\s+", " ", "".join(map(_character, text)))
 
 
 def _character(character: str) -> str:

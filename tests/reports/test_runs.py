@@ -1,7 +1,5 @@
 """Rows of the store -> tidy frame, by the plan's cells.
 
-What rows say of their data goes before what the plan says; of the two, simulated counts.
-
 Cards of pretrainings: which are read, and their courses.
 
 Cells without a row, by the error they ended in.
@@ -15,7 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,13 +27,10 @@ from benchmark.training.health import write_illustration
 from reports import runs
 from reports.build import build_report
 from reports.figures.data import illustrations_of
-from reports.open import pack, unpack
 from reports.runs import (
-    LARGEST_ILLUSTRATION,
     MOST_PARTS,
     TIDY,
     ReportCache,
-    Run,
     content_of,
     courses,
     kept_in,
@@ -48,7 +42,6 @@ from reports.runs import (
 )
 from reports.tables.render import Table
 from reports.tables.table import make_table
-from tests.damage import forged
 
 
 def test_one_line_per_cell_unit_and_metric(store_root: Path) -> None:
@@ -138,66 +131,6 @@ def test_parts_beyond_those_compared_are_kept_as_they_are(write_store: Callable[
 WriteStore = Callable[..., Path]
 
 
-def rows_that_say(**facts: Any) -> Callable[[Row], Row]:
-    def alter(row: Row) -> Row:
-        return replace(row, provenance=row.provenance | {"data": facts, "corpus": facts})
-
-    return alter
-
-
-def plan_that_says(**facts: Any) -> Callable[[Plan], Plan]:
-    def alter(plan: Plan) -> Plan:
-        datasets = {name: own | facts for name, own in plan.datasets.items()}
-        return replace(plan, datasets=datasets, pretraining=plan.pretraining | facts)
-
-    return alter
-
-
-def simulated(run: Run) -> set[bool]:
-    return {facts["simulated"] for facts in (*run.plan.datasets.values(), run.plan.pretraining)}
-
-
-@pytest.mark.parametrize(
-    ("planned", "rows", "counts", "disagree"),
-    [(True, True, True, False), (False, False, False, False), (False, True, True, True), (True, False, True, True)],
-)
-def test_of_plan_and_rows_simulated_counts(
-    write_store: WriteStore, planned: bool, rows: bool, counts: bool, disagree: bool
-) -> None:
-    root = write_store(alter=rows_that_say(simulated=rows), alter_plan=plan_that_says(simulated=planned))
-    run = open_run(root)
-    assert simulated(run) == {counts}
-    told = [line for line in run.plan.warnings if "disagree on whether" in line]
-    assert len(told) == (3 if disagree else 0)
-    assert all(line.endswith("is simulated; it counts as simulated") for line in told)
-
-
-def test_an_edited_plan_makes_nothing_real(write_store: WriteStore, tmp_path: Path) -> None:
-    root = write_store(alter=rows_that_say(simulated=True), alter_plan=plan_that_says(simulated=True))
-    (file,) = (root / "plans").glob("*.json")
-    forged(file, lambda text: text.replace('"simulated": true', '"simulated": false'))
-    run = open_run(root)
-    assert simulated(run) == {True}
-    pack(run, tmp_path / "capsule.zip")
-    again = open_run(unpack(tmp_path / "capsule.zip", tmp_path / "unpacked").root)
-    assert simulated(again) == {True}
-    assert again.plan.warnings == run.plan.warnings
-
-
-def test_rows_of_earlier_versions_leave_the_plan_as_it_is(write_store: WriteStore) -> None:
-    root = write_store()
-    (file,) = (root / "plans").glob("*.json")
-    assert open_run(root).plan.datasets == json.loads(file.read_text())["datasets"]
-    assert open_run(root).plan.warnings == []
-
-
-def test_a_plan_of_other_data_than_its_rows_is_told(write_store: WriteStore) -> None:
-    root = write_store(alter=rows_that_say(fingerprint="a"), alter_plan=plan_that_says(fingerprint="b"))
-    plan = open_run(root).plan
-    assert {facts["fingerprint"] for facts in (*plan.datasets.values(), plan.pretraining)} == {"a"}
-    assert plan.warnings[0] == "the rows were computed on other data of PTB-XL than the plan names"
-
-
 GPU = {"device": {"type": "cuda", "name": "H200", "threads": 8}, "precision": "bf16"}
 CPU = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
 
@@ -246,16 +179,6 @@ def test_edited_cards_and_those_without_a_digest_are_left_out_with_a_line(
     report = build_report(run, tmp_path / "out")
     assert set(run.left_out) <= set(report.problems)
     assert not (tmp_path / "out" / "costs.md").exists()
-
-
-def test_a_huge_illustration_is_not_read(write_store: Callable[..., Path]) -> None:
-    root = write_store(complete=True)
-    write_card(root, digest("pmq"), card_bytes({"key": digest("pmq")}).decode())
-    file = root / "pretrained" / digest("pmq") / "illustration.npz"
-    file.touch()
-    os.truncate(file, LARGEST_ILLUSTRATION + 1)
-    run = open_run(root)
-    assert run.left_out == [f"pretrained/{digest('pmq')}/illustration.npz: larger than 256 MiB"]
 
 
 def test_an_illustration_of_another_pretraining_is_not_drawn(write_store: Callable[..., Path]) -> None:

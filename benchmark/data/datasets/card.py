@@ -22,7 +22,6 @@ from pydantic import (
 )
 
 from benchmark.data.datasets.base import LEADS
-from benchmark.results.files import harmless
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}", re.ASCII)
 
@@ -35,7 +34,7 @@ def _name(text: str) -> str:
 
 def _printable(text: str) -> str:
     """The text, if it is one line. Raises ValueError."""
-    if harmless(text) != text or "\n" in text:
+    if not text.isprintable():
         raise ValueError("one line of printable text was expected")
     return text
 
@@ -337,7 +336,7 @@ class DraftLine(NamedTuple):
 
     def text(self, indent: str) -> str:
         """The line as YAML."""
-        comment = f"  # {' '.join(harmless(self.comment).split())}" if self.comment else ""
+        comment = f"  # {' '.join(self.comment.split())}" if self.comment else ""
         if self.value is None:
             return f"{indent}# {self.key}: ...{comment}"
         return f"{indent}{self.key}: {flow(self.value)}{comment}"

@@ -37,8 +37,9 @@ from benchmark.data.datasets.tables import (
 )
 from benchmark.data.datasets.wfdb_files import comments
 from benchmark.results.schema import digest
-from benchmark.results.store import LONGEST_ID
 
+LONGEST_ID = 250
+"""Characters of an identifier."""
 EXAMPLES = 3
 MOST_LOOKED_AT = 10_000
 """Files of the folder that are looked at for an example of what is there."""

@@ -219,7 +219,7 @@ def path_within(text: str) -> str:
     return text
 
 
-MOST_MEMBERS, LARGEST_WORKBOOK = 1000, 128 * MEBIBYTE
+LARGEST_WORKBOOK = 128 * MEBIBYTE
 """Files in a workbook, and their bytes unpacked."""
 MOST_SHEET_ROWS, MOST_SHEET_CELLS = 1_048_576, 2_000_000
 """Of a sheet: rows as a spreadsheet program has them, and cells with a value or a place between two."""
@@ -235,7 +235,7 @@ def read_workbook(path: Path) -> list[list[str]]:
 
     try:
         with ZipFile(path) as archive:
-            if problem := unfit_members(archive.infolist(), most=MOST_MEMBERS, limit=LARGEST_WORKBOOK):
+            if problem := unfit_members(archive.infolist(), LARGEST_WORKBOOK):
                 raise ValueError(problem)
         with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
             cells = list(_bounded_rows(book.worksheets[0]))

@@ -12,11 +12,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
-from typing import Any
-from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 import pytest
@@ -24,9 +22,6 @@ import pytest
 from benchmark.results.files import (
     LOCK,
     SET,
-    bounded,
-    bounded_by_text,
-    csv_cell,
     csv_text,
     folder_lock,
     intact,
@@ -34,11 +29,8 @@ from benchmark.results.files import (
     naming,
     npz_bytes,
     owner_of,
-    parse_json,
     publish,
     read_arrays,
-    read_json,
-    read_regular,
     remedy,
     replacing,
     seal,
@@ -75,7 +67,6 @@ def test_arrays_come_back_with_their_names_types_and_shapes() -> None:
         assert list(arrays) == list(written)
         for name, array in written.items():
             np.testing.assert_array_equal(arrays[name], array, strict=True)
-    assert len(read_arrays(npz_bytes({f"a{number}": np.zeros(1) for number in range(100)}), LIMIT)) == 100
     with pytest.raises(ValueError, match="Object arrays cannot be saved"):
         npz_bytes({"a": np.array([{}, None], dtype=object)})
 
@@ -89,7 +80,6 @@ def test_arrays_come_back_with_their_names_types_and_shapes() -> None:
         (packed(a=npy(np.array([{}, None], dtype=object))), "an array of object"),
         (packed(a=b"no array"), "magic string"),
         (packed(a=npy(np.zeros(2 * LIMIT // 8))), "more than 1 MiB"),
-        (packed(**{f"a{number}": b"" for number in range(101)}), "it has 101 members, more than 100"),
         (b"PK", "not a zip file"),
     ],
 )
@@ -99,96 +89,11 @@ def test_what_is_no_file_of_arrays_is_refused_in_one_line(content: bytes, proble
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({}, ""),
-        ({"external_attr": 0o100644 << 16}, ""),
-        ({"external_attr": 0o120777 << 16}, "'member' is no plain file"),
-        ({"filename": "member/"}, "'member/' is no plain file"),
-        ({"compress_type": ZIP_DEFLATED}, ""),
-        ({"compress_type": ZIP_BZIP2}, "'member' is no plain file"),
-        ({"flag_bits": 1}, "'member' is no plain file"),
-        ({"flag_bits": 2048}, ""),
-        ({"file_size": 4}, ""),
-        ({"file_size": 5}, "it would unpack to 10 bytes, more than 9 bytes"),
-        ({"filename": "first"}, "it holds 'first' twice"),
-    ],
-    ids=str,
-)
-def test_members_of_a_zip_are_few_plain_small_files(change: dict[str, Any], problem: str) -> None:
-    first, member = ZipInfo("first"), ZipInfo("member")
-    first.file_size = 5
-    for name, value in change.items():
-        setattr(member, name, value)
-    assert unfit_members([first, member], most=2, limit=9) == problem
-    assert unfit_members([first, member], most=1, limit=9) == "it has 2 members, more than 1"
-
-
-def test_what_is_too_large_or_not_regular_is_refused_and_not_waited_for(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(b"12345")
-    assert read_regular(file, 5) == b"12345"
-    with pytest.raises(OSError, match="larger than 4 bytes"):
-        read_regular(file, 4)
-    makers: list[Callable[[Path], None]] = [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")]
-    for number, make in enumerate(makers):
-        make(tmp_path / str(number))
-        with pytest.raises(OSError, match="not a regular file"):
-            read_json(tmp_path / str(number))
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (b"", "Expecting value"),
-        (b"\xff", "codec can't decode"),
-        (b"[" * 100_000, "nested deeper than 50 levels"),
-        (b"[" * 51 + b"]" * 51, "nested deeper than 50 levels"),
-        (b'{"a":' * 51 + b"1" + b"}" * 51, "nested deeper than 50 levels"),
-        (b"9223372036854775808", "an integer beyond 64 bits"),
-        (b"9" * 5000, "limit"),
-    ],
-)
-def test_what_is_no_bounded_json_is_a_value_error(content: bytes, problem: str) -> None:
-    with pytest.raises(ValueError, match=problem):
-        parse_json(content)
-
-
-def test_plain_values_are_unchanged_and_harmful_text_is_not() -> None:
-    assert parse_json(b'{"a": [1, -1.5, true, null, "\xc3\xa9\\n"]}') == {"a": [1, -1.5, True, None, "é\n"]}
-    assert parse_json(b'{"\\u001b": "\\u202e\xe2\x80\xae\\ud800"}') == {"?": "???"}
-    assert parse_json(b"[" * 50 + b"]" * 50)
-    assert parse_json(b"9223372036854775807") == 2**63 - 1
-
-
-def outcome(read: Callable[[], Any]) -> Any:
-    try:
-        return read()
-    except ValueError as error:
-        return str(error)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"a": [1, -1.5, True, None, "plain ~", {}, []], "b": {"c": 1e300}},
-        {"\x1b": "\u202e"},
-        ["\x7f", "\x00", "é", "\\"],
-        ["\x7f"],
-        [2**63 - 1, -(2**63) + 1, 1000000000000000000],
-        [2**63],
-        [[-(2**63)]],
-        [0.00012345678901234567, 1e22, 12345678901234567.0],
-        json.loads("[" * 50 + "]" * 50),
-        json.loads("[" * 51 + "]" * 51),
-        json.loads('{"a":' * 50 + "{}" + "}" * 50),
-        ["]" * 60, json.loads("[" * 50 + "]" * 50)],
-    ],
-)
-def test_the_quick_way_by_the_text_gives_the_same(value: Any) -> None:
-    text = json.dumps(value, sort_keys=True)
-    assert outcome(lambda: bounded_by_text(value, text)) == outcome(lambda: bounded(value))
+def test_members_of_a_zip_are_small_together() -> None:
+    first, second = ZipInfo("first"), ZipInfo("second")
+    first.file_size = second.file_size = 5
+    assert unfit_members([first, second], 10) == ""
+    assert unfit_members([first, second], 9) == "it would unpack to 10 bytes, more than 9 bytes"
 
 
 def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:
@@ -388,11 +293,6 @@ def test_an_error_names_a_file_that_a_user_knows(raised: OSError, number: int, n
     assert (caught.value.errno, caught.value.filename) == (number, named)
 
 
-def test_a_cell_of_a_csv_file_runs_nothing_and_reads_back() -> None:
-    for text in ("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "=", "-", "-\u0661"):
-        assert csv_cell(text) == f"'{text}"
-    for value in ("-1.5", "+2", "-1e-9", "+1E9", "pmq", "w/o a", "–", "", -1.5, 3, None, True, "a=b"):
-        assert csv_cell(value) == value
-    assert csv_cell("\x1b]0;x\x07\u202ey") == "?]0;x??y"
-    text = csv_text(["a", "=b"], [["x,y", 'q"'], ["line\nbreak", 1.5]])
-    assert list(csv.reader(text.splitlines(keepends=True))) == [["a", "'=b"], ["x,y", 'q"'], ["line\nbreak", "1.5"]]
+def test_a_csv_file_reads_back() -> None:
+    text = csv_text(["a", "b"], [["x,y", 'q"'], ["line\nbreak", 1.5]])
+    assert list(csv.reader(text.splitlines(keepends=True))) == [["a", "b"], ["x,y", 'q"'], ["line\nbreak", "1.5"]]

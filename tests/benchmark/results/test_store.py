@@ -143,7 +143,7 @@ def test_a_truncated_file_or_another_in_its_place_is_noticed_and_named(store: St
     whole = file.read_bytes()
     store.save_row(replace(ROW, key="other"), OTHERS)
     other = (store.cells / "other.npz").read_bytes()
-    others = [b"[]", b"{}", b'{"row": 3}', b"null", b'"text"', b"[" * 10**5, other]
+    others = [b"[]", b"{}", b'{"row": 3}', b"null", b'"text"', other]
     for content in (b"", whole[:1], whole[:100], whole[:-1], *others):
         file.write_bytes(content)
         with refused(CorruptRow, f"{file}: "):
@@ -175,7 +175,6 @@ def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
         ({"ratio": 0}, "ratio: input should be greater than 0, got 0"),
         ({"ratio": 2}, "ratio: input should be less than or equal to 1, got 2"),
         ({"seed": True}, "seed: input should be a valid integer, got True"),
-        ({"seed": 2**70}, "an integer beyond 64 bits"),
         ({"protocol": ["paper"]}, "protocol: input should be a valid string"),
         ({"scores": {"heartbeat": {"f1": 1.5}}}, "scores.heartbeat.f1: input should be less than or equal to 1"),
         ({"scores": {"heartbeat": {"f1": math.nan}}}, "scores.heartbeat.f1: input should be"),
@@ -185,7 +184,6 @@ def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
         ({"coverage": {"NORM": {"patients": 2}}}, "coverage.NORM.unscored: field required"),
         ({"training": {"seconds": "long"}}, "training.seconds: input should be a valid number"),
         ({"provenance": {"device": "cpu"}}, "provenance.device: input should be a valid dictionary"),
-        ({"provenance": {"config": json.loads("[" * 90 + "]" * 90)}}, "nested deeper than 50 levels"),
         ({"more": 1}, "row format 2, this version reads 2"),
         ({"format": 99}, "row format 99, this version reads 2"),
     ],
@@ -198,74 +196,8 @@ def test_a_value_that_no_row_has_is_named_although_the_digest_is_right(
         store.load_row(ROW.key)
 
 
-def test_text_in_a_row_loses_the_characters_that_do_something(store: Store) -> None:
-    forge_row(store, {"notes": ["a\x1b[2Jb\u202ec\ud800"], "training": {"seconds": 1, "m\x9b": "\x07"}})
-    row = store.load_row(ROW.key)
-    assert row is not None
-    assert (row.notes, row.training) == (["a?[2Jb?c?"], {"seconds": 1, "m?": "?"})
-
-
-CONTENT = {
-    "evaluation": "finetune",
-    "pretrain": ROW.pretrain_key,
-    "data": "dd",
-    "task": {"version": 1, "labels": "single", "protocol": "paper", "per_trial": 6},
-}
-
-
-def keyed(content: dict[str, Any]) -> Row:
-    """A row that holds the content of its key."""
-    data = {"name": "ptb-xl", "fingerprint": "dd", "simulated": True}
-    provenance = ROW.provenance | {"key_content": content, "data": data}
-    return replace(ROW, key=digest([content, ROW.ratio, ROW.seed]), provenance=provenance)
-
-
-KEYED = keyed(CONTENT)
-
-
-@pytest.mark.parametrize("content", [CONTENT, {name: CONTENT[name] for name in ("evaluation", "pretrain", "data")}])
-def test_a_row_with_the_content_of_its_key_is_read(store: Store, content: dict[str, Any]) -> None:
-    row = keyed(content)
-    store.save_row(row, PREDICTIONS)
-    assert store.load_row(row.key) == row
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"seed": 42}, "what the row says of its key does not give the key"),
-        ({"ratio": 0.3}, "what the row says of its key does not give the key"),
-        ({"provenance": KEYED.provenance | {"key_content": CONTENT | {"data": "ee"}}}, "does not give the key"),
-        ({"provenance": KEYED.provenance | {"data": {"fingerprint": "ee"}}}, "the row's data is not that of its key"),
-        ({"pretrain_key": "another"}, "the row's pretrain is not that of its key"),
-        ({"evaluation": "linear"}, "the row's evaluation is not that of its key"),
-        ({"dataset": "chapman"}, "the row's dataset is not that of its key"),
-        ({"protocol": "strict"}, "the row's protocol is not that of its key"),
-        ({"labels": "multi"}, "the row's labels is not that of its key"),
-    ],
-)
-def test_a_row_that_is_not_of_its_key_is_refused(store: Store, change: dict[str, Any], problem: str) -> None:
-    store.save_row(replace(KEYED, **change), PREDICTIONS)
-    with refused(CorruptRow, problem):
-        store.load_row(KEYED.key)
-
-
-def test_a_row_is_refused_in_the_place_of_another_cell(store: Store) -> None:
-    others = {"dataset": "chapman", "method": "moco", "ratio": 0.3, "seed": 42, "evaluation": "linear"}
-    place = {name: getattr(ROW, name) for name in others}
-    assert store.load_row(ROW.key, place) == ROW
-    for name, value in others.items():
-        with refused(CorruptRow, f"{ROW.key}.json: the row's {name} is {place[name]!r}, not {value!r} as planned"):
-            store.load_row(ROW.key, place | {name: value})
-
-
 def read(change: dict[str, np.ndarray]) -> Predictions:
     return read_predictions(npz_bytes(vars(PREDICTIONS) | change))
-
-
-def coded(*codes: int) -> np.ndarray:
-    """Ids of one character each, by its code."""
-    return np.array(codes, np.uint32).view("<U1")
 
 
 @pytest.mark.parametrize(
@@ -274,30 +206,17 @@ def coded(*codes: int) -> np.ndarray:
         ({"probability": PREDICTIONS.probability.astype(np.float64)}, "probability is float64"),
         ({"probability": PREDICTIONS.probability[:, :0], "truth": PREDICTIONS.truth[:, :0]}, "the shape (2, 0)"),
         ({"probability": PREDICTIONS.probability[0], "truth": PREDICTIONS.truth[0]}, "the shape (2,)"),
-        ({"probability": PREDICTIONS.probability + np.float32([1e-3, 0])}, "outside [0, 1]"),
-        ({"probability": PREDICTIONS.probability - np.float32([0, 1e-3])}, "outside [0, 1]"),
-        ({"probability": np.nan * PREDICTIONS.probability}, "outside [0, 1]"),
         ({"truth": PREDICTIONS.truth[:1]}, "truth is int64 (1, 2)"),
         ({"truth": PREDICTIONS.truth.astype(np.int32)}, "truth is int32"),
-        ({"truth": -PREDICTIONS.truth}, "a label is neither 0 nor 1"),
-        ({"truth": 2 * PREDICTIONS.truth}, "a label is neither 0 nor 1"),
         ({"recording": PREDICTIONS.recording[:1]}, "recording is <U2 (1,), not str_ (2,)"),
-        ({"recording": np.array(["p" * 251, "q"])}, "recording has ids of more than 250 characters"),
         ({"patient": np.array([1, 2])}, "patient is int64"),
         ({"patient": np.array(["p", "q"], ">U1")}, "patient is >U1"),
-        *(({"patient": coded(code, 113)}, "patient has an id that is no text") for code in (0xD800, 0xDFFF, 0x110000)),
         ({"more": np.zeros(1)}, "arrays more, patient, probability, recording, truth, not probability, truth"),
     ],
 )
 def test_predictions_that_are_none_are_refused_in_one_line(change: dict[str, np.ndarray], problem: str) -> None:
     with refused(ValueError, problem):
         read(change)
-
-
-def test_predictions_at_their_bounds_are_read() -> None:
-    for ids in (np.array(["p" * 250, "q"]), coded(0xD7FF, 0xE000), coded(0x10FFFF, 113)):
-        assert read({"patient": ids}).patient.tolist() == ids.tolist()
-    assert read({name: values[:0] for name, values in vars(PREDICTIONS).items()}).probability.shape == (0, 2)
 
 
 def test_predictions_of_a_store_are_refused_with_their_file(store: Store) -> None:
@@ -329,16 +248,6 @@ def test_a_crash_leaves_the_old_row_or_a_damaged_one_but_no_wrong_one(
     assert {file.name for file in store.cells.iterdir()} == before
 
 
-def test_what_is_no_regular_file_is_damaged_and_never_waited_for(store: Store) -> None:
-    for file in (store.cells / f"{ROW.key}.npz", store.plans / "plan-one.json"):
-        file.unlink()
-        os.mkfifo(file)
-    with refused(CorruptRow, "not a regular file"):
-        store.load_row(ROW.key)
-    with refused(NoResults, "plan-one"):
-        store.load_plan()
-
-
 def test_a_failure_is_stored_with_its_traceback_until_the_cell_succeeds(store: Store) -> None:
     file = store.save_failure(ROW.key, "pmq finetune", "RuntimeError: no luck", "Traceback: here")
     assert file == store.failure_file(ROW.key)
@@ -358,7 +267,7 @@ def test_a_failure_is_stored_with_its_traceback_until_the_cell_succeeds(store: S
 
 
 def test_a_damaged_failure_is_a_failure_that_says_so(store: Store) -> None:
-    for content in ("{", "[]", "3", '{"error": 3}', "[" * 10**5, ""):
+    for content in ("{", "[]", "3", '{"error": 3}', ""):
         (store.cells / "bad.error.json").write_text(content)
         assert store.failures(["bad"])["bad"].line.startswith("bad.error.json is damaged: ")
 
@@ -390,7 +299,7 @@ def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> No
     ("name", "contents"),
     [
         ("latest", [b"", b"../../etc/passwd", b"\xff\xfe", b"x" * 10**6]),
-        ("plan-one.json", [b"", b'{"key": "plan-one"', b"[" * 10**5, b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}']),
+        ("plan-one.json", [b"", b'{"key": "plan-one"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}']),
     ],
 )
 def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store, name: str, contents: list[bytes]) -> None:
@@ -531,15 +440,9 @@ def sealed(**changes: Any) -> str:
         (json.dumps(json.loads(sealed()) | {"seconds": 0.1}), "the card does not match its digest"),
         (json.dumps({"key": KEY, "seconds": 1.5}), "the card does not match its digest"),
         (sealed(key="another"), "this is the card of another"),
-        (sealed(key="x\n\x1b[2J"), "this is the card of x"),
-        (sealed(key_content={}), "what the card says of its key does not give the key"),
-        (sealed(key_content={"x": math.nan}), "has no digest"),
         (sealed(key_content=[1]), "key_content: input should be a valid dict"),
         (sealed(key_content={"file": 3}), "file: input should be a valid dict"),
-        (sealed(method="moco"), "the card's method is not that of its key"),
-        (sealed(seed=1), "the card's seed is not that of its key"),
         ("[]", "this is no card"),
-        ("[" * 10**5, "nested too deeply"),
         ("", "Expecting value"),
     ],
 )
