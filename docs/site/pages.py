@@ -41,15 +41,12 @@ SECTIONS = {
 OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`"}
 """Config of several methods -> its heading."""
 INTERFACES = {
-    "Method": ["methods.base", "methods.parts.losses", "methods.parts.losses", "methods.parts.momentum"],
+    "Method": ["methods.base", "methods.parts.losses", "methods.parts.momentum"],
     "Encoder": ["methods.encoders.base", "methods.encoders"],
-    "Use": ["benchmark.embedding", "benchmark.embedding", "methods.encoders.pretrained"],
+    "Use": ["benchmark.embedding", "methods.encoders.pretrained"],
     "Dataset": ["benchmark.data.datasets.base"],
-    "Statistics": [
-        *("reports.statistics.estimates", "reports.statistics.table", "reports.statistics.bootstrap"),
-        "reports.statistics.estimates",
-    ],
-    "Results": ["benchmark.results.store", "benchmark.results.store", "benchmark.results.metrics"],
+    "Statistics": ["reports.statistics.estimates", "reports.statistics.table", "reports.statistics.bootstrap"],
+    "Results": ["benchmark.results.store", "benchmark.results.metrics"],
 }
 """Page of the interface -> its modules."""
 

@@ -42,9 +42,3 @@ def test_the_page_names_what_the_contract_has() -> None:
     parts = {path.stem for path in (DOCS.parent / "methods" / "parts").glob("*.py")}
     (table,) = re.findall(r"\| `methods/parts/`.*?\n\n", TEXT, re.DOTALL)
     assert set(re.findall(r"`(\w+)`(?=[,` |])", table.split("\n", 2)[2])) - {"positives"} <= parts
-
-
-def test_the_readme_and_the_list_lead_to_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "docs/METHODS.md" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    main(["list"])
-    assert "docs/METHODS.md" in capsys.readouterr().out
