@@ -138,13 +138,6 @@ def test_later_windows_that_share_an_id_attract_in_clocs_and_comet(
     assert expected.sum() == 6 + {"patient": 4, "trial": 2}[level]
 
 
-def test_leads_of_a_window_attract_where_each_is_a_sample() -> None:
-    told = told_by(build("clocs", leads="one"), make.batch([1, 2, 1], [1, 2, 3], text=TEXT))
-    assert told.recording.tolist() == [1, 2, 3] * 4
-    assert told.attracts[0].nonzero().flatten().tolist() == [0, 2, 3, 5, 6, 8, 9, 11]
-    assert told.attracts[10].nonzero().flatten().tolist() == [10]
-
-
 def test_comet_without_its_levels_of_ids_tells_of_no_shared_id() -> None:
     method = build("comet", patient_weight=0.0, trial_weight=0.0)
     attracts = told_by(method, make.batch([1, 1, 2], [1, 1, 2], text=TEXT)).attracts

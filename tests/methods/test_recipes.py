@@ -26,7 +26,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "moco": {**VIEWS, **QUEUE, **MASKS, "head": "pmq", "predictor": True, "recipe": ADAMW},
     "byol": {**VIEWS, **MASKS, **HEADS, "momentum": 0.996, "momentum_schedule": "cosine", "recipe": ADAMW},
     "clocs": {
-        **VIEWS, "temperature": 0.1, "views": "cmsc", "leads": "all",
+        **VIEWS, "temperature": 0.1,
         "recipe": {"optimiser": "adam", "lr": 1e-4, "weight_decay": 0.0, "schedule": "constant", "batch_size": 256},
     },
     "pclr": {
@@ -133,7 +133,6 @@ def test_knobs_end_where_they_make_no_sense(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "knobs"),
     [
-        ("clocs", {"leads": "one", "views": "cmlc"}),
         ("pmq", {"positives": "all"}),
         ("pmq", {"que_size": 1}),
         ("pmq", {"pairing": "near"}),

@@ -129,7 +129,6 @@ def test_keys_that_are_decided_on_are_keys_of_a_config() -> None:
         ({"methods.pmq.positives": "all"}, ["methods.pmq.positives", "'all'", "'patient'"]),
         ({"methods.pmq.momentum": "0.5"}, ["methods.pmq.momentum", "valid number", "got '0.5'"]),
         ({"methods.comet.mask_spans": 1.5}, ["methods.comet.mask_spans", "valid integer", "got 1.5"]),
-        ({"methods.clocs": {"leads": "one", "views": "cmlc"}}, ["methods.clocs: leads = 'one': cmlc", "give 'all'"]),
         (
             {"methods.comet": {f"{level}_weight": 0 for level in ("observation", "sample", "trial", "patient")}},
             ["methods.comet: all four weights are 0"],
