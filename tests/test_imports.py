@@ -79,7 +79,6 @@ LONGER = {
     "benchmark/data/simulate/layouts.py": 590,
     "benchmark/elsewhere.py": 560,
     "benchmark/embedding.py": 630,
-    "benchmark/extras/answers.py": 620,
     "benchmark/extras/download.py": 640,
     "benchmark/extras/new_card.py": 540,
     "benchmark/extras/slurm.py": 750,

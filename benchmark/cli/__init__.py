@@ -7,7 +7,6 @@ verbs share stand in `benchmark.config.flags`. A new verb is an entry here and i
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from benchmark.config.command_line import Flag, Known, Verb, file_to_read, file_to_write, folder, results_named, switch
 from benchmark.config.errors import count, key_start, positive, seed
@@ -36,7 +35,6 @@ CELL = "CELL"
 CELL_HELP = "row, evaluation, dataset, ratio and seed in any order, as far as they are needed, or the start of a key"
 WHICH_ENCODER, WHAT_IS_WRITTEN = "which encoder", "what is written"
 TRIALS, SEARCH_SEED = 8, 1
-PAGE, WORK = Path("docs") / "evidence" / "KNOWN_ANSWERS.md", Path("known-answers")
 WRITTEN = "what is written"
 
 VERBS: dict[str, Verb] = {
@@ -273,30 +271,5 @@ VERBS: dict[str, Verb] = {
         known=replace(ENCODER, other=METHOD.other, is_other=METHOD.is_other),
         examples={"check-encoder ./mine.py": "what an encoder of one's own has to hold to"},
     ),
-    "known-answers": Verb(
-        "run the suite on data with a planted truth, and report whether it is found",
-        "benchmark.extras.known_answers:known_answers",
-        {
-            "--only": Flag(
-                WHAT,
-                "these answers; size runs only if it is named",
-                how={"nargs": "+", "metavar": "ANSWER"},
-            ),
-            "--work": Flag(
-                WHERE,
-                f"store of the answers' runs, which are not repeated ({WORK})",
-                how={"type": folder, "default": str(WORK), "metavar": "DIR"},
-            ),
-            "--page": Flag(
-                WHERE,
-                f"page that is written ({PAGE})",
-                how={"type": file_to_write, "default": str(PAGE), "metavar": "FILE"},
-            ),
-        },
-        examples={
-            "known-answers": "all but size, about an hour on one core",
-            "known-answers --only leak power": "two of them",
-        },
-    ),  # fmt: skip,
 }
 """In the order of the help. The first is the default; so is the first of a group (`data`) within it."""
