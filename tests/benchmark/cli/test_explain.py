@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import methods.pmq
-from benchmark.cli.explain import Found, explained, find_cell, text_of, written
-from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.cli.explain import explained, find_cell, text_of, written
+from benchmark.config.command_line import OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.results.names import CARD
 from benchmark.results.schema import flat
-from benchmark.results.store import NoResults, Store, card_bytes
-from benchmark.run.plan import make_plan
+from benchmark.results.store import NoResults, Store
 from run_benchmark import main
 from tests.benchmark.cli.conftest import rewritten
 from tests.benchmark.run.bench import Bench, cell_of
@@ -52,16 +49,6 @@ def test_a_cell_is_found_by_its_names_in_any_order_and_by_its_key(told_bench: Be
 def test_a_gate_that_is_in_two_tables_is_one_cell(told_bench: Bench, results: Path) -> None:
     found = [find_cell(results, f"features{table}") for table in ("", " linear", " finetune")]
     assert {own.row.key for own in found} == {cell_of(told_bench, "features", "features").key}
-
-
-def test_a_row_of_no_plan_has_its_own_name(told_bench: Bench, results: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(results, tmp_path / "runs")
-    plan = make_plan(told_bench.config, told_bench.prepared, told_bench.grid)
-    for file in (copy / "plans").iterdir():
-        file.unlink()
-    Store(copy).save_plan(replace(plan, key="fewer", cells=plan.cells[:1]))
-    found: Found = find_cell(copy, cell_of(told_bench, "pmq", "linear").key)
-    assert (found.plan, found.name) == (None, "pmq linear chapman 0.5 seed 41")
 
 
 def test_an_ambiguous_name_says_what_to_add(told_bench: Bench, results: Path, tmp_path: Path) -> None:
@@ -166,49 +153,6 @@ def test_an_encoder_that_is_gone_or_altered_is_said_so(told_bench: Bench, tmp_pa
     card.unlink()
     assert any(line.endswith(f"{card} is gone") for line in explained(found, store, whole=True))
     assert written(card) == "gone"
-
-
-FORMS: list[dict[str, Any]] = [
-    {"key_content": {"mode": "float32"}},
-    {"key_content": ["x"]},
-    {"data": {"fingerprint": 7}},
-    {"corpus": "mimic"},
-    {"device": "cpu"},
-]
-
-
-def test_a_sealed_row_of_another_form_is_refused_in_a_line(
-    told_bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
-    for form in FORMS:
-        row = rewritten(told_bench, store, **form)
-        assert main(["explain", row.key, "--results", str(store.root)]) == FAILED
-        out, error = capsys.readouterr()
-        assert (out, error.count("\n")) == ("", 1)
-        assert f"{row.key}.json: provenance." in error
-
-
-def test_an_older_row_is_explained_without_what_it_lacks(told_bench: Bench, tmp_path: Path) -> None:
-    store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
-    for entry in ("device", "precision", "data", "config", "key_content", "git", "versions"):
-        row = rewritten(told_bench, store, **{entry: None, "key_content": None})
-        told = values_of(list(explained(find_cell(store.root, row.key), store, whole=True)))
-        assert told["cell"]["key"] == row.key
-        assert told[f"key {row.key}: the digest of ratio, seed and"] == {"content": "not stated"}
-
-
-def test_a_sealed_card_of_another_form_is_told_of(told_bench: Bench, tmp_path: Path) -> None:
-    store = Store(shutil.copytree(told_bench.store.root, tmp_path / "runs"))
-    key = cell_of(told_bench, "pmq").pretrain_key
-    card = store.card(key)
-    assert card is not None
-    contents: list[Any] = [["x"], {"file": "mine.py"}, {"file": {"source": 3}}]
-    for content in contents:
-        (store.pretrained / key / CARD).write_bytes(card_bytes(card | {"key_content": content}))
-        lines = explained(find_cell(store.root, "pmq finetune"), store, whole=True)
-        (line,) = [line for line in lines if "key_content" in line]
-        assert line.startswith(f"  card  {store.pretrained / key / CARD}: key_content")
 
 
 def test_a_stored_text_of_several_lines_is_one_and_a_long_list_is_told_by_its_ends(

@@ -38,7 +38,6 @@ from benchmark.run.local import Local
 from benchmark.training.health import EpochHealth
 from benchmark.training.probes import EvaluationCache
 from methods.pmq import PMQ
-from reports import build
 from tests.basic import ANYWHERE, BASIC
 
 torch.set_num_threads(1)
@@ -177,15 +176,6 @@ def test_minirocket_is_priced_run_and_in_the_table(
     assert half.scores["recording"]["auroc"] is not None
 
 
-TOLD = """
-import sys, run_benchmark
-status = run_benchmark.main(sys.argv[1:])
-heavy = {"torch", "pandas", "scipy", "sklearn", "matplotlib"} & set(sys.modules)
-print("loaded:", *sorted(heavy))
-sys.exit(status)
-"""
-
-
 def test_a_finished_grid_on_a_read_only_store_prints_its_tables(
     argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], disk: Path
 ) -> None:
@@ -203,16 +193,6 @@ def test_a_finished_grid_on_a_read_only_store_prints_its_tables(
     assert shown.err == f"error: left out: every file: {disk / 'out'} cannot be written to (Read-only file system)\n"
     assert run_benchmark.main([*there, "--methods", "moco"]) == 2
     assert "the place is mounted read-only: name another folder" in capsys.readouterr().err
-
-
-def test_the_report_comes_again_from_the_store_alone(
-    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run_benchmark.main(argv) == 0
-    monkeypatch.chdir(tmp_path)
-    shutil.rmtree(tmp_path / "out")
-    assert run_benchmark.main(["report"]) == 0
-    assert table(tmp_path) == expected
 
 
 def test_a_method_that_fails_fails_its_own_cells(
@@ -249,26 +229,6 @@ def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
     assert len(rows(tmp_path / "runs")) == 1
     assert run_benchmark.main(argv) == 0
     assert "1 done, 3 to do" in capsys.readouterr().out
-    assert table(tmp_path) == expected
-
-
-def test_ctrl_c_in_the_report_loses_no_cell_and_leaves_no_half_of_it(
-    argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with monkeypatch.context() as patch:
-            patch.setattr(build, "report_html", lambda *_, **__: signal.raise_signal(signal.SIGINT))
-            assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert not (tmp_path / "out" / "results.md").exists()
-    assert not list(tmp_path.rglob("*.tmp"))
-    cells = stamps(tmp_path / "runs" / "cells")
-    capsys.readouterr()
-    assert run_benchmark.main(argv) == 0
-    assert "4 done, 0 to do" in capsys.readouterr().out
-    assert stamps(tmp_path / "runs" / "cells") == cells
     assert table(tmp_path) == expected
 
 
@@ -329,16 +289,6 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
 
 
 @pytest.mark.slow
-def test_cells_side_by_side_give_the_same_rows(argv: list[str], tmp_path: Path, expected: str) -> None:
-    assert run_benchmark.main(argv) == 0
-    beside = tmp_path / "beside"
-    argv = [str(beside) if word == str(tmp_path / "runs") else word for word in argv]
-    assert run_benchmark.main([*argv, "--jobs-per-device", "2"]) == 0
-    assert rows(beside) == rows(tmp_path / "runs")
-    assert table(tmp_path) == expected
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "count"),
     [
@@ -391,25 +341,6 @@ def test_all_data_are_looked_for_before_any_are_prepared(
 def test_a_dataset_that_is_too_small_is_refused_before_pretraining(argv: list[str], tmp_path: Path) -> None:
     assert run_benchmark.main([*argv, "--datasets", "cpsc2018"]) == 2
     assert not (tmp_path / "runs" / "pretrained").exists()
-
-
-@pytest.mark.slow
-def test_a_run_around_another_encoder_leaves_the_results_of_the_first_alone(
-    argv: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_benchmark.main(argv) == 0
-    other = [*argv, "--encoder", "resnet1d", "--set", "encoder.output=8"]
-    assert run_benchmark.main(other) == 0
-    assert len(rows(tmp_path / "runs")) == 8
-    capsys.readouterr()
-    assert run_benchmark.main(other) == 0
-    assert "4 done, 0 to do" in capsys.readouterr().out
-    assert table(tmp_path) != expected
-    assert run_benchmark.main(argv) == 0
-    assert "4 done, 0 to do" in capsys.readouterr().out
-    assert table(tmp_path) == expected
-    cards = [json.loads(card.read_text()) for card in (tmp_path / "runs" / "pretrained").glob("*/pretraining.json")]
-    assert sorted(card["encoder"]["name"] for card in cards) == ["dilated", "dilated", "resnet1d", "resnet1d"]
 
 
 @pytest.mark.slow
@@ -511,19 +442,6 @@ def test_what_cannot_be_meant_is_refused(words: str, message: str, monkeypatch: 
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("words", ["--devices 2", "--devices one"])
-def test_a_device_that_is_not_there_is_refused_by_name(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    two_devices(monkeypatch)
-    with pytest.raises(ConfigError, match=r"^--devices '\w+' is not there: torch sees 2 CUDA devices$"):
-        opened(words)
-
-
-def test_a_device_named_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    two_devices(monkeypatch)
-    with pytest.raises(ConfigError, match=r"^--devices 0 0 names a device twice; several tasks on one: --jobs-per-dev"):
-        opened("--devices 0 0")
-
-
 def test_a_job_has_the_device_of_its_cluster_and_not_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     _, arguments = parse(VERBS, ["--engine", "slurm", "--set", "engine.gpus=1", "--precision", "bf16"])
@@ -569,13 +487,6 @@ def test_a_changed_config_runs_where_the_first_does() -> None:
 
     config = config_of_words("--engine slurm --set engine.partition=gpu")
     assert with_settings(config, {"finetune.lr": 0.5}).engine == config.engine
-
-
-def test_an_unknown_engine_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    from run_benchmark import main
-
-    assert main(["--engine", "slrum"]) == 2
-    assert "'slrum'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("preset", "rate"), [("unified", "0.0001"), ("paper", "1e-05")])

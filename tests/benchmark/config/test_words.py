@@ -16,13 +16,12 @@ from typing import Any
 import pytest
 
 from benchmark.cli import VERBS
-from benchmark.config.command_line import OK, Verb, parse, refuse_unknown
+from benchmark.config.command_line import Verb, parse, refuse_unknown
 from benchmark.config.config import Config, load_config, validate
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import config_of, place_of
 from benchmark.config.refuse import by_encoder
-from benchmark.config.words import dotted, labels_of, laid_over, load_card, values_of
-from run_benchmark import main
+from benchmark.config.words import labels_of, laid_over, load_card, values_of
 from tests.basic import BASIC
 
 
@@ -67,10 +66,6 @@ KNOBS = {"momentum": 0.9, "recipe": {"lr": 1.0, "batch_size": 8}}
 def test_overrides_are_laid_over_knobs(overrides: dict[str, Any], expected: dict[str, Any]) -> None:
     assert laid_over(KNOBS, overrides) == expected
     assert KNOBS == {"momentum": 0.9, "recipe": {"lr": 1.0, "batch_size": 8}}
-
-
-def test_fields_of_a_recipe_are_told_with_a_dot() -> None:
-    assert dict(dotted(KNOBS)) == {"momentum": 0.9, "recipe.lr": 1.0, "recipe.batch_size": 8}
 
 
 CARD: dict[str, Any] = {
@@ -118,15 +113,6 @@ def test_a_card_is_named_by_its_file_and_then_by_its_name(card: Path) -> None:
     assert config.data.source("ptb-xl").title == "PTB-XL"
 
 
-def test_the_corpus_may_be_a_card_alone(card: Path) -> None:
-    config, paths = read("--pretrain-dataset", card, "--datasets", "chapman", "--data-root", "/data")
-    assert (config.data.datasets, config.data.pretrain, list(paths)) == (["chapman"], "ours", ["ours"])
-
-
-def test_the_folder_given_by_name_comes_before_the_card_s(card: Path) -> None:
-    assert read("--datasets", card, "--data", "ours=/elsewhere")[1] == {"ours": Path("/elsewhere")}
-
-
 def test_the_config_holds_the_content_and_no_path(card: Path, tmp_path: Path) -> None:
     config, _ = read("--datasets", card, "--pretrain-dataset", card)
     stored = json.loads(json.dumps(config.model_dump(mode="json"), sort_keys=True))
@@ -137,11 +123,6 @@ def test_the_config_holds_the_content_and_no_path(card: Path, tmp_path: Path) ->
     data = {name: stored["data"][name] for name in ("cards", "pretrain")}
     file = saved(tmp_path / "mine.yaml", {"methods": ["pmq"], "data": data})
     assert read("--config", file, "--datasets", "ours")[0].data.source("ours").title == "Our hospital"
-
-
-def test_set_takes_a_card_as_the_flag_does(card: Path) -> None:
-    config, _ = read("--pretrain-dataset", card, "--set", f"data.datasets=[{card}]")
-    assert config.data.datasets == ["ours"]
 
 
 def test_what_is_no_card_is_one_line(card: Path, tmp_path: Path) -> None:
@@ -204,12 +185,6 @@ def test_each_encoder_has_a_config_of_its_own() -> None:
     assert by_encoder(load_config(BASIC)) == {"": load_config(BASIC)}
 
 
-def test_further_encoders_are_stored_with_their_config() -> None:
-    stored = config_with(SMALL).model_dump(mode="json")
-    assert stored["encoders"] == [SMALL]
-    assert Config.model_validate(stored) == config_with(SMALL)
-
-
 def test_encoders_of_one_name_are_told_apart_by_their_knobs() -> None:
     sections = [
         {"name": "dilated", "hidden": 4, "depth": 2},
@@ -260,15 +235,3 @@ def test_an_encoder_that_cannot_be_is_refused_in_one_line(overrides: dict[str, A
         load_config(BASIC, overrides)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_a_window_that_does_not_fit_is_refused_before_any_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    sizes = ["data.segmentation=recordings", "data.window_seconds=0.61"]
-    assert main(["--config", BASIC, "--encoder", "dilated", "vit1d", "--set", *sizes]) != OK
-    assert (
-        "encoder vit1d cannot take windows of 152 samples: encoder.patch 25 does not divide" in capsys.readouterr().err
-    )
-    assert not list(tmp_path.iterdir())
