@@ -107,10 +107,6 @@ class PretrainMethod(nn.Module):
         """Positives of a batch's loss, read before `forward`: draws nothing, changes no state; None: not defined."""
         return None
 
-    def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor] | None:
-        """Queries and their own keys, (N, K) each, of unit length; None: not defined for the method."""
-        return None
-
     def after_step(self) -> None:
         """Called after each optimiser step, e.g. for a momentum update."""
 

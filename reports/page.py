@@ -419,8 +419,6 @@ FIGURES_OF = {
     "confusion": "classes",
     "classes": "classes",
     "training": "health",
-    "masking": "health",
-    "similarity": "health",
 }
 """First word of a figure's name -> the section that it explains; other figures of a table stand below that."""
 FEW = 10

@@ -37,7 +37,6 @@ from benchmark.results.names import (
     ABLATION,
     CARD,
     GATE,
-    ILLUSTRATION,
     METHOD,
     SWEEP,
     measured_elsewhere,
@@ -69,7 +68,6 @@ def read_cards(store: Store, keys: Iterable[str], windows: str) -> tuple[dict[st
         try:
             if (card := store.card(key)) is not None:
                 cards[key] = card
-                illustration_of(store, key, card)
         except BadCard as error:
             left_out.append(str(error).replace(f"{store.root}/", ""))
     if elsewhere := measured_elsewhere(cards, windows):
@@ -78,23 +76,6 @@ def read_cards(store: Store, keys: Iterable[str], windows: str) -> tuple[dict[st
         many = f"{len(elsewhere)} pretraining{'' if len(elsewhere) == 1 else 's'}"
         left_out.append(f"health of {many}: measured on the windows of another run, and not comparable")
     return cards, left_out
-
-
-def illustration_of(store: Store, key: str, card: Card) -> bytes | None:
-    """Content of the file of a pretraining's illustration; None without one.
-
-    Raises BadCard if it is not the file whose digest its card holds, or cannot be read.
-    """
-    file = store.pretrained / key / ILLUSTRATION
-    if not file.is_file():
-        return None
-    try:
-        body = file.read_bytes()
-    except OSError as error:
-        raise BadCard(f"{file}: {error.strerror}") from None
-    if hashlib.sha256(body).hexdigest() != card.get("illustration_sha256"):
-        raise BadCard(f"{file}: the file does not match the digest in its card")
-    return body
 
 
 def courses(cards: Cards) -> pd.DataFrame:
@@ -438,7 +419,7 @@ def content_of(run: Run) -> str:
     cells, pretrained = run.store.cells, run.store.pretrained
     encoders = sorted({row.pretrain_key for row in run.rows.values() if row.pretrain_key})
     files = [cells / f"{key}.{kind}" for key in run.rows if key not in run.digests for kind in ("json", "npz")]
-    files += [pretrained / key / name for key in encoders for name in (CARD, ILLUSTRATION)]
+    files += [pretrained / key / name for key in encoders for name in (CARD,)]
     failures = [asdict(failure) for failure in run.failures.values()]
     known = [asdict(run.plan), dict(run.digests), failures, dict(run.damaged)]
     return _sha256([known, list(run.failures), [file_digest(file) for file in files], _code()])

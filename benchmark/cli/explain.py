@@ -180,7 +180,7 @@ LONGEST = 4
 """Values of a list that are shown whole; of a longer one the first, the last and their number."""
 NOT_STATED = "not stated"
 SUITE = "a class of the suite: its version is in the key, its code that of the commit"
-NOT_SHOWN = ("key_content", "encoder", "key", "illustration_sha256", "health", TRAINING_HEALTH)
+NOT_SHOWN = ("key_content", "encoder", "key", "health", TRAINING_HEALTH)
 """Entries of a card that are shown elsewhere or say nothing of a number."""
 
 

@@ -134,11 +134,6 @@ CARD = "pretraining.json"
 
 ERROR = "error.json"
 """File with the error of a pretraining's last attempt; removed on success."""
-ILLUSTRATION = "illustration.npz"
-"""File with data for figures of a pretraining: a masked window, and similarities of queries and keys."""
-KEY_KINDS = ("other patient", "own key", "attracts", "same patient, does not attract")
-"""Relation of a key to a query, by its number in an illustration."""
-OTHER, OWN, ATTRACTS, SAME = range(len(KEY_KINDS))
 
 SKIPPED_COLUMNS = ("dataset", "recording", "patient", "reason")
 """Columns of skipped.csv: one unusable recording per line."""

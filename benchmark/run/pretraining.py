@@ -28,7 +28,7 @@ from benchmark.run.estimate import multiplications, seconds_per_window
 from benchmark.run.grid import Grid, Pretraining, task_name
 from benchmark.run.rows import source_of
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
-from benchmark.training.health import illustrate, measure, sample_facts, write_illustration
+from benchmark.training.health import measure, sample_facts
 from benchmark.training.pretrain import (
     OnEpoch,
     OnStep,
@@ -147,7 +147,7 @@ def new_method(task: Pretraining, config: Config, device: torch.device) -> Pretr
 
 
 def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep) -> dict[str, Any]:
-    """Train a method on the corpus and illustrate it; returns history, memory and source facts."""
+    """Train a method on the corpus; returns history, memory and source facts."""
     config, knobs, device = job.config, job.task.variant.config, torch.device(job.device)
     source = pretraining_source(
         opened(job.prepared[config.data.pretrain]),
@@ -170,10 +170,7 @@ def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_s
         on_step=on_step,
         on_epoch=events_of(job.task, job.events) if job.events else None,
     )
-    next_epoch = len(history.loss)
-    illustration = write_illustration(job.folder, illustrate(method, knobs, source, epochs=next_epoch, seed=seed))
     spent = {
-        "illustration_sha256": illustration,
         "peak_memory_gib": peak_memory_gib(device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
         **({"scale": list(source.scale)} if source.scale else {}),

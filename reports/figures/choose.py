@@ -12,23 +12,19 @@ from functools import partial
 from pathlib import Path
 
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import ATTRACTS, OWN, SAME
 from benchmark.results.store import Plan
 from reports.figures.data import (
     FOLDER,
     Confusion,
     Figures,
-    MaskedInput,
-    Similarity,
     Sweep,
     compared,
     confusions,
-    illustrations_of,
     label_curves,
     panels,
     sweeps,
 )
-from reports.figures.inside import plot_confusion, plot_masking, plot_similarity, plot_training
+from reports.figures.inside import plot_confusion, plot_training
 from reports.figures.scores import (
     MOST_INTERVALS,
     ClassMark,
@@ -146,34 +142,6 @@ def training_note(plan: Plan, cards: Cards) -> str:
     return note_of(plan, plan.datasets, first, *sampled, several)
 
 
-def masking_note(plan: Plan, masked: MaskedInput) -> str:
-    """Source of the masked window."""
-    simulated = " Simulated ECG." if plan.pretraining.get("simulated") else ""
-    return (
-        f"One window of the pretraining corpus after the input layer of pretrained {plan.variants[masked.variant]}; "
-        f"masks are drawn independently.{simulated}"
-    )
-
-
-def similarity_note(plan: Plan, found: Sequence[Similarity]) -> str:
-    """Which queries and keys are shown, and the mean number of positive keys per query."""
-    counts = []
-    for own in found:
-        of_kind = own.spread.sum(axis=1)  # (KINDS,)
-        each = of_kind / max(1, of_kind[OWN])  # (KINDS,) keys per query
-        counts.append(
-            f"{plan.variants[own.variant]}: {each.sum():z.0f} keys per query; {each[ATTRACTS]:z.1f} positive besides "
-            f"its own, {each[SAME]:z.1f} of its patient not."
-        )
-    return note_of(
-        plan,
-        [],
-        "The next batch under the masks of training: queries of the patients with the most keys, by patient; their "
-        "keys; the queue's newest of these patients, then of others.",
-        *counts,
-    )
-
-
 DRAWN = ("auroc", "auprc", "sens90")
 """Scores of a figure by class."""
 
@@ -237,8 +205,6 @@ def figures_of(shown: Shown, units: Sequence[str]) -> Iterator[tuple[str, Callab
             yield f"confusion, {dataset} per {unit}", partial(draw_confusion, shown, *place)
             yield f"classes, {dataset} per {unit}", partial(draw_classes, shown, *place)
     yield "training", partial(draw_training, shown)
-    yield "masking", partial(draw_masking, shown)
-    yield "similarity", partial(draw_similarity, shown)
 
 
 def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
@@ -328,21 +294,3 @@ def draw_training(shown: Shown) -> Iterator[Path]:
     if len(found):
         note = training_note(shown.run.plan, shown.cards)
         yield from plot_training(found, rows, note, shown.stem("training"))
-
-
-def draw_masking(shown: Shown) -> Iterator[Path]:
-    """The masks of the last compared row that has any; the proposed method is listed last."""
-    plan = shown.run.plan
-    masked = illustrations_of(shown.run, compared(plan)).masked
-    if masked:
-        note = masking_note(plan, masked[-1])
-        yield from plot_masking(masked[-1], note, shown.stem("masking"))
-
-
-def draw_similarity(shown: Shown) -> Iterator[Path]:
-    """Cosine similarity of queries and keys of the rows with a queue."""
-    plan = shown.run.plan
-    found = illustrations_of(shown.run, compared(plan)).similarities
-    if found:
-        rows = titles_of(plan, [own.variant for own in found])
-        yield from plot_similarity(found, rows, similarity_note(plan, found), shown.stem("similarity"))

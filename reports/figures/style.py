@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from benchmark.results.files import write_atomic
 from benchmark.results.names import FEATURES, FROZEN, SUPERVISED, UNTRAINED
@@ -60,8 +58,8 @@ SETTINGS: dict[str, object] = {
 }
 """Fonts are embedded as TrueType (42), which journals ask for and editors of figures can change."""
 FAINT = "#666666"
-SHARES, COSINES, SIGNED = "Blues", "cividis", "RdBu_r"
-"""Colour maps: for what is written upon, for what is marked in white, for what has a sign."""
+SHARES = "Blues"
+"""Colour map."""
 
 
 Dash = tuple[int, tuple[float, ...]]
@@ -217,15 +215,6 @@ def plot_panels(
             legend(figure, rows, lines=lines)
         small_print(figure, note)
         return save(figure, stem)
-
-
-def draw_cells(axes: Axes, values: NDArray[Any], **how: Any) -> QuadMesh:
-    """A matrix as coloured cells without a frame, its first line at the top. how: arguments of `pcolormesh`."""
-    axes.spines[:].set_visible(False)
-    cells = axes.pcolormesh(values, **how)
-    lines, columns = values.shape
-    axes.set(xlim=(0, columns), ylim=(lines, 0))
-    return cells
 
 
 def small_print(figure: Figure, sentences: str) -> None:

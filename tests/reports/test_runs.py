@@ -18,15 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from benchmark.results.schema import digest
 from benchmark.results.store import Failure, NoResults, Plan, Row, card_bytes
-from benchmark.training.health import write_illustration
 from reports import runs
 from reports.build import build_report
-from reports.figures.data import illustrations_of
 from reports.runs import (
     MOST_PARTS,
     TIDY,
@@ -179,17 +176,6 @@ def test_edited_cards_and_those_without_a_digest_are_left_out_with_a_line(
     report = build_report(run, tmp_path / "out")
     assert set(run.left_out) <= set(report.problems)
     assert not (tmp_path / "out" / "costs.md").exists()
-
-
-def test_an_illustration_of_another_pretraining_is_not_drawn(write_store: Callable[..., Path]) -> None:
-    root = write_store(complete=True)
-    write_card(root, digest("pmq"), card_bytes({"key": digest("pmq"), "illustration_sha256": "0" * 64}).decode())
-    write_illustration(root / "pretrained" / digest("pmq"), {"masked": np.ones((1, 5, 3)), "masked_names": ["none"]})
-    run = open_run(root)
-    assert illustrations_of(run, list(run.plan.variants)).masked == ()
-    assert run.left_out == [
-        f"pretrained/{digest('pmq')}/illustration.npz: the file does not match the digest in its card"
-    ]
 
 
 def test_a_course_is_one_line_per_epoch_and_measure() -> None:

@@ -39,8 +39,7 @@ def test_the_names_in_stored_files_and_of_the_installed_program_stay() -> None:
     assert names.UNIT_OF_PROTOCOL == {"paper": "heartbeat", "strict": "recording"}
     assert (names.UNTRAINED, names.FROZEN, names.FEATURES) == ("random", "random-frozen", "features")
     assert (names.OVERALL, names.BOTH) == ("overall", "both")
-    assert (names.CARD, names.ERROR, names.ILLUSTRATION) == ("pretraining.json", "error.json", "illustration.npz")
-    assert (names.OTHER, names.OWN, names.ATTRACTS, names.SAME) == (0, 1, 2, 3)
+    assert (names.CARD, names.ERROR) == ("pretraining.json", "error.json")
     assert names.SKIPPED_COLUMNS == ("dataset", "recording", "patient", "reason")
     assert list(MEASURES) == ["effective_rank", "mean_cosine", "alignment", "uniformity", "retrieval"]
     assert (MEASURES["alignment"], MEASURES["uniformity"]) == ("alignment", "uniformity")

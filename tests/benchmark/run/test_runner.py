@@ -15,7 +15,7 @@ import torch
 
 from benchmark.data.prepare import Prepared
 from benchmark.machine.processes import this_process
-from benchmark.results.names import CARD, ERROR, ILLUSTRATION
+from benchmark.results.names import CARD, ERROR
 from benchmark.results.schema import digest
 from benchmark.results.store import End, Failure, Store
 from benchmark.run import cell as cell_module
@@ -45,11 +45,7 @@ def test_all_is_done_once(finished: Bench) -> None:
     assert len(finished.rows()) == 4
     assert finished.heard.begun == finished.heard.done
     assert len(finished.heard.done) == 6
-    assert {path.name for path in finished.store.pretrained.rglob("*") if path.is_file()} == {
-        WEIGHTS,
-        CARD,
-        ILLUSTRATION,
-    }
+    assert {path.name for path in finished.store.pretrained.rglob("*") if path.is_file()} == {WEIGHTS, CARD}
     before = stamps(finished.store)
     work = finished.missing()
     assert (work.cells, work.pretrainings) == ((), ())

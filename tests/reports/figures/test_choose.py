@@ -10,14 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell, card_bytes
-from benchmark.training.health import write_illustration
 from reports.figures import choose as figures
 from reports.figures.choose import note_of, score_note, seeds_text, titles_of, write_figures
 from reports.figures.data import Figures
@@ -48,23 +46,14 @@ def with_sweep(plan: Plan) -> Plan:
 
 @pytest.fixture
 def full_store(write_store: Callable[..., Path]) -> Path:
-    """A store with a sweep, two ratios, cards of three pretrainings, and pictures of one."""
+    """A store with a sweep, two ratios and cards of three pretrainings."""
     root = write_store(complete=True, alter_plan=with_sweep)
-    kind = np.array([[1, 2, 0], [0, 1, 3]], np.uint8)
-    spread = np.zeros((4, 50), np.int64)
-    spread[:, 25] = 2
-    arrays = {
-        "masked": np.ones((2, 5, 3), np.float16), "masked_names": np.array(["none", "all"]), "spread": spread,
-        "cosine": np.zeros((2, 3), np.float32), "kind": kind, "query_patient": np.array([1, 1]),
-        "key_patient": np.array([1, 1, 2]), "key_queued": np.array([False, False, True]),
-    }  # fmt: skip
-    illustration = write_illustration(root / "pretrained" / digest("pmq"), arrays)
     for place, name in enumerate(("random", "moco", "pmq")):
         trained = {"loss": [2.0], "seconds": 60.0 * place} if place else {}
         folder = root / "pretrained" / digest(name)
         folder.mkdir(parents=True, exist_ok=True)
-        own = {"key": folder.name, "illustration_sha256": illustration if name == "pmq" else None}
-        (folder / "pretraining.json").write_bytes(card_bytes({**CPU, "health": HEALTH, **trained, **own}))
+        card = {"key": folder.name, **CPU, "health": HEALTH, **trained}
+        (folder / "pretraining.json").write_bytes(card_bytes(card))
     return root
 
 
@@ -94,8 +83,6 @@ ALL = [
     "finetune-heartbeat-confusion-ptb-xl",
     "finetune-heartbeat-confusion-chapman",
     "training",
-    "masking",
-    "similarity",
 ]
 
 
@@ -121,7 +108,7 @@ def test_a_plan_without_cells_gives_none(write_store: Callable[..., Path], tmp_p
 def test_a_figure_has_no_less_than_its_numbers(
     write_store: Callable[..., Path], tmp_path: Path, undrawn: dict[str, str]
 ) -> None:
-    """No card, no sweep, no picture, and one ratio."""
+    """No card, no sweep, and one ratio."""
 
     def one_ratio(plan: Plan) -> Plan:
         datasets = {name: facts | {"classes": ["A", "B"]} for name, facts in plan.datasets.items()}
@@ -161,7 +148,6 @@ def test_the_small_print_says_what_a_reader_must_know(
     assert "mean±std over seeds 41, 42 (one pretraining)" in sweep
     assert "Ring: the method's own value" in sweep
     assert "heartbeats over 2 seeds" in undrawn["finetune-heartbeat-confusion-ptb-xl"]
-    assert "PMQ: 4 keys per query; 1.0 positive besides its own" in undrawn["similarity"]
 
 
 def test_differences_are_drawn_from_the_statistics(full_store: Path, tmp_path: Path, undrawn: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What figures show: confusion by hand, pictures beside the weights, sweeps, curves."""
+"""What figures show: confusion by hand, sweeps, curves."""
 
 from __future__ import annotations
 
@@ -10,17 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.results.files import write_atomic
-from benchmark.results.names import CARD, ILLUSTRATION
-from benchmark.results.schema import digest
-from benchmark.results.store import Plan, PlannedCell, Predictions, card_bytes
-from benchmark.training import health as written
+from benchmark.results.store import Plan, PlannedCell, Predictions
 from reports.figures.data import (
     Confusion,
     compared,
     confusion,
     confusions,
-    illustrations_of,
     in_order,
     label_curves,
     panels,
@@ -71,35 +66,6 @@ def test_seeds_are_summed_and_rows_that_are_not_there_left_out(write_predictions
     for row in run.rows.values():
         object.__setattr__(row, "labels", "multi")
     assert not confusions(run, ["pmq"], unit="heartbeat", **WHERE), "of several labels there is none"
-
-
-def test_pictures_of_rows_are_read_in_their_order(write_store: Callable[..., Path]) -> None:
-    root = write_store(complete=True)
-    masked = {"masked": np.ones((2, 5, 3), np.float16), "masked_names": np.array(["none", "all"])}
-    similarity = {
-        "cosine": np.zeros((1, 2), np.float32), "kind": np.zeros((1, 2), np.uint8), "query_patient": np.array([7]),
-        "key_patient": np.array([7, 8]), "key_queued": np.array([False, True]), "spread": np.zeros((4, 50), np.int64),
-    }  # fmt: skip
-    for name, arrays in (("moco", masked), ("pmq", masked | similarity)):
-        folder = root / "pretrained" / digest(name)
-        found_digest = written.write_illustration(folder, arrays)
-        write_atomic(folder / CARD, card_bytes({"key": digest(name), "illustration_sha256": found_digest}))
-    found = illustrations_of(open_run(root), ["random", "moco", "pmq"])
-    assert [own.variant for own in found.masked] == ["moco", "pmq"]
-    assert found.masked[0].names == ("none", "all")
-    assert found.masked[0].values.shape == (2, 5, 3)
-    (own,) = found.similarities
-    assert (own.variant, own.query_patient.tolist(), own.key_queued.tolist()) == ("pmq", [7], [False, True])
-
-
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"text"])
-def test_damaged_pictures_are_left_out(write_store: Callable[..., Path], content: bytes) -> None:
-    root = write_store(complete=True)
-    folder = root / "pretrained" / digest("pmq")
-    folder.mkdir(parents=True)
-    (folder / ILLUSTRATION).write_bytes(content)
-    found = illustrations_of(open_run(root), ["pmq"])
-    assert found.masked == found.similarities == ()
 
 
 DATASETS = {"ptb-xl": {"title": "PTB-XL"}, "chapman": {"title": "Chapman"}}
