@@ -289,13 +289,13 @@ def test_without_slurm_or_submitit_one_line_says_what_to_do(monkeypatch: pytest.
     monkeypatch.setattr(open_module, "require_submitit", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match=r"^--engine slurm: there is no `scontrol` here: run this on a login node"):
-        open_slurm(EngineRequest(SLURM, 1, (), tmp_path, [], False))
+        open_slurm(EngineRequest(SLURM, 1, (), tmp_path, []))
     monkeypatch.undo()
     monkeypatch.setitem(__import__("sys").modules, "submitit", None)
     with pytest.raises(
         ConfigError, match=r"^--engine slurm needs submitit: pip install 'ecg-pretrain-bench\[slurm\]'$"
     ):
-        open_slurm(EngineRequest(SLURM, 1, (), tmp_path, [], False))
+        open_slurm(EngineRequest(SLURM, 1, (), tmp_path, []))
 
 
 def test_a_controller_that_does_not_answer_is_told_in_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,8 +352,8 @@ def test_folders_are_looked_at_where_the_cluster_has_other_hosts(
     monkeypatch.setattr(slurm, "limits", lambda: ("bench", 1001))
     monkeypatch.setattr(slurm, "partitions", lambda: ["cpu", "gpu"])
     monkeypatch.setattr(slurm, "cluster_nodes", lambda: ["node1", "node2"])
-    assert open_slurm(EngineRequest(SLURM, 1, (), runs, [cache], True)).doubts == ("on a disk",)
+    assert open_slurm(EngineRequest(SLURM, 1, (), runs, [cache])).doubts == ("on a disk",)
     monkeypatch.setattr(slurm, "cluster_nodes", lambda: [socket.gethostname()])
-    assert open_slurm(EngineRequest(SLURM, 1, (), runs, [cache], True)).doubts == ()
+    assert open_slurm(EngineRequest(SLURM, 1, (), runs, [cache])).doubts == ()
     with pytest.raises(ConfigError, match=r"^engine\.partition: the cluster has no partition 'x'; it has cpu, gpu$"):
-        open_slurm(EngineRequest(EngineSection(name="slurm", partition="x"), 1, (), tmp_path, [], False))
+        open_slurm(EngineRequest(EngineSection(name="slurm", partition="x"), 1, (), tmp_path, []))

@@ -129,9 +129,9 @@ def pre_empt(slurm: Cluster, bench: Bench, own: Slurm, job: str, key: str) -> No
 
 
 def test_what_the_cluster_has_not_is_refused_in_one_line(slurm: Cluster, tmp_path: Path) -> None:
-    own = open_slurm(EngineRequest(EngineSection(name="slurm", partition="main"), 1, (), tmp_path / "runs", [], False))
+    own = open_slurm(EngineRequest(EngineSection(name="slurm", partition="main"), 1, (), tmp_path / "runs", []))
     assert (own.folder, own.most) == (tmp_path / "runs" / JOBS / "bench", MOST_IN_AN_ARRAY)
     with pytest.raises(
         ConfigError, match=r"^engine.partition: the cluster has no partition 'mian'; did you mean 'main'\?$"
     ):
-        open_slurm(EngineRequest(EngineSection(name="slurm", partition="mian"), 1, (), tmp_path, [], False))
+        open_slurm(EngineRequest(EngineSection(name="slurm", partition="mian"), 1, (), tmp_path, []))
