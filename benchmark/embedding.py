@@ -52,7 +52,7 @@ from benchmark.machine.device import pick_device
 from benchmark.machine.processes import keep_freed_memory, shared_map
 from benchmark.results.files import read_json, write_atomic
 from benchmark.results.names import CARD
-from benchmark.results.schema import CLOSED, Count, Labels, Line, Protocol, checked, shaped
+from benchmark.results.schema import CLOSED, Count, Labels, Protocol, checked, shaped
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder
 from benchmark.training.finetune import EVALUATION_BATCH
 from benchmark.training.probes import Floats, features
@@ -207,7 +207,7 @@ class Cut(TypedDict):
     """How heartbeats are found; by default as PMQ's authors do."""
     scale: NotRequired[list[float]]
     """Mean and deviation of the pretraining corpus, mV, by which every sample is standardised."""
-    present: NotRequired[list[Line]]
+    present: NotRequired[list[str]]
     """The leads that its tests had, if not all; the others are zero."""
 
 
@@ -223,12 +223,12 @@ class TaskRules(TypedDict):
 class Description:
     """Content of config.json."""
 
-    name: Line
+    name: str
     """Of the row in the tables, e.g. 'pmq'; 'released' of a published checkpoint."""
-    title: Line
+    title: str
     encoder: dict[str, Any]
     """Name and sizes, and the digest of its source if a user wrote it (`methods.encoders.identity`)."""
-    sha256: Line
+    sha256: str
     """Of the weights."""
     cut: Annotated[dict[str, Any], shaped(Cut)]
     precision: Literal["float32", "bf16"]
@@ -236,11 +236,11 @@ class Description:
     task: Annotated[dict[str, Any], shaped(TaskRules)]
     pretraining: dict[str, Any]
     """Key, method, seed, data and budget; empty if none of it is known."""
-    leads: Annotated[list[str], shaped(list[Line])]
+    leads: list[str]
     """Order in which the encoder reads them."""
     rate: int = FS
     """Hz, of a window."""
-    standardisation: Line = STANDARDISATION
+    standardisation: str = STANDARDISATION
     pipeline: int = PIPELINE_VERSION
     """Version of the preparation of windows."""
     format: int = FORMAT

@@ -1,4 +1,4 @@
-"""Types that stored values are checked against, since a store may come from others; the first wrong value in one line.
+"""Keys, and the types that stored values are checked against; the first wrong value in one line.
 
 The fields of rows, plans and cells are annotated with them where they are defined.
 """
@@ -20,12 +20,9 @@ from pydantic import (
     ConfigDict,
     Field,
     GetPydanticSchema,
-    TypeAdapter,
     ValidationError,
     create_model,
-    with_config,
 )
-from typing_extensions import TypedDict
 
 from benchmark.results.names import (
     CLASSICAL_TITLES,
@@ -40,7 +37,7 @@ KEY_LENGTH = 16
 
 
 KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""Valid keys: they become file names, and stores may come from others."""
+"""Valid keys: they become file names."""
 
 
 def digest(value: object) -> str:
@@ -60,7 +57,6 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 T = TypeVar("T")
 NAME = re.compile(r"\w[\w .+@-]{0,99}")
 """Names become parts of file names and headings of CSV columns."""
-LARGEST = 1e15
 SHOWN = 60
 """Characters of a wrong value that a message shows."""
 
@@ -75,12 +71,6 @@ def _key(text: str) -> str:
     if not KEY.fullmatch(text):
         raise ValueError(f"{text[:SHOWN]!r} is no key")
     return text
-
-
-def _moderate(value: float) -> float:
-    if abs(value) > LARGEST:
-        raise ValueError(f"beyond {LARGEST:g}")
-    return value
 
 
 def one_of(*allowed: str) -> AfterValidator:
@@ -98,10 +88,6 @@ Key = Annotated[str, AfterValidator(_key)]
 KeyOrNone = Annotated[str, AfterValidator(lambda text: text and _key(text))]
 """'' for none."""
 Name = Annotated[str, AfterValidator(_named)]
-NameOrNone = Annotated[str, AfterValidator(lambda text: text and _named(text))]
-"""'' for none."""
-Line = Annotated[str, Field(max_length=20_000)]
-"""Free text, for instance a title or a note."""
 Evaluated = Annotated[str, one_of(*EVALUATIONS, *CLASSICAL_TITLES, SUPERVISED, VALIDATION)]
 Unit = Annotated[str, one_of(*UNITS)]
 Protocol = Annotated[str, one_of(*UNIT_OF_PROTOCOL)]
@@ -109,100 +95,7 @@ Labels = Literal["single", "multi"]
 Ratio = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Score = Annotated[float, Field(ge=0, le=1)]
-Measured = Annotated[float, AfterValidator(_moderate)]
-"""A time, a loss, a measure of health: any number that can be averaged; NaN too."""
-
-Number = Annotated[int | float, AfterValidator(_moderate)]
-"""A value of a knob; a whole one stays an int."""
-
-OPEN = ConfigDict(strict=True, extra="allow")
-"""Of sections that have further entries."""
 CLOSED = ConfigDict(strict=True, extra="forbid")
-
-
-@with_config(OPEN)
-class Device(TypedDict, total=False):
-    """Where something was computed."""
-
-    type: Line
-    name: Line | None
-    threads: Count | None
-    instructions: Line
-
-
-@with_config(OPEN)
-class Git(TypedDict, total=False):
-    """The code that computed something."""
-
-    commit: Line | None
-    dirty: bool | None
-    diff: Line | None
-
-
-@with_config(OPEN)
-class Source(TypedDict, total=False):
-    """The data that something was computed on."""
-
-    fingerprint: Line
-
-
-@with_config(OPEN)
-class CellContent(TypedDict, total=False):
-    """What the key of a cell is the digest of."""
-
-    settings: dict[Line, Any]
-    task: dict[Line, Any]
-    mode: dict[Line, Any]
-
-
-@with_config(OPEN)
-class CodeFile(TypedDict, total=False):
-    """The file of a user's own method."""
-
-    source: Line
-    modules: dict[Line, Line]
-
-
-@with_config(OPEN)
-class PretrainContent(TypedDict, total=False):
-    """What the key of a pretraining is the digest of."""
-
-    encoder: dict[Line, Any]
-    config: dict[Line, Any]
-    mode: dict[Line, Any]
-    file: CodeFile
-    budget: Line
-    stable: dict[Line, Any]
-    text: dict[Line, Any]
-
-
-@with_config(OPEN)
-class Card(TypedDict, total=False):
-    """What reports read of a pretraining's card."""
-
-    encoder: dict[str, Any]
-    key_content: PretrainContent
-    method: Line
-    seed: Count
-    parameters: Count
-    encoder_parameters: Count
-    encoder_multiplications: Number
-    precision: Line
-    device: Device
-    health_sample: dict[Line, Count | bool | Line | None]
-    loss: list[Measured]
-    health: list[dict[Line, Measured | None]]
-    seconds: Measured | None
-    windows_per_epoch: Count
-    updates: Count
-    batch_size: Count
-    peak_memory_gib: Measured
-    encoder_passes: Measured
-    embedding: dict[Line, Measured]
-
-
-TRAINED = {"loss", "windows_per_epoch", "parameters", "batch_size", "seconds", "peak_memory_gib"}
-"""Entries of a card with updates that tables of costs need."""
 
 
 def shaped(kind: Any) -> GetPydanticSchema:
@@ -218,34 +111,18 @@ def checked(kind: type[T], values: Any) -> T:
         raise ValueError(_first_problem(error)) from None
 
 
-def check_card(values: Any) -> None:
-    """Raise ValueError, in one line, for a wrong value in the card of a pretraining."""
-    try:
-        card = _card_adapter().validate_python(values)
-    except ValidationError as error:
-        raise ValueError(_first_problem(error)) from None
-    lacking = sorted(TRAINED - card.keys()) if card.get("updates") else []
-    if lacking:
-        raise ValueError(f"{', '.join(lacking)} missing")
-
-
 @cache
 def _model(kind: Any) -> type[BaseModel]:
     """The strict model of a dataclass."""
     hints = get_type_hints(kind, include_extras=True)
     given: dict[str, Any] = {own.name: (hints[own.name], _default(own)) for own in fields(kind)}
-    return create_model(kind.__name__, __config__=ConfigDict(strict=True, extra="forbid"), **given)
+    return create_model(kind.__name__, __config__=CLOSED, **given)
 
 
 def _default(own: OwnField[Any]) -> Any:
     if own.default_factory is not MISSING:
         return Field(default_factory=own.default_factory)
     return ... if own.default is MISSING else own.default
-
-
-@cache
-def _card_adapter() -> TypeAdapter[Any]:
-    return TypeAdapter(Card)
 
 
 def _first_problem(error: ValidationError) -> str:

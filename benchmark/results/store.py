@@ -17,12 +17,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from traceback import format_exception
-from typing import Annotated, Any, Literal, Required
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, with_config
-from typing_extensions import TypedDict
 
 from benchmark.results.files import (
     MEBIBYTE,
@@ -34,70 +32,26 @@ from benchmark.results.files import (
     read_json,
     write_atomic,
 )
-from benchmark.results.names import CARD, ERROR, ROLES, Pool, command
+from benchmark.results.names import CARD, ERROR, Pool, command
 from benchmark.results.schema import (
     KEY,
-    OPEN,
-    CellContent,
     Count,
-    Device,
     Evaluated,
-    Git,
     Key,
     KeyOrNone,
     Labels,
-    Line,
-    Measured,
     Name,
-    NameOrNone,
-    Number,
     Protocol,
     Ratio,
     Score,
-    Source,
     Unit,
-    check_card,
     checked,
     digest,
-    one_of,
-    shaped,
 )
 
 ROW_FORMAT = 2
 LARGEST_PREDICTIONS = 1024 * MEBIBYTE
 """Bytes unpacked; 20,000 windows have 5 MiB."""
-
-
-@with_config(OPEN)
-class Coverage(TypedDict):
-    """Patients of a class, and those without a score: patient -> why."""
-
-    patients: Count
-    unscored: dict[Line, Line]
-
-
-@with_config(OPEN)
-class Training(TypedDict, total=False):
-    """What reports print of a cell's training."""
-
-    best_epoch: Count | None
-    C: Measured | None
-    seconds: Measured | None
-
-
-@with_config(OPEN)
-class Provenance(TypedDict, total=False):
-    """What reports print of a row's origin."""
-
-    config: dict[str, Any]
-    data: Source
-    versions: dict[Line, Line | None]
-    git: Git | None
-    device: Device | None
-    precision: Line | None
-    results_versions: dict[Line, Count]
-    corpus: Source
-    key_content: CellContent | None
 
 
 @dataclass(frozen=True)
@@ -107,9 +61,9 @@ class Row:
     key: Key
     pretrain_key: KeyOrNone
     """Key of the encoder's pretraining; '' for cells without an encoder."""
-    variant: Line
+    variant: str
     """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
-    method: Line
+    method: str
     evaluation: Evaluated
     """One of `EVALUATIONS` or `CLASSICAL_TITLES`, 'supervised', or 'validation' (of `tune`, untested)."""
     dataset: Name
@@ -121,17 +75,17 @@ class Row:
     labels: Labels
     scores: dict[Unit, dict[Name, Score | None]]
     """Unit ('heartbeat' or 'recording') -> metric -> value; None where the metric is undefined."""
-    undefined: dict[Unit, dict[Name, Line]]
+    undefined: dict[Unit, dict[Name, str]]
     """Unit -> metric -> why it is undefined."""
-    notes: list[Line]
+    notes: list[str]
     """Remarks that qualify the scores, e.g. 'no labelled window of class HYP'."""
     counts: dict[Name, Count]
     """Windows, recordings and patients of each split."""
-    coverage: Annotated[dict[str, Any], shaped(dict[Line, Coverage])]
+    coverage: dict[str, Any]
     """Class -> {'patients': of the dataset, 'unscored': {patient: why}} (benchmark.data.task)."""
-    training: Annotated[dict[str, Any], shaped(Training)]
+    training: dict[str, Any]
     """Best epoch (or C of the probe), history of the validation score, seconds."""
-    provenance: Annotated[dict[str, Any], shaped(Provenance)]
+    provenance: dict[str, Any]
     """Full config, data and corpus (fingerprint, simulated), versions, git state, device, precision, threads."""
     format: int = ROW_FORMAT
     subset: Count = 0
@@ -197,104 +151,6 @@ def read_predictions(content: bytes) -> Predictions:
 Answer = Literal["yes", "no", "not known"]
 
 
-@with_config(OPEN)
-class DataConfig(TypedDict, total=False):
-    """The section `data` of a plan's config."""
-
-    labels: Required[Labels]
-    segmentation: Line
-    window_seconds: Number
-    window_stride: Number | None
-    rate: Count
-    standardise: Line
-    leads: list[Line]
-    pool: Pool
-    datasets: list[Name]
-
-
-@with_config(OPEN)
-class PretrainConfig(TypedDict, total=False):
-    """The section `pretrain` of a plan's config."""
-
-    preset: Line
-    text_embedder: Line | None
-
-
-@with_config(OPEN)
-class PlanConfig(TypedDict, total=False):
-    """What reports read of a plan's config."""
-
-    name: Line | None
-    caption: Line | None
-    protocol: Required[Protocol]
-    data: Required[DataConfig]
-    pretrain: PretrainConfig
-    methods: list[Line]
-    ablations: dict[Line, dict[Line, Any]]
-    ablate: list[Line]
-    gates: list[Line]
-    evaluate: list[Line]
-    ratios: list[Ratio]
-    seeds: list[Count]
-
-
-class Facts(TypedDict, total=False):
-    """What is known of a dataset or of the pretraining corpus."""
-
-    classes: Annotated[list[Line], Field(max_length=1000)]
-    form: Line
-    simulated: bool
-    fingerprint: Line
-    recordings: Required[Count]
-    patients: Required[Count]
-    skipped: Count | dict[Line, Count]
-    without_report: Count
-    parts: Count
-    """Of its cross-validation."""
-
-
-@with_config(OPEN)
-class DatasetFacts(Facts):
-    """A dataset of a plan."""
-
-    title: Line
-
-
-@with_config(OPEN)
-class CorpusFacts(Facts, total=False):
-    """The pretraining corpus of a plan."""
-
-    name: Required[Name]
-    title: Line
-
-
-@with_config(OPEN)
-class Elsewhere(TypedDict, total=False):
-    """What is known of weights from elsewhere."""
-
-    pretrained_on: Required[Line]
-    saw: Required[dict[Name, Answer]]
-    """Column -> whether they saw its test patients."""
-    licence: Required[Line]
-    signals: Required[Line]
-    """What the encoder reads, in words."""
-    features: Count
-    unserved: Required[dict[Name, Line]]
-    """Evaluation -> why the row has no cells there."""
-
-
-@with_config(OPEN)
-class Role(TypedDict, total=False):
-    """What a row of a table is."""
-
-    role: Required[Annotated[str, one_of(*ROLES)]]
-    of: Required[NameOrNone]
-    knob: Required[NameOrNone]
-    value: Required[Any]
-    reads_reports: bool
-    elsewhere: Elsewhere
-
-
 PAPER_SIGNALS: dict[str, object] = {
     "rate": 250,
     "standardise": "recording",
@@ -309,7 +165,7 @@ class PlannedCell:
     """One cell of a plan; its finished row is stored under `key`."""
 
     key: Key
-    variant: Line
+    variant: str
     evaluation: Evaluated
     dataset: Name
     ratio: Ratio
@@ -323,20 +179,20 @@ class Plan:
     """Plan of a run, with all that a report needs besides the rows."""
 
     key: Key
-    config: Annotated[dict[str, Any], shaped(PlanConfig)]
-    variants: dict[Line, Line]
+    config: dict[str, Any]
+    variants: dict[str, str]
     """Variant -> title printed in a table, in the order of the rows."""
-    datasets: dict[Name, Annotated[dict[str, Any], shaped(DatasetFacts)]]
+    datasets: dict[Name, dict[str, Any]]
     """Dataset -> title, classes, simulated (bool), fingerprint, recordings, patients, skipped, in column order."""
-    pretraining: Annotated[dict[str, Any], shaped(CorpusFacts)]
+    pretraining: dict[str, Any]
     """The same facts of the pretraining corpus, with its name."""
-    roles: dict[Line, Annotated[dict[str, Any], shaped(Role)]] = field(default_factory=dict)
+    roles: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Variant -> role (`ROLES`), what it is a change of (of, knob, value), and whether
     it reads reports."""
-    warnings: list[Line] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     """Warnings for every table, e.g. that test recordings were trained on; one sentence each, without full stop."""
     cells: list[PlannedCell] = field(default_factory=list)
-    health_windows: Line = ""
+    health_windows: str = ""
     """Digest of the windows that the health of the run's pretrainings is measured on."""
 
     @property
@@ -358,16 +214,6 @@ def labels_of(plan: Plan) -> str:
     return " and ".join(sorted(kinds, reverse=True)) or own
 
 
-def check_plan(plan: Plan, key: str) -> None:
-    """Raise ValueError for another key, an unlisted variant or dataset of a cell, or a number that cannot be."""
-    if plan.key != key:
-        raise ValueError(f"this is the plan {plan.key}, not {key}")
-    for cell in plan.cells:
-        if cell.variant not in plan.variants or cell.dataset not in plan.datasets:
-            raise ValueError(f"a cell of {cell.variant!r} on {cell.dataset!r}, which the plan does not list")
-    digest(plan.config)
-
-
 OWN_DIGEST = "card_sha256"
 
 
@@ -387,7 +233,6 @@ def read_card_file(path: Path) -> dict[str, Any]:
         card: dict[str, Any] = read_json(path)
         if not isinstance(card, dict):
             raise ValueError("this is no card")
-        check_card(card)
         if problem := _own_problem(card, path.parent.name):
             raise ValueError(problem)
         return card
@@ -568,7 +413,8 @@ class Store:
             body = read_digested_json(path)
             cells = [checked(PlannedCell, cell) for cell in body["cells"]]
             plan = checked(Plan, body | {"cells": cells})
-            check_plan(plan, key)
+            if plan.key != key:
+                raise ValueError(f"this is the plan {plan.key}, not {key}")
             return plan
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NoResults(f"{path} is damaged ({error}); the same run command writes it again") from None
