@@ -4,11 +4,6 @@ The script inserts text of a store as text. The same rows give the same bytes.
 
 The page's summary: progress, protocol, warnings, and how the best method stands to the reference rows.
 
-The cells behind a page's numbers and their provenance, as text for the page's JSON block.
-
-A number refers to its cells by index. Facts that cells share (commit, device, versions, data, differences from the
-plan's config) are stored once, as an origin.
-
 Embeds PNG figures in the page as data URIs, within its size limit.
 
 Text from a store is untrusted: templates escape it, and the Content Security Policy allows the page's own script and
@@ -40,7 +35,7 @@ from benchmark.results.names import (
     SWEEP,
     is_untrained,
 )
-from benchmark.results.store import Plan, PlannedCell, Row, labels_of
+from benchmark.results.store import Plan, labels_of
 from reports.page_panels import (
     HEADINGS,
     HEIGHT,
@@ -53,12 +48,12 @@ from reports.page_panels import (
     read_skipped,
     sources,
 )
-from reports.runs import Run, machine_of, role_of, unfinished
+from reports.runs import Run, role_of
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import FIGURE, Place, TableStatistics
-from reports.tables.render import Block, Column, Line, Table, TextTable
+from reports.tables.render import Block, Line, Table, TextTable
 from reports.tables.verdict import EQUIVALENT
-from reports.tables.words import progress, ratio_text, signed, unit_text, used_text
+from reports.tables.words import progress, signed, unit_text, used_text
 
 ROLES = {
     METHOD: "Methods",
@@ -162,121 +157,6 @@ def _difference(best: Line, other: Line, ratio: float, pairs: pd.DataFrame | Non
             ends = sorted((100 * sign * low, 100 * sign * high))
             words += f" (95 % interval {signed(ends[0])} to {signed(ends[1])})"
     return words
-
-
-Facts = list[list[str]]
-"""(label, text) pairs, in reading order."""
-CHOSEN = {"best_epoch": "epoch", "C": "C ="}
-"""Quantity chosen on validation -> its label."""
-CONFIG_LIMIT = 40
-"""Most differences from the plan's config that are listed."""
-
-
-class Behind:
-    """Maps a number of a table to its cells."""
-
-    def __init__(self, run: Run) -> None:
-        """Index the cells of a plan in its order, each key once."""
-        self.keys = list(dict.fromkeys(cell.key for cell in run.plan.cells))
-        numbers = {key: number for number, key in enumerate(self.keys)}
-        self._places: dict[tuple[str, str, float, str], list[int]] = {}
-        for cell in run.plan.cells:
-            place = (cell.evaluation, cell.variant, cell.ratio, cell.dataset)
-            self._places.setdefault(place, []).append(numbers[cell.key])
-
-    def __call__(self, table: Table, block: Block, line: Line, column: Column) -> str:
-        """Indices of the planned cells of a score, '0 1 2'; '' for none. Overall: of all columns."""
-        datasets = [column.dataset] if column.dataset else dict.fromkeys(each.dataset for each in table.columns)
-        places = [(table.evaluation, line.variant, block.ratio, dataset) for dataset in datasets]
-        found = dict.fromkeys(number for place in places for number in self._places.get(place, []))
-        return " ".join(map(str, found))
-
-
-def cell_data(run: Run) -> dict[str, Any]:
-    """'cells', in the order of `Behind`, and 'origins', to which finished cells refer; all values are text."""
-    planned = {cell.key: cell for cell in run.plan.cells}
-    origins: dict[str, int] = {}
-    configs: dict[int, str] = {}
-    cells = []
-    for key in Behind(run).keys:
-        told = _planned(run, planned[key])
-        row = run.rows.get(key)
-        if row is not None:
-            config = row.provenance.get("config")
-            if id(config) not in configs:  # equal configs of rows are one object (reports.runs)
-                configs[id(config)] = config_text(config, run.plan.config)
-            origin = json.dumps(origin_of(row, configs[id(config)]))
-            told |= _finished(row) | {"origin": origins.setdefault(origin, len(origins))}
-        cells.append(told)
-    return {"cells": cells, "origins": [json.loads(origin) for origin in origins]}
-
-
-def _planned(run: Run, cell: PlannedCell) -> dict[str, Any]:
-    """Place and state of a cell."""
-    told = {
-        "key": cell.key,
-        "dataset": str(run.plan.datasets[cell.dataset]["title"]),
-        "labels": ratio_text(cell.ratio),
-        "seed": str(cell.seed),
-    }
-    for found in unfinished(run, [cell]):
-        return told | {"state": found.state, "why": found.error}
-    return told | {"state": "finished" if cell.key in run.rows else "not run"}
-
-
-def _finished(row: Row) -> dict[str, Any]:
-    chosen = [f"{word} {row.training[name]}" for name, word in CHOSEN.items() if row.training.get(name) is not None]
-    seconds = row.training.get("seconds")
-    return {
-        "scores": {
-            unit: {name: _score(row, unit, name, value) for name, value in metrics.items()}
-            for unit, metrics in row.scores.items()
-        },
-        "chosen": ", ".join(chosen),
-        "seconds": "" if seconds is None else f"{seconds:z.1f}",
-        "pretraining": row.pretrain_key,
-        "encoder_seed": "" if row.pretrain_seed is None else str(row.pretrain_seed),
-        "counts": ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in row.counts.items()),
-        "notes": row.notes,
-    }
-
-
-def _score(row: Row, unit: str, metric: str, value: float | None) -> str:
-    """Percent with two decimals, or a dash with the reason."""
-    if value is not None:
-        return f"{100 * value:z.2f}"
-    return f"– ({row.undefined.get(unit, {}).get(metric) or 'undefined'})"
-
-
-def config_text(config: Mapping[str, Any] | None, plan: Mapping[str, Any]) -> str:
-    """Differences of a row's config from the plan's, for a reader; '' for a row without a config."""
-    return "" if config is None else "; ".join(config_differences(dict(config), plan))
-
-
-def origin_of(row: Row, config: str) -> Facts:
-    """Provenance of a row: code, machine, versions, data, and the text of its config (`config_text`)."""
-    told = row.provenance
-    git, data = told.get("git") or {}, told.get("data") or {}
-    commit = str(git.get("commit") or "not recorded")
-    if git.get("dirty"):
-        commit += f", with uncommitted changes {git.get('diff') or ''}".rstrip()
-    facts = {
-        "Code": commit,
-        "Machine": machine_of(told) if "device" in told else "",
-        "Versions": ", ".join(f"{name} {version}" for name, version in (told.get("versions") or {}).items()),
-        "Data": ", ".join(f"{name} {value}" for name, value in data.items()),
-        "Config": config,
-    }
-    return [[label, text or "not recorded"] for label, text in facts.items()]
-
-
-def config_differences(own: Mapping[str, Any], plan: Mapping[str, Any]) -> list[str]:
-    """'pretrain.epochs: 5 (plan: 3)' for each dotted key that differs; "as the plan's" for none."""
-    cell, planned = dict(dotted(own)), dict(dotted(plan))
-    names = [name for name in {**planned, **cell} if cell.get(name) != planned.get(name)]
-    told = [f"{name}: {cell.get(name, 'not there')} (plan: {planned.get(name, 'not there')})" for name in names]
-    rest = [f"and {len(told) - CONFIG_LIMIT} more"] if len(told) > CONFIG_LIMIT else []
-    return [*told[:CONFIG_LIMIT], *rest] or ["as the plan's"]
 
 
 def dotted(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -450,14 +330,12 @@ def report_html(
         "statements": list(statements(run, tables)),
         "gates": list(against_gates(tables, statistics)),
         "tables": [_shown(table, statistics.get(table.name)) for table in tables],
-        "behind": Behind(run),
         "texts": [(title.lower().replace(" ", "-"), title, own) for title, own in (texts or {}).items() if own],
         "learned": list(learned(run.cards, plan.variants)),
         "sources": list(sources(plan, skipped)),
         "coverage": list(coverage(run)),
         "failures": list(failures(run)),
         "problems": problems,
-        "data": cell_data(run),
     }
     room = MAX_BYTES - len(_render(content, []).encode()) - FRAME * len(pictures)
     return _render(content, list(embedded(pictures, room)))
