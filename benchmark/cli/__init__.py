@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from benchmark.config.command_line import Flag, Known, Verb, file_to_read, file_to_write, folder, results_named, switch
+from benchmark.config.command_line import Flag, Known, Verb, file_to_write, folder, results_named, switch
 from benchmark.config.errors import count, key_start, positive, seed
 from benchmark.config.flags import (
     COMPUTE,
@@ -210,22 +210,16 @@ VERBS: dict[str, Verb] = {
         examples={"data show A0001 --datasets cpsc2018": "one recording, drawn"},
     ),
     "data download": Verb(
-        "fetch datasets from their public homes, resumed and verified",
+        "fetch datasets from PhysioNet's open releases, verified",
         "benchmark.extras.download:download",
         {
             "--subset": Flag(
                 WHAT, "part of a dataset: paper (what the paper uses), all, records100", how={"metavar": "NAME"}
             ),
-            "--patients": Flag(WHAT, "the first so many patients alone", how={"type": count, "metavar": "N"}),
             **shared(*DATA),
-            "--from": Flag(WHERE, "one home alone: physionet, aws or figshare", how={"metavar": "NAME"}),
-            "--mirrors": Flag(
-                WHERE,
-                "another file of homes; docs/DATA.md has its form",
-                how={"type": file_to_read, "metavar": "FILE"},
-            ),
+            "--from": Flag(WHERE, "the home: physionet (default) or aws", how={"metavar": "NAME"}),
             "--connections": Flag(HOW, "at a time, 1 to 8 (4)", how={"type": count, "metavar": "N"}),
-            "--verify": switch(HOW, "read and compare what is there, also if it was before"),
+            "--verify": switch(HOW, "read and compare what is there"),
             **shared("--dry-run"),
         },
         word="DATASET",

@@ -15,10 +15,8 @@ from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Source, U
 from benchmark.data.datasets.card_dataset import CardSource
 from benchmark.data.datasets.wfdb_files import header_text
 
-OF_DOWNLOAD = ".download"
-"""Folder in a dataset's folder with the notes of `data download`."""
-UNFINISHED = f"{OF_DOWNLOAD}/unfinished"
-"""File that is there while a download has not ended."""
+UNFINISHED = ".download"
+"""Folder in a dataset's folder that is there while a download has not ended."""
 
 
 def source_of(name: str, cards: Mapping[str, CardSource] | None = None) -> Source:

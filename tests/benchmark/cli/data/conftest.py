@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 from run_benchmark import main
-from tests.benchmark.extras.download.conftest import download, homes, published
-
-__all__ = ["download", "homes", "published"]
 
 
 @pytest.fixture

@@ -1,0 +1,331 @@
+"""`data download` from a home on this machine: verified files, tries, resuming by file, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote
+
+import pytest
+
+from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.data.datasets import DATASETS
+from benchmark.data.datasets.registry import UNFINISHED, source_of
+from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.extras import download as module
+from benchmark.extras.download import SUMS, folder_lock
+from run_benchmark import main
+
+ROOT = Path(__file__).resolve().parents[3]
+RELEASES = {
+    "mimic-iv-ecg": "mimic-iv-ecg/1.0/",
+    "ptb-xl": "ptb-xl/1.0.3/",
+    "chapman": "ecg-arrhythmia/1.0.0/",
+    "cpsc2018": "challenge-2021/1.0.3/",
+}
+"""Dataset -> its folder at PhysioNet."""
+PATIENTS = {"mimic-iv-ecg": 8, "ptb-xl": 6, "chapman": 5, "cpsc2018": 6}
+REFERENCE = "file/REFERENCE.csv"
+Download = Callable[..., tuple[int, str, str]]
+
+
+class Home(ThreadingHTTPServer):
+    """A home that serves a tree of files, well or badly, and counts what it gave."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files: dict[str, bytes] = {}
+        self.faults: dict[str, list[str]] = {}
+        """Path -> faults of its next answers: a status, 'wrong' bytes or 'half' of them."""
+        self.asked: Counter[str] = Counter()
+        self.given: Counter[str] = Counter()
+        self.headers: list[dict[str, str]] = []
+        self.seconds = 0.0
+        """Before each answer."""
+        self.url = f"http://127.0.0.1:{self.server_port}/"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Silent: clients are killed on purpose."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Home
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent."""
+
+    def do_GET(self) -> None:
+        home, path = self.server, unquote(self.path.lstrip("/"))
+        home.asked[path] += 1
+        home.headers.append(dict(self.headers))
+        time.sleep(home.seconds)
+        content = home.files.get(path)
+        fault = home.faults[path].pop(0) if home.faults.get(path) else ""
+        status = int(fault) if fault.isdigit() else 200 if content is not None else 404
+        body = b"no" if content is None or status != 200 else content
+        if fault == "wrong":
+            body = body[:-1] + bytes([body[-1] ^ 1])
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Retry-After", "0")
+        self.end_headers()
+        self.wfile.write(body[: len(body) // 2] if fault == "half" else body)
+        if fault == "half":
+            self.close_connection = True
+        home.given[path] += status == 200 and not fault
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
+    """The files of each dataset as its publisher arranges them, simulated, without their sums."""
+    folder, trees = tmp_path_factory.mktemp("published"), {}
+    for name, patients in PATIENTS.items():
+        write_cohort(name, folder / name, CohortSettings(patients, recordings_per_patient=2.0), seed=1)
+        paths = [path for path in (folder / name).rglob("*") if path.is_file() and path.name != "SIMULATED.json"]
+        trees[name] = {path.relative_to(folder / name).as_posix(): path.read_bytes() for path in paths}
+        trees[name]["LICENSE.txt"] = b"as is\n"
+    trees["cpsc2018"] = {
+        path.replace("Training_WFDB/", "training/cpsc_2018/g1/"): content for path, content in trees["cpsc2018"].items()
+    }
+    trees["chapman"]["WFDBRecords/46/460/JS45552.hea"] = b"of Ningbo\n"
+    return trees
+
+
+@pytest.fixture
+def home(
+    published: dict[str, dict[str, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SimpleNamespace]:
+    """The server, the folder to download to, and the catalogue that names both."""
+    with Home() as server:
+        for name, tree in published.items():
+            files = {path: content for path, content in tree.items() if path not in ("REFERENCE.csv", SUMS)}
+            sums = "".join(f"{hashlib.sha256(content).hexdigest()} {path}\n" for path, content in files.items())
+            server.files |= {RELEASES[name] + path: content for path, content in files.items()}
+            server.files[f"{RELEASES[name]}{SUMS}"] = sums.encode()
+        server.files[REFERENCE] = published["cpsc2018"]["REFERENCE.csv"]
+        text = module.CATALOGUE.read_text().replace("https://physionet.org/files/", server.url)
+        text = text.replace("http://2018.icbeb.org/", server.url)
+        text = re.sub(r"(\w+): [\d.]+([,}])", r"\1: 0.0001\2", text)  # gigabytes that any disk has
+        (tmp_path / "download.yaml").write_text(text)
+        monkeypatch.setattr(module, "CATALOGUE", tmp_path / "download.yaml")
+        monkeypatch.setattr(module, "FIRST_WAIT", 0.001)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        yield SimpleNamespace(server=server, data=tmp_path / "data", catalogue=tmp_path / "download.yaml")
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def download(home: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> Download:
+    """Run the command; returns (status, stdout, stderr)."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        status = main(["data", "download", *words, "--data-root", str(home.data)])
+        shown = capsys.readouterr()
+        return status, shown.out, shown.err
+
+    return run
+
+
+def test_four_datasets_come_as_their_readers_want_them(
+    home: SimpleNamespace, download: Download, published: dict[str, dict[str, bytes]]
+) -> None:
+    status, out, err = download(*RELEASES)
+    assert (status, err) == (OK, "")
+    for name, tree in published.items():
+        signals = [path for path in tree if path.endswith((".dat", ".mat"))]
+        for path in signals:
+            assert (home.data / name / path.removeprefix("training/cpsc_2018/")).read_bytes() == tree[path]
+        assert len(source_of(name)(home.data / name).listing().entries) == len(signals)
+        assert not list((home.data / name).rglob("*.part"))
+        assert not (home.data / name / UNFINISHED).exists()
+    assert not (home.data / "chapman" / "WFDBRecords" / "46").exists()
+    assert "Open Database License (ODbL) 1.0" in out
+    assert "REFERENCE.csv: its labels are those of the headers in 6 of 6 recordings" in out
+    assert "  its reader finds 6 recordings: WFDB, labels of REFERENCE.csv" in out
+    assert set(home.server.given.values()) == {1}
+    assert not any("Authorization" in headers for headers in home.server.headers)
+
+
+def test_a_file_that_is_there_is_not_fetched_and_verify_compares_it(
+    home: SimpleNamespace, download: Download, flip: Callable[[Path, float], None]
+) -> None:
+    assert download("ptb-xl")[0] == OK
+    assert "0 to fetch" in download("ptb-xl")[1]
+    signal_file = next((home.data / "ptb-xl").rglob("*.dat"))
+    right = signal_file.read_bytes()
+    flip(signal_file, 0.5)
+    status, out, _ = download("ptb-xl", "--verify")
+    assert (status, signal_file.read_bytes()) == (OK, right)
+    assert ", 1 to fetch" in out
+
+
+def test_the_paper_s_part_of_mimic(home: SimpleNamespace, download: Download) -> None:
+    assert download("mimic-iv-ecg", "--subset", "paper")[0] == OK
+    folders = {path.name for path in (home.data / "mimic-iv-ecg" / "files").iterdir()}
+    everything = {path.split("/")[3] for path in home.server.files if path.startswith("mimic-iv-ecg/1.0/files/")}
+    assert folders == {name for name in everything if name.startswith("p10")} != set()
+
+
+def test_a_busy_home_a_lost_connection_and_wrong_bytes_are_tried_again(
+    home: SimpleNamespace, download: Download
+) -> None:
+    files = sorted(path for path in home.server.files if "records500/" in path and path.endswith(".dat"))
+    faults = [["503", "429"], ["half", "half"], ["wrong"], []]
+    home.server.faults |= dict(zip(files, faults, strict=False))
+    assert download("ptb-xl")[0] == OK
+    assert [home.server.asked[path] for path in files[:4]] == [3, 3, 2, 1]
+    for path in files:
+        inside = path.removeprefix(RELEASES["ptb-xl"])
+        assert (home.data / "ptb-xl" / inside).read_bytes() == home.server.files[path]
+
+
+@pytest.mark.parametrize("fault", ["404", "wrong"])
+def test_what_does_not_come_is_told_refused_by_a_run_and_tried_again(
+    home: SimpleNamespace, download: Download, capsys: pytest.CaptureFixture[str], fault: str
+) -> None:
+    (missing,) = [path for path in home.server.files if path.endswith("JS00002.mat")]
+    home.server.faults[missing] = [fault] * module.TRIES
+    status, out, _ = download("chapman")
+    inside = missing.removeprefix(RELEASES["chapman"])
+    reason = {"404": "404 Not Found", "wrong": "its SHA-256 is "}[fault]
+    assert status == FAILED
+    assert f"  missing: {inside} ({reason}" in out
+    assert not (home.data / "chapman" / inside).exists()
+    check = ["data", "check", "--datasets", "chapman", "--data-root", str(home.data)]
+    assert main([*check, "--cache", str(home.data / "cache")]) == FAILED
+    assert "has not ended: run `data download chapman` again, or remove " in capsys.readouterr().out
+    home.server.faults.clear()
+    status, out, _ = download("chapman")
+    assert status == OK
+    assert ", 1 to fetch" in out
+
+
+def test_without_a_list_nothing_is_fetched_and_what_is_there_stays_usable(
+    home: SimpleNamespace, download: Download
+) -> None:
+    assert download("ptb-xl")[0] == OK
+    del home.server.files[f"{RELEASES['ptb-xl']}{SUMS}"]
+    status, _, err = download("ptb-xl", "--verify")
+    assert status == USAGE
+    assert re.fullmatch(r"error: ptb-xl: no list of files; http://\S+: 404 Not Found\n", err)
+    assert not (home.data / "ptb-xl" / UNFINISHED).exists()
+
+
+def test_a_list_that_is_none_or_leaves_the_folder_is_refused_whole(home: SimpleNamespace, download: Download) -> None:
+    name, digest = f"{RELEASES['ptb-xl']}{SUMS}", "0" * 64
+    right = home.server.files[name]
+    for line, message in [
+        (f"{digest} ../../evil.dat", "path refused: '../../evil.dat'"),
+        (f"{digest} /etc/evil.dat", "path refused: '/etc/evil.dat'"),
+        ("<html>please log in</html>", "is no list of SHA-256 sums: '<html>please log in</html>"),
+    ]:
+        home.server.files[name] = right + f"{line}\n".encode()
+        status, _, err = download("ptb-xl")
+        assert status == USAGE
+        assert message in err
+    assert set(home.server.asked) == {name}
+    assert not list(home.data.parent.rglob("*evil*"))
+
+
+def test_a_reference_that_contradicts_the_headers_is_not_used(home: SimpleNamespace, download: Download) -> None:
+    rows = home.server.files[REFERENCE].decode().splitlines()
+    home.server.files[REFERENCE] = "\n".join([rows[0], *(f"{row.split(',')[0]},7,8,9" for row in rows[1:])]).encode()
+    status, out, _ = download("cpsc2018")
+    assert status == OK
+    assert "REFERENCE.csv is not used: its labels are those of the headers in 0 of 6 recordings" in out
+    assert not (home.data / "cpsc2018" / "REFERENCE.csv").exists()
+
+
+def test_two_downloads_into_one_folder_do_not_meet(home: SimpleNamespace, download: Download) -> None:
+    with folder_lock(home.data / "chapman"):
+        status, _, err = download("chapman")
+    assert status == USAGE
+    assert "another process downloads into" in err
+    assert not home.server.asked
+
+
+def test_a_disk_without_room_is_told_before(home: SimpleNamespace, download: Download) -> None:
+    home.catalogue.write_text(home.catalogue.read_text().replace("0.0001", "1e9"))
+    status, _, err = download("chapman")
+    assert status == USAGE
+    assert re.search(r"takes 1000000000\.0 GB more and .*chapman has room for [\d.]+ GB", err)
+
+
+def test_a_dry_run_tells_all_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "download", *DATASETS, "--from", "aws", "--dry-run", "--data-root", str(tmp_path)]) == OK
+    out = capsys.readouterr().out
+    sizes = re.findall(r"^(\S+), \w+: about ([\d.]+) GB from https://physionet-open\.s3\.", out, re.MULTILINE)
+    assert dict(sizes) == {"mimic-iv-ecg": "97", "ptb-xl": "2.6", "chapman": "1.3", "cpsc2018": "1.3", "ningbo": "4.2"}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("ptbxl", "unknown dataset 'ptbxl' (did you mean 'ptb-xl'?)"),
+        ("ptb-xl --subset=", "ptb-xl has no subset ''; there are: paper, records100"),
+        ("ptb-xl --from figshare", "ptb-xl has no home 'figshare'; there are: physionet, aws"),
+        ("ptb-xl --data ptbxl=there", "--data: unknown dataset 'ptbxl' (did you mean 'ptb-xl'?)"),
+        ("ptb-xl --connections 9", "--connections 9 are more than a public home bears; use 1 to 8"),
+    ],
+)
+def test_bad_words_are_one_line_before_any_request(
+    home: SimpleNamespace, download: Download, words: str, message: str
+) -> None:
+    status, out, err = download(*words.split())
+    assert (status, out) == (USAGE, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert not home.server.asked
+    assert not home.data.exists()
+
+
+def test_simulated_recordings_are_not_mixed_with_real_ones(home: SimpleNamespace, download: Download) -> None:
+    (home.data / "ptb-xl").mkdir(parents=True)
+    (home.data / "ptb-xl" / "SIMULATED.json").write_text("{}")
+    status, _, err = download("ptb-xl")
+    assert (status, "holds simulated recordings: name another folder" in err) == (USAGE, True)
+
+
+@pytest.mark.slow
+def test_stopped_or_killed_every_sum_is_right_and_no_file_comes_twice(home: SimpleNamespace) -> None:
+    script = (
+        "import sys, pathlib; from benchmark.extras import download as own; from run_benchmark import main; "
+        "own.CATALOGUE = pathlib.Path(sys.argv[1]); sys.exit(main(['data', 'download', 'ptb-xl', '--data-root', "
+        "sys.argv[2]]))"
+    )
+    command, root = [sys.executable, "-c", script, str(home.catalogue), str(home.data)], home.data / "ptb-xl"
+    home.server.seconds = 0.1
+    for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM):
+        asked = home.server.asked.total()
+        with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT) as process:
+            until = time.monotonic() + 60
+            while home.server.asked.total() < asked + 7 and time.monotonic() < until:
+                time.sleep(0.01)
+            process.send_signal(number)
+            error = process.communicate(timeout=60)[1]
+        if number == signal.SIGTERM:
+            assert (process.returncode, b"keeps the files that came" in error) == (143, True)
+    home.server.seconds = 0.0
+    assert subprocess.run(command, check=False, cwd=ROOT).returncode == OK
+    for line in home.server.files[f"{RELEASES['ptb-xl']}{SUMS}"].decode().splitlines():
+        digest, path = line.split(" ")
+        assert hashlib.sha256((root / path).read_bytes()).hexdigest() == digest
+    assert not list(root.rglob("*.part"))
+    connections = 3 * module.CONNECTIONS  # those that were under way at a stop begin anew
+    assert home.server.given.total() <= len(home.server.given) + connections
