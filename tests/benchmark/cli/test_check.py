@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import pytest
 import torch
-from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from benchmark.cli.check import PROMISES, in_turn
@@ -248,26 +247,3 @@ def test_a_fault_is_found_by_its_promise_which_names_the_place_and_the_remedy(
     assert {verdict.promise.name for verdict in broken} == expected
     assert not any("\n" in str(verdict) for verdict in verdicts)
     assert not broken or broken[0].detail.startswith(line)
-
-
-class Undecorated(MethodConfig):
-    weight: float = 2.0
-
-
-@dataclass(frozen=True)
-class HoldsAPath(MethodConfig):
-    path: Path = Path("here")
-
-
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        (Undecorated, "make it a @dataclass(frozen=True)"),
-        (HoldsAPath, "HoldsAPath cannot be filed"),
-    ],
-)
-def test_what_cannot_be_built_is_asked_for_nothing_further(config: type[MethodConfig], words: str) -> None:
-    kind = type("Unsettled", (Sound,), {"Config": config})
-    (verdict,) = in_turn(PROMISES, kind)
-    assert (verdict.promise.name, verdict.kept) == ("builds", False)
-    assert words in verdict.detail

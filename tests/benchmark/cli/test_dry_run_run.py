@@ -89,12 +89,6 @@ def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: S
         assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines
 
 
-def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: SmallConfig, place: Folders) -> None:
-    config = small_config(FEW)
-    locate(config, "chapman", place)
-    assert "  chapman: 4 recordings, 44 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
-
-
 def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Folders, store: Store) -> None:
     config = small_config({**FEW, "seeds": [1, 2, 3]})
     before = lines_of(config, place)
@@ -109,24 +103,6 @@ def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, plac
     assert done_of("random finetune", "chapman", after) == "2/6"
     assert "to do: 10 of 12 cells, 1 of 1 pretrainings" in after
     assert done_of("pmq finetune", "chapman", after) == "0/6"
-
-
-def test_a_cell_of_two_tables_is_to_do_once(small_config: SmallConfig, place: Folders) -> None:
-    config = small_config(FEW | {"gates": ["features"], "evaluate": ["finetune", "linear"]})
-    assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in lines_of(config, place)
-
-
-def test_the_cost_of_each_gate_is_said(small_config: SmallConfig, place: Folders) -> None:
-    def told(*gates: str) -> list[str]:
-        lines = lines_of(small_config({**FEW, "gates": list(gates)}), place)
-        start = next((at for at, line in enumerate(lines) if line.startswith("  of the cells, ")), len(lines))
-        return [" ".join(line.split()[:2]) for line in lines[start:] if line.startswith("    ")]
-
-    assert told("random", "features") == ["features: 2"]  # at two ratios; Random is compared
-    assert told("features", "frozen", "full-labels") == ["features: 2", "frozen: 2", "full-labels: 3"]
-    assert told() == []
-    (line,) = (line for line in lines_of(small_config({**FEW, "gates": ["frozen"]}), place) if "    frozen: " in line)
-    assert line.endswith(" %)")
 
 
 def test_the_recipes_that_act_are_shown_with_what_sets_them(small_config: SmallConfig, place: Folders) -> None:
@@ -152,28 +128,9 @@ def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Folders
     assert "  pretraining 0 s, cells 0 s, together 0 s" in lines_of(config, place)
 
 
-def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, place: Folders) -> None:
-    patients = {"mimic-iv-ecg": 2, "ptb-xl": 2, "chapman": 2, "cpsc2018": 2}
-    config = small_config(
-        {
-            "data.simulation.patients": patients,
-            "data.datasets": ["ptb-xl", "chapman", "cpsc2018"],
-            "methods": ["random", "moco", "pmq"],
-            "evaluate": ["finetune"],
-            "ratios": [0.3, 0.1, 0.01],
-            "seeds": [41, 42, 43, 44, 45],
-        }
-    )
-    assert lines_of(config, place)[0] == "config basic: 135 cells on 2 pretrainings"
-
-
 def test_missing_real_data_are_named(small_config: SmallConfig, place: Folders, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="MIMIC-IV-ECG: none of"):
         lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
-
-
-def test_results_may_lie_in_a_folder_that_is_not_there_yet(small_config: SmallConfig, place: Folders) -> None:
-    assert lines_of(small_config(FEW), place, results="new/deeper/runs")
 
 
 def test_hours_come_from_a_measurement_that_fits(

@@ -18,16 +18,13 @@ from benchmark.cli import export
 from benchmark.cli.export import (
     HEADER,
     Found,
-    Origin,
     find,
-    model_card,
     scores_of,
 )
 from benchmark.config.command_line import OK, USAGE
 from benchmark.config.errors import ConfigError
-from benchmark.data.datasets import DATASETS
 from benchmark.data.task import make_task
-from benchmark.embedding import CONFIG, MODEL_CARD, read_description
+from benchmark.embedding import MODEL_CARD, read_description
 from benchmark.results.store import NoResults, Store
 from benchmark.run.plan import make_plan
 from benchmark.training import checkpoint
@@ -180,27 +177,6 @@ def test_scores_are_those_of_the_row_with_intervals(bench: Bench, results: Path)
     assert untrained.seeds == 1
 
 
-def test_the_card_of_an_untrained_encoder_says_so(exported: dict[str, Path]) -> None:
-    text = (exported["random"] / MODEL_CARD).read_text()
-    assert "- **data**: none: it is untrained" in text
-    assert "**Simulated data.**" not in text
-    assert "Its scores are on simulated recordings" in text
-    assert "MIMIC-IV-ECG" not in text
-
-
-def test_real_data_are_named_with_their_licence_and_own_data_as_unknown(exported: dict[str, Path]) -> None:
-    datasets = {"ptb-xl": {"title": "PTB-XL", "simulated": False}, "ours": {"title": "Ours", "simulated": False}}
-    datasets["carded"] = {"title": "Carded", "licence": "CC BY"}
-    text = model_card(read_description(exported["pmq"]), Origin({}, datasets=datasets))
-    stated = "Creative Commons Attribution 4.0, https://physionet.org/content/ptb-xl/view-license/1.0.3/"
-    assert f"- PTB-XL: {stated}, as its publisher states it. Get PTB-XL 1.0.3 from https" in text
-    assert ". Cite Wagner et al., Sci Data 2020" in text
-    assert "- Ours: not known to the suite; its owner says." in text
-    assert "- Carded: CC BY, as the card of the data states it." in text
-    assert "imulated" not in text
-    assert all(dataset.licence and dataset.cite for dataset in DATASETS.values())
-
-
 def test_an_encoder_of_the_users_goes_with_its_source(
     results: Path, tmp_path: Path, encoder_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,26 +194,6 @@ def test_an_encoder_of_the_users_goes_with_its_source(
     assert (tmp_path / "to" / SOURCE).read_text() == encoder_text
     assert load_encoder(tmp_path / "to", code=tmp_path / "mine.py").width == 6
     assert "code='encoder.py'" in (tmp_path / "to" / MODEL_CARD).read_text()
-
-
-def test_what_cannot_be_exported_is_one_line_and_writes_nothing(
-    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").touch()
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / CONFIG).touch()
-    for words, message in (
-        ("pmq", "`export` needs --to FOLDER"),
-        ("--to x", "`export` needs NAME"),
-        ("pmq --to file", "--to: 'file' is a file: name a folder"),
-        ("pmq --to full", "--to full is a folder with other files; name a new one"),
-    ):
-        assert main(["export", *words.split(), "--results", str(results)]) == USAGE
-        shown = capsys.readouterr()
-        assert message in shown.err
-        assert shown.err.count("\n") == 1
-    assert not (tmp_path / "x").exists()
 
 
 def test_an_export_is_made_again_in_its_place_and_no_old_file_stays(

@@ -9,11 +9,10 @@ from typing import Any, cast
 import pytest
 
 from benchmark.cli import VERBS, report
-from benchmark.cli.report import show_health, show_report
+from benchmark.cli.report import show_report
 from benchmark.config.command_line import FAILED, parse
 from benchmark.config.errors import ConfigError
 from benchmark.screen import open_console
-from benchmark.training.health import COLUMNS
 from reports import build
 from run_benchmark import main
 
@@ -36,12 +35,6 @@ def test_two_runs_are_held_together_alone(flags: str) -> None:
         verb.run(arguments, open_console())
 
 
-def test_several_results_may_be_named_and_elsewhere_one() -> None:
-    assert parse(VERBS, ["report", "--results", "a", "b@all"])[1].results == ["a", "b@all"]
-    with pytest.raises(ConfigError, match="`run` takes no 'b'"):
-        parse(VERBS, ["--results", "a", "b"])
-
-
 @pytest.mark.parametrize(("kept", "there"), [(True, "runs/cells/a.error.json"), (False, "out/report.html")])
 def test_a_failure_is_one_line_with_the_file_of_its_traceback(
     monkeypatch: pytest.MonkeyPatch, kept: bool, there: str
@@ -53,14 +46,3 @@ def test_a_failure_is_one_line_with_the_file_of_its_traceback(
     assert shown.getvalue().splitlines() == [
         f"failed: PMQ: ValueError: a; traceback in {there}", "failed: MoCo: killed", "",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_health_of_pretrainings_fits_the_terminal(width: int) -> None:
-    shown = StringIO()
-    values = ["pmq seed 42", "1.42 + 2.08", "90%", *["0.16→0.17"] * 4, "0.03→0.06", "0.009"]
-    columns = [("", heading, "left" if place else "label") for place, heading in enumerate(COLUMNS)]
-    told = {"columns": columns, "rows": [values], "legend": ["positives: " + "keys " * 30], "warnings": []}
-    show_health(told, open_console(shown, width=width))
-    assert max(map(len, shown.getvalue().splitlines())) <= width
-    assert [value for value in (*values, *COLUMNS) if value not in shown.getvalue()] == []

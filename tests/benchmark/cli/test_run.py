@@ -10,11 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,7 +36,7 @@ from benchmark.run.local import Local
 from benchmark.training.health import EpochHealth
 from benchmark.training.probes import EvaluationCache
 from methods.pmq import PMQ
-from tests.basic import ANYWHERE, BASIC
+from tests.basic import BASIC
 
 torch.set_num_threads(1)
 
@@ -176,25 +174,6 @@ def test_minirocket_is_priced_run_and_in_the_table(
     assert half.scores["recording"]["auroc"] is not None
 
 
-def test_a_finished_grid_on_a_read_only_store_prints_its_tables(
-    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], disk: Path
-) -> None:
-    assert run_benchmark.main(argv) == 0
-    capsys.readouterr()
-    shutil.copytree(tmp_path / "runs", disk / "runs")
-    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-    there = [*argv, "--results", str(disk / "runs")]
-    assert run_benchmark.main(there) == 0
-    assert "4 done, 0 to do" in capsys.readouterr().out
-    assert run_benchmark.main([*there, "--methods", "pmq", "--out", str(disk / "out")]) == 0
-    shown = capsys.readouterr()
-    assert f"{disk / 'runs'} cannot be written to (Read-only file system); its results are only shown" in shown.out
-    assert "PMQ" in shown.out
-    assert shown.err == f"error: left out: every file: {disk / 'out'} cannot be written to (Read-only file system)\n"
-    assert run_benchmark.main([*there, "--methods", "moco"]) == 2
-    assert "the place is mounted read-only: name another folder" in capsys.readouterr().err
-
-
 def test_a_method_that_fails_fails_its_own_cells(
     argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -288,47 +267,6 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
     assert {path: before[path] for path in kept} == {path: path.stat().st_mtime_ns for path in kept}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("files", "count"),
-    [
-        ("pretrained/*/pretraining.json", 11),
-        ("cells/*.json", 1),
-    ],
-    ids=["workers start", "cells run"],
-)
-def test_ctrl_c_at_a_terminal_ends_a_pool_without_a_traceback(
-    files: str, count: int, argv: list[str], workplace: Path, tmp_path: Path
-) -> None:
-    command = [*argv, "--jobs-per-device", "2", "--seeds", *map(str, range(41, 51))]
-    running = subprocess.Popen(
-        [sys.executable, str(ROOT / "run_benchmark.py"), *command],
-        cwd=workplace,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # as a terminal has it
-    )
-    while running.poll() is None and len(list((tmp_path / "runs").glob(files))) < count:
-        time.sleep(0.02)
-    time.sleep(0.3)
-    os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to the parent and its workers
-    _, errors = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert errors == "error: stopped; what is finished is saved, and the same command goes on from there\n"
-    assert len(rows(tmp_path / "runs")) < 40
-
-
-@pytest.mark.slow
-def test_every_method_runs_from_the_command_line(argv: list[str], tmp_path: Path) -> None:
-    assert (
-        run_benchmark.main([*argv, "--methods", *ANYWHERE, "--evaluate", "linear", "--set", "pretrain.epochs=1"]) == 0
-    )
-    assert {row.variant for row in rows(tmp_path / "runs")} == set(ANYWHERE)
-
-
 def test_all_data_are_looked_for_before_any_are_prepared(
     argv: list[str], workplace: Path, tmp_path: Path, expected: str
 ) -> None:
@@ -414,34 +352,6 @@ def test_devices_count_among_those_that_are_visible(monkeypatch: pytest.MonkeyPa
     assert opened("--devices 1")[1] == Local(1, ("7",))
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--devices 0", "--devices '0' is not there: torch sees no CUDA device: leave it out"),
-        ("--devices 0 --device cpu", "--devices 0 and --device cpu: name the devices once"),
-        ("--engine slurm --devices 0", "--devices is of --engine local; a job has as many GPUs as engine.gpus says"),
-        (
-            "--engine slurm --jobs-per-device 2",
-            "--jobs-per-device is of --engine local; a job runs its tasks one by one",
-        ),
-        (
-            "--engine slurm --device cuda",
-            "--device cuda: the jobs have engine.gpus=0; set that",
-        ),
-        (
-            "--engine slurm --set engine.gpus=1",
-            "--precision auto cannot be told here, without a GPU: give float32, or bf16 for A100 and later",
-        ),
-    ],
-)
-def test_what_cannot_be_meant_is_refused(words: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(ConfigError) as error:
-        opened(words)
-    assert str(error.value) == message
-
-
 def test_a_job_has_the_device_of_its_cluster_and_not_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     _, arguments = parse(VERBS, ["--engine", "slurm", "--set", "engine.gpus=1", "--precision", "bf16"])
@@ -480,13 +390,6 @@ def test_where_tasks_run_is_in_no_key_and_in_no_stored_config() -> None:
 
 def config_of_words(words: str) -> Config:
     return config_of(parse(VERBS, words.split())[1])
-
-
-def test_a_changed_config_runs_where_the_first_does() -> None:
-    from benchmark.config.refuse import with_settings
-
-    config = config_of_words("--engine slurm --set engine.partition=gpu")
-    assert with_settings(config, {"finetune.lr": 0.5}).engine == config.engine
 
 
 @pytest.mark.parametrize(("preset", "rate"), [("unified", "0.0001"), ("paper", "1e-05")])

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cli import look as held_module
 from benchmark.cli import look as status_module
-from benchmark.cli.look import Sights, look, show
+from benchmark.cli.look import look, show
 from benchmark.extras import slurm
-from benchmark.extras.slurm import JOBS, ClusterError, Queued, forget, record, records
+from benchmark.extras.slurm import JOBS, Queued, record
 from benchmark.machine.processes import this_process
 from benchmark.results.store import NoResults, Plan, PlannedCell, Store
-from benchmark.run.claims import CLAIMS, STALE_SECONDS, Claims
+from benchmark.run.claims import CLAIMS, Claims
 from benchmark.screen import open_console
 from run_benchmark import main
 
@@ -107,32 +106,6 @@ def test_a_claim_of_another_host_that_is_no_longer_renewed_is_not_running(store:
     )
 
 
-def test_where_nothing_can_be_written_a_claim_is_judged_by_watching_it(
-    store: Store, claims: Claims, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = [0.0]
-    monkeypatch.setattr(held_module, "store_time", lambda folder: None)
-    assert claims.take("nobody")
-    set_back(store.root / CLAIMS / "nobody.json", 500.0)
-    sights = Sights(lambda: now[0])
-    assert look(store, sights).total["running"] == 1
-    now[0] += STALE_SECONDS
-    assert look(store, sights).total["running"] == 0
-    claims.renew()
-    assert look(store, sights).total["running"] == 1
-
-
-def test_where_the_cluster_cannot_be_asked_what_was_submitted_is_shown(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def no_answer(jobs: object) -> None:
-        raise ClusterError("there is no `squeue` here")
-
-    monkeypatch.setattr(slurm, "queued", no_answer)
-    assert look(store).total["queued"] == 2
-    assert "job 12_0: submitted, 2 cells\n" in shown(store)
-
-
 def test_a_store_without_a_plan_says_how_to_begin(tmp_path: Path) -> None:
     with pytest.raises(NoResults, match="start a run with"):
         look(Store(tmp_path))
@@ -155,12 +128,3 @@ def test_watching_ends_when_nothing_is_left(
         "1 of 5 cells done, 2 queued, 1 failed, 1 to do",
         "5 of 5 cells done",
     ]
-
-
-def test_records_are_of_jobs_and_go_with_them(tmp_path: Path) -> None:
-    record(tmp_path, "1", ["a"], "one")
-    record(tmp_path, "2_1", ["b", "c"], "two")
-    (tmp_path / "3.json").write_text("no record")
-    assert records(tmp_path) == {"1": ["a"], "2_1": ["b", "c"]}
-    forget(tmp_path, ["1", "9"])
-    assert records(tmp_path) == {"2_1": ["b", "c"]}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.config.command_line import OK, USAGE
+from benchmark.config.command_line import OK
 from benchmark.results.metrics import UNTESTED
 from benchmark.results.names import SUPERVISED
 from benchmark.results.store import Row, Store
@@ -18,26 +18,6 @@ SMALL = [
     *("--device", "cpu", "--workers", "1", "--jobs-per-device", "1", "--set", "encoder.hidden=4", "encoder.depth=2"),
     *("encoder.output=8", "linear.strengths=[1.0]"),
 ]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--tasks", "superclass"], ["unknown task 'superclass'", "superdiagnostic"]),
-        (
-            ["--datasets", "cpsc2018", "--tasks", "form"],
-            ["no dataset of the table has the task 'form'", "default, all"],
-        ),
-        (["--datasets", "ptb-xl", "chapman", "--tasks", "rhythm"], ["chapman has none of the tasks rhythm"]),
-    ],
-)
-def test_what_cannot_be_is_said_in_one_line(
-    words: list[str], said: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*words, "--dry-run"]) == USAGE
-    err = capsys.readouterr().err.strip()
-    assert "\n" not in err
-    assert all(part in err for part in said), err
 
 
 @pytest.fixture
@@ -96,22 +76,6 @@ def rows_of(folder: Path) -> list[Row]:
     """The rows of a run in a folder."""
     store = Store(folder / "runs")
     return [row for path in store.cells.glob("*.json") if (row := store.load_row(path.stem))]
-
-
-@pytest.mark.slow
-def test_an_objective_on_two_encoders_under_two_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    simulated = ["data.simulation.patients.ptb-xl=60", "data.simulation.patients.mimic-iv-ecg=20"]
-    tiny = ["pretrain.epochs=1", "pretrain.recipe.batch_size=32"]
-    named = ["--methods", "random", "vicreg", "--encoder", "dilated", "resnet1d"]
-    tasks = ["--tasks", "superdiagnostic", "rhythm", "--datasets", "ptb-xl"]
-    assert main([*named, *tasks, *SMALL[2:], "--set", *simulated, *tiny]) == OK
-    rows = rows_of(tmp_path)
-    assert {row.dataset for row in rows} == {"ptb-xl.superdiagnostic", "ptb-xl.rhythm"}
-    methods = {"random", "vicreg"}
-    assert {row.variant for row in rows} == methods | {f"{method}+resnet1d" for method in methods}
-    assert len(rows) == 8
-    assert all(row.scores["recording"]["auroc"] is not None for row in rows)
 
 
 @pytest.mark.slow

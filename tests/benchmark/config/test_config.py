@@ -12,7 +12,6 @@ import pytest
 from benchmark.config.config import load_config, parse_value, validate
 from benchmark.config.errors import ConfigError, config_names
 from benchmark.config.refuse import value_at
-from benchmark.config.sections import Knn
 from methods import BEYOND, METHODS
 from methods.base import Recipe
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
@@ -35,7 +34,6 @@ def test_scalars_are_what_people_mean() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "1e300",
         "[&a [x, x], *a]",
         "!!python/name:os.system",
         "? [a]\n: b",
@@ -71,16 +69,6 @@ def test_heartbeats_are_found_as_the_protocol_says_unless_the_config_does() -> N
     assert plain.data.cut() == load_config("demo", {"data.segmentation": "recordings"}).data.cut()
     with pytest.raises(ConfigError, match=r"data\.beats cannot act: it is of heartbeats"):
         load_config("demo", {"data.segmentation": "recordings", "data.beats": "fused"})
-
-
-def test_the_papers_grid_and_the_defaults_of_later_sections() -> None:
-    demo, paper = load_config("demo"), load_config("paper")
-    assert demo.data.simulation is not None
-    assert paper.data.simulation is None
-    assert (paper.ratios, paper.seeds) == ([0.3, 0.1, 0.01], [41, 42, 43, 44, 45])
-    assert paper.encoder == {"name": "dilated", "hidden": 64, "depth": 10, "output": 320, "pool": 1}
-    assert "supervised" not in paper.gates
-    assert Knn().model_dump() == {"neighbours": [1, 5, 20, 100], "temperature": 0.07}
 
 
 def test_an_override_reaches_any_key_and_is_left_as_it_was() -> None:
@@ -217,13 +205,6 @@ def test_an_infinite_value_and_a_truth_value_are_refused() -> None:
     for key in (*numbers, "methods.pmq.recipe.lr"):
         with pytest.raises(ConfigError, match=rf"{key}: input should be a valid (number|integer).*, got True"):
             load_config("demo", {key: True})
-
-
-def test_a_config_is_found_by_file_and_named_after_it(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text("methods: [random]\nfinetune: {lr: 1e-3}\nratios: [1]\n")
-    config = load_config(str(file), {"seeds": [7]})
-    assert (config.name, config.finetune.lr, config.ratios, config.seeds) == ("mine", 0.001, [1.0], [7])
 
 
 @pytest.mark.parametrize(

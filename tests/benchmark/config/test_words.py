@@ -125,28 +125,6 @@ def test_the_config_holds_the_content_and_no_path(card: Path, tmp_path: Path) ->
     assert read("--config", file, "--datasets", "ours")[0].data.source("ours").title == "Our hospital"
 
 
-def test_what_is_no_card_is_one_line(card: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "data"
-
-    def of(content: Any) -> str:
-        return refusal("--datasets", saved(folder / "wrong.yaml", content))
-
-    assert "there is no such file; `data new-card FOLDER` writes a first one" in refusal("--datasets", "gone.yaml")
-    assert "holds no keys" in of([1, 2])
-    assert "answer the questions first, signals.rate, labels.classes.1" in of(
-        CARD | {"signals": {"rate": "?"}, "labels": {"classes": ["A", "?"]}}
-    )
-    assert "unknown config key 'label' (did you mean 'labels'?)" in of(CARD | {"label": {}})
-    assert "unknown config key 'signals.file' (did you mean 'signals.files'?)" in of(CARD | {"signals": {"file": "x"}})
-    assert "signals.leads: unknown lead 'V7'" in of(CARD | {"signals": {"files": "{recording}.hea", "leads": ["V7"]}})
-    assert "labels: they stand in a table" in of({name: own for name, own in CARD.items() if name != "table"})
-    (folder / "wrong.yaml").write_text("a: [")
-    assert "is not YAML" in refusal("--datasets", folder / "wrong.yaml")
-    (folder / "wrong.yaml").write_bytes(b"name: \xff")
-    assert "is not UTF-8 text" in refusal("--datasets", folder / "wrong.yaml")
-    assert "cannot be read" in refusal("--datasets", saved(folder / "x.yaml", 1).parent / "x.yaml" / "y.yaml")
-
-
 def test_names_and_cards_must_fit(card: Path, tmp_path: Path) -> None:
     other = saved(tmp_path / "other" / "ours.yaml", CARD | {"title": "Another"})
     assert "another card is named 'ours' too" in refusal("--datasets", card, other)

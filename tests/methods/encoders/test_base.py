@@ -13,15 +13,12 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders import ENCODERS
 from methods.encoders.base import (
-    STRICT,
     Encoder,
     EncoderConfig,
     Size,
     output_step,
     output_stretch,
-    refuse_single,
     steps_of,
     width_of,
 )
@@ -61,46 +58,6 @@ def test_the_default_config_is_its_own_and_its_sizes_are_checked() -> None:
     assert Halving().config == HalvingConfig(leads=12, output=4, dropout=0.0) == HalvingConfig.small()
     with pytest.raises(ValueError, match=r"for HalvingConfig\noutput\n"):
         HalvingConfig(output=0)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_size_is_a_number_with_an_end(value: float) -> None:
-    @dataclass(frozen=True, kw_only=True, config=STRICT)
-    class ExternalData(EncoderConfig):
-        output: int = 4
-        slope: float = 1.0
-
-    with pytest.raises(ValueError, match="finite number"):
-        ExternalData(slope=value)
-
-
-def test_what_an_encoder_does_not_give_is_said() -> None:
-    class Empty(Halving):
-        embed, steps = Encoder.embed, Encoder.steps
-
-    with pytest.raises(NotImplementedError, match=r"Empty\.embed: give the embedded input \(B, S, D\)"):
-        Empty()(X)
-    with pytest.raises(NotImplementedError, match=r"Empty\.steps"):
-        Empty().steps(X)
-    with pytest.raises(ValueError, match="encoder 'halving' takes on no official weights"):
-        Empty.from_official({})
-    with pytest.raises(NotImplementedError, match=r"Empty\.patches: give the samples of each token \(B, N, P\)"):
-        Empty().patches(X)
-    with pytest.raises(NotImplementedError, match=r"Empty\.kept_steps: give the representations \(B, M, K\)"):
-        Empty().kept_steps(X, torch.zeros(3, 1, dtype=torch.int64))
-
-
-def test_an_encoder_takes_windows_of_every_length_and_no_tokens_unless_it_says_so() -> None:
-    assert Halving.Config().unfit(1) == ""  # type: ignore[call-arg]
-    assert not Halving.tokens
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_what_methods_may_need_of_an_encoder_is_stated(name: str) -> None:
-    kind = ENCODERS[name]
-    assert kind.timed
-    assert kind.tokens is (name == "vit1d")
-    assert kind.of_pooled == (("norm.weight", "norm.bias") if kind.tokens else ())
 
 
 def test_a_width_is_read_without_a_trace() -> None:
@@ -154,12 +111,6 @@ def test_encoders_of_windows_shorter_than_a_heartbeat_are_read() -> None:
 )
 def test_steps_are_counted_from_the_end(embedded: int, output: int, expected: list[int]) -> None:
     assert output_step(torch.arange(embedded), embedded, output).tolist() == expected
-
-
-def test_two_steps_are_enough() -> None:
-    refuse_single("cpc", 2)
-    with pytest.raises(ValueError, match="cpc: the encoder gives 1 step"):
-        refuse_single("cpc", 1)
 
 
 @pytest.mark.parametrize(

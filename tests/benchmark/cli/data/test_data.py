@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.cli.data import cut_text
 from benchmark.config.command_line import FAILED, OK, USAGE
-from benchmark.data.datasets.base import LEADS, Recording
-from benchmark.data.segments import Segmentation
+from benchmark.data.datasets.base import LEADS
 from benchmark.data.simulate import CohortSettings, simulate, write_cohort
 
 PATIENTS = {"mimic-iv-ecg": 4, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
@@ -85,10 +83,6 @@ def test_check_finds_nothing_wrong_in_sound_data(sound: Path, said: Said) -> Non
     assert "signals     500 Hz; 10 s" in out
 
 
-def test_check_is_what_data_alone_means(sound: Path, said: Said) -> None:
-    assert "Chapman (chapman): " in said("data", "--data-root", sound, "--datasets", "chapman")[1]
-
-
 def test_check_names_a_pretraining_recording_in_a_test_set(root: Path, said: Said) -> None:
     plant_copies(root)
     flags = ("--data-root", root, "--datasets", "cpsc2018", "--pretrain-dataset", "chapman")
@@ -138,28 +132,6 @@ def test_show_draws_the_recording(sound: Path, said: Said, tmp_path: Path) -> No
     assert (tmp_path / "out" / "ecg-cpsc2018-A0003.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_show_tells_what_a_run_cuts_from_the_recording() -> None:
-    signal = np.random.default_rng(0).normal(size=(5000, 12)).astype(np.float32)
-    crops = Segmentation("recordings", 250, 100, 125)
-    told = cut_text(Recording(signal, 500), crops)
-    assert told == "7 crops of 2.5 s every 1.25 s of whole recordings, 100 Hz"
-    assert cut_text(Recording(signal[:500], 500), crops) == "skipped by a run: too short: 1.00 s"
-
-
-@pytest.mark.parametrize("wanted", ["a0003", "A3", "A0003.mat"])
-def test_show_knows_a_near_miss(sound: Path, said: Said, wanted: str) -> None:
-    status, _, err = said("data", "show", wanted, "--data-root", sound, "--datasets", "cpsc2018")
-    assert status == USAGE
-    assert f"no recording '{wanted}': did you mean A0003?" in err
-
-
-def test_show_of_a_damaged_recording_is_one_line(root: Path, said: Said) -> None:
-    (root / "cpsc2018" / "Training_WFDB" / "A0003.mat").unlink()
-    status, _, err = said("data", "show", "A0003", "--data-root", root, "--datasets", "cpsc2018")
-    assert status == USAGE
-    assert err == "error: CPSC2018 A0003 cannot be drawn: file missing: signal\n"
-
-
 def test_a_run_stops_at_a_leak_before_any_training(root: Path, said: Said, tmp_path: Path) -> None:
     patient = move_to_another_side(root)
     flags = ("--data-root", root, "--datasets", "ptb-xl", "--pretrain-dataset", "ptb-xl", *QUICK)
@@ -182,11 +154,6 @@ def test_an_allowed_leak_stands_under_every_table(root: Path, said: Said, tmp_pa
     assert warning in (tmp_path / "out" / "results.tex").read_text()
     assert said("report")[0] == OK
     assert warning in (tmp_path / "out" / "results.md").read_text()
-
-
-def test_a_run_on_sound_data_has_no_warning(sound: Path, said: Said, tmp_path: Path) -> None:
-    assert said("--data-root", sound, "--datasets", "cpsc2018", "--pretrain-dataset", "chapman", *QUICK)[0] == OK
-    assert "Warning" not in (tmp_path / "out" / "results.md").read_text()
 
 
 @pytest.mark.slow

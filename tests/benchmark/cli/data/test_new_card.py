@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -85,7 +84,6 @@ def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Sa
 
 
 def test_open_questions_are_told(tmp_path: Path, said: Said) -> None:
-    import numpy as np
 
     (tmp_path / "arrays").mkdir()
     np.save(tmp_path / "arrays/a.npy", np.zeros((100, 12)))
@@ -124,18 +122,3 @@ def test_a_run_knows_its_data_again_in_another_place(ours: Path, said: Said, tmp
     status, out, _ = said("--datasets", moved, "--pretrain-dataset", "ours", *quick)
     assert (status, "nothing to do: every cell is in the store" in out) == (OK, True)
     assert "| Our hospital" in (tmp_path / "out" / "results.md").read_text()
-
-
-def test_a_name_that_is_not_utf_8_is_refused_in_a_line_and_nothing_is_written(
-    said: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
-    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/mine"))
-    deeper = Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9"))
-    deeper.mkdir(parents=True)
-    for name in ("one", "two"):
-        np.save(deeper / f"{name}.npy", np.zeros((5000, 12), np.float32))
-    status, out, err = said("data", "new-card", folder)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "not UTF-8" in err
-    assert "convmv" in err
-    assert list(folder.glob("*.yaml")) == []
