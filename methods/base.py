@@ -2,7 +2,7 @@
 
 The loader makes the views, the method owns its momentum copies, queue and masks, and the trainer knows none of them:
 
-    method.begin(updates); method.positives(batch); method(batch).backward(); optimiser.step(); method.after_step()
+    method.begin(updates); method(batch).backward(); optimiser.step(); method.after_step()
 
 All state is in parameters and buffers; torch's generator is seeded from (seed, epoch, step) before each step.
 """
@@ -18,12 +18,7 @@ from torch import Tensor, nn
 
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-from methods.parts.knobs import (
-    LearningRate,
-    Positives,  # a part of the contract
-    Share,
-    WeightDecay,
-)
+from methods.parts.knobs import LearningRate, Share, WeightDecay
 from methods.parts.masks import Mask
 
 Pairing = Literal["neighbor", "same", "patient"]
@@ -102,10 +97,6 @@ class PretrainMethod(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """The scalar loss of a batch, with its graph."""
         raise NotImplementedError(f"{type(self).__name__} has no loss: it is not a method that trains")
-
-    def positives(self, batch: Batch) -> Positives | None:
-        """Positives of a batch's loss, read before `forward`: draws nothing, changes no state; None: not defined."""
-        return None
 
     def after_step(self) -> None:
         """Called after each optimiser step, e.g. for a momentum update."""

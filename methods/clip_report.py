@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.etp import report_of
-from methods.parts.knobs import Choice, LossWeight, Positives, Share, Temperature
+from methods.parts.knobs import Choice, LossWeight, Share, Temperature
 from methods.parts.losses import info_nce, unit_length
 
 TEXT_HIDDEN = 256
@@ -76,7 +76,3 @@ class ClipReport(PretrainMethod):
         ecg, z1, z2 = self.ecg_projection(pooled), *latent  # (B, K) each
         cma = clip_loss(ecg, text, self.config.temperature)
         return cma + self.config.uma_weight * uma_loss(z1, z2, self.config.temperature)
-
-    def positives(self, batch: Batch) -> Positives:
-        """The ECG's own report."""
-        return Positives.own_keys(batch.recording)

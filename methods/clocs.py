@@ -15,7 +15,7 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.knobs import Positives, Temperature
+from methods.parts.knobs import Temperature
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
 
 
@@ -58,7 +58,3 @@ class CLOCS(PretrainMethod):
         """The loss of both windows of each pair."""
         z1, z2 = self.encoder.pooled(batch.x1), self.encoder.pooled(batch.x2)  # (B, K), (B, K)
         return cmsc_loss(z1, z2, batch.patient, self.config.temperature)
-
-    def positives(self, batch: Batch) -> Positives:
-        """Later windows of the patient; earlier ones repel, in either direction."""
-        return Positives((batch.patient[:, None] == batch.patient).triu(), batch.recording)

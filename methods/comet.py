@@ -19,7 +19,7 @@ from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.knobs import Choice, LossWeight, Positives, Share
+from methods.parts.knobs import Choice, LossWeight, Share
 from methods.parts.losses import shared_id_nce, time_cosine, two_view_nce, with_gradients
 from methods.parts.masks import Mask, continuous_mask
 
@@ -106,9 +106,3 @@ class COMET(PretrainMethod):
         """One level's weighted loss, from two passes of its own: 0-d."""
         h1, h2 = self.encoder(batch.x1, mask), self.encoder(batch.x2, mask)  # (B, S, K)
         return weight * loss(h1, h2)
-
-    def positives(self, batch: Batch) -> Positives:
-        """Later windows of the patient and of the pseudo-trial; earlier ones repel, in either direction."""
-        of_patient = (batch.patient[:, None] == batch.patient) & (self.config.patient_weight > 0)  # (B, B)
-        of_trial = (batch.trial[:, None] == batch.trial) & (self.config.trial_weight > 0)  # (B, B)
-        return Positives((of_patient | of_trial).triu(), batch.recording)

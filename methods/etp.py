@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.knobs import Positives, Temperature
+from methods.parts.knobs import Temperature
 from methods.parts.losses import info_nce, unit_length
 
 
@@ -69,7 +69,3 @@ class ETP(PretrainMethod):
         ecg = unit_length(self.ecg_projection(self.encoder.pooled(batch.x1)))  # (B, K)
         text = unit_length(self.text_projection(report))  # (B, K)
         return symmetric_info_nce(ecg, text, self.config.temperature)
-
-    def positives(self, batch: Batch) -> Positives:
-        """The ECG's own report."""
-        return Positives.own_keys(batch.recording)

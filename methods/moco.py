@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.knobs import FrequencyMask, Momentum, Positives, Temperature, TimeMask
+from methods.parts.knobs import FrequencyMask, Momentum, Temperature, TimeMask
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.momentum import EMPTY, KeyQueue, batch_norm_head, mlp_head, momentum_copy, update_momentum
@@ -83,10 +83,6 @@ class MoCo(PretrainMethod):
         with torch.no_grad():
             k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
         return q, k
-
-    def positives(self, batch: Batch) -> Positives:
-        """The own key alone; queued keys are negatives."""
-        return Positives.own_keys(batch.recording)
 
     def after_step(self) -> None:
         """Momentum update of the key branch (MoCo, Eq. 2)."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.knobs import Positives, Temperature
+from methods.parts.knobs import Temperature
 from methods.parts.losses import two_view_nce, unit_length
 from methods.parts.momentum import mlp_head
 
@@ -58,7 +58,3 @@ class PCLR(PretrainMethod):
         z1 = self.projection(self.encoder.pooled(batch.x1))  # (B, K)
         z2 = self.projection(self.encoder.pooled(batch.x2))  # (B, K)
         return nt_xent(z1, z2, self.config.temperature)
-
-    def positives(self, batch: Batch) -> Positives:
-        """The pair's other window."""
-        return Positives.own_keys(batch.recording)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.knobs import FrequencyMask, Momentum, Positives, Temperature, TimeMask
+from methods.parts.knobs import FrequencyMask, Momentum, Temperature, TimeMask
 from methods.parts.losses import multi_positive_nce, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.momentum import EMPTY, KeyQueue, batch_norm_head, momentum_copy, update_momentum
@@ -61,12 +61,11 @@ def patient_info_nce(
 
 
 def attracting(positives: str, batch: Batch, queue: KeyQueue) -> Tensor:
-    """Positives of each query among the B current and M queued keys: (B, B + M) bool."""
+    """Positives 'own' or 'recording' of each query among the B current and M queued keys: (B, B + M) bool."""
     if positives == "own":
         pairs, queued = len(batch.patient), len(queue.patient)
         return torch.eye(pairs, pairs + queued, dtype=torch.bool, device=batch.patient.device)  # (B, B + M)
-    ids, queued_ids = (batch.patient, queue.patient) if positives == "patient" else (batch.recording, queue.recording)
-    return ids[:, None] == torch.cat([ids, queued_ids])  # (B, B + M)
+    return batch.recording[:, None] == torch.cat([batch.recording, queue.recording])  # (B, B + M)
 
 
 class PMQ(PretrainMethod):
@@ -104,11 +103,6 @@ class PMQ(PretrainMethod):
         with torch.no_grad():
             k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
         return q, k
-
-    def positives(self, batch: Batch) -> Positives:
-        """Keys of the batch, then those of the queue."""
-        attracts = attracting(self.config.positives, batch, self.queue)  # (B, B + M)
-        return Positives(attracts, torch.cat([batch.recording, self.queue.recording]))
 
     def after_step(self) -> None:
         """Momentum update of the key branch (PMQ, Eq. 2)."""

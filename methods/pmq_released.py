@@ -17,7 +17,7 @@ from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.knobs import FrequencyMask, Momentum, Positives, Share, Temperature, TimeMask
+from methods.parts.knobs import FrequencyMask, Momentum, Share, Temperature, TimeMask
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.momentum import KeyQueue, RunningAverage, batch_norm_head, momentum_copy, update_momentum
@@ -101,11 +101,6 @@ class PMQReleased(PretrainMethod):
         with torch.no_grad():
             k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
         return q, k
-
-    def positives(self, batch: Batch) -> Positives:
-        """Later keys of the batch and keys of the queue; earlier ones of the batch repel."""
-        attracts = batch.patient[:, None] == torch.cat([batch.patient, self.queue.patient])  # (B, B + M)
-        return Positives(attracts.triu(), torch.cat([batch.recording, self.queue.recording]))
 
     def after_step(self) -> None:
         """Add the new weights to the running averages."""

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.knobs import FrequencyMask, Log, Positives, Temperature, TimeMask
+from methods.parts.knobs import FrequencyMask, Log, Temperature, TimeMask
 from methods.parts.losses import two_view_nce, unit_length
 from methods.parts.masks import frequency_then_time
 from methods.parts.momentum import batch_norm_head, mlp_head
@@ -95,10 +95,6 @@ class SimCLR(Siamese[SimCLRConfig]):
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """NT-Xent."""
         return simclr_loss(z1, z2, self.config.temperature)
-
-    def positives(self, batch: Batch) -> Positives:
-        """The window's other view."""
-        return Positives.own_keys(batch.recording)
 
 
 EPSILON = 1e-4

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, output_stretch, refuse_single
-from methods.parts.knobs import Choice, Positives, Share, TimeMask
+from methods.parts.knobs import Choice, Share, TimeMask
 from methods.parts.losses import two_view_nce
 from methods.parts.masks import dropout, time_mask
 from methods.parts.momentum import RunningAverage
@@ -98,10 +98,6 @@ class TS2Vec(PretrainMethod):
         """What the encoder makes of a crop, of which a share of the steps is then hidden: (B, T, D) -> (B, S', K)."""
         seen = time_mask(crop(embedded, start, stop), self.config.time_mask)  # (B, T, D)
         return dropout(self.encoder.steps(seen), self.encoder.dropout, self.training)  # (B, S', K)
-
-    def positives(self, batch: Batch) -> Positives:
-        """The window's other crop."""
-        return Positives.own_keys(batch.recording)
 
     def after_step(self) -> None:
         """Add the new weights to the running average."""

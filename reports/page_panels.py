@@ -23,7 +23,7 @@ import pandas as pd
 
 from benchmark.results.names import MEASURES, SKIPPED_COLUMNS, UNTRAINED_EPOCH, collapsed
 from benchmark.results.store import Plan, PlannedCell
-from reports.runs import COUNTS, LOSS, Cards, Run, machine_of, unfinished
+from reports.runs import LOSS, Cards, Run, machine_of, unfinished
 from reports.statistics.estimates import LEVEL
 from reports.tables.render import Column, Table
 from reports.tables.words import ratio_text, signed
@@ -55,9 +55,6 @@ class Learned:
     """Epochs, updates and seconds."""
     machine: str
     loss: Course
-    positives: str
-    """Positive keys per query besides its own: of its recording + of the patient's others."""
-    with_any: str
     measures: tuple[Course, ...]
     """In the order of `MEASURES`."""
     chance: str
@@ -81,7 +78,6 @@ def _learned(title: str, key: str, card: Mapping[str, Any]) -> Learned:
     last = epochs[-1]
     loss = card.get(LOSS) or []
     courses = {name: course([epoch.get(name) for epoch in epochs]) for name in MEASURES}
-    counts = [last.get(name) for name in COUNTS]
     return Learned(
         title=title,
         key=key,
@@ -89,8 +85,6 @@ def _learned(title: str, key: str, card: Mapping[str, Any]) -> Learned:
         cost=_cost(card, len(loss)),
         machine=machine_of(card),
         loss=course(loss),
-        positives="–" if None in counts else " + ".join(f"{count:z.2f}" for count in counts),
-        with_any=_share(last.get("queries_with_positives")),
         measures=tuple(courses.values()),
         chance=course([last.get("retrieval_chance")]).text,
         collapsed=_collapsed(last),
@@ -110,10 +104,6 @@ def _cost(card: Mapping[str, Any], epochs: int) -> str:
     updates = f", {card['updates']} updates" if card.get("updates") else ""
     seconds = f", {card['seconds']:z.0f} s" if card.get("seconds") else ""
     return f"{epochs} epoch{'s' if epochs > 1 else ''}{updates}{seconds}"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:z.1f} %"
 
 
 def course(values: Sequence[float | None]) -> Course:

@@ -45,9 +45,7 @@ from benchmark.results.schema import digest
 from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Row, Store
 
 COURSE = ("variant", "key", "epoch", "measure", "value")
-LOSS, POSITIVES = "loss", "positives"
-COUNTS = ("positives_same_recording", "positives_other_recordings")
-"""Sum to `POSITIVES`: positive keys of a query besides its own."""
+LOSS = "loss"
 HEALTH = ("health", "health_sample")
 """Facts of a card that are health."""
 
@@ -93,8 +91,6 @@ def _courses(cards: Cards) -> Iterator[tuple[str, str, int, str, float]]:
                 yield variant, key, epoch, LOSS, loss
             for health in card.get("health", []):
                 told = {measure: value for measure, value in health.items() if value is not None}
-                if told.keys() >= set(COUNTS):
-                    told[POSITIVES] = sum(told[count] for count in COUNTS)
                 epoch = told.pop("epoch")
                 yield from ((variant, key, epoch, measure, value) for measure, value in told.items())
 

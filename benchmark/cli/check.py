@@ -73,7 +73,6 @@ PROMISES: tuple[Promise, ...] = (
     Promise("gradient", promises.trains_the_encoder),
     Promise("momentum copies", promises.keeps_gradients_from_copies),
     Promise("evaluation", promises.leaves_state_alone_in_evaluation),
-    Promise("positives", promises.tells_positives_without_a_trace),
     Promise("state", promises.keeps_its_state_in_its_checkpoint),
     Promise("resume", promises.resumes),
     Promise("batch size", promises.takes_any_batch_size),

@@ -328,23 +328,6 @@ def leaves_state_alone_in_evaluation(kind: Kind, encoder: EncoderKind = SHARED) 
     return f"{len(before)} tensors unchanged"
 
 
-def tells_positives_without_a_trace(kind: Kind, encoder: EncoderKind = SHARED) -> str:
-    """`positives(batch)` changes no state and draws no random numbers."""
-    method, batch = small_method(kind, encoder), training_batch(kind, 0)
-    before, generator = copies(method.state_dict()), torch.get_rng_state()
-    told = method.positives(batch)
-    for name in changed(before, method.state_dict()):
-        raise Broken(f"`positives` changes {name}: it may only look")
-    if not torch.equal(generator, torch.get_rng_state()):
-        raise Broken("`positives` draws random numbers: the training would depend on being watched")
-    if told is None:
-        return "it tells nothing"
-    queries, candidates = told.attracts.shape  # (N, C)
-    if told.attracts.dtype != torch.bool or told.recording.shape != (candidates,):
-        raise Broken(f"`attracts` must be (N, C) bool and `recording` (C,), not {tuple(told.recording.shape)}")
-    return f"{told.attracts.sum() / queries:.3g} of {candidates} candidates attract a query"
-
-
 def keeps_its_state_in_its_checkpoint(kind: Kind, encoder: EncoderKind = SHARED) -> str:
     """No tensor or generator is stored outside parameters and buffers."""
     method = small_method(kind, encoder)

@@ -73,7 +73,7 @@ def health_told(grid: Grid, store: Store, windows: str) -> HealthTold:
     return {
         "columns": [("", heading, kind) for heading, kind in zip(COLUMNS, kinds, strict=True)],
         "rows": health_rows(health),
-        "legend": list(LEGEND) if health else [],
+        "legend": [LEGEND] if health else [],
         "warnings": [f"warning: {line}" for line in warnings_of(grid, health)],
     }
 

@@ -63,7 +63,6 @@ from benchmark.run.estimate import (
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.screen import Console, TableColumn, note, print_table, step
 from benchmark.training.finetune import Classifier, loss_of
-from benchmark.training.health import count_positives
 from benchmark.training.pretrain import make_optimiser, train_step
 from methods import get_method
 from methods.base import Batch, MethodConfig, PretrainMethod
@@ -183,8 +182,6 @@ def training_job(setting: Setting) -> Callable[[], Tensor]:
     batch = random_batch(setting.batch, setting.samples, setting.size.leads, width, device)
 
     def update() -> Tensor:
-        if not setting.plain:
-            count_positives(method.positives(batch), device)
         return train_step(method, optimiser, batch, setting.config.recipe.lr, setting.precision)
 
     return update

@@ -59,10 +59,9 @@ class History:
 
 @dataclass
 class Epoch:
-    """An epoch under way: its sums over n updates, of which `step` are done."""
+    """An epoch under way: the losses of its n updates, of which `step` are done."""
 
     losses: torch.Tensor  # (n,)
-    positives: torch.Tensor  # (n, 3)
     step: int = 0
 
 
@@ -135,8 +134,8 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
 def epoch_of(state: dict[str, Any], history: History) -> Epoch:
     """The epoch under way in a checkpoint. Raises ValueError or TypeError if it has another form than `history` has."""
     epoch, n = Epoch(**state), history.windows_per_epoch // history.batch_size
-    if epoch.losses.shape != (n,) or epoch.positives.shape != (n, 3) or not 0 <= epoch.step <= n:
-        raise ValueError(f"its epoch has other sums than those of {n} updates")
+    if epoch.losses.shape != (n,) or not 0 <= epoch.step <= n:
+        raise ValueError(f"its epoch has other losses than those of {n} updates")
     return epoch
 
 

@@ -1,9 +1,8 @@
 """Health of a pretraining, measured on held-out windows after every epoch.
 
-Positives: keys besides its own that attract a query, from its recording and from the patient's others. Measures of the
-pooled features of held-out windows: effective rank (Roy & Vetterli 2007), alignment and uniformity (Wang & Isola 2020,
-Section 4.1, alpha = 2, t = 2), and retrieval, the share of nearest windows of the same patient. Collapse shows as a low
-rank and a high mean cosine.
+Measures of the pooled features of held-out windows: effective rank (Roy & Vetterli 2007), alignment and uniformity
+(Wang & Isola 2020, Section 4.1, alpha = 2, t = 2), and retrieval, the share of nearest windows of the same patient.
+Collapse shows as a low rank and a high mean cosine.
 """
 
 from __future__ import annotations
@@ -26,32 +25,22 @@ from benchmark.results.names import (
     collapsed,
 )
 from methods.encoders.base import Encoder
-from methods.parts.knobs import Positives
 from methods.parts.losses import unit_length
 
 CHUNK = 128
 """Windows encoded at a time."""
-COLUMNS = ("untrained→last", "positives", "with any", *MEASURES.values(), "chance")
-LEGEND = (
-    "positives: keys that attract a query besides its own, of its recording + of the patient's others",
-    "retrieval@1: the nearest held-out window is of the same patient; chance: if it were drawn at random",
-)
+COLUMNS = ("untrained→last", *MEASURES.values(), "chance")
+LEGEND = "retrieval@1: the nearest held-out window is of the same patient; chance: if it were drawn at random"
 
 
 @dataclass(frozen=True)
 class EpochHealth:
     """Health after an epoch; epoch 0 is the untrained encoder.
 
-    Positives are None at epoch 0 and for methods without; the features' measures are None without held-out windows or
-    with non-finite features.
+    Measures are None without held-out windows or with non-finite features.
     """
 
     epoch: int
-    positives_same_recording: float | None = None
-    """Per query, without its own key; mean over the epoch's queries."""
-    positives_other_recordings: float | None = None
-    queries_with_positives: float | None = None
-    """Share of the queries with any of the two."""
     effective_rank: float | None = None
     mean_cosine: float | None = None
     alignment: float | None = None
@@ -61,27 +50,9 @@ class EpochHealth:
     retrieval_chance: float | None = None
 
 
-def count_positives(positives: Positives | None, device: torch.device) -> Tensor:
-    """Positives of a batch's queries without their own keys: (3,) on the device, NaN without positives.
-
-    Mean per query from the same recording, from others, and the share of queries with any. No device synchronisation.
-    """
-    if positives is None:
-        return torch.full((3,), math.nan, device=device)
-    others = positives.attracts.clone().fill_diagonal_(False)  # (N, C)
-    recording = positives.recording[: len(others)]  # (N,) of the queries
-    total = others.sum(1)  # (N,)
-    same = (others & (recording[:, None] == positives.recording)).sum(1)  # (N,)
-    return torch.stack([same, total - same, total > 0]).float().mean(1)  # (3,)
-
-
-def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None, positives: Tensor | None = None) -> EpochHealth:
-    """Health after an epoch; positives (3,) is the mean of `count_positives` over its batches.
-
-    No random draws; the encoder is not changed.
-    """
-    told = [math.nan] * 3 if positives is None else positives.tolist()
-    health = EpochHealth(epoch, *(None if math.isnan(count) else count for count in told))
+def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None) -> EpochHealth:
+    """Health after an epoch. No random draws; the encoder is not changed."""
+    health = EpochHealth(epoch)
     if probe is None or not len(probe.recording):
         return health
     features = pooled_features(encoder, probe.signal)  # (n, K)
@@ -209,11 +180,8 @@ def health_rows(pretrainings: Mapping[str, Sequence[EpochHealth]]) -> list[list[
     rows = []
     for name, epochs in pretrainings.items():
         last = epochs[-1]
-        same, other, share = last.positives_same_recording, last.positives_other_recordings, last.queries_with_positives
-        positives = "-" if same is None or other is None else f"{same:.2f} + {other:.2f}"
-        with_any = "-" if share is None else f"{share:.0%}"
         chance = "-" if last.retrieval_chance is None else f"{last.retrieval_chance:.3f}"
-        rows.append([name, positives, with_any, *(course(epochs, column) for column in MEASURES), chance])
+        rows.append([name, *(course(epochs, column) for column in MEASURES), chance])
     return rows
 
 

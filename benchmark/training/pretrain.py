@@ -32,7 +32,7 @@ from benchmark.data.task import ProbeWindows
 from benchmark.machine.device import stream
 from benchmark.machine.processes import postponed, stopped
 from benchmark.training.checkpoint import Epoch, History, resume, save_checkpoint
-from benchmark.training.health import count_positives, measure
+from benchmark.training.health import measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
 WARMUP_SHARE = 0.05
@@ -181,13 +181,12 @@ def pretrain(
         history.health.append(vars(measure(0, method.exported(), probe)))
     for number in range(len(history.loss), last):
         batches = batches_of(source, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
-        epoch = epoch or Epoch(torch.zeros(n), torch.zeros(n, 3))
-        epoch = replace(epoch, losses=epoch.losses.to(device), positives=epoch.positives.to(device))
+        epoch = epoch or Epoch(torch.zeros(n))
+        epoch = replace(epoch, losses=epoch.losses.to(device))
         own = min(n, total - number * n)
         train_epoch(run, epoch, number, batches[:own].to(device))
         history.loss.append(float(epoch.losses[:own].mean()))
-        positives = epoch.positives[:own].mean(0)  # (3,)
-        history.health.append(vars(measure(number + 1, method.exported(), probe, positives)))
+        history.health.append(vars(measure(number + 1, method.exported(), probe)))
         save_checkpoint(checkpoint, method, optimiser, history, None)
         if on_epoch:
             on_epoch(history)
@@ -210,7 +209,6 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
             torch.manual_seed(seed_of(step))
             batch = batch_at(step)
             rate = learning_rate(recipe, done - 1, history.updates, run.per_epoch)
-            epoch.positives[step] = count_positives(method.positives(batch), batches.device)
             epoch.losses[step] = train_step(method, run.optimiser, batch, rate, run.precision)
             epoch.step = step + 1
             if run.on_step:

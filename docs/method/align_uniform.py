@@ -15,7 +15,6 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.knobs import Positives
 from methods.parts.losses import unit_length
 from methods.parts.momentum import mlp_head
 
@@ -60,7 +59,3 @@ class AlignUniform(PretrainMethod):
         z1, z2 = (unit_length(self.projection(self.encoder.pooled(x))) for x in (batch.x1, batch.x2))  # (B, K)
         spread = (uniformity_loss(z1) + uniformity_loss(z2)) / 2
         return self.config.alignment * alignment_loss(z1, z2) + self.config.uniformity * spread
-
-    def positives(self, batch: Batch) -> Positives:
-        """The pair's other window."""
-        return Positives.own_keys(batch.recording)

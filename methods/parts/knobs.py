@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Annotated, NamedTuple, get_type_hints
+from typing import Annotated, get_type_hints
 
-import torch
 from pydantic import Field
-from torch import Tensor
 
 DIGITS = 2
 """Significant digits of a drawn value."""
@@ -71,15 +69,3 @@ def spaces_of(config: type) -> Mapping[str, Space]:
             if isinstance(own, Space):
                 found[name] = own
     return found
-
-
-class Positives(NamedTuple):
-    """Which of C >= N candidates attract the N queries of a batch. Candidate i < N is query i's own key."""
-
-    attracts: Tensor  # (N, C) bool
-    recording: Tensor  # (C,) int64, the ECG a candidate came from; -1 where there is none
-
-    @classmethod
-    def own_keys(cls, recording: Tensor) -> Positives:
-        """Own keys as the only positives of N queries; recording: (N,) int64."""
-        return cls(torch.eye(len(recording), dtype=torch.bool, device=recording.device), recording)

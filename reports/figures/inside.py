@@ -40,7 +40,6 @@ HEALTH = {
     "retrieval": "retrieval@1 (grey: chance)",
     "alignment": "alignment",
     "uniformity": "uniformity",
-    "positives": "positives per query",
 }
 """Measure -> title of its panel."""
 CHANCE = "retrieval_chance"

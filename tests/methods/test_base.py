@@ -18,6 +18,5 @@ def test_a_method_with_nothing_of_its_own_keeps_its_encoder_and_has_no_loss() ->
     assert (method.needs, method.external_encoder, method.finetune_dropout) == ((), None, 0.0)
     assert method.exported() is encoder
     assert encoder.dropout == 0.25
-    assert method.positives(batch) is None
     with pytest.raises(NotImplementedError, match="PretrainMethod has no loss"):
         method(batch)

@@ -180,14 +180,12 @@ def test_edited_cards_and_those_without_a_digest_are_left_out_with_a_line(
 
 def test_a_course_is_one_line_per_epoch_and_measure() -> None:
     health = [
-        {"epoch": 0, "effective_rank": 4.0, "positives_same_recording": None, "positives_other_recordings": None},
-        {"epoch": 1, "effective_rank": 5.0, "positives_same_recording": 1.5, "positives_other_recordings": 2.0},
+        {"epoch": 0, "effective_rank": 4.0},
+        {"epoch": 1, "effective_rank": 5.0},
     ]
     found = courses({"pmq": {"k": {"loss": [1.25], "health": health}}, "random": {"r": {"health": health[:1]}}})
     lines = {(line.variant, line.epoch, line.measure): line.value for line in found.itertuples()}
     assert lines["pmq", 1, "loss"] == 1.25
-    assert lines["pmq", 1, "positives"] == 3.5
-    assert ("pmq", 0, "positives") not in lines
     assert (lines["pmq", 0, "effective_rank"], lines["random", 0, "effective_rank"]) == (4.0, 4.0)
     assert len(courses({})) == 0
 

@@ -17,7 +17,6 @@ from benchmark.cli.check import PROMISES, in_turn
 from benchmark.config.command_line import FAILED, OK, USAGE
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.dilated import Dilated
-from methods.parts.knobs import Positives
 from methods.parts.losses import info_nce, unit_length
 from methods.parts.momentum import momentum_copy, update_momentum
 from run_benchmark import main
@@ -152,14 +151,6 @@ class CountsInEvaluation(Sound):
         return super().loss(q, k)
 
 
-class CountsWhenAsked(Sound):
-    updates: Tensor
-
-    def positives(self, batch: Batch) -> Positives:
-        self.updates += 1
-        return Positives.own_keys(batch.recording)
-
-
 class OwnGenerator(Sound):
     def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
         super().__init__(encoder, config)
@@ -227,7 +218,6 @@ class OtherEncoder(Sound):
         (CopyThatRequiresAGradient, {"gradient", "momentum copies"}, ""),
         (CopyThatSharesMemory, {"momentum copies"}, "the optimiser moves key_encoder.input.weight, which is frozen"),
         (CountsInEvaluation, {"evaluation"}, "updates changes in evaluation: ask `if self.training`"),
-        (CountsWhenAsked, {"positives"}, "`positives` changes updates: it may only look"),
         (OwnGenerator, {"state", "resume"}, "generator holds a torch.Generator"),
         (HiddenCount, {"resume"}, "after loading, encoder.input.weight differs: keep all state in buffers"),
         (UnregisteredTensor, {"state", "resume"}, "seen holds a tensor that no checkpoint has: use register_buffer"),

@@ -77,9 +77,6 @@ def test_health_is_measured_again_on_the_windows_of_another_run_and_that_of_the_
     own = before["pmq"]["health"]
     assert first["effective_rank"] != own[0]["effective_rank"]
     assert last["effective_rank"] != own[-1]["effective_rank"]
-    assert [epoch["positives_same_recording"] for epoch in elsewhere["pmq"]] == [
-        epoch["positives_same_recording"] for epoch in own
-    ]
     assert measured_on(finished.prepared) == {name: card["health"] for name, card in before.items()}
     key, probe = keys["pmq"], probe_windows_of(finished.config, finished.prepared, torch.device("cpu"))
     (task,) = (task for task in finished.grid.pretrainings if task.key == key)

@@ -77,7 +77,7 @@ def file(tmp_path: Path) -> Path:
     optimiser.step()
     own = history()
     own.loss.append(0.5)
-    epoch = Epoch(torch.ones(UPDATES), torch.ones(UPDATES, 3), step=2)
+    epoch = Epoch(torch.ones(UPDATES), step=2)
     save_checkpoint(tmp_path / "key" / "checkpoint.pt", method, optimiser, own, epoch)
     return tmp_path / "key" / "checkpoint.pt"
 
@@ -156,8 +156,8 @@ def test_a_sealed_file_that_is_no_checkpoint_is_told_of(
 @pytest.mark.parametrize(("step", "kept"), [(-1, False), (0, True), (UPDATES, True), (UPDATES + 1, False)])
 def test_an_epoch_has_done_none_to_all_of_its_updates(step: int, kept: bool) -> None:
     history = History([], 0.0, windows_per_epoch=2 * UPDATES, updates=0, batch_size=2)
-    state = {"losses": torch.zeros(UPDATES), "positives": torch.zeros(UPDATES, 3), "step": step}
-    with nullcontext() if kept else pytest.raises(ValueError, match=f"other sums than those of {UPDATES} updates"):
+    state = {"losses": torch.zeros(UPDATES), "step": step}
+    with nullcontext() if kept else pytest.raises(ValueError, match=f"other losses than those of {UPDATES} updates"):
         assert epoch_of(state, history).step == step
 
 

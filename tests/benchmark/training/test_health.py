@@ -1,17 +1,15 @@
-"""Positives as a queue of shuffled windows has them; measures against plain sums; looking moves no bit."""
+"""Measures against plain sums; looking moves no bit."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections import Counter
 from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -23,7 +21,6 @@ from benchmark.training.health import (
     COLUMNS,
     EpochHealth,
     alignment,
-    count_positives,
     effective_rank,
     health_rows,
     health_warnings,
@@ -41,7 +38,6 @@ from benchmark.training.pretrain import pretrain
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
-from methods.parts.knobs import Positives
 from tests.basic import ANYWHERE
 
 TRAINED = [name for name in ANYWHERE if METHODS[name].trains]
@@ -50,7 +46,7 @@ BATCH = 24
 MANY = Recipe(batch_size=BATCH)
 SHORT = Recipe(batch_size=120)
 WHOLE = Recipe(batch_size=400)
-"""Few updates an epoch, for what does not count positives; and the fewest."""
+"""Few updates an epoch, and the fewest."""
 
 
 def build(name: str, **knobs: object) -> PretrainMethod:
@@ -107,54 +103,6 @@ def train(
         probe=probe,
         on_step=on_step,
     )
-
-
-def mean_of_own(ids: Tensor) -> float:
-    """Mean over pairs of how many pairs have the same id (E[n_p] of the queries, not of the patients)."""
-    counts = Counter(ids.tolist())
-    return sum(n * n for n in counts.values()) / len(ids)
-
-
-def positives_of(epoch: dict[str, float]) -> float:
-    return epoch["positives_same_recording"] + epoch["positives_other_recordings"]
-
-
-@pytest.mark.parametrize("size", [240, 250])
-def test_pmq_has_the_positives_that_a_queue_of_shuffled_windows_has(
-    size: int, corpus: PairSource, tmp_path: Path
-) -> None:
-    """Of a size that is a multiple of the batch, and of one that is not."""
-    last = train(build("pmq", queue_size=size), corpus, tmp_path / "file", recipe=MANY).health[-1]
-    pairs = corpus.pairs  # N
-    of_recording = mean_of_own(corpus.recording[corpus.trial_of_pair])
-    assert positives_of(last) == pytest.approx(size * mean_of_own(corpus.patient_of_pair) / pairs, rel=0.2)
-    assert last["positives_same_recording"] == pytest.approx(size * of_recording / pairs, rel=0.2)
-    assert 0.9 < last["queries_with_positives"] < 1
-    assert pairs > 2 * size  # else the queue would hold most of the corpus
-
-
-def test_without_a_queue_the_batch_alone_has_positives(corpus: PairSource, tmp_path: Path) -> None:
-    health = train(build("pmq", queue_size=0), corpus, tmp_path / "file", recipe=MANY).health[1:]
-    expected = (BATCH - 1) * (mean_of_own(corpus.patient_of_pair) - 1) / (corpus.pairs - 1)
-    assert np.mean([positives_of(epoch) for epoch in health]) == pytest.approx(expected, rel=0.2)
-    assert max(epoch["queries_with_positives"] for epoch in health) < 0.5
-
-
-@pytest.mark.parametrize(("name", "count"), [("moco", 0), ("pclr", 0), ("etp", 0), ("byol", None)])
-def test_methods_with_their_own_key_alone_have_none_and_one_without_keys_no_count(
-    name: str, count: int | None, corpus: PairSource, tmp_path: Path
-) -> None:
-    last = train(build(name), corpus, tmp_path / "file", epochs=1).health[-1]
-    names = ("positives_same_recording", "positives_other_recordings", "queries_with_positives")
-    assert [last[own] for own in names] == [count] * 3
-
-
-def test_own_keys_are_not_counted_and_recordings_are_told_apart() -> None:
-    attracts = torch.tensor([[1, 1, 0, 1, 1, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1]]).bool()
-    before = attracts.clone()
-    counts = count_positives(Positives(attracts, torch.tensor([7, 7, 8, 7, 9, 9])), attracts.device)
-    assert counts.tolist() == pytest.approx([2 / 3, 2 / 3, 2 / 3])
-    assert torch.equal(attracts, before)
 
 
 def features_of(n: int, width: int, seed: int = 0) -> Tensor:
@@ -267,14 +215,13 @@ def test_features_are_those_of_the_encoder(probe: ProbeWindows) -> None:
 def test_what_cannot_be_measured_is_none(probe: ProbeWindows) -> None:
     encoder = build("pmq").encoder
     nothing = ProbeWindows(probe.signal[:0], probe.recording[:0], probe.patient[:0])
-    counts = torch.tensor([1.0, 2.0, 0.5])
     for sample in (None, nothing):
-        assert measure(3, encoder, sample, counts) == EpochHealth(3, 1.0, 2.0, 0.5)
+        assert measure(3, encoder, sample) == EpochHealth(3)
     overflown = ProbeWindows(probe.signal.clone(), probe.recording, probe.patient)
     overflown.signal[0] = math.inf
     assert measure(3, encoder, overflown) == EpochHealth(3)
     torch.nn.init.constant_(encoder.input.bias, math.nan)
-    assert measure(3, encoder, probe, torch.full((3,), math.nan)) == EpochHealth(3)
+    assert measure(3, encoder, probe) == EpochHealth(3)
     assert sample_facts(nothing)["retrieval_queries"] == 0
 
 
@@ -336,11 +283,9 @@ def test_either_sign_of_a_collapse_is_enough(rank: float, cosine: float, warned:
 
 def test_rows_show_before_and_after() -> None:
     before = EpochHealth(0, effective_rank=6.701, mean_cosine=0.878, alignment=0.3, uniformity=-0.4, retrieval=0.05)
-    after = EpochHealth(3, 3.224, 11.613, 0.983, 6.9239, 0.8668, 0.3341, -0.426, 0.0658, 0.005)
+    after = EpochHealth(3, 6.9239, 0.8668, 0.3341, -0.426, 0.0658, 0.005)
     pmq, random = health_rows({"pmq seed 42": [before, EpochHealth(1), after], "random seed 41": [before]})
     for name, text in (
-        ("positives", "3.22 + 11.61"),
-        ("with any", "98%"),
         ("effective rank", "6.70→6.92"),
         ("mean cosine", "0.88→0.87"),
         ("uniformity", "-0.40→-0.43"),
@@ -349,5 +294,5 @@ def test_rows_show_before_and_after() -> None:
     ):
         assert pmq[COLUMNS.index(name)] == text
     assert pmq[0] == "pmq seed 42"
-    assert random == ["random seed 41", "-", "-", "6.70", "0.88", "0.30", "-0.40", "0.05", "-"]
+    assert random == ["random seed 41", "6.70", "0.88", "0.30", "-0.40", "0.05", "-"]
     assert health_rows({}) == []

@@ -9,10 +9,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-import torch
 
 from methods import METHODS, get_method
-from methods.parts.knobs import Choice, Log, Positives, Space, spaces_of
+from methods.parts.knobs import Choice, Log, Space, spaces_of
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
 MINE = """
@@ -93,10 +92,3 @@ def test_a_logarithmic_space_draws_two_digits_within_its_ends() -> None:
     assert all(value == float(f"{value:.2g}") and 1e-4 <= value <= 1e-2 for value in drawn)
     assert sum(value < 1e-3 for value in drawn) == pytest.approx(200, abs=40)
     assert len(set(drawn)) > 100
-
-
-def test_of_own_keys_each_query_attracts_its_own() -> None:
-    found = Positives.own_keys(torch.tensor([4, 4, 7]))
-    assert found.attracts.dtype == torch.bool
-    assert found.attracts.tolist() == [[True, False, False], [False, True, False], [False, False, True]]
-    assert found.recording.tolist() == [4, 4, 7]

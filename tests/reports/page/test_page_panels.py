@@ -38,7 +38,6 @@ CARD: dict[str, Any] = {
         {"epoch": 0, "effective_rank": 6.7, "mean_cosine": 0.9, "retrieval": 0.1, "retrieval_chance": 0.02},
         {
             "epoch": 1, "effective_rank": 9.0, "mean_cosine": 0.5, "retrieval": 0.3, "retrieval_chance": 0.02,
-            "positives_same_recording": 1.25, "positives_other_recordings": 2.5, "queries_with_positives": 0.75,
         },
     ],
 }  # fmt: skip
@@ -49,7 +48,7 @@ def test_a_pretraining_is_told_by_its_first_and_last_epoch() -> None:
     assert (line.title, line.key, line.seed) == ("PMQ", "key", "42")
     assert line.cost == "3 epochs, 120 updates, 61 s"
     assert line.machine == "x86_64, 2 threads, float32"
-    assert (line.positives, line.with_any, line.chance) == ("1.25 + 2.50", "75.0 %", "0.02")
+    assert line.chance == "0.02"
     assert [one.text for one in line.measures] == ["6.70 → 9.00", "0.90 → 0.50", "–", "–", "0.10 → 0.30"]
     assert not line.collapsed
 
@@ -61,7 +60,7 @@ def test_pretrainings_stand_once_and_an_untrained_encoder_or_an_empty_card_has_a
     untrained, empty = learned({"random": {"a": flat, "b": {}}}, {"random": "Random"})
     assert (untrained.cost, untrained.loss.text, untrained.measures[0].text) == ("not trained", "–", "1.90")
     assert untrained.collapsed == "untrained: the features hardly differ between windows"
-    assert (empty.positives, empty.chance, empty.measures[0].points) == ("–", "–", "")
+    assert (empty.chance, empty.measures[0].points) == ("–", "")
     assert set(HEADINGS) <= {field.name for field in fields(measured.EpochHealth)}
 
 
