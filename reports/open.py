@@ -15,7 +15,7 @@ windows, and their rows have the same precision and results version of each stag
 
 A results capsule: one zip with all inputs of a report, for publication. No signals, no weights.
 
-    contents.json                 format, description, digest of each file, of all files and of each test set
+    contents.json                 format, description, digest of each file and of all files
     plans/KEY.json, plans/latest  the run
     cells/KEY.json, KEY.npz       its rows and their predictions; KEY.error.json: error of a failed cell
     pretrained/KEY/pretraining.json    how each encoder was trained
@@ -392,7 +392,7 @@ def pack(run: Run, file: Path) -> str:
     members = dict(sorted(_members(run)))
     files = {name: hashlib.sha256(body).hexdigest() for name, body in members.items()}
     sha256 = _digest(files)
-    contents = {"format": FORMAT, "what": WHAT, "digest": sha256, "test_sets": tested_on(run), "files": files}
+    contents = {"format": FORMAT, "what": WHAT, "digest": sha256, "files": files}
     buffer = BytesIO()
     with ZipFile(buffer, "w") as archive:
         for name, body in {CONTENTS: _json(contents), **members}.items():
