@@ -1,26 +1,23 @@
 """Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page.
 
-The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. All
-are written aside and put in place together, the page last, so that new tables never stand beside an old page. Of two
-reports into one folder the second waits for the first; files of an earlier report that this one does not write go.
+The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. Each
+is written whole or not at all, the page last.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmark.results.files import folder_lock, is_read_only, naming, publish, temporary_name
+from benchmark.results.files import is_read_only, naming, write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.store import CorruptRow
-from reports.figures.data import FOLDER, Figures
 from reports.page import pictures_of, report_html, titles_in_names
 from reports.page_panels import read_skipped
-from reports.runs import ReportCache, Run, evaluations_of, file_digest, kept_in, layouts, unfinished, wide
+from reports.runs import Run, evaluations_of, layouts, unfinished, wide
 from reports.statistics.bootstrap import UnequalTestSets
-from reports.statistics.classes import PartTable, class_tables
+from reports.statistics.classes import class_tables
 from reports.statistics.table import TableStatistics, joined, statistics_of
 from reports.tables.further import (
     Further,
@@ -31,29 +28,6 @@ from reports.tables.further import (
 from reports.tables.render import LANDSCAPE, UPRIGHT, Page, Table, TextTable, latex, long_csv, markdown, text_markdown
 from reports.tables.table import elsewhere_costs, elsewhere_files, make_table, table_name
 from reports.tables.words import cell_names
-
-
-def figures_in(
-    run: Run,
-    out: Path,
-    staged: Path,
-    units: Sequence[str],
-    statistics: Mapping[str, TableStatistics],
-    kept: ReportCache,
-    classes: Sequence[PartTable] = (),
-) -> Figures:
-    """The figures under `out`/figures if they were drawn from the run's content, else new ones under `staged`."""
-    known = kept.get(FOLDER, *units)
-    folder = out / FOLDER
-    if known and all(file_digest(folder / name) == digest for name, digest in known):
-        return Figures(tuple(folder / name for name, _ in known), ())
-    from reports.figures.choose import write_figures  # here, because matplotlib loads slowly
-
-    drawn = write_figures(run, staged, units, statistics, classes)
-    if not drawn.problems:
-        kept.put([[file.name, file_digest(file)] for file in drawn.files], FOLDER, *units)
-    return drawn
-
 
 PAGE = "report.html"
 
@@ -94,7 +68,6 @@ def build_report(
     if unit not in (None, BOTH, *UNITS):
         raise ValueError(f"score unit {unit!r} is not known: choose {', '.join(UNITS)} or {BOTH}")
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[run.plan.config["protocol"]],)
-    kept = kept_in(out, run)
     tables: list[Table] = []
     statistics: dict[str, TableStatistics] = {}
     problems: list[str] = []
@@ -104,44 +77,43 @@ def build_report(
         for chosen in units:
             name = table_name(layout, chosen)
             try:
-                statistics[name] = statistics_of(run, layout, chosen, kept)
+                statistics[name] = statistics_of(run, layout, chosen)
             except (UnequalTestSets, CorruptRow) as problem:
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
     texts = texts_of(run, units, problems)
     problems += run.left_out
-    staged = temporary_name(out / "report")
+    contents = _contents(run, tables, statistics, texts, LANDSCAPE if landscape else UPRIGHT)
     try:
-        staged.mkdir(parents=True)
+        write_texts(out, contents)
     except OSError as error:
         if not is_read_only(error):
             raise
         return _report(
             run, tables, texts, (), [*problems, f"every file: {out} cannot be written to ({error.strerror})"]
         )
-    try:
-        with naming(out), folder_lock(out):
-            drawn = figures_in(run, out, staged, units, statistics, kept, texts.further.classes)
-            problems += drawn.problems
-            contents = _contents(run, tables, statistics, texts, LANDSCAPE if landscape else UPRIGHT)
-            for name, text in contents.items():
-                (staged / name).write_text(text, encoding="utf-8", errors="replace", newline="")
-            page = report_html(
-                run,
-                tables,
-                statistics,
-                skipped=read_skipped(out / "skipped.csv"),
-                pictures=pictures_of(drawn.files, titles_in_names(run.plan)),
-                texts=sections_of(texts),
-                problems=problems,
-            )
-            (staged / PAGE).write_text(page, encoding="utf-8", errors="replace", newline="")
-            new = [file.relative_to(staged) for file in drawn.files if file.is_relative_to(staged)]
-            names, there = [*map(Path, (*contents, PAGE)), *new], () if new else drawn.files
-            publish(staged, out, names, last=Path(PAGE), stay=[file.relative_to(out) for file in there])
-            return _report(run, tables, texts, (*(out / name for name in names), *there), problems)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
+    from reports.figures.choose import write_figures  # here, because matplotlib loads slowly
+
+    drawn = write_figures(run, out, units, statistics, texts.further.classes)
+    problems += drawn.problems
+    page = report_html(
+        run,
+        tables,
+        statistics,
+        skipped=read_skipped(out / "skipped.csv"),
+        pictures=pictures_of(drawn.files, titles_in_names(run.plan)),
+        texts=sections_of(texts),
+        problems=problems,
+    )
+    write_texts(out, {PAGE: page})
+    return _report(run, tables, texts, (*(out / name for name in (*contents, PAGE)), *drawn.files), problems)
+
+
+def write_texts(out: Path, contents: Mapping[str, str]) -> None:
+    """Write each text into the file of its name."""
+    for name, text in contents.items():
+        with naming(out):
+            write_atomic(out / name, text.encode("utf-8", errors="replace"))
 
 
 def texts_of(run: Run, units: Sequence[str], problems: list[str]) -> Texts:

@@ -8,40 +8,26 @@ Whether a run's data are simulated, and which data they are, as its rows say: a 
 A `Layout` fixes a table's rows, columns, label ratios and cells. The table (reports.tables.table) and its statistics
 (reports.statistics.table) both read it.
 
-What a report worked out, kept in its folder and used again while everything that it rests on is the same.
-
-    OUT/.kept/KEY.json    a value with its digest; KEY is a hash of the run's content, of this code and of the libraries
-
-Never the truth: a damaged file counts as none, any file may be deleted, and where nothing can be written nothing is
-kept. Capsules and merged stores leave the folder out.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache, cached_property
-from importlib.metadata import version
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from benchmark.results import store
-from benchmark.results.files import write_atomic
 from benchmark.results.metrics import COLUMNS
 from benchmark.results.names import (
     ABLATION,
-    CARD,
     GATE,
     METHOD,
     SWEEP,
     measured_elsewhere,
 )
-from benchmark.results.schema import digest
 from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Row, Store
 
 COURSE = ("variant", "key", "epoch", "measure", "value")
@@ -127,8 +113,6 @@ class Run:
     """Error and traceback of the cells whose last attempt failed."""
     damaged: Mapping[str, str]
     """Errors of the rows left out."""
-    digests: Mapping[str, str] = field(default_factory=dict)
-    """Digests of rows and their predictions, by cell key, as far as they are known."""
 
     @cached_property
     def tidy(self) -> pd.DataFrame:
@@ -184,18 +168,17 @@ def run_of(store: Store, plan: Plan, source: Path) -> Run:
     """The run of a plan, stored or not, in a store; source: the path that the user named."""
     rows: dict[str, Row] = {}
     damaged: dict[str, str] = {}
-    digests: dict[str, str] = {}
     parts: Parts = {}
     for key in dict.fromkeys(cell.key for cell in plan.cells):
         try:
-            found = store.load_sealed(key)
+            found = store.load_row(key)
         except CorruptRow as error:
             damaged[key] = str(error)
             continue
         if found is not None:
-            rows[key], digests[key] = with_shared_parts(found[0], parts), found[1]
+            rows[key] = with_shared_parts(found, parts)
     missing = [cell.key for cell in plan.cells if cell.key not in rows and cell.key not in damaged]
-    return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged, digests)
+    return Run(f"{source}@{plan.key}", source, store, plan, rows, store.failures(missing), damaged)
 
 
 def with_shared_parts(row: Row, parts: Parts) -> Row:
@@ -366,75 +349,3 @@ def _unchanged(cells: Sequence[PlannedCell], base: str, changed: Sequence[str]) 
     """The row of the method's own settings: a swept value that is its own and has its cells, else the method's row."""
     keys = {name: {cell.key for cell in cells if cell.variant == name} for name in (base, *changed)}
     return next((name for name in changed if keys[name] == keys[base]), base) if keys[base] else ""
-
-
-FOLDER = ".kept"
-MOST = 64
-"""Files in the folder; the oldest are deleted."""
-PACKAGES = Path(__file__).resolve().parents[0], Path(str(store.__file__)).resolve().parent
-"""Code that decides what a report holds: reports and benchmark.results."""
-LIBRARIES = ("matplotlib", "numpy", "pandas", "scipy")
-
-
-@dataclass(frozen=True)
-class ReportCache:
-    """The values kept for one run in one output folder."""
-
-    folder: Path
-    content: str
-    """Digest of the run's content and of the code (`content_of`)."""
-
-    def get(self, *what: str) -> Any:
-        """The value kept under these names; None where there is none or it is damaged."""
-        try:
-            envelope = json.loads(self._file(what).read_bytes())
-            value = envelope["value"]
-            return value if envelope["sha256"] == _sha256(value) else None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return None
-
-    def put(self, value: Any, *what: str) -> None:
-        """Keep a value of JSON's types (NaN included) under these names, if the folder can be written."""
-        with suppress(OSError):
-            write_atomic(self._file(what), json.dumps({"sha256": _sha256(value), "value": value}).encode())
-            files = sorted(self.folder.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
-            for file in files[:-MOST]:
-                file.unlink(missing_ok=True)
-
-    def _file(self, what: tuple[str, ...]) -> Path:
-        return self.folder / f"{digest([self.content, *what])}.json"
-
-
-def kept_in(out: Path, run: Run) -> ReportCache:
-    """The values kept for a run in an output folder, which need not exist."""
-    return ReportCache(out / FOLDER, content_of(run))
-
-
-def content_of(run: Run) -> str:
-    """Digest of all that a report of the run rests on: plan, rows, predictions, failures, encoders, code."""
-    cells, pretrained = run.store.cells, run.store.pretrained
-    encoders = sorted({row.pretrain_key for row in run.rows.values() if row.pretrain_key})
-    files = [cells / f"{key}.{kind}" for key in run.rows if key not in run.digests for kind in ("json", "npz")]
-    files += [pretrained / key / name for key in encoders for name in (CARD,)]
-    failures = [asdict(failure) for failure in run.failures.values()]
-    known = [asdict(run.plan), dict(run.digests), failures, dict(run.damaged)]
-    return _sha256([known, list(run.failures), [file_digest(file) for file in files], _code()])
-
-
-def file_digest(file: Path) -> str:
-    """SHA-256 of a file's content; '' where it cannot be read."""
-    try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError:
-        return ""
-
-
-@cache
-def _code() -> list[str]:
-    """Digests of the source files, and the libraries' versions."""
-    sources = [file_digest(file) for package in PACKAGES for file in sorted(package.rglob("*.py"))]
-    return [*sources, *map(version, LIBRARIES)]
-
-
-def _sha256(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -96,8 +96,8 @@ MASKS = (
     (re.compile(r"\(\d+/s\)"), "(RATE)"),
     (re.compile(r"/tmp/tmp\w+"), "TEMPORARY"),
 )
-MEASURED = ("costs.*", "*-compute.*", ".kept/*")
-"""Files of `--out` that are about the machine, or only for the next report."""
+MEASURED = ("costs.*",)
+"""Files of `--out` that are about the machine."""
 
 
 def main(folder: Path) -> None:

@@ -19,7 +19,7 @@ from benchmark.config.config import Config, validate, values_of_config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import config_of, overrides_of, place_of
 from benchmark.config.words import laid_over, yaml_text
-from benchmark.results.files import csv_text, folder_lock, naming, write_atomic
+from benchmark.results.files import csv_text, naming, write_atomic
 from benchmark.results.store import Store
 from benchmark.run.datasets import audit_run, with_columns
 from benchmark.run.grid import make_grid
@@ -164,7 +164,7 @@ def write_search(tunings: Sequence[Tuning], values: Mapping[str, Any], out: Path
     if not tunings:
         return []
     trials, config = out / "trials.csv", out / "tuned.yaml"
-    with naming(out), folder_lock(out):
+    with naming(out):
         write_atomic(trials, trials_csv(tunings).encode())
         write_atomic(config, yaml_text(with_chosen(values, tunings)).encode())
     return [trials, config]

@@ -1,7 +1,5 @@
 """Files are written whole and sealed by digests.
 
-FOLDER/.kept/lock    held by the process that puts a set of files in place; freed when the process ends
-FOLDER/.kept/set     SHA-256 of each file of the last set: what the next set lacks is removed, if nobody changed it
 NAME.stamp           size, times and inode of NAME when it was read, and the SHA-256 of its content
 """
 
@@ -9,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import fcntl
 import hashlib
 import json
 import math
@@ -20,7 +17,7 @@ import socket
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from io import BytesIO, StringIO
 from os import stat_result
 from pathlib import Path
@@ -224,57 +221,6 @@ def write_atomic(path: Path, content: bytes) -> None:
     """Write a file atomically."""
     with replacing(path) as handle:
         handle.write(content)
-
-
-LOCK, SET = Path(".kept") / "lock", Path(".kept") / "set"
-
-
-@contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
-    """Context that one process at a time is in for a folder; the others wait. Where nothing can be locked, all are."""
-    with ExitStack() as stack:
-        with suppress(OSError):
-            (folder / LOCK).parent.mkdir(parents=True, exist_ok=True)
-            fcntl.flock(stack.enter_context(open(folder / LOCK, "ab")), fcntl.LOCK_EX)
-        yield
-
-
-def publish(staged: Path, folder: Path, names: Sequence[Path], *, last: Path, stay: Sequence[Path] = ()) -> None:
-    """Move the set of `names` from one folder to another; the old `last` goes first, the new one comes last.
-
-    Files of the set before that are neither moved nor in `stay` are removed, unless they have changed since.
-    """
-    before = _last_set(folder)
-    after = {str(name): _digest(staged / name) for name in names} | {str(name): _digest(folder / name) for name in stay}
-    _write_set(folder, before | after)  # where the process ends on the way, the next set still knows both
-    (folder / last).unlink(missing_ok=True)
-    for name in sorted(names, key=lambda name: name == last):
-        (folder / name).parent.mkdir(exist_ok=True)
-        os.replace(staged / name, folder / name)
-    for gone in before.keys() - after.keys():
-        with suppress(OSError, ValueError):  # a name that no file can have
-            if _digest(folder / gone) == before[gone]:
-                (folder / gone).unlink()
-    _write_set(folder, after)
-
-
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-def _last_set(folder: Path) -> dict[str, str]:
-    """Name -> digest of the last set's files, of those that lie within the folder; {} if it is not known."""
-    try:
-        found = read_json(folder / SET)
-        within = {name for name in found if not Path(name).is_absolute() and ".." not in Path(name).parts}
-        return {name: str(found[name]) for name in within}
-    except (OSError, ValueError, TypeError):
-        return {}
-
-
-def _write_set(folder: Path, files: Mapping[str, str]) -> None:
-    with suppress(OSError):
-        write_atomic(folder / SET, json.dumps(files).encode())
 
 
 FRESH_NS = 2_000_000_000

@@ -310,11 +310,6 @@ class Store:
 
     def load_row(self, key: str) -> Row | None:
         """The finished row of a key, or None. Raises CorruptRow if it is damaged."""
-        found = self.load_sealed(key)
-        return found[0] if found else None
-
-    def load_sealed(self, key: str) -> tuple[Row, str] | None:
-        """As `load_row`, with the digests of the row and of its predictions, which were compared."""
         path = self.cells / f"{key}.json"
         if not path.is_file():
             return None
@@ -333,7 +328,7 @@ class Store:
                 raise CorruptRow(f"{path}: this is no row of key {key}")
         except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             raise CorruptRow(f"{path}: {error}") from error
-        return row, envelope["row_sha256"] + envelope["predictions_sha256"]
+        return row
 
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
         """Card of a pretraining; None if missing. The weights are not checked.

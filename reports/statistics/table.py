@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import OVERALL, UNTRAINED, is_frozen, name_on
-from reports.runs import Layout, ReportCache, Run
+from reports.runs import Layout, Run
 from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
 from reports.statistics.estimates import (
     LEVEL,
@@ -264,35 +264,6 @@ class TableStatistics:
     """'intervals', 'pairwise', 'components'."""
 
 
-def statistics_of(run: Run, layout: Layout, unit: str, kept: ReportCache | None = None) -> TableStatistics:
-    """The statistics of a table in one score unit, from the stored predictions. Raises UnequalTestSets.
-
-    kept: where they are looked up and left for the next report.
-    """
-    place = "statistics", layout.evaluation, layout.name, unit, *layout.metrics
-    known = kept.get(*place) if kept else None
-    if known:
-        return _as_stored(known)
-    found = _computed(run, layout, unit)
-    if kept:
-        kept.put(_to_store(found), *place)
-    return found
-
-
-def _to_store(found: TableStatistics) -> dict[str, Any]:
-    """JSON values, exact to the bit."""
-    frames = {
-        what: {"types": {name: str(kind) for name, kind in frame.dtypes.items()}, "columns": frame.to_dict("list")}
-        for what, frame in found.frames.items()
-    }
-    return {"words": found.words, "details": found.details, "frames": frames}
-
-
-def _as_stored(value: Mapping[str, Any]) -> TableStatistics:
-    frames = {what: pd.DataFrame(own["columns"]).astype(own["types"]) for what, own in value["frames"].items()}
-    return TableStatistics(_tied(frames), tuple(value["words"]), tuple(value["details"]), frames)
-
-
 def _tied(frames: Mapping[str, pd.DataFrame]) -> frozenset[Place]:
     if not frames:
         return frozenset()
@@ -301,7 +272,8 @@ def _tied(frames: Mapping[str, pd.DataFrame]) -> frozenset[Place]:
     return frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False))
 
 
-def _computed(run: Run, layout: Layout, unit: str) -> TableStatistics:
+def statistics_of(run: Run, layout: Layout, unit: str) -> TableStatistics:
+    """The statistics of a table in one score unit, from the stored predictions. Raises UnequalTestSets."""
     frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": []}
     outlines: list[ScoreColumn] = []
     details: list[str] = []

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +15,7 @@ from benchmark.results.store import Store
 from reports.build import build_report
 from reports.figures import choose
 from reports.figures.data import Figures
-from reports.runs import FOLDER, Run, open_run
-from reports.statistics import bootstrap
+from reports.runs import Run, open_run
 
 FILES = [
     *("results.md", "results.tex", "results.csv", "cells.csv"),
@@ -43,24 +39,15 @@ FIGURES = [
 
 
 def files_of(out: Path) -> dict[str, bytes]:
-    """All files of a report but the values kept for the next one."""
-    return {
-        str(file.relative_to(out)): file.read_bytes()
-        for file in out.rglob("*.*")
-        if file.is_file() and FOLDER not in file.parts
-    }
-
-
-def refuse(*_: object, **__: object) -> None:
-    raise AssertionError("worked out again")
+    """All files of a report."""
+    return {str(file.relative_to(out)): file.read_bytes() for file in out.rglob("*.*") if file.is_file()}
 
 
 def figure_of_run(run: Run, folder: Path, *_: object) -> Figures:
-    """In place of the figures: one named after the run, of its rows; other reports have time to come between."""
+    """In place of the figures: one named after the run, of its rows."""
     file = folder / "figures" / f"{run.source.name}.png"
-    file.parent.mkdir(parents=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(16) + f"{run.source.name}: {len(run.rows)}".encode())
-    time.sleep(0.2)
     return Figures((file,), ())
 
 
@@ -75,13 +62,13 @@ def drawn_quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.draws
-def test_all_files_are_written_from_one_reading_and_not_worked_out_again(
+def test_all_files_are_written_from_one_reading(
     store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
-        for name in ("load_sealed", "card"):
+        for name in ("load_row", "card"):
 
             def counting(
                 self: Store,
@@ -103,15 +90,6 @@ def test_all_files_are_written_from_one_reading_and_not_worked_out_again(
     assert set(written) == {*FILES, *(f"figures/{name}" for name in FIGURES)}
     assert len(written["cells.csv"].splitlines()) == 1 + 33
     assert b"\\begin{table*}" in written["results.tex"]
-    with monkeypatch.context() as patched:
-        patched.setattr(bootstrap, "resampled_scores", refuse)
-        draw_by(patched, refuse)
-        assert build_report(open_run(store_root), out) == first
-    assert files_of(out) == written
-    for file in (*(out / FOLDER).iterdir(), *(out / "figures").iterdir()):
-        file.write_bytes(b"damaged")
-    assert build_report(open_run(store_root), out) == first
-    assert files_of(out) == written
 
 
 @pytest.mark.usefixtures("drawn_quickly")
@@ -152,69 +130,12 @@ def test_the_score_unit_is_that_of_the_protocol_where_none_is_chosen(
         build_report(open_run(root), tmp_path / "out", unit="beat")
 
 
-@pytest.mark.usefixtures("drawn_quickly")
-def test_a_full_disk_leaves_the_old_files_together(write_store: Callable[..., Path], disk: Path) -> None:
-    """Every file of the old report or every file of the new one: the disk fills up with the page."""
-    out = disk / "out"
-    build_report(open_run(write_store("one", complete=True)), out)
-    before = files_of(out)
-    (disk / "ballast").write_bytes(bytes(max(0, os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - 40_000)))
-    with pytest.raises(OSError, match="No space left on device") as caught:
-        build_report(open_run(write_store("two")), out)
-    assert caught.value.filename == str(out)
-    assert files_of(out) == before
-
-
 def test_tables_come_without_files_where_nothing_can_be_written(store_root: Path, disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     report = build_report(open_run(store_root), disk / "out")
     assert [table.name for table in report.tables] == ["finetune-heartbeat", "linear-heartbeat"]
     assert report.files == ()
     assert report.problems == (f"every file: {disk / 'out'} cannot be written to (Read-only file system)",)
-
-
-@pytest.mark.usefixtures("drawn_quickly")
-def test_new_tables_never_stand_beside_an_old_page(
-    store_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build_report(open_run(store_root), tmp_path)
-    rename, moved = os.replace, []
-
-    def killed_on_the_way(source: Path, target: Path) -> None:
-        if len(moved) == 3:
-            raise KeyboardInterrupt
-        moved.append(target)
-        rename(source, target)
-
-    monkeypatch.setattr(os, "replace", killed_on_the_way)
-    with pytest.raises(KeyboardInterrupt):
-        build_report(open_run(store_root), tmp_path)
-    assert len(moved) == 3
-    assert not (tmp_path / "report.html").exists()
-
-
-@pytest.mark.usefixtures("drawn_quickly")
-def test_two_reports_into_one_folder_leave_one_of_them_whole_and_what_the_user_put_there(
-    write_store: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = [open_run(write_store("one", complete=True)), open_run(write_store("two"))]
-    out, mine = tmp_path / "out", {"figures/mine.png": b"the user's"}
-    alone = []
-    for run in runs:
-        build_report(run, tmp_path / run.source.name / "alone")
-        alone.append(files_of(tmp_path / run.source.name / "alone") | mine)
-    (out / "figures").mkdir(parents=True)
-    (out / "figures" / "mine.png").write_bytes(b"the user's")
-    for _ in range(2):
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda run: build_report(run, out), runs))
-        assert files_of(out) in alone
-    for run, files in zip(runs, alone, strict=True):
-        build_report(run, out)
-        assert files_of(out) == files
-    draw_by(monkeypatch, refuse)
-    build_report(runs[-1], out)
-    assert files_of(out) == alone[-1]
 
 
 @pytest.mark.usefixtures("drawn_quickly")

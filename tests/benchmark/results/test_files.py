@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import errno
-import fcntl
 import hashlib
-import json
 import os
 import socket
 import subprocess
-import sys
 import time
 from io import BytesIO
 from pathlib import Path
@@ -20,16 +17,12 @@ import numpy as np
 import pytest
 
 from benchmark.results.files import (
-    LOCK,
-    SET,
     csv_text,
-    folder_lock,
     intact,
     is_read_only,
     naming,
     npz_bytes,
     owner_of,
-    publish,
     read_arrays,
     remedy,
     replacing,
@@ -104,99 +97,6 @@ def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:
         assert (unseal("owner", flipped), unseal("owner", sealed[:place])) == (None, None)
     assert unseal("another", sealed) is None
     assert unseal("a", seal("ab", b"c")[:32] + b"bc") is None  # the border of owner and body is sealed too
-
-
-PAGE = Path("page.html")
-WRITER = """
-import sys
-from pathlib import Path
-from benchmark.results.files import folder_lock, publish
-out, own = Path(sys.argv[1]), sys.argv[2]
-names = [Path(f"{number}.txt") for number in range(8)] + [Path(f"figures/{own}.png"), Path("page.html")]
-for _ in range(20):
-    staged = out.with_name(f"staged-{own}")
-    (staged / "figures").mkdir(parents=True, exist_ok=True)
-    for name in names:
-        (staged / name).write_text(own)
-    with folder_lock(out):
-        publish(staged, out, names, last=Path("page.html"))
-        found = {str(file.relative_to(out)): file.read_text() for file in out.rglob("*.*") if file.suffix}
-        assert found == {str(name): own for name in names}, found
-"""
-
-
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
-def put(out: Path, files: dict[str, str], *stay: str) -> None:
-    """Publish files by name."""
-    staged = out.with_name("staged")
-    for name, text in files.items():
-        (staged / name).parent.mkdir(parents=True, exist_ok=True)
-        (staged / name).write_text(text)
-    publish(staged, out, list(map(Path, files)), last=PAGE, stay=list(map(Path, stay)))
-
-
-def names_in(out: Path) -> set[str]:
-    return {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()} - {str(SET), str(LOCK)}
-
-
-def test_a_folder_is_locked_by_one_at_a_time_or_where_that_cannot_be_by_all(out: Path, tmp_path: Path) -> None:
-    for _ in range(2):
-        with folder_lock(out), open(out / LOCK, "ab") as other, pytest.raises(BlockingIOError):
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    (tmp_path / ".kept").write_text("no folder")
-    with folder_lock(tmp_path), folder_lock(tmp_path):
-        put(tmp_path, {"page.html": "1"})
-    assert (tmp_path / PAGE).read_text() == "1"
-
-
-def test_files_of_the_set_before_go_and_no_others(out: Path) -> None:
-    pictures = ("figures/old.png", "figures/stays.png", "figures/edited.png")
-    put(out, dict.fromkeys(("a.csv", *pictures, "page.html"), "1"))
-    (out / "figures" / "edited.png").write_text("by hand")
-    (out / "figures" / "mine.png").write_text("the user's")
-    put(out, {"a.csv": "2", "page.html": "2"}, "figures/stays.png")
-    assert names_in(out) == {"a.csv", "page.html", "figures/stays.png", "figures/edited.png", "figures/mine.png"}
-    assert (out / "a.csv").read_text() == (out / "page.html").read_text() == "2"
-    put(out, {"page.html": "3"})
-    assert names_in(out) == {"page.html", "figures/edited.png", "figures/mine.png"}
-
-
-def test_the_last_file_is_gone_first_and_comes_last(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    moved, replace = [], os.replace
-    put(out, {"page.html": "1"})
-
-    def seen(source: Path, target: Path) -> None:
-        if target.parent == out:
-            moved.append((target.name, (out / PAGE).exists()))
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", seen)
-    put(out, {"z.csv": "2", "page.html": "2", "a.csv": "2"})
-    assert moved == [("z.csv", False), ("a.csv", False), ("page.html", False)]
-
-
-def test_a_damaged_or_hostile_list_of_the_set_before_removes_nothing(out: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside.txt"
-    outside.write_text("1")
-    put(out, {"a.csv": "1", "page.html": "1"})
-    (digest,) = set(json.loads((out / SET).read_text()).values())
-    hostile = [json.dumps({str(name): digest}) for name in (outside, "../outside.txt", "a\0b")]
-    for content in ("", "[]", "{", "3", '["a"]', "null", *hostile):
-        (out / SET).write_text(content)
-        put(out, {"page.html": "2"})
-        assert names_in(out) == {"a.csv", "page.html"}
-        assert outside.exists()
-
-
-def test_two_processes_never_mix_their_sets(out: Path) -> None:
-    run = [sys.executable, "-c", WRITER, str(out)]
-    writers = [subprocess.Popen([*run, own], stderr=subprocess.PIPE, text=True) for own in ("one", "two")]
-    errors = [writer.communicate()[1] for writer in writers]
-    assert [writer.returncode for writer in writers] == [0, 0], errors
 
 
 CONTENT = b"windows"
