@@ -215,6 +215,7 @@ def _without_error(mean: float, seeds: int, remark: str) -> Estimate:
 
 
 MANY = 1_000_000
+"""Degrees of freedom at which Student's tail is normal."""
 ENCODERS = "With one pretraining per method, a difference is between these encoders and need not hold for the methods."
 
 
@@ -322,8 +323,6 @@ def holm(p: Floats) -> Floats:
 
 MOST_SEEDS, MOST_TIMES = 100, 100
 """Beyond these, no number is given."""
-MANY_PATIENTS = 1_000_000
-"""Degrees of freedom of the patients' part: so many that Student's tail is normal."""
 
 
 def detectable(patients_se: float, seeds_se: float, freedom: float) -> float:
@@ -331,7 +330,7 @@ def detectable(patients_se: float, seeds_se: float, freedom: float) -> float:
     variance = patients_se**2 + seeds_se**2
     if not variance:
         return 0.0
-    tail = Tail(seeds_se**2 / variance, freedom, MANY_PATIENTS)
+    tail = Tail(seeds_se**2 / variance, freedom, MANY)
     return (tail.quantile(LEVEL / 2) + tail.quantile(1 - POWER)) * float(np.sqrt(variance))
 
 
