@@ -15,6 +15,7 @@ from benchmark.results.metrics import (
     FURTHER,
     METRICS,
     decide,
+    macro,
     macro_f1,
     macro_notes,
     per_recording,
@@ -199,3 +200,13 @@ def test_the_stored_f1_is_the_mean_over_the_classes_named(predicted: list[int]) 
     assert list(of_class) == named
     scores = score_both_units(hot[predicted].astype(np.float32), hot[truth], RECORDING, multi=False)
     assert scores["heartbeat"].values["f1"] == pytest.approx(sum(of_class.values()) / len(named))
+
+
+@pytest.mark.parametrize("classes", [2, 8, 9, 17])
+def test_a_macro_of_many_samples_has_the_bits_of_each_alone(classes: int) -> None:
+    random = np.random.default_rng(classes)
+    values = np.where(random.random((500, classes)) < 0.2, np.nan, random.random((500, classes)))
+    values[:5] = np.nan
+    alone = [row[~np.isnan(row)].mean() if (~np.isnan(row)).any() else np.nan for row in values]
+    np.testing.assert_array_equal(macro(values), alone)
+    assert macro(values[7]) == alone[7]
