@@ -1,4 +1,4 @@
-"""Errors of means by hand and against simulation, the words that follow, bands of scores and budget curves."""
+"""Errors of means by hand and against simulation, and the words that follow."""
 
 from __future__ import annotations
 
