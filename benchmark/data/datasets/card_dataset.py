@@ -22,7 +22,6 @@ from benchmark.data.datasets.tables import (
     SHOWN,
     Row,
     Table,
-    check_width,
     header_of,
     keyed,
     listing_of,
@@ -236,7 +235,6 @@ def header_and_separator(dataset: About, path: Path) -> tuple[list[str], str]:
     line = header_of(dataset, path)
     separator = max(SEPARATORS, key=line.count)
     header = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
-    check_width(dataset, path, header)
     return header, separator
 
 

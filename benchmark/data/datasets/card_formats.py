@@ -24,7 +24,6 @@ from benchmark.data.datasets.base import LEADS, DatasetError, Recording, Unusabl
 from benchmark.data.datasets.card import NO_LEAD, Format, Signals
 from benchmark.data.datasets.wfdb_files import (
     LARGEST_SIGNAL,
-    LARGEST_STACK,
     MILLIVOLTS,
     check_extent,
     check_file,
@@ -236,7 +235,7 @@ def exact_rate(lead: Any, raw: Mapping[str, Any]) -> float:
 
 def read_hdf5(path: Path, signals: Signals) -> Stored:
     """The array of a file. Raises Unusable for damage, and where the card does not say which array is meant."""
-    with opened(path, LARGEST_SIGNAL) as file:
+    with opened(path) as file:
         array = _array(file, signals)
         if array.size * array.dtype.itemsize > LARGEST_SIGNAL:
             raise Unusable("array too large for a recording")
@@ -248,13 +247,11 @@ def hdf5_identifiers(path: Path, signals: Signals) -> list[str]:
 
     Raises Unusable where there is not one for each row.
     """
-    with opened(path, LARGEST_STACK) as file:
+    with opened(path) as file:
         count = len(_array(file, signals))
-        if count > MOST_ROWS:
-            raise Unusable(f"{count} rows in a stacked file: more than {MOST_ROWS}")
         if not signals.ids_name:
             return [str(row) for row in range(count)]
-        held = _own_array(file, signals.ids_name) if signals.ids_name in file else None
+        held = file.get(signals.ids_name)
         if held is None or held.shape != (count,):
             raise Unusable(f"no identifier for each row under signals.ids_name: {signals.ids_name}")
         return [own.decode("utf-8", "replace") if isinstance(own, bytes) else str(own) for own in held[()].tolist()]
@@ -262,21 +259,17 @@ def hdf5_identifiers(path: Path, signals: Signals) -> list[str]:
 
 def read_hdf5_row(path: Path, signals: Signals, row: int) -> Stored:
     """One recording of a stacked file. Raises Unusable for damage."""
-    with opened(path, LARGEST_STACK) as file:
+    with opened(path) as file:
         array = _array(file, signals)
         return _stored(np.asarray(array[row]), signals, array.attrs, file.attrs, file)
 
 
-MOST_ROWS, MOST_OBJECTS = 5_000_000, 2_000
-"""Of a stacked file, and groups and arrays of a file in which the array is looked for."""
-
-
 @contextmanager
-def opened(path: Path, limit: int) -> Iterator[Any]:
-    """The file of at most `limit` bytes while it is read. Raises Unusable for damage."""
+def opened(path: Path) -> Iterator[Any]:
+    """The file while it is read. Raises Unusable for damage."""
     import h5py  # here, because it is in the extra `formats` alone
 
-    check_file(path, limit)
+    check_file(path)
     try:
         with h5py.File(path, "r") as file:
             yield file
@@ -287,7 +280,7 @@ def opened(path: Path, limit: int) -> Iterator[Any]:
 
 
 def _array(file: Any, signals: Signals) -> Any:
-    return _own_array(file, _name_of_array(file, lambda: _arrays(file), signals))
+    return file[_name_of_array(file, lambda: _arrays(file), signals)]
 
 
 def _name_of_array(there: Container[str], arrays: Callable[[], Mapping[str, Any]], signals: Signals) -> str:
@@ -319,36 +312,17 @@ def _number(name: str | None, holders: Iterable[Mapping[str, Any]]) -> float | N
     raise Unusable(f"no number under signals.rate_name: {name}")
 
 
-def _own_array(file: Any, name: str) -> Any:
-    """An array that lies in the file itself. Raises Unusable for one of another file, or of chunks too large to unpack.
-
-    HDF5 can name other files in links, as external storage and as sources of a virtual array.
-    """
-    array = file[name]
-    if array.file.filename != file.filename or getattr(array, "external", None) or getattr(array, "is_virtual", False):
-        raise Unusable(f"{name} lies in another file, which is not read: copy it into this one")
-    chunk = getattr(array, "chunks", None) or array.shape[1:]
-    if int(np.prod(chunk, dtype=np.float64)) * array.dtype.itemsize > LARGEST_SIGNAL:
-        raise Unusable(f"{name}: a part that is unpacked at once is larger than a recording can be")
-    return array
-
-
 def _arrays(file: Any) -> dict[str, Any]:
     """Name -> array of all arrays of a file."""
     import h5py
 
     found: dict[str, Any] = {}
-    seen = 0
 
-    def look(name: str, item: Any) -> bool | None:
-        nonlocal seen
-        seen += 1
+    def look(name: str, item: Any) -> None:
         if isinstance(item, h5py.Dataset):
             found[name] = item
-        return True if seen > MOST_OBJECTS else None
 
-    if file.visititems(look):
-        raise Unusable(f"more than {MOST_OBJECTS} groups and arrays: name the one of the signals in signals.array")
+    file.visititems(look)
     return found
 
 
@@ -358,9 +332,9 @@ def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
     Raises Unusable for damage.
     """
     if path.suffix.lower() not in (".npy", ".npz"):
-        with opened(path, LARGEST_STACK) as file:
+        with opened(path) as file:
             return {name: array.shape for name, array in _arrays(file).items()}
-    check_file(path, LARGEST_STACK if path.suffix.lower() == ".npy" else LARGEST_SIGNAL)
+    check_file(path)
     try:
         if path.suffix.lower() == ".npy":
             return {"": np.load(path, mmap_mode="r", allow_pickle=False).shape}
@@ -393,7 +367,7 @@ def read_numpy_row(path: Path, signals: Signals, row: int) -> Stored:
 
 def _stack(path: Path) -> NDArray[Any]:
     """The array of a stacked file, of which only the rows that are asked for are read."""
-    check_file(path, LARGEST_STACK)
+    check_file(path)
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # numpy raises any kind of error on damaged content
@@ -405,10 +379,6 @@ def _stack(path: Path) -> NDArray[Any]:
     return array
 
 
-MOST_NUMBERS = 50_000
-"""In a line, as of a lead whose samples stand side by side."""
-LONGEST_LINE = 1_000_000
-"""Characters of a first line."""
 SEPARATORS = ("\t", ";", ",")
 """The first that the first line has counts: beside the others, a comma stands in decimal numbers."""
 
@@ -418,8 +388,6 @@ def read_csv(path: Path, signals: Signals) -> Stored:
     check_file(path, LARGEST_SIGNAL)
     try:
         names, separator = first_line(path)
-        if len(names) > MOST_NUMBERS:
-            raise Unusable(f"{len(names)} numbers in a line: more than {MOST_NUMBERS}")
         header = 0 if are_names(names, separator) else None
         try:
             table = _numbers(path, header, separator, ".")
@@ -437,7 +405,7 @@ def read_csv(path: Path, signals: Signals) -> Stored:
 def first_line(path: Path) -> tuple[list[str], str]:
     """The cells of a file's first line, and what separates them. Raises OSError, ValueError."""
     with open(path, encoding="utf-8-sig") as file:
-        first = file.readline(LONGEST_LINE).rstrip("\r\n")
+        first = file.readline().rstrip("\r\n")
     separator = next((own for own in SEPARATORS if own in first), ",")
     return [cell.strip().strip('"') for cell in first.split(separator)], separator
 

@@ -12,6 +12,7 @@ least, a wrong checksum included, is left to wfdb.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
@@ -93,8 +94,6 @@ def _is_start(text: str | None) -> bool:
 
 LARGEST_HEADER, LARGEST_SIGNAL = MEBIBYTE, 1024 * MEBIBYTE
 """Bytes of one recording's files."""
-LARGEST_STACK = 2**44
-"""Bytes of a file of many recordings, which is read row by row."""
 SLOWEST, FASTEST = 50, 10_000
 """Hz; a sampling rate outside means a wrong header."""
 LONGEST = 3600
@@ -103,8 +102,8 @@ BEYOND = 1e9
 """mV; larger values count as infinite: beyond any ECG in a wrong unit, well within float32."""
 
 
-def check_file(path: Path, limit: int, *, what: str = "signal") -> None:
-    """Raise Unusable unless the file is there, regular (opening a FIFO waits for ever) and of at most `limit` bytes."""
+def check_file(path: Path, limit: int = sys.maxsize, *, what: str = "signal") -> None:
+    """Raise Unusable unless the file is there, regular and of at most `limit` bytes."""
     try:
         require_regular(path, path.stat(), limit)
     except FileNotFoundError:

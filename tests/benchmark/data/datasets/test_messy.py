@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import LEADS, Unusable
-from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.datasets.wfdb_files import read_recording
-from benchmark.data.prepare import prepare, skip_summary
 
 Mutate = Callable[[Path], None]
 MakeECG = Callable[..., Any]
@@ -65,14 +63,11 @@ def instead(suffix: str, make: Mutate) -> Mutate:
 
 REFUSED: dict[str, tuple[Mutate, str]] = {
     "truncated samples": (in_samples(lambda data: data[:-1000]), "unreadable or truncated: ValueError"),
-    "odd number of bytes": (in_samples(lambda data: data[:-1]), "unreadable or truncated: ValueError"),
     "no samples": (in_samples(lambda data: b""), "unreadable or truncated: ValueError"),
     "one bit": (in_samples(lambda data: data[:99] + bytes([data[99] ^ 1]) + data[100:]), "wrong checksum"),
     "header says fewer samples": (in_header("500 5000", "500 4000"), "wrong checksum"),
     "header says more samples": (in_header("500 5000", "500 6000"), "unreadable or truncated"),
     "header says no samples": (in_header("500 5000", "500 0"), "no samples"),
-    "header says no signals": (in_header(r"^r 12( .*\n)(.*\n)*", r"r 0\1"), "no samples"),
-    "a billion samples": (in_header("500 5000", "500 5000000000"), "longer than 3600 s"),
     "signals not counted": (in_header("^r 12", "r 11"), "damaged header: 12 signal lines, 11 stated"),
     "signal line gone": (in_header(r"^.* V6\n", ""), "damaged header: 11 signal lines, 12 stated"),
     "one signal less": (in_header(r"^.* V6\n|^r 12", "", 2), "damaged header: first line"),
@@ -86,8 +81,6 @@ REFUSED: dict[str, tuple[Mutate, str]] = {
     "gain missing": (in_header(r" 1000\.0\(0\)/mV.*", ""), "damaged header: signal line"),
     "gain negative": (in_header(r"1000\.0\(0\)", "-1000(0)"), "damaged header: signal line"),
     "gain no number": (in_header(r"1000\.0\(0\)", "nan"), "damaged header: signal line"),
-    "gain next to nothing": (in_header(r"1000\.0\(0\)", "1e-300(0)"), "gain is none or no ECG's: 1e-300"),
-    "gain infinite": (in_header(r"1000\.0\(0\)", "1e999(0)"), "gain is none or no ECG's: 1e999"),
     "unit unknown": (in_header("/mV", "/mmHg"), "unknown unit: mmHg"),
     "unit not ASCII": (in_header("/mV", "/µV"), "damaged header: signal line"),
     "two formats": (in_header(r"\.dat 16", ".dat 80", 1), "damaged header: one file in two formats"),
@@ -95,7 +88,6 @@ REFUSED: dict[str, tuple[Mutate, str]] = {
     "samples per frame": (in_header(r"\.dat 16", ".dat 16x4"), "damaged header: signal line"),
     "format unknown": (in_header(r"\.dat 16", ".dat 99"), "unreadable or truncated"),
     "rate zero": (in_header(" 500 ", " 0 "), "sampling rate outside 50 to 10000 Hz: 0"),
-    "rate negative": (in_header(" 500 ", " -500 "), "damaged header: first line"),
     "rate missing": (in_header("^r 12 .*", "r 12"), "damaged header: first line"),
     "rate absurd": (in_header(" 500 ", " 500000 "), "sampling rate outside 50 to 10000 Hz: 500000"),
     "lead unnamed": (in_header(" V6$", ""), "lead missing: V6"),
@@ -107,22 +99,13 @@ REFUSED: dict[str, tuple[Mutate, str]] = {
     "multi-segment": (in_header("^r 12", "r/3 12"), "damaged header: first line"),
     "another's samples": (in_header(r"^r\.dat", "s.dat"), "header names another file: s.dat"),
     "samples outside": (in_header(r"^r\.dat", "../r.dat"), "damaged header: signal line"),
-    "samples in a cloud": (in_header(r"^r\.dat", "s3://b/r.dat"), "damaged header: signal line"),
     "header empty": (instead(".hea", Path.touch), "damaged header: empty"),
-    "header of NULs": (instead(".hea", lambda path: void(path.write_bytes(bytes(99)))), "damaged header: first line"),
     "header a web page": (instead(".hea", lambda path: void(path.write_text("<html>"))), "damaged header: first line"),
-    "header a folder": (instead(".hea", Path.mkdir), "unreadable file: not a regular file"),
-    "header a pipe": (instead(".hea", os.mkfifo), "unreadable file: not a regular file"),
-    "header of 3 GB": (instead(".hea", lambda path: of_size(path, 3 * 10**9)), "unreadable file: larger than 1 MiB"),
-    "header a loop": (instead(".hea", lambda path: path.symlink_to(path)), "unreadable file: Too many levels"),
     "header gone": (instead(".hea", lambda path: None), "file missing: header"),
-    "samples a folder": (instead(".dat", Path.mkdir), "unreadable file: not a regular file"),
-    "samples a pipe": (instead(".dat", os.mkfifo), "unreadable file: not a regular file"),
     "samples of 3 GB": (
         instead(".dat", lambda path: of_size(path, 3 * 10**9)),
         "unreadable file: larger than 1024 MiB",
     ),
-    "samples a loop": (instead(".dat", lambda path: path.symlink_to(path)), "unreadable file: Too many levels"),
     "samples gone": (instead(".dat", lambda path: None), "file missing: signal"),
 }
 
@@ -199,34 +182,3 @@ def test_twelve_of_fifteen_leads_are_taken_and_eight_are_too_few(
         read_recording(write_record(tmp_path / "s", written[:, :8], leads=eight))
     with pytest.raises(Unusable, match=r"^lead twice: I$"):
         read_recording(write_record(tmp_path / "t", fifteen, leads=(*LEADS[::-1], "i", "vy", "vz")))
-
-
-def test_a_file_without_permission_is_refused(
-    tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Simulated, for a superuser may read everything."""
-
-    def forbid(path: Path) -> bytes:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    record = write_record(tmp_path / "r", make_ecg())
-    monkeypatch.setattr(Path, "read_bytes", forbid)
-    with pytest.raises(Unusable, match=r"^unreadable file: Permission denied$"):
-        read_recording(record)
-
-
-@pytest.mark.slow
-def test_no_hostile_recording_stops_a_dataset(tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord) -> None:
-    kinds = [None, *REFUSED]
-    (tmp_path / "scp_statements.csv").write_text(",diagnostic,diagnostic_class\nNORM,1.0,NORM\n")
-    rows = ["ecg_id,patient_id,scp_codes,report,strat_fold,filename_lr,filename_hr"]
-    for number, kind in enumerate(kinds, start=1):
-        record = write_record(tmp_path / "records500" / str(number) / "r", make_ecg())
-        if kind:
-            REFUSED[kind][0](record)
-        rows.append(f"{number},{number},{{'NORM': 100.0}},,{1 + number % 10},no,records500/{number}/r")
-    (tmp_path / "ptbxl_database.csv").write_text("\n".join(rows))
-    prepared = prepare(PTBXL(tmp_path), tmp_path / "cache", workers=1)
-    assert [entry.recording for entry in prepared.entries] == ["1"]
-    assert {skip.recording for skip in prepared.skipped} == {str(number) for number in range(2, len(kinds) + 1)}
-    assert sum(skip_summary(prepared.skipped).values()) == len(REFUSED)

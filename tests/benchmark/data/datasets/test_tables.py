@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from zipfile import ZipFile
 
 import openpyxl
 import pandas as pd
@@ -45,15 +43,6 @@ def test_a_column_that_lacks_is_named_even_without_a_name(tmp_path: Path):
     path.write_text("a,c\n1,2\n")
     with pytest.raises(DatasetError, match=r"t\.csv has no column without a name, b\."):
         read_table(Chapman(tmp_path), path, ("", "b", "a"))
-
-
-@pytest.mark.parametrize("read", [header_of, lambda dataset, path: read_table(dataset, path, ("a",))])
-def test_a_table_too_large_to_be_one_is_not_read(tmp_path: Path, read: Callable[[Chapman, Path], object]):
-    path = tmp_path / "t.csv"
-    path.touch()
-    os.truncate(path, 3 * 10**9)  # a hole, which takes no room
-    with pytest.raises(DatasetError, match=r"t\.csv cannot be read: .*larger than 2048 MiB"):
-        read(Chapman(tmp_path), path)
 
 
 @pytest.mark.parametrize("content", ["\ufeffà,b\r\n1,2\r\n".encode(), "à,b\n1,é\n".encode("latin-1"), "à,b".encode()])
@@ -134,14 +123,6 @@ def test_the_first_sheet_is_read_without_its_blank_rows_and_its_rows_are_alike_l
     assert read_workbook(workbook(tmp_path / "empty.xlsx")) == []
 
 
-def test_a_workbook_of_too_many_files_is_not_unpacked(tmp_path: Path) -> None:
-    with ZipFile(workbook(tmp_path / "t.xlsx", ("id",)), "a") as archive:
-        for number in range(1000):
-            archive.writestr(f"xl/{number}", "")
-    with pytest.raises(ValueError, match="members, more than 1000"):
-        read_workbook(tmp_path / "t.xlsx")
-
-
 def test_the_index_of_a_parquet_file_is_a_column_and_missing_cells_are_empty(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     table = pd.DataFrame({"age": [61.0, None], "when": [pd.NaT, pd.Timestamp("2020-01-02")], "n": [1, 2]})
@@ -157,11 +138,10 @@ def test_the_index_of_a_parquet_file_is_a_column_and_missing_cells_are_empty(tmp
 def test_parquet_files_that_cannot_be_read_are_a_value_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.parquet"
     path.touch()
-    os.truncate(path, 2 * 10**9)  # a hole, which takes no room
-    with pytest.raises(ValueError, match="larger than 1024 MiB"):
+    os.truncate(path, 3 * 10**9)  # a hole, which takes no room
+    with pytest.raises(ValueError, match="larger than 2048 MiB"):
         read_parquet(path)
     os.truncate(path, 0)
-
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ValueError, match=r"pip install '\.\[formats\]'"):
         read_parquet(path)

@@ -145,23 +145,6 @@ def test_a_blank_cell_of_the_first_sample_makes_no_header(tmp_path: Path, ecg: A
     assert "NaN" in refusal(tmp_path / "r.csv", leads=list(LEADS))
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".h5"])
-def test_a_stacked_file_that_is_too_large_is_refused(
-    tmp_path: Path, ecg: Any, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
-    stack = np.stack([ecg, ecg])
-    path = saved(tmp_path / "s.npy", stack) if suffix == ".npy" else hdf5(tmp_path / "s.h5", {"ecg": stack})
-    signals = Signals.model_validate(
-        {"files": path.name, "rate": FS, "unit": "mV", "leads": list(LEADS), "stacked": True}
-    )
-    reader = READERS[signals.kind]
-    assert reader.identifiers is not None
-    assert reader.identifiers(path, signals) == ["0", "1"]
-    monkeypatch.setattr("benchmark.data.datasets.card_formats.LARGEST_STACK", 100)
-    with pytest.raises(Unusable, match="larger"):
-        reader.identifiers(path, signals)
-
-
 def test_a_rate_that_neither_file_nor_card_states_is_asked_for(tmp_path: Path, ecg: Any) -> None:
     signals = Signals.model_construct(files="r.npy", rate=None, unit="mV", leads=list(LEADS), gain=None, derive=False)
     with pytest.raises(Unusable, match=r"sampling rate not in the file; give signals\.rate in the card"):

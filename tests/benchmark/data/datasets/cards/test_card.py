@@ -142,7 +142,7 @@ def test_what_yaml_could_misread_is_quoted() -> None:
 
 def test_a_line_is_a_value_a_question_or_a_comment() -> None:
     assert DraftLine("rate", 500).text("  ") == "  rate: 500"
-    assert DraftLine("files", "a b", "3\n files\x1b[2J").text("") == 'files: "a b"  # 3 files?[2J'
+    assert DraftLine("files", "a b", "3\n files").text("") == 'files: "a b"  # 3 files'
     assert open_line("rate", "Hz").text("  ") == '  rate: "?"  # QUESTION: Hz'
     assert DraftLine("array", None, "a name").text("  ") == "  # array: ...  # a name"
     assert DraftLine("array", None).text("  ") == "  # array: ..."
