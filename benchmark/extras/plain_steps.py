@@ -37,7 +37,7 @@ from methods.comet import COMET, ID_TEMPERATURE, COMETConfig
 from methods.encoders.base import Encoder
 from methods.encoders.dilated import Block, Dilated
 from methods.moco import MoCo, MoCoConfig
-from methods.parts.masks import Mask, Masks
+from methods.parts.masks import Mask
 from methods.parts.momentum import KeyQueue
 from methods.pclr import PCLR
 from methods.pmq_released import PMQReleased, PMQReleasedConfig
@@ -101,14 +101,15 @@ def host_spans_mask(x: Tensor, spans: int, span_share: float) -> Tensor:
     return x * torch.from_numpy(keep).to(x)[..., None]  # (B, S, D)
 
 
-def host_masks(frequency_ratio: float, time_ratio: float) -> Masks:
+def host_masks(frequency_ratio: float, time_ratio: float) -> Mask:
     """The masks of nonzero ratio, frequency first."""
-    masks: dict[str, Mask] = {}
-    if frequency_ratio > 0:
-        masks["frequency"] = partial(host_frequency_mask, mask_ratio=frequency_ratio)
-    if time_ratio > 0:
-        masks["time"] = partial(host_time_mask, mask_ratio=time_ratio)
-    return Masks(masks)
+
+    def mask(x: Tensor) -> Tensor:
+        if frequency_ratio > 0:
+            x = host_frequency_mask(x, frequency_ratio)
+        return host_time_mask(x, time_ratio) if time_ratio > 0 else x
+
+    return mask
 
 
 @torch.no_grad()
@@ -239,8 +240,7 @@ class PlainCOMET(COMET):
 
     def __init__(self, encoder: Encoder, config: COMETConfig) -> None:
         super().__init__(encoder, config)
-        spans = partial(host_spans_mask, spans=config.mask_spans, span_share=config.mask_span_share)
-        self.mask = Masks({"spans": spans})
+        self.mask = partial(host_spans_mask, spans=config.mask_spans, span_share=config.mask_span_share)
 
     def forward(self, batch: Batch) -> Tensor:
         """Weighted sum of the four levels."""

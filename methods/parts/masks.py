@@ -10,8 +10,7 @@ Dropout divides the elements that stay by their exact share, so that the mean st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -97,23 +96,14 @@ def continuous_mask(x: Tensor, spans: int, span_share: float) -> Tensor:
     return x * ~hidden[..., None]  # (B, S, D)
 
 
-@dataclass(frozen=True)
-class Masks:
-    """Named masks applied in order; without any, the identity."""
-
-    steps: Mapping[str, Mask]
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Apply all masks: (B, S, D) -> (B, S, D)."""
-        for step in self.steps.values():
-            x = step(x)  # (B, S, D)
-        return x
+def frequency_and_time_mask(x: Tensor, frequency_ratio: float, time_ratio: float) -> Tensor:
+    """Both masks in the paper's order: (B, S, D) -> (B, S, D)."""
+    return time_mask(frequency_mask(x, frequency_ratio), time_ratio)
 
 
-def frequency_then_time(frequency_ratio: float, time_ratio: float) -> Masks:
-    """Both masks in the paper's order; a ratio of 0 leaves its mask out."""
-    steps = {"frequency": (frequency_mask, frequency_ratio), "time": (time_mask, time_ratio)}
-    return Masks({name: partial(mask, mask_ratio=ratio) for name, (mask, ratio) in steps.items() if ratio > 0})
+def frequency_then_time(frequency_ratio: float, time_ratio: float) -> Mask:
+    """A mask of both ratios; a ratio of 0 leaves its mask out."""
+    return partial(frequency_and_time_mask, frequency_ratio=frequency_ratio, time_ratio=time_ratio)
 
 
 def dropout(x: Tensor, share: float, training: bool) -> Tensor:

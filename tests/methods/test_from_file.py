@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from methods import METHODS, get_method
-from methods.from_file import file_digest, find_class, sources_of, text_of
+from methods import get_method
+from methods.from_file import file_digest, find_class, sources_of
 
 
 class Shape:
@@ -77,17 +77,6 @@ def test_the_digest_is_of_the_file_as_it_was_loaded(file: Path) -> None:
     assert sources_of(kind)["source"] == file_digest(kind)
     assert file_digest(Round) == hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
     assert sources_of(Round) == {}
-
-
-def test_a_file_is_read_once_and_its_text_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind = find(file)
-    assert (kind.name, issubclass(kind, Shape)) == ("long", True)
-    assert sys.modules[kind.__module__].__file__ == str(file)
-    file.write_text("edited while a run lasts")
-    monkeypatch.chdir(file.parent)
-    assert find("long.py") is kind
-    assert text_of(kind) == OUTSIDE.encode()
-    assert text_of(Round) is None
 
 
 @pytest.mark.parametrize(
@@ -167,10 +156,6 @@ def sources(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch, files: dic
         return sources_of(get_method(file))
 
 
-def test_methods_of_the_suite_have_none() -> None:
-    assert [sources_of(method) for method in METHODS.values()] == [{}] * len(METHODS)
-
-
 def test_all_local_modules_are_held_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = sources(tmp_path, "h_all", monkeypatch)
     assert isinstance(found, dict)
@@ -214,9 +199,3 @@ def test_a_module_on_the_import_path_is_local_unless_it_is_installed(
     )
     monkeypatch.syspath_prepend(tmp_path / folder)
     assert list(sources_of(get_method(str(tmp_path / "mine.py"))).get("modules", {})) == ([name] if local else [])
-
-
-def test_a_file_without_local_modules_has_its_own_digest_alone(tmp_path: Path) -> None:
-    text = b"import math, methods.pmq\nclass Mine(methods.pmq.PMQ):\n    name = title = 'mine'\n"
-    (tmp_path / "mine.py").write_bytes(text)
-    assert sources_of(get_method(str(tmp_path / "mine.py"))) == {"source": hashlib.sha256(text).hexdigest()}

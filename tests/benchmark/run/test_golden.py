@@ -110,12 +110,6 @@ def subject_of_cell(cell: Cell, store: Store) -> Subject:
     return {"versions": own, "values": [float(truth), *found.probability.mean(0).astype(float).tolist()]}
 
 
-def defaults_of(name: str) -> dict[str, Any]:
-    """A method's knobs and recipe as its paper has them."""
-    config: dict[str, Any] = json.loads(json.dumps(asdict(METHODS[name].Config())))
-    return config
-
-
 def config_of_encoder(name: str) -> dict[str, Any]:
     """What the grid of another encoder than the default has in place of `TINY`."""
     sizes = {knob: value for knob, value in asdict(ENCODERS[name].Config.small()).items() if knob not in NOT_ASKED}
@@ -197,21 +191,12 @@ def why_not(found: dict[str, Subject], golden: dict[str, Subject]) -> str:
 @pytest.mark.slow
 @pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch draws other random numbers without MKL")
 def test_no_number_moves_without_a_raised_results_version(found: dict[str, Subject]) -> None:
-    golden = json.loads(FILE.read_text())
-    problem = why_not(found, golden["subjects"])
+    golden = json.loads(FILE.read_text())["subjects"]
+    problem = why_not(found, golden)
     if os.environ.get("GOLDEN") == "write" and "moved" not in problem:
-        FILE.write_text(json.dumps({"subjects": found, "defaults": golden["defaults"]}, indent=1) + "\n")
+        FILE.write_text(json.dumps({"subjects": found}, indent=1) + "\n")
     else:
         assert problem == "", f"{problem}; then write them anew: {COMMAND}"
-
-
-def test_defaults_are_those_that_were_written_down() -> None:
-    golden = json.loads(FILE.read_text())
-    found = {name: defaults_of(name) for name in METHODS}
-    if os.environ.get("GOLDEN") == "write":
-        FILE.write_text(json.dumps(golden | {"defaults": found}, indent=1) + "\n")
-    else:
-        assert found == golden["defaults"], f"a default of a paper's recipe changed; if it is meant: {COMMAND}"
 
 
 def test_every_method_and_every_encoder_has_golden_values() -> None:

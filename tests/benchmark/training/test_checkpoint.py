@@ -20,7 +20,6 @@ from benchmark.results.files import seal, unseal
 from benchmark.results.names import CARD
 from benchmark.results.store import BadCard, card_bytes
 from benchmark.training.checkpoint import (
-    CHECKPOINT,
     SOURCE,
     WEIGHTS,
     Epoch,
@@ -144,15 +143,6 @@ def test_a_sealed_checkpoint_that_does_not_fit_restores_nothing_and_is_told_of(
     assert "\n" not in line
 
 
-@pytest.mark.parametrize("body", [b"", b"no zip", b"PK\x03\x04", bytes(1000)], ids=["empty", "text", "zip", "zeros"])
-def test_a_sealed_file_that_is_no_checkpoint_is_told_of(
-    body: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "file").write_bytes(seal(tmp_path.name, body))
-    assert load_checkpoint(tmp_path / "file") is None
-    assert "training begins with the first epoch" in caplog.text
-
-
 @pytest.mark.parametrize(("step", "kept"), [(-1, False), (0, True), (UPDATES, True), (UPDATES + 1, False)])
 def test_an_epoch_has_done_none_to_all_of_its_updates(step: int, kept: bool) -> None:
     history = History([], 0.0, windows_per_epoch=2 * UPDATES, updates=0, batch_size=2)
@@ -198,11 +188,6 @@ def folder(tmp_path: Path, encoder: Dilated) -> Path:
     """A folder with a whole encoder."""
     save_encoder(tmp_path / "key", encoder, {"method": "pmq", "loss": [0.5, 0.25]})
     return tmp_path / "key"
-
-
-def test_the_files_of_a_pretraining_keep_their_names() -> None:
-    """Stores of earlier versions hold them."""
-    assert (WEIGHTS, SOURCE, CHECKPOINT) == ("encoder.safetensors", "encoder.py", "checkpoint.pt")
 
 
 def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
@@ -276,15 +261,6 @@ def test_every_encoder_comes_back_as_itself(tmp_path: Path) -> None:
         x = torch.randn(2, 40, 12)
         assert torch.equal(loaded.eval().pooled(x), encoder.eval().pooled(x))
         assert {path.name for path in (tmp_path / name).iterdir()} == {WEIGHTS, CARD}
-
-
-@pytest.mark.parametrize("entry", ["sha256", "encoder"])
-def test_a_card_that_lacks_an_entry_is_named(folder: Path, entry: str) -> None:
-    card = json.loads((folder / CARD).read_text())
-    del card[entry]
-    (folder / CARD).write_bytes(card_bytes(card))
-    with pytest.raises(BadCard, match=f"{folder / CARD}: the card lacks '{entry}'"):
-        checked_card(folder)
 
 
 @pytest.mark.parametrize(

@@ -194,21 +194,10 @@ def test_empty_sides_and_features_of_zeros_are_no_error(judge: Callable[..., Out
     np.testing.assert_allclose(found, [[0.5, 0.5, 0]])
 
 
-def test_a_low_temperature_gives_the_nearest_all_votes() -> None:
-    """exp(1 / 0.005) is beyond float32, and exp(-1 / 0.005) is nothing in it."""
-    (found,) = votes(TRAIN, TARGET, np.array([[1, 0], [0, 1]], np.float32), [4], 0.005)
-    np.testing.assert_allclose(found, [[1, 0, 0], [0, 1, 1]], atol=1e-6)
-
-
 def test_rows_are_divided_by_their_lengths_and_zeros_stay() -> None:
     found = unit_length(np.array([[3, 4], [0, 0.5], [0, 0]]))
     np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 1.0], [0.0, 0.0]])
     assert found.dtype == np.float32
-
-
-def test_numbers_of_neighbours_beyond_the_windows_are_one(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
-    outcome = judge(make_task(THREE * 2, THREE, THREE), neighbours=[2, 6, 7, 100])
-    assert len(outcome.training["validation_f1"]) == 2
 
 
 ALL = (*EVALUATIONS, SUPERVISED, VALIDATION)

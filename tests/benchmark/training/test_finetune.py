@@ -14,14 +14,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.flags import DEVICE
 from benchmark.config.sections import Finetune, Supervised
 from benchmark.data.task import Task
 from benchmark.results.metrics import macro_f1
 from benchmark.training import finetune as module
 from benchmark.training.finetune import (
-    EVALUATION_BATCH,
-    BenchmarkClassifier,
     Outcome,
     batches_of,
     finetune,
@@ -226,10 +223,6 @@ def test_bf16_is_close_to_float32_and_another_mode(task: Task) -> None:
     np.testing.assert_allclose(rough, exact, atol=0.1)
 
 
-def test_every_type_of_device_has_its_batch_of_evaluation() -> None:
-    assert set(EVALUATION_BATCH) == set(DEVICE.names) - {"auto"}
-
-
 QUICK = Supervised(epochs=6, batch_size=16)
 
 
@@ -240,12 +233,6 @@ def encoder() -> Dilated:
 
 def supervised_run(encoder: Dilated, task: Task, settings: Supervised = QUICK, seed: int = 41) -> Outcome:
     return supervise(encoder, task, settings, seed=seed, precision="float32")
-
-
-def test_the_recipe_is_that_of_the_ptb_xl_benchmark() -> None:
-    assert Supervised().model_dump() == {
-        "epochs": 50, "lr": 1e-2, "weight_decay": 1e-2, "batch_size": 128, "head_hidden": 128, "dropout": 0.5,
-    }  # fmt: skip
 
 
 def test_the_learning_rate_rises_and_falls_once_and_the_momentum_the_other_way(
@@ -324,12 +311,3 @@ def test_the_loss_of_an_epoch_is_the_mean_of_its_updates(
     monkeypatch.setattr(module, "update", told)
     outcome = supervised_run(encoder, make_task([[0], [1]] * 24, [[0]], [[0]]), Supervised(epochs=2, batch_size=16))
     assert outcome.training["loss"] == [3.0, 1.0]
-
-
-def test_a_loss_that_is_no_number_stops_it_with_the_remedy(
-    encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    forward = BenchmarkClassifier.forward
-    monkeypatch.setattr(BenchmarkClassifier, "forward", lambda self, x: forward(self, x) * float("nan"))
-    with pytest.raises(TrainingStopped, match=r"^supervised: the loss was nan in epoch 1; lower --set supervised.lr="):
-        supervised_run(encoder, make_task([[0], [1]] * 8, [[0]], [[0]]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict
 from pathlib import Path
 
@@ -123,14 +122,3 @@ def test_an_encoder_is_known_by_its_name_and_sizes() -> None:
         "name": "dilated", "leads": 12, "hidden": 16, "depth": 10, "output": 64, "dropout": 0.0, "pool": 1,
     }  # fmt: skip
     assert identity(ResNet1d, ResNet1dConfig()) == {"name": "resnet1d", "leads": 12, "output": 128, "dropout": 0.0}
-
-
-def test_an_encoder_from_a_file_is_known_by_the_text_it_was_loaded_from(tmp_path: Path) -> None:
-    file = tmp_path / "linear.py"
-    file.write_text(OUTSIDE)
-    kind = get_encoder(str(file))
-    before = identity(kind, kind.Config())  # type: ignore[call-arg]
-    assert before["name"] == "linear"
-    assert before["source"] == hashlib.sha256(OUTSIDE.encode()).hexdigest()
-    file.write_text(OUTSIDE + "# edited while a run lasts\n")
-    assert identity(kind, kind.Config()) == before  # type: ignore[call-arg]

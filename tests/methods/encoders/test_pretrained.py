@@ -13,7 +13,6 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from benchmark.data.datasets.base import LEADS
 from methods.encoders.pretrained import (
     ELSEWHERE_VERSION,
     ORDER,
@@ -59,40 +58,10 @@ def test_what_does_not_fit_together_is_refused(changed: dict[str, Any], message:
         signals(**changed)
 
 
-@pytest.mark.parametrize("count", [1, 12])
-def test_mean_and_deviation_are_one_number_or_one_a_lead(count: int) -> None:
-    found = signals(standardise="given", mean=(0.5,) * count, deviation=(2.0,) * count)
-    assert (len(found.mean or ()), len(found.deviation or ())) == (count, count)
-
-
-def test_the_leads_of_a_window_are_those_of_the_data() -> None:
-    assert tuple(LEADS) == ORDER
-
-
 def test_a_window_has_its_samples() -> None:
     assert signals(seconds=2.5, rate=250).samples == 625
     assert signals(seconds=None, heartbeats=True, rate=500).samples == 600
     assert signals(seconds=0.25, rate=25).samples == 6
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({}, "windows of 10 s at 500 Hz of 12 leads, in mV"),
-        ({"leads": ("I", "V2"), "unit": "uV"}, "windows of 10 s at 500 Hz of I V2, in uV"),
-        ({"standardise": "window"}, "standardised per window and lead"),
-        ({"standardise": "recording"}, "standardised per recording and lead"),
-        ({"standardise": "window-all-leads"}, "standardised per window over all leads"),
-        ({"standardise": "range"}, "each window from 0 to 1"),
-        (
-            {"standardise": "given", "mean": (0.0,), "deviation": (1.0,)},
-            "standardised by its own mean and deviation",
-        ),
-        ({"seconds": None, "heartbeats": True, "rate": 250}, "heartbeats at 250 Hz of 12 leads, in mV"),
-    ],
-)
-def test_it_is_told_in_words(changed: dict[str, Any], words: str) -> None:
-    assert signals(**changed).words().endswith(words)
 
 
 @pytest.mark.parametrize(
