@@ -132,11 +132,9 @@ def write_keys(folder: Path) -> None:
 
 def keys_of(grid: Grid) -> list[str]:
     """The keys of a grid, a digest for each kind of them, and the rows."""
-    stems = sorted({own.stem for own in grid.pretrainings if own.stem})
     return [
         f"rows {' '.join(variant.title for variant in grid.variants)}",
         f"{len(grid.pretrainings)} pretrainings {digest([own.key for own in grid.pretrainings])}",
-        f"{len(stems)} stems {digest(stems)}",
         f"{len(grid.cells)} cells {digest([[own.key, own.table] for own in grid.cells])}",
     ]
 
