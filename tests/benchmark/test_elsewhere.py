@@ -39,8 +39,6 @@ from methods.encoders.pretrained import ORDER, PretrainedConfig, PretrainedEncod
 from tests.benchmark.external_models import FEATURES, SIGNALS, network_of, write
 from tests.benchmark.run.bench import MACHINE, Cohorts, Heard, SmallConfig
 
-MODE = {"device": "cpu", "precision": "float32"}
-
 
 def kind_of(word: Path) -> type[PretrainedEncoder]:
     kind = get_method(str(word)).external_encoder
@@ -315,14 +313,6 @@ def test_the_labelled_patients_and_the_test_windows_are_those_of_all_rows(evalua
             assert (row.counts, row.coverage) == (first.counts, first.coverage)
             for name in ("recording", "patient", "truth"):
                 np.testing.assert_array_equal(getattr(predictions, name), getattr(expected, name))
-
-
-def test_each_labelled_subset_of_a_seed_has_other_patients_on_one_encoder(foreign: Foreign) -> None:
-    cells = foreign.cells("theirs-learns", "linear")
-    assert [(cell.seed, cell.subset) for cell in cells] == [(seed, subset) for seed in (41, 42) for subset in range(5)]
-    assert len({cell.pretrain_key for cell in cells}) == 1
-    rows = [row for cell in cells if (row := foreign.store.load_row(cell.key))]
-    assert len({row.provenance["split"]["train"] for row in rows}) == len(cells)
 
 
 def test_what_has_gradients_is_fine_tuned_and_a_frozen_one_has_a_reason(foreign: Foreign) -> None:

@@ -79,14 +79,3 @@ def test_a_constant_or_untold_schedule_stays_at_its_start(schedule: str) -> None
     for _ in range(3):
         assert float(method.momentum()) == pytest.approx(0.9)
         method.after_step()
-
-
-def test_the_place_in_the_schedule_is_part_of_the_state() -> None:
-    method = make_byol(momentum=0.5)
-    method.begin(updates=10)
-    for _ in range(7):
-        method.after_step()
-    resumed = make_byol(momentum=0.5)
-    resumed.load_state_dict(method.state_dict(), strict=True)
-    assert resumed.momentum() == method.momentum()
-    assert float(resumed.momentum()) == pytest.approx(1 - 0.25 * (math.cos(0.7 * math.pi) + 1))

@@ -77,13 +77,6 @@ def test_before_a_beginning_the_momentum_stays() -> None:
     torch.testing.assert_close(target, torch.full_like(target, 0.875))  # type: ignore[arg-type]
 
 
-def test_updates_are_counted_in_whole_numbers() -> None:
-    method = JEPA(Dilated(DilatedConfig.small()), JEPAConfig())
-    assert {name: value.dtype for name, value in method.named_buffers(recurse=False)} == {
-        "updates_done": torch.int64, "updates": torch.int64,
-    }  # fmt: skip
-
-
 def test_the_target_normalises_with_its_own_statistics_and_gets_no_gradient() -> None:
     method = JEPA(ResNet1d(ResNet1dConfig.small()), JEPAConfig())
     method(make_batch(40)).backward()

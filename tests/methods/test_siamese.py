@@ -51,12 +51,6 @@ def test_the_head_is_not_normalised_at_its_end() -> None:
     assert kinds == [*inner, *inner, nn.Linear]
 
 
-def test_a_method_without_a_loss_is_told_so() -> None:
-    method, x = Unfinished(Dilated(DilatedConfig.small()), SiameseConfig()), torch.randn(3, 20, 12)
-    with pytest.raises(NotImplementedError, match=r"Unfinished\.loss: give the loss of two projections"):
-        method(Batch(x, x, *[torch.arange(3)] * 3))
-
-
 def test_under_autocast_the_loss_is_in_single_precision() -> None:
     seen: list[tuple[bool, torch.dtype, torch.dtype]] = []
 

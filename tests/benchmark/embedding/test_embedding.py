@@ -342,14 +342,6 @@ def test_a_flat_lead_is_warned_of_by_recording_and_name(tmp_path: Path, signals:
         load_encoder(raw).encode(signals, RATE, LEADS)
 
 
-def test_it_comes_back_wherever_the_folder_goes(exported: Path, tmp_path: Path) -> None:
-    moved = exported.rename(tmp_path / "elsewhere")
-    found = read_encoder(moved, read_description(moved))
-    x = torch.randn(2, 300, 12)
-    assert not found.training
-    assert torch.equal(found.pooled(x), small_encoder().pooled(x))
-
-
 def changed(folder: Path, **values: Any) -> None:
     file = folder / CONFIG
     file.write_text(json.dumps(json.loads(file.read_text()) | values))

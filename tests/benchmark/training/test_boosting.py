@@ -28,7 +28,6 @@ from benchmark.data.task import Task, Windows
 from benchmark.training import boosting
 from benchmark.training.boosting import (
     BEFORE,
-    REFRACTORY,
     Stages,
     at_250_hz,
     beat_features,
@@ -38,8 +37,6 @@ from benchmark.training.boosting import (
     limb_scales,
     lone_beats,
     median_beats,
-    qrs_edges,
-    unpadded,
 )
 from benchmark.training.finetune import Outcome
 
@@ -433,21 +430,6 @@ def noise(*shape: int) -> Floats:
     return np.random.default_rng(0).normal(size=shape).astype(np.float32)
 
 
-def test_padding_is_what_repeats_an_end_in_all_leads() -> None:
-    """A constant window has none."""
-    for left, right, expected in ((0, 0, (0, 299)), (40, 0, (40, 299)), (0, 41, (0, 258)), (2, 2, (2, 297))):
-        window = noise(1, 300, QRS_LEADS)
-        window[:, :left] = 0.25
-        window[:, 300 - right :] = 0.25
-        first, last = unpadded(window)
-        assert (first[0], last[0]) == expected
-    window = noise(2, 300, QRS_LEADS)
-    window[0, :50, 1:] = 0.0  # lead I goes on
-    window[1] = 3.0
-    first, last = unpadded(window)
-    assert (first.tolist(), last.tolist()) == ([0, 0], [299, 299])
-
-
 @pytest.mark.parametrize("place", [110, 150, 185])
 def test_a_lone_beat_is_its_qrs_complex_not_its_taller_t_wave(place: int) -> None:
     window = beats_at(300, [place], t_wave=1.2)
@@ -457,23 +439,6 @@ def test_a_lone_beat_is_its_qrs_complex_not_its_taller_t_wave(place: int) -> Non
     assert beats.rhythm["RR"].tolist() == [800.0]
     assert beats.rhythm["window before QRS"][0] == pytest.approx((place - 50) * 4, abs=8)
     assert beats.rhythm["window after QRS"][0] == pytest.approx((249 - place) * 4, abs=8)
-
-
-@pytest.mark.parametrize("sigma", [3.0, 6.0, 9.0])
-def test_edges_lie_where_a_bell_has_all_but_ended(sigma: float) -> None:
-    onset, offset = qrs_edges(lone_beats(beats_at(300, [150], sigma=sigma)).signal)
-    assert BEFORE - onset[0] == pytest.approx(2.6 * sigma, abs=3)
-    assert offset[0] - BEFORE == pytest.approx(2.6 * sigma, abs=3)
-
-
-@pytest.mark.parametrize("sizes", [(1.0, 0.8), (0.8, 1.0)])
-def test_a_smaller_complex_is_a_beat_from_the_refractory_time_on_before_and_after_a_larger_one(
-    sizes: tuple[float, float],
-) -> None:
-    for apart, beats in ((REFRACTORY, 1), (REFRACTORY + 3, 2)):
-        places = (200, 200 + apart)
-        window = sum(size * beats_at(500, [place], t_wave=0) for size, place in zip(sizes, places, strict=True))
-        assert median_beats(np.asarray(window, np.float32)).rhythm["beats"].tolist() == [beats]
 
 
 def test_rhythm_of_a_plain_window() -> None:
@@ -487,13 +452,6 @@ def test_rhythm_of_a_plain_window() -> None:
     assert rhythm["RR successive difference"] == pytest.approx([successive, 0, 0], abs=12)
     assert rhythm["RR shortest"] == pytest.approx([560, 800, 800], abs=8)
     assert rhythm["RR longest"] == pytest.approx([960, 800, 800], abs=8)
-
-
-def test_the_median_beat_forgets_one_that_is_different() -> None:
-    regular = beats_at(1250, [125, 375, 625, 875, 1125])
-    odd = regular.copy()
-    odd[:, 575:675] *= -2
-    np.testing.assert_allclose(median_beats(odd).signal, median_beats(regular).signal, atol=1e-3)
 
 
 def test_test_windows_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:

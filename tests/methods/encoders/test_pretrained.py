@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from methods.encoders.pretrained import (
     ELSEWHERE_VERSION,
     ORDER,
-    PretrainedConfig,
     PretrainedEncoder,
     Signals,
     digest_of,
@@ -132,11 +131,6 @@ def test_features_are_one_step_of_a_window_of_leads_in_the_layout_that_it_reads(
     assert torch.equal(rows(x), x[:, None, 0, :4])
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert Theirs()(x).dtype == torch.float32
-
-
-def test_the_width_is_that_of_its_features_unless_it_is_stated() -> None:
-    assert Theirs().config == PretrainedConfig(output=4)
-    assert Theirs(PretrainedConfig(output=5)).config.output == 5
 
 
 def test_the_key_of_a_row_holds_its_signals_and_the_content_of_its_weights() -> None:

@@ -97,11 +97,6 @@ def test_shorter_windows_see_the_first_taps() -> None:
     torch.testing.assert_close(encoder(x[:, :17]), encoder(x)[:, :17])
 
 
-def test_a_and_b_and_dt_do_not_learn() -> None:
-    names = {name.rpartition(".")[2] for name, _ in S4(S4Config.small()).layers[0].space.named_parameters()}  # type: ignore[union-attr]
-    assert names == {"c", "d"}
-
-
 @pytest.mark.parametrize(
     ("config", "samples", "message"),
     [
@@ -144,13 +139,6 @@ def test_the_convolution_is_the_recurrence_at_even_and_odd_lengths(length: int) 
     taps = space.kernel().detach()[0]  # (H, length)
     assert taps.shape == (4, length)
     np.testing.assert_allclose(taps, recurrence(space, length), rtol=1e-4, atol=1e-5)
-
-
-def test_steps_in_time_are_drawn_log_uniform_between_a_thousandth_and_a_tenth() -> None:
-    torch.manual_seed(0)
-    space = StateSpace(5, 2, 4, bidirectional=False)
-    torch.manual_seed(0)
-    torch.testing.assert_close(space.log_dt.exp(), 0.001 * 100 ** torch.rand(5))
 
 
 def test_hippo_is_the_legendre_matrix() -> None:

@@ -219,15 +219,6 @@ def test_value_and_gradients_are_those_of_the_sum() -> None:
         torch.testing.assert_close(a.grad, b.grad)
 
 
-def test_what_a_term_does_not_use_or_that_does_not_learn_gets_no_gradient() -> None:
-    used, unused, fixed = layer(), layer(), layer().requires_grad_(False)
-    parameters = [*used.parameters(), *unused.parameters(), *fixed.parameters()]
-    with_gradients(lambda: term(used, torch.ones(1, 3)) + term(fixed, torch.ones(1, 3)), parameters).backward()
-    assert used.weight.grad is not None
-    assert unused.weight.grad is None
-    assert fixed.weight.grad is None
-
-
 def test_under_autocast_gradients_are_as_exact_as_those_of_a_usual_backward_pass() -> None:
     torch.manual_seed(0)
     weight, keys = torch.randn(64, 32, requires_grad=True), torch.randn(8, 32)
@@ -239,21 +230,6 @@ def test_under_autocast_gradients_are_as_exact_as_those_of_a_usual_backward_pass
     with torch.autocast("cpu", torch.bfloat16):
         value = with_gradients(similarity, [weight])
     assert torch.equal(torch.autograd.grad(value, weight)[0], expected)
-
-
-def test_where_nothing_can_learn_no_graph_is_made() -> None:
-    fixed, learning = layer().requires_grad_(False), layer()
-    assert not with_gradients(lambda: term(fixed, torch.ones(1, 3)), fixed.parameters()).requires_grad
-    graphs: list[bool] = []
-
-    def watched() -> Tensor:
-        loss = term(learning, torch.ones(1, 3))
-        graphs.append(loss.requires_grad)
-        return loss
-
-    with torch.no_grad():
-        with_gradients(watched, learning.parameters())
-    assert graphs == [False]
 
 
 def test_what_a_term_saves_is_freed_before_the_next_begins() -> None:
