@@ -61,7 +61,6 @@ PRELOADED = (
     "scipy.stats",
     "sklearn.ensemble",
     "wfdb",
-    "hypothesis",
 )
 """Libraries that are imported once, before the forks."""
 

@@ -8,8 +8,6 @@ A streamed corpus gives the batches of one in memory, to the bit, from any step 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -64,10 +62,6 @@ def drawn(x: Tensor) -> list[int]:
 
 def all_windows(source: PairSource) -> Tensor:
     return torch.arange(source.pairs)
-
-
-def test_a_corpus_says_of_nothing_that_it_was_left_out(source: PairSource) -> None:
-    assert (source.recordings_without_text, source.text, source.anywhere, source.scale) == (0, None, False, None)
 
 
 def test_a_pseudo_trial_gives_half_as_many_windows_as_beats(source: PairSource) -> None:
@@ -230,40 +224,6 @@ def test_windows_of_patients_with_one_recording_are_counted(source: PairSource) 
 
 ROOT = Path(__file__).resolve().parents[3]
 CPU = torch.device("cpu")
-LIMITED = """
-import resource, sys
-from dataclasses import replace
-import numpy as np, torch
-from pathlib import Path
-from benchmark.data.trials import Trials
-from benchmark.data.batches import PairSource
-from benchmark.data.batches import batches_ahead
-from benchmark.data.batches import MappedSignal, is_streamed
-from benchmark.machine.processes import free_bytes
-
-file, trials = Path(sys.argv[1]), 2000
-size = trials * 10 * 300 * 12 * 2
-with open(file, "wb") as written:
-    written.truncate(size)
-samples = np.memmap(file, np.float16, "r", shape=(trials * 3000, 12))
-every = np.arange(trials)
-signal = MappedSignal(Trials(samples, every * 3000, 300, every, every, 10, ()), every, torch.device("cpu"))
-source = PairSource(signal, torch.from_numpy(every), torch.from_numpy(every // 2))
-pairs = torch.randperm(source.pairs)[: 39 * 256].view(39, 256)
-with batches_ahead(source, pairs, "neighbor", int) as batch_at:  # what threads and allocator need
-    batch_at(0)
-lines = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
-used = 1024 * int(lines["VmData"].split()[0])
-resource.setrlimit(resource.RLIMIT_DATA, (used + int(0.6 * size), resource.RLIM_INFINITY))
-assert free_bytes(torch.device("cpu")) <= 0.6 * size, free_bytes(torch.device("cpu"))
-assert is_streamed("auto", size, torch.device("cpu"))
-try:
-    signal.trials.take(every)
-except MemoryError:
-    print("too large")
-with batches_ahead(source, pairs, "neighbor", int, block_bytes=2**23) as batch_at:
-    print(sum(len(batch_at(step).x1) for step in range(len(pairs))))
-"""
 
 
 def test_a_corpus_is_streamed_where_it_takes_more_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,15 +249,6 @@ def test_the_stretches_of_a_file_are_asked_for_and_nothing_else(
     assert asked == [(own, 48, 72, os.POSIX_FADV_WILLNEED), (own, 48 + 120, 72, os.POSIX_FADV_WILLNEED)]
     ask_for(np.zeros((10, 12), np.float16), start, 3)
     assert len(asked) == 2, "an array in memory has no file"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of a process's data are Linux's")
-def test_under_a_limit_that_refuses_the_corpus_it_is_streamed(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", LIMITED, str(tmp_path / "corpus.f16")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
-    assert done.stdout.split("\n")[:2] == ["too large", str(39 * 256)], done.stderr
 
 
 TRIALS, STEPS, SIZE = 12, 5, 4
@@ -385,15 +336,6 @@ def test_one_mean_and_deviation_are_applied_as_in_memory() -> None:
     found = list(walked(streamed(source, scale), pairs, "neighbor"))
     for (batch, _), (own, _) in zip(found, walked(scaled, pairs, "neighbor"), strict=True):
         assert_equal(batch, own)
-
-
-def test_a_single_batch_is_read_when_it_is_asked_for() -> None:
-    source, pairs = resident(6), torch.tensor([5, 0, 33, 5])
-    for pairing in PAIRINGS:
-        torch.manual_seed(3)
-        own = make_batch(source, pairs, pairing)  # type: ignore[arg-type]
-        torch.manual_seed(3)
-        assert_equal(make_batch(streamed(source), pairs, pairing), own)  # type: ignore[arg-type]
 
 
 def test_an_error_of_the_disk_is_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,15 +11,11 @@ import json
 import os
 import shutil
 import struct
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
-from hashlib import file_digest
 from itertools import combinations
 from pathlib import Path
-from threading import Event
-from typing import IO, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -47,7 +43,6 @@ from benchmark.data.prepare import (
     contents_of,
     doubt_about,
     load_prepared,
-    memory_map,
     opened,
     outcomes,
     prepare,
@@ -57,7 +52,6 @@ from benchmark.data.prepare import (
 )
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.simulate import CohortSettings, write_cohort
-from benchmark.results import files
 
 
 @pytest.fixture(scope="session")
@@ -239,24 +233,6 @@ def test_a_swapped_file_or_folder_is_refused(
     assert f"{first.folder}: index.json is that of {second.folder.name};" in caplog.text
 
 
-def test_windows_are_read_once_per_change(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    folder = prepare(dataset, tmp_path / "cache", workers=1).folder
-    monkeypatch.setattr(files, "FRESH_NS", -1)
-    read: list[str] = []
-
-    def counted(file: IO[bytes], kind: str) -> object:
-        read.append(file.name)
-        return file_digest(file, kind)
-
-    monkeypatch.setattr(files.hashlib, "file_digest", counted)
-    for _ in range(3):
-        assert load_prepared(folder) is not None
-    assert read == [str(folder / "windows.f16")]
-    os.utime(folder / "windows.f16", ns=(1, 1))
-    assert load_prepared(folder) is not None
-    assert len(read) == 2
-
-
 def test_a_mark_deleted_later_does_not_make_it_real(dataset: CPSC2018, tmp_path: Path):
     (dataset.root / SIMULATED_MARK).touch()
     assert prepare(dataset, tmp_path / "cache", workers=1).simulated
@@ -318,12 +294,6 @@ def test_what_the_tables_rule_out_alone_is_skipped_by_its_name(dataset: CPSC2018
     assert prepared.how_to_get == CPSC2018.how_to_get
 
 
-def test_an_index_is_kept_without_blanks(dataset: CPSC2018, tmp_path: Path):
-    """MIMIC-IV-ECG's holds 800 000 recordings."""
-    content = (prepare(dataset, tmp_path / "cache", workers=1).folder / "index.json").read_text()
-    assert content == json.dumps(json.loads(content), separators=(",", ":"))
-
-
 def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
     whole = prepare(dataset, tmp_path / "cache", workers=1)
     part = prepare(dataset, tmp_path / "cache", workers=1, prefix=whole.entries[0].path[:-1] + "1")
@@ -347,30 +317,6 @@ def test_a_process_that_finishes_second_takes_what_the_first_has_made(
     monkeypatch.setattr(Path, "rename", second)
     assert same(prepare(dataset, tmp_path / "cache", workers=1), first[0])
     assert [path for path in (tmp_path / "cache").iterdir() if path.name.endswith(".tmp")] == []
-
-
-def test_a_process_leaves_what_another_has_finished_meanwhile(dataset: CPSC2018, tmp_path: Path) -> None:
-    first: list[Prepared] = []
-
-    def and_the_other(done: int, total: int) -> None:
-        if not first:
-            first.append(prepare(dataset, tmp_path / "cache", workers=1))
-            inode.append(first[0].folder.stat().st_ino)
-
-    inode: list[int] = []
-    assert same(prepare(dataset, tmp_path / "cache", workers=1, on_progress=and_the_other), first[0])
-    assert first[0].folder.stat().st_ino == inode[0]
-
-
-def test_a_folder_that_cannot_be_put_in_place_says_why(
-    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(unfinished: Path, folder: Path) -> None:
-        raise PermissionError(13, "Permission denied", str(folder))
-
-    monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(PermissionError):
-        prepare(dataset, tmp_path / "cache", workers=1)
 
 
 def test_a_disk_that_keeps_half_is_told(dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -542,20 +488,6 @@ def test_a_changed_file_alone_is_read_again(folder: Folder, change: str) -> None
     assert folder.look() == (folder.truth(), 1)
 
 
-def test_a_damaged_file_of_stamps_is_a_slow_start(folder: Folder) -> None:
-    assert folder.look() == (folder.truth(), 3)
-    for text in ("", "{", "[]", '{"a": 1}', '{"a": [1, 2]}', "null", "\0"):
-        folder.stamps.write_text(text)
-        assert folder.look() == (folder.truth(), 3)
-        assert folder.look() == (folder.truth(), 0)
-
-
-def test_a_cache_that_cannot_be_written_is_a_slow_start(folder: Folder) -> None:
-    folder.cache.write_text("a file, no folder")
-    assert folder.look() == (folder.truth(), 3)
-    assert folder.look() == (folder.truth(), 3)
-
-
 @pytest.mark.parametrize(("age_ns", "read"), [(2_000_000_000, 1), (2_000_000_001, 0)])
 def test_a_file_is_vouched_for_once_it_is_older_than_two_seconds(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, age_ns: int, read: int
@@ -569,15 +501,6 @@ def test_a_file_is_vouched_for_once_it_is_older_than_two_seconds(
     assert folder.look() == (folder.truth(), read)
 
 
-def test_missing_files_folders_and_pipes_have_no_content_and_hang_nothing(folder: Folder) -> None:
-    folder.files[0].unlink()
-    folder.files[1].unlink()
-    os.mkfifo(folder.files[1])
-    found, read = folder.look()
-    assert (found["a"], found["b"], read) == (None, None, 1)
-    assert found["c"] == hashlib.sha256(b"content of c").hexdigest()
-
-
 def test_an_interrupted_reading_keeps_what_was_read(folder: Folder) -> None:
     def interrupt(done: int, total: int) -> None:
         if done == 2:
@@ -586,50 +509,6 @@ def test_an_interrupted_reading_keeps_what_was_read(folder: Folder) -> None:
     with pytest.raises(KeyboardInterrupt):
         contents_of("x", folder.root, folder.files, folder.cache, on_reading=interrupt)
     assert folder.look() == (folder.truth(), 1)
-
-
-def test_an_interrupted_reading_begins_no_further_file(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread reads file by file; the second file is not read before the pool was told to stop."""
-    told, begun = Event(), list[str]()
-
-    class Pool(ThreadPoolExecutor):
-        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-            super().shutdown(False, cancel_futures=cancel_futures)
-            told.set()
-            super().shutdown(wait)
-
-    def read(path: Path) -> str:
-        if begun:
-            told.wait(1)
-        begun.append(path.name)
-        return "digest"
-
-    def interrupt(done: int, total: int) -> None:
-        if done == 1:
-            raise KeyboardInterrupt
-
-    for name, value in {"ThreadPoolExecutor": Pool, "READERS": 1, "PART": 1, "sha256_of": read}.items():
-        monkeypatch.setattr(module, name, value)
-    with pytest.raises(KeyboardInterrupt):
-        contents_of("x", folder.root, folder.files, folder.cache, on_reading=interrupt)
-    assert told.is_set()
-    assert "c" not in begun
-
-
-def test_two_folders_of_a_dataset_keep_their_stamps_apart(folder: Folder, tmp_path: Path) -> None:
-    other = Folder(tmp_path / "other", folder.cache)
-    for _ in range(2):
-        folder.look()
-        other.look()
-    assert (folder.look()[1], other.look()[1]) == (0, 0)
-
-
-def test_a_change_within_the_same_moment_is_seen(folder: Folder) -> None:
-    now = int(time.time())
-    folder.write(folder.files[0], "first", now)
-    folder.look()
-    folder.write(folder.files[0], "other", now)
-    assert folder.look()[0] == folder.truth()
 
 
 SLOW = [Skipped(f"r{n}", "p", (1,), f"heart rate below 50/min: median RR {n} samples") for n in (313, 402)]
@@ -694,35 +573,6 @@ def kept(folder: Path, **changed: Any) -> Path:
     return folder
 
 
-def test_an_index_of_this_format_is_read_in_full(tmp_path: Path) -> None:
-    found = load_prepared(kept(tmp_path / "key"))
-    assert found is not None
-    np.testing.assert_array_equal(found.windows, WINDOWS)
-    np.testing.assert_array_equal(found.first_window, [0, 1, 3])
-    assert replace(found, windows=WINDOWS, first_window=(first := np.array([0, 1, 3]))) == Prepared(
-        name="own",
-        title="Own",
-        classes=("a", "b"),
-        form="wfdb",
-        simulated=True,
-        windows=WINDOWS,
-        first_window=first,
-        entries=(
-            Entry("r1", "p", "x/r1", (1, 0), statements=("s",)),
-            Entry("r2", "q", "x/r2", (), report="fine", fold=3),
-        ),
-        signals=(Signal(500.0, 5000, "0123", "lead inverted: II"), Signal(100.0, 1000, "4567")),
-        skipped=(Skipped("r3", "p", (1,), "too short: 1 s", ("t",)),),
-        fingerprint="0123456789abcdef",
-        folder=tmp_path / "key",
-        others=("csv",),
-        warnings=("a column is odd",),
-        segmentation=Segmentation("heartbeats", 4, 100),
-        first_label_counts=True,
-        how_to_get="Ask.",
-    )
-
-
 @pytest.mark.parametrize("number", [None, 5, 7])
 def test_an_index_of_another_format_is_none_and_no_damage(
     tmp_path: Path, number: int | None, caplog: pytest.LogCaptureFixture
@@ -737,15 +587,6 @@ def test_a_folder_is_opened_once_per_process_and_one_that_is_gone_says_so(tmp_pa
     assert opened(folder) is opened(folder)
     with pytest.raises(FileNotFoundError, match=rf"{tmp_path / 'gone'} are gone or damaged; the same command makes"):
         opened(tmp_path / "gone")
-
-
-def test_a_file_without_numbers_is_an_empty_array(tmp_path: Path) -> None:
-    (tmp_path / "none").touch()
-    assert memory_map(tmp_path / "none", (0, 4, 12)).shape == (0, 4, 12)
-    (tmp_path / "some").write_bytes(WINDOWS.tobytes())
-    some = memory_map(tmp_path / "some", WINDOWS.shape)
-    np.testing.assert_array_equal(some, WINDOWS)
-    assert not some.flags.writeable
 
 
 def test_windows_are_counted_over_all_recordings(make_prepared: MakePrepared) -> None:
@@ -803,36 +644,6 @@ def test_equal_leads_are_told_and_equal_pairs_are_not(ecg: LeadsSignal) -> None:
     assert doubt_about(ecg) == ""
 
 
-def test_leads_that_are_equal_in_some_samples_or_where_they_move_are_told_apart(ecg: LeadsSignal) -> None:
-    ecg[::50] = ecg[::50, :1]
-    assert doubt_about(ecg) == ""
-    equal = np.repeat(ecg[:, :1], 12, axis=1)
-    equal[:, 7:] = 0.0
-    assert doubt_about(equal) == IDENTICAL
-
-
-@pytest.mark.parametrize(("step", "flat", "equal"), [(0.005, FLAT, IDENTICAL), (0.006, "", "")])
-def test_a_step_of_a_coarse_file_is_no_movement_and_no_difference(
-    ecg: LeadsSignal, step: float, flat: str, equal: str
-) -> None:
-    ecg[:, 6:] = 0.0
-    ecg[7, 6:] = step
-    assert doubt_about(ecg) == flat
-    same = np.repeat(ecg[:, :1], 12, axis=1)
-    same[0], same[0, 4] = 0.0, step
-    assert doubt_about(same) == equal
-
-
-def test_the_laws_are_of_limb_leads_that_move(ecg: LeadsSignal) -> None:
-    ecg[:, 6:8] = 0.0
-    exchanged = ecg.copy()
-    exchanged[:, [0, 1]] = ecg[:, [1, 0]]
-    assert doubt_about(exchanged) == "leads exchanged: I and II"
-    exchanged = ecg.copy()
-    exchanged[:, [0, 6]] = ecg[:, [6, 0]]  # lead I is flat, V1 holds it
-    assert doubt_about(exchanged) == ""
-
-
 @pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
 @pytest.mark.parametrize(("share", "told"), [(0.045, "leads exchanged: I and III"), (0.055, "")])
 def test_an_exchange_is_told_where_its_repair_leaves_less_than_a_twentieth(
@@ -887,15 +698,3 @@ def test_nothing_is_said_of_real_recordings_but_for_an_exchange(shared_ecgs: Pat
     for signal in lawful:
         signal[:, [0, 1]] = signal[:, [1, 0]]
     assert {doubt_about(signal) for signal in lawful} == {"leads exchanged: I and II"}
-
-
-@pytest.mark.parametrize(("between_arms", "told"), [(0.15, False), (0.25, True)])
-def test_an_exchange_is_told_from_an_error_of_a_tenth(between_arms: float, told: bool) -> None:
-    """Arms that differ little make II and aVF alike: exchanged, they break the laws by 8 and by 13 %."""
-    left, foot, difference, *chest = np.random.default_rng(0).normal(0, 0.3, (9, 2000))
-    right = left - between_arms * difference
-    wilson = (right + left + foot) / 3
-    augmented = [1.5 * (electrode - wilson) for electrode in (right, left, foot)]
-    signal = np.stack([left - right, foot - right, foot - left, *augmented, *chest], axis=1).astype(np.float32)
-    signal[:, [1, 5]] = signal[:, [5, 1]]
-    assert doubt_about(signal) == ("leads exchanged: II and aVF" if told else "")

@@ -172,24 +172,6 @@ def test_trials_of_other_windows_or_of_another_number_are_refused(prepared: Prep
     np.testing.assert_array_equal(trials(prepared, 2).signal, twos)
 
 
-def test_two_processes_of_one_id_make_the_same_file(prepared: Prepared, monkeypatch: pytest.MonkeyPatch):
-    """Containers count their processes from 1: the second one writes and reads while the first is halfway."""
-    monkeypatch.setattr(os, "getpid", lambda: 1)
-    monkeypatch.setattr(trials_module, "CHUNK", 2)
-    expected = np.array(trials(replace(prepared, folder=prepared.folder / "alone"), 3).signal)
-    seen: list[np.ndarray] = []
-
-    def and_the_other(windows: np.ndarray, per_trial: int) -> np.ndarray:
-        monkeypatch.setattr(trials_module, "normalise_trials", normalise_trials)
-        seen.append(np.array(trials(prepared, 3).signal))
-        return normalise_trials(windows, per_trial)
-
-    monkeypatch.setattr(trials_module, "normalise_trials", and_the_other)
-    seen.append(np.array(trials(prepared, 3).signal))
-    np.testing.assert_array_equal(seen[0], expected)
-    np.testing.assert_array_equal(seen[1], expected)
-
-
 MAKER = """
 import logging, sys, time
 from pathlib import Path
@@ -264,11 +246,6 @@ def test_what_has_no_samples_or_one_value_is_left_as_it_is(make_prepared: MakePr
     assert scale_of(prepared, np.array([], np.int64)) == (0.0, 1.0)
     prepared.windows[:] = 0  # type: ignore[index]
     assert scale_of(prepared, np.array([0])) == (0.0, 1.0)
-
-
-def test_a_scale_is_subtracted_and_divided_by() -> None:
-    signal = np.array([[1.0, 3.0], [-1.0, 0.5]], np.float16)
-    np.testing.assert_array_equal(Scale(1.0, 0.5).applied(signal), np.array([[0, 4], [-4, -1]], np.float16))
 
 
 def test_standardises_as_the_ptb_xl_benchmark(make_prepared: MakePrepared, shared_reference: Path) -> None:

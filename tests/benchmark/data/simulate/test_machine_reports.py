@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.data.simulate.machine_reports import FINDING_READINGS, REMARKS, RHYTHM_READINGS, machine_report
+from benchmark.data.simulate.machine_reports import FINDING_READINGS, RHYTHM_READINGS, machine_report
 from benchmark.data.simulate.patient import DIAGNOSES, RHYTHMS
 
 FINDINGS = tuple(name for name in DIAGNOSES if name not in RHYTHMS and name != "NORM")
@@ -22,16 +22,6 @@ def _share(reports: list[list[str]], *lines: str) -> float:
 def test_every_diagnosis_has_a_reading() -> None:
     assert set(RHYTHM_READINGS) == set(RHYTHMS)
     assert set(FINDING_READINGS) == set(FINDINGS)
-
-
-def test_shares_are_shares() -> None:
-    for rhythm in RHYTHM_READINGS.values():
-        assert 0 < sum(rhythm.mistaken.values()) < 0.5
-    for finding in FINDING_READINGS.values():
-        assert 0 < finding.missed < 0.6
-        assert 0 < finding.false_alarm < 0.1
-        assert set(finding.wordings).isdisjoint((*finding.hedged, *finding.instead))
-    assert all(0 < share < 0.1 for _, share in REMARKS.values())
 
 
 @pytest.mark.parametrize("name", FINDINGS)
@@ -64,11 +54,6 @@ def test_healthy_people_get_false_alarms() -> None:
     assert 0.6 < _share(reports, "Normal ECG") < 0.85
 
 
-def test_no_false_alarm_contradicts_what_is_there() -> None:
-    reports = _reports(("AFIB", "LBBB"), 1.0, count=600)
-    assert _share(reports, *FINDING_READINGS["AVB1"].hedged, *FINDING_READINGS["MI-ANT"].hedged) == 0
-
-
 @pytest.mark.parametrize(("rhythm", "right"), [("AFIB", 0.908), ("SR", 0.968), ("AFL", 0.58)])
 def test_rhythms_are_confused_as_often_as_the_table_says(rhythm: str, right: float) -> None:
     named = _share([report[:1] for report in _reports((rhythm,), 1.0)], RHYTHM_READINGS[rhythm].line)
@@ -85,14 +70,3 @@ def test_the_dial_scales_errors_up_to_always_wrong() -> None:
     assert missed == pytest.approx([0, 0.5 * reading.missed, reading.missed, 1], abs=0.05)
     always = _share([report[:1] for report in _reports(("AFL",), 100.0, count=50)], "Atrial flutter")
     assert always == 0
-
-
-def test_a_rhythm_taken_for_sinus_is_named_by_its_rate() -> None:
-    for rate, expected in ((55.0, "Sinus bradycardia"), (80.0, "Sinus rhythm"), (150.0, "Sinus tachycardia")):
-        named = {report[0] for report in _reports(("AFL",), 1.0, count=200, rate=rate) if "Sinus" in report[0]}
-        assert named == {expected}
-
-
-def test_rapid_fibrillation_is_called_so() -> None:
-    rapid = _reports(("AFIB",), 0.0, count=3, rate=130.0)
-    assert rapid == [["Atrial fibrillation with rapid ventricular response", "Abnormal ECG"]] * 3

@@ -1,36 +1,25 @@
 """One recording: what a cardiologist would look for, measured on the noise-free signal.
 
 Rates, regularity and premature beats.
-
-Noise: its dial, its mains line, its laws.
-
-Beats that the AV node loses.
 """
 
 from __future__ import annotations
-
-import itertools
 
 import neurokit2
 import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.simulate.heart import ATRIAL, BLOCKED, ESCAPE, SINUS, VENTRICULAR
+from benchmark.data.simulate.heart import ATRIAL, SINUS, VENTRICULAR
 from benchmark.data.simulate.patient import DIAGNOSES, check_diagnoses, draw_anatomy
 from benchmark.data.simulate.recording import (
-    EIGHT_FROM_ELECTRODES,
     Beats,
     Breath,
     Simulated,
-    atrial_activity,
     draw_beats,
     draw_rate,
-    electrode_noise,
     record,
-    second_degree,
     simulate,
-    third_degree,
 )
 
 PATIENTS = range(16)
@@ -97,23 +86,12 @@ def test_limb_leads_obey_einthoven_and_goldberger_with_noise() -> None:
     np.testing.assert_allclose(lead["aVL"] + lead["aVR"] + lead["aVF"], 0, atol=1e-5)
 
 
-def test_length_rate_and_dials_are_honoured() -> None:
-    assert simulate("NORM", seed=1, seconds=7.5, fs=100).shape == (750, 12)
-    typical = np.std([simulate("SR", seed=seed, noise=0, anatomy=0.0).std(axis=0) for seed in range(8)], axis=0)
-    people = np.std([simulate("SR", seed=seed, noise=0).std(axis=0) for seed in range(8)], axis=0)
-    assert typical.sum() < 0.7 * people.sum()
-
-
 @pytest.mark.parametrize("diagnosis", ["LBBB", "RBBB", "LVH", "RVH", "MI-ANT", "MI-INF", "MI-LAT", "STD", "TWI"])
 def test_severity_scales_what_a_disease_changes(diagnosis: str) -> None:
     healthy = simulate("SR", seed=3, noise=0)
     change = [np.abs(simulate(diagnosis, seed=3, noise=0, severity=dial) - healthy).mean() for dial in (0, 0.5, 1, 1.5)]
     assert change[0] == pytest.approx(0, abs=1e-6)
     assert np.all(np.diff(change) > 0.15 * change[2])
-
-
-def test_severity_leaves_rhythms_alone() -> None:
-    np.testing.assert_array_equal(simulate("AFIB", seed=3, severity=0), simulate("AFIB", seed=3, severity=2))
 
 
 @pytest.mark.parametrize(
@@ -129,14 +107,6 @@ def test_severity_leaves_rhythms_alone() -> None:
 def test_bad_names_are_refused(names: tuple[str, ...], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         check_diagnoses(names)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"seconds": 0.0}, {"fs": 10.0}, {"noise": -1.0}, {"anatomy": -1.0}, {"severity": 2.1}]
-)
-def test_bad_numbers_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"is -1|cannot record"):
-        simulate("NORM", seed=1, **wrong)
 
 
 @pytest.mark.parametrize("names", [("MI-ANT", "LAFB"), ("MI-ANT", "MI-INF"), ("MI-INF", "MI-LAT")])
@@ -324,11 +294,6 @@ def test_rates_stay_within_the_rhythms_definition(rhythm: str, bounds: tuple[flo
         assert measured == pytest.approx(rate, rel=0.12 if rhythm == "AFIB" else 0.03)
 
 
-def test_bradycardia_is_mostly_mild() -> None:
-    rates = [draw_rate(np.random.default_rng(seed), "SB", 74.0) for seed in range(300)]
-    assert 0.75 < np.mean(np.array(rates) >= 50) < 0.95
-
-
 def test_fibrillation_is_irregular_and_flutter_is_not() -> None:
     variation = {rhythm: np.median([_variation(_beats(rhythm, s)[0]) for s in range(20)]) for rhythm in RATES}
     assert variation["AFIB"] > 0.15
@@ -352,81 +317,3 @@ def test_premature_beats_are_early_and_followed_by_a_pause(kind: int) -> None:
         else:
             assert (compensatory < 1.98).all()
         assert (beats.kind == SINUS).sum() > len(at)
-
-
-def test_f_waves_lie_between_4_and_9_hz() -> None:
-    activity = atrial_activity(np.random.default_rng(1), "AFIB", 80.0, 10_000, 500.0)
-    assert activity is not None
-    spectrum = np.abs(np.fft.rfft(activity[0]))
-    assert 4.0 < np.fft.rfftfreq(10_000, 1 / 500)[spectrum.argmax()] < 9.0
-    assert atrial_activity(np.random.default_rng(1), "SR", 80.0, 100, 500.0) is None
-
-
-BREATH = Breath(0.25, 0.0)
-
-
-def _noise(level: float, mains_hz: float = 50.0, seed: int = 3) -> np.ndarray:
-    return electrode_noise(np.random.default_rng(seed), 5000, 500.0, level, mains_hz, BREATH)
-
-
-def test_the_dial_scales_and_silences() -> None:
-    assert not _noise(0.0).any()
-    np.testing.assert_allclose(_noise(2.0), 2 * _noise(1.0), rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("mains_hz", [50.0, 60.0])
-def test_mains_stand_at_their_frequency(mains_hz: float) -> None:
-    power = np.mean(
-        [np.abs(np.fft.rfft(_noise(1.0, mains_hz, seed), axis=0)).mean(axis=1) ** 2 for seed in range(10)], axis=0
-    )
-    line = round(mains_hz * 10)
-    around = np.r_[power[line - 30 : line - 5], power[line + 5 : line + 30]]
-    assert power[line] > 5 * around.mean()
-
-
-def test_chest_leads_count_from_wilsons_terminal() -> None:
-    same_everywhere = EIGHT_FROM_ELECTRODES @ np.ones(9)
-    np.testing.assert_allclose(same_everywhere, 0, atol=1e-12)
-
-
-def test_routine_noise_is_tens_of_microvolts() -> None:
-    rough = [np.diff(_noise(1.0, seed=seed), axis=0).std() for seed in range(20)]
-    assert 0.003 < np.median(rough) < 0.03
-    assert np.median([np.ptp(_noise(1.0, seed=seed), axis=0).mean() for seed in range(20)]) < 0.6
-
-
-def _sinus(seed: int) -> tuple[np.random.Generator, Beats]:
-    rng = np.random.default_rng(seed)
-    return rng, draw_beats(rng, "SR", 75.0, (), 20.0, Breath(0.25, 1.0))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_pr_grows_until_a_beat_is_lost(seed: int) -> None:
-    rng, sinus = _sinus(seed)
-    beats = second_degree(rng, sinus)
-    np.testing.assert_allclose(beats.time - beats.delay, sinus.time)  # the atria keep their time
-    lost = np.flatnonzero(beats.kind == BLOCKED)
-    groups = np.unique(np.diff(lost))
-    assert len(groups) == 1
-    assert 3 <= groups[0] <= 5
-    for first, last in itertools.pairwise(lost):
-        grown = beats.delay[first + 1 : last]
-        assert grown[0] == 0
-        assert (np.diff(grown) > 0).all()
-        assert (np.diff(grown, 2) < 0).all()
-    conducted = beats.time[beats.kind == SINUS]
-    assert (np.diff(conducted) > 0.3).all()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_atria_and_ventricles_go_their_own_ways(seed: int) -> None:
-    rng, sinus = _sinus(seed)
-    beats = third_degree(rng, sinus, 20.0)
-    assert set(beats.kind.tolist()) == {BLOCKED, ESCAPE}
-    np.testing.assert_array_equal(beats.time[beats.kind == BLOCKED], sinus.time)
-    escapes = beats.time[beats.kind == ESCAPE]
-    assert escapes[0] < 0
-    assert escapes[-1] > 20
-    assert 39 < 60 / np.diff(escapes).mean() < 57
-    assert np.diff(escapes).std() < 0.03
-    assert (np.diff(beats.time) >= 0).all()

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Unusable
+from benchmark.data.datasets.base import DatasetError, Entry, Unusable
 from benchmark.data.datasets.card import Card, Labels, Split
 from benchmark.data.datasets.card_dataset import (
     FOLDS,
@@ -26,12 +26,10 @@ from benchmark.data.datasets.card_dataset import (
     NO_ROW,
     CardDataset,
     Found,
-    age_of,
     files_of,
     fold_of,
     labels_of,
 )
-from benchmark.data.datasets.tables import OLDEST
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
 
@@ -89,16 +87,6 @@ def test_a_recording_is_read_as_a_built_in_reader_reads_it(opened: Opened, folde
     np.testing.assert_array_equal(read.signal, expected.signal)
 
 
-@pytest.mark.parametrize("suffix", [".hea", ".npy", ".csv", ".h5", ".edf"])
-def test_a_dataset_of_any_format_travels_to_other_processes(made: Callable[..., Card], suffix: str) -> None:
-    signals = {"files": f"{{recording}}{suffix}"}
-    if suffix not in (".hea", ".edf"):
-        signals |= {"rate": 500, "unit": "mV", "leads": list(LEADS)}
-    dataset = CardDataset(made(signals=signals), Path("/data"))
-    again = pickle.loads(pickle.dumps(dataset))
-    assert again.files(Entry("r", "p", f"r{suffix}")) == dataset.files(Entry("r", "p", f"r{suffix}"))
-
-
 def test_without_a_table_every_file_is_a_recording(opened: Opened) -> None:
     entries = opened(table=None, labels=None).listing().entries
     assert [entry.recording for entry in entries] == [f"r{number:02}" for number in range(12)]
@@ -131,13 +119,6 @@ def test_a_column_of_paths_finds_the_files(opened: Opened, folder: Path, path: s
         assert {reason.partition(":")[0] for _, reason in listing.skipped} == set()
     assert [entry.path for entry in listing.entries] == [f"waves/r{number:02}.hea" for number in range(12)]
     assert listing.entries[0].recording == path.format("r00")
-
-
-def test_paths_may_be_from_the_table_s_folder(opened: Opened, folder: Path) -> None:
-    (folder / "labels.csv").rename(folder / "waves" / "labels.csv")
-    table = {"file": "waves/labels.csv", "recording": None, "path": "id"}
-    dataset = opened(table=table, signals={"files": "**/*.hea"}, labels={"others": "ignore"})
-    assert len(dataset.listing().entries) == 12
 
 
 def test_rows_without_a_file_and_files_of_no_row_are_counted(opened: Opened, folder: Path) -> None:
@@ -311,11 +292,6 @@ def test_a_side_is_a_fold_of_that_side() -> None:
     assert FOLDS["train"] not in (VALIDATION_FOLD, TEST_FOLD)
     with pytest.raises(Unusable, match=r"no side of the split; name it in table\.split: '3'"):
         fold_of("3", folds)
-
-
-def test_an_age_is_a_number_of_years() -> None:
-    assert [age_of(cell) for cell in ("61", "61.5", "", "old", "-1", "300")] == [61.0, 61.5, None, None, None, None]
-    assert [age_of(str(years)) for years in (0, OLDEST, OLDEST + 1)] == [0.0, OLDEST, None]
 
 
 def test_ages_that_cannot_be_read_are_counted(opened: Opened, folder: Path) -> None:

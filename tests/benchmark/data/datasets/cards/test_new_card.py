@@ -20,12 +20,10 @@ import pytest
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.words import parsed
 from benchmark.data.datasets.base import LEADS, DatasetError
-from benchmark.data.datasets.card import QUESTION, Card, DraftLine
+from benchmark.data.datasets.card import QUESTION, Card
 from benchmark.data.datasets.card_dataset import CardDataset
 from benchmark.extras import new_card
-from benchmark.extras import new_card as module
 from benchmark.extras.new_card import (
-    LOOKED_AT,
     MEANING,
     Match,
     Seen,
@@ -34,34 +32,14 @@ from benchmark.extras.new_card import (
     label_lines,
     look,
     match_of,
-    name_of,
     pattern_of,
     questions_in,
     signal_lines,
-    split_line,
-    words_of,
 )
 from run_benchmark import main
 from tests.own_folder import write_own_folder
 
 PATHS = ("w/r1.hea", "w/r2.hea", "w/r3.hea")
-
-
-@pytest.mark.parametrize(
-    ("cells", "separator", "words"),
-    [
-        (["SR", "AF;STD", "AF", "STD"], ";", {"SR": 1, "AF": 2, "STD": 2}),
-        (["SR", "AF;PVC"], ";", {"SR": 1, "AF": 1, "PVC": 1}),
-        (["SR", "atrial fibrillation, fast"], None, {"SR": 1, "atrial fibrillation, fast": 1}),
-        (["a,b", "a", "b", "b,a"], ",", {"a": 3, "b": 3}),
-        (["a,b", "a,c"], None, {"a,b": 1, "a,c": 1}),
-        (["a| b", "", "c"], "|", {"a": 1, "b": 1, "c": 1}),
-    ],
-)
-def test_labels_of_a_cell_are_separated_where_that_makes_fewer(
-    cells: list[str], separator: str | None, words: dict[str, int]
-) -> None:
-    assert words_of(cells) == (separator, words)
 
 
 @pytest.mark.parametrize(
@@ -120,33 +98,12 @@ def test_columns_are_known_by_their_whole_names(key: str, names: list[str], othe
     assert not any(MEANING[key].fullmatch(name) for name in others)
 
 
-def test_a_split_of_other_words_is_a_choice() -> None:
-    assert split_line("fold", ["Train", "val", "", "test"]) == DraftLine("split", "fold")
-    assert split_line("fold", ["1", "2"]).value is None
-
-
-def test_a_column_with_a_name_of_labels_comes_first() -> None:
-    columns = {"id": ["a", "b"], "device": ["A", "B"], "rhythm": ["SR", "AF"], "diagnosis": ["x", "y"]}
-    lines = label_lines(columns, ["id"])
-    assert [(line.key, line.value) for line in lines[:2]] == [("column", "rhythm"), ("classes", ["SR", "AF"])]
-    assert lines[1].comment == "recordings: SR 1, AF 1"
-
-
 def test_two_columns_of_yes_and_no_are_classes_and_one_is_not() -> None:
     lines = label_lines({"AF": ["1", "0", ""], "RBBB": ["0", "yes", "yes"], "n": ["1", "2", "3"]}, ["n"])
     assert (lines[0].key, lines[0].value) == ("classes", ["AF", "RBBB"])
     assert lines[0].comment.endswith("recordings: AF 1, RBBB 2")
     assert label_lines({"AF": ["1", "0"]}, []) == []
     assert label_lines({"empty": ["", ""]}, []) == []
-
-
-def test_a_column_of_one_or_too_many_words_is_none_of_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert label_lines({"label": ["x", "x"]}, []) == []
-    monkeypatch.setattr(module, "MOST_CLASSES", 3)
-    assert label_lines({"label": ["x", "y", "z"]}, []) != []
-    assert label_lines({"label": ["x", "y", "z", "q"]}, []) == []
-    assert comment_lines({"Dx": ["x", "y", "z"]}) != []
-    assert comment_lines({"Dx": ["x", "y", "z", "q"]}) == []
 
 
 def test_the_first_comment_with_two_classes_has_the_labels() -> None:
@@ -204,28 +161,6 @@ def test_names_of_two_leads_or_numbers_make_a_file_of_samples(tmp_path: Path, te
     assert (look(tmp_path).tables == ("a.csv",)) is is_table
 
 
-def test_a_folder_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(new_card, "MOST_FILES", 2)
-    assert len(look(made(tmp_path, "1.edf", "2.edf")).signals) == 2
-    with pytest.raises(DatasetError, match="has more than 2 files: name the folder of one dataset"):
-        look(made(tmp_path, "3.edf"))
-
-
-def test_a_file_of_one_name_twice_or_in_other_capitals_is_a_question(
-    tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any
-) -> None:
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        write_record(tmp_path / folder / "r", make_ecg(seconds=2.0))
-    paths = ["a/r.hea", "b/r.hea"]
-    twice = next(signal_lines(tmp_path, seen("**/{recording}.hea", paths)))
-    assert (twice.value, "several files of one name" in twice.comment) == (QUESTION, True)
-    by_path = next(signal_lines(tmp_path, seen("**/*.hea", paths)))
-    assert (by_path.value, by_path.comment) == ("**/*.hea", "2 files")
-    other = next(signal_lines(tmp_path, seen("a/{recording}.hea", paths[:1], ["a/R.HEA"])))
-    assert "finds 1 files, not 1 such as a/R.HEA: rename these" in other.comment
-
-
 def test_what_wfdb_states_is_not_asked_for(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any) -> None:
     write_record(tmp_path / "r", make_ecg(seconds=2.0))
     assert [line.key for line in signal_lines(tmp_path, seen("{recording}.hea", ["r.hea"]))] == ["files"]
@@ -234,32 +169,6 @@ def test_what_wfdb_states_is_not_asked_for(tmp_path: Path, make_ecg: Callable[..
     lines = list(signal_lines(tmp_path, seen("{recording}.hea", ["r.hea"])))
     assert [line.key for line in lines] == ["files", "unit"]
     assert "the files state mmHg, which is no unit of a voltage" in lines[1].comment
-
-
-def test_the_largest_value_of_a_text_file_stands_in_the_question_of_its_unit(tmp_path: Path) -> None:
-    signal = np.full((20, 12), -2500.0)
-    signal[3, 4] = np.nan
-    np.savetxt(tmp_path / "r.csv", signal, delimiter=",", header=",".join(LEADS), comments="")
-    lines = {line.key: line for line in signal_lines(tmp_path, seen("{recording}.csv", ["r.csv"]))}
-    assert set(lines) == {"files", "rate", "unit"}
-    assert lines["unit"].comment.endswith("values go up to 2500")
-
-
-def test_the_first_file_that_can_be_read_speaks_for_all_of_a_few(
-    tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any
-) -> None:
-    names = [f"r{number}" for number in range(LOOKED_AT + 1)]
-    for name in names:
-        write_record(tmp_path / name, make_ecg(seconds=2.0))
-    paths = [f"{name}.hea" for name in names]
-    for path in paths[: LOOKED_AT - 1]:
-        (tmp_path / path).write_text("no header")
-    assert len(list(signal_lines(tmp_path, seen("{recording}.hea", paths)))) == 1
-    (tmp_path / paths[LOOKED_AT - 1]).write_text("no header")
-    with pytest.raises(DatasetError, match=rf"none of the first {LOOKED_AT} files can be read: r2\.hea: "):
-        list(signal_lines(tmp_path, seen("{recording}.hea", paths)))
-    with pytest.raises(DatasetError, match=r"none of the first 1 files can be read"):
-        list(signal_lines(tmp_path, seen("{recording}.hea", paths[:1])))
 
 
 def seen(pattern: str, paths: Sequence[str], others: Sequence[str] = ()) -> Seen:
@@ -285,18 +194,6 @@ def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
     assert card.labels.classes[:2] == ["SR", "AFIB"]
     assert set(card.labels.classes[2:]) == {"AF", "STD"}
     assert len(CardDataset(card, folder).listing().entries) == 12
-
-
-@pytest.mark.parametrize(("cell", "pattern"), [("{}", "waves/{recording}_hr.hea"), ("{}_hr", "waves/{recording}.hea")])
-def test_what_all_names_end_in_is_of_the_name_where_the_table_has_it(folder: Path, cell: str, pattern: str) -> None:
-    table = pd.read_csv(folder / "labels.csv")
-    for file in [*(folder / "waves").iterdir()]:
-        if file.suffix == ".hea":
-            file.write_text(file.read_text().replace(file.stem, f"{file.stem}_hr"))
-        file.rename(file.with_stem(f"{file.stem}_hr"))
-    table.assign(id=[cell.format(own) for own in table["id"]]).to_csv(folder / "labels.csv", index=False)
-    content, questions = drafted(folder)
-    assert (content["signals"]["files"], content["table"]["recording"], questions) == (pattern, "id", [])
 
 
 def test_a_column_of_paths_is_told_from_one_of_names(folder: Path) -> None:
@@ -358,27 +255,6 @@ def test_text_files_without_a_header_ask_for_leads(tmp_path: Path, make_ecg: Cal
     assert [line.partition(":")[0] for line in questions] == ["leads", "rate", "unit"]
 
 
-@pytest.mark.parametrize("header", [",".join(LEADS), ""], ids=["named", "unnamed"])
-def test_a_few_text_files_of_samples_are_no_tables(header: str, tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
-    (tmp_path / "ecg").mkdir()
-    for number in range(3):
-        file = tmp_path / "ecg" / f"r{number}.csv"
-        np.savetxt(file, make_ecg(seconds=2.0), delimiter=",", header=header, comments="")
-        file.write_text(file.read_text().removeprefix("\n"))
-    (tmp_path / "labels.csv").write_text("recording,rhythm\nr0,SR\nr1,AF\nr2,SR\n")
-    content, _ = drafted(tmp_path)
-    assert content["signals"]["files"] == "ecg/{recording}.csv"
-    assert (content["table"]["file"], content["table"]["recording"]) == ("labels.csv", "recording")
-
-
-def test_suffixes_in_other_capitals_are_counted(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
-    for name in ("a.npy", "b.npy", "c.NPY"):
-        np.save(tmp_path / "x.npy", make_ecg(seconds=2.0))
-        (tmp_path / "x.npy").rename(tmp_path / name)
-    _, questions = drafted(tmp_path)
-    assert "{recording}.npy finds 2 files, not 1 such as c.NPY: rename these" in questions[0]
-
-
 def test_eight_leads_are_told_to_make_twelve(tmp_path: Path, make_ecg: Callable[..., Any], write_record: Any) -> None:
     eight = [lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")]
     columns = [LEADS.index(lead) for lead in eight]
@@ -427,17 +303,6 @@ def test_a_column_that_may_be_labels_is_asked_for(folder: Path) -> None:
     assert "Columns of few values: device" in questions[0]
 
 
-def test_a_header_of_two_lines_stays_in_its_comment(folder: Path) -> None:
-    table = pd.read_csv(folder / "labels.csv").rename(columns={"text": "free\ntext: [", "set": "two"})
-    table["copy"] = "x"
-    table.to_excel(folder / "labels.xlsx", index=False, header=["two" if c == "copy" else c for c in table.columns])
-    (folder / "labels.csv").unlink()
-    content, questions = drafted(folder)
-    assert questions == []
-    assert content["table"]["recording"] == "id"
-    assert content["labels"]["column"] == "rhythm"
-
-
 def test_files_that_cannot_be_read_are_an_error(folder: Path) -> None:
     for header in folder.glob("waves/*.hea"):
         header.write_text("no header")
@@ -452,11 +317,6 @@ def test_a_folder_without_signals_is_an_error(tmp_path: Path) -> None:
         draft(tmp_path / "gone", "x.yaml")
 
 
-@pytest.mark.parametrize(("folder", "name"), [("My ECGs (2024)", "my-ecgs-2024"), ("äö", "ours"), ("_x", "x")])
-def test_the_name_is_made_of_the_folder_s(folder: str, name: str) -> None:
-    assert name_of(Path(folder)) == name
-
-
 def test_of_two_tables_the_one_that_finds_more_files_counts(folder: Path) -> None:
     table = pd.read_csv(folder / "labels.csv")
     table.head(8).assign(id=lambda own: [*own["id"][:5], "x", "y", "z"]).to_csv(folder / "a.csv", index=False)
@@ -466,18 +326,6 @@ def test_of_two_tables_the_one_that_finds_more_files_counts(folder: Path) -> Non
     (folder / "b.csv").write_text("only,names\n")
     (folder / "z.csv").unlink()
     assert drafted(folder)[0]["table"]["file"] == "a.csv"
-
-
-def test_what_may_be_added_stands_in_comments(folder: Path) -> None:
-    text = draft(folder, "ours.yaml")
-    assert text.startswith("# A card of the ECGs in this folder, for `--datasets ours.yaml`;")
-    assert "  # report: ...\n" in text
-    assert "files: waves/{recording}.hea" in text.replace('"', "")
-    assert "# 12 files" in text
-    assert "# No labels were found" not in text
-    (folder / "labels.csv").unlink()
-    assert "# No labels were found" in draft(folder, "ours.yaml")
-    assert list(questions_in('# QUESTION: x\na: "?"  # QUESTION: y\nb: 1')) == ['a: "?"  # QUESTION: y']
 
 
 @pytest.mark.parametrize(
