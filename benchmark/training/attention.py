@@ -19,7 +19,7 @@ from benchmark.machine.device import seed_torch
 from benchmark.training.finetune import Outcome, trained
 from methods.encoders.base import Encoder
 
-ATTENTION_VERSION = 1
+ATTENTION_VERSION = 2
 
 
 class AttentionHead(nn.Module):

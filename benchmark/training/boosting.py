@@ -195,7 +195,7 @@ def _cut(windows: Floats, middle: Ints, first: Ints, last: Ints) -> Floats:
     return np.take_along_axis(windows, index[:, :, None], axis=1)
 
 
-FEATURES_VERSION = 2
+FEATURES_VERSION = 3
 """Results version: raised with any change here, in `qrs` or in `boosting` that can alter results."""
 CHUNK = 128
 """Windows measured at a time."""

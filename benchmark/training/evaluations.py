@@ -132,7 +132,7 @@ FINETUNE = Evaluation(
 )
 
 
-KNN_VERSION = 1
+KNN_VERSION = 2
 MOST_NUMBERS = 2**24
 """Similarities, and labels of neighbours, in memory at a time."""
 SEARCH_PASSES = 0.1

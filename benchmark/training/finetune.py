@@ -33,7 +33,7 @@ from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast
 from methods.encoders.base import Encoder
 
-FINETUNE_VERSION = 2
+FINETUNE_VERSION = 3
 EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}
 """Windows per evaluation batch, by device type: fits a CPU's cache, few launches on a GPU."""
 
@@ -196,7 +196,7 @@ def validation_score(probability: NDArray[np.float32], task: Task) -> float:
     return macro_f1(probability, truth, multi=task.multi) or 0.0
 
 
-SUPERVISED_VERSION = 1
+SUPERVISED_VERSION = 2
 BETAS = (0.95, 0.99)
 """Of AdamW, as in fastai; the schedule lowers the first to .85 while the learning rate is high."""
 MOMENTA = (0.85, 0.95)

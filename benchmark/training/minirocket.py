@@ -34,7 +34,7 @@ from benchmark.data.task import Task
 from benchmark.machine.device import stream
 from benchmark.training.finetune import Outcome, validation_score
 
-MINIROCKET_VERSION = 1
+MINIROCKET_VERSION = 2
 CLIP = 1e-7
 """Least distance of a probability from 0 and 1 in the log-loss: a class with one sign is predicted with certainty."""
 TAPS = 9

@@ -97,7 +97,7 @@ def smaller_batch(method: str, size: int) -> str:
     return f"--set methods.{method}.recipe.batch_size={max(2, size // 2)}"
 
 
-PRETRAIN_VERSION = 2
+PRETRAIN_VERSION = 3
 CHECKPOINT_SECONDS = 120.0
 """Within an epoch. A killed run loses at most this."""
 

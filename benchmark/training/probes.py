@@ -24,7 +24,7 @@ from benchmark.results.schema import digest
 from benchmark.training.finetune import Outcome, in_batches, validation_score
 from methods.encoders.base import Encoder
 
-LINEAR_VERSION = 2
+LINEAR_VERSION = 3
 MAX_ITERATIONS = 1000
 Floats = NDArray[np.float32]
 NO_FEATURES: Floats = np.empty((0, 0), np.float32)

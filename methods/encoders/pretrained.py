@@ -34,7 +34,7 @@ ORDER = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V
 PER_MILLIVOLT = {"mV": 1.0, "uV": 1000.0, "V": 0.001}
 SMALLEST = 1e-8
 """Divisor in place of a deviation or range of zero."""
-ELSEWHERE_VERSION = 1
+ELSEWHERE_VERSION = 2
 """Results version: raised with any change that can move a feature of an encoder from elsewhere."""
 Standardisation = Literal["none", "recording", "window", "window-all-leads", "range", "given"]
 """none: in the unit; recording, window: z-score per lead over it; window-all-leads: one z-score; range: all leads of a
