@@ -1,7 +1,7 @@
 """CPSC2018 (Liu et al., J Med Imaging Health Inform 2018): 6,877 recordings of 6 to 60 s, up to three of nine labels.
 
-Patients are not named: each recording counts as one. Only REFERENCE.csv gives the first label: headers list labels in
-another order.
+Patients are not named: each recording counts as one. Headers list labels in another order than the publisher's
+REFERENCE.csv, whose first label counts; cpsc2018_first_label.csv has it for the 477 with several (CC BY 4.0).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ FORMS = (
     ("WFDB", "g*/A*"),
 )
 """Form and glob pattern of its records, the preferred first; only the first with a recording is read."""
+FIRST_LABELS = Path(__file__).with_name("cpsc2018_first_label.csv")
 RECORD = re.compile(r"A\d{4}", re.ASCII)
 SNOMED = {
     "426783006": "Normal",
@@ -47,10 +48,7 @@ class CPSC2018(WFDBFolder):
     title = "CPSC2018"
     classes = ("Normal", "AF", "I-AVB", "LBBB", "RBBB", "PAC", "PVC", "STD", "STE")
     first_label_counts = True
-    how_to_get = (
-        "Get it from https://physionet.org/content/challenge-2021/1.0.3/ (training/cpsc_2018); "
-        "REFERENCE.csv from http://2018.icbeb.org/Challenge.html"
-    )
+    how_to_get = "Get it from https://physionet.org/content/challenge-2021/1.0.3/ (training/cpsc_2018)"
     licence = "Creative Commons Attribution 4.0, https://physionet.org/content/challenge-2021/view-license/1.0.3/"
     cite = "Liu et al., J Med Imaging Health Inform 2018; Reyna et al., https://doi.org/10.13026/34va-7q14"
     folders = (
@@ -64,7 +62,7 @@ class CPSC2018(WFDBFolder):
     suffix = ".mat"
 
     def listing(self) -> Listing:
-        """Recordings of the preferred form; labels from REFERENCE.csv, else from their headers.
+        """Recordings of the preferred form; labels from REFERENCE.csv where it is there, else from their headers.
 
         Raises DatasetError where there is no recording.
         """
@@ -78,9 +76,12 @@ class CPSC2018(WFDBFolder):
         beside = [path for path in (folder / "REFERENCE.csv", self.root / "REFERENCE.csv") if path.exists()]
         if beside:
             return self._reference_listing(beside[0], records, folder, form, others)
+        first = dict(line.split(",") for line in FIRST_LABELS.read_text().split())
         return listing_of(
             Table([(name,) for name in sorted(records)], []),
-            lambda row: self._entry(one_of(records[row[0]], ".hea"), self._header_labels(records[row[0]][0])),
+            lambda row: self._entry(
+                one_of(records[row[0]], ".hea"), self._header_labels(records[row[0]][0], first.get(row[0]))
+            ),
             form=f"{form}, labels of the headers",
             others=others,
         )
@@ -95,10 +96,14 @@ class CPSC2018(WFDBFolder):
         name = path.rpartition("/")[2]
         return Entry(recording=name, patient=name, path=path, labels=labels, fold=self.fold_of(name))
 
-    def _header_labels(self, record: Path) -> tuple[int, ...]:
-        """Class indices of a header's texts or SNOMED codes; codes outside the nine classes are ignored."""
+    def _header_labels(self, record: Path, first: str | None) -> tuple[int, ...]:
+        """Class indices of a header's texts or SNOMED codes, `first` before the others.
+
+        Codes outside the nine classes are ignored.
+        """
         names = dict.fromkeys(SNOMED.get(code, code) for code in diagnosis_codes(record))
-        return tuple(self.classes.index(name) for name in names if name in self.classes)
+        ordered = sorted(names, key=lambda name: name != first)
+        return tuple(self.classes.index(name) for name in ordered if name in self.classes)
 
     def _reference_listing(
         self, reference: Path, records: dict[str, list[Path]], folder: Path, form: str, others: list[str]

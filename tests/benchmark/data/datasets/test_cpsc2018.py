@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.data.datasets.base import DatasetError, Unusable
-from benchmark.data.datasets.cpsc2018 import CPSC2018
+from benchmark.data.datasets.cpsc2018 import CPSC2018, FIRST_LABELS
 
 REFERENCE = "Recording,First_label,Second_label,Third_label\nA0001,5,2,\nA0002,9,,\n"
 
@@ -38,6 +38,19 @@ def test_without_reference_the_headers_labels_stand(root: Path):
     listing = CPSC2018(root).listing()
     assert listing.form == "Training_WFDB, labels of the headers"
     assert [entry.labels for entry in listing.entries] == [(1, 4), (8,)]
+
+
+def test_without_reference_the_published_first_label_is_the_first(root: Path):
+    add(root, "Training_WFDB", "A0043", "AF,RBBB")
+    assert CPSC2018(root).listing().entries[2].labels == (4, 1)
+
+
+def test_the_shipped_first_labels_are_those_of_the_published_table(shared_ecgs: Path):
+    reference = (shared_ecgs / "cpsc2018" / "REFERENCE.csv").read_text().split()[1:]
+    rows = [line.split(",") for line in reference]
+    several = [(name, CPSC2018.classes[int(labels[0]) - 1]) for name, *labels in rows if any(labels[1:])]
+    assert several == [tuple(line.split(",")) for line in FIRST_LABELS.read_text().split()]
+    assert len(several) == 477
 
 
 def test_codes_and_texts_are_both_read(root: Path):
