@@ -188,7 +188,7 @@ class Chapman(WFDBFolder):
         return [self.root / name for name in self.tables if (self.root / name).is_file()]
 
     def _entry(self, copies: Sequence[Path], rhythms: Mapping[str, str]) -> Entry:
-        record = one_of(copies, ".hea")
+        record = one_of(copies)
         codes = diagnosis_codes(record)
         groups = dict.fromkeys(rhythms[code] for code in codes if code in rhythms)
         return Entry(

@@ -80,7 +80,7 @@ class CPSC2018(WFDBFolder):
         return listing_of(
             Table([(name,) for name in sorted(records)], []),
             lambda row: self._entry(
-                one_of(records[row[0]], ".hea"), self._header_labels(records[row[0]][0], first.get(row[0]))
+                one_of(records[row[0]]), self._header_labels(records[row[0]][0], first.get(row[0]))
             ),
             form=f"{form}, labels of the headers",
             others=others,
@@ -114,7 +114,7 @@ class CPSC2018(WFDBFolder):
 
         def entry(row: Row) -> Entry:
             name, *stated = row
-            record = one_of(records.get(name, [folder / name]), ".hea")
+            record = one_of(records.get(name, [folder / name]))
             return self._entry(record, self._reference_labels(stated))
 
         known = {name for name, *_ in table.rows} | {name for name, _ in table.skipped}

@@ -1,12 +1,8 @@
 """WFDB records, in their units or in millivolts with leads in the order of `LEADS`, checked against their checksums.
 
-A header is first read strictly (header(5) of the WFDB specification), because wfdb replaces damaged fields: by 250 Hz
-for an unreadable rate, a gain of 200 for none, and 'V' for a 'µV' that is not ASCII.
-
-In the form in which the four datasets are published, all leads lie in one file in format 16 and every field of a header
-line is stated. Such a record is read without wfdb, to the same samples: wfdb takes 8 ms for its header (it looks up
-each field of each lead in a pandas table), which is half of what a recording's windows cost. Whatever differs in the
-least, a wrong checksum included, is left to wfdb.
+A header is parsed here, by header(5) of the WFDB specification: wfdb takes the place of damaged fields (250 Hz for an
+unreadable rate, a gain of 200 for none) and refuses odd times of a start, from which nothing is taken. Samples of
+format 16, in which the datasets are published, are read with numpy, in half the time; wfdb reads the other formats.
 """
 
 from __future__ import annotations
@@ -14,11 +10,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,72 +21,28 @@ from numpy.typing import NDArray
 from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, Entry, Recording, Unusable
 from benchmark.results.files import MEBIBYTE, require_regular
 
-PLAIN_RECORD_LINE = re.compile(
-    r"[-\w]+ \d{1,4} (?P<fs>[1-9]\d{0,8}) (?P<samples>[1-9]\d{0,11})( (?P<start>[-\w:/ ]+))?", re.ASCII
+NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
+RECORD_LINE = re.compile(
+    rf"(?P<name>[-\w]+)(\.\w+)?\s+(?P<leads>\d{{1,4}})\s+(?P<fs>{NUMBER})(/\S*)?(\s+(?P<samples>\d{{1,12}}))?(\s.*)?",
+    re.IGNORECASE,
 )
-PLAIN_SIGNAL_LINE = re.compile(
-    r"(?P<file>[-\w]+\.\w+) 16(\+(?P<offset>\d{1,6}))? "
-    r"(?P<gain>\d+(\.\d+)?)(\((?P<baseline>-?\d{1,5})\))?/(?P<unit>\w+) "
-    r"\d{1,2} (?P<zero>-?\d{1,5}) -?\d{1,5} (?P<sum>-?\d{1,5}) \d{1,5} (?P<lead>\w+)",
-    re.ASCII,
+"""Record, number of leads, Hz, samples; what follows is the start. Some Challenge headers name 'E0001.mat'."""
+SIGNAL_LINE = re.compile(
+    rf"(?P<file>[-\w]+\.\w+)\s+(?P<format>\d{{1,3}})(x1)?(\+(?P<offset>\d{{1,6}}))?"
+    rf"\s+(?P<gain>{NUMBER})(\((?P<baseline>-?\d{{1,9}})\))?(/(?P<unit>\S+))?"
+    r"(\s+\d+(\s+(?P<zero>-?\d+)(\s+-?\d+(\s+(?P<sum>-?\d+)(\s+\d+)?)?)?)?)?(\s+(?P<lead>\S.*))?",
+    re.IGNORECASE,
 )
-"""File, format and offset, gain with baseline and unit, resolution, zero, first sample, checksum, block size, lead."""
-CHALLENGE_START = re.compile(r"[0-3]\d-[A-Z][a-z]{2}-\d{4} \d\d:\d\d:\d\d", re.ASCII)
+"""File, format, offset, gain, baseline, unit, resolution, zero, first sample, checksum, block size, lead.
+
+No skew and no samples per frame: a resting ECG's leads are sampled together and alike.
+"""
+SMALLEST_GAIN, LARGEST_GAIN = 1e-6, 1e9
+"""Plausible gains in steps per unit, for any unit; 0 in a header means that the gain is not known."""
 NO_SAMPLE = -32768
 """Stands for NaN in format 16."""
-
-
-class Samples(NamedTuple):
-    """What a record's files hold."""
-
-    signal: NDArray[np.float64]
-    """(n, L) in the leads' units."""
-    leads: Sequence[str | None]
-    units: Sequence[str]
-    fs: float
-    """Hz."""
-
-
-def read_plain(record: Path, lines: Sequence[str]) -> Samples | None:
-    """A record by the lines of its header without comments; None where it is not of this form or damaged."""
-    first, stated = PLAIN_RECORD_LINE.fullmatch(lines[0]), [PLAIN_SIGNAL_LINE.fullmatch(line) for line in lines[1:]]
-    leads = [lead for lead in stated if lead]
-    if first is None or not _is_start(first["start"]) or not leads or len(leads) < len(stated):
-        return None
-    if len({(lead["file"], lead["offset"]) for lead in leads}) > 1:
-        return None
-    count, offset = int(first["samples"]) * len(leads), int(leads[0]["offset"] or 0)
-    try:
-        digital = np.fromfile(record.parent / leads[0]["file"], "<i2", count, offset=offset)  # (n * L,)
-    except OSError:
-        return None
-    if len(digital) < count:
-        return None
-    digital = np.ascontiguousarray(digital.reshape(-1, len(leads)).T)  # (L, n)
-    sums = np.array([int(lead["sum"]) for lead in leads])  # (L,)
-    if ((sums - digital.sum(axis=1)) % 65536).any():
-        return None
-    gain = np.array([[float(lead["gain"])] for lead in leads])  # (L, 1)
-    if not gain.all():  # wfdb takes it as not stated
-        return None
-    zero = np.array([[float(lead["baseline"] or lead["zero"])] for lead in leads])  # (L, 1)
-    signal = digital - zero  # (L, n)
-    signal /= gain
-    signal[digital == NO_SAMPLE] = np.nan
-    return Samples(signal.T, [lead["lead"] for lead in leads], [lead["unit"] for lead in leads], float(first["fs"]))
-
-
-def _is_start(text: str | None) -> bool:
-    """Whether the start of a recording is none, the Challenge's or a valid time and date of MIMIC-IV-ECG."""
-    if text is None or CHALLENGE_START.fullmatch(text):
-        return True
-    try:
-        datetime.strptime(text, "%H:%M:%S %d/%m/%Y")
-    except ValueError:
-        return False
-    return True
-
-
+MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "µv": 1e-3, "μv": 1e-3, "nv": 1e-6}
+"""Millivolts per unit, by the unit's name in lower case; micro as a sign and as a Greek letter."""
 LARGEST_HEADER, LARGEST_SIGNAL = MEBIBYTE, 1024 * MEBIBYTE
 """Bytes of one recording's files."""
 SLOWEST, FASTEST = 50, 10_000
@@ -100,6 +51,250 @@ LONGEST = 3600
 """Seconds; anything longer is a Holter recording."""
 BEYOND = 1e9
 """mV; larger values count as infinite: beyond any ECG in a wrong unit, well within float32."""
+
+
+class Samples(NamedTuple):
+    """What a record's files hold."""
+
+    signal: NDArray[np.float64]
+    """(n, L) in the leads' units."""
+    leads: Sequence[str]
+    """'' for a lead without a name."""
+    units: Sequence[str]
+    fs: float
+    """Hz."""
+
+
+class Lead(NamedTuple):
+    """A signal line of a header."""
+
+    file: str
+    format: str
+    offset: int
+    """Bytes ahead of the samples."""
+    gain: float
+    """Steps per unit."""
+    baseline: int
+    """Step of 0."""
+    unit: str
+    checksum: int | None
+    """Sum of the samples modulo 65536; None where it is not stated."""
+    name: str
+
+
+class Header(NamedTuple):
+    """What a record's header states."""
+
+    fs: float
+    """Hz."""
+    samples: int | None
+    """Of each lead; None where it is not stated."""
+    leads: list[Lead]
+
+
+def read_recording(record: Path) -> Recording:
+    """One record, named without extension, as (n, 12) float32 in mV.
+
+    Raises Unusable if a file is missing or truncated, the header is invalid, a checksum or a lead is wrong, or the
+    signal is NaN, infinite or zero.
+    """
+    samples = read_samples(record)
+    columns = lead_columns(samples.leads)
+    units = [samples.units[column] for column in columns]
+    unknown = sorted({unit for unit in units if unit.lower() not in MILLIVOLTS})
+    if unknown:
+        raise Unusable(f"unknown unit: {', '.join(unknown)}")
+    signal = samples.signal[:, columns] * np.array([MILLIVOLTS[unit.lower()] for unit in units])  # (n, 12)
+    return checked_recording(signal, samples.fs)
+
+
+def read_samples(record: Path) -> Samples:
+    """What the files of one record, named without extension, hold: its leads in their units.
+
+    Raises Unusable if a file is missing or truncated, the header is invalid, or a checksum is wrong.
+    """
+    header = read_header(record)
+    leads = header.leads
+    files = dict.fromkeys(record.with_name(lead.file) for lead in leads)
+    for file in files:
+        check_file(file, LARGEST_SIGNAL)
+    if len(files) == 1 and {lead.format for lead in leads} == {"16"}:
+        signal = _read_format_16(next(iter(files)), header)
+    else:
+        signal = _read_by_wfdb(record, header)
+    return Samples(signal, [lead.name for lead in leads], [lead.unit for lead in leads], header.fs)
+
+
+def read_header(record: Path) -> Header:
+    """The header of a record, named without extension. Raises Unusable where it is missing or damaged."""
+    lines = _stated_lines(record)
+    first = RECORD_LINE.fullmatch(lines[0]) if lines else None
+    if first is None:
+        raise Unusable(f"damaged header: first line {lines[0][:60]!r}" if lines else "damaged header: empty")
+    if first["name"] != record.name:
+        raise Unusable(f"header names another recording: {first['name'][:60]}")
+    count, samples = int(first["leads"]), None if first["samples"] is None else int(first["samples"])
+    check_extent(1 if samples is None else samples, float(first["fs"]))
+    leads = [_parse_lead(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
+    if not leads or len(leads) < count:
+        raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
+    if len({(lead.file, lead.format, lead.offset) for lead in leads}) > len({lead.file for lead in leads}):
+        raise Unusable("damaged header: one file in two formats")
+    return Header(float(first["fs"]), samples, leads)
+
+
+def _parse_lead(record: Path, line: str) -> Lead:
+    fields = SIGNAL_LINE.fullmatch(line)
+    if fields is None:
+        raise Unusable(f"damaged header: signal line {line[:60]!r}")
+    if not SMALLEST_GAIN <= float(fields["gain"]) <= LARGEST_GAIN:
+        raise Unusable(f"gain is none or no ECG's: {fields['gain'][:60]}")
+    if not re.match(rf"{re.escape(record.name)}[-_.]", fields["file"]):  # its samples are another recording's
+        raise Unusable(f"header names another file: {fields['file']}")
+    return Lead(
+        file=fields["file"],
+        format=fields["format"],
+        offset=int(fields["offset"] or 0),
+        gain=float(fields["gain"]),
+        baseline=int(fields["baseline"] or fields["zero"] or 0),
+        unit=fields["unit"] or "mV",
+        checksum=int(fields["sum"]) if fields["sum"] else None,
+        name=(fields["lead"] or "").strip(),
+    )
+
+
+def _read_format_16(file: Path, header: Header) -> NDArray[np.float64]:
+    """Samples of a file of format 16, (n, L). Raises Unusable for a wrong length or checksum."""
+    leads, offset = header.leads, header.leads[0].offset
+    try:
+        wanted = -1 if header.samples is None else header.samples * len(leads)
+        digital = np.fromfile(file, "<i2", wanted, offset=offset)  # (n * L,)
+    except (OSError, ValueError) as error:
+        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
+    count = len(digital) // len(leads)
+    if count == 0:
+        raise Unusable("no samples")
+    if count < (header.samples or 0):
+        raise Unusable(f"truncated: {count} of {header.samples} samples")
+    size = file.stat().st_size
+    if None in {lead.checksum for lead in leads} and size != 2 * count * len(leads) + offset:
+        raise Unusable(f"length differs from the header: {size} bytes")
+    digital = np.ascontiguousarray(digital[: count * len(leads)].reshape(-1, len(leads)).T)  # (L, n)
+    _check_sums(digital, leads)
+    signal: NDArray[np.float64] = digital - np.array([[float(lead.baseline)] for lead in leads])  # (L, n)
+    signal /= np.array([[lead.gain] for lead in leads])
+    signal[digital == NO_SAMPLE] = np.nan
+    return signal.T
+
+
+def _read_by_wfdb(record: Path, header: Header) -> NDArray[np.float64]:
+    """Samples of any format, (n, L). Raises Unusable."""
+    import wfdb  # here, because it loads slowly and records of format 16 do without
+
+    count = len(header.leads)
+    first = f"{record.name} {count} {header.fs:.12g} {'' if header.samples is None else header.samples}"
+    with TemporaryDirectory() as folder:  # a header without the start, of which wfdb refuses some
+        lines = [first, *_stated_lines(record)[1 : 1 + count]]
+        Path(folder, f"{record.name}.hea").write_text("\n".join(lines), encoding="utf-8")
+        for file in {lead.file for lead in header.leads}:
+            Path(folder, file).symlink_to(record.with_name(file).absolute())
+        try:
+            raw = wfdb.rdrecord(str(Path(folder, record.name)), physical=False)
+        except Exception as error:  # wfdb raises any kind of error on a short file or an unknown format
+            raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
+    if raw.d_signal is None or raw.d_signal.size == 0:
+        raise Unusable("no samples")
+    _check_sums(raw.d_signal.T, header.leads)
+    signal: NDArray[np.float64] = raw.dac()
+    return signal
+
+
+def _check_sums(digital: NDArray[np.integer], leads: Sequence[Lead]) -> None:
+    """Raise Unusable where the samples of a lead, (L, n), have another sum than is stated."""
+    for total, lead in zip(digital.sum(axis=1, dtype=np.int64).tolist(), leads, strict=True):
+        if lead.checksum is not None and (lead.checksum - total) % 65536:
+            raise Unusable("wrong checksum")
+
+
+def record_files(record: Path, suffix: str) -> tuple[Path, Path]:
+    """Header and signal file of a record named without extension; the suffix is '.dat' or '.mat'."""
+    return record.with_name(record.name + ".hea"), record.with_name(record.name + suffix)
+
+
+def records_at(root: Path, pattern: str) -> dict[str, list[Path]]:
+    """Records that a glob pattern finds by header or .mat file, paths without extension by name, in the paths' order.
+
+    A name has several paths if it is in several folders.
+    """
+    records: dict[str, list[Path]] = {}
+    for path in sorted({file.with_suffix("") for suffix in (".hea", ".mat") for file in root.glob(pattern + suffix)}):
+        records.setdefault(path.name, []).append(path)
+    return records
+
+
+def one_of(copies: Sequence[Path]) -> Path:
+    """The first of a record's copies, paths without extension. Raises Unusable if their headers differ."""
+    if len(copies) > 1 and len({header_text(copy.with_name(f"{copy.name}.hea")) for copy in copies}) > 1:
+        raise Unusable(f"in several folders: {len(copies)} files that differ")
+    return copies[0]
+
+
+def diagnosis_codes(record: Path) -> tuple[str, ...]:
+    """Codes of the `#Dx:` or `# Dx:` lines of a record's header, in their order; empty where there is none.
+
+    Raises Unusable if the header cannot be read.
+    """
+    return tuple(dict.fromkeys(code for line in comments(record, "Dx") for code in re.findall(r"[^,;\s]+", line)))
+
+
+def comments(record: Path, name: str) -> tuple[str, ...]:
+    """What follows `#NAME:` in the comments of a record's header, a line each, the name in any capitals.
+
+    Raises Unusable if the header cannot be read.
+    """
+    lines = [line.lstrip("# \t").partition(":") for line in _header_lines(record) if line.startswith("#")]
+    return tuple(text.strip() for key, _, text in lines if key.strip().lower() == name.strip().lower())
+
+
+def signal_files(record: Path) -> tuple[Path, ...]:
+    """The files beside a record's header, named without extension, that its signal lines name; each once.
+
+    Raises Unusable if the header cannot be read.
+    """
+    names = [line.split()[0] for line in _stated_lines(record)[1:]]
+    return tuple(dict.fromkeys(record.with_name(name) for name in names if re.fullmatch(r"[-\w]+\.\w+", name)))
+
+
+def _header_lines(record: Path) -> list[str]:
+    return re.split(r"\r\n?|\n", header_text(record_files(record, "")[0]))
+
+
+def _stated_lines(record: Path) -> list[str]:
+    """The lines of a header without comments. Raises Unusable if it cannot be read."""
+    return [line.strip() for line in _header_lines(record) if line.strip() and not line.lstrip().startswith("#")]
+
+
+def header_text(header: Path) -> str:
+    """The text of a header's file, UTF-8 or else Latin-1. Raises Unusable if it is missing or cannot be read."""
+    check_file(header, LARGEST_HEADER, what="header")
+    try:
+        content = header.read_bytes()
+    except OSError as error:
+        raise Unusable(f"unreadable file: {error.strerror}") from error
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def lead_columns(names: Sequence[str]) -> list[int]:
+    """Column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
+    lowered = [name.strip().lower() for name in names]
+    for fault, times in (("missing", 0), ("twice", 2)):
+        wrong = [lead for lead in LEADS if min(lowered.count(lead.lower()), 2) == times]
+        if wrong:
+            raise Unusable(f"lead {fault}: {', '.join(wrong)}")
+    return [lowered.index(lead.lower()) for lead in LEADS]
 
 
 def check_file(path: Path, limit: int = sys.maxsize, *, what: str = "signal") -> None:
@@ -139,204 +334,6 @@ def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
     if (low == high).all():
         raise Unusable("all leads constant")
     return Recording(signal.astype(np.float32), fs)
-
-
-MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "nv": 1e-6}
-"""Millivolts per unit, by the unit's name in lower case."""
-RECORD_LINE = re.compile(
-    r"(?P<name>[-\w]+)(?P<suffix>\.\w+)?\s+(?P<signals>\d{1,4})\s+(?P<fs>\d{1,9}(\.\d{1,9})?)(/\S*)?"
-    r"(\s+(?P<samples>\d{1,12}))?(\s[ -~\t]*)?",
-    re.ASCII,
-)
-"""Record, number of signals, Hz, samples. Some Challenge headers name the record with its suffix, 'E0001.mat'."""
-SIGNAL_LINE = re.compile(
-    r"(?P<file>[-\w]+\.\w+)\s+(?P<format>\d{1,3})(x1)?(?P<offset>\+\d{1,6})?\s+"
-    r"(?P<gain>\d+(\.\d*)?(e[-+]?\d+)?)(\(-?\d+\))?(/[-\w^%]+)?(\s[ -~\t]*)?",
-    re.ASCII,
-)
-"""File, format with its offset, and a gain that is stated and not negative, with its baseline and unit.
-
-No skew and no samples per frame: a resting ECG's leads are sampled together and alike.
-"""
-SMALLEST_GAIN, LARGEST_GAIN = 1e-6, 1e9
-"""Plausible gains in steps per unit, for any unit; 0 in a header means that the gain is not known."""
-
-
-def record_files(record: Path, suffix: str) -> tuple[Path, Path]:
-    """Header and signal file of a record named without extension; the suffix is '.dat' or '.mat'."""
-    return record.with_name(record.name + ".hea"), record.with_name(record.name + suffix)
-
-
-def records_at(root: Path, pattern: str) -> dict[str, list[Path]]:
-    """Records that a glob pattern finds by header or .mat file, paths without extension by name, in the paths' order.
-
-    A name has several paths if it is in several folders.
-    """
-    records: dict[str, list[Path]] = {}
-    for path in sorted({file.with_suffix("") for suffix in (".hea", ".mat") for file in root.glob(pattern + suffix)}):
-        records.setdefault(path.name, []).append(path)
-    return records
-
-
-def one_of(copies: Sequence[Path], suffix: str) -> Path:
-    """The first of a record's copies, paths without the suffix of the file that tells them apart.
-
-    Raises Unusable if these files differ.
-    """
-    if len(copies) > 1 and len({_content(copy.with_name(copy.name + suffix)) for copy in copies}) > 1:
-        raise Unusable(f"in several folders: {len(copies)} files that differ")
-    return copies[0]
-
-
-def read_recording(record: Path) -> Recording:
-    """One record, named without extension, as (n, 12) float32 in mV.
-
-    Raises Unusable if a file is missing or truncated, the header is invalid, a checksum or a lead is wrong, or the
-    signal is NaN, infinite or zero.
-    """
-    samples = read_samples(record)
-    columns = lead_columns(samples.leads)
-    signal = samples.signal[:, columns] * _millivolts([samples.units[column] for column in columns])  # (n, 12)
-    return checked_recording(signal, samples.fs)
-
-
-def read_samples(record: Path) -> Samples:
-    """What the files of one record, named without extension, hold: its leads in their units.
-
-    Raises Unusable if a file is missing or truncated, the header is invalid, or a checksum is wrong.
-    """
-    lines = _checked_header(record)
-    for file in {line.split()[0] for line in lines[1:]}:
-        check_file(record.parent / file, LARGEST_SIGNAL)
-    return read_plain(record, lines) or _read_by_wfdb(record, lines)
-
-
-def diagnosis_codes(record: Path) -> tuple[str, ...]:
-    """Codes of the `#Dx:` or `# Dx:` lines of a record's header, in their order; empty where there is none.
-
-    Raises Unusable if the header cannot be read.
-    """
-    return tuple(dict.fromkeys(code for line in comments(record, "Dx") for code in re.findall(r"[^,;\s\0]+", line)))
-
-
-def comments(record: Path, name: str) -> tuple[str, ...]:
-    """What follows `#NAME:` in the comments of a record's header, a line each, the name in any capitals.
-
-    Raises Unusable if the header cannot be read.
-    """
-    lines = [line.lstrip("# \t").partition(":") for line in _header_lines(record) if line.startswith("#")]
-    return tuple(text.strip(" \t\0") for own, _, text in lines if own.strip().lower() == name.strip().lower())
-
-
-def signal_files(record: Path) -> tuple[Path, ...]:
-    """The files beside a record's header, named without extension, that its signal lines name; each once.
-
-    Raises Unusable if the header cannot be read.
-    """
-    names = [line.split()[0] for line in _stated_lines(record)[1:]]
-    return tuple(dict.fromkeys(record.with_name(name) for name in names if re.fullmatch(r"[-\w]+\.\w+", name)))
-
-
-def _header_lines(record: Path) -> list[str]:
-    return header_text(record_files(record, "")[0]).splitlines()
-
-
-def _stated_lines(record: Path) -> list[str]:
-    """The lines of a header without comments. Raises Unusable if it cannot be read."""
-    return [line.strip() for line in _header_lines(record) if line.strip() and not line.lstrip().startswith("#")]
-
-
-def header_text(header: Path) -> str:
-    """The text of a header's file. Raises Unusable if it is missing, too large or cannot be read."""
-    return _content(header).decode("ascii", errors="replace")  # comments may hold any byte
-
-
-def _content(path: Path) -> bytes:
-    is_header = path.suffix == ".hea"
-    check_file(path, LARGEST_HEADER if is_header else LARGEST_SIGNAL, what="header" if is_header else "signal")
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise Unusable(f"unreadable file: {error.strerror}") from error
-
-
-def _checked_header(record: Path) -> list[str]:
-    """The lines of a header without comments. Raises Unusable if wfdb could misread them."""
-    lines = _stated_lines(record)
-    first = RECORD_LINE.fullmatch(lines[0]) if lines else None
-    if first is None:
-        raise Unusable(f"damaged header: first line {lines[0][:60]!r}" if lines else "damaged header: empty")
-    if first["name"] != record.name:
-        raise Unusable(f"header names another recording: {first['name'][:60]}")
-    check_extent(int(first["samples"] or 1), float(first["fs"]))
-    if len(lines) - 1 != int(first["signals"]):
-        raise Unusable(f"damaged header: {len(lines) - 1} signal lines, {first['signals']} stated")
-    layouts = {_checked_signal_line(record, line) for line in lines[1:]}
-    if len(layouts) > len({file for file, _, _ in layouts}):
-        raise Unusable("damaged header: one file in two formats")
-    return lines
-
-
-def _checked_signal_line(record: Path, line: str) -> tuple[str, str, str]:
-    """File, format and offset of one signal."""
-    match = SIGNAL_LINE.fullmatch(line)
-    if match is None:
-        raise Unusable(f"damaged header: signal line {line[:60]!r}")
-    if not SMALLEST_GAIN <= float(match["gain"]) <= LARGEST_GAIN:
-        raise Unusable(f"gain is none or no ECG's: {match['gain'][:60]}")
-    if match["file"].partition(".")[0] != record.name:  # its samples are another recording's
-        raise Unusable(f"header names another file: {match['file']}")
-    return match["file"], match["format"], match["offset"] or ""
-
-
-def _read_by_wfdb(record: Path, lines: list[str]) -> Samples:
-    import wfdb  # here, because it loads slowly and plain records do without
-
-    name, rest = lines[0].split(maxsplit=1)
-    try:
-        if "." not in name:
-            raw = wfdb.rdrecord(str(record), physical=False)
-        else:  # wfdb refuses the name 'E0001.mat', so it reads a header without the suffix
-            with TemporaryDirectory() as folder:
-                copy = Path(folder) / record.name
-                copy.with_name(f"{record.name}.hea").write_text("\n".join([f"{Path(name).stem} {rest}", *lines[1:]]))
-                for file in {line.split()[0] for line in lines[1:]}:
-                    copy.with_name(file).symlink_to((record.parent / file).absolute())
-                raw = wfdb.rdrecord(str(copy), physical=False)
-    except Exception as error:  # wfdb raises any kind of error on a damaged header or a short file
-        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
-    if raw.d_signal is None:
-        raise Unusable("no samples")
-    _check_sums(raw, record)
-    return Samples(raw.dac(), raw.sig_name, raw.units, float(raw.fs))
-
-
-def _check_sums(raw: Any, record: Path) -> None:
-    """Raise Unusable on a wrong checksum or, without checksums, on a file length that differs from the header."""
-    for stated, found in zip(raw.checksum, raw.calc_checksum(), strict=True):
-        if stated is not None and (stated - found) % 65536:
-            raise Unusable("wrong checksum")
-    if None in raw.checksum and set(raw.fmt) == {"16"} and len(set(raw.file_name)) == 1:
-        size = (record.parent / raw.file_name[0]).stat().st_size
-        if size != raw.d_signal.size * 2 + (raw.byte_offset[0] or 0):
-            raise Unusable(f"length differs from the header: {size} bytes")
-
-
-def lead_columns(names: Sequence[str | None]) -> list[int]:
-    """Column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
-    lowered = [(name or "").strip().lower() for name in names]
-    for fault, times in (("missing", 0), ("twice", 2)):
-        wrong = [lead for lead in LEADS if min(lowered.count(lead.lower()), 2) == times]
-        if wrong:
-            raise Unusable(f"lead {fault}: {', '.join(wrong)}")
-    return [lowered.index(lead.lower()) for lead in LEADS]
-
-
-def _millivolts(units: list[str]) -> NDArray[np.float64]:
-    unknown = sorted({unit for unit in units if unit.lower() not in MILLIVOLTS})
-    if unknown:
-        raise Unusable(f"unknown unit: {', '.join(unknown)}")
-    return np.array([MILLIVOLTS[unit.lower()] for unit in units])  # (12,)
 
 
 SIMULATED_TEST_PART = "SIMULATED_TEST_PART.txt"
