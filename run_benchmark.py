@@ -19,7 +19,7 @@ from benchmark.cli import VERBS
 from benchmark.config.command_line import FAILED, INTERRUPTED, USAGE, parse, refuse_unknown
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
-from benchmark.machine.processes import STOPPED, Stopped, end, keep_freed_memory, stops_on_signals
+from benchmark.machine.process import STOPPED, Interrupted, exit_now, interrupts, keep_freed_memory
 from benchmark.results.files import remedy
 from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen import open_console
@@ -30,12 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     keep_freed_memory()
     console = open_console()
 
-    def last() -> None:
-        console.show_cursor()
-        terminal.error("ended at once; what was finished before is saved, and the same command goes on from there")
-
     try:
-        with stops_on_signals(last):
+        with interrupts():
             verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
             refuse_unknown(verb, arguments)
             return verb.run(arguments, console)
@@ -49,18 +45,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminal.error(str(problem))
         return FAILED
     except MemoryError:
-        terminal.error(
-            "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs-per-device"
-        )
+        terminal.error("out of memory; what is finished is saved: give it more, or fewer --workers and --jobs")
         return FAILED
     except KeyboardInterrupt as stop:
-        saved = f"{stop.saved}; " if isinstance(stop, Stopped) and stop.saved else ""
-        terminal.error(f"stopped; {saved}what is finished is saved, and the same command goes on from there")
-        return stop.status if isinstance(stop, Stopped) else INTERRUPTED
+        console.show_cursor()
+        terminal.error("stopped; what is finished is saved, and the same command goes on from there")
+        return stop.status if isinstance(stop, Interrupted) else INTERRUPTED
 
 
 if __name__ == "__main__":
     status = main()
     if status > STOPPED:
-        end(status)
+        exit_now(status)
     sys.exit(status)

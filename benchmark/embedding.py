@@ -49,7 +49,7 @@ from benchmark.data.prepare import CHUNK, PIPELINE_VERSION, WORTH_A_WORKER
 from benchmark.data.segments import HEARTBEATS, Kind, Rate, Segmentation, without_absent
 from benchmark.data.trials import Scale
 from benchmark.machine.device import pick_device
-from benchmark.machine.processes import keep_freed_memory, shared_map
+from benchmark.machine.process import shared_map
 from benchmark.results.files import read_json, write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.schema import CLOSED, Count, Labels, Protocol, checked, shaped
@@ -106,7 +106,7 @@ def cut_all(
     """
     chunks = [items[start : start + CHUNK] for start in range(0, len(items), CHUNK)]
     work = partial(_cut_chunk, read, how)
-    for chunk in shared_map(work, chunks, min(workers, len(items) // WORTH_A_WORKER), keep_freed_memory):
+    for chunk in shared_map(work, chunks, min(workers, len(items) // WORTH_A_WORKER)):
         yield from chunk
 
 

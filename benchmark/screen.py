@@ -5,32 +5,24 @@ Notes and errors on the terminal; plain lines without escape codes elsewhere. `N
 Tables and paragraphs fitted to the terminal's width, drawn by rich; numbers are never wrapped or cut.
 
 Columns that do not fit move to further tables below, by whole groups (datasets) where possible; labels are repeated.
-
-Progress and remaining time of a grid of tasks: arithmetic only, no clock and no terminal.
-
-Every task has expected seconds and a kind. How much longer a kind takes than expected is learned from its finished
-tasks; of a kind without any, from earlier runs, else from the other kinds, and then the time left is a range.
 """
 
 from __future__ import annotations
 
-import math
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from types import TracebackType
-from typing import NamedTuple, Self, TextIO
+from typing import TextIO
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console as Console  # callers name the type without knowing rich
 from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -65,132 +57,6 @@ def error(line: str) -> None:
     console.print(Text.assemble(("error: ", "bold red"), printable(line)), soft_wrap=True)
 
 
-LEAST_SHARE = 0.02
-"""Share of a kind's expected seconds that is to be done before the kind is known."""
-UNSURE = 2.0
-"""Factor by which a kind that is not known may take more or less than expected."""
-START_SECONDS = 10.0
-"""Expected seconds up to which a kind's rate tells more of what every task costs at its start than of other kinds."""
-LEAST_RATE = 1e-6
-"""For the logarithm of a rate: a clock may tell that a task took no time."""
-ABOUT = 1.3
-"""Ratio of the ends of a range up to which it is told as one number."""
-
-
-class Cost(NamedTuple):
-    """What a task is expected to take."""
-
-    seconds: float
-    """On its own."""
-    kind: str = ""
-    """Tasks of one kind are alike in how far they are from what is expected."""
-    concurrent: int = 1
-    """Tasks of the kind that run at once."""
-
-
-@dataclass
-class Tally:
-    """Progress of a grid: finished, failed and running tasks with their expected costs."""
-
-    costs: Mapping[str, Cost]
-    """Task -> what it is expected to take."""
-    earlier: Mapping[str, float] = field(default_factory=dict)
-    """Kind -> seconds per expected second in earlier runs."""
-    finished: dict[str, float] = field(default_factory=dict)
-    """Task -> seconds it took."""
-    failed: list[str] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)
-    """Done by another runner."""
-    running: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Task -> share done, 0 to 1, and the seconds since it began when that was told."""
-
-    def worked(self) -> float:
-        """Expected seconds done: finished tasks, and the done shares of running ones."""
-        parts = sum(self.costs[task].seconds * share for task, (share, _) in self.running.items())
-        return sum(self.costs[task].seconds for task in (*self.finished, *self.elsewhere)) + parts
-
-    def total(self) -> float:
-        """Expected seconds of all tasks."""
-        return sum(cost.seconds for cost in self.costs.values())
-
-    def through(self) -> float:
-        """Expected seconds of what no longer lies ahead: done, or failed."""
-        return self.total() - sum(self._ahead().values())
-
-    def seconds_left(self) -> tuple[float, float] | None:
-        """Least and most seconds left; None while nothing is known of any kind."""
-        rates = {**self.earlier, **self._rates()}
-        if not rates:
-            return None
-        ahead = self._ahead()
-        around = self._around(rates)
-        least = most = 0.0
-        for (kind, concurrent), seconds in ahead.items():
-            rate, unsure = (rates[kind], 1.0) if kind in rates else (around, UNSURE)
-            least += seconds * rate / unsure / concurrent
-            most += seconds * rate * unsure / concurrent
-        own = self.worked() - sum(self.costs[task].seconds for task in self.elsewhere)
-        share = own / self.worked() if own > 0 else 1.0  # others do the rest of what is ahead
-        return least * share, most * share
-
-    def counts(self) -> str:
-        """Counts as text: '5 of 19 done, 13 left, 1 failed'."""
-        done = len(self.finished) + len(self.elsewhere)
-        others = f" ({len(self.elsewhere)} by other runners)" if self.elsewhere else ""
-        failed = f", {len(self.failed)} failed" if self.failed else ""
-        return f"{done} of {len(self.costs)} done{others}, {len(self.costs) - done - len(self.failed)} left{failed}"
-
-    def _ahead(self) -> dict[tuple[str, int], float]:
-        """Kind and tasks at once -> expected seconds left, without failed tasks."""
-        over = {*self.finished, *self.failed, *self.elsewhere}
-        ahead: dict[tuple[str, int], float] = {}
-        for task, cost in self.costs.items():
-            if task not in over:
-                share, _ = self.running.get(task, (0.0, 0.0))
-                key = cost.kind, cost.concurrent
-                ahead[key] = ahead.get(key, 0.0) + cost.seconds * (1 - share)
-        return ahead
-
-    def _rates(self) -> dict[str, float]:
-        """Kind -> seconds per expected second, of the kinds of which enough is done."""
-        took, expected = self._parts()
-        whole: dict[str, float] = {}
-        for cost in self.costs.values():
-            whole[cost.kind] = whole.get(cost.kind, 0.0) + cost.seconds
-        return {kind: took[kind] / own for kind, own in expected.items() if own > LEAST_SHARE * whole[kind]}
-
-    def _parts(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Kind -> seconds taken, and kind -> seconds expected, of what is done in this process."""
-        took: dict[str, float] = {}
-        expected: dict[str, float] = {}
-        parts = {task: (1.0, seconds) for task, seconds in self.finished.items()}
-        for task, (share, seconds) in (parts | {task: part for task, part in self.running.items() if part[0]}).items():
-            cost = self.costs[task]
-            took[cost.kind] = took.get(cost.kind, 0.0) + seconds
-            expected[cost.kind] = expected.get(cost.kind, 0.0) + share * cost.seconds
-        return took, expected
-
-    def _around(self, rates: Mapping[str, float]) -> float:
-        """The rate that is expected of a kind without one: the geometric mean of the others, each as one.
-
-        One that was learned from short tasks is drawn towards 1.
-        """
-        expected = self._parts()[1]
-        short = {kind: own / (own + START_SECONDS) for kind, own in expected.items() if kind not in self.earlier}
-        logs = [math.log(max(rate, LEAST_RATE)) * short.get(kind, 1.0) for kind, rate in rates.items()]
-        return math.exp(sum(logs) / len(logs))
-
-
-def left(bounds: tuple[float, float] | None) -> str:
-    """A time left as text: 'about 12 min left', '5 min to 12 min left', 'time left not known yet'."""
-    if bounds is None:
-        return "time left not known yet"
-    least, most = bounds
-    if most <= ABOUT * least or duration(least) == duration(most):
-        return f"about {duration((least * most) ** 0.5)} left"
-    return f"{duration(least)} to {duration(most)} left"
-
-
 def duration(seconds: float) -> str:
     """Seconds as text: '8 s', '12 min', '3 h 20 min', '2 d 4 h'."""
     if seconds < 90:
@@ -206,10 +72,12 @@ def duration(seconds: float) -> str:
 
 
 INNER_SECONDS = 30.0
-"""Least seconds between two plain lines about the progress of a grid; a task that took longer has a line of its own."""
+"""Least seconds between two plain lines about the progress of a step."""
 
 
 WIDTH_OF_BARS = 72
+SPEED_SECONDS = 3600.0
+"""Over which the time left is taken from what was done: cells take minutes."""
 
 
 @contextmanager
@@ -219,7 +87,7 @@ def step(console: Console, what: str, shown: Callable[[int], str] = str) -> Iter
     `shown` writes a number: of pieces, or of bytes. The total may change between calls. The time left is of the rate
     since the first piece, which waits for processes to start.
     """
-    bar = _live_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
+    bar = open_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
     started = spoke = time.monotonic()
     task: TaskID | None = None
     first: tuple[int, float] | None = None
@@ -228,7 +96,7 @@ def step(console: Console, what: str, shown: Callable[[int], str] = str) -> Iter
         nonlocal task, spoke, first
         now = time.monotonic()
         words = f"{shown(done)} of {shown(total)}" if done else ""
-        if first and done > first[0]:
+        if first and done > first[0] and not bar:
             words += f", about {duration((now - first[1]) / (done - first[0]) * (total - done))} left"
         elif done and not first:
             first = done, now
@@ -252,122 +120,14 @@ def step(console: Console, what: str, shown: Callable[[int], str] = str) -> Iter
             bar.stop()
 
 
-class GridProgress:
-    """Context manager that shows the progress of a grid: bars on a terminal, plain lines elsewhere.
-
-    costs: unique, printed name of every task -> what it is expected to take; earlier: as in `Tally`. Several tasks may
-    run at once. Leaving the context, also by Ctrl-C, restores the terminal.
-    """
-
-    def __init__(
-        self,
-        console: Console,
-        costs: Mapping[str, Cost],
-        clock: Callable[[], float] = time.monotonic,
-        *,
-        earlier: Mapping[str, float] | None = None,
-    ) -> None:
-        self._console = console
-        self._clock = clock
-        self._tally = Tally(costs, earlier or {})
-        self._since: dict[str, float] = {}
-        self._bars: dict[str, TaskID] = {}
-        self._spoke = self._start = clock()
-        self._waited = False
-        self._live = _live_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
-        self._grid = self._live.add_task("all", total=self._tally.total(), text="") if self._live else None
-
-    def __enter__(self) -> Self:
-        if self._live:
-            self._live.start()
-        self._refresh()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live:
-            self._live.stop()
-        word = "stopped" if kind else "finished"
-        note(self._console, f"{word}: {self._tally.counts()}, in {duration(self._clock() - self._start)}")
-
-    def started(self, task: str) -> None:
-        """Mark a task as running."""
-        self._tally.running[task] = 0.0, 0.0
-        self._since[task] = self._clock()
-        if self._live:
-            self._bars[task] = self._live.add_task(task, total=1.0, text="")
-
-    def inner(self, task: str, done: int, total: int, text: str) -> None:
-        """Update a running task: `done` of `total` steps, and a short text, e.g. 'epoch 3/10 loss 1.234'."""
-        self._tally.running[task] = done / total, self._clock() - self._since[task]
-        if self._live:
-            self._live.update(self._bars[task], completed=done / total, text=text)
-            self._refresh()
-        elif self._clock() - self._spoke >= INNER_SECONDS:
-            self._say(f"        {task}: {text}; {self._ahead()}")
-
-    def finished(self, task: str, seconds: float | None = None) -> None:
-        """Mark a task as done. seconds: its duration, if other than the time since `started`."""
-        since_started = self._close(task)
-        seconds = since_started if seconds is None else seconds
-        self._tally.finished[task] = seconds
-        self._refresh()
-        if not self._live and (seconds >= INNER_SECONDS or self._clock() - self._spoke >= INNER_SECONDS):
-            self._say(f"done    {task} ({duration(seconds)}); {self._tally.counts()}; {self._ahead()}")
-
-    def failed(self, task: str, reason: str) -> None:
-        """Mark a task, running or not yet started, as failed and print the reason."""
-        seconds = self._close(task)
-        self._tally.failed.append(task)
-        self._refresh()
-        where = "" if self._live else f"; {self._tally.counts()}; {self._ahead()}"
-        self._say(f"FAILED  {task} ({duration(seconds)}){where}")
-        self._say(f"        {reason}")
-
-    def elsewhere(self, task: str) -> None:
-        """Mark a task as done by another runner."""
-        self._tally.elsewhere.append(task)
-        self._refresh()
-
-    def waiting(self, line: str) -> None:
-        """Say what is waited for, at first and then from time to time."""
-        if not self._waited or self._clock() - self._spoke >= INNER_SECONDS:
-            self._waited = True
-            self._say(f"        {line}; {self._tally.counts()}")
-
-    def note(self, line: str) -> None:
-        """Print a line between those of the tasks."""
-        self._say(line)
-
-    def _close(self, task: str) -> float:
-        """Remove a task from the running ones; returns the seconds it ran."""
-        self._tally.running.pop(task, None)
-        if self._live and task in self._bars:
-            self._live.remove_task(self._bars.pop(task))
-        now = self._clock()
-        return now - self._since.pop(task, now)
-
-    def _ahead(self) -> str:
-        return left(self._tally.seconds_left())
-
-    def _refresh(self) -> None:
-        if self._live and self._grid is not None:
-            self._live.update(
-                self._grid, completed=self._tally.through(), text=f"{self._tally.counts()}, {self._ahead()}"
-            )
-
-    def _say(self, line: str) -> None:
-        self._spoke = self._clock()
-        self._console.print(printable(line), soft_wrap=not self._live)
-
-
-def _live_bars(console: Console) -> Progress:
-    """A line for the grid and one per running task, cut rather than wrapped; without bars on a narrow terminal."""
-    name, words = "{task.description}", "{task.fields[text]}"
-    if console.width < WIDTH_OF_BARS:
-        return Progress(_cut_text(f"{name} {words}"), console=console, transient=True)
-    return Progress(_cut_text(name), BarColumn(bar_width=16), _cut_text(words), console=console, transient=True)
+def open_bars(console: Console) -> Progress:
+    """Bars that are not started, each with a `text`, cut rather than wrapped; nothing is drawn without a terminal."""
+    columns: list[ProgressColumn] = [_cut_text("{task.description}"), _cut_text("{task.fields[text]}")]
+    if console.width >= WIDTH_OF_BARS:
+        columns.insert(1, BarColumn(bar_width=16))
+        columns.append(TimeRemainingColumn())
+    hidden = not console.is_terminal or console.is_dumb_terminal
+    return Progress(*columns, console=console, transient=True, disable=hidden, speed_estimate_period=SPEED_SECONDS)
 
 
 def _cut_text(text_format: str) -> TextColumn:

@@ -77,7 +77,7 @@ WRONG = (
     "frun", "--methods pmqq", "--ratios 30", "--ratios 0,3", "--seeds -1", "--datasets nowhere", "--tasks form",
     "--evaluate liner", "--preset fast", "--gates nothing", "--window-seconds 0", "--window-rate 77", "--leads XX",
     "--set nothing=1", "--set methods.pmq.queue=3", "--set pretrain.epochs=none", "--set finetune.lr=-1",
-    "--set data.pool=min", "--encoder s5", "--device tpu", "--engine slurmm", "--config nobody",
+    "--set data.pool=min", "--encoder s5", "--device tpu", "--engine slurm", "--config nobody",
     "--unit beat", "--scores f2", "report --results nowhere", "explain pmq --results nowhere", "export",
     "export pmq --results nowhere --to x", "embed nothing.npy --encoder nowhere --out a.npy", "data show",
     "data download nothing", "data new-card nowhere", "check-method nothing", "check-encoder nothing.py",

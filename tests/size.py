@@ -31,7 +31,7 @@ ROOMS = (
     Room("training", ("benchmark/training",), 1400, 9.5),
     Room(
         "run, machine, screen",
-        ("benchmark/run", "benchmark/machine", "benchmark/screen.py", "benchmark/extras/slurm.py"),
+        ("benchmark/run", "benchmark/machine", "benchmark/screen.py"),
         2100,
         14,
     ),

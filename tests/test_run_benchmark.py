@@ -103,7 +103,7 @@ for command in {ANSWERED_AT_ONCE!r}:
         (
             MemoryError(),
             1,
-            "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs-per-device",
+            "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs",
         ),
         (
             KeyboardInterrupt(),

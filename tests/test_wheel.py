@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = Path(torch.__file__).resolve().parents[1]
 SOURCES = ("benchmark", "methods", "reports", "run_benchmark.py", "pyproject.toml", "README.md", "LICENSE")
 PATIENTS = {"mimic-iv-ecg": 8, "ptb-xl": 80, "chapman": 60, "cpsc2018": 60}
-SMALL = "--methods random pmq --seeds 41 42 --jobs-per-device 1 --workers 1 --set pretrain.epochs=1 " + " ".join(
+SMALL = "--methods random pmq --seeds 41 42 --jobs 1 --workers 1 --set pretrain.epochs=1 " + " ".join(
     f"data.simulation.patients.{name}={patients}" for name, patients in PATIENTS.items()
 )
 """The demo in small."""

@@ -64,8 +64,8 @@ VERBS: dict[str, Verb] = {
             "--config out/tuned.yaml": "every method with the knobs that `tune` chose",
             "--config small --only 3f2a91 --results again": "one cell again, to be compared",
             "--set methods.pmq.momentum=0.99": "any knob of any method",
-            "--devices 0 1 --jobs-per-device 2": "two GPUs, two tasks at a time on each",
-            "--engine slurm": "hand the work to a cluster; `status` shows it",
+            "--devices 0 1 --jobs 4": "two GPUs, two tasks at a time on each",
+            "--engine tcp://host:8786 --device cuda --precision bf16": "the workers of a Dask scheduler",
         },
     ),
     "status": Verb(
@@ -240,10 +240,10 @@ VERBS: dict[str, Verb] = {
         examples={"data new-card ./my-ecgs": "a card to begin with"},
     ),
     "speed": Verb(
-        "time this machine against plain implementations, and estimate the hours of the grid",
+        "time this machine against plain implementations",
         "benchmark.extras.speed:speed",
         {
-            **shared(*CONFIG, *GRID, *DATA, "--cache", "--out", *COMPUTE),
+            **shared(*CONFIG, *GRID, *DATA, *COMPUTE),
             "--quick": switch(HOW, "measure at small sizes: a minute instead of many"),
         },
         examples={"speed --config laptop": "how fast this machine is"},

@@ -1,7 +1,4 @@
-"""The verbs `list` and `status`: what the suite has, and how far a grid is.
-
-How far a grid is, read from its store: results, failures, claims of running processes, records of submitted jobs.
-"""
+"""The verbs `list` and `status`: what the suite has, and how far a grid is by its store."""
 
 from __future__ import annotations
 
@@ -9,22 +6,19 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import getdoc
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmark.cli.explain import describe
-from benchmark.config.command_line import OK, function_named
-from benchmark.config.engines import ENGINES
-from benchmark.machine.processes import runs
+from benchmark.config.command_line import OK
+from benchmark.results.files import holder_of
 from benchmark.results.names import ABOUT_GATES, DEFAULT_TASK, EVALUATION_FACTS, command
-from benchmark.results.store import PlannedCell, Store
-from benchmark.run.claims import CLAIMS, STALE_SECONDS, Sight, owner_in
-from benchmark.run.claims import look as look_at_claim
-from benchmark.run.jobs import seconds_since_heartbeat, store_time
-from benchmark.run.local import Submitted
-from benchmark.screen import Console, note, print_table
+from benchmark.results.store import Store
+from benchmark.run.progress import PROGRESS, read_progress
+from benchmark.screen import Console, duration, note, print_table
 
 if TYPE_CHECKING:
     from methods.encoders.base import Encoder
@@ -96,150 +90,70 @@ def costs_of(encoder: Encoder) -> str:
     import torch  # here, because torch loads slowly
 
     from benchmark.data.heartbeats import WINDOW
-    from benchmark.run.estimate import PASSES_PER_STEP, multiplications, seconds_per_pass
+    from benchmark.run.estimate import PASSES_PER_STEP, multiplications, seconds_per_pass, torch_threads
 
     parameters = sum(parameter.numel() for parameter in encoder.parameters())
     millions = multiplications(encoder, WINDOW) / 1e6
-    sizes = {"threads": 1, "batch": TIMED_WINDOWS, "steps": TIMED_STEPS}
-    seconds = PASSES_PER_STEP * seconds_per_pass(encoder.train(), WINDOW, torch.device("cpu"), "float32", **sizes)
+    with torch_threads(1):
+        a_pass = seconds_per_pass(
+            encoder.train(), WINDOW, torch.device("cpu"), "float32", batch=TIMED_WINDOWS, steps=TIMED_STEPS
+        )
+    seconds = PASSES_PER_STEP * a_pass
     return f"{parameters:,} parameters, {millions:,.0f} M multiplications, {1000 * seconds:,.1f} ms"
 
 
-class Held(NamedTuple):
-    """A claim."""
-
-    holder: str
-    """'host:pid'."""
-    renewed: int
-    """Modification time of its file, ns."""
-    silent: float
-    """Seconds for which it is known not to have been renewed; 0 if its process runs on this host."""
-
-    @property
-    def lives(self) -> bool:
-        """Whether it is still renewed."""
-        return self.silent < STALE_SECONDS
-
-
-@dataclass
-class Sights:
-    """The claims of a store as they were seen over several looks."""
-
-    clock: Callable[[], float] = time.monotonic
-    seen: dict[str, tuple[Sight, float]] = field(default_factory=dict)
-    """Key -> its claim, and when it was first seen like this."""
-
-    def held(self, store: Store) -> dict[str, Held]:
-        """Key of each task that is claimed -> its claim; not of processes of this host that have ended."""
-        found = {}
-        now = store_time(store.root)
-        for file in sorted((store.root / CLAIMS).glob("*.json")):
-            sight = look_at_claim(file)
-            owner = owner_in(sight.content) if sight else None
-            running = runs(owner) if owner else False
-            if sight and owner and running is not False:
-                silent = 0.0 if running else self.silent(file.stem, sight, now)
-                found[file.stem] = Held(f"{owner.host}:{owner.pid}", sight.renewed, silent)
-        return found
-
-    def silent(self, key: str, sight: Sight, now: int | None) -> float:
-        """Seconds since a claim was renewed, by the store's clock, or since it was first seen as it is."""
-        before = self.seen.get(key)
-        if before is None or before[0] != sight:
-            before = self.seen[key] = sight, self.clock()
-        return max(seconds_since_heartbeat(sight, now), self.clock() - before[1])
-
-
-DONE, RUNNING, QUEUED, FAILED, MISSING = "done", "running", "queued", "failed", "to do"
-STATES = (DONE, RUNNING, QUEUED, FAILED, MISSING)
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job of a cluster."""
-
-    id: str
-    state: str
-    """In words; '' where the cluster cannot be asked from here."""
-    cells: int
-    """Of this grid; 0 for a pretraining."""
+DONE, FAILED, MISSING = "done", "failed", "to do"
+STATES = (DONE, FAILED, MISSING)
 
 
 @dataclass(frozen=True)
 class State:
     """How far a grid is."""
 
-    plan: str
     rows: Mapping[str, Counter[str]]
     """Title of each row -> number of its cells per state; a cell that is in several tables counts once."""
-    running: Mapping[str, str]
-    """What is being done, pretrainings too -> 'host:pid'."""
-    silent: Mapping[str, Held]
-    """What is claimed -> a claim that is no longer renewed: its process has most likely ended."""
-    jobs: tuple[Job, ...]
+    driver: str
+    """'host:pid' of the command that works on the store; '' for none."""
+    running: tuple[str, ...]
+    """A line per pretraining that has said how far it is."""
     failures: Mapping[str, str]
-    """Cell or pretraining -> its error in one line."""
+    """Cell -> its error in one line."""
 
     @property
     def total(self) -> Counter[str]:
         """Number of cells per state."""
         return sum(self.rows.values(), Counter[str]())
 
-    @property
-    def left(self) -> int:
-        """Cells that are neither done nor failed."""
-        return sum(count for state, count in self.total.items() if state not in (DONE, FAILED))
 
-
-def look(store: Store, sights: Sights | None = None) -> State:
-    """The state of a store's latest plan; `sights`: kept from look to look. Raises NoResults if there is none."""
+def look(store: Store) -> State:
+    """The state of a store's latest plan. Raises NoResults if there is none."""
     plan = store.load_plan()
     cells = {cell.key: cell for cell in plan.cells}
-    held, submitted = (sights or Sights()).held(store), in_queues(store)
-    running = {key: claim for key, claim in held.items() if claim.lives}
-    jobs = tuple(Job(job.id, job.state, len(cells.keys() & set(job.keys))) for job in submitted)
-    queued = {key: job.since for job in submitted for key in job.keys}
-    begun = {key: max(queued.get(key, 0), running[key].renewed if key in running else 0) for key in cells}
     done = set(store.row_keys())
     failures = store.failures(key for key in cells if key not in done)
     rows: dict[str, Counter[str]] = {}
     for key, cell in cells.items():
-        if key in done:
-            state = DONE
-        elif key in failures and failed_at(key, store) > begun[key]:
-            state = FAILED
-        else:
-            state = RUNNING if key in running else QUEUED if key in queued else MISSING
+        state = DONE if key in done else FAILED if key in failures else MISSING
         rows.setdefault(plan.variants[cell.variant], Counter())[state] += 1
-    errors = {name_of(key, cells): failure.line for key, failure in failures.items()}
-    holders = {name_of(key, cells): claim.holder for key, claim in running.items()}
-    silent = {name_of(key, cells): claim for key, claim in held.items() if not claim.lives}
-    return State(plan.key, rows, holders, silent, jobs, errors)
+    running = tuple(running_line(file) for file in sorted(store.pretrained.glob(f"*/{PROGRESS}")))
+    errors = {describe(cells[key]): failure.line for key, failure in failures.items()}
+    return State(rows, holder_of(store.lock), tuple(filter(None, running)), errors)
 
 
-def name_of(key: str, cells: Mapping[str, PlannedCell]) -> str:
-    """'pmq linear chapman 0.1 seed 41'; of what is no cell of the plan: 'pretraining KEY'."""
-    if (cell := cells.get(key)) is None:
-        return f"pretraining {key}"
-    return describe(cell)
-
-
-def failed_at(key: str, store: Store) -> int:
-    """When a cell's failure was stored, ns, by the store's clock; 0 if it is gone."""
+def running_line(file: Path) -> str:
+    """'pmq pretrain seed 42: 120 of 600 updates, epoch 2/10 loss 1.2345, 2 s ago'; '' for one that has just ended."""
+    progress = read_progress(file.parent)
     try:
-        return store.failure_file(key).stat().st_mtime_ns
+        ago = duration(max(0.0, time.time() - file.stat().st_mtime))
     except FileNotFoundError:
-        return 0
-
-
-def in_queues(store: Store) -> list[Submitted]:
-    """The jobs of a store in the queues of clusters."""
-    queues = [function_named(kind.queue) for kind in ENGINES.values() if kind.queue]
-    return [job for queue in queues for job in queue(store.root)]
+        return ""
+    if progress is None:
+        return ""
+    return f"{progress.name}: {progress.done} of {progress.total} updates, {progress.text}, {ago} ago"
 
 
 MOST_SHOWN = 10
-"""Failures, jobs and running processes that are listed."""
+"""Failures and running pretrainings that are listed."""
 
 
 def show(console: Console, state: State) -> None:
@@ -248,30 +162,22 @@ def show(console: Console, state: State) -> None:
     columns = [("", "", "label"), *(("", name, "right") for name in STATES)]
     rows = [[title, *(str(counts[name] or "") for name in STATES)] for title, counts in state.rows.items()]
     print_table(console, columns, [rows])
-    listed(console, [f"job {job.id}: {job.state or 'submitted'}, {what(job.cells)}" for job in state.jobs])
-    listed(console, [f"running: {key} ({holder})" for key, holder in state.running.items()])
-    ended = "not renewed for {:.0f} s: it has most likely ended"
-    listed(console, [f"held: {key} by {one.holder}, {ended.format(one.silent)}" for key, one in state.silent.items()])
+    listed(console, state.running)
     listed(console, [f"failed: {name}: {error}" for name, error in state.failures.items()])
-    if state.total[FAILED]:
-        note(console, "the command that began this grid tries again what has failed")
-    elif state.total[MISSING] and not state.running and not state.jobs:
+    if state.driver:
+        note(console, f"{state.driver} works on it")
+    elif state.total[DONE] < state.total.total():
         note(console, f"nothing works on the rest; the command that began this grid ({command()} ...) goes on")
 
 
 def as_line(state: State) -> str:
-    """'12 of 36 cells done, 2 running, 4 queued, 18 to do'."""
+    """'12 of 36 cells done, 2 failed, 22 to do'."""
     total = state.total
     others = [f"{total[name]} {name}" for name in STATES[1:] if total[name]]
-    return ", ".join([f"{total[STATES[0]]} of {sum(total.values())} cells done", *others])
+    return ", ".join([f"{total[DONE]} of {total.total()} cells done", *others])
 
 
-def what(cells: int) -> str:
-    """What a job does."""
-    return f"{cells} cells" if cells else "a pretraining"
-
-
-def listed(console: Console, lines: list[str]) -> None:
+def listed(console: Console, lines: Sequence[str]) -> None:
     """Print some lines, and how many more there are."""
     for line in lines[:MOST_SHOWN]:
         note(console, line)
@@ -285,16 +191,16 @@ LOOK_SECONDS = 5.0
 
 def status(arguments: Namespace, console: Console) -> int:
     """Print the state of the latest plan, with --watch until nothing is left. Raises NoResults without a plan."""
-    store, sights, told = Store(arguments.results), Sights(), ""
+    store, said = Store(arguments.results), ""
     while True:
-        state = look(store, sights)
+        state = look(store)
         if arguments.watch and console.is_terminal:
             console.clear()
         if not arguments.watch or console.is_terminal:
             show(console, state)
-        elif (line := as_line(state)) != told:
-            told = line
+        elif (line := as_line(state)) != said:
+            said = line
             console.print(line, soft_wrap=True)
-        if not arguments.watch or not state.left:
+        if not arguments.watch or not state.total[MISSING]:
             return OK
         time.sleep(LOOK_SECONDS)

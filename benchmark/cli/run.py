@@ -11,27 +11,18 @@ from pathlib import Path
 import torch
 
 from benchmark import screen as terminal
-from benchmark.cli.dry_run import concurrent_of, costs_of, earlier_rates, print_dry_run, seconds_of
+from benchmark.cli.dry_run import print_dry_run
 from benchmark.cli.report import HealthTold, show_health, show_report
-from benchmark.config.command_line import FAILED, OK, function_named
+from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config
-from benchmark.config.engines import ENGINES
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import (
-    Folders,
-    config_of,
-    device_of,
-    devices_of,
-    jobs_of,
-    place_of,
-)
+from benchmark.config.flags import Folders, config_of, device_of, devices_of, jobs_of, place_of
 from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, skip_summary, write_skipped
 from benchmark.machine.device import Machine, pick_precision
-from benchmark.results.files import is_read_only
+from benchmark.results.files import Locked, file_lock, is_read_only, sweep
 from benchmark.results.names import WINDOWS_SHA256, measured_elsewhere
 from benchmark.results.store import Plan, Store
-from benchmark.run.claims import sweep, sweep_claims
 from benchmark.run.datasets import (
     audit_run,
     made_of_several,
@@ -40,18 +31,19 @@ from benchmark.run.datasets import (
     patients_of,
     prepare_data,
     prepare_external,
+    prepare_trials,
     refuse_unusable,
     with_columns,
 )
-from benchmark.run.estimate import SPEED_FILE, exact_size
+from benchmark.run.engine import HERE, open_engine
+from benchmark.run.execute import execute
 from benchmark.run.grid import Grid, Pretraining, make_grid, select
-from benchmark.run.jobs import ProgressCallbacks, RunContext, Work, missing
-from benchmark.run.local import Engine, EngineRequest
 from benchmark.run.plan import cache_miss_lines, make_plan
 from benchmark.run.pretraining import measure_again, probe_windows_of
+from benchmark.run.progress import GridProgress
 from benchmark.run.rows import refuse_lone_windows, variants_of
-from benchmark.run.runner import do
-from benchmark.screen import Console, GridProgress, note
+from benchmark.run.tasks import Work, context_of, missing, tasks_of
+from benchmark.screen import Console, note
 from benchmark.training.checkpoint import read_card
 from benchmark.training.health import (
     COLUMNS,
@@ -122,8 +114,6 @@ class GridRequest:
     """LaTeX tables across the page."""
     tensorboard: bool = False
     """Write loss and health per epoch as event files under `out`."""
-    engine: Engine | None = None
-    """Where tasks run; None: on this machine, `machine.jobs` at a time."""
 
 
 def run_grid(asked: GridRequest, console: Console) -> int:
@@ -184,10 +174,8 @@ def sweep_all(asked: GridRequest, console: Console) -> None:
     """Remove what killed runs left in the store, the cache, the tables and the simulated data."""
     place = asked.place
     swept = sweep({asked.results: 2, place.cache: 1, place.simulated: 1, asked.out: 1})
-    for folder in (asked.results, place.cache, place.simulated):
-        sweep_claims(folder)
     if swept:
-        note(console, f"removed {len(swept)} unfinished files and folders of processes that ended")
+        note(console, f"removed {swept} unfinished files and folders of processes that ended")
 
 
 def open_all(asked: GridRequest, console: Console) -> list[Dataset]:
@@ -227,71 +215,52 @@ def prepared_line(prepared: Prepared) -> str:
     return f"{line}; skipped {len(prepared.skipped)} ({reasons})"
 
 
-def work_off(work: Work, prepared: dict[str, Prepared], store: Store, asked: GridRequest, console: Console) -> int:
-    """Run the work, if any, under a progress display; returns the number of failed tasks."""
+def work_off(work: Work, prepared: Mapping[str, Prepared], store: Store, asked: GridRequest, console: Console) -> int:
+    """Run the work, if any, under a progress display; returns the number of failed pretrainings and cells.
+
+    Raises ConfigError where another command works on the store, or for an engine without workers that can be used.
+    """
     if not work.cells:
         return 0
     config, machine = asked.config, asked.machine
-    sizes = {data.dataset_name: exact_size(data) for data in prepared.values()}
-    _, seconds = seconds_of(config, asked.out / SPEED_FILE, machine, sizes, concurrent_of(work, machine))
-    earlier = earlier_rates(work, seconds, store)
-    events = (asked.out / "tensorboard").resolve() if asked.tensorboard else None
-    with GridProgress(console, costs_of(work, seconds, machine), earlier=earlier) as progress:
-        watch = ProgressCallbacks(
-            progress.started,
-            progress.inner,
-            progress.finished,
-            progress.failed,
-            progress.elsewhere,
-            progress.waiting,
-            progress.note,
-        )
-        return do(work, RunContext(config, prepared, store, machine, watch, events), asked.engine, seconds)
+    prepare_trials(config, (*work.pretrainings, *work.cells), prepared)
+    events = asked.out / "tensorboard" if asked.tensorboard else None
+    context = context_of(config, prepared, store, machine, events)
+    jobs = min(machine.jobs, len(tasks_of(work))) if machine.jobs and machine.engine == HERE else machine.jobs
+    try:
+        with (
+            file_lock(store.lock),
+            open_engine(machine.engine, jobs, machine.devices) as engine,
+            GridProgress(console, work, store) as progress,
+        ):
+            return execute(work, context, engine, progress)
+    except Locked as holder:
+        raise ConfigError(
+            f"{holder} works on {store.root} (see `status`): wait for its end, or name another folder with --results"
+        ) from None
 
 
 def machine_of(arguments: Namespace, config: Config) -> Machine:
-    """The machine of a run. Raises ConfigError if a device is missing."""
-    takes_engine = "engine" in arguments
-    if takes_engine and ENGINES[config.engine.name].cluster:
-        return machine_of_jobs(arguments, config)
-    devices = devices_of(arguments) if takes_engine else ()
-    device = device_of(arguments)
-    jobs = jobs_of(arguments, device) * max(1, len(devices))
-    precision = pick_precision(config.precision, device)
-    return Machine(device, precision, jobs, max(1, len(devices)))
-
-
-def machine_of_jobs(arguments: Namespace, config: Config) -> Machine:
-    """What the jobs of a cluster run on, which this host need not have. Raises ConfigError for what is of this host."""
-    if arguments.devices:
-        raise ConfigError("--devices is of --engine local; a job has as many GPUs as engine.gpus says")
-    if arguments.jobs_per_device is not None:
-        raise ConfigError("--jobs-per-device is of --engine local; a job runs its tasks one by one")
-    kind = "cuda" if config.engine.gpus else "cpu"
-    if arguments.device not in ("auto", kind):
-        raise ConfigError(f"--device {arguments.device}: the jobs have engine.gpus={config.engine.gpus}; set that")
-    device = torch.device(kind)
-    if config.precision == "auto" and kind == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(
-            "--precision auto cannot be told here, without a GPU: give float32, or bf16 for A100 and later"
-        )
-    precision = pick_precision(config.precision, device)
-    if config.precision == "auto" and kind == "cpu" and precision != "float32":
-        raise ConfigError(
-            f"--precision auto is {precision} by this host's CPU, and the nodes may have others: give float32, or "
-            f"{precision} where all of them compute in it"
-        )
-    return Machine(device, precision, 1)
-
-
-def engine_of(arguments: Namespace, config: Config, machine: Machine) -> Engine:
-    """The engine of a run. Raises ConfigError if it is not there."""
+    """The machine of a run. Raises ConfigError if a device is missing, or is not known of workers elsewhere."""
+    engine = vars(arguments).get("engine") or HERE
+    if engine != HERE:
+        return machine_elsewhere(arguments, config)
     devices = devices_of(arguments)
-    kind = ENGINES[config.engine.name]
-    place = place_of(arguments)
-    request = EngineRequest(config.engine, machine.jobs, devices, arguments.results, [place.cache])
-    engine: Engine = function_named(kind.opens)(request)
-    return engine
+    device = device_of(arguments)
+    return Machine(device, pick_precision(config.precision, device), jobs_of(arguments, device, devices), HERE, devices)
+
+
+def machine_elsewhere(arguments: Namespace, config: Config) -> Machine:
+    """What the workers of a scheduler compute on, which this host need not have. Raises ConfigError if not told."""
+    if arguments.devices:
+        raise ConfigError("--devices is of --engine local: start a worker for each GPU, with its CUDA_VISIBLE_DEVICES")
+    if arguments.device == "auto" or config.precision == "auto":
+        raise ConfigError(
+            f"--engine {arguments.engine}: say what the workers compute on and in: --device cpu or cuda, and "
+            "--precision float32 or bf16"
+        )
+    device = torch.device(arguments.device)
+    return Machine(device, config.precision, arguments.jobs, arguments.engine)
 
 
 def run(arguments: Namespace, console: Console) -> int:
@@ -310,9 +279,8 @@ def run(arguments: Namespace, console: Console) -> int:
         for text in patients_of(config, name):
             note(console, f"{config.data.source(name).title}: patients are {text}")
     if arguments.dry_run:
-        print_dry_run(console, config, place, machine, results, out)
+        print_dry_run(console, config, place, machine, results)
         return OK
-    engine = engine_of(arguments, config, machine)
     request = GridRequest(
         config,
         place,
@@ -325,6 +293,5 @@ def run(arguments: Namespace, console: Console) -> int:
         further=tuple(arguments.scores),
         landscape=arguments.latex_landscape,
         tensorboard=arguments.tensorboard,
-        engine=engine,
     )
     return run_grid(request, console)

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import print_dry_run
-from benchmark.cli.run import GridRequest, engine_of, machine_of, open_all, prepare_all, sweep_all, work_off
+from benchmark.cli.run import GridRequest, machine_of, open_all, prepare_all, sweep_all, work_off
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config, validate, values_of_config
 from benchmark.config.errors import ConfigError
@@ -23,8 +23,8 @@ from benchmark.results.files import csv_text, naming, write_atomic
 from benchmark.results.store import Store
 from benchmark.run.datasets import audit_run, with_columns
 from benchmark.run.grid import make_grid
-from benchmark.run.jobs import missing
 from benchmark.run.rows import Variant
+from benchmark.run.tasks import missing
 from benchmark.run.tuning import (
     Knobs,
     Tuning,
@@ -60,21 +60,13 @@ def tune(arguments: Namespace, console: Console) -> int:
     trials = arguments.trials
     config = searchable(config_of(arguments), arguments.search_seed)
     machine = machine_of(arguments, config)
-    engine = None if arguments.dry_run else engine_of(arguments, config, machine)
     draws = draws_of(config, trials, arguments.search_seed)
     config = search_config(config, ratio_of(arguments, config))
     variants = variants_of_draws(config, draws)
-    asked = GridRequest(
-        config,
-        place_of(arguments),
-        machine,
-        arguments.results,
-        arguments.out,
-        engine=engine,
-    )
+    asked = GridRequest(config, place_of(arguments), machine, arguments.results, arguments.out)
     if arguments.dry_run:
         note(console, f"{trials} trials of {len(draws)} methods")
-        print_dry_run(console, config, asked.place, asked.machine, asked.results, asked.out, variants)
+        print_dry_run(console, config, asked.place, asked.machine, asked.results, variants)
         return OK
     values = values_of_config(arguments.config, overrides_of(arguments))
     return search(asked, Search(draws, variants, values), console)

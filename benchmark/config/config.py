@@ -30,7 +30,6 @@ from benchmark.config.sections import (
     Attention,
     Boosting,
     Data,
-    EngineSection,
     Finetune,
     Knn,
     Linear,
@@ -140,8 +139,6 @@ class Config(Section):
     """auto: bf16 where the device multiplies it natively, else float32."""
     printed: list[str] = []
     """Sources of printed numbers that are rows in italics (benchmark/results/printed/sources.csv)."""
-    engine: EngineSection = Field(EngineSection(), exclude=True)
-    """Where tasks run; in no stored config, since no result depends on it."""
 
     @field_validator("sweeps", mode="before")
     @classmethod

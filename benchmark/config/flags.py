@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark.config.command_line import Flag, Known, file_to_read, folder, switch
-from benchmark.config.engines import ENGINES
 from benchmark.config.errors import (
     OTHER,
     ConfigError,
@@ -51,6 +50,13 @@ NAMES = {"nargs": "+", "metavar": "NAME"}
 """One name or several."""
 NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
+
+
+def is_scheduler(word: str) -> bool:
+    """Whether a word is the address of a Dask scheduler, or its scheduler file."""
+    return "://" in word or word.endswith(".json")
+
+
 CONFIGS = Known("config", tuple(config_names()), "a .yaml file that exists", is_file)
 METHOD = Known("method", tuple(METHODS))
 ENCODER = Known("encoder", tuple(ENCODERS))
@@ -211,15 +217,14 @@ FLAGS: dict[str, Flag] = {
     "--device": Flag(HOW, "auto, cpu, cuda or cuda:N", how={"default": "auto", "metavar": "NAME"}, known=DEVICE),
     "--precision": Flag(HOW, "auto, float32 or bf16", "precision", {"metavar": "NAME"}, PRECISION),
     "--workers": Flag(HOW, "processes that prepare data (one a core)", how={"type": count, "metavar": "N"}),
-    "--jobs-per-device": Flag(HOW, "tasks at a time (CPU: one a core; GPU: 1)", how={"type": count, "metavar": "N"}),
+    "--jobs": Flag(HOW, "tasks at a time (CPU: one a core; GPU: one each)", how={"type": count, "metavar": "N"}),
     "--engine": Flag(
         HOW,
-        "local (default) or slurm: jobs of a cluster, as the config section `engine` says",
-        "engine.name",
-        {"metavar": "NAME"},
-        Known("engine", tuple(ENGINES), other=""),
+        "local (default), or the workers of a Dask scheduler: tcp://HOST:PORT or its scheduler file",
+        how={"default": "local", "metavar": "NAME"},
+        known=Known("engine", ("local",), "tcp://HOST:PORT or scheduler.json", is_scheduler),
     ),
-    "--devices": Flag(HOW, "GPUs to share the work, e.g. 0 1 (engine local)", how={"nargs": "+", "metavar": "N"}),
+    "--devices": Flag(HOW, "GPUs that share the work, e.g. 0 1", how={"nargs": "+", "metavar": "N"}),
     "--code": Flag(HOW, "the file of an encoder of your own", how={"type": file_to_read, "metavar": "FILE"}),
     "--dry-run": switch(HOW, "list what there is to do, hours and disk, and do nothing"),
     "--unit": Flag(REPORTED, "what is scored (default: as the protocol)", how={"choices": [*UNITS, BOTH]}),
@@ -243,8 +248,8 @@ GRID = (
 )  # fmt: skip
 """Flags that set the rows, columns and cells of the grid."""
 DATA = ("--data-root", "--data")
-COMPUTE = ("--device", "--precision", "--jobs-per-device")
-ENGINE = ("--engine", "--devices")
+COMPUTE = ("--device", "--precision")
+ENGINE = ("--jobs", "--engine", "--devices")
 
 
 def shared(*names: str) -> dict[str, Flag]:
@@ -350,21 +355,22 @@ def device_of(arguments: Namespace) -> torch.device:
         raise ConfigError(str(error)) from None
 
 
-def jobs_of(arguments: Namespace, device: torch.device) -> int:
-    """Concurrent tasks: `--jobs-per-device`, else one per CPU core, one on a GPU."""
+def jobs_of(arguments: Namespace, device: torch.device, devices: Sequence[str]) -> int:
+    """Concurrent tasks: `--jobs`, else one per CPU core, one on each GPU."""
     from benchmark.machine.device import cores  # here, because torch loads slowly
 
-    if arguments.jobs_per_device is None:
-        return cores() if device.type == "cpu" else 1
-    return int(arguments.jobs_per_device)
+    if vars(arguments).get("jobs") is None:
+        return cores() if device.type == "cpu" else max(1, len(devices))
+    return int(arguments.jobs)
 
 
 def devices_of(arguments: Namespace) -> tuple[str, ...]:
     """CUDA_VISIBLE_DEVICES of the processes of each device of `--devices`, () without. Raises ConfigError."""
     from benchmark.machine.device import visible_devices  # here, because torch loads slowly
 
-    words = [part for word in arguments.devices or () for part in word.split(",") if part]
-    if arguments.devices is None:
+    given = vars(arguments).get("devices")
+    words = [part for word in given or () for part in word.split(",") if part]
+    if given is None:
         return ()
     if not words:
         raise ConfigError("--devices names none: use numbers of GPUs, e.g. --devices 0 1, or leave it out")
@@ -376,5 +382,5 @@ def devices_of(arguments: Namespace) -> tuple[str, ...]:
             seen = f"torch sees {len(there)} CUDA devices" if there else "torch sees no CUDA device: leave it out"
             raise ConfigError(f"--devices {word!r} is not there: {seen}")
     if len(set(words)) < len(words):
-        raise ConfigError(f"--devices {' '.join(words)} names a device twice; several tasks on one: --jobs-per-device")
+        raise ConfigError(f"--devices {' '.join(words)} names a device twice; several tasks on one: --jobs")
     return tuple(there[int(word)] for word in words)

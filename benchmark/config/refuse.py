@@ -164,7 +164,7 @@ def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
         changed = type(config).model_validate(values)
     except ValidationError as error:
         raise ValueError(one_line(error, "", type(config))) from None
-    return changed.model_copy(update={name: getattr(config, name) for name in (*ROWS, "engine")})
+    return changed.model_copy(update={name: getattr(config, name) for name in ROWS})
 
 
 def by_encoder(config: Config) -> dict[str, Config]:

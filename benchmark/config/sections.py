@@ -16,7 +16,6 @@ from pydantic import (
     model_validator,
 )
 
-from benchmark.config.engines import ENGINES
 from benchmark.config.errors import LARGEST_SEED
 from benchmark.data.batches import Streaming
 from benchmark.data.datasets import DATASETS
@@ -31,7 +30,6 @@ from benchmark.data.splits import DatasetTask, Labels, columns_of
 from benchmark.data.transport import is_transport, transport_of, with_transports
 from benchmark.data.trials import Standardise
 from benchmark.results.names import DEFAULT_TASK, Pool, Preset
-from benchmark.results.schema import one_of
 from methods.base import PretrainMethod, Recipe
 
 Overrides = dict[str, Any]
@@ -237,43 +235,6 @@ class Data(Section):
     def prefix_of(self, name: str) -> str:
         """Path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""
         return self.pretrain_prefix if name in self.corpora and name not in self.datasets else ""
-
-
-class EngineSection(Section):
-    """Where tasks run. It enters no key and is in no stored config."""
-
-    name: Annotated[str, one_of(*ENGINES)] = "local"
-    """local: this machine; slurm: jobs of a cluster (docs/MACHINES.md). The other keys are those of its jobs."""
-    partition: str | None = None
-    """None: the cluster's default."""
-    account: str | None = None
-    """Who is billed; None: the user's default."""
-    minutes: Annotated[int, Field(ge=5)] = 240
-    """Time limit. A job that reaches it saves, and goes back to the queue."""
-    memory_gb: Annotated[float, Field(gt=0)] = 8.0
-    """Of the node, GiB."""
-    gpus: Annotated[int, Field(ge=0, le=1)] = 0
-    """GPUs of a job."""
-    cpus: Count = 1
-    """CPUs of a job, and its threads in a pretraining."""
-    tasks_per_job: Count = 20
-    """Most groups of cells in a job."""
-    at_once: Count = 256
-    """Most jobs of an array that run at a time."""
-    requeues: Count = 100
-    """How often a job may reach its time limit."""
-    warning_seconds: Annotated[int, Field(ge=10)] = 120
-    """Before the time limit, for saving."""
-    options: dict[str, str] = {}
-    """Further options of sbatch, e.g. {constraint: a100, qos: long}."""
-
-    @field_validator("warning_seconds")
-    @classmethod
-    def _leaves_time_to_work(cls, value: int, found: ValidationInfo) -> int:
-        minutes = found.data.get("minutes")
-        if minutes and value > minutes * 30:
-            raise ValueError(f"at most {minutes * 30}: half of engine.minutes={minutes} is for work")
-        return value
 
 
 class Finetune(Section):

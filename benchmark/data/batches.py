@@ -32,7 +32,7 @@ from torch import Tensor
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.trials import Scale, Trials
 from benchmark.machine.device import LARGE
-from benchmark.machine.processes import free_bytes
+from benchmark.machine.process import free_bytes
 from methods.base import Batch, Pairing
 
 Streaming = Literal["auto", "always", "never"]

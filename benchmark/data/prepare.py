@@ -53,7 +53,7 @@ from numpy.typing import NDArray
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.datasets.registry import is_marked, is_simulated
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.machine.processes import keep_freed_memory, shared_map
+from benchmark.machine.process import shared_map
 from benchmark.results.files import csv_text, intact, naming, temporary_name, write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
 from benchmark.results.schema import KEY_LENGTH, digest
@@ -149,7 +149,7 @@ def outcomes(
     chunks = [entries[start : start + CHUNK] for start in range(0, len(entries), CHUNK)]
     work = partial(_prepare_chunk, dataset, segmentation)
     processes = min(workers, len(entries) // WORTH_A_WORKER)
-    with closing(shared_map(work, chunks, processes, keep_freed_memory)) as each:
+    with closing(shared_map(work, chunks, processes)) as each:
         yield from chain.from_iterable(each)
 
 

@@ -1,1 +1,1 @@
-"""What a comparison can do without: downloads, new cards, SLURM, speed."""
+"""What a comparison can do without: downloads, new cards, speed."""

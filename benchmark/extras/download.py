@@ -35,7 +35,6 @@ from benchmark.config.words import values_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.registry import UNFINISHED
-from benchmark.machine.processes import Stopped
 from benchmark.results.files import naming
 from benchmark.screen import Console, note, step
 
@@ -244,15 +243,11 @@ def _download(request: Request, connections: int, verify: bool, console: Console
             if not started:  # nothing was fetched: what was there before is as it was
                 shutil.rmtree(marker)
             raise
-        try:
-            with step(console, "  files") as progress:
-                for done, (path, failure) in enumerate(fetch_all(session, request, missing, connections), start=1):
-                    if failure:
-                        failures[path] = failure
-                    progress(done, len(missing))
-        except Stopped as stop:
-            stop.saved = f"{request.root} keeps the files that came"
-            raise
+        with step(console, "  files") as progress:
+            for done, (path, failure) in enumerate(fetch_all(session, request, missing, connections), start=1):
+                if failure:
+                    failures[path] = failure
+                progress(done, len(missing))
     if not failures:
         shutil.rmtree(marker)
         return True

@@ -2,7 +2,7 @@
 
 Plain form (benchmark.extras.plain_steps) and ours take turns in one run, with equal dropout, in both precisions; a
 ratio is the median over rounds, with minimum and maximum, since other load slows the forms of a round alike. Windows
-are noise, recordings simulated. `--dry-run` reads the file that is written here (benchmark.run.estimate).
+are noise, recordings simulated.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, fields, replace
@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmark.cli.dry_run import hours_text, sizes_of, unkeyed_grid
 from benchmark.cli.run import machine_of
 from benchmark.config.command_line import OK
 from benchmark.config.config import Config
-from benchmark.config.flags import config_of, place_of
+from benchmark.config.flags import config_of
 from benchmark.config.sections import Finetune
 from benchmark.config.words import labels_of, sized
 from benchmark.data.heartbeats import heartbeats
@@ -46,21 +45,8 @@ from benchmark.extras.plain_steps import (
     plain_heartbeats,
 )
 from benchmark.machine.device import Machine, device_facts, seed_torch
-from benchmark.machine.processes import peak_memory_gib
-from benchmark.run.estimate import (
-    SPEED_FILE,
-    Growth,
-    PreparationSpeed,
-    Ratio,
-    Size,
-    Speed,
-    StepSpeed,
-    grid_seconds,
-    save_speed,
-    synchronise,
-    torch_threads,
-)
-from benchmark.run.grid import Cell, Pretraining
+from benchmark.machine.process import peak_memory_gib
+from benchmark.run.estimate import synchronise, torch_threads
 from benchmark.screen import Console, TableColumn, note, print_table, step
 from benchmark.training.finetune import Classifier, loss_of
 from benchmark.training.pretrain import make_optimiser, train_step
@@ -79,6 +65,75 @@ GEMM_SIZE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the square matrices of `gemm_flops`, by device type."""
 GEMM_ROUNDS = 5
 DTYPES = {"float32": torch.float32, "bf16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ratio of the times of two jobs over rounds."""
+
+    median: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class StepSpeed:
+    """Timing of a training update, ours and plain."""
+
+    name: str
+    batch: int
+    seconds: dict[str, float]
+    """'ours' or 'plain', a space, and the precision -> median time of an update."""
+    ratios: dict[str, Ratio]
+    """'float32', 'bf16' (both sides), 'best' (plain in float32, ours in its fastest precision)."""
+    flop: dict[str, float]
+    """'ours', 'plain' -> floating-point operations per update in convolutions and matrix products."""
+    gib: dict[str, float | None]
+    """'ours', 'plain' -> memory growth of an update in float32, GiB; empty if not measured, None if the process was
+    killed."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Seconds of a PMQ update at a batch and queue size."""
+
+    batch: int
+    queue: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PreparationSpeed:
+    """Heartbeat preparation of one 10 s recording at 500 Hz, in core-seconds."""
+
+    plain: float | None
+    """None, like `ratio`, if neurokit2 is not installed."""
+    ours: float
+    ratio: Ratio | None
+
+
+@dataclass(frozen=True)
+class Speed:
+    """All measurements of one `speed` run."""
+
+    effort: str
+    rounds: int
+    precision: str
+    """The precision a run uses on this machine."""
+    device: dict[str, Any]
+    encoder: dict[str, Any]
+    """Name and sizes, as by `methods.encoders.identity`."""
+    samples: int
+    """Per window."""
+    gemm: dict[str, float]
+    """Precision -> floating-point operations per second of a large matrix product."""
+    steps: tuple[StepSpeed, ...]
+    finetuning: StepSpeed
+    queue_growth: tuple[Growth, ...]
+    batch_growth: tuple[Growth, ...]
+    preparation: PreparationSpeed
+    backbones: tuple[StepSpeed, ...] = ()
+    """Fine-tuning of each encoder of the suite that takes the windows, and of those of the config."""
 
 
 def ratio(slow: Sequence[float], fast: Sequence[float]) -> Ratio:
@@ -294,7 +349,7 @@ def measure_speed(
         return value
 
     steps = [measured(step_speed(own, precisions, effort)) for own in settings]
-    with torch_threads(machine.cell_threads()):
+    with torch_threads(1 if machine.device.type == "cpu" else torch.get_num_threads()):
         finetuning = measured(step_speed(base, precisions, effort))
         backbones = measured(
             [step_speed(own, precisions, effort, name=label) for label, own in backbones_of(config, base).items()]
@@ -519,24 +574,11 @@ def preparation_line(preparation: PreparationSpeed) -> str:
     return f"{ours}, plain {1 / preparation.plain:.0f}, ratio {ratio_text(preparation.ratio)}"
 
 
-def hours_line(
-    config: Config, tasks: Iterable[Pretraining | Cell], sizes: Mapping[str, Size], speed: Speed, jobs: int
-) -> str:
-    """'the grid of paper at this speed: pretraining 3 h 20 min, cells 2 h 1 min, together 5 h 21 min'."""
-    return f"the grid of {config.name} at this speed: {hours_text(*grid_seconds(config, tasks, sizes, speed, jobs))}"
-
-
 def speed(arguments: Namespace, console: Console) -> int:
-    """Measure, print and write speed.json, which --dry-run reads."""
+    """Measure and print."""
     config = config_of(arguments)
     machine = machine_of(arguments, config)
-    sizes, _ = sizes_of(config, place_of(arguments), console)
     with step(console, "measuring") as progress:
         found = measure_speed(config, machine, QUICK if arguments.quick else FULL, progress)
     print_speed(console, found)
-    file = arguments.out / SPEED_FILE
-    save_speed(found, file)
-    grid = unkeyed_grid(config, machine)
-    note(console, hours_line(config, [*grid.pretrainings, *grid.cells], sizes, found, machine.jobs))
-    note(console, f"wrote {file}")
     return OK

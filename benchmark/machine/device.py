@@ -62,34 +62,24 @@ def pick_precision(name: str, device: torch.device) -> str:
 
 @dataclass(frozen=True)
 class Machine:
-    """Device, precision and concurrency of a run."""
+    """Device, precision and engine of a run."""
 
     device: torch.device
     precision: str
-    jobs: int
-    """Concurrent cells, on a CPU pretrainings too."""
-    devices: int = 1
-    """Devices that share the jobs."""
+    jobs: int | None = 1
+    """Tasks at a time; None: one for each worker of the engine."""
+    engine: str = "local"
+    """'local', or the address or the scheduler file of a Dask scheduler."""
+    devices: tuple[str, ...] = ()
+    """What CUDA_VISIBLE_DEVICES is in the workers, in turn; () for what it is here."""
 
     def mode(self) -> dict[str, str]:
         """Properties of the machine that enter result keys: bits are equal within one mode, for equal threads."""
         return {"device": self.device.type, "precision": self.precision}
 
-    def concurrent(self, pretrainings: int) -> int:
-        """Concurrent pretrainings of so many: `jobs` on a CPU, one on each GPU."""
-        return max(1, min(self.jobs if self.device.type == "cpu" else self.devices, pretrainings))
-
-    def concurrent_on_a_device(self, concurrent: int) -> int:
-        """Most of so many concurrent pretrainings on one device."""
-        return -(-concurrent // self.devices)
-
-    def pretraining_threads(self, concurrent: int) -> int:
-        """Threads of each of so many concurrent pretrainings."""
-        return max(1, torch.get_num_threads() // concurrent)
-
-    def cell_threads(self) -> int:
-        """Threads per cell process: one on a CPU, so that results do not depend on the number of cores."""
-        return 1 if self.device.type == "cpu" else torch.get_num_threads()
+    def threads(self) -> int | None:
+        """CPU threads of a pretraining: a share of those here; None for those that a worker elsewhere has."""
+        return max(1, torch.get_num_threads() // (self.jobs or 1)) if self.engine == "local" else None
 
 
 LARGE = 2**62

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import csv
 import errno
+import fcntl
 import hashlib
 import json
 import math
 import os
 import re
 import secrets
+import shutil
 import socket
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import BytesIO, StringIO
 from os import stat_result
 from pathlib import Path
@@ -30,16 +32,6 @@ from numpy.typing import NDArray
 MEBIBYTE = 2**20
 SHOWN = 100
 """Characters of a message or name that is not ours."""
-
-
-def read_regular(path: Path, limit: int) -> bytes:
-    """Content of a file. Raises OSError if it is missing, a FIFO, device or folder, or larger than `limit` bytes."""
-    require_regular(path, path.stat(), limit)  # before it is opened: opening a FIFO waits for its writer
-    with open(path, "rb") as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
-        raise too_large(path, limit)
-    return content
 
 
 def require_regular(path: Path, found: stat_result, limit: int) -> None:
@@ -221,6 +213,93 @@ def write_atomic(path: Path, content: bytes) -> None:
     """Write a file atomically."""
     with replacing(path) as handle:
         handle.write(content)
+
+
+class Locked(Exception):
+    """Another process holds a lock: 'HOST:PID'."""
+
+
+@contextmanager
+def file_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
+    """Context that one process at a time is in, by a file that names it; where nothing can be locked, all are.
+
+    wait: wait for the others. Raises Locked otherwise.
+    """
+    with ExitStack() as stack:
+        handle: IO[str] | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = stack.enter_context(open(path, "a+"))
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            handle.truncate(0)
+            handle.write(f"{socket.gethostname()}:{os.getpid()}")
+            handle.flush()
+        except BlockingIOError:
+            raise Locked(holder_in(path)) from None
+        except OSError:
+            pass
+        yield
+
+
+def holder_of(path: Path) -> str:
+    """'HOST:PID' of the process that holds a `file_lock`; '' for none."""
+    try:
+        with open(path) as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return holder_in(path)
+    except OSError:
+        pass
+    return ""
+
+
+def holder_in(path: Path) -> str:
+    """The name that the holder of a lock wrote."""
+    return path.read_text().strip() or "another process"
+
+
+LEFT_SECONDS, LEFT_ELSEWHERE_SECONDS = 60.0, 86400.0
+"""Age of what an ended process of this host, and of what a process of another host left, when it is removed."""
+
+
+def sweep(folders: Mapping[Path, int]) -> int:
+    """Remove temporary files and folders of ended processes from folders and, so many levels deep, their subfolders.
+
+    Returns how many were removed.
+    """
+    removed = 0
+    for folder, depth in folders.items():
+        for path in [path for level in range(depth + 1) for path in folder.glob("*/" * level + ".*.tmp")]:
+            if is_left(path):
+                removed += 1
+                shutil.rmtree(path, ignore_errors=True)
+                with suppress(OSError):
+                    path.unlink()
+    return removed
+
+
+def is_left(path: Path) -> bool:
+    """Whether the process that writes a temporary file or folder has ended; of another host, judged by age."""
+    owner = owner_of(path)
+    if owner is None:
+        return False
+    try:
+        age = time.time() - max(item.lstat().st_mtime for item in (path, *path.rglob("*")))
+    except OSError:  # another process removes it
+        return False
+    gone = owner[0] == this_host() and not is_running(owner[1])
+    return age >= (LEFT_SECONDS if gone else LEFT_ELSEWHERE_SECONDS)
+
+
+def is_running(pid: int) -> bool:
+    """Whether this host has a process with the id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
 
 
 FRESH_NS = 2_000_000_000

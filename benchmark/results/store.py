@@ -278,17 +278,6 @@ class Failure:
         return (self.error.strip().splitlines() or ["no error text"])[0]
 
 
-@dataclass(frozen=True)
-class End:
-    """Outcome of a task."""
-
-    key: str
-    seconds: float
-    """Wall time."""
-    failure: Failure | None
-    """None on success."""
-
-
 STORED = ("error", "traceback")
 
 
@@ -300,6 +289,8 @@ class Store:
         self.cells = root / "cells"
         self.plans = root / "plans"
         self.pretrained = root / "pretrained"
+        self.lock = root / ".lock"
+        """Held by the command that works on the store."""
 
     def save_row(self, row: Row, predictions: Predictions) -> None:
         """Write predictions, then the row with their digest, then remove an earlier failure's file."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from benchmark.config.config import Config
+from benchmark.config.refuse import with_settings
 from benchmark.data.folds import is_cross_validated
 from benchmark.data.prepare import Prepared, opened
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec
@@ -22,8 +21,8 @@ from benchmark.machine.device import device_facts, git_state, versions
 from benchmark.results.metrics import macro_notes, no_scores, score_both_units
 from benchmark.results.names import UNITS, VALIDATION
 from benchmark.results.schema import digest
-from benchmark.results.store import End, Failure, Predictions, Row, Store
-from benchmark.run.grid import Cell, spec_of
+from benchmark.results.store import Predictions, Row
+from benchmark.run.grid import Cell, Context, spec_of
 from benchmark.training.checkpoint import load_encoder, load_external
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, WAYS, EvaluationInput
 from benchmark.training.finetune import Outcome
@@ -34,47 +33,27 @@ UNTESTED = "judged on validation patients alone"
 """Why a cell of `tune` has no scores; its validation scores are in its row's `training`."""
 
 
-@dataclass(frozen=True)
-class CellJob:
-    """Input of `run_cell`; picklable."""
+class CellInput(NamedTuple):
+    """A cell, the config of its row, and what all tasks of the run share."""
 
     cell: Cell
     config: Config
-    """That of the cell's row."""
-    prepared: Path
-    """Folder of the prepared dataset."""
-    results: Path
-    device: str
-    precision: str
-    corpus: dict[str, Any] = field(default_factory=dict)
-    """Name and fingerprint of the data pretrained on, and whether they are simulated; {} for none."""
+    context: Context
 
 
-def run_together(jobs: Sequence[CellJob]) -> list[End]:
-    """Run cells in turn; an error in one does not stop the others.
-
-    Probes of frozen features among them must share one encoder: nothing is computed twice (`EvaluationCache`).
-    """
-    known = EvaluationCache()
-    ends = []
-    for job in jobs:
-        started, failure = time.perf_counter(), None
-        try:
-            run_cell(job, known)
-        except Exception as error:
-            failure = Failure.of(error)
-        ends.append(End(job.cell.key, time.perf_counter() - started, failure))
-    return ends
-
-
-def run_cell(job: CellJob, known: EvaluationCache) -> None:
-    """Run one cell and store its row; `known`: results that the cells of its group share.
+def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
+    """Run one cell and store its row; `known`: results that the cells of its task share.
 
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
-    column, device = job.config.data.column(job.cell.dataset), torch.device(job.device)
-    prepared, spec = open_task_view(job.prepared, column), spec_of(job.config, job.cell.evaluation, column.name)
-    tested = job.cell.evaluation != VALIDATION
+    config = with_settings(context.config, cell.variant.settings)
+    column, device = config.data.column(cell.dataset), torch.device(context.device)
+    prepared, spec = (
+        open_task_view(context.folders[cell.dataset], column),
+        spec_of(config, cell.evaluation, column.name),
+    )
+    tested = cell.evaluation != VALIDATION
+    job = CellInput(cell, config, context)
     tasks = tasks_of(job, prepared, spec, known)
     task, unscored = tasks[0], next((own.unscored for own in tasks if own.unscored), "")
     test = joined_test(prepared, tasks)
@@ -93,7 +72,7 @@ def run_cell(job: CellJob, known: EvaluationCache) -> None:
             outcome.probability, truth, test.recording, prepared.classes, multi=task.multi, pool=task.pool
         )
     row = Row(
-        **place_of(job.cell),
+        **place_of(cell),
         protocol=spec.protocol,
         labels=spec.labels,
         scores={unit: scored.values for unit, scored in scores.items()},
@@ -104,19 +83,18 @@ def run_cell(job: CellJob, known: EvaluationCache) -> None:
         training=outcome.training,
         provenance=provenance(job, prepared, device) | {"split": digests_of(tasks)},
     )
-    store = Store(job.results)
-    store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
+    context.store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
 
 
-def tasks_of(job: CellJob, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
+def tasks_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
     """A cell's task, or those of the parts of its cross-validation."""
-    cell, device, tested = job.cell, torch.device(job.device), job.cell.evaluation != VALIDATION
+    cell, device, tested = job.cell, torch.device(job.context.device), job.cell.evaluation != VALIDATION
     parts: list[tuple[int, int] | None] = [None]
     if is_cross_validated(prepared, spec):
         parts = [(part, cell.draw_seed) for part in range(spec.folds)]
     tasks = []
     for part in parts:
-        place = job.prepared, job.config.data.column(cell.dataset), spec, tested, part
+        place = job.context.folders[cell.dataset], job.config.data.column(cell.dataset), spec, tested, part
         if place not in known.sides:
             known.sides[place] = sides_for_tasks(prepared, spec, device=device, tested=tested, part=part)
         tasks.append(task_on(known.sides[place], ratio=cell.ratio, seed=cell.draw_seed))
@@ -187,7 +165,7 @@ def place_of(cell: Cell) -> dict[str, Any]:
     }
 
 
-def learn_on(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
+def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     """`learn` on the task or, for an external encoder, on its windows of the task's recordings."""
     if job.cell.external_windows is None:
         return learn(job, task, known)
@@ -208,7 +186,7 @@ def learn_on(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     return Outcome(spread(found.probability, own, task), found.training, [*notes, *found.notes])
 
 
-def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
+def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     """Run the cell's evaluation on its task. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
     if cell.evaluation in CLASSICAL:
@@ -219,22 +197,23 @@ def learn(job: CellJob, task: Task, known: EvaluationCache) -> Outcome:
     if encoder is None and method.external_encoder is not None:
         encoder = load_external(method.external_encoder, cell.pretraining.content["encoder"])
     elif encoder is None:
-        encoder = load_encoder(Store(job.results).pretrained / cell.pretrain_key, job.config.encoder_class())
+        encoder = load_encoder(job.context.store.pretrained / cell.pretrain_key, job.config.encoder_class())
     known.encoders[cell.pretrain_key] = encoder
-    judged = EvaluationInput(encoder, task, job.config, method, cell.learn_seed, job.precision, known)
+    judged = EvaluationInput(encoder, task, job.config, method, cell.learn_seed, job.context.precision, known)
     return EVALUATIONS[cell.evaluation].run(judged)
 
 
-def provenance(job: CellJob, prepared: Prepared, device: torch.device) -> dict[str, Any]:
-    """Config, data, versions and device that produced a row."""
+def provenance(job: CellInput, prepared: Prepared, device: torch.device) -> dict[str, Any]:
+    """Config, data, versions and device that produced a row; the corpus where its encoder was trained."""
+    trained = job.cell.pretraining and job.cell.pretraining.method.trains
     return {
         "config": job.config.model_dump(mode="json"),
         "data": source_facts(prepared) | {"form": prepared.form, "recordings": len(prepared.entries)},
-        "corpus": job.corpus,
+        "corpus": dict(job.context.corpus) if trained else {},
         "versions": versions(),
         "git": git_state(),
         "device": device_facts(device),
-        "precision": job.precision,
+        "precision": job.context.precision,
         "results_versions": results_versions(job.cell),
         "key_content": job.cell.content,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -14,6 +14,7 @@ from typing import TypeVar
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders
+from benchmark.config.refuse import with_settings
 from benchmark.config.sections import Simulation
 from benchmark.data.audit import Finding, audit
 from benchmark.data.corpus import pretrained_entries
@@ -28,11 +29,12 @@ from benchmark.data.simulate import CohortSettings, read_sums, versions_of, writ
 from benchmark.data.splits import split_or_none
 from benchmark.data.task import of_task
 from benchmark.data.transport import End, datasets_in, ends_of, is_transport, transport_of, transported
+from benchmark.data.trials import trials
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
+from benchmark.results.files import Locked, file_lock
 from benchmark.results.names import EVALUATION_FACTS
 from benchmark.results.schema import digest
-from benchmark.run.claims import alone
-from benchmark.run.grid import Grid, unserved_by
+from benchmark.run.grid import Cell, Grid, Pretraining, unserved_by
 from benchmark.run.rows import Variant, methods_of
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
@@ -236,9 +238,17 @@ def patients_of(config: Config, name: str) -> Iterator[str]:
         yield "stated, so labelled subsets and splits are by patient (protocol strict)"
 
 
-def made_once(shared: Path, key: str, title: str, console: Console) -> AbstractContextManager[None]:
-    """Context in which no other runner simulates or prepares the same data in a shared folder."""
-    return alone(shared, key, lambda holder: note(console, f"{title}: waiting for {holder}, which makes the same"))
+@contextmanager
+def made_once(shared: Path, key: str, title: str, console: Console) -> Iterator[None]:
+    """Context in which no other run simulates or prepares the same data in a shared folder."""
+    path = shared / ".locks" / key
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(file_lock(path))
+        except Locked as holder:
+            note(console, f"{title}: waiting for {holder}, which makes the same")
+            stack.enter_context(file_lock(path, wait=True))
+        yield
 
 
 @dataclass(frozen=True)
@@ -312,6 +322,19 @@ def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, 
     """The prepared pretraining corpus and columns of a run by name, from its prepared datasets."""
     columns = {column.name: of_task(datasets[column.dataset], column) for column in config.data.columns()}
     return {name: datasets[name] for name in (config.data.pretrain, *config.data.corpora)} | columns
+
+
+def prepare_trials(config: Config, parts: Iterable[Pretraining | Cell], prepared: Mapping[str, Prepared]) -> None:
+    """Write and verify the pseudo-trials that pretrainings and cells need, so that their processes find them."""
+    lengths = set()
+    for part in parts:
+        if isinstance(part, Cell):
+            settings = with_settings(config, part.variant.settings).finetune
+            lengths.add((part.dataset, config.task_spec(settings).per_trial))
+        else:
+            lengths.add((config.data.pretrain, config.task_spec(config.pretrain).per_trial))
+    for name, per_trial in lengths:
+        trials(prepared[name], per_trial)
 
 
 ExternalData = dict[tuple[str, str], Prepared]

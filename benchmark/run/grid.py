@@ -37,7 +37,7 @@ from benchmark.results.names import (
     is_frozen,
 )
 from benchmark.results.schema import digest
-from benchmark.results.store import cell_key
+from benchmark.results.store import Store, cell_key
 from benchmark.run.rows import Variant, refuse_lone_windows, variants_of
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS
 from benchmark.training.pretrain import DECAY_SHARE, PRETRAIN_VERSION, WARMUP_EPOCHS
@@ -120,6 +120,26 @@ class Grid:
     variants: tuple[Variant, ...]
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all tasks of a run share; picklable."""
+
+    config: Config
+    folders: Mapping[str, Path]
+    """Name of the corpus or of a column -> folder of its prepared data."""
+    corpus: Mapping[str, Any]
+    """Name and fingerprint of the corpus, and whether it is simulated."""
+    store: Store
+    device: str
+    precision: str
+    threads: int | None = None
+    """CPU threads of a pretraining; None for those that its worker was started with."""
+    code: str = ""
+    """Digest of the code that the run was started with."""
+    events: Path | None = None
+    """Folder for a folder of TensorBoard events per pretraining; None: none are written."""
 
 
 def task_name(task: Pretraining | Cell) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,97 +18,77 @@ from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
 from benchmark.data.transport import is_transport
 from benchmark.elsewhere import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
-from benchmark.machine.processes import begin_peak_memory, peak_memory_gib
+from benchmark.machine.process import begin_peak_memory, peak_memory_gib
 from benchmark.results.files import is_read_only, write_atomic
 from benchmark.results.names import CARD, ERROR, MEASURES, TRAINING_HEALTH, UNTRAINED_EPOCH
-from benchmark.results.store import End, Failure, Store, card_bytes
-from benchmark.run.estimate import multiplications, seconds_per_window
-from benchmark.run.grid import Grid, Pretraining, task_name
+from benchmark.results.store import Store, card_bytes
+from benchmark.run.estimate import fastest, multiplications
+from benchmark.run.grid import Context, Grid, Pretraining, task_name
+from benchmark.run.progress import ProgressFile
 from benchmark.run.rows import source_of
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import measure, sample_facts
-from benchmark.training.pretrain import (
-    OnEpoch,
-    OnStep,
-    epochs_bought,
-    pretrain,
-)
+from benchmark.training.pretrain import OnEpoch, epochs_bought, pretrain
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.from_file import file_digest, sources_of
 
-
-@dataclass(frozen=True)
-class PretrainingJob:
-    """Input of `run_pretraining`; picklable."""
-
-    task: Pretraining
-    config: Config
-    """That of the pretraining's row."""
-    prepared: Mapping[str, Path]
-    """Dataset -> folder of its prepared data."""
-    folder: Path
-    """Output folder of the encoder."""
-    device: str
-    precision: str
-    events: Path | None = None
-    """Folder for a folder of TensorBoard events; None: none are written."""
+EMBEDDED, EMBEDDED_BATCHES = 64, 3
+"""Windows of a batch, and batches, by which weights from elsewhere are timed."""
 
 
-def run_to_end(job: PretrainingJob, on_step: OnStep) -> End:
-    """Run a pretraining; an error is its outcome."""
-    started, failure = time.perf_counter(), None
-    try:
-        run_pretraining(job, on_step)
-    except Exception as error:
-        failure = Failure.of(error)
-    return End(job.task.key, time.perf_counter() - started, failure)
-
-
-def run_pretraining(job: PretrainingJob, on_step: OnStep) -> None:
+def run_pretraining(task: Pretraining, context: Context) -> None:
     """Pretrain one encoder and store its weights; an untrained one is stored as initialised.
 
     Raises ValueError if the method's file is not what the key says, FileNotFoundError if the prepared data are missing,
-    TrainingStopped as `pretrain`.
+    TrainingStopped and Stopped as `pretrain`.
     """
-    refuse_edited(job.task)
-    method = new_method(job.task, job.config, torch.device(job.device))
-    found = external_facts(job, method) if method.external_encoder else learned_facts(job, method, on_step)
+    refuse_edited(task)
+    config, device = with_settings(context.config, task.variant.settings), torch.device(context.device)
+    folder = context.store.pretrained / task.key
+    method = new_method(task, config, device)
+    learned = (
+        external_facts(method, device) if method.external_encoder else learned_facts(task, method, config, context)
+    )
     facts = {
         "method": method.name,
-        "method_sha256": file_digest(job.task.method),
-        "seed": job.task.seed,
-        "key_content": job.task.content,
+        "method_sha256": file_digest(task.method),
+        "seed": task.seed,
+        "key_content": task.content,
         "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
-        **encoder_costs(method.exported(), job.config),
+        **encoder_costs(method.exported(), config),
         "versions": versions(),
         "git": git_state(),
-        "device": device_facts(torch.device(job.device)),
-        "precision": job.precision,
+        "device": device_facts(device),
+        "precision": context.precision,
     }
-    save_encoder(job.folder, method.exported(), facts | found)
+    save_encoder(folder, method.exported(), facts | learned)
     for leftover in (CHECKPOINT, ERROR):
-        (job.folder / leftover).unlink(missing_ok=True)
+        (folder / leftover).unlink(missing_ok=True)
 
 
-def learned_facts(job: PretrainingJob, method: PretrainMethod, on_step: OnStep) -> dict[str, Any]:
+def learned_facts(task: Pretraining, method: PretrainMethod, config: Config, context: Context) -> dict[str, Any]:
     """Train a method and measure its health; only measure it for a method without training."""
-    columns = {column.name: open_task_view(job.prepared[column.name], column) for column in job.config.data.columns()}
-    probe = probe_windows_of(job.config, columns, torch.device(job.device))
+    columns = {column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()}
+    probe = probe_windows_of(config, columns, torch.device(context.device))
     if method.trains:
-        found = train(job, method, probe, on_step)
+        learned = train(task, method, probe, config, context)
     else:
-        found = {"health": [vars(measure(UNTRAINED_EPOCH, method.exported(), probe))]}
-    return {"health_sample": sample_facts(probe)} | found
+        learned = {"health": [vars(measure(UNTRAINED_EPOCH, method.exported(), probe))]}
+    return {"health_sample": sample_facts(probe)} | learned
 
 
-def external_facts(job: PretrainingJob, method: PretrainMethod) -> dict[str, Any]:
+def external_facts(method: PretrainMethod, device: torch.device) -> dict[str, Any]:
     """Costs of an external encoder: no training, and seconds to embed 1,000 recordings of 10 s."""
     encoder = method.exported()
     assert isinstance(encoder, PretrainedEncoder)
     windows = segmentation_of(encoder.signals).windows_of_typical()
-    seconds = seconds_per_window(encoder, torch.device(job.device))
+    shape = EMBEDDED, encoder.signals.samples, encoder.config.leads
+    x = torch.randn(shape, generator=torch.Generator()).to(device)  # (B, S, L)
+    encoder = encoder.to(device).eval()
+    with torch.no_grad():
+        seconds = fastest(lambda: encoder.pooled(x), EMBEDDED_BATCHES, device) / EMBEDDED
     return {"health": [], "embedding": {"windows": windows, "seconds": 1000 * windows * seconds}}
 
 
@@ -146,30 +124,34 @@ def new_method(task: Pretraining, config: Config, device: torch.device) -> Pretr
     return task.method(encoder, task.variant.config).to(device)
 
 
-def train(job: PretrainingJob, method: PretrainMethod, probe: ProbeWindows, on_step: OnStep) -> dict[str, Any]:
+def train(
+    task: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
+) -> dict[str, Any]:
     """Train a method on the corpus; returns history, memory and source facts."""
-    config, knobs, device = job.config, job.task.variant.config, torch.device(job.device)
+    knobs, device, folder = task.variant.config, torch.device(context.device), context.store.pretrained / task.key
+    corpus = opened(context.folders[config.data.pretrain])
     source = pretraining_source(
-        opened(job.prepared[config.data.pretrain]),
+        corpus,
         config.task_spec(config.pretrain),
         device,
         config.pretrain.text_embedder if method.needs_text else None,
         config.pretrain.streaming,
     )
     begin_peak_memory(device)
-    epochs, seed = epochs_of(job, source), job.task.seed
-    history = pretrain(
-        method,
-        knobs,
-        source,
-        epochs=epochs,
-        seed=seed,
-        precision=job.precision,
-        checkpoint=job.folder / CHECKPOINT,
-        probe=probe,
-        on_step=on_step,
-        on_epoch=events_of(job.task, job.events) if job.events else None,
-    )
+    epochs, seed = epochs_of(task, source, config, corpus), task.seed
+    with ProgressFile(folder, task_name(task)) as progress:
+        history = pretrain(
+            method,
+            knobs,
+            source,
+            epochs=epochs,
+            seed=seed,
+            precision=context.precision,
+            checkpoint=folder / CHECKPOINT,
+            probe=probe,
+            on_step=progress.write,
+            on_epoch=events_of(task, context.events) if context.events else None,
+        )
     spent = {
         "peak_memory_gib": peak_memory_gib(device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
@@ -197,14 +179,13 @@ def events_of(task: Pretraining, folder: Path) -> OnEpoch:
     return write
 
 
-def epochs_of(job: PretrainingJob, source: PairSource) -> float:
-    """Epochs of the job's method that the budget buys (`epochs_bought`)."""
-    config, knobs = job.config, job.task.variant.config
-    spec = config.task_spec(config.pretrain)
-    pairs = len(corpus_trials(opened(job.prepared[config.data.pretrain]), spec)) * pairs_of(spec.per_trial)
+def epochs_of(task: Pretraining, source: PairSource, config: Config, corpus: Prepared) -> float:
+    """Epochs of the method that a budget of `pretrain.epochs` epochs buys (`epochs_bought`)."""
+    knobs, spec = task.variant.config, config.task_spec(config.pretrain)
+    pairs = len(corpus_trials(corpus, spec)) * pairs_of(spec.per_trial)
     shape = shape_of(source, knobs.batching, knobs.recipe.batch_size)
-    budget = config.pretrain
-    return epochs_bought(budget.budget, budget.epochs, shape, pairs, budget.pair_costs(job.task.method))
+    costs = config.pretrain.pair_costs(task.method)
+    return epochs_bought(config.pretrain.budget, config.pretrain.epochs, shape, pairs, costs)
 
 
 def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: torch.device) -> ProbeWindows:

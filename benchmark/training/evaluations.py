@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,10 @@ from benchmark.training.finetune import (
     supervise,
     validation_score,
 )
-from benchmark.training.minirocket import MINIROCKET_VERSION, minirocket, seconds_of
+from benchmark.training.minirocket import MINIROCKET_VERSION, minirocket
 from benchmark.training.probes import LINEAR_VERSION, EvaluationCache, Floats, cached_probe, linear_probe
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
-
-PROBE_PASSES = 1.5
-"""Cost of fitting the probes, in encoder passes per labelled window."""
 
 
 @dataclass(frozen=True)
@@ -53,30 +50,6 @@ class EvaluationInput:
     """What it shares with the other cells of its encoder, which it leaves as it is."""
 
 
-class Amounts(NamedTuple):
-    """Windows of a task, as an estimate knows them."""
-
-    labelled: float
-    validation: float
-    """Those whose labels choose settings."""
-    test: float
-    probes: int = 1
-    """Probes of one frozen encoder on the dataset, which share the features of its held-out windows."""
-
-    @property
-    def held_out(self) -> float:
-        """Of validation and test."""
-        return self.validation + self.test
-
-
-def frozen_passes(config: Config, amounts: Amounts, fit: float = PROBE_PASSES) -> float:
-    """Encoder passes of a probe that reads its labelled windows, and with the encoder's other probes the held-out ones.
-
-    fit: cost of fitting it, per labelled window.
-    """
-    return amounts.labelled * (1 + fit) + amounts.held_out / amounts.probes
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """How an encoder is judged on a task."""
@@ -91,8 +64,6 @@ class Evaluation:
     """The settings that its results depend on, for the key of a cell."""
     further: Callable[[Config, type[PretrainMethod]], Mapping[str, Any]] = lambda config, method: {}
     """Further entries of the key."""
-    passes: Callable[[Config, Amounts], float] = frozen_passes
-    """Expected cost in encoder passes over one window."""
 
 
 def run_linear(judged: EvaluationInput) -> Outcome:
@@ -116,27 +87,18 @@ def run_finetune(judged: EvaluationInput) -> Outcome:
     return finetune(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
 
 
-def _finetune_passes(config: Config, amounts: Amounts) -> float:
-    own, labelled = config.finetune, amounts.labelled
-    seen = max(labelled, own.least_updates * min(own.batch_size, labelled))  # per epoch
-    return own.epochs * (3 * seen + amounts.validation) + amounts.test
-
-
 FINETUNE = Evaluation(
     version=FINETUNE_VERSION,
     section="finetune",
     run=run_finetune,
     settings=lambda config: config.finetune.model_dump(exclude=NOT_IN_KEY),
     further=lambda config, method: {"encoder_dropout": config.finetuning(method).encoder_dropout},
-    passes=_finetune_passes,
 )
 
 
 KNN_VERSION = 2
 MOST_NUMBERS = 2**24
 """Similarities, and labels of neighbours, in memory at a time."""
-SEARCH_PASSES = 0.1
-"""Cost of the search, in encoder passes per labelled or held-out window."""
 
 
 def run_knn(judged: EvaluationInput) -> Outcome:
@@ -199,7 +161,6 @@ KNN = Evaluation(
     section="knn",
     run=run_knn,
     settings=lambda config: config.knn.model_dump(),
-    passes=lambda config, amounts: frozen_passes(config, amounts, SEARCH_PASSES) + SEARCH_PASSES * amounts.held_out,
 )
 
 
@@ -209,18 +170,11 @@ def run_attention(judged: EvaluationInput) -> Outcome:
     return attend(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
 
 
-def _attention_passes(config: Config, amounts: Amounts) -> float:
-    own, labelled = config.attention, amounts.labelled
-    seen = max(labelled, own.least_updates * min(own.batch_size, labelled))  # per epoch
-    return own.epochs * (seen + amounts.validation) + amounts.test
-
-
 ATTENTION = Evaluation(
     version=ATTENTION_VERSION,
     section="attention",
     run=run_attention,
     settings=lambda config: config.attention.model_dump(),
-    passes=_attention_passes,
 )
 
 
@@ -235,7 +189,6 @@ SUPERVISED = Evaluation(
     section="supervised",
     run=run_supervised,
     settings=lambda config: config.supervised.model_dump(),
-    passes=lambda config, amounts: config.supervised.epochs * 3 * amounts.labelled + amounts.held_out,
 )
 
 
@@ -260,8 +213,6 @@ class Classical:
     """Config section that has its settings."""
     run: Callable[[Task, Config, int], Outcome]
     """Learn on the labelled windows with a seed and predict the test windows."""
-    seconds: Callable[[Config, Amounts, int], float]
-    """(config, windows, classes) -> expected seconds of one core."""
 
     def settings(self, config: Config) -> dict[str, Any]:
         """The settings that its results depend on, for the key of a cell."""
@@ -269,37 +220,17 @@ class Classical:
         return found
 
 
-TREE_SECONDS, TREE_WINDOW_SECONDS = 1e-2, 4e-6
-"""Seconds of one core per tree of the boosting, and per tree and labelled window; measured on 28 to 12,000 windows."""
-BOOSTING_ROUNDS = 2.5
-"""Rounds of a boosting until one brings no better score, on average; measured on 45 cells."""
-
-
 def run_boosting(task: Task, config: Config, seed: int) -> Outcome:
     """Boosted beat features."""
     return boost(task, config.boosting, kind=config.data.segmentation, rate=config.data.rate, seed=seed)
 
 
-def boosting_seconds(config: Config, amounts: Amounts, classes: int) -> float:
-    """Seconds of the trees of all classes and leaf sizes."""
-    own = config.boosting
-    trees = min(own.iterations, BOOSTING_ROUNDS * own.patience) * len(own.leaf_windows) * classes
-    return trees * (TREE_SECONDS + TREE_WINDOW_SECONDS * amounts.labelled)
-
-
-def minirocket_seconds(config: Config, amounts: Amounts, classes: int) -> float:
-    """Seconds of the convolutions of all windows and of the regressions, whatever the number of classes."""
-    windows = amounts.labelled + amounts.held_out
-    return seconds_of(config.minirocket, amounts.labelled, windows, config.data.cut().samples)
-
-
 CLASSICAL = {
-    FEATURES: Classical(FEATURES_VERSION, "boosting", run_boosting, boosting_seconds),
+    FEATURES: Classical(FEATURES_VERSION, "boosting", run_boosting),
     "minirocket": Classical(
         MINIROCKET_VERSION,
         "minirocket",
         run=lambda task, config, seed: minirocket(task, config.minirocket, seed=seed),
-        seconds=minirocket_seconds,
     ),
 }
 """The gates without an encoder, by name."""

@@ -53,9 +53,6 @@ CONSTANT = 1e-6
 """A feature with a lower standard deviation is constant: rounding alone moves it."""
 SLOPES = np.log(0.1), np.log(1000.0)
 """Bounds of the logarithm of the slope of the scores."""
-SAMPLE_SECONDS, PRODUCT_SECONDS = 1.5e-9, 6e-11
-"""Seconds of one core per feature and sample of a window, and per multiplication of the regressions; measured on cells
-of 1,056 and 9,930 labelled windows."""
 
 
 class Bank(NamedTuple):
@@ -213,14 +210,6 @@ def probabilities(scores: Tensor, multi: bool) -> NDArray[np.float32]:
     """The class probabilities (n, C) of scores."""
     found: NDArray[np.float32] = (scores.sigmoid() if multi else scores.softmax(dim=1)).numpy()
     return found
-
-
-def seconds_of(settings: MiniRocket, labelled: float, windows: float, samples: int) -> float:
-    """Expected seconds of one core for the convolutions of all windows and the regressions on the labelled ones."""
-    features = settings.features // KERNELS * KERNELS
-    unknowns = min(labelled, features)
-    products = labelled * features * unknowns + len(settings.penalties) * unknowns**3 / 6
-    return SAMPLE_SECONDS * windows * features * samples + PRODUCT_SECONDS * products
 
 
 def log_loss(probability: NDArray[np.float32], truth: NDArray[np.int64]) -> float:

@@ -30,7 +30,7 @@ from benchmark.data.batches import PairSource, batches_ahead
 from benchmark.data.corpus import EpochShape, batches_of, shape_of
 from benchmark.data.task import ProbeWindows
 from benchmark.machine.device import stream
-from benchmark.machine.processes import postponed, stopped
+from benchmark.machine.process import Stopped, stop
 from benchmark.training.checkpoint import Epoch, History, resume, save_checkpoint
 from benchmark.training.health import measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
@@ -203,7 +203,7 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
         return stream("pretrain", run.seed, number, step)
 
     ahead = batches_ahead(run.source, batches, run.config.pairing, seed_of, epoch.step)
-    with postponed() as asked_to_stop, ahead as batch_at:
+    with ahead as batch_at:
         for step in range(epoch.step, n):
             done = number * run.per_epoch + step + 1
             torch.manual_seed(seed_of(step))
@@ -214,13 +214,13 @@ def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor)
             if run.on_step:
                 text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
                 run.on_step(done, history.updates, f"epoch {number + 1}/{run.epochs} {text}".strip())
-            stop = asked_to_stop()
-            if stop or time.perf_counter() - started >= CHECKPOINT_SECONDS:
+            stopping = stop.is_set()
+            if stopping or time.perf_counter() - started >= CHECKPOINT_SECONDS:
                 refuse_non_finite(epoch.losses[: step + 1], method.name, recipe, number)
                 history.seconds += time.perf_counter() - started
                 save_checkpoint(run.checkpoint, method, run.optimiser, history, epoch)
-                if stop:
-                    raise stopped(f"the pretraining of {method.name} is saved at update {done} of {history.updates}")
+                if stopping:
+                    raise Stopped
                 started = time.perf_counter()
     refuse_non_finite(epoch.losses[:n], method.name, recipe, number)
     history.seconds += time.perf_counter() - started

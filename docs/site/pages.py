@@ -35,7 +35,6 @@ SECTIONS = {
     "minirocket": "sections.MiniRocket",
     "knn": "sections.Knn",
     "supervised": "sections.Supervised",
-    "engine": "sections.EngineSection",
 }
 """Dotted prefix -> module and class in benchmark.config."""
 OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`"}

@@ -20,9 +20,6 @@ from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, Signal, prepare
 from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.data.task import Task, Windows
-from benchmark.run.estimate import PreparationSpeed, Ratio, Speed, StepSpeed
-from methods.encoders import identity
-from methods.encoders.dilated import Dilated, DilatedConfig
 from tests.basic import BASIC
 
 torch.set_num_threads(1)
@@ -163,28 +160,6 @@ def make_task(make_windows: Callable[..., Windows]) -> Callable[..., Task]:
         return Task(train=sides[0], validation=sides[1], test=sides[2], multi=multi, unit=unit)
 
     return make
-
-
-@pytest.fixture
-def known_speed() -> Callable[..., Speed]:
-    """Method -> seconds of an update of four pairs, as `known_speed(pmq=2.0)`."""
-    return made_up_speed
-
-
-def made_up_speed(**per_update: float) -> Speed:
-    """Speeds that are easy to reckon with: 2 windows in a fine-tuning update of 6 s, so that a pass takes a second."""
-    ratio, gib = Ratio(2.0, 1.5, 3.0), {"ours": 0.5, "plain": None}
-    steps = [
-        StepSpeed(name, 4, {"ours float32": s, "plain float32": 2 * s}, {"float32": ratio}, {"ours": 1e9}, gib)
-        for name, s in per_update.items()
-    ]
-    finetuning = StepSpeed("fine-tuning", 2, {"ours float32": 6.0}, {}, {"ours": 1e9}, {})
-    preparation = PreparationSpeed(0.08, 0.02, Ratio(4.0, 3.0, 5.0))
-    device, encoder = {"type": "cpu", "name": "x", "threads": 1}, identity(Dilated, DilatedConfig())
-    return Speed(
-        "tiny", 1, "float32", device, encoder, 300, {"float32": 2e9}, tuple(steps), finetuning, (), (),
-        preparation,
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="session")

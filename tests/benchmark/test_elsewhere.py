@@ -28,16 +28,21 @@ from benchmark.data.prepare import Prepared, prepare
 from benchmark.data.splits import TaskSpec, split_of
 from benchmark.data.task import make_task
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
+from benchmark.machine.device import Machine
 from benchmark.results.store import Store
 from benchmark.run.datasets import each_cut
+from benchmark.run.engine import Inline
+from benchmark.run.execute import execute
 from benchmark.run.grid import Cell, Grid, make_grid
-from benchmark.run.jobs import RunContext, missing
-from benchmark.run.runner import do
+from benchmark.run.tasks import context_of, missing
 from methods import get_method
 from methods.encoders import identity
 from methods.encoders.pretrained import ORDER, PretrainedConfig, PretrainedEncoder
 from tests.benchmark.external_models import FEATURES, SIGNALS, network_of, write
-from tests.benchmark.run.bench import MACHINE, Cohorts, Heard, SmallConfig
+from tests.benchmark.run.bench import Cohorts, Heard, SmallConfig
+
+MODE = {"device": "cpu", "precision": "float32"}
+MACHINE = Machine(torch.device("cpu"), "float32")
 
 
 def kind_of(word: Path) -> type[PretrainedEncoder]:
@@ -224,7 +229,10 @@ def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
     forms = {place: prepared for place, prepared in found.items() if prepared is not None}
     store, heard = Store(folder / "runs"), Heard()
     grid = make_grid(config, cohorts, MACHINE, forms=forms)
-    assert do(missing(grid, store), RunContext(config, cohorts, store, MACHINE, heard.watch())) == 0, heard.lost
+    store.root.mkdir()
+    assert execute(missing(grid, store), context_of(config, cohorts, store, MACHINE), Inline(), heard) == 0, (
+        heard.failed
+    )
     return Foreign(config, grid, store, datasets[0].root, heard)
 
 

@@ -105,7 +105,7 @@ def run(cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
             Path(f"{name}.py").write_text(text)
         Path("planted.yaml").write_text(json.dumps(CONFIG | {"methods": methods, "gates": gates}))
         command = ["--config", "planted.yaml", "--data", f"ptb-xl={planted}", "--device", "cpu", "--workers", "1"]
-        return run_benchmark.main([*command, "--jobs-per-device", "1"])
+        return run_benchmark.main([*command, "--jobs", "1"])
 
     return run
 

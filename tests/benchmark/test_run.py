@@ -31,7 +31,7 @@ GRID = [
         "ptb-xl",
         "chapman",
     ),
-    *("--workers", "1", "--jobs-per-device", "1", "--set", *TINY),
+    *("--workers", "1", "--jobs", "1", "--set", *TINY),
 ]
 
 

@@ -1,10 +1,6 @@
 """What reaches the terminal and the pipe: no escape code in a pipe, and a clean terminal after Ctrl-C.
 
-Progress of a grid: bars on a terminal, plain lines in a pipe.
-
 Tables and paragraphs at the widths of terminals: no line too long, no number cut, broken or lost.
-
-Counts and the time that is left, against sums done by hand.
 """
 
 from __future__ import annotations
@@ -16,17 +12,12 @@ import pytest
 from rich.console import Console
 
 from benchmark.screen import (
-    INNER_SECONDS,
     STYLES,
     Cell,
-    Cost,
-    GridProgress,
     Row,
     TableColumn,
-    Tally,
     duration,
     error,
-    left,
     note,
     open_console,
     print_paragraphs,
@@ -45,11 +36,12 @@ def test_text_is_taken_literally_and_left_whole(capsys: pytest.CaptureFixture[st
     assert shown.out == ""
 
 
-COSTS = {
-    "pretrain pmq seed 42": Cost(4.0, "pretraining"),
-    "fine-tune pmq, PTB-XL, 30 %, seed 41": Cost(1.0, "finetune"),
-    "fine-tune moco": Cost(1.0, "finetune"),
-}
+def test_a_name_of_a_file_that_is_not_utf_8_can_be_printed() -> None:
+    file = StringIO()
+    note(open_console(file), "a\udcffb")
+    assert file.getvalue() == "a?b\n"
+
+
 ESCAPE = "\x1b"
 
 
@@ -63,103 +55,8 @@ class Clock:
         return self.now
 
 
-def run_grid(console: Console, clock: Clock) -> None:
-    pretrain, first, second = COSTS
-    with GridProgress(console, COSTS, clock) as progress:
-        progress.started(pretrain)
-        for epoch in range(1, 11):
-            clock.now += 4.0
-            progress.inner(pretrain, epoch, 10, f"epoch {epoch}/10 loss [1.234]")
-        progress.finished(pretrain)
-        progress.started(first)
-        clock.now += 30.0
-        progress.finished(first)
-        progress.failed(second, "RuntimeError: " + "the loss is not finite and so on " * 8)
-
-
-def test_tasks_of_a_moment_have_a_line_per_half_minute_in_a_pipe() -> None:
-    out, clock = StringIO(), Clock()
-    with GridProgress(open_console(out), dict.fromkeys("abcdef", Cost(1.0)), clock) as progress:
-        for task in "abcdef":
-            progress.started(task)
-            clock.now += INNER_SECONDS / 3
-            progress.finished(task)
-    assert out.getvalue().splitlines() == [
-        "done    c (10 s); 3 of 6 done, 3 left; about 30 s left",
-        "done    f (10 s); 6 of 6 done, 0 left; about 0 s left",
-        "finished: 6 of 6 done, 0 left, in 60 s",
-    ]
-
-
 def terminal(out: StringIO, width: int = 100) -> Console:
     return Console(file=out, force_terminal=True, width=width, markup=False, highlight=False)
-
-
-@pytest.mark.parametrize("width", [40, 100])
-def test_a_terminal_gets_bars_and_keeps_the_reason_of_a_failure(width: int) -> None:
-    out, clock = StringIO(), Clock()
-    with GridProgress(terminal(out, width), {"pretrain": Cost(4.0), "fine-tune": Cost(1.0)}, clock) as progress:
-        progress.started("pretrain")
-        clock.now += 4.0
-        progress.inner("pretrain", 1, 4, "loss [1.2]")
-        progress.failed("fine-tune", "ValueError: no label")
-    assert "pretrain" in out.getvalue()
-    assert "loss [1.2]" in out.getvalue()
-    assert ("━" in out.getvalue()) == (width == 100)
-    assert "0 of 2 done, 1 left" in out.getvalue()
-    assert "FAILED  fine-tune" in out.getvalue()
-    assert "ValueError: no label" in out.getvalue()
-
-
-def interrupt(progress: GridProgress) -> None:
-    with progress:
-        progress.started("a")
-        raise KeyboardInterrupt
-
-
-def test_ctrl_c_gives_the_terminal_back() -> None:
-    out = StringIO()
-    with pytest.raises(KeyboardInterrupt):
-        interrupt(GridProgress(terminal(out), {"a": Cost(1.0)}))
-    hidden, shown = f"{ESCAPE}[?25l", f"{ESCAPE}[?25h"
-    assert out.getvalue().count(hidden) == out.getvalue().count(shown) == 1
-    assert out.getvalue().rindex(shown) > out.getvalue().rindex(hidden)
-    assert "stopped: 0 of 1 done, 1 left" in out.getvalue()
-
-
-def test_a_pipe_gets_plain_lines() -> None:
-    out = StringIO()
-    run_grid(open_console(out), Clock())
-    lines = out.getvalue().splitlines()
-    assert ESCAPE not in out.getvalue()
-    assert max(map(len, lines)) > 120  # an event is one line, however long
-    assert all(line.startswith(("        ", "done    ", "FAILED  ", "finished: ")) for line in lines)
-    assert lines[:3] == [
-        "        pretrain pmq seed 42: epoch 8/10 loss [1.234]; 10 s to 15 s left",  # 2 at 10 ** (3.2 / 13.2)
-        "done    pretrain pmq seed 42 (40 s); 1 of 3 done, 2 left; 2 s to 8 s left",
-        "done    fine-tune pmq, PTB-XL, 30 %, seed 41 (30 s); 2 of 3 done, 1 left; about 30 s left",
-    ]
-    assert lines[3] == "FAILED  fine-tune moco (0 s); 2 of 3 done, 0 left, 1 failed; about 0 s left"
-    assert lines[4].startswith("        RuntimeError: the loss is not finite")
-    assert lines[-1] == "finished: 2 of 3 done, 0 left, 1 failed, in 70 s"
-
-
-def test_what_other_runners_do_is_counted_and_waiting_is_told_from_time_to_time() -> None:
-    out, clock = StringIO(), Clock()
-    with GridProgress(open_console(out), dict.fromkeys("abc", Cost(1.0)), clock) as progress:
-        progress.elsewhere("a")
-        for _ in range(int(2 * INNER_SECONDS)):
-            progress.waiting("waiting for 1 of there:7")
-            clock.now += 1.0
-        progress.elsewhere("b")
-        progress.note("a note")
-    waiting = "        waiting for 1 of there:7; 1 of 3 done (1 by other runners), 2 left"
-    assert out.getvalue().splitlines() == [
-        waiting,
-        waiting,
-        "a note",
-        "finished: 2 of 3 done (2 by other runners), 1 left, in 60 s",
-    ]
 
 
 GROUPS = ("PTB-XL", "Chapman", "CPSC2018")
@@ -245,48 +142,6 @@ def test_a_paragraph_wraps_two_deeper_than_it_begins(width: int) -> None:
     assert max(map(len, paragraph)) <= width
     assert [line[:5] for line in paragraph] == ["  wor", *["    w"] * (len(paragraph) - 1)]
     assert (empty, end) == ("", "end")
-
-
-def costs(**tasks: float) -> dict[str, Cost]:
-    return {name: Cost(seconds) for name, seconds in tasks.items()}
-
-
-def test_nothing_is_estimated_before_anything_is_measured() -> None:
-    tally = Tally(costs(a=1.0, b=1.0))
-    tally.running["a"] = 0.0, 30.0
-    assert tally.seconds_left() is None
-    assert left(None) == "time left not known yet"
-
-
-def test_what_is_expected_times_how_much_longer_it_takes() -> None:
-    tally = Tally(costs(pretrain=4.0, first=1.0, second=1.0, third=2.0), finished={"pretrain": 20.0})
-    assert tally.seconds_left() == pytest.approx((20.0, 20.0))
-
-
-def test_tasks_side_by_side_share_the_wall() -> None:
-    tally = Tally({name: Cost(2.0, concurrent=2) for name in "abc"}, running={"a": (0.5, 6.0), "b": (0.5, 6.0)})
-    assert tally.seconds_left() == pytest.approx((12.0, 12.0))  # 4 expected seconds at 6 each, on two
-
-
-def test_kinds_have_their_own_pace_and_one_that_is_not_known_makes_a_range() -> None:
-    tasks = {"pretrain": Cost(10.0, "pretraining"), "tune": Cost(4.0, "finetune"), "again": Cost(6.0, "finetune")}
-    tally = Tally(tasks | {"boost": Cost(8.0, "features")}, finished={"pretrain": 10.0})
-    assert tally.seconds_left() == pytest.approx((9.0, 36.0))  # 18 expected seconds, half or twice
-    tally.finished["tune"] = 16.0
-    around = 4 ** (0.5 * 4 / (4 + 10))  # sqrt(1 * 4) for boosting, drawn to 1: the tasks were short
-    assert tally.seconds_left() == pytest.approx((24.0 + 8.0 * around / 2, 24.0 + 8.0 * around * 2))
-    assert left(tally.seconds_left()) == "29 s to 44 s left"
-    known = Tally(tally.costs, {"features": 0.5}, tally.finished)
-    assert left(known.seconds_left()) == "about 28 s left"
-    known.finished["boost"] = 80.0  # what is measured now goes before what was measured earlier
-    assert known.seconds_left() == pytest.approx((24.0, 24.0))
-
-
-def test_failed_tasks_lie_no_longer_ahead() -> None:
-    tally = Tally(costs(a=1.0, b=1.0, c=5.0), finished={"a": 10.0}, failed=["c"])
-    assert tally.seconds_left() == pytest.approx((10.0, 10.0))
-    assert tally.through() == 6.0
-    assert tally.counts() == "1 of 3 done, 1 left, 1 failed"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.docs.pages import DOCS, EVIDENCE, text_of
 
 ROOT = DOCS.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "DEVIATIONS.md", *DOCS.rglob("*.md")]
-OF_OTHERS = {"--rm", "--resolution", "--strict", "--python", "--help", "--version"}
+OF_OTHERS = {"--host", "--lifetime", "--rm", "--resolution", "--strict", "--python", "--help", "--version"}
 """Flags of other programs that the pages name."""
 
 

@@ -19,7 +19,7 @@ from tests.benchmark.embedding.exported import recording
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "USE.md"
 BLOCKS = re.findall(r"^```(python)?\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 SMALL = (
-    "--methods random pmq --seeds 41 42 --jobs-per-device 1 --workers 1 --datasets chapman --ratios 0.5 --set "
+    "--methods random pmq --seeds 41 42 --jobs 1 --workers 1 --datasets chapman --ratios 0.5 --set "
     "pretrain.epochs=1 data.simulation.patients.mimic-iv-ecg=6 data.simulation.patients.chapman=40 encoder.hidden=4"
 )
 """What makes the page's run one of seconds."""

@@ -28,7 +28,7 @@ from benchmark.data.datasets.wfdb_files import SIMULATED_TEST_PART
 from benchmark.data.simulate.layouts import FOLDS, LAYOUTS, Case, CohortSettings, Layout, Row
 from benchmark.data.simulate.patient import draw_diagnoses, draw_person, keep_or_redraw
 from benchmark.data.simulate.recording import MOST_SEVERE, record
-from benchmark.machine.processes import shared_map
+from benchmark.machine.process import shared_map
 from benchmark.results.files import naming, temporary_name
 
 SIMULATOR_VERSION = 3

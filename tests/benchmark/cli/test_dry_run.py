@@ -1,119 +1,162 @@
-"""What tasks are expected to take, and how earlier results of the store correct it.
-
-What `--dry-run` says of the time from start to end: for the tasks that the engine would be given.
-"""
+"""`--dry-run`: cells, sizes and hours before a run, exact once data are prepared, and nothing written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from benchmark.cli import dry_run as costs_module
-from benchmark.cli.dry_run import (
-    PRETRAINING,
-    costs_of,
-    earlier_rates,
-    equal_probes_once,
-    seconds_of,
-    summed,
-)
+from benchmark.cli import dry_run
+from benchmark.cli.dry_run import print_dry_run
 from benchmark.config.config import Config
+from benchmark.config.flags import Folders
+from benchmark.data.datasets.base import DatasetError
+from benchmark.data.prepare import Prepared, prepare
 from benchmark.machine.device import Machine
-from benchmark.results.files import write_atomic
-from benchmark.results.names import CARD
-from benchmark.results.store import Predictions, Row, Store, card_bytes
+from benchmark.results.store import Predictions, Row, Store
 from benchmark.run.cell import place_of
-from benchmark.run.estimate import Size, cell_seconds, passes
-from benchmark.run.grid import Cell, expand, task_name
-from benchmark.run.jobs import Work, missing
-from benchmark.screen import Cost
+from benchmark.run.datasets import locate, names_of
+from benchmark.run.grid import Cell, make_grid
+from benchmark.screen import open_console
 
-MACHINE = Machine(torch.device("cpu"), "float32", 3)
-SIZES = {"mimic-iv-ecg": Size(100, 1000, True), "chapman": Size(50, 500, True)}
-ROW = {"protocol": "paper", "labels": "single", "notes": []}
-NOTHING = Predictions(np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.str_), np.empty(0, np.str_))
+SmallConfig = Callable[..., Config]
+MACHINE = Machine(torch.device("cpu"), "float32", 1)
+FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 4}, "evaluate": ["finetune"], "ratios": [0.5, 0.1]}
 
 
-@pytest.fixture
-def config(small_config: Callable[..., Config]) -> Config:
-    return small_config({"gates": ["features"], "evaluate": ["finetune"], "ratios": [0.5, 0.1]})
-
-
-@pytest.fixture
-def work(config: Config) -> Work:
-    """All of a grid."""
-    mode = {"device": "cpu", "precision": "float32"}
-    grid = expand(config, corpus="corpus", fingerprints={"chapman": "data"}, mode=mode)
-    return Work(grid, grid.pretrainings, grid.cells, ())
+@pytest.fixture(autouse=True)
+def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass takes a millisecond here and an update ten seconds, without measuring."""
+    monkeypatch.setattr(dry_run, "seconds_per_pass", lambda *size, **how: 1e-3)
+    monkeypatch.setattr(dry_run, "seconds_per_update", lambda *size: 10.0)
 
 
 @pytest.fixture
-def seconds(config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> costs_module.Seconds:
-    """A pass takes a millisecond on the threads of a cell, half of it on those of a pretraining."""
-    monkeypatch.setattr(costs_module, "timed_passes", lambda *asked: (5e-4, 1e-3))
-    source, seconds = seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES, concurrent=2)
-    assert source == "from an encoder pass timed just now; `speed` looks closer"
-    return seconds
+def place(tmp_path: Path) -> Folders:
+    return Folders(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
 
 
-def finish(cell: Cell, store: Store, took: float) -> None:
-    facts: dict[str, dict[str, object]] = {n: {} for n in ("scores", "undefined", "counts", "coverage", "provenance")}
-    store.save_row(Row(**place_of(cell), **ROW, **facts, training={"seconds": took}), NOTHING)  # type: ignore[arg-type]
+@pytest.fixture
+def store(place: Folders) -> Store:
+    return Store(place.cache.parent / "runs")
 
 
-def test_each_task_has_its_kind_and_the_cells_run_abreast(
-    config: Config, work: Work, seconds: costs_module.Seconds
+def lines_of(config: Config, place: Folders, results: str = "runs") -> list[str]:
+    out, folder = StringIO(), place.cache.parent
+    print_dry_run(open_console(out), config, place, MACHINE, folder / results)
+    return out.getvalue().splitlines()
+
+
+def prepare_all(config: Config, place: Folders) -> dict[str, Prepared]:
+    return {name: prepare(locate(config, name, place), place.cache, workers=1) for name in names_of(config)}
+
+
+def finish(cell: Cell, store: Store, **training: float) -> None:
+    """Put a row in the place of a cell."""
+    text = {"protocol": "paper", "labels": "single"}
+    facts: dict[str, dict[str, object]] = {
+        name: {} for name in ("scores", "undefined", "counts", "coverage", "provenance")
+    }
+    nothing = np.empty(0)
+    row = Row(**place_of(cell), notes=[], training=training, **text, **facts)  # type: ignore[arg-type]
+    store.save_row(row, Predictions(nothing.astype(np.float32), nothing.astype(np.int64), nothing, nothing))  # type: ignore[arg-type]
+
+
+def done_of(row: str, dataset: str, lines: list[str]) -> str:
+    """'0/6': cells done of those planned, of a row and evaluation on a dataset."""
+    (heading,) = (line.split() for line in lines if line.startswith("row "))
+    (cells,) = (line.split() for line in lines if line.split()[:2] == row.split())
+    return cells[heading.index(dataset)]
+
+
+def test_nothing_is_written(small_config: SmallConfig, place: Folders, tmp_path: Path) -> None:
+    assert lines_of(small_config(FEW), place)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: SmallConfig, place: Folders) -> None:
+    config = small_config(FEW)
+    assert "  mimic-iv-ecg: 6 recordings, 66 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
+    prepared = prepare_all(config, place)
+    lines = lines_of(config, place)
+    for name, data in prepared.items():
+        assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines
+
+
+def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: SmallConfig, place: Folders) -> None:
+    config = small_config(FEW)
+    locate(config, "chapman", place)
+    assert "  chapman: 4 recordings, 44 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
+
+
+def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Folders, store: Store) -> None:
+    config = small_config({**FEW, "seeds": [1, 2, 3]})
+    before = lines_of(config, place)
+    assert before[0] == "config basic: 12 cells on 1 pretrainings"
+    assert "to do: 12 of 12 cells, 1 of 1 pretrainings" in before
+    assert any("at 0.5, 0.1 of the labels x seeds 1, 2, 3" in line for line in before)
+    assert done_of("pmq finetune", "chapman", before) == "0/6"
+    grid = make_grid(config, prepare_all(config, place), MACHINE)
+    for cell in grid.cells[:2]:
+        finish(cell, store)
+    after = lines_of(config, place)
+    assert done_of("random finetune", "chapman", after) == "2/6"
+    assert "to do: 10 of 12 cells, 1 of 1 pretrainings" in after
+    assert done_of("pmq finetune", "chapman", after) == "0/6"
+
+
+def test_a_cell_of_two_tables_is_to_do_once(small_config: SmallConfig, place: Folders) -> None:
+    config = small_config(FEW | {"gates": ["features"], "evaluate": ["finetune", "linear"]})
+    assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in lines_of(config, place)
+
+
+def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Folders, store: Store) -> None:
+    config = small_config(FEW)
+    grid = make_grid(config, prepare_all(config, place), MACHINE)
+    assert "together 0 s" not in "\n".join(lines_of(config, place))
+    for cell in grid.cells:
+        finish(cell, store)
+    assert "1 tasks at a time: pretraining 0 s, cells 0 s, together 0 s" in "\n".join(lines_of(config, place))
+
+
+def test_hours_come_from_a_timed_update_and_from_stored_cells(
+    small_config: SmallConfig, place: Folders, store: Store
 ) -> None:
-    found = costs_of(work, seconds, MACHINE)
-    _, pmq = work.pretrainings
-    assert found[task_name(pmq)] == Cost(passes(pmq, config, SIZES) * 5e-4, PRETRAINING)
-    for cell in work.cells:
-        assert found[task_name(cell)] == Cost(cell_seconds(cell, config, SIZES, 1e-3), cell.evaluation, 3)
-    cells = sum(found[task_name(cell)].seconds for cell in work.cells)
-    assert summed(work, seconds, MACHINE)[1] == pytest.approx(cells / 3)
+    config = small_config({**FEW, "gates": ["features"]})
+    grid = make_grid(config, prepare_all(config, place), MACHINE)
+    shown = "\n".join(lines_of(config, place))
+    assert "pretraining 90 s" not in shown
+    assert "without 2 of features, of which none is stored yet" in shown
+    for cell in grid.cells:
+        if cell.ratio == 0.5:
+            finish(cell, store, seconds=600.0)
+    assert "cells 30 min" in "\n".join(lines_of(config, place))  # three cells at the other ratio
 
 
-@pytest.mark.parametrize("probe", ["linear", "knn"])
-@pytest.mark.parametrize(("protocol", "probes"), [("paper", {"random": 4.0, "pmq": 2.0}), ("strict", 4.0)])
-def test_a_probe_whose_outcome_another_cell_has_is_counted_once(
-    small_config: Callable[..., Config], protocol: str, probes: dict[str, float] | float, probe: str
-) -> None:
-    """Two ratios and two seeds: the untrained encoder is another for each seed, the pretrained one is the same."""
-    evaluate = ["finetune", probe]
-    config = small_config({"gates": [], "evaluate": evaluate, "ratios": [0.5, 0.1], "seeds": [41, 42]})
-    mode = {"device": "cpu", "precision": "float32"}
-    cells = expand(config, corpus="corpus", fingerprints={"chapman": "data"}, mode=mode).cells
-    seconds = equal_probes_once(lambda task: 1.0, cells, protocol)
-    for variant in ("random", "pmq"):
-        own = [cell for cell in cells if cell.variant.name == variant]
-        assert sum(seconds(cell) for cell in own if cell.evaluation == "finetune") == 4.0
-        expected = probes if isinstance(probes, float) else probes[variant]
-        assert sum(seconds(cell) for cell in own if cell.evaluation == probe) == expected
+def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, place: Folders) -> None:
+    patients = {"mimic-iv-ecg": 2, "ptb-xl": 2, "chapman": 2, "cpsc2018": 2}
+    config = small_config(
+        {
+            "data.simulation.patients": patients,
+            "data.datasets": ["ptb-xl", "chapman", "cpsc2018"],
+            "methods": ["random", "moco", "pmq"],
+            "evaluate": ["finetune"],
+            "ratios": [0.3, 0.1, 0.01],
+            "seeds": [41, 42, 43, 44, 45],
+        }
+    )
+    assert lines_of(config, place)[0] == "config basic: 135 cells on 2 pretrainings"
 
 
-def test_stored_results_of_the_grid_tell_the_pace_of_their_kind(
-    work: Work, seconds: costs_module.Seconds, tmp_path: Path
-) -> None:
-    store = Store(tmp_path / "runs")
-    assert earlier_rates(work, seconds, store) == {}
-    done = [cell for cell in work.cells if cell.evaluation == "finetune"][:2]
-    for cell in done:
-        finish(cell, store, 3 * seconds(cell))
-    _, pmq = work.pretrainings
-    card = {"key": pmq.key, "key_content": pmq.content, "method": "pmq", "seed": 42, "seconds": 2 * seconds(pmq)}
-    write_atomic(store.pretrained / pmq.key / CARD, card_bytes(card))
-    left = replace(missing(work.grid, store), pretrainings=work.pretrainings[:1])
-    assert earlier_rates(left, seconds, store) == pytest.approx({"finetune": 3.0, PRETRAINING: 2.0})
+def test_missing_real_data_are_named(small_config: SmallConfig, place: Folders, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="MIMIC-IV-ECG: none of"):
+        lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
 
 
-def test_timing_a_pass_leaves_the_draws_of_a_run_as_they_are(config: Config, tmp_path: Path) -> None:
-    torch.manual_seed(5)
-    expected = torch.rand(4)
-    torch.manual_seed(5)
-    seconds_of(config, tmp_path / "speed.json", MACHINE, SIZES, concurrent=2)
-    assert torch.equal(torch.rand(4), expected)
+def test_results_may_lie_in_a_folder_that_is_not_there_yet(small_config: SmallConfig, place: Folders) -> None:
+    assert lines_of(small_config(FEW), place, results="new/deeper/runs")

@@ -21,18 +21,17 @@ import torch
 
 import run_benchmark
 from benchmark.cli import VERBS
-from benchmark.cli import run as machine_module
-from benchmark.cli.run import engine_of, machine_of, named, warnings_of
+from benchmark.cli.run import machine_of, named, warnings_of
 from benchmark.config.command_line import parse
 from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import config_of
 from benchmark.machine.device import Machine
+from benchmark.results.files import file_lock
 from benchmark.results.store import Row, Store
-from benchmark.run import cell as cell_module
-from benchmark.run.cell import CellJob, run_cell
-from benchmark.run.grid import expand, pretrain_content
-from benchmark.run.local import Local
+from benchmark.run import tasks as tasks_module
+from benchmark.run.cell import run_cell
+from benchmark.run.grid import Cell, Context, expand
 from benchmark.training.health import EpochHealth
 from benchmark.training.probes import EvaluationCache
 from methods.pmq import PMQ
@@ -56,7 +55,7 @@ seeds: [41]
 gates: []
 precision: float32
 """
-COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs-per-device", "1"]
+COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs", "1"]
 KILL = """
 import os, re, signal, sys
 rename, left = os.replace, int(sys.argv[2])
@@ -160,15 +159,16 @@ def test_a_second_run_does_nothing_and_says_so(
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_minirocket_is_priced_run_and_in_the_table(
+def test_minirocket_is_planned_run_and_in_the_table(
     argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = [*argv, "--methods", "random", "--gates", "minirocket", "full-labels", "--set", "minirocket.features=168"]
     assert run_benchmark.main([*own, "--dry-run"]) == 0
-    assert "minirocket: 1 in " in capsys.readouterr().out
+    assert "without 2 of minirocket, of which none is stored yet" in capsys.readouterr().out
     assert run_benchmark.main(own) == 0
     assert table(tmp_path).count("| *MiniRocket, ridge* |") == 4  # two tables, a block of half and of all labels each
-    (half, whole) = sorted((row for row in rows(tmp_path / "runs") if row.variant == "minirocket"), key=str)
+    own = (row for row in rows(tmp_path / "runs") if row.variant == "minirocket")
+    half, whole = sorted(own, key=lambda row: row.ratio)
     assert half.training["penalty"] in Config(name="", caption="", methods=["random"]).minirocket.penalties
     assert (half.pretrain_key, half.ratio, whole.ratio) == ("", 0.5, 1.0)
     assert half.scores["recording"]["auroc"] is not None
@@ -191,23 +191,23 @@ def test_a_method_that_fails_fails_its_own_cells(
 def test_ctrl_c_says_what_to_do_and_the_same_command_goes_on(
     argv: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupt(job: CellJob, known: EvaluationCache) -> None:
-        if job.cell.evaluation == "linear":
+    def interrupt(cell: Cell, context: Context, known: EvaluationCache) -> None:
+        if cell.evaluation == "linear":
             signal.raise_signal(signal.SIGINT)
-        run_cell(job, known)
+        run_cell(cell, context, known)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(cell_module, "run_cell", interrupt)
+            patch.setattr(tasks_module, "run_cell", interrupt)
             assert run_benchmark.main(argv) == run_benchmark.INTERRUPTED == 130
     finally:
         signal.signal(signal.SIGINT, before)
     shown = capsys.readouterr()
     assert shown.err == "error: stopped; what is finished is saved, and the same command goes on from there\n"
-    assert len(rows(tmp_path / "runs")) == 1
+    assert len(rows(tmp_path / "runs")) == 2  # what runs may end within the grace
     assert run_benchmark.main(argv) == 0
-    assert "1 done, 3 to do" in capsys.readouterr().out
+    assert "2 done, 2 to do" in capsys.readouterr().out
     assert table(tmp_path) == expected
 
 
@@ -317,14 +317,9 @@ def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
     assert len(rows(tmp_path / "runs")) == 8
 
 
-CPU = "--device cpu --precision float32"
-
-
-def opened(words: str) -> tuple[Machine, object]:
+def machine_for(words: str) -> Machine:
     _, arguments = parse(VERBS, words.split())
-    config = config_of(arguments)
-    machine = machine_of(arguments, config)
-    return machine, engine_of(arguments, config, machine)
+    return machine_of(arguments, config_of(arguments))
 
 
 def two_devices(monkeypatch: pytest.MonkeyPatch, visible: str = "") -> None:
@@ -334,62 +329,80 @@ def two_devices(monkeypatch: pytest.MonkeyPatch, visible: str = "") -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
 
 
-@pytest.mark.parametrize("words", ["--devices 0 1", "--devices 0,1"])
-def test_each_device_has_its_own_jobs(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    two_devices(monkeypatch)
-    machine, engine = opened(f"{words} --jobs-per-device 3")
-    assert (machine.device.type, machine.jobs, machine.devices, machine.mode()["precision"]) == ("cuda", 6, 2, "bf16")
-    assert engine == Local(6, ("0", "1"))
-    assert (machine.concurrent(7), machine.concurrent_on_a_device(2), machine.concurrent(1)) == (
-        2,
-        1,
-        1,
-    )
-
-
-def test_devices_count_among_those_that_are_visible(monkeypatch: pytest.MonkeyPatch) -> None:
-    two_devices(monkeypatch, visible="4,7")
-    assert opened("--devices 1")[1] == Local(1, ("7",))
-
-
-def test_a_job_has_the_device_of_its_cluster_and_not_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    _, arguments = parse(VERBS, ["--engine", "slurm", "--set", "engine.gpus=1", "--precision", "bf16"])
-    machine = machine_of(arguments, config_of(arguments))
-    assert machine.mode() == {"device": "cuda", "precision": "bf16"}
-
-
-@pytest.mark.parametrize("precision", ["bf16", "float32"])
-def test_the_precision_of_jobs_on_cpus_is_not_picked_by_the_cpu_of_this_host(
-    precision: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "visible", "jobs", "devices"),
+    [
+        ("--devices 0 1", "", 2, ("0", "1")),
+        ("--devices 0,1 --jobs 6", "", 6, ("0", "1")),
+        ("--devices 1", "4,7", 1, ("7",)),
+        ("", "", 1, ()),
+    ],
+)
+def test_devices_count_among_those_that_are_visible_and_each_has_a_task(
+    words: str, visible: str, jobs: int, devices: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine_module, "pick_precision", lambda name, device: precision if name == "auto" else name)
-    arguments = parse(VERBS, ["--engine", "slurm"])[1]
-    if precision == "float32":
-        assert machine_of(arguments, config_of(arguments)).precision == "float32"
-        return
-    with pytest.raises(ConfigError, match=r"^--precision auto is bf16 by this host's CPU, and the nodes may have"):
-        machine_of(arguments, config_of(arguments))
-    arguments = parse(VERBS, ["--engine", "slurm", "--precision", "bf16"])[1]
-    assert machine_of(arguments, config_of(arguments)).precision == "bf16"
+    two_devices(monkeypatch, visible)
+    machine = machine_for(words)
+    assert (machine.jobs, machine.devices, machine.mode()) == (jobs, devices, {"device": "cuda", "precision": "bf16"})
 
 
-def test_where_tasks_run_is_in_no_key_and_in_no_stored_config() -> None:
-    here, there = (config_of_words(f"{CPU} {words}") for words in ("", "--engine slurm --set engine.minutes=30"))
-    assert there.engine.minutes == 30
-    assert here.model_dump(mode="json") == there.model_dump(mode="json")
-    assert "engine" not in there.model_dump()
-    assert here.model_dump_json() == there.model_dump_json()
-    method = here.method_class("pmq")
-    contents = [
-        pretrain_content(config, method, config.method_config("pmq"), 1, "data", {"device": "cpu"})
-        for config in (here, there)
-    ]
-    assert contents[0] == contents[1]
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--devices 0", "--devices '0' is not there: torch sees no CUDA device: leave it out"),
+        ("--devices 0 --device cpu", "--devices 0 and --device cpu: name the devices once"),
+        (
+            "--engine tcp://there:8786 --devices 0",
+            "--devices is of --engine local: start a worker for each GPU, with its CUDA_VISIBLE_DEVICES",
+        ),
+        (
+            "--engine scheduler.json --device cuda",
+            "--engine scheduler.json: say what the workers compute on and in: --device cpu or cuda, and --precision "
+            "float32 or bf16",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(words: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ConfigError) as error:
+        machine_for(words)
+    assert str(error.value) == message
 
 
-def config_of_words(words: str) -> Config:
-    return config_of(parse(VERBS, words.split())[1])
+@pytest.mark.parametrize("words", ["--devices 2", "--devices one"])
+def test_a_device_that_is_not_there_is_refused_by_name(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_devices(monkeypatch)
+    with pytest.raises(ConfigError, match=r"^--devices '\w+' is not there: torch sees 2 CUDA devices$"):
+        machine_for(words)
+
+
+def test_a_device_named_twice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    two_devices(monkeypatch)
+    with pytest.raises(ConfigError, match=r"^--devices 0 0 names a device twice; several tasks on one: --jobs"):
+        machine_for("--devices 0 0")
+
+
+def test_workers_elsewhere_may_have_what_this_host_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    machine = machine_for("--engine tcp://there:8786 --device cuda --precision bf16")
+    assert (machine.mode(), machine.jobs, machine.threads()) == ({"device": "cuda", "precision": "bf16"}, None, None)
+    assert machine_for("--device cpu --jobs 1000").threads() == 1
+
+
+def test_an_unknown_engine_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_benchmark.main(["--engine", "slrum"]) == 2
+    assert "'slrum'" in capsys.readouterr().err
+
+
+def test_a_second_command_on_a_store_is_refused_and_told_who_works_there(
+    argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with file_lock(tmp_path / "runs" / ".lock"):
+        assert run_benchmark.main(argv) == 2
+    expected = f"{os.getpid()} works on {tmp_path / 'runs'} (see `status`): wait for its end, or name another folder"
+    assert expected in capsys.readouterr().err
+    assert rows(tmp_path / "runs") == []
 
 
 @pytest.mark.parametrize(("preset", "rate"), [("unified", "0.0001"), ("paper", "1e-05")])

@@ -15,7 +15,7 @@ from run_benchmark import main
 
 SMALL = [
     *("--methods", "random", "--gates", "none", "--evaluate", "linear", "--ratios", "0.5", "--seeds", "41"),
-    *("--device", "cpu", "--workers", "1", "--jobs-per-device", "1", "--set", "encoder.hidden=4", "encoder.depth=2"),
+    *("--device", "cpu", "--workers", "1", "--jobs", "1", "--set", "encoder.hidden=4", "encoder.depth=2"),
     *("encoder.output=8", "linear.strengths=[1.0]"),
 ]
 
@@ -81,7 +81,7 @@ def rows_of(folder: Path) -> list[Row]:
 @pytest.mark.slow
 def test_supervised_rows_of_the_ptb_xl_benchmark_on_real_recordings(real: list[str], tmp_path: Path) -> None:
     few = ["--tasks", "superdiagnostic", "--evaluate", "linear", "--seeds", "41", "--gates", "supervised"]
-    quick = ["--device", "cpu", "--workers", "1", "--jobs-per-device", "1", "--set", "supervised.epochs=1"]
+    quick = ["--device", "cpu", "--workers", "1", "--jobs", "1", "--set", "supervised.epochs=1"]
     assert main(["--config", "ptbxl-benchmark", *real, *few, *quick]) == OK
     rows = [row for row in rows_of(tmp_path) if row.evaluation == SUPERVISED]
     assert {row.variant for row in rows} == {"supervised", "supervised+resnet1d"}

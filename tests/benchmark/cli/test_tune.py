@@ -10,7 +10,7 @@ import pytest
 
 import run_benchmark
 from benchmark.results.store import Store
-from benchmark.run import jobs
+from benchmark.run import tasks
 
 CONFIG = """
 methods: [random, pmq, clocs]
@@ -39,7 +39,7 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def flags(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(workplace)
-    return ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs-per-device", "1"]
+    return ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs", "1"]
 
 
 def trials_of(workplace: Path) -> list[dict[str, str]]:
@@ -85,7 +85,7 @@ def test_a_second_search_does_nothing_twice(
     flags: list[str], workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = trials_of(workplace)
-    monkeypatch.setattr(jobs, "run_to_end", None)
+    monkeypatch.setattr(tasks, "run_pretraining", None)
     assert run_benchmark.main(["tune", *flags, "--trials", "3"]) == 0
     assert "3 trials of 2 methods: 0 of 6 cells to do" in capsys.readouterr().out
     assert run_benchmark.main(["tune", *flags, "--trials", "4", "--dry-run"]) == 0

@@ -73,7 +73,7 @@ WRONG = [
 def read(argv: Sequence[str]) -> tuple[Config, Folders, int]:
     """All that the shared flags make: the config, the place, and cells at a time."""
     arguments = parse(ANY, argv)[1]
-    return config_of(arguments), place_of(arguments), jobs_of(arguments, device_of(arguments))
+    return config_of(arguments), place_of(arguments), jobs_of(arguments, device_of(arguments), ())
 
 
 def config_from(line: str) -> Config:
@@ -156,7 +156,7 @@ def test_the_datasets_of_a_shipped_configs_cards_can_be_named() -> None:
 
 def test_the_place_is_no_part_of_the_config() -> None:
     config, place, jobs = read(
-        ["--results", "r", "--out", "o", "--cache", "c", "--workers", "3", "--jobs-per-device", "7", "--device", "cpu"]
+        ["--results", "r", "--out", "o", "--cache", "c", "--workers", "3", "--jobs", "7", "--device", "cpu"]
     )
     assert config == load_config("demo")
     assert (place.cache, place.workers, jobs) == (Path("c"), 3, 7)
@@ -165,8 +165,9 @@ def test_the_place_is_no_part_of_the_config() -> None:
 def test_cells_at_a_time_follow_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
     arguments = parse(ANY, [])[1]
-    assert jobs_of(arguments, torch.device("cpu")) == 3
-    assert jobs_of(arguments, torch.device("cuda")) == 1
+    assert jobs_of(arguments, torch.device("cpu"), ()) == 3
+    assert jobs_of(arguments, torch.device("cuda"), ()) == 1
+    assert jobs_of(arguments, torch.device("cuda"), ("0", "1")) == 2
 
 
 def test_gates_are_chosen_or_left_out() -> None:

@@ -288,7 +288,7 @@ def test_stopped_or_killed_every_sum_is_right_and_no_file_comes_twice(home: Simp
             process.send_signal(number)
             error = process.communicate(timeout=60)[1]
         if number == signal.SIGTERM:
-            assert (process.returncode, b"keeps the files that came" in error) == (143, True)
+            assert (process.returncode, b"what is finished is saved" in error) == (143, True)
     home.server.seconds = 0.0
     assert subprocess.run(command, check=False, cwd=ROOT).returncode == OK
     for line in home.server.files[f"{RELEASES['ptb-xl']}{SUMS}"].decode().splitlines():

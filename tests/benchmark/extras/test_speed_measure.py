@@ -18,6 +18,7 @@ from benchmark.extras.speed import (
     INSTALL_NEUROKIT2,
     Effort,
     Setting,
+    Speed,
     executed,
     measure_speed,
     preparation_line,
@@ -25,7 +26,6 @@ from benchmark.extras.speed import (
     training_job,
 )
 from benchmark.machine.device import Machine
-from benchmark.run.estimate import Speed, load_speed, save_speed
 from benchmark.screen import open_console
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d
@@ -65,7 +65,7 @@ def test_every_method_that_trains_is_measured_with_its_plain_form(measured: Spee
 
 
 def test_without_neurokit2_all_else_is_measured_and_one_line_says_what_to_install(
-    config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "neurokit2", None)  # an import of it now fails
     found = measure_speed(config, MACHINE, TINY)
@@ -74,8 +74,6 @@ def test_without_neurokit2_all_else_is_measured_and_one_line_says_what_to_instal
     assert (found.preparation.plain, found.preparation.ratio) == (None, None)
     line = preparation_line(found.preparation)
     assert line.endswith("its plain form needs neurokit2: pip install neurokit2==0.2.13")
-    save_speed(found, tmp_path / "speed.json")
-    assert load_speed(tmp_path / "speed.json") == found
 
 
 def test_what_to_install_is_what_the_test_extra_pins() -> None:

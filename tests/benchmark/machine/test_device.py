@@ -18,7 +18,7 @@ import torch
 
 from benchmark.machine import device as code_versions
 from benchmark.machine.device import device_facts, git_state, pick_device, pick_precision, seed_torch, stream, versions
-from benchmark.machine.processes import peak_memory_gib
+from benchmark.machine.process import peak_memory_gib
 
 
 def test_devices_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

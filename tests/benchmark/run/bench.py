@@ -1,8 +1,8 @@
-"""A small grid, its store, and what its runner says: what the tests of missing work and of the runner begin from."""
+"""A small grid, its store, and what is shown of the work on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,47 +12,45 @@ from benchmark.config.config import Config
 from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.store import Row, Store
-from benchmark.run.grid import Cell, Grid, make_grid
-from benchmark.run.jobs import ProgressCallbacks, RunContext, Work, missing
-from benchmark.run.runner import do
+from benchmark.run.engine import Engine, Inline
+from benchmark.run.execute import execute
+from benchmark.run.grid import Cell, Context, Grid, make_grid
+from benchmark.run.tasks import Outcome, Task, Work, context_of, missing
 
-MACHINE = Machine(torch.device("cpu"), "float32", 1)
 SmallConfig = Callable[..., Config]
 Cohorts = dict[str, Prepared]
 
 
 @dataclass
 class Heard:
-    """What the runner says as it goes."""
+    """What is shown while a grid runs."""
 
     begun: list[str] = field(default_factory=list)
-    steps: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
-    lost: dict[str, str] = field(default_factory=dict)
-    others: list[str] = field(default_factory=list)
-    waits: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
 
-    def watch(self) -> ProgressCallbacks:
-        return ProgressCallbacks(
-            started=self.begun.append,
-            inner=lambda task, done, total, text: self.steps.append(f"{task} {done}/{total}"),
-            finished=lambda task, seconds: self.done.append(task),
-            failed=self.lost.__setitem__,
-            elsewhere=self.others.append,
-            waiting=self.waits.append,
-            note=self.notes.append,
-        )
+    def begin(self, task: Task) -> None:
+        self.begun.append(task.name)
+
+    def end(self, task: Task, outcomes: Sequence[Outcome]) -> None:
+        for outcome in outcomes:
+            if outcome.failure:
+                self.failed[outcome.name] = outcome.failure.line
+            else:
+                self.done.append(outcome.name)
+
+    def refresh(self, running: Sequence[Task]) -> None:
+        assert len({task.key for task in running}) == len(running)
 
 
 @dataclass
 class Bench:
-    """A small grid, its store, and what was heard of the work on it."""
+    """A small grid, its store, and what was shown of the work on it."""
 
     config: Config
     prepared: Cohorts
     store: Store
-    machine: Machine = MACHINE
+    machine: Machine = field(default_factory=lambda: Machine(torch.device("cpu"), "float32"))
     heard: Heard = field(default_factory=Heard)
     events: Path | None = None
 
@@ -63,12 +61,13 @@ class Bench:
     def missing(self) -> Work:
         return missing(self.grid, self.store)
 
-    def setup(self, watch: ProgressCallbacks) -> RunContext:
-        return RunContext(self.config, self.prepared, self.store, self.machine, watch, self.events)
+    def context(self) -> Context:
+        return context_of(self.config, self.prepared, self.store, self.machine, self.events)
 
-    def work_off(self) -> int:
+    def work_off(self, engine: Engine | None = None) -> int:
         self.heard = Heard()
-        return do(self.missing(), self.setup(self.heard.watch()))
+        self.store.root.mkdir(parents=True, exist_ok=True)
+        return execute(self.missing(), self.context(), engine or Inline(), self.heard)
 
     def rows(self) -> list[Row]:
         """Rows without the seconds they took."""

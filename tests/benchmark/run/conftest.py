@@ -12,6 +12,7 @@ import torch
 
 from benchmark.results.store import Store
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
+from tests.benchmark.run.grid_runs import runs_in
 
 
 @pytest.fixture
@@ -42,3 +43,12 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(2)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The lines of results.md of a run as a process that nothing disturbs."""
+    with runs_in(tmp_path_factory.mktemp("undisturbed")) as runs:
+        runs.start("--jobs", "1")
+        runs.finish(0)
+        return runs.table(0)

@@ -22,9 +22,11 @@ from benchmark.data.task import make_task as task_of
 from benchmark.results.metrics import F1_OVER, UNTESTED, macro_notes, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
-from benchmark.run.cell import CellJob, learn_on, run_cell, run_together, tasks_of
-from benchmark.run.grid import Cell, Pretraining, spec_of
+from benchmark.run.cell import CellInput, learn_on, run_cell, source_facts, tasks_of
+from benchmark.run.grid import Cell, Context, Pretraining, spec_of
 from benchmark.run.rows import Variant
+from benchmark.run.tasks import Task, code_digest
+from benchmark.run.tasks import run as run_task
 from benchmark.training import probes as linear_module
 from benchmark.training.checkpoint import save_encoder
 from benchmark.training.probes import EvaluationCache
@@ -32,14 +34,14 @@ from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
 
 SmallConfig = Callable[..., Config]
-MakeJob = Callable[..., CellJob]
+MakeJob = Callable[..., CellInput]
 
 
 @pytest.fixture
 def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: Path) -> MakeJob:
     """A job on a dataset, whose encoder lies in the store."""
 
-    def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellJob:
+    def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellInput:
         torch.manual_seed(0)
         save_encoder(
             Store(tmp_path / "runs").pretrained / "encoder", Dilated(DilatedConfig(hidden=4, depth=2, output=8)), {}
@@ -48,19 +50,28 @@ def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: 
         pretraining = Pretraining("encoder", variant, 42)
         cell = Cell("cell", variant, pretraining, evaluation, evaluation, name, 0.5, 41)
         config = small_config(overrides)
-        return CellJob(cell, config, cohorts[name].folder, tmp_path / "runs", "cpu", "float32")
+        folders = {name: data.folder for name, data in cohorts.items()}
+        corpus = source_facts(cohorts["mimic-iv-ecg"])
+        store = Store(tmp_path / "runs")
+        return CellInput(cell, config, Context(config, folders, corpus, store, "cpu", "float32", code=code_digest()))
 
     return make
 
 
-def of_cell(job: CellJob, **changes: object) -> CellJob:
+def of_cell(job: CellInput, **changes: object) -> CellInput:
     """The job of a cell that differs in some of its fields."""
-    return replace(job, cell=replace(job.cell, **changes))  # type: ignore[arg-type]
+    return job._replace(cell=replace(job.cell, **changes))  # type: ignore[arg-type]
 
 
-def run(job: CellJob) -> Row:
-    run_cell(job, EvaluationCache())
-    row = Store(job.results).load_row(job.cell.key)
+def at(job: CellInput, folder: Path) -> CellInput:
+    """The job on prepared data in another folder."""
+    folders = {**job.context.folders, job.cell.dataset: folder}
+    return job._replace(context=replace(job.context, folders=folders))
+
+
+def run(job: CellInput) -> Row:
+    run_cell(job.cell, job.context, EvaluationCache())
+    row = job.context.store.load_row(job.cell.key)
     assert row is not None
     return row
 
@@ -97,7 +108,7 @@ def test_scores_follow_from_the_stored_predictions(
     row = run(job)
     spec = TaskSpec(6, labels, protocol, validation_labels=VALIDATION_LABELS[protocol])  # type: ignore[arg-type, index]
     task = task_of(cohorts[name], spec, ratio=0.5, seed=41, device=torch.device("cpu"))
-    found = Store(job.results).predictions(job.cell.key)
+    found = job.context.store.predictions(job.cell.key)
     np.testing.assert_array_equal(found.truth, task.test.target.numpy())
     np.testing.assert_array_equal(found.recording, task.test.recording)
     np.testing.assert_array_equal(found.patient, task.test.patient)
@@ -113,7 +124,7 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(
     make_job: MakeJob, cohorts: dict[str, Prepared]
 ) -> None:
     job = make_job("chapman", "linear", **{"protocol": "strict", "data.folds": 3, "data.beats": "authors"})
-    row, found = run(job), Store(job.results).predictions(job.cell.key)
+    row, found = run(job), job.context.store.predictions(job.cell.key)
     spec = spec_of(job.config, "linear", "chapman")
     assert spec.folds == 3
     names = [cohorts["chapman"].entries[r].recording for r in recordings_tested(cohorts["chapman"], spec)]
@@ -139,7 +150,7 @@ def test_a_row_names_the_classes_that_its_means_are_over(
     job = make_job("ptb-xl", evaluation)
     without = replace(cohorts["ptb-xl"], entries=tuple(map(without_cd_in_test, cohorts["ptb-xl"].entries)))
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: without)
-    row, found = run(job), Store(job.results).predictions(job.cell.key)
+    row, found = run(job), job.context.store.predictions(job.cell.key)
     assert not found.truth[:, 3].any()
     expected = macro_notes(found.probability, found.truth, found.recording, without.classes, multi=False, pool="mean")
     assert row.notes[-len(expected) :] == expected
@@ -153,10 +164,10 @@ def without_cd_in_test(entry: Entry) -> Entry:
 @pytest.mark.parametrize("evaluation", ["finetune", "linear"])
 def test_the_same_job_gives_the_same_row(make_job: MakeJob, evaluation: str) -> None:
     job = make_job(evaluation=evaluation)
-    first, predictions = run(job), Store(job.results).predictions(job.cell.key)
+    first, predictions = run(job), job.context.store.predictions(job.cell.key)
     torch.manual_seed(99)
     again = run(job)
-    np.testing.assert_array_equal(Store(job.results).predictions(job.cell.key).probability, predictions.probability)
+    np.testing.assert_array_equal(job.context.store.predictions(job.cell.key).probability, predictions.probability)
     timeless = {"seconds": 0.0}
     assert replace(again, training=again.training | timeless) == replace(first, training=first.training | timeless)
 
@@ -167,7 +178,7 @@ def test_the_seed_moves_a_fine_tuned_number_and_no_probed_one(make_job: MakeJob)
         found = []
         for seed in (41, 42):
             run(of_cell(job, seed=seed))
-            found.append(Store(job.results).predictions(job.cell.key).probability)
+            found.append(job.context.store.predictions(job.cell.key).probability)
         assert np.array_equal(found[0], found[1]) != moves
 
 
@@ -186,7 +197,7 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
     recordings = [(f"p{f}", (f % 2,), 5 if f == fold else 12, f) for f in (1, 9, 10)]
     prepared = make_prepared("ptb-xl", recordings)
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
-    row = run(replace(make_job("ptb-xl", evaluation), prepared=tmp_path / "of this test"))
+    row = run(at(make_job("ptb-xl", evaluation), tmp_path / "of this test"))
     assert row.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
     reason = f"no {side} window: its recordings have fewer than 6 heartbeats each"
     assert row.undefined["recording"] == dict.fromkeys(("f1", "auroc", "acc"), reason)
@@ -200,7 +211,7 @@ def test_who_cannot_be_scored_stands_in_the_row(
     recordings = [("p1", (0,), 6, 1), ("p2", (0,), 5, 2), ("p3", (0,), 6, 9), ("p4", (1,), 6, 10)]
     prepared = replace(make_prepared("ptb-xl", recordings), skipped=())
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
-    row = run(replace(make_job("ptb-xl", "linear"), prepared=tmp_path / "of this test"))
+    row = run(at(make_job("ptb-xl", "linear"), tmp_path / "of this test"))
     assert row.coverage["NORM"] == {"patients": 3, "unscored": {"p2": "fewer than 6 heartbeats"}}
     assert row.coverage["MI"] == {"patients": 1, "unscored": {}}
 
@@ -212,7 +223,7 @@ def test_notes_of_the_data_and_of_the_training_are_kept(
         "ptb-xl", [("p1", (0,), 6, 1), ("p2", (1,), 6, 2), ("v", (0,), 6, 9), ("t", (0,), 6, 10), ("u", (1,), 6, 10)]
     )
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
-    row = run(replace(of_cell(make_job("ptb-xl"), ratio=0.01), prepared=tmp_path / "of this test"))
+    row = run(at(of_cell(make_job("ptb-xl"), ratio=0.01), tmp_path / "of this test"))
     assert row.notes[:3] == [
         "no labelled window of class NORM, STTC, CD, HYP",
         "one labelled window: repeated, since batch normalisation needs two",
@@ -232,15 +243,15 @@ def test_every_evaluation_makes_a_row_with_probabilities(make_job: MakeJob, eval
     quick = {"data.labels": labels, "supervised.epochs": 1, "protocol": "strict"}
     row = run(of_cell(make_job("chapman" if labels == "single" else "ptb-xl", evaluation, **quick), ratio=0.5))
     assert row.scores["recording"]["auroc"] is not None
-    assert row.provenance["results_versions"][evaluation] == 1
+    assert evaluation in row.provenance["results_versions"]
 
 
 def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None:
     job = make_job()
     job = of_cell(job, pretraining=replace(job.cell.pretraining, key="gone"))  # type: ignore[type-var]
     with pytest.raises(FileNotFoundError, match=r"no pretrained encoder in .*gone.* run the same command again"):
-        run_cell(job, EvaluationCache())
-    assert Store(job.results).load_row(job.cell.key) is None
+        run_cell(job.cell, job.context, EvaluationCache())
+    assert job.context.store.load_row(job.cell.key) is None
 
 
 def test_probes_together_look_at_each_window_once_and_score_the_same(
@@ -259,26 +270,26 @@ def test_probes_together_look_at_each_window_once_and_score_the_same(
         for ratio in (0.5, 0.2)
         for seed in (41, 42)
     ]
-    ends = run_together(jobs)
+    ends = run_task(Task(tuple(job.cell for job in jobs)), jobs[0].context)
     assert [(end.key, end.failure) for end in ends] == [(job.cell.key, None) for job in jobs]
     assert len(looks) == 4  # two subsets, which the seeds share; validation; test
     for job in jobs:
         alone = run(of_cell(job, key="alone"))
-        together = Store(job.results).load_row(job.cell.key)
+        together = job.context.store.load_row(job.cell.key)
         assert together is not None
         assert together.scores == alone.scores
 
 
-def test_an_error_stops_no_cell_beside_it(make_job: MakeJob, tmp_path: Path) -> None:
+def test_an_error_stops_no_cell_beside_it(make_job: MakeJob) -> None:
     good = make_job(evaluation="linear")
-    ends = run_together([replace(of_cell(good, key="bad"), prepared=tmp_path / "nowhere"), good])
-    assert [end.key for end in ends] == ["bad", "cell"]
-    failure = ends[0].failure
+    bad = replace(good.cell, key="bad", pretraining=replace(good.cell.pretraining, key="gone"))  # type: ignore[type-var]
+    first, second = run_task(Task((bad, good.cell)), good.context)
+    assert (first.key, second.key, second.failure) == ("bad", "cell", None)
+    failure = first.failure
     assert failure is not None
-    assert failure.error.startswith("FileNotFoundError: the prepared data in")
+    assert failure.error.startswith("FileNotFoundError: no pretrained encoder in")
     assert failure.traceback.startswith("Traceback (most recent call last):")
     assert "in run_cell" in failure.traceback
-    assert ends[1].failure is None
 
 
 def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
@@ -307,7 +318,7 @@ def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
     assert row.training["validation_f1"] == linear.training["validation_f1"]
     assert (row.training["C"], row.counts["test_recordings"], row.coverage) == (linear.training["C"], 0, {})
     assert {score for unit in row.scores.values() for score in unit.values()} == {None}
-    assert len(Store(job.results).predictions("cell").truth) == 0
+    assert len(job.context.store.predictions("cell").truth) == 0
 
 
 def test_a_dataset_that_cannot_be_split_says_why_in_each_dash(
@@ -315,11 +326,11 @@ def test_a_dataset_that_cannot_be_split_says_why_in_each_dash(
 ) -> None:
     prepared = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (0,), 12, 9)])
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
-    row = run(replace(make_job("ptb-xl"), prepared=tmp_path / "of this test"))
+    row = run(at(make_job("ptb-xl"), tmp_path / "of this test"))
     reason = "no labelled recording for test (training 1, validation 1, test 0): the dataset is too small"
     assert row.undefined["heartbeat"] == dict.fromkeys(("f1", "auroc", "acc"), reason)
 
 
 def test_missing_data_are_named(make_job: MakeJob, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"the prepared data in .*nowhere are gone or damaged"):
-        run_cell(replace(make_job(), prepared=tmp_path / "nowhere"), EvaluationCache())
+        run(at(make_job(), tmp_path / "nowhere"))

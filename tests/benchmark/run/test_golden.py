@@ -33,15 +33,17 @@ from benchmark.data.task import make_task
 from benchmark.machine.device import Machine
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
+from benchmark.run.engine import Inline
+from benchmark.run.execute import execute
 from benchmark.run.grid import Cell, Grid, Pretraining, make_grid
-from benchmark.run.jobs import ProgressCallbacks, RunContext, missing
-from benchmark.run.runner import do
+from benchmark.run.tasks import context_of, missing
 from benchmark.training import evaluations
 from benchmark.training.boosting import FEATURES_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import METHODS
 from methods.encoders import DEFAULT, ENCODERS
 from tests.basic import ANYWHERE
+from tests.benchmark.run.bench import Heard
 
 FILE = Path(__file__).with_name("golden.json")
 COMMAND = "GOLDEN=write python -m pytest tests/benchmark/run/test_golden.py"
@@ -122,19 +124,12 @@ def run_grid(config: Config, cohorts: dict[str, Prepared], store: Store) -> tupl
     """Run a grid but for the cells that are not looked at; returns it with those that are."""
     machine = Machine(CPU, "float32", 1)
     grid = make_grid(config, cohorts, machine)
-    failed: list[str] = []
-
-    def ignore(*_: object) -> None: ...
-
-    def keep(*why: str) -> None:
-        failed.append(" ".join(why))
-
-    watch = ProgressCallbacks(ignore, ignore, ignore, keep, elsewhere=ignore, waiting=ignore, note=ignore)
     shown = (LINEAR, FEATURES, SUPERVISED)
     cells = tuple(cell for cell in grid.cells if cell.evaluation in shown or cell.variant.name == UNTRAINED)
     work = replace(missing(grid, store), cells=cells)
-    do(work, RunContext(config, cohorts, store, machine, watch))
-    assert failed == []
+    heard = Heard()
+    store.root.mkdir(exist_ok=True)
+    assert execute(work, context_of(config, cohorts, store, machine), Inline(), heard) == 0, heard.failed
     return grid, cells
 
 

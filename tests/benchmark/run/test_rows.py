@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config.config import Config, load_config
-from benchmark.run.cell import CellJob, place_of, results_versions
+from benchmark.run.cell import place_of, results_versions
+from benchmark.run.engine import open_engine
 from benchmark.run.grid import Cell, expand
-from benchmark.run.local import Local, Order, Task, Tell
 from benchmark.run.rows import variants_of
 from tests.basic import BASIC
 
@@ -31,16 +31,11 @@ class Mine(methods.pmq.PMQ):
 SmallConfig = Callable[..., Config]
 
 
-def facts_of(job: CellJob) -> dict[str, object]:
+def facts_of(cell: Cell) -> dict[str, object]:
     """What a process knows of a cell's method."""
-    variant = job.cell.variant
+    variant = cell.variant
     knobs = {name: value for name, value in vars(variant.config).items() if name in ("sharpness", "queue_size")}
-    return place_of(job.cell) | results_versions(job.cell) | {"knobs": knobs, "config": type(variant.config).__name__}
-
-
-def told_facts_of(job: CellJob, tell: Tell) -> dict[str, object]:
-    """`facts_of` as a task."""
-    return facts_of(job)
+    return place_of(cell) | results_versions(cell) | {"knobs": knobs, "config": type(variant.config).__name__}
 
 
 def cells_of(config: Config) -> tuple[Cell, ...]:
@@ -63,14 +58,11 @@ def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: S
     file.write_text(MINE)
     config = small_config({"methods": [str(file)], "knobs": {"mine": {"sharpness": 2.5, "queue_size": 32}}})
     cells = cells_of(config)
-    jobs = [CellJob(cell, config, tmp_path, tmp_path, "cpu", "float32") for cell in cells]
-    assert len(jobs) == 2
-    order: Order[CellJob, dict[str, object]] = Order([Task(job.cell.key, "", job) for job in jobs], told_facts_of)
-    ended = list(Local(2).run(order))
-    assert [end.error for end in ended] == [None, None]
-    assert {end.task.key: end.result for end in ended} == {job.cell.key: facts_of(job) for job in jobs}
-    told = ended[0].result
-    assert told is not None
+    assert len(cells) == 2
+    with open_engine("local", 2) as engine:
+        found = [engine.submit(facts_of, cell) for cell in cells]
+        told, *_ = each = [future.result() for future in found]
+    assert each == [facts_of(cell) for cell in cells]
     assert (told["method"], told["mine"], told["config"]) == ("mine", 7, "MyConfig")
     assert told["knobs"] == {"queue_size": 32, "sharpness": 2.5}
 

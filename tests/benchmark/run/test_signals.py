@@ -48,7 +48,7 @@ def test_crops_of_two_leads_under_one_scale_are_learned_judged_and_exported(
     monkeypatch.chdir(tmp_path)
     patients = ["data.simulation.patients={ptb-xl: 60}", "data.simulation.recordings_per_patient=1"]
     words = [*GRID, "--methods", "random", "pmq", *PTB_XL, *LITERATURE, "--set", *TINY, *patients]
-    assert main([*words, "--workers", "1", "--jobs-per-device", "1"]) == OK, capsys.readouterr()
+    assert main([*words, "--workers", "1", "--jobs", "1"]) == OK, capsys.readouterr()
     store = Store(Path("runs"))
     (plan,) = (store.load_plan(key) for key in store.plan_keys())
     assert plan.pool == "max"
@@ -113,7 +113,7 @@ def test_real_recordings_are_taken_whole_at_their_own_rate(
         "strict",
         "--workers",
         "1",
-        "--jobs-per-device",
+        "--jobs",
         "1",
     ]
     assert main([*words, *limits, "--evaluate", "linear", "--gates", "none", "--allow-leak"]) == OK, capsys.readouterr()

@@ -15,11 +15,10 @@ from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.names import SWEEP
 from benchmark.results.store import Store
-from benchmark.run.grid import Grid, Pretraining, expand, make_grid
-from benchmark.run.jobs import NO_PROGRESS, RunContext, missing
-from benchmark.run.runner import do
+from benchmark.run.grid import Grid, Pretraining, expand
 from methods.byol import BYOL
 from tests.basic import BASIC
+from tests.benchmark.run.bench import Bench
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 MODE = {"device": "cpu", "precision": "float32"}
@@ -40,9 +39,9 @@ def by_name(grid: Grid) -> dict[str, Pretraining]:
 
 def worked_off(config: Config, cohorts: Cohorts, root: Path) -> tuple[Grid, Store]:
     """The grid and its store after the work."""
-    store, grid = Store(root), make_grid(config, cohorts, MACHINE)
-    assert do(missing(grid, store), RunContext(config, cohorts, store, MACHINE, NO_PROGRESS)) == 0
-    return grid, store
+    bench = Bench(config, cohorts, Store(root))
+    assert bench.work_off() == 0
+    return bench.grid, bench.store
 
 
 def test_keys_do_not_change_where_the_options_are_not_used() -> None:

@@ -18,7 +18,7 @@ from benchmark.config.config import Config, load_config
 from benchmark.data.task import Task
 from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import evaluations
-from benchmark.training.evaluations import KNN, Amounts, EvaluationInput, nearest_of, unit_length, votes
+from benchmark.training.evaluations import KNN, EvaluationInput, nearest_of, unit_length, votes
 from benchmark.training.finetune import Outcome, finetune, supervise
 from benchmark.training.probes import EvaluationCache, linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -86,37 +86,6 @@ def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., Evalua
     assert {"epochs", "lr", "batch_size", "least_updates"} <= set(evaluation.settings(plain.config))
     elsewhere = {"beats_per_trial", "encoder_dropout"}
     assert not elsewhere & set(evaluation.settings(plain.config)), "the key has them in other entries"
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        # each window once, and 1.5 passes for each labelled window to fit the probe
-        ("linear", 100 * 2.5 + 2 * 40),
-        (VALIDATION, 100 * 2.5 + 2 * 40),
-        # a tenth of a pass to search the neighbours of each window
-        ("knn", (100 + 2 * 40) * 1.1),
-        ("attention", 20 * (20 * 100 + 40) + 40),
-        # three passes an update, and the validation windows in each of two epochs; 30 updates of 8 pass over 240
-        ("finetune", 2 * (3 * 240 + 40) + 40),
-        (SUPERVISED, 2 * 3 * 100 + 2 * 40),
-    ],
-)
-def test_the_expected_cost_is_in_passes_of_the_encoder(
-    name: str, expected: float, judged: Callable[..., EvaluationInput]
-) -> None:
-    config = judged(finetune__least_updates=30).config
-    assert evaluations.EVALUATIONS[name].passes(config, Amounts(labelled=100, validation=40, test=40)) == pytest.approx(
-        expected
-    )
-
-
-def test_fine_tuning_of_few_windows_has_batches_of_all_and_of_many_one_pass(
-    judged: Callable[..., EvaluationInput],
-) -> None:
-    passes, config = evaluations.EVALUATIONS["finetune"].passes, judged(finetune__least_updates=30).config
-    assert passes(config, Amounts(labelled=5, validation=0, test=0)) == 2 * 3 * 30 * 5
-    assert passes(config, Amounts(labelled=1000, validation=0, test=0)) == 2 * 3 * 1000
 
 
 TRAIN = np.array([[1, 0], [2, 2], [0, 3], [-1, 0]], np.float32)

@@ -18,7 +18,7 @@ from benchmark.data.simulate import CohortSettings, simulate, write_cohort
 PATIENTS = {"mimic-iv-ecg": 4, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
 SMALL = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
 QUICK = ["--methods", "random", "--evaluate", "linear", "--ratios", "1", "--seeds", "41", "--device", "cpu"]
-QUICK += ["--jobs-per-device", "1", "--workers", "1", "--set", *SMALL]
+QUICK += ["--jobs", "1", "--workers", "1", "--set", *SMALL]
 Said = Callable[..., tuple[int, str, str]]
 
 

@@ -107,7 +107,7 @@ def test_a_run_knows_its_data_again_in_another_place(ours: Path, said: Said, tmp
     assert 'separator: ";"' in card
     small = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
     quick = ["--methods", "random", "--evaluate", "linear", "--ratios", "1", "--seeds", "41", "--device", "cpu"]
-    quick += ["--labels", "multi", "--jobs-per-device", "1", "--workers", "1", "--gates", "none", "--set", *small]
+    quick += ["--labels", "multi", "--jobs", "1", "--workers", "1", "--gates", "none", "--set", *small]
     status, out, err = said("--datasets", "ours/ours.yaml", "--pretrain-dataset", "ours", *quick)
     assert (status, err) == (OK, "")
     assert "1 cells on 1 encoders: 0 done, 1 to do" in out

@@ -1,12 +1,11 @@
-"""What is missing of a grid and only that is done; a failure costs its own cells and nothing else."""
+"""Pretrainings and cells of a small grid: a failure costs its own cells and nothing else, a stop loses nothing."""
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
+import signal
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +13,22 @@ import pytest
 import torch
 
 from benchmark.data.prepare import Prepared
-from benchmark.machine.processes import this_process
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.schema import digest
-from benchmark.results.store import End, Failure, Store
+from benchmark.results.store import Failure, Store
 from benchmark.run import cell as cell_module
 from benchmark.run import pretraining as pretraining_module
-from benchmark.run import runner
-from benchmark.run.cell import CellJob, run_cell
-from benchmark.run.claims import CLAIMS, Claims
-from benchmark.run.grid import task_name
-from benchmark.run.jobs import Job
-from benchmark.run.local import Ended, Order
-from benchmark.run.pretraining import (
-    health_again,
-    measure_again,
-    probe_windows_of,
-    refuse_edited,
-)
-from benchmark.run.runner import do
+from benchmark.run import tasks as tasks_module
+from benchmark.run.cell import run_cell
+from benchmark.run.grid import Cell, Context
+from benchmark.run.pretraining import health_again, measure_again, probe_windows_of, refuse_edited
+from benchmark.run.progress import ProgressFile
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
 from benchmark.training.probes import EvaluationCache
 from methods.encoders.dilated import Dilated
 from methods.pmq import PMQ
-from tests.benchmark.run.bench import Bench, Cohorts, Heard, SmallConfig, cell_of, stamps
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
 
 
 def test_all_is_done_once(finished: Bench) -> None:
@@ -85,20 +75,28 @@ def test_health_is_measured_again_on_the_windows_of_another_run_and_that_of_the_
     assert (again[0], again[-1]) == (own[0], own[-1])
 
 
-def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(bench: Bench, whole: Bench) -> None:
+@pytest.mark.parametrize("how", ["killed", "asked to stop"])
+def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(
+    bench: Bench, whole: Bench, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
     key = cell_of(bench, "pmq").pretraining.key
     updates = json.loads((whole.store.pretrained / key / CARD).read_text())["updates"]
+    steps: list[int] = []
 
-    def interrupt(task: str, done: int, total: int, text: str) -> None:
-        if done == updates:
-            raise KeyboardInterrupt
+    def interrupt(file: ProgressFile, done: int, total: int, text: str) -> None:
+        steps.append(done)
+        if done == updates - 1 and len(steps) < updates:
+            if how == "killed":
+                raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGTERM)
 
-    watch = replace(Heard().watch(), inner=interrupt)
+    monkeypatch.setattr(ProgressFile, "write", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        do(bench.missing(), bench.setup(watch))
+        bench.work_off()
     assert {path.name for path in (bench.store.pretrained / key).iterdir()} == {CHECKPOINT}
     assert bench.work_off() == 0
-    assert len([step for step in bench.heard.steps if step.startswith("pmq")]) == updates // 2  # the second epoch
+    begun_again = updates // 2 + 1 if how == "killed" else updates  # with the second epoch
+    assert steps == [*range(1, updates), *range(begun_again, updates + 1)]
     found, expected = ((b.store.pretrained / key / WEIGHTS).read_bytes() for b in (bench, whole))
     assert found == expected
     assert not (bench.store.pretrained / key / CHECKPOINT).exists()
@@ -120,7 +118,7 @@ def test_a_failed_pretraining_fails_its_own_cells(bench: Bench, monkeypatch: pyt
     assert "in broken" in own.traceback
     assert set(errors.values()) == {Failure(f"its pretraining failed: {own.error}", own.traceback)}
     file = bench.store.pretrained / key / ERROR
-    assert bench.heard.lost == {"pmq pretrain seed 42": f"ValueError: no keys today; traceback in {file}"} | {
+    assert bench.heard.failed == {"pmq pretrain seed 42": "ValueError: no keys today"} | {
         f"pmq {how} chapman 0.5 seed 41": f"its pretraining failed: {own.error}" for how in ("finetune", "linear")
     }
     monkeypatch.undo()
@@ -133,19 +131,18 @@ def test_a_failed_pretraining_fails_its_own_cells(bench: Bench, monkeypatch: pyt
 def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     unlucky = cell_of(bench, "random", "linear").key
 
-    def broken(job: CellJob, known: EvaluationCache) -> None:
-        if job.cell.key == unlucky:
+    def broken(cell: Cell, context: Context, known: EvaluationCache) -> None:
+        if cell.key == unlucky:
             raise RuntimeError("out of luck\nin many words")
-        run_cell(job, known)
+        run_cell(cell, context, known)
 
-    monkeypatch.setattr(cell_module, "run_cell", broken)
+    monkeypatch.setattr(tasks_module, "run_cell", broken)
     assert bench.work_off() == 1
     assert len(bench.rows()) == 3
     failure = bench.store.failures([unlucky])[unlucky]
     assert failure.error == "RuntimeError: out of luck\nin many words"
     assert "in broken" in failure.traceback
-    file = bench.store.cells / f"{unlucky}.error.json"
-    assert bench.heard.lost == {"random linear chapman 0.5 seed 41": f"RuntimeError: out of luck; traceback in {file}"}
+    assert bench.heard.failed == {"random linear chapman 0.5 seed 41": "RuntimeError: out of luck"}
 
 
 def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no_pretraining(
@@ -170,109 +167,18 @@ def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no
 
 def test_ctrl_c_keeps_what_is_finished(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
-    def interrupt(job: CellJob, known: EvaluationCache) -> None:
-        if job.cell.evaluation == "linear":
+    def interrupt(cell: Cell, context: Context, known: EvaluationCache) -> None:
+        if cell.evaluation == "linear":
             raise KeyboardInterrupt
-        run_cell(job, known)
+        run_cell(cell, context, known)
 
-    monkeypatch.setattr(cell_module, "run_cell", interrupt)
+    monkeypatch.setattr(tasks_module, "run_cell", interrupt)
     with pytest.raises(KeyboardInterrupt):
         bench.work_off()
     monkeypatch.undo()
     assert len(bench.rows()) == 1
     assert bench.store.failures(cell.key for cell in bench.grid.cells) == {}
     assert len(bench.missing().cells) == 3
-
-
-def beside(bench: Bench, keys: list[str], then: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> int:
-    """Work off while another runner holds `keys`, which does `then` and releases them while this one waits."""
-    other = Claims(bench.store.root / CLAIMS, process=this_process()._replace(host="there", pid=7))
-    assert all(map(other.take, keys))
-    looks = count()
-
-    def wait(seconds: float) -> None:
-        if next(looks) == 2:
-            then()
-            for key in keys:
-                other.release(key)
-
-    monkeypatch.setattr(runner.time, "sleep", wait)
-    failures = bench.work_off()
-    assert list((bench.store.root / CLAIMS).iterdir()) == []
-    return failures
-
-
-def test_what_another_runner_does_is_waited_for_and_not_done_again(
-    bench: Bench, whole: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key, cell = cell_of(bench, "pmq").pretrain_key, cell_of(bench, "random")
-
-    def finish() -> None:
-        for file in (f"pretrained/{key}/{WEIGHTS}", f"pretrained/{key}/{CARD}"):
-            (bench.store.root / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(whole.store.root / file, bench.store.root / file)
-        for suffix in ("npz", "json"):
-            shutil.copy(whole.store.cells / f"{cell.key}.{suffix}", bench.store.cells)
-
-    assert beside(bench, [key, cell.key], finish, monkeypatch) == 0
-    assert bench.heard.others == ["pmq pretrain seed 42", cell.describe()]
-    assert set(bench.heard.done) == set(whole.heard.done) - set(bench.heard.others)
-    assert bench.heard.waits == ["waiting for the tasks of other runners: 2 of there:7"] * 3
-    assert bench.rows() == whole.rows()
-
-
-def test_an_encoder_that_another_runner_made_is_looked_at_once(bench: Bench, whole: Bench) -> None:
-    work = bench.missing()
-    made, _ = work.pretrainings
-    shutil.copytree(whole.store.pretrained / made.key, bench.store.pretrained / made.key)
-    heard = Heard()
-    assert do(work, bench.setup(heard.watch())) == 0
-    assert heard.others == [task_name(made)]
-    assert len(heard.done) == 5
-
-
-def test_what_fails_beside_this_runner_has_failed_and_what_failed_before_is_tried_again(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key, cell = cell_of(bench, "pmq").pretrain_key, cell_of(bench, "random")
-    bench.store.save_failure(cell_of(bench, "random", "linear").key, "it", "ValueError: yesterday")
-    bench.store.save_pretraining_failure(key, "it", "ValueError: yesterday")
-
-    def fail() -> None:
-        bench.store.save_pretraining_failure(key, "it", "ValueError: no keys there")
-        bench.store.save_failure(cell.key, "it", "ValueError: no luck there")
-
-    assert beside(bench, [key, cell.key], fail, monkeypatch) == 4
-    assert bench.heard.lost == {
-        "pmq pretrain seed 42": "ValueError: no keys there",
-        "pmq finetune chapman 0.5 seed 41": "its pretraining failed: ValueError: no keys there",
-        "pmq linear chapman 0.5 seed 41": "its pretraining failed: ValueError: no keys there",
-        cell.describe(): "ValueError: no luck there",
-    }
-    assert [row.evaluation for row in bench.rows()] == ["linear"]
-
-
-def test_of_linear_probes_that_go_together_the_free_ones_are_done(
-    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = small_config({"ratios": [0.5, 0.2], "methods": ["random"], "evaluate": ["linear"]})
-    bench = Bench(config, cohorts, Store(tmp_path / "runs"))
-    held, free = bench.grid.cells
-    done: list[list[str]] = []
-    assert beside(bench, [held.key], lambda: done.append(list(bench.heard.done)), monkeypatch) == 0
-    assert done == [["random pretrain seed 41", free.describe()]]
-    assert bench.heard.done[-1] == held.describe()
-
-
-def test_without_claims_the_work_is_done_and_a_line_says_so(bench: Bench) -> None:
-    bench.store.root.mkdir()
-    (bench.store.root / CLAIMS).write_text("a file")
-    assert bench.work_off() == 0
-    assert len(bench.rows()) == 4
-    assert bench.heard.notes == [
-        f"warning: no claims ({bench.store.root / CLAIMS}: File exists): another runner on this store may do the same "
-        "tasks"
-    ]
 
 
 def test_an_untrained_encoder_is_drawn_from_the_seed_alone(
@@ -294,15 +200,19 @@ def test_methods_start_from_the_same_encoder(finished: Bench, small_config: Smal
     assert all(torch.equal(value, pmq[name]) for name, value in random.items())
 
 
-def test_a_pretraining_resumed_on_other_threads_tells_both(bench: Bench, two_threads: None) -> None:
-    def interrupt(task: str, done: int, total: int, text: str) -> None:
+def test_a_pretraining_resumed_on_other_threads_tells_both(
+    bench: Bench, two_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(file: ProgressFile, done: int, total: int, text: str) -> None:
         if done == total:
             raise KeyboardInterrupt
 
     key = cell_of(bench, "pmq").pretraining.key
+    monkeypatch.setattr(ProgressFile, "write", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        do(bench.missing(), bench.setup(replace(Heard().watch(), inner=interrupt)))
-    torch.set_num_threads(1)
+        bench.work_off()
+    monkeypatch.undo()
+    bench.machine = replace(bench.machine, jobs=2)
     assert bench.work_off() == 0
     card = json.loads((bench.store.pretrained / key / CARD).read_text())
     assert (card["threads"], card["device"]["threads"]) == ([2, 1], 1)
@@ -331,31 +241,6 @@ def test_a_method_file_that_is_edited_while_its_pretraining_waits_is_refused(ben
     edited = replace(task, content=task.content | {"file": {"source": "of before"}})
     with pytest.raises(ValueError, match=r"mine\.py has been edited since this run began; the same command"):
         refuse_edited(edited)
-
-
-def test_a_cell_waits_for_its_own_pretraining_and_for_no_other(bench: Bench) -> None:
-    seen: list[Order[Job, list[End]]] = []
-
-    class Looks:
-        remote, doubts = False, ("a folder may not be shared",)
-
-        def run(self, order: Order[Job, list[End]]) -> Iterator[Ended[Job, list[End]]]:
-            seen.append(order)
-            raise KeyboardInterrupt
-            yield
-
-    heard, expected = Heard(), {cell.key: 2.0 for cell in bench.grid.cells}
-    setup = bench.setup(heard.watch())
-    with pytest.raises(KeyboardInterrupt):
-        do(bench.missing(), setup, Looks(), lambda task: expected.get(task.key, 7.0))
-    (order,) = seen
-    assert heard.notes == ["warning: a folder may not be shared"]
-    pretrainings = {pretraining.key for pretraining in bench.grid.pretrainings}
-    assert {task.key for task in order.tasks if task.is_pretraining} == pretrainings
-    cells = {cell.key: cell for cell in bench.grid.cells}
-    waits = {task.key: task.after for task in order.tasks if not task.is_pretraining}
-    assert waits == {key: cell.pretrain_key for key, cell in cells.items()}
-    assert {task.seconds for task in order.tasks} == {2.0, 7.0}
 
 
 def test_loss_and_health_of_each_epoch_are_written_as_events(bench: Bench, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A SLURM of one node on this machine, for tests and docs/scaling: munge, controller and node daemon under a folder."""
+"""A SLURM of one node on this machine: munge, controller and node daemon under a folder."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-MOST_IN_AN_ARRAY = 3
-GPUS = 1
-"""That the node counts, without a device behind them."""
 DAEMONS = ("munged", "slurmctld", "slurmd")
 PATHS = "/usr/sbin:/usr/bin:/sbin:/bin"
 CONFIG = """
@@ -43,39 +40,9 @@ MpiDefault=none
 ReturnToService=2
 KillWait=1
 MinJobAge=300
-MaxArraySize={most}
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
-JobSubmitPlugins=lua
-GresTypes=gpu
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=100000 Gres=gpu:{gpus} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory=100000 State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=INFINITE State=UP
-"""
-LIMIT = """
-function slurm_job_submit(job, partitions, user)
-  local file = io.open("{folder}/most_jobs")
-  if not file then return slurm.SUCCESS end
-  local most = tonumber(file:read())
-  file:close()
-  local count, first, last = 1, string.match(job.array_inx or "", "(%d+)-(%d+)")
-  if last then count = last - first + 1 end
-  for _, own in pairs(slurm.jobs) do
-    if own.job_state < 3 then count = count + math.max(1, own.array_task_cnt or 1) end
-  end
-  if count > most then
-    slurm.log_user("AssocMaxSubmitJobLimit")
-    return 2050
-  end
-  local now = os.time()
-  repeat until os.time() > now
-  return slurm.SUCCESS
-end
-function slurm_job_modify(job, found, partitions, user)
-  return slurm.SUCCESS
-end
-"""
-"""What an account's MaxSubmitJobs does, which only a database server could keep: 2050 is ESLURM_ACCOUNTING_POLICY.
-
-The controller tells scripts of new jobs once a second.
 """
 
 
@@ -87,25 +54,6 @@ class Cluster:
 
     def say(self, *command: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    @contextmanager
-    def closed(self) -> Iterator[None]:
-        """Within, jobs wait."""
-        self.say("scontrol", "update", "PartitionName=main", "State=DOWN")
-        try:
-            yield
-        finally:
-            self.say("scontrol", "update", "PartitionName=main", "State=UP")
-
-    @contextmanager
-    def most_jobs(self, count: int) -> Iterator[None]:
-        """Within, no more jobs may be in the queue."""
-        file = self.folder / "most_jobs"
-        file.write_text(str(count))
-        try:
-            yield
-        finally:
-            file.unlink()
 
     def queue(self) -> dict[str, str]:
         """Job -> state, of those in the queue."""
@@ -140,12 +88,7 @@ def started(folder: Path, cpus: int = 2) -> Iterator[Cluster]:
     port, node_port = free_ports(2)
     host = socket.gethostname().partition(".")[0]
     config = folder / "slurm.conf"
-    ports = {"port": port, "node_port": node_port}
-    config.write_text(CONFIG.format(folder=folder, host=host, cpus=cpus, gpus=GPUS, most=MOST_IN_AN_ARRAY, **ports))
-    for number in range(GPUS):
-        (folder / f"gpu{number}").touch()
-    (folder / "gres.conf").write_text(f"Name=gpu File={folder}/gpu[0-{GPUS - 1}]\n")
-    (folder / "job_submit.lua").write_text(LIMIT.format(folder=folder))
+    config.write_text(CONFIG.format(folder=folder, host=host, cpus=cpus, port=port, node_port=node_port))
     before = dict(os.environ)
     os.environ |= {"SLURM_CONF": str(config), "PATH": f"{os.environ['PATH']}:{PATHS}"}
     try:

@@ -1,0 +1,269 @@
+"""Processes of this machine: how they are asked to stop, pools of workers, and their memory.
+
+Ctrl-C and SIGTERM end a command (`Interrupted`); while a task runs in its process, they ask the task to save first. The
+workers of a pool ignore Ctrl-C, which a terminal sends to all its processes, save on SIGTERM and end with their parent.
+
+By default glibc maps each large tensor anew and the kernel zeroes its pages: a fifth of a training step on a CPU. No
+result depends on this.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context, parent_process, resource_tracker
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+if TYPE_CHECKING:
+    import torch
+
+GRACE_SECONDS = 6.0
+"""Most that running tasks have to save."""
+ECHO_SECONDS = 0.5
+"""Least between two signals of a user: a program around this one may pass on what the terminal has sent already."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOPPED = 128
+"""An exit status above it says by which signal a process was stopped."""
+
+stop = threading.Event()
+"""Set where this process is asked to save and end: by a signal, by a worker that closes, or by the driver."""
+
+
+class Stopped(BaseException):
+    """The task was asked to stop, and has saved."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal ends the command."""
+
+    def __init__(self, number: int) -> None:
+        self.status = STOPPED + number
+
+
+Hear = Callable[[int, "FrameType | None"], None]
+
+
+@contextmanager
+def hearing(hear: Hear) -> Iterator[None]:
+    """Within, `hear` handles SIGINT and SIGTERM, but for what is ignored, and in the main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, hear) for number in (*heard, signal.SIGALRM)}
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def interrupts() -> Iterator[None]:
+    """Within, SIGINT and SIGTERM raise `Interrupted`."""
+    latest = -ECHO_SECONDS
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        nonlocal latest
+        if time.monotonic() - latest >= ECHO_SECONDS:
+            latest = time.monotonic()
+            raise Interrupted(number)
+
+    with hearing(hear):
+        yield
+
+
+@contextmanager
+def saves_on_signals() -> Iterator[None]:
+    """Within, a first SIGINT or SIGTERM sets `stop`, and `Interrupted` is raised at the end.
+
+    It is raised before the end by a second signal, and after `GRACE_SECONDS`.
+    """
+    first: list[tuple[int, float]] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        if not first:
+            first.append((number, time.monotonic()))
+            stop.set()
+            signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+        elif number == signal.SIGALRM or time.monotonic() - first[0][1] >= ECHO_SECONDS:
+            raise Interrupted(first[0][0])
+
+    with hearing(hear):
+        yield
+    if first:
+        raise Interrupted(first[0][0])
+
+
+def exit_now(status: int) -> NoReturn:
+    """End a process that was stopped: deaf to further signals, and without the second that the interpreter takes."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def shared_map(work: Callable[[Task], Result], tasks: Iterable[Task], processes: int) -> Generator[Result, None, None]:
+    """`work` of each task, in order, shared by processes; one process or none is this one.
+
+    A generator that is closed before its end kills them.
+    """
+    if processes <= 1:
+        yield from map(work, tasks)
+        return
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), begin_worker)
+    workers = []
+    try:
+        with interrupts_blocked():  # all processes start here, and inherit it
+            results = pool.map(work, tasks)
+            workers = list((pool._processes or {}).values())
+        yield from results
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.kill()
+        for worker in workers:
+            worker.join(1.0)  # until then it may still write a file
+        raise
+    pool.shutdown()
+
+
+def begin_worker() -> None:
+    """Let a worker ignore Ctrl-C, save on SIGTERM, and end with its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    keep_freed_memory()
+
+
+def end_with_parent() -> None:
+    """Wait for the end of the parent process, and end this one."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Processes started within never hear Ctrl-C; this one hears afterwards what was sent meanwhile."""
+    resource_tracker.ensure_running()  # started later, it would unblock the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+PROCESS_STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+"""Linux files that report a process's peak resident memory (VmHWM) and reset it."""
+
+
+def begin_peak_memory(device: torch.device) -> None:
+    """Reset the peak that `peak_memory_gib` returns; on CPUs only where the system allows it (Linux)."""
+    if device.type == "cuda":
+        import torch  # here, because it loads slowly and verbs that need no torch import this module
+
+        torch.cuda.reset_peak_memory_stats(device)
+    elif PEAK_RESET.is_file():
+        give_back_freed_memory()
+        with suppress(OSError):  # a container may forbid it; the peak is then that of the whole process
+            PEAK_RESET.write_text("5")
+
+
+def peak_memory_gib(device: torch.device) -> float:
+    """Peak memory in GiB: allocated on a GPU, else resident in this process."""
+    if device.type == "cuda":
+        import torch
+
+        return torch.cuda.max_memory_allocated(device) / 2**30
+    if PROCESS_STATUS.is_file():
+        # Not getrusage: its peak is inherited from the parent process.
+        lines = PROCESS_STATUS.read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
+    import resource
+
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes / (2**30 if os.uname().sysname == "Darwin" else 2**20)
+
+
+MEMORY, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+"""Linux: memory of the host, and limits of the process's group."""
+LIMITS = (("", "memory.max", "memory.current"), ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"))
+"""Folder, limit and use of a group, by version of cgroups; those of a container's own group lie at the top."""
+FILE_PAGES = ("inactive_file", "active_file")
+"""Of a group's use: copies of files, which the system drops when memory is asked for."""
+
+
+def free_bytes(device: torch.device) -> int:
+    """Memory that can still be taken: of a GPU, else of the host within the limits of its group and of this process.
+
+    A large number where the system does not tell.
+    """
+    if device.type == "cuda":
+        import torch
+
+        return int(torch.cuda.mem_get_info(device)[0])
+    import resource
+
+    free = [2**60]
+    if MEMORY.is_file():
+        free += [1024 * kib for name, kib in _kibibytes(MEMORY) if name == "MemAvailable"]
+    used = dict(_kibibytes(PROCESS_STATUS)) if PROCESS_STATUS.is_file() else {}
+    for limit, own in ((resource.RLIMIT_DATA, "VmData"), (resource.RLIMIT_AS, "VmSize")):
+        most = resource.getrlimit(limit)[0]
+        if most != resource.RLIM_INFINITY and own in used:
+            free.append(most - 1024 * used[own])
+    for folder, most_file, used_file in LIMITS:
+        with suppress(OSError, ValueError):  # no such version, or no limit ('max')
+            group = CGROUP / folder
+            pages = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            cached = sum(int(pages.get(name, 0)) for name in FILE_PAGES)
+            free.append(int((group / most_file).read_text()) - int((group / used_file).read_text()) + cached)
+    return max(0, min(free))
+
+
+def _kibibytes(file: Path) -> list[tuple[str, int]]:
+    """The 'Name: 123 kB' lines of a file."""
+    lines = (line.split() for line in file.read_text().splitlines())
+    return [(words[0].rstrip(":"), int(words[1])) for words in lines if words[-1:] == ["kB"]]
+
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+MOST = 2**31 - 1
+
+
+def keep_freed_memory() -> None:
+    """Raise glibc's thresholds for mapping and trimming; no effect with another C library."""
+    if not sys.platform.startswith("linux"):
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, MOST)
+        mallopt(M_TRIM_THRESHOLD, MOST)
+
+
+def give_back_freed_memory() -> None:
+    """Return freed memory to the system, so that later use can be measured; glibc only."""
+    if not sys.platform.startswith("linux"):
+        return
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

@@ -1,0 +1,119 @@
+"""The workers of a Dask scheduler, whoever started them: by hand, a queue of a cluster, Kubernetes, a cloud.
+
+A worker has one thread, since a task seeds and limits its whole process, and runs the code of this checkout. One that
+closes (a time limit, SIGTERM, fewer workers) lets its task save, and another worker goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+from distributed import Client, KilledWorker, Worker, WorkerPlugin
+
+from benchmark.config.errors import ConfigError
+from benchmark.machine.process import stop
+from benchmark.run.tasks import code_digest
+
+PATIENCE_SECONDS = 60.0
+"""Wait for a first worker, and for the scheduler."""
+START_ONE = "dask worker {} --nthreads 1 --memory-limit 0"
+
+
+class SaveOnClose(WorkerPlugin):
+    """Lets the running task of a worker that closes save."""
+
+    name = "save-on-close"
+
+    def teardown(self, worker: Worker) -> None:
+        """Ask the task to stop; Dask waits for its thread afterwards."""
+        stop.set()
+
+
+def ask_to_stop() -> None:
+    """Ask the task of this worker to stop; called beside it."""
+    stop.set()
+
+
+class Dask:
+    """An engine on a client of a scheduler."""
+
+    lost: tuple[type[Exception], ...] = (KilledWorker,)
+    attempts = 1
+
+    def __init__(self, client: Client, jobs: int | None = None) -> None:
+        """jobs: tasks that are handed over at a time, whatever workers there are; None: one for each."""
+        self.client = client
+        self.jobs = jobs
+        self.executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+        client.register_plugin(SaveOnClose())
+
+    def width(self) -> int:
+        """Count the workers. Raises ConfigError for one of several threads."""
+        threads = self.client.nthreads()  # type: ignore[no-untyped-call]
+        if any(count != 1 for count in threads.values()):
+            raise ConfigError(
+                "a worker has several threads, and a task seeds and limits its whole process: start the workers with "
+                "--nthreads 1"
+            )
+        return self.jobs or len(threads)
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run a function on a worker."""
+        future: Future[Any] = self.executor.submit(function, *arguments)
+        return future
+
+    def ask_to_stop(self) -> None:
+        """Ask the tasks of all workers to stop."""
+        self.client.run(ask_to_stop)
+
+
+@contextmanager
+def open_dask(name: str, jobs: int | None) -> Iterator[Dask]:
+    """Context with the workers of a scheduler, given by its address or file.
+
+    Raises ConfigError in one line where nothing answers, no worker comes, or one runs other code.
+    """
+    where = {"scheduler_file": name} if name.endswith(".json") else {"address": name}
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # many lines on versions, which count only where the code differs
+            client = Client(**where, set_as_default=False, timeout=PATIENCE_SECONDS)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--engine {name}: no Dask scheduler answers there ({error})") from None
+    with client:
+        if jobs is None:  # else workers may come for what is handed over
+            wait_for_workers(client, name)
+        refuse_other_code(client)
+        engine = Dask(client, jobs)
+        engine.width()
+        yield engine
+
+
+def wait_for_workers(client: Client, name: str) -> None:
+    """Wait for a first worker. Raises ConfigError where none comes."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
+    except TimeoutError:
+        where = f"--scheduler-file {name}" if name.endswith(".json") else name
+        raise ConfigError(
+            f"--engine {name}: the scheduler has had no worker for {PATIENCE_SECONDS:.0f} s; start some: "
+            f"{START_ONE.format(where)}"
+        ) from None
+
+
+def refuse_other_code(client: Client) -> None:
+    """Raise ConfigError for a worker with other code than this checkout's."""
+    remedy = "restart the workers with this checkout and its environment"
+    try:
+        codes = client.run(code_digest)
+    except Exception as error:  # whatever comes of reading other code
+        raise ConfigError(f"the workers cannot run this code ({type(error).__name__}: {error}): {remedy}") from None
+    other = [worker for worker, code in codes.items() if code != code_digest()]
+    if other:
+        raise ConfigError(f"the worker {other[0]} has other code than this checkout: {remedy}")

@@ -1,0 +1,153 @@
+"""Where tasks run: this process, processes of this machine, or the workers of a Dask scheduler.
+
+An engine is a pool of workers that run one task at a time each, behind the interface of `concurrent.futures`. All that
+is known of clusters is Dask's: whatever starts `dask scheduler` and `dask worker` is an engine of this suite.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.context import SpawnProcess
+from multiprocessing.queues import SimpleQueue
+from typing import Any, Protocol
+
+from benchmark.machine.process import GRACE_SECONDS, begin_worker, interrupts_blocked, saves_on_signals
+
+HERE = "local"
+"""The engine of this machine, as `--engine` names it."""
+
+
+class Engine(Protocol):
+    """A pool of workers."""
+
+    lost: tuple[type[Exception], ...]
+    """What the future of a task raises whose worker was killed."""
+    attempts: int
+    """How often a task is handed over that loses its worker; 1 where the engine itself tries again."""
+
+    def width(self) -> int:
+        """Count how many tasks may be handed over at a time, so that none waits behind a long one."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run a function on a worker."""
+
+    def ask_to_stop(self) -> None:
+        """Let running tasks save and end."""
+
+
+class Inline:
+    """This process, one task after the other. A task that is stopped by a signal has saved before it is raised."""
+
+    lost: tuple[type[Exception], ...] = ()
+    attempts = 1
+
+    def width(self) -> int:
+        """Count this process."""
+        return 1
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run the function now."""
+        future: Future[Any] = Future()
+        with saves_on_signals():
+            future.set_result(function(*arguments))
+        return future
+
+    def ask_to_stop(self) -> None:
+        """Do nothing: no task runs beside the caller."""
+
+
+class Pool:
+    """Processes of this machine. A killed one ends all, and the next task opens others."""
+
+    lost: tuple[type[Exception], ...] = (BrokenProcessPool,)
+    attempts = 2
+
+    def __init__(self, workers: int, devices: Sequence[str] = ()) -> None:
+        """devices: what CUDA_VISIBLE_DEVICES is in the workers, in turn; () for what it is here."""
+        self.workers = workers
+        self.devices = devices
+        self.processes: list[SpawnProcess] = []
+        self.executor = self.opened()
+
+    def opened(self) -> ProcessPoolExecutor:
+        """Open a pool whose workers take a device each."""
+        context = get_context("spawn")
+        devices: SimpleQueue[str] = context.SimpleQueue()
+        for number in range(self.workers):
+            devices.put(self.devices[number % len(self.devices)] if self.devices else "")
+        return ProcessPoolExecutor(self.workers, context, begin_task_worker, (devices,))
+
+    def width(self) -> int:
+        """Count the processes."""
+        return self.workers
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run a function in one of the processes, in new ones if one was killed."""
+        with interrupts_blocked():  # the processes that this starts inherit it
+            try:
+                future = self.executor.submit(function, *arguments)
+            except BrokenProcessPool:
+                end(self.processes, GRACE_SECONDS)
+                self.executor.shutdown()
+                self.executor = self.opened()
+                future = self.executor.submit(function, *arguments)
+        self.processes = list((self.executor._processes or {}).values())  # type: ignore[arg-type]
+        return future
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM to the processes, on which a pretraining saves."""
+        for process in self.processes:
+            process.terminate()
+
+    def close(self) -> None:
+        """End the processes: at once where an exception is on its way, since what could be saved is."""
+        if sys.exc_info()[0]:
+            self.executor.shutdown(wait=False, cancel_futures=True)
+            end(self.processes, 0)
+        self.executor.shutdown()
+
+
+def end(processes: Sequence[SpawnProcess], patience: float) -> None:
+    """Wait up to so many seconds for the end of processes, and kill the others."""
+    until = time.monotonic() + patience
+    for process in processes:
+        process.join(max(0.0, until - time.monotonic()))
+        process.kill()
+    for process in processes:
+        process.join(1.0)  # until then it may still write a file
+
+
+def begin_task_worker(devices: SimpleQueue[str]) -> None:
+    """Begin a worker, with the next of the devices as its only one."""
+    begin_worker()
+    if device := devices.get():
+        os.environ["CUDA_VISIBLE_DEVICES"] = device  # before CUDA is looked for
+
+
+@contextmanager
+def open_engine(name: str, jobs: int | None, devices: Sequence[str] = ()) -> Iterator[Engine]:
+    """Context with an engine: 'local', or the address or the scheduler file of a Dask scheduler.
+
+    jobs: tasks at a time; None: one a worker, here this process alone. Raises ConfigError for workers that are not
+    there or that cannot be used.
+    """
+    if name != HERE:
+        from benchmark.run.dask_engine import open_dask  # here, because it is an extra
+
+        with open_dask(name, jobs) as engine:
+            yield engine
+    elif jobs in (1, None) and not devices:
+        yield Inline()
+    else:
+        pool = Pool(jobs or len(devices), devices)
+        try:
+            yield pool
+        finally:
+            pool.close()

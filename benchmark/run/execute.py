@@ -1,0 +1,111 @@
+"""Run what the store lacks of a grid: each task once the encoder that it uses is there."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Container, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any, Protocol
+
+from benchmark.machine.process import GRACE_SECONDS
+from benchmark.results.store import Failure
+from benchmark.run.engine import Engine
+from benchmark.run.grid import Context
+from benchmark.run.tasks import Outcome, Task, Work, failed, lost, run, tasks_of
+
+LOOK_SECONDS = 0.5
+
+
+class Watch(Protocol):
+    """What shows the progress."""
+
+    def begin(self, task: Task) -> None:
+        """Show a task that was handed over."""
+
+    def end(self, task: Task, outcomes: Sequence[Outcome]) -> None:
+        """Show how the parts of a task ended."""
+
+    def refresh(self, running: Sequence[Task]) -> None:
+        """Show how far the running tasks are."""
+
+
+def execute(work: Work, context: Context, engine: Engine, watch: Watch) -> int:
+    """Run the work; returns how many pretrainings and cells failed. Failures are stored and stop nothing else.
+
+    Ctrl-C lets running tasks save, and is raised again.
+    """
+    waiting = tasks_of(work)
+    unmade = {task.key for task in waiting if task.is_pretraining}
+    running: dict[Future[Any], Task] = {}
+    killed: Counter[str] = Counter()
+    failures = 0
+    try:
+        while waiting or running:
+            suspected = any(task.key in killed for task in running.values())
+            for task in startable(waiting, unmade, engine.width() - len(running), killed, suspected):
+                waiting.remove(task)
+                watch.begin(task)
+                running[engine.submit(run, task, context)] = task
+            for future in finished(running):
+                task = running.pop(future)
+                try:
+                    outcomes = future.result()
+                except engine.lost as error:
+                    killed[task.key] += 1
+                    if killed[task.key] < engine.attempts:
+                        waiting.insert(0, task)  # another worker goes on from its checkpoint
+                        continue
+                    outcomes = lost(task, error, context.store)
+                if any(outcome.stopped for outcome in outcomes):
+                    waiting.insert(0, task)  # its worker closes, and another one goes on
+                    continue
+                watch.end(task, outcomes)
+                failures += sum(outcome.failure is not None for outcome in outcomes)
+                if task.is_pretraining:
+                    unmade.remove(task.key)
+                    if failure := outcomes[0].failure:
+                        failures += give_up_cells(task, failure, waiting, context, watch)
+            watch.refresh(list(running.values()))
+    except BaseException:
+        if running:
+            engine.ask_to_stop()
+            wait(running, GRACE_SECONDS)
+        raise
+    return failures
+
+
+def startable(
+    waiting: Sequence[Task], unmade: set[str], most: int, killed: Container[str], suspected: bool
+) -> list[Task]:
+    """The first so many waiting tasks whose encoder is there.
+
+    Of those that lost a worker one at a time: a pool cannot tell which of its running tasks was guilty. suspected:
+    whether one of them runs.
+    """
+    chosen: list[Task] = []
+    for task in waiting:
+        if len(chosen) >= most:
+            break
+        if task.after in unmade or (suspected and task.key in killed):
+            continue
+        suspected = suspected or task.key in killed
+        chosen.append(task)
+    return chosen
+
+
+def finished(running: dict[Future[Any], Task]) -> list[Future[Any]]:
+    """Wait a moment for running tasks; returns those that have ended."""
+    if not running:
+        time.sleep(LOOK_SECONDS)  # no worker is there at the moment
+    return list(wait(running, LOOK_SECONDS, FIRST_COMPLETED).done)
+
+
+def give_up_cells(pretraining: Task, failure: Failure, waiting: list[Task], context: Context, watch: Watch) -> int:
+    """Record the cells of a failed pretraining as failed; returns how many."""
+    reason = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
+    given_up = [task for task in waiting if task.after == pretraining.key]
+    for task in given_up:
+        waiting.remove(task)
+        watch.end(task, [failed(part, reason, context.store) for part in task.parts])
+    return sum(len(task.parts) for task in given_up)

@@ -1,0 +1,252 @@
+"""The tasks of a grid: what the store lacks, what a worker does at once, and how it ends.
+
+`run` is the one function that engines call. Results, failures and checkpoints are files of the store: a task that has
+ended is one whose files are there, and no exception of a task crosses an engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.data.prepare import Prepared
+from benchmark.machine.device import Machine
+from benchmark.machine.process import Stopped, keep_freed_memory, stop
+from benchmark.results.names import CARD, is_frozen
+from benchmark.results.store import BadCard, CorruptRow, Failure, Store
+from benchmark.run.cell import run_cell, source_facts
+from benchmark.run.grid import Cell, Context, Grid, Pretraining, task_name
+from benchmark.run.pretraining import run_pretraining
+from benchmark.training.checkpoint import checked_card, other_encoder
+from benchmark.training.probes import EvaluationCache
+
+Part = Pretraining | Cell
+"""What has a result in the store."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker does at once: a pretraining, or cells that share what they compute."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def is_pretraining(self) -> bool:
+        """Whether it is a pretraining."""
+        return isinstance(self.parts[0], Pretraining)
+
+    @property
+    def key(self) -> str:
+        """Key of its first part."""
+        return self.parts[0].key
+
+    @property
+    def name(self) -> str:
+        """Name of its first part in messages."""
+        return task_name(self.parts[0])
+
+    @property
+    def after(self) -> str:
+        """Key of the pretraining whose encoder it uses; '' for none."""
+        first = self.parts[0]
+        return first.pretrain_key if isinstance(first, Cell) else ""
+
+
+@dataclass(frozen=True)
+class Work:
+    """The part of a grid that is missing from the store."""
+
+    grid: Grid
+    pretrainings: tuple[Pretraining, ...]
+    cells: tuple[Cell, ...]
+    damaged: tuple[str, ...] = ()
+    """One line per damaged row or pretraining, which is recomputed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a pretraining or a cell ended."""
+
+    key: str
+    name: str
+    seconds: float = 0.0
+    failure: Failure | None = None
+    file: Path | None = None
+    """Where the failure is stored."""
+    stopped: bool = False
+    """Whether its worker was asked to stop: what was done is saved, and it is not finished."""
+
+
+def context_of(
+    config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine, events: Path | None = None
+) -> Context:
+    """What the tasks of a run share; paths are absolute, since workers may run elsewhere."""
+    return Context(
+        config,
+        folders={name: data.folder.resolve() for name, data in prepared.items()},
+        corpus=source_facts(prepared[config.data.pretrain]),
+        store=Store(store.root.resolve()),
+        device=str(machine.device),
+        precision=machine.precision,
+        threads=machine.threads(),
+        code=code_digest(),
+        events=events and events.resolve(),
+    )
+
+
+def missing(grid: Grid, store: Store) -> Work:
+    """Cells without an intact row, and the pretrainings they need that are not stored."""
+    damaged: list[str] = []
+    cells = [cell for cell in in_turn(grid.cells) if not is_finished(cell, store, damaged)]
+    needed = {cell.pretraining.key: cell.pretraining for cell in cells if cell.pretraining}
+    pretrainings = [own for own in needed.values() if not is_finished(own, store, damaged)]
+    return Work(grid, tuple(pretrainings), tuple(cells), tuple(damaged))
+
+
+def in_turn(cells: Iterable[Cell]) -> list[Cell]:
+    """Each cell once, in the order of work: dataset by dataset, of each the compared rows before the gates.
+
+    So the first column of a table can be read early. A cell that is a gate in one table and compared in another counts
+    as compared.
+    """
+    unique: dict[str, Cell] = {}
+    for cell in cells:
+        if not (cell.gate and cell.key in unique):
+            unique[cell.key] = cell
+    datasets = {name: place for place, name in enumerate(dict.fromkeys(cell.dataset for cell in unique.values()))}
+    return sorted(unique.values(), key=lambda cell: (datasets[cell.dataset], bool(cell.gate)))
+
+
+def is_finished(part: Part, store: Store, damaged: list[str] | None = None) -> bool:
+    """Whether a result is stored whole; a line on a damaged one is appended to `damaged`."""
+    try:
+        return is_made(part, store) if isinstance(part, Pretraining) else store.load_row(part.key) is not None
+    except (BadCard, CorruptRow) as error:
+        if damaged is not None:
+            damaged.append(str(error))
+        return False
+
+
+def is_made(pretraining: Pretraining, store: Store) -> bool:
+    """Whether a pretraining's encoder is stored. Raises BadCard where a file is damaged or of another pretraining."""
+    folder = store.pretrained / pretraining.key
+    card = checked_card(folder)
+    if card is None:
+        return False
+    if problem := other_encoder(card["encoder"], pretraining.content["encoder"]):
+        raise BadCard(f"{folder / CARD}: {problem}")
+    return True
+
+
+def tasks_of(work: Work) -> list[Task]:
+    """The tasks of some work, pretrainings first; probes of one encoder on one dataset are one task."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in work.cells:
+        shared = (cell.pretrain_key, cell.dataset) if is_frozen(cell.evaluation) else (cell.key, "")
+        groups.setdefault(shared, []).append(cell)
+    pretrainings = [Task((pretraining,)) for pretraining in work.pretrainings]
+    return pretrainings + [Task(tuple(cells)) for cells in groups.values()]
+
+
+def run(task: Task, context: Context) -> tuple[Outcome, ...]:
+    """Run what is missing of a task in this process, and store results and failures.
+
+    Raises ConfigError where this process runs other code than the run was started with, or does not see its folders.
+    """
+    refuse_unfit(context)
+    stop.clear()
+    keep_freed_memory()
+    known = EvaluationCache()
+    one_thread = not task.is_pretraining and torch.device(context.device).type == "cpu"
+    with limited_threads(1 if one_thread else context.threads):
+        return tuple(run_part(part, context, known) for part in task.parts)
+
+
+def run_part(part: Part, context: Context, known: EvaluationCache) -> Outcome:
+    """Run a pretraining or a cell, unless it is finished; an error is its outcome. `known`: what cells share."""
+    started, name = time.perf_counter(), task_name(part)
+    try:
+        if stop.is_set():
+            raise Stopped
+        if not is_finished(part, context.store):
+            if isinstance(part, Pretraining):
+                run_pretraining(part, context)
+            else:
+                run_cell(part, context, known)
+    except Stopped:
+        return Outcome(part.key, name, stopped=True)
+    except Exception as error:
+        return failed(part, Failure.of(error), context.store)
+    return Outcome(part.key, name, time.perf_counter() - started)
+
+
+def failed(part: Part, failure: Failure, store: Store) -> Outcome:
+    """Store a failure; returns it as the outcome."""
+    save = store.save_failure if isinstance(part, Cell) else store.save_pretraining_failure
+    name = task_name(part)
+    file = save(part.key, name, failure.error, failure.traceback)
+    return Outcome(part.key, name, failure=failure, file=file)
+
+
+def lost(task: Task, error: Exception, store: Store) -> list[Outcome]:
+    """Store what is not finished of a task whose worker was killed each time as failed; returns the outcomes."""
+    reason = f"its worker was killed each time ({type(error).__name__}); if memory ran out, use fewer --jobs"
+    return [
+        Outcome(part.key, task_name(part)) if is_finished(part, store) else failed(part, Failure(reason), store)
+        for part in task.parts
+    ]
+
+
+@contextmanager
+def limited_threads(count: int | None) -> Iterator[None]:
+    """Limit the CPU threads of this process; None leaves them."""
+    if count is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        with threadpool_limits(count):
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PACKAGES = ("benchmark", "methods")
+
+
+@lru_cache(maxsize=1)
+def code_digest() -> str:
+    """Digest of the code that tasks run, as it was when this process first asked."""
+    content = hashlib.sha256()
+    for file in sorted(file for package in PACKAGES for file in (CHECKOUT / package).rglob("*.py")):
+        content.update(f"{file.relative_to(CHECKOUT)}\0".encode() + file.read_bytes())
+    return content.hexdigest()
+
+
+def refuse_unfit(context: Context) -> None:
+    """Raise ConfigError in one line if this process cannot run tasks of the context."""
+    if code_digest() != context.code:
+        raise ConfigError(
+            f"the worker {socket.gethostname()}:{os.getpid()} has other code than this run was started with: restart "
+            "the workers, then the same command"
+        )
+    unseen = [folder for folder in (*context.folders.values(), context.store.root) if not folder.is_dir()]
+    if unseen:
+        raise ConfigError(
+            f"the worker {socket.gethostname()}:{os.getpid()} does not see {unseen[0]}: put --cache and --results on "
+            "folders that all workers share"
+        )

@@ -1,0 +1,212 @@
+"""Signals stop a command at once or after its task has saved; the processes of a pool do not outlive their parent; and
+the peak of what a process holds, and what it can still take."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmark.machine import process
+from benchmark.machine.process import (
+    GRACE_SECONDS,
+    Interrupted,
+    begin_peak_memory,
+    free_bytes,
+    interrupts,
+    peak_memory_gib,
+    saves_on_signals,
+    shared_map,
+    stop,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+MAP_AND_SLEEP = """
+import time
+from benchmark.machine.process import shared_map
+from tests.benchmark.machine.test_process import slow_pid
+
+if __name__ == "__main__":
+    found = shared_map(slow_pid, range(4), 2)
+    print(next(found), next(found), flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def as_a_terminal_has_it() -> Iterator[None]:
+    """A shell's background jobs ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+    stop.clear()
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_at_once_with_the_status_of_the_shell(number: signal.Signals, status: int) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted) as caught, interrupts():
+        signal.raise_signal(number)
+    assert caught.value.status == status
+    assert signal.getsignal(number) == before
+
+
+def test_a_task_is_asked_to_save_and_the_signal_is_raised_at_its_end() -> None:
+    steps = []
+
+    def work() -> None:
+        with interrupts(), saves_on_signals():
+            for step in range(5):
+                if step == 2:
+                    signal.raise_signal(signal.SIGTERM)
+                steps.append(step)
+                if stop.is_set():
+                    return
+
+    with pytest.raises(Interrupted) as caught:
+        work()
+    assert (steps, caught.value.status) == ([0, 1, 2], 143)
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_a_task_that_does_not_look_is_ended_after_the_grace() -> None:
+    left: list[float] = []
+
+    def work() -> None:
+        with saves_on_signals():
+            signal.raise_signal(signal.SIGINT)
+            left.append(signal.getitimer(signal.ITIMER_REAL)[0])
+            signal.setitimer(signal.ITIMER_REAL, 0.05)  # the test does not wait it out
+            time.sleep(600)
+
+    with pytest.raises(Interrupted) as caught:
+        work()
+    assert 0 < left[0] <= GRACE_SECONDS
+    assert caught.value.status == 130
+
+
+def test_a_second_signal_ends_a_task_and_an_echo_of_the_first_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    reached = []
+
+    def work() -> None:
+        with saves_on_signals():
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            reached.append("echo")
+            monkeypatch.setattr(process, "ECHO_SECONDS", 0.0)
+            signal.raise_signal(signal.SIGINT)
+            reached.append("second")
+
+    with pytest.raises(Interrupted):
+        work()
+    assert reached == ["echo"]
+
+
+def test_an_ignored_signal_stays_ignored_and_another_thread_leaves_signals_alone() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with interrupts():
+        signal.raise_signal(signal.SIGINT)
+    before, seen = signal.getsignal(signal.SIGTERM), []
+
+    def look() -> None:
+        with saves_on_signals():
+            seen.append(signal.getsignal(signal.SIGTERM))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+
+
+def slow_pid(number: int) -> int:
+    """Work that every process of a pool has some of."""
+    time.sleep(0.2)
+    return os.getpid()
+
+
+def is_running(number: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    status = Path(f"/proc/{number}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to see which processes run")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path, how: signal.Signals) -> None:
+    script = tmp_path / "opens_a_pool.py"
+    script.write_text(MAP_AND_SLEEP)
+    parent = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert parent.stdout is not None
+    workers = {int(number) for number in parent.stdout.readline().split()}
+    assert workers
+    parent.send_signal(how)
+    parent.wait(10)
+    parent.stdout.close()
+    deadline = time.monotonic() + 20
+    while any(map(is_running, workers)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(is_running, workers))
+
+
+@pytest.mark.slow
+def test_a_map_that_is_left_kills_its_processes() -> None:
+    each = shared_map(slow_pid, range(100), 2)
+    workers = {next(each), next(each)}
+    each.close()
+    assert not any(map(is_running, workers))
+
+
+@pytest.mark.skipif(not process.PEAK_RESET.is_file(), reason="the system cannot begin a peak anew")
+def test_a_peak_that_is_begun_anew_forgets_what_was_freed() -> None:
+    cpu = torch.device("cpu")
+    begin_peak_memory(cpu)
+    held = torch.ones(2**27)  # 0.5 GiB
+    with_it = peak_memory_gib(cpu)
+    del held
+    begin_peak_memory(cpu)
+    without = peak_memory_gib(cpu)
+    assert without < with_it - 0.3
+    held = torch.ones(2**27)
+    assert peak_memory_gib(cpu) > without + 0.3
+    del held
+
+
+def test_what_is_free_is_the_least_of_host_process_and_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, status, groups, limits = tmp_path / "meminfo", tmp_path / "status", tmp_path / "cgroup", {}
+    host.write_text("MemTotal: 64 kB\nMemAvailable:    50 kB\nHugePages_Total:  0\n")
+    status.write_text("Name: python\nVmSize:  30 kB\nVmData:  20 kB\n")
+    for name, value in {"MEMORY": host, "PROCESS_STATUS": status, "CGROUP": groups}.items():
+        monkeypatch.setattr(process, name, value)
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits.get(kind, unlimited))
+    cpu = torch.device("cpu")
+    assert free_bytes(cpu) == 50 * 1024
+    limits[resource.RLIMIT_DATA] = (65 * 1024, 0)
+    assert free_bytes(cpu) == 45 * 1024
+    limits[resource.RLIMIT_AS] = (60 * 1024, 0)
+    assert free_bytes(cpu) == 30 * 1024
+    groups.mkdir()
+    files = {
+        "memory.max": "max",
+        "memory.current": "9000",
+        "memory.stat": "anon 5\ninactive_file 3000\nactive_file 500",
+    }
+    for name, text in files.items():
+        (groups / name).write_text(text)
+    assert free_bytes(cpu) == 30 * 1024
+    (groups / "memory.max").write_text("20000")
+    assert free_bytes(cpu) == 20000 - 9000 + 3500
+    (groups / "memory.current").write_text("90000")
+    assert free_bytes(cpu) == 0

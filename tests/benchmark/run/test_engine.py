@@ -1,0 +1,95 @@
+"""This process, and processes of this machine: a killed worker ends its pool and no more, and nothing stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+
+from benchmark.machine.process import Interrupted, stop
+from benchmark.run import engine as engine_module
+from benchmark.run.engine import Inline, Pool, open_engine
+
+
+def test_one_job_is_this_process_and_several_are_others() -> None:
+    with open_engine("local", 1) as engine:
+        assert isinstance(engine, Inline)
+        assert engine.submit(os.getpid).result() == os.getpid()
+        with pytest.raises(ZeroDivisionError):
+            engine.submit(divmod, 1, 0)
+    with open_engine("local", 2, ()) as engine:
+        assert isinstance(engine, Pool)
+        assert engine.width() == 2
+    with open_engine("local", 1, ("3",)) as engine:
+        assert isinstance(engine, Pool)
+
+
+def test_a_signal_lets_the_task_of_this_process_end_and_is_raised_then() -> None:
+    def work() -> bool:
+        signal.raise_signal(signal.SIGTERM)
+        return stop.is_set()
+
+    before = signal.getsignal(signal.SIGTERM)
+    with open_engine("local", 1) as engine, pytest.raises(Interrupted):
+        engine.submit(work)
+    assert signal.getsignal(signal.SIGTERM) == before
+    stop.clear()
+
+
+def die() -> None:
+    """Be killed, as for want of memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def save_when_asked(file: str) -> str:
+    """Run until this process is asked to save."""
+    Path(file).touch()
+    assert stop.wait(60)
+    stop.clear()
+    return "saved"
+
+
+def device(seconds: float) -> tuple[int, str]:
+    """Worker and device."""
+    time.sleep(seconds)
+    return os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.mark.slow
+def test_a_pool_goes_on_after_a_killed_worker_and_each_worker_has_a_device() -> None:
+    with open_engine("local", 2, ("4", "7")) as engine:
+        before = dict(future.result() for future in [engine.submit(device, 1.0) for _ in range(2)])
+        assert sorted(before.values()) == ["4", "7"]
+        with pytest.raises(engine.lost):
+            engine.submit(die).result()
+        after = dict(future.result() for future in [engine.submit(device, 1.0) for _ in range(2)])
+        assert sorted(after.values()) == ["4", "7"]
+        assert not before.keys() & after.keys()
+    assert active_children() == []
+
+
+@pytest.mark.slow
+def test_running_tasks_are_asked_to_save_and_what_does_not_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "GRACE_SECONDS", 0.1)
+    begun = time.monotonic()
+
+    def stopped_run() -> None:
+        with open_engine("local", 2) as engine:
+            saving, deaf = engine.submit(save_when_asked, str(tmp_path / "begun")), engine.submit(time.sleep, 600)
+            while not (tmp_path / "begun").exists():
+                time.sleep(0.02)
+            engine.ask_to_stop()
+            assert saving.result(60) == "saved"
+            assert not deaf.done()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped_run()
+    assert time.monotonic() - begun < 60
+    assert active_children() == []

@@ -1,0 +1,206 @@
+"""What is missing of a grid, which cells go together, and what a task refuses and leaves behind."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmark.config.errors import ConfigError
+from benchmark.machine.process import stop
+from benchmark.results.names import CARD, EVALUATIONS
+from benchmark.results.store import Store, card_bytes
+from benchmark.run import tasks as tasks_module
+from benchmark.run.cell import run_cell
+from benchmark.run.grid import Cell, Context, Pretraining, task_name
+from benchmark.run.tasks import Task, lost, run, tasks_of
+from benchmark.training.checkpoint import SOURCE, WEIGHTS
+from benchmark.training.probes import EvaluationCache
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
+
+
+def test_probes_of_all_kinds_share_the_features_of_an_encoder(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    every = {"evaluate": [*EVALUATIONS], "gates": ["features", "supervised"], "ratios": [0.5]}
+    work = Bench(small_config(every), cohorts, Store(tmp_path / "runs")).missing()
+    tasks = [task.parts for task in tasks_of(work) if not task.is_pretraining]
+    together = sorted(sorted({part.evaluation for part in parts if isinstance(part, Cell)}) for parts in tasks)
+    probes = sorted(name for name in EVALUATIONS if name != "finetune")
+    assert together == [probes, probes, ["features"], ["finetune"], ["finetune"], ["supervised"]]
+
+
+def test_a_dataset_at_a_time_and_its_gates_last(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
+    gates = ["frozen", "features", "full-labels"]
+    config = small_config({"data.datasets": ["chapman", "cpsc2018"], "gates": gates, "seeds": [1, 2]})
+    bench = Bench(config, cohorts, Store(tmp_path / "runs"))
+    cells = bench.missing().cells
+    assert {cell.key for cell in cells} == {cell.key for cell in bench.grid.cells}
+    assert len({cell.key for cell in cells}) == len(cells)
+    assert [cell.dataset for cell in cells] == sorted(cell.dataset for cell in cells)
+    for name in ("chapman", "cpsc2018"):
+        gate = [cell.gate for cell in cells if cell.dataset == name]
+        assert gate == sorted(gate, key=bool)
+        assert {"features", "full-labels"} <= set(gate)
+    frozen = {cell.key for cell in bench.grid.cells if cell.variant.name == "random-frozen" and cell.ratio == 0.5}
+    assert {cell.gate for cell in cells if cell.key in frozen} == {""}  # the untrained row of the linear table
+
+
+def test_task_names_are_unique(bench: Bench, small_config: SmallConfig) -> None:
+    bench.config = small_config({"seeds": [1, 2], "ratios": [0.5, 0.1], "protocol": "strict"})
+    tasks: list[Cell | Pretraining] = [*bench.grid.cells, *bench.grid.pretrainings]
+    assert len({task_name(task) for task in tasks}) == len(tasks) == 52
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "gone": (Path.unlink, ""),
+    "cut json": (lambda file: file.write_bytes(file.read_bytes()[:-20]), ".json"),
+    "cut npz": (lambda file: os.truncate(file.with_suffix(".npz"), 20), ".npz"),
+    "no npz": (lambda file: file.with_suffix(".npz").unlink(), ".npz"),
+}
+"""What happens to a row -> a change of its file, and what is said of it."""
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_row_is_done_again_alone(finished: Bench, damage: str) -> None:
+    rows, before, key = finished.rows(), stamps(finished.store), cell_of(finished, "pmq").key
+    change, said = DAMAGE[damage]
+    change(finished.store.cells / f"{key}.json")
+    work = finished.missing()
+    assert ([cell.key for cell in work.cells], work.pretrainings) == ([key], ())
+    assert [key in line and said in line for line in work.damaged] == [True] * bool(said)
+    assert finished.work_off() == 0
+    assert {path.stem for path, stamp in stamps(finished.store).items() if before.get(path) != stamp} == {key}
+    assert finished.rows() == rows
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, CARD])
+def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, name: str) -> None:
+    cell = cell_of(finished, "pmq")
+    folder = finished.store.pretrained / cell.pretraining.key
+    weights, rows = (folder / WEIGHTS).read_bytes(), finished.rows()
+    (folder / name).write_bytes((folder / name).read_bytes()[:-20])
+    assert finished.missing().pretrainings == ()  # no cell is missing
+    (finished.store.cells / f"{cell.key}.json").unlink()
+    assert finished.missing().pretrainings == (cell.pretraining,)
+    assert finished.work_off() == 0
+    assert finished.heard.done == ["pmq pretrain seed 42", cell.describe()]
+    assert (folder / WEIGHTS).read_bytes() == weights
+    assert finished.rows() == rows
+
+
+def test_swapped_encoders_are_made_again_and_told(finished: Bench) -> None:
+    folders = [finished.store.pretrained / cell_of(finished, name).pretrain_key for name in ("pmq", "random")]
+    rows, weights = finished.rows(), [(folder / WEIGHTS).read_bytes() for folder in folders]
+    spare = folders[0].with_name("spare")
+    for old, new in ((folders[0], spare), (folders[1], folders[0]), (spare, folders[1])):
+        old.rename(new)
+    for cell in finished.grid.cells:
+        (finished.store.cells / f"{cell.key}.json").unlink(missing_ok=True)
+    told = [f"{a / CARD}: this is the card of {b.name}" for a, b in (folders, folders[::-1])]
+    assert sorted(finished.missing().damaged) == sorted(told)
+    assert finished.work_off() == 0
+    assert [(folder / WEIGHTS).read_bytes() for folder in folders] == weights
+    assert finished.rows() == rows
+
+
+def test_a_pretraining_that_brings_code_is_made_again_and_the_code_never_executed(
+    finished: Bench, tmp_path: Path
+) -> None:
+    cell, rows = cell_of(finished, "pmq"), finished.rows()
+    folder = finished.store.pretrained / cell.pretrain_key
+    code = f"open({str(tmp_path / 'acted')!r}, 'w').close()\n"
+    card = json.loads((folder / CARD).read_bytes())
+    card["encoder"]["source"] = hashlib.sha256(code.encode()).hexdigest()
+    (folder / SOURCE).write_text(code)
+    (folder / CARD).write_bytes(card_bytes(card))
+    (finished.store.cells / f"{cell.key}.json").unlink()
+    (line,) = finished.missing().damaged
+    assert (
+        line == f"{folder / CARD}: these weights were made with another code of the encoder 'dilated' than this run has"
+    )
+    assert finished.work_off() == 0
+    assert finished.heard.done == ["pmq pretrain seed 42", cell.describe()]
+    assert finished.rows() == rows
+    assert not (tmp_path / "acted").exists()
+
+
+def test_a_finished_grid_is_finished_on_another_number_of_threads(finished: Bench, two_threads: None) -> None:
+    assert finished.missing().cells == ()
+
+
+def task_with(bench: Bench, *cells: Cell) -> Task:
+    return Task(cells or (cell_of(bench, "pmq").pretraining,))
+
+
+def test_tasks_as_workers_get_them_leave_what_the_loop_leaves(bench: Bench, whole: Bench) -> None:
+    bench.store.root.mkdir()
+    for task in tasks_of(bench.missing()):
+        outcomes = pickle.loads(pickle.dumps(run))(*pickle.loads(pickle.dumps((task, bench.context()))))
+        assert [outcome.key for outcome in outcomes] == [part.key for part in task.parts]
+        assert not any(outcome.failure or outcome.stopped for outcome in outcomes)
+    assert bench.rows() == whole.rows()
+
+
+def test_what_a_killed_worker_had_stored_stands(finished: Bench) -> None:
+    first, second, *_ = finished.grid.cells
+    (finished.store.cells / f"{second.key}.json").unlink()
+    done, failed = lost(Task((first, second)), RuntimeError(), finished.store)
+    assert (done.failure, failed.key) == (None, second.key)
+    assert finished.store.failures([first.key, second.key]) == {second.key: failed.failure}
+
+
+def test_a_task_that_is_asked_to_stop_leaves_the_rest_and_what_is_done_is_not_done_again(
+    finished: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = finished.grid.cells
+    for cell in cells:
+        (finished.store.cells / f"{cell.key}.json").unlink()
+    begun: list[str] = []
+
+    def then_stop(cell: Cell, context: Context, known: EvaluationCache) -> None:
+        begun.append(cell.key)
+        run_cell(cell, context, known)
+        if len(begun) == 2:
+            stop.set()
+
+    monkeypatch.setattr(tasks_module, "run_cell", then_stop)
+    task = Task(cells)
+    assert [outcome.stopped for outcome in run(task, finished.context())] == [False, False, True, True]
+    assert not any(outcome.stopped for outcome in run(task, finished.context()))
+    assert begun == [cell.key for cell in cells]
+
+
+def test_other_code_and_unseen_folders_are_refused_before_any_work(bench: Bench, tmp_path: Path) -> None:
+    bench.store.root.mkdir()
+    context, task = bench.context(), task_with(bench)
+    with pytest.raises(ConfigError, match="has other code than this run was started with: restart the workers"):
+        run(task, replace(context, code="of before"))
+    with pytest.raises(ConfigError, match=r"does not see .*nowhere: put --cache and --results on folders that all"):
+        run(task, replace(context, folders={"chapman": tmp_path / "nowhere"}))
+    assert stamps(bench.store) == {}
+
+
+def test_a_cell_has_one_thread_however_many_its_process_has(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.store.root.mkdir()
+    seen: list[int] = []
+    for name in ("run_cell", "run_pretraining"):
+        monkeypatch.setattr(tasks_module, name, lambda *given: seen.append(torch.get_num_threads()))
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        for threads in (2, None):
+            context = replace(bench.context(), threads=threads)
+            run(task_with(bench), context)
+            run(task_with(bench, cell_of(bench, "pmq")), context)
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [2, 1, 3, 1]
