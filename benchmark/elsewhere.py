@@ -23,6 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.data.corpus import trials_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.folds import tested_recordings
@@ -31,7 +32,6 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation, without_absent
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import Task, Windows
-from benchmark.data.trials import trials
 from benchmark.results.metrics import pooled_by
 from benchmark.results.names import RECORDING
 from benchmark.results.store import Answer
@@ -305,7 +305,7 @@ class ExternalWindows:
         """Numbered windows (m, S, 12), as they were kept: heartbeats are not standardised once more."""
         if self.prepared.segmentation.kind == "heartbeats":
             return np.asarray(self.prepared.windows[index])
-        return trials(self.prepared, 1).take(index)
+        return trials_of(self.prepared, 1).take(index)
 
 
 def own_task(task: Task, own: ExternalWindows, validation: Windows, test: Windows) -> Task:

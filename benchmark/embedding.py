@@ -6,7 +6,7 @@
     make_pipeline(EcgEmbedder("pmq", rate=500, leads=[...]), StandardScaler(), LogisticRegression())
 
 A recording gives windows as `Segmentation.cut` cuts them, stored in float16 as the cache stores them, and standardised
-as `benchmark.data.trials` does: per pseudo-trial, by one scale, or not again. Its embedding is the mean over its
+as `benchmark.data.corpus` does: per pseudo-trial, by one scale, or not again. Its embedding is the mean over its
 windows. Batches are those of the linear probe: the same recordings in the same order give the same bits as there. In
 float32 the last, incomplete batch of a call may round otherwise than the same windows in a full one (by some 1e-7); in
 bf16 it does not.
@@ -41,13 +41,13 @@ from sklearn.utils.validation import check_is_fitted
 from typing_extensions import TypedDict
 
 from benchmark.config.errors import ConfigError
+from benchmark.data.corpus import Scale
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.datasets.card import NO_LEAD
 from benchmark.data.datasets.wfdb_files import FASTEST, SLOWEST, checked_recording, lead_columns
 from benchmark.data.heartbeats import FS, Beats, normalise_trials
 from benchmark.data.prepare import CHUNK, PIPELINE_VERSION, WORTH_A_WORKER
 from benchmark.data.segments import HEARTBEATS, Kind, Rate, Segmentation, without_absent
-from benchmark.data.trials import Scale
 from benchmark.machine.device import pick_device
 from benchmark.machine.process import shared_map
 from benchmark.results.files import read_json, write_atomic

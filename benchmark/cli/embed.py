@@ -18,13 +18,13 @@ from benchmark.config.command_line import OK
 from benchmark.config.config import load_config
 from benchmark.config.errors import OTHER, ConfigError, is_file
 from benchmark.config.flags import device_of, overrides_of, place_of
+from benchmark.data.corpus import trials_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Entry, Recording
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import without_absent
 from benchmark.data.splits import split_or_none
-from benchmark.data.trials import trials
 from benchmark.embedding import (
     Description,
     Noted,
@@ -290,11 +290,11 @@ def named_of(prepared: Prepared, sides: Mapping[str, NDArray[np.int64]], how: Ta
 
 def windows_in(prepared: Prepared, how: Taken, recordings: NDArray[np.int64]) -> Iterator[Windows | str]:
     """Windows of some recordings of a prepared dataset, as a task has them."""
-    every, word = replace(trials(prepared, how.per_trial), scale=how.scale), prepared.segmentation.word
+    every, word = replace(trials_of(prepared, how.per_trial), scale=how.scale), prepared.segmentation.word
     there = prepared.trials_of_each(1)  # (R,)
     first = np.searchsorted(every.recording, np.arange(len(prepared.entries) + 1))  # (R + 1,) pseudo-trials
     for number in recordings:
-        own = every.take(np.arange(first[number], first[number + 1]))  # (t, P * S, 12)
+        own = every.take(np.arange(first[number], first[number + 1]), windows=how.per_trial)  # (t, P * S, 12)
         if len(own):
             windows = own.reshape(-1, prepared.segmentation.samples, own.shape[-1])  # (m, S, 12)
             yield without_absent(windows, how.leads)

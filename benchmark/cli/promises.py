@@ -16,14 +16,15 @@ from dataclasses import asdict, fields, replace
 from functools import lru_cache
 from textwrap import shorten
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmark.config.errors import built
-from benchmark.data.batches import PairSource, make_batch
-from benchmark.data.corpus import WIDTH as TEXT_WIDTH
-from benchmark.data.corpus import batches_of, shape_of
+from benchmark.data.corpus import Corpus, Trials, epoch_order, epoch_shape
 from benchmark.data.heartbeats import FS, WINDOW, pseudo_trials
+from benchmark.data.report_text import WIDTH as TEXT_WIDTH
 from benchmark.data.simulate import simulate
 from benchmark.elsewhere import noise, told_of, tried, words_of
 from benchmark.machine.device import seed_torch
@@ -74,44 +75,48 @@ def small_method(kind: Kind, encoder: EncoderKind = SHARED, **knobs: object) -> 
 
 
 @lru_cache(maxsize=2)
-def simulated_patients(text_width: int | None) -> PairSource:
+def simulated_patients(text_width: int | None) -> Corpus:
     """Heartbeats of the simulated patients; with `text_width` E, a random (T, E) embedding of the reports."""
-    beats = torch.cat([simulated_beats(patient) for patient in range(PATIENTS)])  # (T, P, S, L)
-    recording = torch.arange(len(beats))  # (T,)
+    beats = np.concatenate([simulated_beats(patient) for patient in range(PATIENTS)])  # (T, P, S, L)
+    recording = np.arange(len(beats))  # (T,)
+    _, windows, samples, leads = beats.shape
+    start, patient = recording * windows * samples, recording // RECORDINGS
+    trials = Trials(beats.reshape(-1, leads), start, recording, patient, samples, windows)
     generator = torch.Generator().manual_seed(0)
     text = None if text_width is None else torch.randn(len(beats), text_width, generator=generator)  # (T, E)
-    return PairSource(beats, recording, recording // RECORDINGS + 1, text)
+    return Corpus(trials, recording, torch.device("cpu"), text=text)
 
 
-def simulated_beats(patient: int) -> Tensor:
+def simulated_beats(patient: int) -> NDArray[np.float16]:
     """Heartbeats of a patient's recordings, each one pseudo-trial: (T, P, S, L)."""
     diagnosis = DIAGNOSES[patient % len(DIAGNOSES)]
     signal = simulate(diagnosis, seed=patient, seconds=SECONDS, fs=FS)  # (n, L)
-    joined = torch.from_numpy(pseudo_trials(signal, FS, BEATS))[:RECORDINGS]  # (T, P * WINDOW, L)
-    beats = joined.view(RECORDINGS, BEATS, WINDOW, -1)  # (T, P, WINDOW, L)
-    return beats[:, :, ::EVERY].half()  # (T, P, S, L)
+    trials = pseudo_trials(signal, FS, BEATS)[:RECORDINGS]  # (T, P * WINDOW, L)
+    beats = trials.reshape(RECORDINGS, BEATS, WINDOW, -1)  # (T, P, WINDOW, L)
+    return beats[:, :, ::EVERY].astype(np.float16)  # (T, P, S, L)
 
 
-def patients_for(kind: Kind) -> PairSource:
+def patients_for(kind: Kind) -> Corpus:
     """The simulated patients, with report embeddings if the method needs text."""
     return simulated_patients(getattr(kind.Config(), "text_width", TEXT_WIDTH) if kind.needs_text else None)
 
 
 def batch_of_size(kind: Kind, size: int, number: int = 0) -> Batch:
     """A batch of `size` random pairs; `number` seeds the draw."""
-    source = patients_for(kind)
+    corpus = patients_for(kind)
     seed_torch("tryout", number)
-    return make_batch(source, torch.randperm(source.pairs)[:size], kind.Config().pairing)
+    return corpus.batch(torch.randperm(len(corpus.trial_of_pair))[:size], kind.Config().pairing)
 
 
 def training_batch(kind: Kind, update: int) -> Batch:
     """The batch of update `update` (from 0), across epochs; seeds torch for the update."""
-    source, config = patients_for(kind), kind.Config()
-    shape = shape_of(source, config.batching, BATCH)
+    corpus, config = patients_for(kind), kind.Config()
+    trial, patient = corpus.trial_of_pair, corpus.patient_of_pair  # (N,), (N,)
+    shape = epoch_shape(patient, config.batching, BATCH)
     epoch, step = divmod(update, shape.updates)
-    batches = batches_of(source, shape, batching=config.batching, seed=0, epoch=epoch)  # (n, B)
+    order = epoch_order(trial, patient, shape, batching=config.batching, seed=0, epoch=epoch)  # (n, B)
     seed_torch("tryout", epoch, step)
-    return make_batch(source, batches[step], config.pairing)
+    return corpus.batch(order[step], config.pairing)
 
 
 def small_optimiser(method: PretrainMethod) -> torch.optim.Optimizer:

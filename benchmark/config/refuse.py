@@ -108,11 +108,8 @@ def is_named(key: str, overrides: Mapping[str, Any]) -> bool:
 
 SECTIONS = {"pretrain": Pretrain, "finetune": Finetune, "linear": Linear}
 """And `encoder`, whose keys depend on its name."""
-NOT_SWEPT = (
-    "pretrain.preset", "pretrain.recipe",
-    "pretrain.streaming",
-)  # fmt: skip
-"""Rows of their own, what the knobs `recipe.*` are for, and what moves no number."""
+NOT_SWEPT = ("pretrain.preset", "pretrain.recipe")
+"""Rows of their own, and what the knobs `recipe.*` are for."""
 ROWS: dict[str, Any] = {"ablate": [], "sweeps": {}}
 """Left out of a changed config while it is checked, since they are checked with the config that they are of."""
 

@@ -17,7 +17,6 @@ from pydantic import (
 )
 
 from benchmark.config.errors import LARGEST_SEED
-from benchmark.data.batches import Streaming
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, About, Source
 from benchmark.data.datasets.card import Card
@@ -26,9 +25,8 @@ from benchmark.data.datasets.joined import JOIN
 from benchmark.data.datasets.registry import source_of
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind, Rate, Segmentation, leads_named
-from benchmark.data.splits import DatasetTask, Labels, columns_of
+from benchmark.data.splits import DatasetTask, Labels, Standardise, columns_of
 from benchmark.data.transport import is_transport, transport_of, with_transports
-from benchmark.data.trials import Standardise
 from benchmark.results.names import DEFAULT_TASK, Pool, Preset
 from methods.base import PretrainMethod, Recipe
 
@@ -364,9 +362,6 @@ class Pretrain(Section):
     """Recipe of `preset: unified`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
     """Heartbeats of a pseudo-trial; `pairing: neighbor` takes two in succession of them."""
-    streaming: Streaming = "auto"
-    """Whether the corpus is read from disk, ahead of the updates, instead of being held in memory: always, never, or
-    auto, if it exceeds a quarter of the free memory of host or device. No number depends on it (docs/MACHINES.md)."""
     text_embedder: str = "tfidf"
     """Report embedding for methods that need text: tfidf, or a language model's folder or hub name."""
 

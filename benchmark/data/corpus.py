@@ -1,221 +1,396 @@
-"""The corpus of a pretraining: which recordings, their report text, and the windows of every batch of an epoch.
+"""The corpus of a pretraining: pseudo-trials of windows on disk, pairs of them, and the batches of an epoch.
 
-Report text -> frozen embeddings, one per distinct report, kept beside the prepared recordings (for ETP).
+A pseudo-trial is `per_trial` consecutive windows of a recording; it gives half as many pairs per epoch for every
+method, one of a single window gives one. `neighbor`: two windows that follow each other (PMQ, Segment(t, t + 2 dt));
+`same`: one window twice; `patient`: a window and one of another recording of the patient (PCLR), else another one of
+the same recording. Heartbeats are whole windows, crops begin at any sample.
 
-`tfidf` needs no download: TF-IDF of the words, then a truncated singular value decomposition (latent semantic
-analysis), fitted on the pretraining reports alone. Any other name is a folder or a hub name of a language model for
-transformers, e.g. emilyalsentzer/Bio_ClinicalBERT, of which the pooled output of the first token is taken.
+Windows stay in their memory map, and a thread reads those of the next batches while an update runs. What a batch holds
+is drawn on the CPU from the seed of its step, so that every device trains on the same batches, and a run goes on from
+any step to the same bits.
 
-Assignment of windows to the batches of an epoch, reproducible from (seed, epoch) on any device.
+Pseudo-trials of heartbeats are standardised as a whole (PMQ, COMET), once per number of windows, and kept beside the
+windows:
 
-`shuffled` draws windows at random; `trial` keeps the windows of a pseudo-trial together and shuffles the trials anew
-each epoch; `trial-fixed` does so once and then only permutes inside the batches, as the PMQ authors' loader does. All
-three drop an epoch's last, smaller batch (batch normalisation); a corpus smaller than a batch shrinks the batch.
+    trials-K.f16     pseudo-trials of K windows
 
-`patient` puts at most one window of a patient into a batch and fills as many batches as that allows; of a patient with
-more windows than batches, an epoch draws one per batch. `patient-once` takes one window of each patient. A `patient`
-batch holds at most half of the patients, else the patient with the fewest windows would limit the number of batches.
-
-The order is drawn on the CPU, so that every device type trains on the same batches.
+Crops of whole recordings, and windows in mV, are not standardised once more: they are read from the windows' own map.
+One mean and deviation for a whole dataset are those of the PTB-XL benchmark (Strodthoff et al. 2021), whose scaler sees
+the training set as one long row of samples, all leads together.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import logging
-import math
 from bisect import bisect_left
-from collections.abc import Sequence
-from functools import lru_cache
-from importlib.util import find_spec
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.data.batches import MappedSignal, PairSource, Streaming, is_streamed
-from benchmark.data.datasets.base import DatasetError, Entry
-from benchmark.data.prepare import Prepared
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry
+from benchmark.data.heartbeats import normalise_trials
+from benchmark.data.prepare import Prepared, memory_map
+from benchmark.data.report_text import embed_reports, has_text
 from benchmark.data.splits import TaskSpec, split_of, split_or_none
-from benchmark.data.task import scaled
-from benchmark.data.trials import trials
-from benchmark.machine.device import stream
-from benchmark.results.files import seal, unseal, write_atomic
-from benchmark.results.schema import digest
-from methods.base import Batching
+from benchmark.machine.device import LARGE, stream
+from benchmark.results.files import replacing
+from methods.base import Batch, Batching, Pairing
 
-TEXT_VERSION = 1
-"""Raised with any change that can move an embedding."""
-TFIDF = "tfidf"
-WIDTH = 768
-"""Columns of a TF-IDF embedding, as many as of a BERT model; those beyond the rank of the reports are zero."""
-MAX_TOKENS = 128
-TEXTS_AT_A_TIME = 64
-
-log = logging.getLogger(__name__)
+AHEAD = 2
+"""Batches that are read ahead of the update."""
+CHUNK = 128
+"""Pseudo-trials that are standardised at a time."""
 
 
-def has_text(report: str) -> bool:
-    """Whether a report has a letter or digit."""
-    return any(character.isalnum() for character in report)
+class Scale(NamedTuple):
+    """Scalar mean and deviation, mV."""
+
+    mean: float
+    deviation: float
+
+    def applied(self, signal: NDArray[np.floating[Any]]) -> NDArray[np.float16]:
+        """Signals of any shape, standardised in float32."""
+        return ((signal.astype(np.float32) - np.float32(self.mean)) / np.float32(self.deviation)).astype(np.float16)
 
 
-def embed_reports(reports: Sequence[str], embedder: str, *, cache: Path, device: torch.device) -> NDArray[np.float32]:
-    """Embeddings of reports (R, E), cached in the folder `cache`; a damaged file there is made again, with a line.
+def scale_of(prepared: Prepared, recordings: NDArray[np.int64]) -> Scale:
+    """Mean and deviation (ddof 0) over all samples and leads of some recordings; (0, 1) of nothing or of zeros."""
+    count, total, squares = 0, 0.0, 0.0
+    for number in recordings:
+        windows = prepared.windows[prepared.first_window[number] : prepared.first_window[number + 1]]
+        values = windows.astype(np.float64)
+        count += values.size
+        total += float(values.sum())
+        squares += float(np.square(values).sum())
+    if not count:
+        return Scale(0.0, 1.0)
+    mean = total / count
+    deviation = float(np.sqrt(max(0.0, squares / count - mean * mean)))
+    return Scale(mean, deviation or 1.0)
 
-    A language model runs on `device`. Raises DatasetError if the embedder is not available.
+
+@dataclass(frozen=True)
+class Trials:
+    """T pseudo-trials of a prepared dataset, in the order of its recordings."""
+
+    samples: NDArray[np.float16]
+    """(n, 12) memory map in which they lie."""
+    start: NDArray[np.int64]
+    """(T,) first sample of each."""
+    recording: NDArray[np.int64]
+    """(T,) index into the prepared entries."""
+    patient: NDArray[np.int64]
+    """(T,) patients numbered from 0 in order of first appearance in the prepared entries."""
+    window: int
+    """S, samples of a window."""
+    per_trial: int
+    """P, windows of a pseudo-trial."""
+    scale: Scale | None = None
+    """By which what is taken is standardised; None: it stays as it was kept."""
+
+    def take(
+        self, trial: NDArray[np.int64], first: NDArray[np.int64] | int = 0, windows: int = 1
+    ) -> NDArray[np.float16]:
+        """(n, windows * S, 12) consecutive samples of numbered pseudo-trials, each from its given sample on."""
+        length = windows * self.window
+        places = max(len(self.samples) - length + 1, 0)
+        by_sample, by_lead = self.samples.strides
+        every = as_strided(self.samples, (places, length, len(LEADS)), (by_sample, by_sample, by_lead))
+        taken = np.ascontiguousarray(every[self.start[trial] + first])
+        return taken if self.scale is None else self.scale.applied(taken)
+
+    def windows(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
+        """(n, S, 12) numbered windows: trial * per_trial + place in the pseudo-trial."""
+        trial, place = np.divmod(index, self.per_trial)  # (n,), (n,)
+        return self.take(trial, place * self.window)
+
+
+def trials_of(prepared: Prepared, per_trial: int) -> Trials:
+    """Pseudo-trials of `per_trial` windows; those left over at a recording's end are dropped."""
+    cut = prepared.segmentation
+    count = prepared.trials_of_each(per_trial)  # (R,)
+    recording = np.repeat(np.arange(len(count)), count)  # (T,)
+    place = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) in its recording
+    first = prepared.first_window[recording]  # (T,) item of its recording
+    if cut.joined_scale:
+        samples = normalised_trials(prepared, first + place * per_trial, per_trial)  # (n, L)
+        start = np.arange(len(recording)) * per_trial * cut.samples  # (T,)
+    else:
+        samples = prepared.windows.reshape(-1, len(LEADS))  # (n, L)
+        start = first * cut.unit + place * cut.step(per_trial)  # (T,)
+    number = {patient: index for index, patient in enumerate(dict.fromkeys(e.patient for e in prepared.entries))}
+    patient = np.array([number[entry.patient] for entry in prepared.entries], np.int64)  # (R,)
+    return Trials(samples, start, recording, patient[recording], cut.samples, per_trial)
+
+
+def normalised_trials(prepared: Prepared, first: NDArray[np.int64], per_trial: int) -> NDArray[np.float16]:
+    """(n, 12) pseudo-trials of the given first windows, one after the other, as a memory map.
+
+    They are written once, to a temporary name that is renamed, so that processes need no lock.
     """
-    distinct = list(dict.fromkeys(reports))
-    path = cache / f"text-{digest([embedder_identity(embedder), distinct])}.sealed"
-    vectors = kept_vectors(path)  # (D, E)
-    if vectors is None:
-        vectors = tfidf_vectors(distinct) if embedder == TFIDF else model_vectors(distinct, embedder, device)  # (D, E)
-        buffer = io.BytesIO()
-        np.save(buffer, vectors, allow_pickle=False)
-        write_atomic(path, seal(path.name, buffer.getvalue()))
-    number = {report: index for index, report in enumerate(distinct)}
-    return vectors[[number[report] for report in reports]]
+    path: Path = prepared.folder / f"trials-{per_trial}.f16"
+    shape = len(first) * per_trial * prepared.segmentation.samples, len(LEADS)
+    if not path.is_file() or path.stat().st_size != 2 * shape[0] * shape[1]:
+        with replacing(path) as file:
+            for chunk in np.split(first, range(CHUNK, len(first), CHUNK)):
+                windows = prepared.windows[(chunk[:, None] + np.arange(per_trial)).ravel()]  # (CHUNK * P, S, L)
+                file.write(normalise_trials(windows, per_trial).astype(np.float16).tobytes())
+    return memory_map(path, shape)
 
 
-def kept_vectors(path: Path) -> NDArray[np.float32] | None:
-    """The embeddings (D, E) in a sealed .npy file; None if it is missing, or damaged or another's, told in a line."""
-    if not path.is_file():
-        return None
-    body = unseal(path.name, path.read_bytes())
-    if body is None:
-        log.warning("%s is damaged or of other reports; it is not used, and the reports are embedded again", path)
-        return None
-    vectors: NDArray[np.float32] = np.load(io.BytesIO(body), allow_pickle=False)
-    return vectors
+def scaled(trials: Trials, prepared: Prepared, spec: TaskSpec, recordings: NDArray[np.int64]) -> Trials:
+    """The pseudo-trials, standardised by mean and deviation of some recordings where the task asks for that."""
+    if spec.standardise != "dataset":
+        return trials
+    return replace(trials, scale=scale_of(prepared, recordings))
 
 
-@lru_cache(maxsize=8)
-def embedder_identity(embedder: str) -> dict[str, str | int]:
-    """What determines the embeddings besides the text, for content keys; a folder is hashed by its files' bytes.
+class PatientIndex(NamedTuple):
+    """Pseudo-trials of each patient and recording, as ranges of their order by patient and recording, (T,) each."""
 
-    Raises DatasetError for a language model if transformers is not installed.
+    order: Tensor
+    position: Tensor
+    """Place of a pseudo-trial in the order."""
+    patient_start: Tensor
+    patient_count: Tensor
+    recording_start: Tensor
+    recording_count: Tensor
+
+
+def patient_index(patient: Tensor, recording: Tensor) -> PatientIndex:
+    """Index of pseudo-trials from their patients and recordings, (T,) each."""
+    order = torch.argsort(recording, stable=True)
+    order = order[torch.argsort(patient[order], stable=True)]  # (T,)
+    ranges = []
+    position = torch.argsort(order)  # (T,)
+    for ids in (patient[order], recording[order]):
+        _, run, count = torch.unique_consecutive(ids, return_inverse=True, return_counts=True)
+        start = count.cumsum(0) - count  # (runs,)
+        ranges += [start[run][position], count[run][position]]  # (T,), (T,)
+    return PatientIndex(order, position, *ranges)
+
+
+def draw_partner(
+    index: PatientIndex, trial: Tensor, window: Tensor, windows: int, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor]:
+    """Pseudo-trial and window (B,) of the partner of each of B windows, of `windows` in a pseudo-trial.
+
+    One of another recording of the patient, else another one of the same recording, else itself. All candidates are
+    equally likely.
     """
-    if embedder == TFIDF:
-        return {"embedder": TFIDF, "version": TEXT_VERSION}
-    if find_spec("transformers") is None:
-        raise DatasetError(
-            f"pretrain.text_embedder = {embedder!r} needs transformers: pip install 'ecg-pretrain-bench[text]', "
-            f"or use {TFIDF!r}"
-        )
-    folder = Path(embedder)
-    if not folder.is_dir():
-        return {"embedder": embedder, "version": TEXT_VERSION}
-    content = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        with open(path, "rb") as file:
-            content.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
-    return {"embedder": content.hexdigest(), "version": TEXT_VERSION}
+    own_start, own_count = index.recording_start[trial], index.recording_count[trial]  # (B,), (B,)
+    others = index.patient_count[trial] - own_count  # (B,) pseudo-trials of the patient's other recordings
+    draw = torch.randint(LARGE, trial.shape, generator=generator)  # (B,)
+
+    place = index.patient_start[trial] + draw // windows % others.clamp(min=1)  # (B,)
+    place += own_count * (place >= own_start)
+    in_other = place * windows + draw % windows  # (B,) windows numbered through the order
+
+    itself = index.position[trial] * windows + window  # (B,)
+    further = own_count * windows - 1  # (B,) windows of the recording besides this one
+    in_same = own_start * windows + draw % further.clamp(min=1)  # (B,)
+    in_same += in_same >= itself
+    in_same = torch.where(further > 0, in_same, itself)  # (B,)
+    partner = torch.where(others > 0, in_other, in_same)  # (B,)
+    return index.order[partner // windows], partner % windows
 
 
-def tfidf_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """TF-IDF and truncated SVD, fitted on the texts themselves: (D, WIDTH) with rows of unit length."""
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.preprocessing import normalize
+class Pairs(NamedTuple):
+    """Where the two windows of B pairs lie: pseudo-trials of the corpus and first samples in them, (B,) each."""
 
-    # Single letters are kept: 'r' and 'S' are waves.
-    weights = TfidfVectorizer(sublinear_tf=True, token_pattern=r"\w+").fit_transform(texts)  # (D, words)
-    components = min(WIDTH, *weights.shape)
-    reduced = normalize(TruncatedSVD(components, random_state=0).fit_transform(weights))  # (D, components)
-    return np.pad(reduced, ((0, 0), (0, WIDTH - components))).astype(np.float32)
+    trial: Tensor
+    first: Tensor
+    other_trial: Tensor
+    other_first: Tensor
 
 
-def model_vectors(texts: Sequence[str], name: str, device: torch.device) -> NDArray[np.float32]:
-    """Pooled outputs of a frozen language model, of at most 128 tokens of each text: (D, E).
-
-    Raises DatasetError where the model cannot be loaded or has no pooled output.
-    """
-    from transformers import AutoModel, AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
-        model = AutoModel.from_pretrained(name).to(device).eval()
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise DatasetError(f"pretrain.text_embedder = {name!r}: {reason}; give a folder or a hub name") from error
-    vectors = []
-    for start in range(0, len(texts), TEXTS_AT_A_TIME):
-        chunk = list(texts[start : start + TEXTS_AT_A_TIME])
-        tokens = tokenizer(chunk, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt")
-        with torch.inference_mode():
-            pooled = getattr(model(**tokens.to(device)), "pooler_output", None)  # (D, E)
-        if pooled is None:
-            raise DatasetError(f"pretrain.text_embedder = {name!r} has no pooled output; use a BERT model")
-        vectors.append(pooled.float().cpu().numpy())
-    return np.concatenate(vectors)
+def pairs_of(per_trial: int) -> int:
+    """Pairs of a pseudo-trial of so many windows; one window gives a pair too, of itself or with another recording."""
+    return max(1, per_trial // 2)
 
 
-FIRST_PATIENT = 1
-"""Number of the first patient, as by the PMQ authors: their queue marks its empty slots with patient 0."""
+@dataclass(frozen=True)
+class Corpus:
+    """What is pretrained on: T of the pseudo-trials of a dataset."""
+
+    trials: Trials
+    chosen: NDArray[np.int64]
+    """(T,) their numbers in `trials`."""
+    device: torch.device
+    """Where batches go."""
+    random_start: bool = False
+    """Whether a window may begin at any sample; heartbeats begin where they were cut."""
+    text: Tensor | None = None  # (T, E) embedded report of the recording, on the device
+    recordings_without_text: int = 0
+    """Number of recordings left out of a corpus with text."""
+
+    @cached_property
+    def patient(self) -> Tensor:
+        """(T,) numbered from 1, as by the PMQ authors: their queue marks its empty slots with patient 0."""
+        return torch.from_numpy(self.trials.patient[self.chosen] + 1)
+
+    @cached_property
+    def recording(self) -> Tensor:
+        """(T,)"""
+        return torch.from_numpy(self.trials.recording[self.chosen])
+
+    @cached_property
+    def trial_of_pair(self) -> Tensor:
+        """(N,) pseudo-trial of every pair."""
+        return torch.arange(len(self.chosen)).repeat_interleave(pairs_of(self.trials.per_trial))
+
+    @cached_property
+    def patient_of_pair(self) -> Tensor:
+        """(N,) patient of every pair."""
+        return self.patient[self.trial_of_pair]
+
+    @cached_property
+    def patient_index(self) -> PatientIndex:
+        """Pseudo-trials by patient and recording."""
+        return patient_index(self.patient, self.recording)
+
+    def facts(self, pairing: Pairing) -> dict[str, int]:
+        """Counts to report: pairs of patients with one recording and of all, recordings without text."""
+        facts = {}
+        if pairing == "patient":
+            alone = self.patient_index.patient_count == self.patient_index.recording_count  # (T,)
+            facts["windows_of_patients_with_one_recording"] = int(alone.sum()) * pairs_of(self.trials.per_trial)
+            facts["windows_of_all_patients"] = len(self.trial_of_pair)
+        if self.text is not None:
+            facts["recordings_without_text"] = self.recordings_without_text
+        return facts
+
+    def draw_pairs(self, numbers: Tensor, pairing: Pairing, generator: torch.Generator | None = None) -> Pairs:
+        """The two windows of numbered pairs (B,); by torch's default generator, or by another one that reads ahead."""
+        samples, windows = self.trials.window, self.trials.per_trial
+        each = pairs_of(windows)
+        trial, pair = numbers // each, numbers % each  # (B,), (B,)
+
+        def draw(below: int) -> Tensor:
+            return torch.randint(below, trial.shape, generator=generator)  # (B,)
+
+        if self.random_start and pairing != "patient":
+            distance = samples if pairing == "neighbor" else 0
+            first = draw((windows - 1) * samples - distance + 1)
+            return Pairs(trial, first, trial, first + distance)
+        if pairing == "neighbor":
+            return Pairs(trial, 2 * pair * samples, trial, (2 * pair + 1) * samples)
+        shift = torch.zeros_like(trial)  # (B,) the same for both windows
+        if not self.random_start:
+            window = 2 * pair + draw(2)
+        elif windows == 1:
+            window = torch.zeros_like(trial)
+        else:
+            windows -= 1
+            shift, window = draw(samples + 1), draw(windows)
+        first = window * samples + shift
+        if pairing == "same":
+            return Pairs(trial, first, trial, first)
+        other, other_window = draw_partner(self.patient_index, trial, window, windows, generator)
+        return Pairs(trial, first, other, other_window * samples + shift)
+
+    def read(self, pairs: Pairs, pairing: Pairing) -> tuple[Tensor, Tensor]:
+        """Both windows (B, S, 12) of some pairs, in float16 on the host; pinned where they go to a GPU."""
+        sides = [(pairs.trial, pairs.first), (pairs.other_trial, pairs.other_first)][: 1 if pairing == "same" else 2]
+        windows = [
+            torch.from_numpy(self.trials.take(self.chosen[trial.numpy()], first.numpy())) for trial, first in sides
+        ]
+        windows = [one.pin_memory() for one in windows] if self.device.type == "cuda" else windows
+        return windows[0], windows[-1]
+
+    def to_batch(self, pairs: Pairs, windows: tuple[Tensor, Tensor]) -> Batch:
+        """The batch of some pairs, whose windows were read, in float32 on the device, which is not waited for."""
+        x1, x2 = windows
+        first = x1.to(self.device, non_blocking=True).float()
+        second = first if x2 is x1 else x2.to(self.device, non_blocking=True).float()
+        trial = pairs.trial.to(self.device)
+        patient, recording = self.patient[pairs.trial].to(self.device), self.recording[pairs.trial].to(self.device)
+        return Batch(first, second, patient, recording, trial, None if self.text is None else self.text[trial])
+
+    def batch(self, numbers: Tensor, pairing: Pairing) -> Batch:
+        """The batch of numbered pairs (B,), by torch's default generator."""
+        pairs = self.draw_pairs(numbers, pairing)
+        return self.to_batch(pairs, self.read(pairs, pairing))
+
+    def batches(
+        self, order: Tensor, pairing: Pairing, seed_of: Callable[[int], int], first: int = 0
+    ) -> Generator[Batch]:
+        """The batches of an epoch from step `first` on, those of its `order` (n, B), read ahead.
+
+        seed_of: step -> seed, by which torch is seeded before a batch is handed out; its generator is left as if it had
+        drawn the batch.
+        """
+        with ThreadPoolExecutor(1, thread_name_prefix="corpus") as reader:
+
+            def begin(step: int) -> Future[tuple[Tensor, Tensor]]:
+                pairs = self.draw_pairs(order[step], pairing, torch.Generator().manual_seed(seed_of(step)))
+                return reader.submit(self.read, pairs, pairing)
+
+            waiting = [begin(step) for step in range(len(order))[first : first + AHEAD]]
+            for step in range(first, len(order)):
+                waiting += [begin(step + AHEAD)] if step + AHEAD < len(order) else []
+                torch.manual_seed(seed_of(step))
+                pairs = self.draw_pairs(order[step], pairing)  # those that are read: the seed is the same
+                yield self.to_batch(pairs, waiting.pop(0).result())
 
 
 def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
-    """Numbers of the pseudo-trials to pretrain on: all of a corpus without labels, else those of its training part."""
-    recording = trials(prepared, spec.per_trial).recording  # (T,)
+    """Numbers of the pseudo-trials to pretrain on: all of a dataset without labels, else those of its training part."""
+    count = prepared.trials_of_each(spec.per_trial)  # (R,)
+    recording = np.repeat(np.arange(len(count)), count)  # (T,)
     if not prepared.classes:
         return np.arange(len(recording))
     return np.flatnonzero(np.isin(recording, split_of(prepared, spec).train))
 
 
 def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
-    """The recordings that are pretrained on, as in `corpus_trials`, without making the pseudo-trials."""
+    """The recordings of `corpus_trials`; none where the dataset cannot be split."""
     whole = np.flatnonzero(prepared.trials_of_each(spec.per_trial))  # (R',)
     if prepared.classes:
         whole = np.intersect1d(whole, split_or_none(prepared, spec)[0].train)
     return [prepared.entries[r] for r in whole]
 
 
-def pretraining_source(
-    prepared: Prepared,
-    spec: TaskSpec,
-    device: torch.device,
-    text_embedder: str | None = None,
-    streaming: Streaming = "auto",
-) -> PairSource:
-    """The pretraining corpus on the device; with an embedder, the recordings that have a report, and its embedding.
+def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_embedder: str | None = None) -> Corpus:
+    """The corpus of `corpus_trials`; with an embedder, the recordings that have a report, and its embedding.
 
-    streaming: whether its signal stays on disk; by default if it does not fit into memory. Raises DatasetError if no
-    recording is usable.
+    Raises DatasetError if no recording is
+    usable.
     """
-    chosen, per_trial = corpus_trials(prepared, spec), spec.per_trial  # (T,)
+    trials, chosen = trials_of(prepared, spec.per_trial), corpus_trials(prepared, spec)  # (T,)
     if not len(chosen):
         raise DatasetError(
-            f"{prepared.title}: no recording to pretrain on has the {per_trial} {prepared.segmentation.word}s of a "
-            "pseudo-trial"
+            f"{prepared.title}: no recording to pretrain on has the {spec.per_trial} {prepared.segmentation.word}s of "
+            "a pseudo-trial"
         )
-    all_trials = trials(prepared, per_trial)
     text, without_text = None, 0
     if text_embedder is not None:
-        every = np.unique(all_trials.recording[chosen])  # (R,)
-        told = np.array([r for r in every if has_text(prepared.entries[r].report)], np.int64)  # (R',)
-        if not len(told):
+        every = np.unique(trials.recording[chosen])  # (R,)
+        with_report = np.array([r for r in every if has_text(prepared.entries[r].report)], np.int64)  # (R',)
+        if not len(with_report):
             raise DatasetError(
                 f"{prepared.title}: no recording has a report; leave out the methods that learn from text"
             )
-        chosen, without_text = chosen[np.isin(all_trials.recording[chosen], told)], len(every) - len(told)
-        reports = [prepared.entries[r].report for r in told]
+        chosen = chosen[np.isin(trials.recording[chosen], with_report)]  # (T,)
+        without_text = len(every) - len(with_report)
+        reports = [prepared.entries[r].report for r in with_report]
         vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
-        text = torch.from_numpy(vectors[np.searchsorted(told, all_trials.recording[chosen])]).to(device)  # (T, E)
-    all_trials = scaled(all_trials, prepared, spec, np.unique(all_trials.recording[chosen]))
-    mapped = MappedSignal(all_trials, chosen, device)  # (T, P, S, L)
-    streamed = is_streamed(streaming, 2 * math.prod(mapped.shape), device)
-    return PairSource(
-        signal=mapped if streamed else torch.from_numpy(all_trials.take(chosen)).view(mapped.shape).to(device),
-        recording=torch.from_numpy(all_trials.recording[chosen]).to(device),
-        patient=torch.from_numpy(all_trials.patient[chosen] + FIRST_PATIENT).to(device),
+        text = torch.from_numpy(vectors[np.searchsorted(with_report, trials.recording[chosen])]).to(device)  # (T, E)
+    return Corpus(
+        trials=scaled(trials, prepared, spec, np.unique(trials.recording[chosen])),
+        chosen=chosen,
+        device=device,
+        random_start=prepared.segmentation.anywhere,
         text=text,
         recordings_without_text=without_text,
-        anywhere=prepared.segmentation.anywhere,
-        scale=all_trials.scale,
     )
 
 
@@ -227,88 +402,68 @@ class EpochShape(NamedTuple):
 
 
 def epoch_shape(patient: Tensor, batching: Batching, batch_size: int) -> EpochShape:
-    """Updates and batch size of an epoch over the windows of the given patients (N,).
+    """Updates and batch size of an epoch over pairs of the given patients (N,).
 
-    Raises ValueError for patient batching with fewer than two patients.
+    A last, smaller batch is dropped (batch normalisation); a corpus smaller than a batch shrinks the batch. A batch of
+    different patients holds at most half of them, else the one with the fewest pairs would limit their number. Raises
+    ValueError for patient batching with fewer than two patients.
     """
     if batching not in ("patient", "patient-once"):
         return EpochShape(max(1, len(patient) // batch_size), min(batch_size, len(patient)))
-    windows = torch.unique(patient, return_counts=True)[1]  # (P,) of each patient
-    if len(windows) < 2:
-        raise ValueError(f"batching {batching!r} needs two patients, the corpus has {len(windows)}; use 'shuffled'")
+    pairs = torch.unique(patient, return_counts=True)[1]  # of each patient
+    if len(pairs) < 2:
+        raise ValueError(f"batching {batching!r} needs two patients, the corpus has {len(pairs)}; use 'shuffled'")
     if batching == "patient-once":
-        size = min(batch_size, len(windows))
-        return EpochShape(len(windows) // size, size)
-    size = min(batch_size, max(2, len(windows) // 2))
-    return EpochShape(full_batches(windows, size), size)
+        size = min(batch_size, len(pairs))
+        return EpochShape(len(pairs) // size, size)
+    size = min(batch_size, max(2, len(pairs) // 2))
+    return EpochShape(full_batches(pairs, size), size)
 
 
-def shape_of(source: PairSource, batching: Batching, batch_size: int) -> EpochShape:
-    """Updates and batch size of an epoch of a corpus. Raises ValueError as `epoch_shape`."""
-    return epoch_shape(source.patient_of_pair, batching, batch_size)
+def full_batches(pairs: Tensor, size: int) -> int:
+    """Largest number of full batches of `size` different patients; pairs: number of each patient's.
 
-
-def batches_of(source: PairSource, shape: EpochShape, *, batching: Batching, seed: int, epoch: int) -> Tensor:
-    """Pair indices of an epoch's batches (n, B) of a corpus."""
-    trial, patient = source.trial_of_pair, source.patient_of_pair  # (N,), (N,)
-    return epoch_batches(trial, patient, shape, batching=batching, seed=seed, epoch=epoch)
-
-
-def full_batches(windows: Tensor, size: int) -> int:
-    """Largest number of full batches of `size` different patients; windows: (P,) number of each patient's.
-
-    n batches can be filled if sum(min(windows, n)) >= n * size.
+    n batches can be filled if sum(min(pairs, n)) >= n * size.
     """
-    enough = range(1, int(windows.sum()) // size + 1)
-    return bisect_left(enough, True, key=lambda n: int(windows.clamp(max=n).sum()) < n * size)
+    enough = range(1, int(pairs.sum()) // size + 1)
+    return bisect_left(enough, True, key=lambda n: int(pairs.clamp(max=n).sum()) < n * size)
 
 
-def epoch_batches(
+def epoch_order(
     trial: Tensor, patient: Tensor, shape: EpochShape, *, batching: Batching, seed: int, epoch: int
 ) -> Tensor:
-    """Window indices of an epoch's batches (n, B); trial, patient: (N,) ids of the windows."""
+    """Numbers of the pairs of an epoch's batches (n, B); trial, patient: (N,) of the pairs.
+
+    shuffled: at random; trial: the pairs of a pseudo-trial together, shuffled anew each epoch; trial-fixed: the same
+    batches in every epoch, permuted inside, as by the PMQ authors' loader; patient: at most one pair of a patient in a
+    batch, and as many batches as that allows; patient-once: one pair of each patient in an epoch.
+    """
+    size = shape.updates * shape.batch_size
     if batching == "shuffled":
-        order = torch.randperm(len(trial), generator=_generator("shuffled", seed, epoch))
-        return _cut(order, shape)
-    if batching == "trial":
-        return _cut(_grouped_order(trial, _generator("trial", seed, epoch)), shape)
-    if batching == "trial-fixed":
-        fixed = _cut(_grouped_order(trial, _generator("trial", seed, 0)), shape)
-        return _permute_inside(fixed, _generator("inside", seed, epoch))
+        return torch.randperm(len(trial), generator=_generator("shuffled", seed, epoch))[:size].view(shape)
+    if batching in ("trial", "trial-fixed"):
+        fixed = batching == "trial-fixed"
+        order = _grouped(trial, _generator("trial", seed, 0 if fixed else epoch))[:size].view(shape)  # (n, B)
+        if not fixed:
+            return order
+        return order.gather(1, torch.rand(shape, generator=_generator("inside", seed, epoch)).argsort(dim=1))
     generator = _generator("patient", seed, epoch)
-    most = shape.updates if batching == "patient" else 1
-    order = _first_of_each(patient, _grouped_order(patient, generator), most)
-    # Round robin: a patient's windows are consecutive, so no batch gets two of them.
-    dealt = order[: shape.updates * shape.batch_size].view(shape.batch_size, shape.updates).T  # (n, B)
+    order = _grouped(patient, generator)  # (N,)
+    _, run, count = torch.unique_consecutive(patient[order], return_inverse=True, return_counts=True)
+    place = torch.arange(len(order)) - (count.cumsum(0) - count)[run]  # (N,) among its patient's
+    order = order[place < (shape.updates if batching == "patient" else 1)]
+    # Round robin: a patient's pairs are consecutive, so no batch gets two of them.
+    dealt = order[:size].view(shape.batch_size, shape.updates).T  # (n, B)
     return dealt[torch.randperm(shape.updates, generator=generator)]
 
 
 def _generator(*parts: int | str) -> torch.Generator:
-    generator = torch.Generator()
-    generator.manual_seed(stream(*parts))
-    return generator
+    return torch.Generator().manual_seed(stream(*parts))
 
 
-def _cut(order: Tensor, shape: EpochShape) -> Tensor:
-    """Consecutive windows as batches (n, B)."""
-    return order[: shape.updates * shape.batch_size].view(shape.updates, shape.batch_size)
-
-
-def _grouped_order(group: Tensor, generator: torch.Generator) -> Tensor:
-    """Windows ordered by shuffled group, shuffled inside each group: (N,)."""
+def _grouped(group: Tensor, generator: torch.Generator) -> Tensor:
+    """Pairs (N,) ordered by shuffled group, shuffled inside each group."""
     groups, inverse = torch.unique(group, return_inverse=True)
     rank = torch.randperm(len(groups), generator=generator)[inverse]  # (N,)
     shuffle = torch.randperm(len(group), generator=generator)  # (N,)
     return shuffle[torch.argsort(rank[shuffle], stable=True)]
-
-
-def _first_of_each(group: Tensor, order: Tensor, most: int) -> Tensor:
-    """The first `most` windows of each group in an order in which a group's windows follow each other."""
-    _, run, count = torch.unique_consecutive(group[order], return_inverse=True, return_counts=True)
-    within = torch.arange(len(order)) - (count.cumsum(0) - count)[run]  # (N,)
-    return order[within < most]
-
-
-def _permute_inside(batches: Tensor, generator: torch.Generator) -> Tensor:
-    inside = torch.rand(batches.shape, generator=generator).argsort(dim=1)  # (n, B)
-    return batches.gather(1, inside)

@@ -5,7 +5,7 @@
     cache/KEY/index.json       key, entries, their signals in brief, first windows, skipped recordings, fingerprint,
                                digest of the windows
     cache/KEY/index.sha256     digest of the index
-    cache/KEY/trials-K.f16     pseudo-trials of K windows (benchmark.data.trials)
+    cache/KEY/trials-K.f16     pseudo-trials of K windows (benchmark.data.corpus)
     cache/stamps/NAME-ROOT.json    file -> size, mtime in ns, inode, SHA-256; ROOT: a hash of the dataset's folder
 
 Windows are used only if their content has the index's digest, and an index only in the folder of its key; else the
@@ -362,8 +362,6 @@ class Prepared:
     """One line: source of the real data."""
     dataset: str = ""
     """Where this is a named task of a dataset (benchmark.data.splits): the dataset's name."""
-    prepared_as: str = ""
-    """Where this is a named task: the fingerprint of the dataset, by which its pseudo-trials are known."""
 
     @property
     def dataset_name(self) -> str:

@@ -33,11 +33,12 @@ from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code, labels_of
 from benchmark.data.prepare import Prepared, Skipped
-from benchmark.data.trials import Standardise
 from benchmark.results.names import AT, DEFAULT_TASK, Pool
 
 Labels = Literal["single", "multi"]
 Protocol = Literal["paper", "strict"]
+Standardise = Literal["recording", "dataset", "none"]
+"""recording: z-score per recording and lead; dataset: one mean and deviation; none: mV."""
 ValidationLabels = Literal["share", "whole"]
 VALIDATION_LABELS: dict[Protocol, ValidationLabels] = {"paper": "whole", "strict": "share"}
 """By default, of each protocol."""

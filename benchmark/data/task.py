@@ -31,6 +31,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.data.corpus import Trials, scaled, trials_of
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.folds import is_cross_validated, split_part, tested_recordings
 from benchmark.data.prepare import Prepared, opened
@@ -45,7 +46,6 @@ from benchmark.data.splits import (
     task_labels,
     too_few_classes,
 )
-from benchmark.data.trials import Trials, scale_of, trials
 from benchmark.machine.device import LARGE
 from benchmark.results.names import UNIT_OF_PROTOCOL, Pool
 from benchmark.results.schema import digest
@@ -156,13 +156,6 @@ def crops_of(
     )
 
 
-def scaled(all_trials: Trials, prepared: Prepared, spec: TaskSpec, recordings: NDArray[np.int64]) -> Trials:
-    """The pseudo-trials, standardised by mean and deviation of some recordings where the task asks for that."""
-    if spec.standardise != "dataset":
-        return all_trials
-    return replace(all_trials, scale=scale_of(prepared, recordings))
-
-
 @dataclass(frozen=True)
 class Task:
     """Training, validation and test windows of a cell."""
@@ -238,7 +231,7 @@ def sides_for_tasks(
     is tested, and the seed that deals them.
     """
     per_trial = spec.per_trial
-    all_trials = trials(prepared, per_trial)
+    all_trials = trials_of(prepared, per_trial)
     split, problem = split_or_none(prepared, spec) if part is None else (split_part(prepared, spec, *part), None)
     target = target_matrix(
         prepared.entries, len(prepared.classes), spec, first_label_counts=prepared.first_label_counts
@@ -365,7 +358,6 @@ def of_task(prepared: Prepared, column: DatasetTask) -> Prepared:
         fingerprint=digest([prepared.fingerprint, column.task, task.classes, labels]),
         first_label_counts=False,
         dataset=prepared.name,
-        prepared_as=prepared.fingerprint,
     )
 
 
@@ -474,7 +466,7 @@ def unseen_recordings(tasks: Tasks, corpora: Sequence[str]) -> Unseen:
         unseen = np.setdiff1d(unseen, tested_recordings(own, own_spec))
     if is_cross_validated(prepared, spec):
         unseen = unseen[:0]
-    all_trials = scaled(trials(prepared, per_trial), prepared, spec, split.train)
+    all_trials = scaled(trials_of(prepared, per_trial), prepared, spec, split.train)
     held = np.flatnonzero(np.isin(all_trials.recording, unseen))  # (T,)
     _, start, count = np.unique(all_trials.recording[held], return_index=True, return_counts=True)  # (R,), (R,)
     first, size = held[start] * per_trial, count * per_trial  # (R,), (R,) windows

@@ -204,48 +204,6 @@ def peak_memory_gib(device: torch.device) -> float:
     return kilobytes / (2**30 if os.uname().sysname == "Darwin" else 2**20)
 
 
-MEMORY, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
-"""Linux: memory of the host, and limits of the process's group."""
-LIMITS = (("", "memory.max", "memory.current"), ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"))
-"""Folder, limit and use of a group, by version of cgroups; those of a container's own group lie at the top."""
-FILE_PAGES = ("inactive_file", "active_file")
-"""Of a group's use: copies of files, which the system drops when memory is asked for."""
-
-
-def free_bytes(device: torch.device) -> int:
-    """Memory that can still be taken: of a GPU, else of the host within the limits of its group and of this process.
-
-    A large number where the system does not tell.
-    """
-    if device.type == "cuda":
-        import torch
-
-        return int(torch.cuda.mem_get_info(device)[0])
-    import resource
-
-    free = [2**60]
-    if MEMORY.is_file():
-        free += [1024 * kib for name, kib in _kibibytes(MEMORY) if name == "MemAvailable"]
-    used = dict(_kibibytes(PROCESS_STATUS)) if PROCESS_STATUS.is_file() else {}
-    for limit, own in ((resource.RLIMIT_DATA, "VmData"), (resource.RLIMIT_AS, "VmSize")):
-        most = resource.getrlimit(limit)[0]
-        if most != resource.RLIM_INFINITY and own in used:
-            free.append(most - 1024 * used[own])
-    for folder, most_file, used_file in LIMITS:
-        with suppress(OSError, ValueError):  # no such version, or no limit ('max')
-            group = CGROUP / folder
-            pages = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-            cached = sum(int(pages.get(name, 0)) for name in FILE_PAGES)
-            free.append(int((group / most_file).read_text()) - int((group / used_file).read_text()) + cached)
-    return max(0, min(free))
-
-
-def _kibibytes(file: Path) -> list[tuple[str, int]]:
-    """The 'Name: 123 kB' lines of a file."""
-    lines = (line.split() for line in file.read_text().splitlines())
-    return [(words[0].rstrip(":"), int(words[1])) for words in lines if words[-1:] == ["kB"]]
-
-
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 MOST = 2**31 - 1
 

@@ -17,7 +17,7 @@ from benchmark.config.flags import Folders
 from benchmark.config.refuse import with_settings
 from benchmark.config.sections import Simulation
 from benchmark.data.audit import Finding, audit
-from benchmark.data.corpus import pretrained_entries
+from benchmark.data.corpus import pretrained_entries, trials_of
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.joined import JOIN, Joined
@@ -29,7 +29,6 @@ from benchmark.data.simulate import CohortSettings, read_sums, versions_of, writ
 from benchmark.data.splits import split_or_none
 from benchmark.data.task import of_task
 from benchmark.data.transport import End, datasets_in, ends_of, is_transport, transport_of, transported
-from benchmark.data.trials import trials
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
 from benchmark.results.files import Locked, file_lock
 from benchmark.results.names import EVALUATION_FACTS
@@ -334,7 +333,7 @@ def prepare_trials(config: Config, parts: Iterable[Pretraining | Cell], prepared
         else:
             lengths.add((config.data.pretrain, config.task_spec(config.pretrain).per_trial))
     for name, per_trial in lengths:
-        trials(prepared[name], per_trial)
+        trials_of(prepared[name], per_trial)
 
 
 ExternalData = dict[tuple[str, str], Prepared]

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.config.sections import Attention, Finetune, Supervised
-from benchmark.data.batches import pairs_of
+from benchmark.data.corpus import pairs_of
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.results.names import FINETUNE, SUPERVISED

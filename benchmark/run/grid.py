@@ -19,8 +19,8 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.refuse import with_settings
-from benchmark.data.corpus import embedder_identity
 from benchmark.data.prepare import Prepared
+from benchmark.data.report_text import embedder_identity
 from benchmark.data.splits import TaskSpec
 from benchmark.machine.device import Machine, stream
 from benchmark.results.names import (

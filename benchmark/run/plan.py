@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmark.config.config import Config
-from benchmark.data.corpus import has_text, pretrained_entries
+from benchmark.data.corpus import pretrained_entries
 from benchmark.data.folds import is_cross_validated
 from benchmark.data.prepare import Prepared, skip_summary
+from benchmark.data.report_text import has_text
 from benchmark.data.splits import DatasetTask
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, PlannedCell, Store

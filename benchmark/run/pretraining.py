@@ -10,8 +10,7 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
-from benchmark.data.batches import PairSource, pairs_of, source_facts
-from benchmark.data.corpus import corpus_trials, pretraining_source, shape_of
+from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of
 from benchmark.data.prepare import Prepared, opened
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
@@ -127,23 +126,22 @@ def new_method(task: Pretraining, config: Config, device: torch.device) -> Pretr
 def train(
     task: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
 ) -> dict[str, Any]:
-    """Train a method on the corpus; returns history, memory and source facts."""
+    """Train a method on the corpus; returns history, memory and facts of the corpus."""
     knobs, device, folder = task.variant.config, torch.device(context.device), context.store.pretrained / task.key
-    corpus = opened(context.folders[config.data.pretrain])
-    source = pretraining_source(
-        corpus,
+    prepared = opened(context.folders[config.data.pretrain])
+    corpus = corpus_of(
+        prepared,
         config.task_spec(config.pretrain),
         device,
         config.pretrain.text_embedder if method.needs_text else None,
-        config.pretrain.streaming,
     )
     begin_peak_memory(device)
-    epochs, seed = epochs_of(task, source, config, corpus), task.seed
+    epochs, seed = epochs_of(task, corpus, config, prepared), task.seed
     with ProgressFile(folder, task_name(task)) as progress:
         history = pretrain(
             method,
             knobs,
-            source,
+            corpus,
             epochs=epochs,
             seed=seed,
             precision=context.precision,
@@ -155,10 +153,9 @@ def train(
     spent = {
         "peak_memory_gib": peak_memory_gib(device),
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
-        **({"scale": list(source.scale)} if source.scale else {}),
-        **({} if isinstance(source.signal, torch.Tensor) else {"streamed": True}),
+        **({"scale": list(corpus.trials.scale)} if corpus.trials.scale else {}),
     }
-    return vars(history) | spent | source_facts(source, knobs.pairing)
+    return vars(history) | spent | corpus.facts(knobs.pairing)
 
 
 def events_of(task: Pretraining, folder: Path) -> OnEpoch:
@@ -179,11 +176,11 @@ def events_of(task: Pretraining, folder: Path) -> OnEpoch:
     return write
 
 
-def epochs_of(task: Pretraining, source: PairSource, config: Config, corpus: Prepared) -> float:
+def epochs_of(task: Pretraining, corpus: Corpus, config: Config, prepared: Prepared) -> float:
     """Epochs of the method that a budget of `pretrain.epochs` epochs buys (`epochs_bought`)."""
     knobs, spec = task.variant.config, config.task_spec(config.pretrain)
-    pairs = len(corpus_trials(corpus, spec)) * pairs_of(spec.per_trial)
-    shape = shape_of(source, knobs.batching, knobs.recipe.batch_size)
+    pairs = len(corpus_trials(prepared, spec)) * pairs_of(spec.per_trial)
+    shape = epoch_shape(corpus.patient_of_pair, knobs.batching, knobs.recipe.batch_size)
     costs = config.pretrain.pair_costs(task.method)
     return epochs_bought(config.pretrain.budget, config.pretrain.epochs, shape, pairs, costs)
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,7 @@ from typing import Any
 import torch
 
 from benchmark.config.sections import Budget
-from benchmark.data.batches import PairSource, batches_ahead
-from benchmark.data.corpus import EpochShape, batches_of, shape_of
+from benchmark.data.corpus import Corpus, EpochShape, epoch_order, epoch_shape
 from benchmark.data.task import ProbeWindows
 from benchmark.machine.device import stream
 from benchmark.machine.process import Stopped, stop
@@ -118,7 +118,7 @@ class Training:
 
     method: PretrainMethod
     config: MethodConfig
-    source: PairSource
+    corpus: Corpus
     optimiser: torch.optim.Optimizer
     history: History
     epochs: int
@@ -149,7 +149,7 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
 def pretrain(
     method: PretrainMethod,
     config: MethodConfig,
-    source: PairSource,
+    corpus: Corpus,
     *,
     epochs: float,
     seed: int,
@@ -165,14 +165,14 @@ def pretrain(
     each. Raises TrainingStopped on a non-finite loss or if GPU memory runs out, Stopped, with a checkpoint, where the
     process is asked to stop.
     """
-    device = source.signal.device
-    shape = shape_of(source, config.batching, config.recipe.batch_size)
+    trial, patient = corpus.trial_of_pair, corpus.patient_of_pair  # (N,), (N,)
+    shape = epoch_shape(patient, config.batching, config.recipe.batch_size)
     n, total = shape.updates, updates_of(epochs, shape.updates)
     optimiser = make_optimiser(method, config.recipe)
     history = History([], 0.0, n * shape.batch_size, total, shape.batch_size)
     last = math.ceil(total / n)
     fixed = last, n, seed, precision, checkpoint, on_step
-    run = Training(method, config, source, optimiser, history, *fixed)
+    run = Training(method, config, corpus, optimiser, history, *fixed)
     epoch = resume(checkpoint, method, optimiser, history)
     history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
     method.begin(0 if config.recipe.schedule == "stable" else total)
@@ -180,11 +180,11 @@ def pretrain(
     if not history.health:
         history.health.append(vars(measure(0, method.exported(), probe)))
     for number in range(len(history.loss), last):
-        batches = batches_of(source, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
+        order = epoch_order(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
         epoch = epoch or Epoch(torch.zeros(n))
-        epoch = replace(epoch, losses=epoch.losses.to(device))
+        epoch = replace(epoch, losses=epoch.losses.to(corpus.device))
         own = min(n, total - number * n)
-        train_epoch(run, epoch, number, batches[:own].to(device))
+        train_epoch(run, epoch, number, order[:own])
         history.loss.append(float(epoch.losses[:own].mean()))
         history.health.append(vars(measure(number + 1, method.exported(), probe)))
         save_checkpoint(checkpoint, method, optimiser, history, None)
@@ -194,20 +194,18 @@ def pretrain(
     return history
 
 
-def train_epoch(run: Training, epoch: Epoch, number: int, batches: torch.Tensor) -> None:
-    """Do the updates that are left of epoch `number`; `batches`: (n, B) pairs. Raises as `pretrain`."""
-    method, recipe, history, n = run.method, run.config.recipe, run.history, len(batches)
+def train_epoch(run: Training, epoch: Epoch, number: int, order: torch.Tensor) -> None:
+    """Do the updates that are left of epoch `number`; order: (n, B) pairs. Raises as `pretrain`."""
+    method, recipe, history, n = run.method, run.config.recipe, run.history, len(order)
     started = time.perf_counter()
 
     def seed_of(step: int) -> int:
         return stream("pretrain", run.seed, number, step)
 
-    ahead = batches_ahead(run.source, batches, run.config.pairing, seed_of, epoch.step)
-    with ahead as batch_at:
-        for step in range(epoch.step, n):
+    batches = run.corpus.batches(order, run.config.pairing, seed_of, epoch.step)  # each seeds torch
+    with closing(batches):
+        for step, batch in enumerate(batches, start=epoch.step):
             done = number * run.per_epoch + step + 1
-            torch.manual_seed(seed_of(step))
-            batch = batch_at(step)
             rate = learning_rate(recipe, done - 1, history.updates, run.per_epoch)
             epoch.losses[step] = train_step(method, run.optimiser, batch, rate, run.precision)
             epoch.step = step + 1

@@ -1,26 +1,31 @@
-"""A corpus in memory, laid out as one on disk."""
+"""A corpus of signals in memory, laid out as one on disk."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from benchmark.data.batches import MappedSignal, PairSource
-from benchmark.data.trials import Scale, Trials
+from benchmark.data.corpus import Corpus, Scale, Trials
 
 
-def streamed(source: PairSource, scale: Scale | None = None) -> PairSource:
-    """The same corpus on disk, among pseudo-trials that are not of it."""
-    signal = source.signal
-    assert isinstance(signal, Tensor)
+def corpus_in_memory(
+    signal: Tensor,
+    patient: Tensor,
+    recording: Tensor,
+    text: Tensor | None = None,
+    *,
+    random_start: bool = False,
+    scale: Scale | None = None,
+    device: str = "cpu",
+) -> Corpus:
+    """Pseudo-trials (T, P, S, L) among others that are not of the corpus; patient, from 1, and recording: (T,)."""
     count, windows, samples, leads = signal.shape
-    number = 1 + 2 * np.arange(count)  # every other one is of the corpus
-    samples_of = np.zeros((2 * count + 1, windows * samples, leads), np.float16)
-    samples_of[number] = signal.flatten(1, 2).numpy()
+    chosen = 1 + 2 * np.arange(count)  # (T,) every other one
+    signals = np.full((2 * count + 1, windows * samples, leads), np.nan, np.float16)
+    signals[chosen] = signal.flatten(1, 2).numpy()
     start = np.arange(2 * count + 1) * windows * samples
-    nobody = np.zeros(2 * count + 1, np.int64)
-    trials = Trials(samples_of.reshape(-1, leads), start, samples, nobody, nobody, windows, (), scale)
-    return replace(source, signal=MappedSignal(trials, number, torch.device("cpu")))
+    ids = np.zeros((2, 2 * count + 1), np.int64)
+    ids[:, chosen] = recording.numpy(), patient.numpy() - 1
+    trials = Trials(signals.reshape(-1, leads), start, *ids, samples, windows, scale)
+    return Corpus(trials, chosen, torch.device(device), random_start, text)

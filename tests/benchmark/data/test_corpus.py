@@ -1,405 +1,447 @@
-"""A corpus to pretrain on: which windows, of whom, with which text, in memory or streamed.
+"""A corpus to pretrain on: which pseudo-trials, of whom, with which text; pairs, batches read ahead, their order.
 
-Report embeddings: near for like reports, the same every time, cached by content, and clear when they cannot be.
+Pseudo-trials hold consecutive windows of a recording. One mean and deviation is over some recordings of a dataset.
 
-The order of an epoch: every window once, whole pseudo-trials or different patients together, the same everywhere.
+Batches hold what their pairing says: two neighbouring windows, one twice, or two recordings of a patient.
+
+The order of an epoch: every pair once, whole pseudo-trials or different patients together, the same everywhere.
 """
 
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmark.data import corpus as text_module
-from benchmark.data.batches import make_batch
+from benchmark.data import corpus as corpus_module
 from benchmark.data.corpus import (
-    TFIDF,
-    WIDTH,
-    embed_reports,
-    embedder_identity,
-    epoch_batches,
+    AHEAD,
+    Corpus,
+    Scale,
+    Trials,
+    corpus_of,
+    epoch_order,
     epoch_shape,
     full_batches,
-    has_text,
-    pretraining_source,
-    tfidf_vectors,
+    scale_of,
+    trials_of,
 )
-from benchmark.data.datasets.base import DatasetError
+from benchmark.data.datasets.base import DatasetError, Entry
+from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared
+from benchmark.data.report_text import has_text
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import make_task
-from benchmark.data.trials import trials
+from methods.base import Batch
+from tests.benchmark.data.corpora import corpus_in_memory
 
 CPU = torch.device("cpu")
 Cohorts = dict[str, Prepared]
 MakePrepared = Callable[..., Prepared]
+COUNTS, NAMES = (7, 2, 3, 9), ("b", "c", "a", "b")
 
 
-def test_a_corpus_of_whole_recordings_may_be_cut_anywhere(make_prepared: MakePrepared) -> None:
-    beats = make_prepared("mimic-iv-ecg", [("p1", (), 4, None), ("p2", (), 3, None)])
-    cut = Segmentation("recordings", 250, 100, 125)
-    whole = replace(beats, windows=np.zeros((2000, 1, 12), np.float16), first_window=np.array([0, 1000, 2000]))
-    whole = replace(whole, segmentation=cut, fingerprint="whole")
-    assert not pretraining_source(beats, TaskSpec(3, "single", "paper"), torch.device("cpu")).anywhere
-    source = pretraining_source(whole, TaskSpec(4, "single", "paper"), torch.device("cpu"))
-    assert source.anywhere
-    assert source.signal.shape == (2, 4, 250, 12)
-    with pytest.raises(DatasetError, match="no recording to pretrain on has the 5 crops of a pseudo-trial"):
-        pretraining_source(whole, TaskSpec(5, "single", "paper"), torch.device("cpu"))
+@pytest.fixture
+def prepared(tmp_path: Path) -> Prepared:
+    """Four recordings of three patients, with 7, 2, 3 and 9 random heartbeats."""
+    beats = np.random.default_rng(0).normal(size=(sum(COUNTS), 300, 12)).astype(np.float16)
+    entries = tuple(Entry(f"r{index}", patient, "") for index, patient in enumerate(NAMES))
+    return Prepared("x", "X", (), "", False, beats, np.cumsum((0, *COUNTS)), entries, (), (), "", tmp_path)
+
+
+@pytest.fixture
+def whole(prepared: Prepared) -> Prepared:
+    """Four recordings of 1000, 249, 700 and 251 samples, kept whole, of which crops of 250 begin every 125 samples."""
+    lengths = (1000, 249, 700, 251)
+    samples = np.random.default_rng(1).normal(0.3, 2.0, size=(sum(lengths), 1, 12)).astype(np.float16)
+    crops = Segmentation("recordings", 250, 100, 125)
+    return replace(prepared, windows=samples, first_window=np.cumsum((0, *lengths)), segmentation=crops)
+
+
+def every(trials: Trials) -> np.ndarray[Any, Any]:
+    """(T, P * S, 12)"""
+    return trials.take(np.arange(len(trials.start)), windows=trials.per_trial)
+
+
+def test_consecutive_beats_of_one_recording_make_a_trial(prepared: Prepared, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_module, "CHUNK", 2)
+    trials = trials_of(prepared, 3)
+    assert trials.recording.tolist() == [0, 0, 2, 3, 3, 3]
+    assert trials.patient.tolist() == [0, 0, 2, 0, 0, 0]  # numbered by first appearance
+    for signal, first in zip(every(trials), [0, 3, 9, 12, 15, 18], strict=True):
+        expected = normalise_trials(prepared.windows[first : first + 3], 3)[0]
+        np.testing.assert_array_equal(signal, expected.astype(np.float16))
+    assert every(trials_of(prepared, 10)).shape == (0, 3000, 12)
+
+
+def test_pseudo_trials_are_written_once_and_again_where_a_file_is_not_whole(
+    prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = every(trials_of(prepared, 3))
+    file = prepared.folder / "trials-3.f16"
+    content = file.read_bytes()
+    file.write_bytes(content[:-2])
+    np.testing.assert_array_equal(every(trials_of(prepared, 3)), first)
+    assert file.read_bytes() == content
+    monkeypatch.delattr(corpus_module, "normalise_trials")
+    np.testing.assert_array_equal(every(trials_of(prepared, 3)), first)
+    assert list(prepared.folder.iterdir()) == [file]
+
+
+def test_crops_lie_over_each_other_and_their_trials_beside_each_other(whole: Prepared) -> None:
+    apart, over, samples = trials_of(whole, 2), trials_of(whole, 1), whole.windows[:, 0]
+    assert apart.recording.tolist() == [0, 0, 2]
+    assert apart.start.tolist() == [0, 500, 1249]
+    assert over.recording.tolist() == [0] * 7 + [2] * 4 + [3]
+    assert over.start.tolist() == [*range(0, 751, 125), *range(1249, 1625, 125), 1949]
+    assert over.patient.tolist() == [0] * 7 + [2] * 4 + [0]
+    np.testing.assert_array_equal(every(apart), [samples[0:500], samples[500:1000], samples[1249:1749]])
+    np.testing.assert_array_equal(apart.windows(np.array([5, 2])), [samples[1499:1749], samples[500:750]])
+    crops = apart.take(np.array([1, 2]), np.array([0, 7]))
+    np.testing.assert_array_equal(crops, [samples[500:750], samples[1256:1506]])
+    scale = Scale(0.5, 2.0)
+    np.testing.assert_array_equal(every(replace(apart, scale=scale)), scale.applied(every(apart)))
+    assert list(whole.folder.iterdir()) == []  # read from the windows' own file
+
+
+def test_windows_in_millivolts_are_read_from_their_own_file(prepared: Prepared) -> None:
+    raw = replace(prepared, segmentation=Segmentation(raw=True))
+    trials = trials_of(raw, 3)
+    assert trials.start.tolist() == [300 * first for first in (0, 3, 9, 12, 15, 18)]
+    np.testing.assert_array_equal(every(trials)[2], raw.windows[9:12].reshape(900, 12))
+    assert list(prepared.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("samples", "start"), [(300, 51), (200, 0), (0, 0)])
+def test_nothing_is_read_beyond_the_end_of_the_samples(samples: int, start: int) -> None:
+    """Of 300 samples, a window of 250 may begin at number 50 at the latest; of fewer than 250, nowhere."""
+    zero = np.zeros(1, np.int64)
+    with pytest.raises(IndexError):
+        Trials(np.zeros((samples, 12), np.float16), np.array([start]), zero, zero, 250, 1).take(zero)
+
+
+def test_mean_and_deviation_are_over_all_samples_and_leads_of_the_recordings_named(make_prepared: MakePrepared) -> None:
+    prepared = make_prepared("ptb-xl", [("a", (0,), 3, 1), ("b", (1,), 2, 2), ("c", (2,), 4, 3)])
+    prepared.windows[:3] += 2  # type: ignore[index]
+    prepared.windows[:] *= 0.25  # type: ignore[index]
+    values = np.concatenate([prepared.windows[:3], prepared.windows[5:]]).astype(np.float64)
+    np.testing.assert_allclose(scale_of(prepared, np.array([0, 2])), (values.mean(), values.std()), rtol=1e-9)
+    assert scale_of(prepared, np.array([], np.int64)) == (0.0, 1.0)
+    prepared.windows[:] = 0  # type: ignore[index]
+    assert scale_of(prepared, np.array([0])) == (0.0, 1.0)
+
+
+def test_standardises_as_the_ptb_xl_benchmark(make_prepared: MakePrepared, shared_reference: Path) -> None:
+    with np.load(shared_reference / "protocol_dev.npz") as stored:
+        given = {name: stored[f"standardise/{name}"] for name in ("train", "val", "train_out", "val_out")}
+    recordings = [(str(number), (0,), 1, 1) for number in range(len(given["train"]))]
+    prepared = replace(make_prepared("ptb-xl", recordings), windows=given["train"])  # type: ignore[arg-type]
+    scale = scale_of(prepared, np.arange(len(recordings)))
+    for side in ("train", "val"):
+        standardised = (given[side] - scale.mean) / scale.deviation
+        np.testing.assert_allclose(standardised, given[f"{side}_out"], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(scale.applied(given[side]), given[f"{side}_out"], rtol=2**-10, atol=1e-3)
 
 
 def test_a_corpus_gives_all_of_its_pseudo_trials_with_patients_from_one(cohorts: Cohorts) -> None:
     mimic = cohorts["mimic-iv-ecg"]
-    source = pretraining_source(mimic, TaskSpec(4, "single", "paper"), CPU)
-    whole = trials(mimic, 4)
-    assert source.signal.shape == (len(whole.recording), 4, 300, 12)
-    np.testing.assert_array_equal(source.signal.flatten(1, 2).numpy(), whole.signal)
-    names = [mimic.entries[recording].patient for recording in source.recording.tolist()]
-    assert source.patient.min() == 1
-    assert source.patient.tolist() == [list(dict.fromkeys(names)).index(name) + 1 for name in names]
-
-
-@pytest.mark.parametrize("name", ["mimic-iv-ecg", "ptb-xl"])
-def test_a_streamed_corpus_has_the_windows_of_one_in_memory(cohorts: Cohorts, name: str) -> None:
-    spec = TaskSpec(4, "single", "paper")
-    memory, disk = (pretraining_source(cohorts[name], spec, CPU, streaming=how) for how in ("never", "always"))
-    assert isinstance(memory.signal, torch.Tensor)
-    assert not isinstance(disk.signal, torch.Tensor)
-    assert disk.signal.shape == tuple(memory.signal.shape)
-    every = torch.arange(memory.pairs)
-    for own, other in zip(make_batch(memory, every, "neighbor"), make_batch(disk, every, "neighbor"), strict=True):
-        assert own is other is None or torch.equal(own, other)
+    corpus = corpus_of(mimic, TaskSpec(4, "single", "paper"), CPU)
+    assert not corpus.random_start
+    np.testing.assert_array_equal(corpus.recording, trials_of(mimic, 4).recording)
+    names = [mimic.entries[recording].patient for recording in corpus.recording.tolist()]
+    assert corpus.patient.tolist() == [list(dict.fromkeys(names)).index(name) + 1 for name in names]
 
 
 def test_a_labelled_dataset_pretrains_on_its_training_part_alone(cohorts: Cohorts) -> None:
     ptb = cohorts["ptb-xl"]
-    source = pretraining_source(ptb, TaskSpec(6, "single", "paper"), CPU)
+    corpus = corpus_of(ptb, TaskSpec(6, "single", "paper"), CPU)
     task = make_task(ptb, TaskSpec(6, "single", "paper"), ratio=1.0, seed=41, device=CPU)
-    pretrained = {ptb.entries[recording].recording for recording in source.recording.tolist()}
+    pretrained = {ptb.entries[recording].recording for recording in corpus.recording.tolist()}
     assert pretrained == set(task.train.recording)
     assert pretrained.isdisjoint({*task.validation.recording, *task.test.recording})
-    assert source.patient.min() >= 1
+
+
+def test_windows_of_whole_recordings_begin_anywhere_and_too_short_ones_are_refused(whole: Prepared) -> None:
+    assert corpus_of(whole, TaskSpec(4, "single", "paper"), CPU).random_start
+    with pytest.raises(DatasetError, match="no recording to pretrain on has the 5 crops of a pseudo-trial"):
+        corpus_of(whole, TaskSpec(5, "single", "paper"), CPU)
 
 
 def test_text_comes_with_the_recordings_that_have_a_report(cohorts: Cohorts) -> None:
     mimic = cohorts["mimic-iv-ecg"]
     mimic = replace(mimic, entries=[replace(mimic.entries[0], report=" - "), *mimic.entries[1:]])
-    told = {index for index, entry in enumerate(mimic.entries) if has_text(entry.report)}
-    source = pretraining_source(mimic, TaskSpec(4, "single", "paper"), CPU, "tfidf")
-    assert source.text is not None
-    assert len(source.text) == len(source.recording)
-    assert set(source.recording.tolist()) <= told
-    all_of_it = pretraining_source(mimic, TaskSpec(4, "single", "paper"), CPU)
-    assert set(all_of_it.recording.tolist()) - told == {0}
-    assert (source.recordings_without_text, all_of_it.recordings_without_text) == (1, 0)
-    for recording in set(source.recording.tolist()):
-        text = source.text[source.recording == recording]  # (t, E)
+    with_report = {index for index, entry in enumerate(mimic.entries) if has_text(entry.report)}
+    corpus = corpus_of(mimic, TaskSpec(4, "single", "paper"), CPU, "tfidf")
+    assert corpus.text is not None
+    assert len(corpus.text) == len(corpus.recording)
+    assert set(corpus.recording.tolist()) <= with_report
+    without = corpus_of(mimic, TaskSpec(4, "single", "paper"), CPU)
+    assert set(without.recording.tolist()) - with_report == {0}
+    assert (corpus.recordings_without_text, without.recordings_without_text) == (1, 0)
+    for recording in set(corpus.recording.tolist()):
+        text = corpus.text[corpus.recording == recording]  # (t, E)
         assert bool((text == text[0]).all())
-    assert all_of_it.text is None
+    assert without.text is None
 
 
-REPORTS = [
-    "Sinus rhythm. Normal ECG",
-    "Atrial fibrillation. Abnormal ECG",
-    "Sinus rhythm. Left bundle branch block",
-    "Sinus rhythm. Normal ECG",
-    "Atrial fibrillation with rapid ventricular response",
-]
+BEATS, STEPS = 6, 4
+PATIENT = torch.tensor([1, 1, 1, 2, 3, 3, 3])
+RECORDING = torch.tensor([10, 10, 11, 20, 30, 31, 32])
+"""Patient 1 has two recordings, 2 has one of one pseudo-trial, 3 has three."""
+TRIALS = len(PATIENT)
 
 
-def embed(reports: list[str], cache: Path) -> NDArray[np.float32]:
-    return embed_reports(reports, TFIDF, cache=cache, device=CPU)
+@pytest.fixture
+def beats() -> Corpus:
+    """Every sample of a heartbeat holds its number, 100 * pseudo-trial + beat."""
+    numbers = 100 * torch.arange(TRIALS)[:, None] + torch.arange(BEATS)  # (T, P)
+    return corpus_in_memory(numbers[:, :, None, None].expand(-1, -1, STEPS, 12), PATIENT, RECORDING)
 
 
-@pytest.mark.parametrize(("report", "says"), [("", False), (" . ", False), ("r", True), ("Sinus rhythm", True)])
-def test_a_report_has_a_letter_or_a_digit(report: str, says: bool) -> None:
-    assert has_text(report) is says
+@pytest.fixture
+def crops() -> Corpus:
+    """Crops of 4 samples, 6 in each pseudo-trial; a sample holds its place, 100 * pseudo-trial + sample."""
+    places = 100 * torch.arange(TRIALS)[:, None] + torch.arange(BEATS * STEPS)  # (T, P * S)
+    signal = places[:, :, None].expand(-1, -1, 12).reshape(TRIALS, BEATS, STEPS, 12)
+    return corpus_in_memory(signal, PATIENT, RECORDING, random_start=True)
 
 
-def test_like_reports_are_near() -> None:
-    vectors = tfidf_vectors(REPORTS)
-    assert vectors.shape == (5, WIDTH)
-    assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
-    likeness = vectors @ vectors.T
-    assert likeness[0, 3] == pytest.approx(1)
-    assert likeness[1, 4] > 0.2 > likeness[0, 1]
-    assert likeness[0, 4] == pytest.approx(0, abs=1e-5)
+def drawn(corpus: Corpus, numbers: Tensor, pairing: Any, seed: int = 0) -> list[tuple[int, int]]:
+    """First values of both windows of each pair; the windows must be whole."""
+    torch.manual_seed(seed)
+    batch = corpus.batch(numbers, pairing)
+    for x in (batch.x1, batch.x2):
+        assert torch.equal(x[:, :, 0], x[:, :1, 0] + torch.arange(STEPS) * corpus.random_start)
+    return [(int(one), int(two)) for one, two in zip(batch.x1[:, 0, 0], batch.x2[:, 0, 0], strict=True)]
 
 
-def test_columns_beyond_the_rank_are_zero() -> None:
-    vectors = tfidf_vectors(REPORTS)
-    assert np.count_nonzero(vectors[:, len(REPORTS) :]) == 0
-    assert np.count_nonzero(vectors) > 0
+def partners(corpus: Corpus, numbers: Tensor, of: int = 1) -> dict[int, set[int]]:
+    """First value of a pair of pairing `patient`, divided by `of` -> those of its partners in 200 draws."""
+    found: dict[int, set[int]] = {}
+    for seed in range(200):
+        for one, other in drawn(corpus, numbers, "patient", seed):
+            found.setdefault(one // of, set()).add(other)
+    return found
 
 
-def test_single_letters_are_words() -> None:
-    vectors = tfidf_vectors(["low r in V1", "low S in V1"])
-    assert not np.allclose(vectors[0], vectors[1])
+def test_neighbors_are_consecutive_beats_of_one_pseudo_trial(beats: Corpus) -> None:
+    numbers = [100 * trial + 2 * pair for trial in range(TRIALS) for pair in range(3)]
+    assert drawn(beats, torch.arange(3 * TRIALS), "neighbor") == [(number, number + 1) for number in numbers]
+    assert beats.trial_of_pair.tolist() == [trial for trial in range(TRIALS) for _ in range(3)]
+    assert beats.patient_of_pair.tolist() == [patient for patient in PATIENT.tolist() for _ in range(3)]
 
 
-def test_every_report_gets_the_vector_of_its_text(tmp_path: Path) -> None:
-    vectors = embed(REPORTS, tmp_path)
-    assert vectors.shape == (5, WIDTH)
-    np.testing.assert_array_equal(vectors[0], vectors[3])
-    np.testing.assert_array_equal(vectors[[0, 1, 2, 4]], tfidf_vectors([REPORTS[i] for i in (0, 1, 2, 4)]))
+@pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
+def test_ids_and_text_are_those_of_the_first_window(beats: Corpus, pairing: Any) -> None:
+    numbers = torch.tensor([20, 0, 9, 9])
+    batch = replace(beats, text=torch.arange(TRIALS)[:, None].float()).batch(numbers, pairing)
+    trial = [6, 0, 3, 3]
+    assert [int(x) // 100 for x in batch.x1[:, 0, 0]] == batch.trial.tolist() == trial
+    assert (batch.patient.tolist(), batch.recording.tolist()) == (PATIENT[trial].tolist(), RECORDING[trial].tolist())
+    assert batch.text is not None
+    assert batch.text.flatten().tolist() == trial
+    assert beats.batch(numbers, pairing).text is None
 
 
-def test_made_once_and_kept_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = embed(REPORTS, tmp_path)
-    (file,) = tmp_path.iterdir()
-    with monkeypatch.context() as patch:
-        patch.delattr(text_module, "tfidf_vectors")
-        np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
-    embed([*REPORTS, "Pacemaker"], tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2
-    file.unlink()
-    np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
+def test_the_same_beat_stands_in_both_windows_and_either_of_a_pair_is_drawn(beats: Corpus) -> None:
+    seen = {pair for seed in range(20) for pair in drawn(beats, torch.tensor([4]), "same", seed)}
+    assert seen == {(102, 102), (103, 103)}
 
 
-def test_damaged_and_swapped_embeddings_are_made_again_and_told(
-    tmp_path: Path, flip: Callable[[Path, float], None], caplog: pytest.LogCaptureFixture
+def test_patients_pair_with_another_of_their_recordings_else_with_another_window(beats: Corpus) -> None:
+    of_trial = partners(beats, torch.arange(3 * TRIALS), 100)
+    of = {trial: {100 * trial + beat for beat in range(BEATS)} for trial in range(TRIALS)}
+    assert of_trial[0] == of_trial[1] == of[2]
+    assert of_trial[2] == of[0] | of[1]
+    assert of_trial[4] == of[5] | of[6]
+    assert of_trial[5] == of[4] | of[6]
+    alone = partners(beats, torch.tensor([9, 10, 11]))  # of patient 2
+    assert alone == {number: of[3] - {number} for number in of[3]}
+
+
+def test_partners_are_equally_likely(beats: Corpus) -> None:
+    pairs = drawn(beats, torch.full((12_000,), 3 * 2), "patient")  # pseudo-trial 2 of patient 1
+    counts = Counter(other for _, other in pairs).values()
+    assert len(counts) == 2 * BEATS
+    assert min(counts) > 850  # 1000 expected, standard deviation 30
+    assert max(counts) < 1150
+
+
+def test_crops_lie_anywhere_behind_each_other_or_in_the_same_place(crops: Corpus) -> None:
+    pair = torch.full((2_000,), 4)  # of pseudo-trial 1
+    counts = Counter(drawn(crops, pair, "neighbor"))
+    assert counts.keys() == {(100 + t, 104 + t) for t in range(4 * BEATS - 8 + 1)}
+    assert min(counts.values()) > 70  # 118 expected, standard deviation 11
+    assert max(counts.values()) < 170
+    assert set(drawn(crops, pair, "same")) == {(100 + t, 100 + t) for t in range(4 * BEATS - 4 + 1)}
+
+
+def test_crops_of_a_patient_are_of_other_recordings_or_do_not_overlap(crops: Corpus) -> None:
+    several = drawn(crops, torch.full((2_000,), 6), "patient")  # pseudo-trial 2 of patient 1, alone in its recording
+    assert {second // 100 for _, second in several} == {0, 1}
+    for window in zip(*several, strict=True):
+        assert {first % 100 for first in window} == set(range(4 * BEATS - 4 + 1))
+    alone = drawn(crops, torch.full((2_000,), 9), "patient")  # pseudo-trial 3 of patient 2
+    assert {second // 100 for _, second in alone} == {3}
+    assert min(abs(first - second) for first, second in alone) == 4
+
+
+def test_whole_recordings_pair_with_another_of_the_patient_or_themselves() -> None:
+    signal = (torch.arange(TRIALS)[:, None, None, None] * 100 + torch.arange(STEPS)[:, None]).expand(-1, 1, -1, 12)
+    corpus = corpus_in_memory(signal, PATIENT, RECORDING, random_start=True)
+    of_trial = partners(corpus, torch.arange(TRIALS), 100)
+    found = [{other // 100 for other in of_trial[trial]} for trial in range(TRIALS)]
+    assert found == [{2}, {2}, {0, 1}, {3}, {5, 6}, {4, 6}, {4, 5}]
+
+
+def test_pairs_of_patients_with_one_recording_are_counted(beats: Corpus) -> None:
+    counts = {"windows_of_patients_with_one_recording": 3, "windows_of_all_patients": 3 * TRIALS}
+    assert beats.facts("patient") == counts
+    assert beats.facts("neighbor") == {}
+    with_text = replace(beats, text=torch.zeros(TRIALS, 1), recordings_without_text=4)
+    assert with_text.facts("same") == {"recordings_without_text": 4}
+
+
+def noise(windows: int, *, random_start: bool = False, scale: Scale | None = None) -> Corpus:
+    generator = torch.Generator().manual_seed(windows)
+    signal = torch.randn(TRIALS, windows, STEPS, 12, generator=generator).half()
+    text = torch.randn(TRIALS, 3, generator=generator)
+    return corpus_in_memory(signal, PATIENT, RECORDING, text, random_start=random_start, scale=scale)
+
+
+def ahead(corpus: Corpus, order: Tensor, pairing: Any, first: int = 0) -> Iterator[tuple[Batch, Tensor]]:
+    """The batch of each step, and what torch draws after it."""
+    for batch in corpus.batches(order, pairing, lambda step: 1000 + step, first):
+        yield batch, torch.rand(3)
+
+
+@pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
+@pytest.mark.parametrize(("windows", "random_start"), [(6, False), (5, True), (1, True)])
+@pytest.mark.parametrize("first", [0, 3, 5])
+def test_batches_read_ahead_and_what_is_drawn_after_them_follow_the_seed_of_their_step(
+    pairing: Any, windows: int, random_start: bool, first: int
 ) -> None:
-    first = embed(REPORTS, tmp_path)
-    (file,) = tmp_path.iterdir()
-    content = file.read_bytes()
-    for share in (0.0, 0.1, 0.9):
-        flip(file, share)
-        np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
-        assert file.read_bytes() == content
-    embed(REPORTS[::-1], tmp_path)
-    (other,) = set(tmp_path.iterdir()) - {file}
-    other.replace(file)
-    np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
-    assert len(caplog.messages) == 4
-    assert set(caplog.messages) == {
-        f"{file} is damaged or of other reports; it is not used, and the reports are embedded again"
-    }
+    if windows == 1 and pairing == "neighbor":
+        pytest.skip("a whole recording has no neighbour")
+    corpus = noise(windows, random_start=random_start, scale=Scale(0.3, 1.7))
+    order = torch.randint(len(corpus.trial_of_pair), (5, 4), generator=torch.Generator().manual_seed(1))
+    walked = list(ahead(corpus, order, pairing, first))
+    assert len(walked) == 5 - first
+    for step, (batch, after) in enumerate(walked, start=first):
+        torch.manual_seed(1000 + step)
+        for value, expected in zip(batch, corpus.batch(order[step], pairing), strict=True):
+            assert torch.equal(value, expected)
+            assert value.dtype == expected.dtype
+        assert torch.equal(after, torch.rand(3))
 
 
-@pytest.mark.skipif(find_spec("transformers") is not None, reason="transformers is installed")
-def test_a_language_model_without_transformers_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"needs transformers: pip install 'ecg-pretrain-bench\[text\]', or use"):
-        embed_reports(REPORTS, "emilyalsentzer/Bio_ClinicalBERT", cache=tmp_path, device=CPU)
-
-
-def test_a_folder_counts_by_its_content_and_a_hub_name_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_two_batches_are_read_while_one_is_used_and_an_error_of_the_disk_is_the_steps(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(text_module, "find_spec", lambda name: object())
-    for folder, weights in (("a", b"1"), ("b", b"1"), ("c", b"2")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "config.json").write_text("{}")
-        (tmp_path / folder / "model.safetensors").write_bytes(weights)
-    identity = {name: embedder_identity(str(tmp_path / name))["embedder"] for name in "abc"}
-    assert identity["a"] == identity["b"] != identity["c"]
-    assert embedder_identity("emilyalsentzer/Bio_ClinicalBERT")["embedder"] == "emilyalsentzer/Bio_ClinicalBERT"
-    assert embedder_identity(TFIDF)["embedder"] == TFIDF
-    embedder_identity.cache_clear()
+    submitted: list[int] = []
+    read = Corpus.read
 
+    def failing(corpus: Corpus, *given: Any) -> tuple[Tensor, Tensor]:
+        submitted.append(len(submitted))
+        if submitted[-1] == 4:
+            raise OSError(5, "Input/output error")
+        return read(corpus, *given)
 
-class Tokens(dict[str, torch.Tensor]):
-    """Stands in for what a tokenizer returns."""
-
-    def to(self, device: torch.device) -> Tokens:
-        return Tokens({name: tensor.to(device) for name, tensor in self.items()})
-
-
-def stand_in(pooled: bool) -> SimpleNamespace:
-    """As much of transformers as is called: a token is a word's length, the pooled output their sum."""
-
-    def tokenize(texts: list[str], *, padding: bool, truncation: bool, max_length: int, return_tensors: str) -> Tokens:
-        assert (padding, truncation, return_tensors) == (True, True, "pt")
-        assert len(texts) <= text_module.TEXTS_AT_A_TIME
-        rows = [torch.tensor([len(word) for word in text.split()][:max_length]) for text in texts]
-        return Tokens({"input_ids": torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)})
-
-    class Model(torch.nn.Module):
-        def forward(self, input_ids: torch.Tensor) -> SimpleNamespace:
-            assert not self.training
-            assert torch.is_inference_mode_enabled()
-            sums = input_ids.sum(1, keepdim=True).float()  # (D, 1)
-            return SimpleNamespace(pooler_output=sums) if pooled else SimpleNamespace(last_hidden_state=sums)
-
-    def load(kind: object) -> SimpleNamespace:
-        return SimpleNamespace(from_pretrained=lambda name: kind)
-
-    return SimpleNamespace(AutoTokenizer=load(tokenize), AutoModel=load(Model()))
-
-
-def test_a_language_model_sees_every_text_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", stand_in(pooled=True))
-    texts = ["a" * (index + 1) for index in range(150)] + ["b " * 200]
-    vectors = text_module.model_vectors(texts, "any", CPU)
-    assert vectors.dtype == np.float32
-    np.testing.assert_array_equal(vectors[:, 0], [*range(1, 151), 128])
-
-
-def test_a_language_model_without_a_pooled_output_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", stand_in(pooled=False))
-    with pytest.raises(DatasetError, match="'any' has no pooled output; use a BERT model"):
-        text_module.model_vectors(["x"], "any", CPU)
-
-
-def test_a_language_model_that_cannot_be_loaded_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str) -> None:
-        raise OSError(f"{name} is not there\nConnect and try again")
-
-    nothing = SimpleNamespace(from_pretrained=fail)
-    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoTokenizer=nothing, AutoModel=nothing))
-    message = r"^pretrain\.text_embedder = 'any': any is not there; give a folder or a hub name$"
-    with pytest.raises(DatasetError, match=message):
-        text_module.model_vectors(["x"], "any", CPU)
-
-
-class TestLanguageModel:
-    """A BERT of 2 layers with random weights, saved to disk and loaded as a real one would be."""
-
-    @pytest.fixture
-    def folder(self, tmp_path: Path) -> Path:
-        transformers = pytest.importorskip("transformers", reason="the optional extra [text] is not installed")
-        tokenizers = pytest.importorskip("tokenizers", reason="the optional extra [text] is not installed")
-        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sinus", "rhythm", "atrial", "fibrillation", "normal"]
-        pieces = tokenizers.BertWordPieceTokenizer({word: index for index, word in enumerate(words)})
-        special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-        folder = tmp_path / "bert"
-        transformers.PreTrainedTokenizerFast(tokenizer_object=pieces._tokenizer, **special).save_pretrained(folder)
-        torch.manual_seed(0)
-        sizes = {"vocab_size": len(words), "hidden_size": 16, "intermediate_size": 32}
-        config = transformers.BertConfig(num_hidden_layers=2, num_attention_heads=2, **sizes)
-        transformers.BertModel(config).save_pretrained(folder)
-        return folder
-
-    def test_gives_the_pooled_output_of_each_text_alone(self, folder: Path, tmp_path: Path) -> None:
-        transformers = sys.modules["transformers"]
-        vectors = embed_reports(REPORTS, str(folder), cache=tmp_path, device=CPU)
-        model = transformers.AutoModel.from_pretrained(folder).eval()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-        for report, vector in zip(REPORTS, vectors, strict=True):
-            with torch.no_grad():
-                expected = model(**tokenizer(report, return_tensors="pt")).pooler_output[0].numpy()
-            np.testing.assert_allclose(vector, expected, atol=1e-5)
-
-    def test_long_texts_are_cut(self, folder: Path, tmp_path: Path) -> None:
-        long = "sinus " * 600
-        cut = embed_reports([long, "sinus " * 126], str(folder), cache=tmp_path, device=CPU)
-        np.testing.assert_allclose(cut[0], cut[1], atol=1e-5)
-
-    def test_a_folder_without_a_model_is_refused(self, folder: Path, tmp_path: Path) -> None:
-        (folder / "config.json").unlink()
-        with pytest.raises(DatasetError, match=r"pretrain\.text_embedder = .*bert.*; give a folder or a hub name"):
-            embed_reports(REPORTS, str(folder), cache=tmp_path, device=CPU)
+    monkeypatch.setattr(Corpus, "read", failing)
+    steps = ahead(noise(6), torch.arange(18).view(6, 3), "same")
+    for step in range(4):
+        next(steps)
+        assert len(submitted) <= step + AHEAD + 1
+    with pytest.raises(OSError, match="Input/output error"):
+        next(steps)
 
 
 PER_TRIAL = 5
-TRIAL = torch.arange(24).repeat_interleave(PER_TRIAL)  # (120,)
-PATIENT = torch.tensor([1] * 12 + [2] * 6 + [3, 4, 5, 6, 7, 8]).repeat_interleave(PER_TRIAL)  # (120,) very unequal
-OVER_WINDOWS = ["shuffled", "trial", "trial-fixed"]
+TRIAL_OF_PAIR = torch.arange(24).repeat_interleave(PER_TRIAL)  # (120,)
+PATIENT_OF_PAIR = torch.tensor([1] * 12 + [2] * 6 + [3, 4, 5, 6, 7, 8]).repeat_interleave(PER_TRIAL)  # (120,) unequal
+OVER_PAIRS = ["shuffled", "trial", "trial-fixed"]
 OVER_PATIENTS = ["patient", "patient-once"]
 
 
-def batches(batching: str, size: int = 20, *, seed: int = 42, epoch: int = 0, windows: int = len(TRIAL)) -> Tensor:
-    """(n, B) window numbers."""
-    trial, patient = TRIAL[:windows], PATIENT[:windows]
-    shape = epoch_shape(patient, batching, size)  # type: ignore[arg-type]
-    drawn = epoch_batches(trial, patient, shape, batching=batching, seed=seed, epoch=epoch)  # type: ignore[arg-type]
-    assert tuple(drawn.shape) == (shape.updates, shape.batch_size)
-    return drawn
+def order_of(batching: Any, size: int = 20, *, seed: int = 42, epoch: int = 0, pairs: int = 120) -> Tensor:
+    """(n, B) numbers of pairs."""
+    trial, patient = TRIAL_OF_PAIR[:pairs], PATIENT_OF_PAIR[:pairs]
+    shape = epoch_shape(patient, batching, size)
+    order = epoch_order(trial, patient, shape, batching=batching, seed=seed, epoch=epoch)
+    assert tuple(order.shape) == (shape.updates, shape.batch_size)
+    return order
 
 
-@pytest.mark.parametrize("batching", OVER_WINDOWS)
-def test_every_window_stands_in_an_epoch_once_but_for_a_smaller_last_batch(batching: str) -> None:
+@pytest.mark.parametrize("batching", OVER_PAIRS)
+def test_every_pair_stands_in_an_epoch_once_but_for_a_smaller_last_batch(batching: str) -> None:
     for epoch in range(3):
-        assert sorted(batches(batching, epoch=epoch).flatten().tolist()) == list(range(len(TRIAL)))
-    drawn = batches(batching, 50).flatten().tolist()
-    assert len(drawn) == len(set(drawn)) == 100
-    assert batches(batching, 500).shape == (1, len(TRIAL))  # a batch larger than the data shrinks
-    assert batches(batching, 500, windows=7).shape == (1, 7)
+        assert sorted(order_of(batching, epoch=epoch).flatten().tolist()) == list(range(120))
+    assert len(order_of(batching, 50).unique()) == 100
+    assert order_of(batching, 500).shape == (1, 120)  # a batch larger than the data shrinks
+    assert order_of(batching, 500, pairs=7).shape == (1, 7)
 
 
-def test_windows_left_out_differ_from_epoch_to_epoch() -> None:
-    left = [frozenset(range(120)) - set(batches("shuffled", 50, epoch=epoch).flatten().tolist()) for epoch in range(5)]
-    assert len(set(left)) == 5
+def test_pairs_left_out_differ_from_epoch_to_epoch() -> None:
+    left_out = {frozenset(range(120)) - set(order_of("shuffled", 50, epoch=n).flatten().tolist()) for n in range(5)}
+    assert len(left_out) == 5
 
 
-def test_a_pseudo_trial_stands_in_one_batch_unless_windows_are_shuffled() -> None:
-    for batching in ("trial", "trial-fixed"):
-        for batch in batches(batching, 4 * PER_TRIAL):
-            assert set(Counter(TRIAL[batch].tolist()).values()) == {PER_TRIAL}
-    assert min(len(set(TRIAL[batch].tolist())) for batch in batches("shuffled", 4 * PER_TRIAL)) > 4
-
-
-def test_trials_meet_others_in_every_epoch_unless_they_are_fixed() -> None:
+def test_a_pseudo_trial_stands_in_one_batch_and_meets_others_in_every_epoch_unless_fixed() -> None:
     def members(batching: str, epoch: int) -> set[frozenset[int]]:
-        return {frozenset(batch.tolist()) for batch in batches(batching, epoch=epoch)}
+        return {frozenset(batch.tolist()) for batch in order_of(batching, epoch=epoch)}
 
+    for batching in ("trial", "trial-fixed"):
+        for batch in order_of(batching, 4 * PER_TRIAL):
+            assert set(Counter(TRIAL_OF_PAIR[batch].tolist()).values()) == {PER_TRIAL}
+    assert min(len(TRIAL_OF_PAIR[batch].unique()) for batch in order_of("shuffled", 4 * PER_TRIAL)) > 4
     assert members("trial-fixed", 0) == members("trial-fixed", 7)
     assert members("trial", 0).isdisjoint(members("trial", 7))
-    assert not torch.equal(batches("trial-fixed", epoch=0), batches("trial-fixed", epoch=7))  # permuted inside
+    assert not torch.equal(order_of("trial-fixed", epoch=0), order_of("trial-fixed", epoch=7))  # permuted inside
 
 
 @pytest.mark.parametrize("batching", OVER_PATIENTS)
 @pytest.mark.parametrize("size", [2, 3, 4, 100])
 def test_no_patient_stands_twice_in_a_batch(batching: str, size: int) -> None:
-    drawn = batches(batching, size)
-    assert len(set(drawn.flatten().tolist())) == drawn.numel()
-    for batch in drawn:
-        assert len(set(PATIENT[batch].tolist())) == len(batch)
+    order = order_of(batching, size)
+    assert len(order.unique()) == order.numel()
+    for batch in order:
+        assert len(PATIENT_OF_PAIR[batch].unique()) == len(batch)
 
 
-def test_patient_once_takes_one_window_of_each_patient_and_others_later() -> None:
-    assert sorted(PATIENT[batches("patient-once", 4).flatten()].tolist()) == [1, 2, 3, 4, 5, 6, 7, 8]
-    seen = {w for epoch in range(60) for w in batches("patient-once", 4, epoch=epoch).flatten().tolist()}
-    assert len(seen) > 0.5 * len(TRIAL)
+def test_patient_once_takes_one_pair_of_each_patient_and_others_later() -> None:
+    assert sorted(PATIENT_OF_PAIR[order_of("patient-once", 4).flatten()].tolist()) == [1, 2, 3, 4, 5, 6, 7, 8]
+    seen = {pair for epoch in range(60) for pair in order_of("patient-once", 4, epoch=epoch).flatten().tolist()}
+    assert len(seen) > 60
 
 
 def test_patient_batches_are_as_many_as_the_patients_allow() -> None:
-    windows = torch.tensor([60, 30, 5, 5, 5, 5, 5, 5])
-    assert full_batches(windows, 2) == 60  # of 120 windows
-    assert full_batches(windows, 4) == 15  # 15 + 15 + 30 others = 4 * 15
-    assert full_batches(windows, 8) == 5  # the fewest windows decide
-    assert full_batches(windows, 9) == 0
-    assert len(batches("patient", 4)) == 15
-    every = {w for epoch in range(60) for w in batches("patient", 4, epoch=epoch).flatten().tolist()}
-    assert every == set(range(len(TRIAL)))
+    pairs = torch.tensor([60, 30, 5, 5, 5, 5, 5, 5])
+    assert full_batches(pairs, 2) == 60  # of 120 pairs
+    assert full_batches(pairs, 4) == 15  # 15 + 15 + 30 others = 4 * 15
+    assert full_batches(pairs, 8) == 5  # the fewest pairs decide
+    assert full_batches(pairs, 9) == 0
+    assert len(order_of("patient", 4)) == 15
+    seen = {pair for epoch in range(60) for pair in order_of("patient", 4, epoch=epoch).flatten().tolist()}
+    assert seen == set(range(120))
 
 
 @pytest.mark.parametrize(("batching", "updates"), [("patient", 2), ("patient-once", 1)])
-def test_batches_of_different_patients_need_two(batching: Any, updates: int) -> None:
+def test_batches_of_different_patients_need_two_and_hold_at_most_half(batching: Any, updates: int) -> None:
     assert epoch_shape(torch.tensor([1, 1, 2, 2, 2]), batching, 8) == (updates, 2)
     with pytest.raises(ValueError, match=r"needs two patients, the corpus has 1; use 'shuffled'"):
         epoch_shape(torch.ones(10, dtype=torch.int64), batching, 4)
-
-
-def test_a_patient_batch_holds_at_most_half_of_the_patients() -> None:
     patient = torch.arange(10).repeat(3)
-    assert epoch_shape(patient, "patient", 8) == (6, 5)
-    assert epoch_shape(patient, "patient", 4) == (7, 4)
-    assert epoch_shape(patient, "patient-once", 4) == (2, 4)
-
-
-@pytest.mark.parametrize("batching", OVER_WINDOWS + OVER_PATIENTS)
-def test_the_order_depends_on_seed_and_epoch_and_nothing_else(batching: str) -> None:
-    first = batches(batching, 4)
-    torch.manual_seed(1)
-    assert torch.equal(batches(batching, 4), first)
-    assert not torch.equal(batches(batching, 4, epoch=1), first)
-    assert not torch.equal(batches(batching, 4, seed=43), first)
-    assert first.device.type == "cpu"
+    assert epoch_shape(patient, batching, 8) == {"patient": (6, 5), "patient-once": (1, 8)}[batching]
+    assert epoch_shape(patient, batching, 4) == {"patient": (7, 4), "patient-once": (2, 4)}[batching]
 
 
 @pytest.mark.parametrize(
@@ -412,6 +454,10 @@ def test_the_order_depends_on_seed_and_epoch_and_nothing_else(batching: str) -> 
         ("patient-once", "5c3863564ad5"),
     ],
 )
-def test_the_order_is_the_same_on_every_machine(batching: str, known: str) -> None:
+def test_the_order_depends_on_seed_and_epoch_and_is_the_same_on_every_machine(batching: str, known: str) -> None:
     # Another order is another result: where this has to change, PRETRAIN_VERSION has to be raised.
-    assert hashlib.sha256(batches(batching, epoch=3).numpy().tobytes()).hexdigest()[:12] == known
+    torch.manual_seed(1)
+    assert hashlib.sha256(order_of(batching, epoch=3).numpy().tobytes()).hexdigest()[:12] == known
+    first = order_of(batching, 4)
+    assert not torch.equal(order_of(batching, 4, epoch=1), first)
+    assert not torch.equal(order_of(batching, 4, seed=43), first)

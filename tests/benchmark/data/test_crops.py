@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.data.batches import make_batch
-from benchmark.data.corpus import pretraining_source
+from benchmark.data.corpus import Scale, corpus_of, scale_of
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import Task, coverage, make_task, probe_windows
-from benchmark.data.trials import Scale, scale_of
 
 CPU = torch.device("cpu")
 CROPS = Segmentation("recordings", 250, 100, 125)
@@ -113,10 +111,10 @@ def test_a_dataset_is_standardised_by_its_training_part_and_a_corpus_by_itself(w
     np.testing.assert_allclose(task.test.signal[0].numpy(), by_hand, atol=2e-3)
     assert task.crops is not None
     np.testing.assert_allclose(task.crops.signal.float().std(), 1.0, atol=0.02)
-    source = pretraining_source(replace(prepared, classes=()), replace(spec, per_trial=4), CPU)
+    corpus = corpus_of(replace(prepared, classes=()), replace(spec, per_trial=4), CPU)
     used = np.concatenate([prepared.windows[a : a + 1000] for a in prepared.first_window[[0, 2, 4, 5]]])
-    np.testing.assert_allclose(source.scale, (used.astype(float).mean(), used.astype(float).std()), rtol=1e-9)
-    np.testing.assert_allclose(source.signal.float().mean(), 0.0, atol=1e-3)
+    np.testing.assert_allclose(corpus.trials.scale, (used.astype(float).mean(), used.astype(float).std()), rtol=1e-9)
+    np.testing.assert_allclose(corpus.trials.take(corpus.chosen, windows=4).mean(dtype=float), 0.0, atol=1e-3)
 
 
 def test_absent_leads_are_zero_in_all_that_is_learned_from_and_judged(whole: Whole) -> None:
@@ -125,7 +123,8 @@ def test_absent_leads_are_zero_in_all_that_is_learned_from_and_judged(whole: Who
     for signal in (*(side.signal for side in task.sides().values()), task.crops.signal):
         assert not signal[..., 2:].any()
         assert signal[..., :2].any()
-    assert pretraining_source(replace(whole(), classes=()), replace(SPEC, per_trial=4), CPU).signal[..., 2:].any()
+    corpus = corpus_of(replace(whole(), classes=()), replace(SPEC, per_trial=4), CPU)
+    assert corpus.trials.take(corpus.chosen)[..., 2:].any()
 
 
 @pytest.mark.parametrize(
@@ -134,11 +133,11 @@ def test_absent_leads_are_zero_in_all_that_is_learned_from_and_judged(whole: Who
 def test_pairs_of_crops_are_crops_of_the_recordings_they_claim(whole: Whole, per_trial: int, pairing: str) -> None:
     samples = 1000 // per_trial
     prepared = whole(replace(CROPS, samples=samples, stride=samples // 2))
-    source = pretraining_source(replace(prepared, classes=()), TaskSpec(per_trial, "single", "paper"), CPU)
-    assert source.pairs == len(source.recording) * max(1, per_trial // 2)
+    corpus = corpus_of(replace(prepared, classes=()), TaskSpec(per_trial, "single", "paper"), CPU)
+    pairs = len(corpus.recording) * max(1, per_trial // 2)
     every = prepared.windows[:, 0]
     torch.manual_seed(0)
-    batch = make_batch(source, torch.arange(source.pairs), pairing)  # type: ignore[arg-type]
+    batch = corpus.batch(torch.arange(pairs), pairing)  # type: ignore[arg-type]
     for one, two, _patient in zip(batch.x1.numpy(), batch.x2.numpy(), batch.patient, strict=True):
         places = [np.flatnonzero((every[:, 0] == x[0, 0]) & (every[:, 5] == x[0, 5]))[0] for x in (one, two)]
         recordings = np.searchsorted(prepared.first_window, places, side="right") - 1
@@ -150,7 +149,7 @@ def test_pairs_of_crops_are_crops_of_the_recordings_they_claim(whole: Whole, per
             assert places[0] == places[1]
         if pairing == "patient" and prepared.entries[recordings[0]].patient != "p2":
             assert recordings[0] == recordings[1]
-    assert batch.x1.shape == (source.pairs, samples, 12)
+    assert batch.x1.shape == (pairs, samples, 12)
 
 
 def test_probed_are_two_crops_of_each_recording(whole: Whole) -> None:

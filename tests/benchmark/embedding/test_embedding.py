@@ -30,13 +30,13 @@ from sklearn.utils import estimator_checks as checks
 from benchmark import EcgEmbedder, embedding, load_encoder
 from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
+from benchmark.data.corpus import Scale, trials_of
 from benchmark.data.datasets.base import LEADS, Dataset, Recording, Unusable
 from benchmark.data.datasets.registry import source_of
 from benchmark.data.heartbeats import pseudo_trials
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.task import make_task
-from benchmark.data.trials import Scale, trials
 from benchmark.embedding import (
     CONFIG,
     Taken,
@@ -69,10 +69,10 @@ def read(signal: Any, leads: Any = LEADS, present: Any = LEADS, rate: float = RA
 @pytest.mark.parametrize("name", ["chapman", "ptb-xl"])
 def test_windows_are_those_of_the_prepared_dataset_to_the_bit(cohorts: dict[str, Prepared], name: str) -> None:
     prepared = cohorts[name]
-    every, dataset = trials(prepared, 6), cut_dataset_of(prepared)
+    every, dataset = trials_of(prepared, 6), cut_dataset_of(prepared)
     found = list(cut_all(dataset.read, prepared.entries, SIX_BEATS))
     for number, own in enumerate(found):
-        expected = every.signal[every.recording == number].reshape(-1, 300, len(LEADS))
+        expected = every.take(np.flatnonzero(every.recording == number), windows=6).reshape(-1, 300, len(LEADS))
         if isinstance(own, str):
             assert not len(expected)
             assert own.startswith("fewer than 6 heartbeats: ")

@@ -25,8 +25,8 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.config.words import NOT_ASKED
-from benchmark.data.corpus import TEXT_VERSION
 from benchmark.data.prepare import PIPELINE_VERSION, Prepared
+from benchmark.data.report_text import TEXT_VERSION
 from benchmark.data.simulate import SIMULATOR_VERSION
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec
 from benchmark.data.task import make_task

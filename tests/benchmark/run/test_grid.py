@@ -251,7 +251,6 @@ MOVES_FURTHER: dict[tuple[str, str], tuple[dict[str, Any], Any, set[str]]] = {
     ("words", "methods"): ({}, ["pmq", "random"], set()),
     ("words", "evaluate"): ({}, ["linear", "finetune"], set()),
     ("words", "methods.moco.queue_size"): ({}, 5, set()),
-    ("words", "pretrain.streaming"): ({}, "always", set()),
 }
 """(config, key) -> what the config sets besides, another value of the key, and the cells it moves."""
 OUTSIDE = """
@@ -267,8 +266,8 @@ class Linear(Encoder):
 """
 ONLY_FOR_TEXT = {"pretrain.text_embedder"}
 """Keys that count for methods which read reports."""
-NOT_OF_KEYS = {"encoder.name", "pretrain.streaming"}
-"""Keys that decide which rows there are, and where signals are read from."""
+NOT_OF_KEYS = {"encoder.name"}
+"""Keys that decide which rows there are."""
 
 
 def keys(grid: Grid) -> dict[tuple[str, str, str, float, int], str]:

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.corpus import pretrained_entries, pretraining_source
+from benchmark.data.corpus import corpus_of, pretrained_entries
 from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.files import content_digest
@@ -58,7 +58,7 @@ def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallC
 def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: SmallConfig, corpus: str) -> None:
     config = small_config({"data.pretrain": corpus})
     spec, facts = config.task_spec(config.pretrain), make_plan(config, cohorts, Grid((), (), ())).pretraining
-    source = pretraining_source(cohorts[corpus], spec, torch.device("cpu"))
+    source = corpus_of(cohorts[corpus], spec, torch.device("cpu"))
     assert facts["used_recordings"] == len(source.recording.unique())
     assert facts["used_patients"] == len(source.patient.unique())
     folds = {entry.fold for entry in pretrained_entries(cohorts[corpus], spec)}

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data.batches import PairSource
+from benchmark.data.corpus import Corpus
 from benchmark.data.task import ProbeWindows
 from benchmark.training.checkpoint import History
 from benchmark.training.health import (
@@ -38,6 +38,7 @@ from benchmark.training.pretrain import pretrain
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
+from tests.benchmark.data.corpora import corpus_in_memory
 
 STEPS, BEATS, TEXT = 8, 10, 6
 BATCH = 24
@@ -56,13 +57,13 @@ def build(name: str, **knobs: object) -> PretrainMethod:
 
 
 @pytest.fixture(scope="module")
-def corpus() -> PairSource:
+def corpus() -> Corpus:
     """Noise of 48 patients with one to six recordings, each of one pseudo-trial."""
     patient = torch.arange(48).repeat_interleave(torch.arange(48) % 6 + 1) + 1  # (T,)
     generator = torch.Generator().manual_seed(0)
     signal = torch.randn(len(patient), BEATS, STEPS, 12, generator=generator).half()
     text = torch.randn(len(patient), TEXT, generator=generator)
-    return PairSource(signal, torch.arange(len(patient)) + 1, patient, text)
+    return corpus_in_memory(signal, patient, torch.arange(len(patient)) + 1, text)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +78,7 @@ def probe() -> ProbeWindows:
 
 def train(
     method: PretrainMethod,
-    corpus: PairSource,
+    corpus: Corpus,
     checkpoint: Path,
     probe: ProbeWindows | None = None,
     *,
@@ -214,7 +215,7 @@ def test_what_cannot_be_measured_is_none(probe: ProbeWindows) -> None:
 
 
 @pytest.mark.parametrize("name", ["pmq", "comet", "byol"])
-def test_looking_moves_no_bit(name: str, corpus: PairSource, probe: ProbeWindows, tmp_path: Path) -> None:
+def test_looking_moves_no_bit(name: str, corpus: Corpus, probe: ProbeWindows, tmp_path: Path) -> None:
     watched, unwatched = build(name), build(name)
     history = train(watched, corpus, tmp_path / "watched", probe, epochs=1, recipe=WHOLE)
     assert train(unwatched, corpus, tmp_path / "unwatched", epochs=1, recipe=WHOLE).loss == history.loss
@@ -224,7 +225,7 @@ def test_looking_moves_no_bit(name: str, corpus: PairSource, probe: ProbeWindows
     assert all(epoch["effective_rank"] > 1 for epoch in history.health)
 
 
-def test_a_resumed_run_has_the_same_health(corpus: PairSource, probe: ProbeWindows, tmp_path: Path) -> None:
+def test_a_resumed_run_has_the_same_health(corpus: Corpus, probe: ProbeWindows, tmp_path: Path) -> None:
     whole = train(build("pmq"), corpus, tmp_path / "whole", probe)
     with pytest.raises(InterruptedError):
         train(build("pmq"), corpus, tmp_path / "cut", probe, stop_at=whole.updates - 1)
@@ -246,7 +247,7 @@ class Collapsing(PretrainMethod):
         return (z1 - z2).square().sum(1).mean()
 
 
-def test_a_collapse_is_warned_of(corpus: PairSource, probe: ProbeWindows, tmp_path: Path) -> None:
+def test_a_collapse_is_warned_of(corpus: Corpus, probe: ProbeWindows, tmp_path: Path) -> None:
     torch.manual_seed(0)
     method = Collapsing(Dilated(DilatedConfig(hidden=16, depth=1, output=32)), MethodConfig())
     recipe = Recipe(batch_size=BATCH, lr=1e-2, schedule="constant")

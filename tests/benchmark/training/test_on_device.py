@@ -1,4 +1,4 @@
-"""What a step does stays on its device: every method, every encoder, fine-tuning, probes and streamed batches.
+"""What a step does stays on its device: every method, every encoder, fine-tuning, probes and batches.
 
 On torch's `meta` device tensors have no values: an operation that would wait for the device to know one (`item`,
 `bool`, `nonzero`, a mask as an index, a copy to the host) raises, and so does one that mixes devices. What runs here
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from benchmark.cli.promises import QUEUE
 from benchmark.config.sections import Finetune, Supervised
-from benchmark.data.batches import Block, PairSource, PatientIndex, batch_of, draw_views, make_batch, on_device
+from benchmark.data.corpus import Corpus
 from benchmark.data.task import Crops, Windows
 from benchmark.training import finetune
 from benchmark.training.finetune import new_classifier, new_model, probabilities, update
@@ -27,6 +27,7 @@ from methods import METHODS, refusal
 from methods.base import Batch, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, ENCODERS
 from methods.encoders.base import Encoder
+from tests.benchmark.data.corpora import corpus_in_memory
 
 META = torch.device("meta")
 PAIRS, TRIALS, PER_TRIAL, SAMPLES, LEADS, CLASSES, TEXT = 6, 8, 6, 300, 12, 3, 16
@@ -49,15 +50,11 @@ def without_autocast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(finetune.EVALUATION_BATCH, "meta", 2)
 
 
-def corpus(device: torch.device, *, anywhere: bool = False) -> PairSource:
-    """A corpus whose kinship, which is found once, is on the device too."""
-    trial = torch.arange(TRIALS)
-    signal = torch.zeros(TRIALS, PER_TRIAL, SAMPLES, LEADS, dtype=torch.float16)
-    source = PairSource(signal, trial // 2, trial // 4 + 1, torch.zeros(TRIALS, TEXT), anywhere=anywhere)
-    ids, text = (source.recording.to(device), source.patient.to(device)), torch.zeros(TRIALS, TEXT, device=device)
-    moved = PairSource(signal.to(device), *ids, text, anywhere=anywhere)
-    vars(moved)["patient_index"] = PatientIndex(*(part.to(device) for part in source.patient_index))
-    return moved
+def corpus() -> Corpus:
+    """A corpus on the host whose batches go to the device."""
+    trial, signal = torch.arange(TRIALS), torch.zeros(TRIALS, PER_TRIAL, SAMPLES, LEADS)
+    text = torch.zeros(TRIALS, TEXT, device=META)
+    return corpus_in_memory(signal, trial // 4 + 1, trial // 2, text, device="meta")
 
 
 def method_of(name: str, encoder: str) -> PretrainMethod:
@@ -80,10 +77,10 @@ def test_an_update_of_a_method_waits_for_nothing(name: str, encoder: str) -> Non
     method = method_of(name, encoder)
     method.begin(10)
     method.train()
-    source, knobs = corpus(META), METHODS[name].Config()
+    source, knobs = corpus(), METHODS[name].Config()
     optimiser = make_optimiser(method, Recipe())
     for _ in range(2):
-        batch = make_batch(source, torch.arange(PAIRS, device=META), knobs.pairing)
+        batch = source.batch(torch.arange(PAIRS), knobs.pairing)
         loss = train_step(method, optimiser, batch, 1e-3, "float32")
         assert (loss.device, loss.shape) == (META, ())
 
@@ -115,17 +112,11 @@ def test_an_update_of_fine_tuning_a_prediction_and_frozen_features_wait_for_noth
     assert (pooled.device, pooled.shape) == (META, (5, made.config.output))
 
 
-@pytest.mark.parametrize("anywhere", [False, True])
 @pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
-def test_a_batch_of_a_corpus_in_memory_and_of_a_streamed_block_waits_for_nothing(pairing: Any, anywhere: bool) -> None:
-    source, pairs = corpus(META, anywhere=anywhere), torch.arange(PAIRS, device=META)
-    memory = make_batch(source, pairs, pairing)
-    read = torch.zeros(2, PAIRS, SAMPLES, LEADS, dtype=torch.float16)  # on the host
-    views = draw_views(source, pairs, pairing)
-    streamed = batch_of(source, views, *on_device(Block(3, read, read), 4, pairing, META))
-    for own, other in zip(memory, streamed, strict=True):
-        assert own.device == other.device == META
-        assert (own.shape, own.dtype) == (other.shape, other.dtype)
+def test_a_batch_is_on_the_device_without_waiting(pairing: Any) -> None:
+    (batch,) = corpus().batches(torch.arange(PAIRS)[None], pairing, lambda step: step)
+    assert {own.device for own in batch if own is not None} == {META}
+    assert batch.x1.dtype == batch.x2.dtype == torch.float32
 
 
 class Waiting(PretrainMethod):
@@ -154,6 +145,6 @@ def test_a_step_that_waits_or_mixes_devices_is_caught(step: Any, monkeypatch: py
     monkeypatch.setattr(Waiting, "step", staticmethod(step))
     encoder: Encoder = ENCODERS["dilated"](ENCODERS["dilated"].Config.small())
     method = Waiting(encoder, Waiting.Config()).to(META)
-    batch = make_batch(corpus(META), torch.arange(PAIRS, device=META), "neighbor")
+    batch = corpus().batch(torch.arange(PAIRS), "neighbor")
     with pytest.raises((RuntimeError, NotImplementedError), match=WAITS):
         train_step(method, make_optimiser(method, Recipe()), batch, 1e-3, "float32")

@@ -22,8 +22,7 @@ from torch import Tensor
 
 from benchmark.config.config import load_config, parse_value
 from benchmark.config.sections import Budget, Pretrain
-from benchmark.data.batches import PairSource
-from benchmark.data.corpus import EpochShape
+from benchmark.data.corpus import Corpus, EpochShape
 from benchmark.machine.process import Stopped, stop
 from benchmark.training.checkpoint import History, load_checkpoint
 from benchmark.training.pretrain import (
@@ -43,7 +42,7 @@ from methods.byol import BYOL
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ
 from tests.basic import ANYWHERE, BASIC
-from tests.benchmark.data.corpora import streamed
+from tests.benchmark.data.corpora import corpus_in_memory
 
 TRIALS, BEATS, STEPS, TEXT = 8, 4, 40, 6
 TRAINED = [name for name in ANYWHERE if METHODS[name].trains]
@@ -56,16 +55,16 @@ class Interrupted(Exception):
 
 
 @cache
-def noise_corpus(steps: int = STEPS) -> PairSource:
+def noise_corpus(steps: int = STEPS) -> Corpus:
     """Noise: four patients with two recordings each, of one pseudo-trial each."""
     generator = torch.Generator().manual_seed(0)
     beats = torch.randn(TRIALS, BEATS, steps, 12, generator=generator).half()
     text = torch.randn(TRIALS, TEXT, generator=generator)
-    return PairSource(beats, torch.arange(TRIALS) + 1, torch.arange(TRIALS) // 2 + 1, text)
+    return corpus_in_memory(beats, torch.arange(TRIALS) // 2 + 1, torch.arange(TRIALS) + 1, text)
 
 
 @pytest.fixture
-def corpus() -> PairSource:
+def corpus() -> Corpus:
     return noise_corpus()
 
 
@@ -80,7 +79,7 @@ def build(name: str) -> PretrainMethod:
 
 def train(
     method: PretrainMethod,
-    corpus: PairSource,
+    corpus: Corpus,
     checkpoint: Path,
     *,
     epochs: float = EPOCHS,
@@ -129,7 +128,7 @@ def whole_run(name: str) -> tuple[PretrainMethod, History]:
 
 @pytest.mark.parametrize("name", ["pmq", "pmq-released", "byol", "comet", "etp"])
 def test_a_run_stopped_and_killed_again_and_again_goes_on_to_the_same_bits(
-    name: str, corpus: PairSource, tmp_path: Path
+    name: str, corpus: Corpus, tmp_path: Path
 ) -> None:
     """Of all kinds of state. Stopped after its first update, within an epoch and at its end; killed within the last."""
     whole, history = whole_run(name)
@@ -155,19 +154,7 @@ def test_a_run_stopped_and_killed_again_and_again_goes_on_to_the_same_bits(
     assert not same(build(name), whole)
 
 
-@pytest.mark.parametrize("name", ["pmq", "comet", "pclr", "etp"])
-def test_a_streamed_corpus_gives_the_bits_of_one_in_memory_also_when_resumed(
-    name: str, corpus: PairSource, tmp_path: Path
-) -> None:
-    """Of all kinds of batches, of pairs, and with text; the checkpoint of the one goes on with the other."""
-    (whole, history), again = whole_run(name), build(name)
-    with pytest.raises(Interrupted):
-        train(build(name), streamed(corpus), tmp_path / "disk", stop_at=history.updates // 2 + 1)
-    assert train(again, streamed(corpus), tmp_path / "disk").loss == history.loss
-    assert same(again, whole)
-
-
-def test_a_last_epoch_may_end_early(corpus: PairSource, tmp_path: Path) -> None:
+def test_a_last_epoch_may_end_early(corpus: Corpus, tmp_path: Path) -> None:
     whole, part = build("moco"), build("moco")
     constant = replace(RECIPE, schedule="constant")
     expected = train(whole, corpus, tmp_path / "whole", recipe=constant)
@@ -182,7 +169,7 @@ def test_a_last_epoch_may_end_early(corpus: PairSource, tmp_path: Path) -> None:
 
 
 def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
-    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (whole, history), resumed = whole_run("pmq"), build("pmq")
     with pytest.raises(Interrupted):
@@ -200,7 +187,7 @@ def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
 
 
 def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
-    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(Interrupted):
         train(build("pmq"), corpus, tmp_path / "file", stop_at=5)
@@ -213,7 +200,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(
 
 
 def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_same_bits(
-    corpus: PairSource, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole, history = whole_run("pmq")
     with pytest.raises(Interrupted):
@@ -233,7 +220,7 @@ def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_s
     assert same(again, whole)
 
 
-def test_history_says_what_was_done_and_a_finished_run_is_not_trained_on(corpus: PairSource, tmp_path: Path) -> None:
+def test_history_says_what_was_done_and_a_finished_run_is_not_trained_on(corpus: Corpus, tmp_path: Path) -> None:
     whole, again = build("pmq"), build("pmq")
     history = train(whole, corpus, tmp_path / "file")
     assert len(history.loss) == EPOCHS
@@ -274,7 +261,7 @@ class Watched(PretrainMethod):
         self.calls.append("after")
 
 
-def test_the_trainer_keeps_the_contract(corpus: PairSource, tmp_path: Path) -> None:
+def test_the_trainer_keeps_the_contract(corpus: Corpus, tmp_path: Path) -> None:
     """Draws depend on the step and not on what was drawn before; a resumed method is told to begin again."""
     first, second, resumed, stable = (Watched() for _ in range(4))
     epochs: list[int] = []
@@ -298,7 +285,7 @@ def test_the_trainer_keeps_the_contract(corpus: PairSource, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("seconds", "step"), [(3600.0, None), (0.0, 2)])
 def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_checkpoint(
-    corpus: PairSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, step: int | None
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, step: int | None
 ) -> None:
     monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", seconds)
     with pytest.raises(TrainingStopped) as caught:
@@ -312,9 +299,7 @@ def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_chec
     assert all(value.isfinite().all() for value in saved["method"].values())
 
 
-def test_a_full_gpu_stops_with_the_remedy_and_other_errors_are_left_as_they_are(
-    corpus: PairSource, tmp_path: Path
-) -> None:
+def test_a_full_gpu_stops_with_the_remedy_and_other_errors_are_left_as_they_are(corpus: Corpus, tmp_path: Path) -> None:
     with pytest.raises(TrainingStopped, match=r"full at batch size 4; .* methods.watched.recipe.batch_size=2\)"):
         train(Watched(error=torch.OutOfMemoryError("CUDA out of memory")), corpus, tmp_path / "file")
     with pytest.raises(ZeroDivisionError):
@@ -322,7 +307,7 @@ def test_a_full_gpu_stops_with_the_remedy_and_other_errors_are_left_as_they_are(
 
 
 @pytest.mark.parametrize("name", TRAINED)
-def test_bf16_trains_float32_weights(name: str, corpus: PairSource, tmp_path: Path) -> None:
+def test_bf16_trains_float32_weights(name: str, corpus: Corpus, tmp_path: Path) -> None:
     expected, rough = whole_run(name)[1].loss, build(name)
     losses = train(rough, corpus, tmp_path / "bf16", precision="bf16").loss
     assert losses != expected
@@ -343,7 +328,7 @@ def test_optimisers_take_the_recipe_and_leave_momentum_copies_alone(optimiser: s
     assert len(learning) < len(list(method.parameters()))
 
 
-def test_the_rate_of_each_update_is_the_schedules(corpus: PairSource, tmp_path: Path) -> None:
+def test_the_rate_of_each_update_is_the_schedules(corpus: Corpus, tmp_path: Path) -> None:
     frozen, recipe, total = Watched(), replace(RECIPE, lr=1e-30, weight_decay=0.0), 4 * EPOCHS
     before = [p.clone() for p in frozen.parameters()]
     train(frozen, corpus, tmp_path / "file", recipe=recipe)

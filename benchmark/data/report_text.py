@@ -1,0 +1,129 @@
+"""Report text -> frozen embeddings, one per distinct report, kept beside the prepared recordings.
+
+`tfidf` needs no download: TF-IDF of the words, then a truncated singular value decomposition (latent semantic
+analysis), fitted on the pretraining reports alone. Any other name is a folder or a hub name of a language model for
+transformers, e.g. emilyalsentzer/Bio_ClinicalBERT, of which the pooled output of the first token is taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import logging
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from benchmark.data.datasets.base import DatasetError
+from benchmark.results.files import seal, unseal, write_atomic
+from benchmark.results.schema import digest
+
+TEXT_VERSION = 1
+"""Raised with any change that can move an embedding."""
+TFIDF = "tfidf"
+WIDTH = 768
+"""Columns of a TF-IDF embedding, as many as of a BERT model; those beyond the rank of the reports are zero."""
+MAX_TOKENS = 128
+TEXTS_AT_A_TIME = 64
+
+log = logging.getLogger(__name__)
+
+
+def has_text(report: str) -> bool:
+    """Whether a report has a letter or digit."""
+    return any(character.isalnum() for character in report)
+
+
+def embed_reports(reports: Sequence[str], embedder: str, *, cache: Path, device: torch.device) -> NDArray[np.float32]:
+    """Embeddings of reports (R, E), cached in the folder `cache`; a damaged file is computed again and logged.
+
+    A language model runs on `device`. Raises DatasetError if the embedder is not available.
+    """
+    distinct = list(dict.fromkeys(reports))
+    path = cache / f"text-{digest([embedder_identity(embedder), distinct])}.sealed"
+    vectors = kept_vectors(path)  # (D, E)
+    if vectors is None:
+        vectors = tfidf_vectors(distinct) if embedder == TFIDF else model_vectors(distinct, embedder, device)  # (D, E)
+        buffer = io.BytesIO()
+        np.save(buffer, vectors, allow_pickle=False)
+        write_atomic(path, seal(path.name, buffer.getvalue()))
+    number = {report: index for index, report in enumerate(distinct)}
+    return vectors[[number[report] for report in reports]]
+
+
+def kept_vectors(path: Path) -> NDArray[np.float32] | None:
+    """The embeddings (D, E) in a sealed .npy file; None if it is missing, or logged as damaged or of other reports."""
+    if not path.is_file():
+        return None
+    body = unseal(path.name, path.read_bytes())
+    if body is None:
+        log.warning("%s is damaged or of other reports; it is not used, and the reports are embedded again", path)
+        return None
+    vectors: NDArray[np.float32] = np.load(io.BytesIO(body), allow_pickle=False)
+    return vectors
+
+
+@lru_cache(maxsize=8)
+def embedder_identity(embedder: str) -> dict[str, str | int]:
+    """What determines the embeddings besides the text, for content keys; a folder is hashed by its files' bytes.
+
+    Raises DatasetError for a language model if transformers is not installed.
+    """
+    if embedder == TFIDF:
+        return {"embedder": TFIDF, "version": TEXT_VERSION}
+    if find_spec("transformers") is None:
+        raise DatasetError(
+            f"pretrain.text_embedder = {embedder!r} needs transformers: pip install 'ecg-pretrain-bench[text]', "
+            f"or use {TFIDF!r}"
+        )
+    folder = Path(embedder)
+    if not folder.is_dir():
+        return {"embedder": embedder, "version": TEXT_VERSION}
+    content = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        with open(path, "rb") as file:
+            content.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+    return {"embedder": content.hexdigest(), "version": TEXT_VERSION}
+
+
+def tfidf_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """TF-IDF and truncated SVD, fitted on the texts themselves: (D, WIDTH) with rows of unit length."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import normalize
+
+    # Single letters are kept: 'r' and 'S' are waves.
+    weights = TfidfVectorizer(sublinear_tf=True, token_pattern=r"\w+").fit_transform(texts)  # (D, words)
+    components = min(WIDTH, *weights.shape)
+    reduced = normalize(TruncatedSVD(components, random_state=0).fit_transform(weights))  # (D, components)
+    return np.pad(reduced, ((0, 0), (0, WIDTH - components))).astype(np.float32)
+
+
+def model_vectors(texts: Sequence[str], name: str, device: torch.device) -> NDArray[np.float32]:
+    """Pooled outputs of a frozen language model, of at most 128 tokens of each text: (D, E).
+
+    Raises DatasetError where the model cannot be loaded or has no pooled output.
+    """
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+        model = AutoModel.from_pretrained(name).to(device).eval()
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise DatasetError(f"pretrain.text_embedder = {name!r}: {reason}; give a folder or a hub name") from error
+    vectors = []
+    for start in range(0, len(texts), TEXTS_AT_A_TIME):
+        chunk = list(texts[start : start + TEXTS_AT_A_TIME])
+        tokens = tokenizer(chunk, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt")
+        with torch.inference_mode():
+            pooled = getattr(model(**tokens.to(device)), "pooler_output", None)  # (D, E)
+        if pooled is None:
+            raise DatasetError(f"pretrain.text_embedder = {name!r} has no pooled output; use a BERT model")
+        vectors.append(pooled.float().cpu().numpy())
+    return np.concatenate(vectors)

@@ -1,0 +1,204 @@
+"""Report embeddings: near for like reports, the same every time, cached by content, and clear when they cannot be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from benchmark.data import report_text
+from benchmark.data.datasets.base import DatasetError
+from benchmark.data.report_text import TFIDF, WIDTH, embed_reports, embedder_identity, has_text, tfidf_vectors
+
+CPU = torch.device("cpu")
+
+REPORTS = [
+    "Sinus rhythm. Normal ECG",
+    "Atrial fibrillation. Abnormal ECG",
+    "Sinus rhythm. Left bundle branch block",
+    "Sinus rhythm. Normal ECG",
+    "Atrial fibrillation with rapid ventricular response",
+]
+
+
+def embed(reports: list[str], cache: Path) -> NDArray[np.float32]:
+    return embed_reports(reports, TFIDF, cache=cache, device=CPU)
+
+
+@pytest.mark.parametrize(("report", "says"), [("", False), (" . ", False), ("r", True), ("Sinus rhythm", True)])
+def test_a_report_has_a_letter_or_a_digit(report: str, says: bool) -> None:
+    assert has_text(report) is says
+
+
+def test_like_reports_are_near() -> None:
+    vectors = tfidf_vectors(REPORTS)
+    assert vectors.shape == (5, WIDTH)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+    likeness = vectors @ vectors.T
+    assert likeness[0, 3] == pytest.approx(1)
+    assert likeness[1, 4] > 0.2 > likeness[0, 1]
+    assert likeness[0, 4] == pytest.approx(0, abs=1e-5)
+    assert not vectors[:, len(REPORTS) :].any(), "columns beyond the rank"
+
+
+def test_single_letters_are_words() -> None:
+    vectors = tfidf_vectors(["low r in V1", "low S in V1"])
+    assert not np.allclose(vectors[0], vectors[1])
+
+
+def test_every_report_gets_the_vector_of_its_text_made_once_and_kept_by_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = embed(REPORTS, tmp_path)
+    np.testing.assert_array_equal(first[0], first[3])
+    np.testing.assert_array_equal(first[[0, 1, 2, 4]], tfidf_vectors([REPORTS[i] for i in (0, 1, 2, 4)]))
+    (file,) = tmp_path.iterdir()
+    with monkeypatch.context() as patch:
+        patch.delattr(report_text, "tfidf_vectors")
+        np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
+    embed([*REPORTS, "Pacemaker"], tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    file.unlink()
+    np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
+
+
+def test_damaged_and_swapped_embeddings_are_made_again_and_told(
+    tmp_path: Path, flip: Callable[[Path, float], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    first = embed(REPORTS, tmp_path)
+    (file,) = tmp_path.iterdir()
+    content = file.read_bytes()
+    for share in (0.0, 0.1, 0.9):
+        flip(file, share)
+        np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
+        assert file.read_bytes() == content
+    embed(REPORTS[::-1], tmp_path)
+    (other,) = set(tmp_path.iterdir()) - {file}
+    other.replace(file)
+    np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
+    assert len(caplog.messages) == 4
+    assert set(caplog.messages) == {
+        f"{file} is damaged or of other reports; it is not used, and the reports are embedded again"
+    }
+
+
+@pytest.mark.skipif(find_spec("transformers") is not None, reason="transformers is installed")
+def test_a_language_model_without_transformers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"needs transformers: pip install 'ecg-pretrain-bench\[text\]', or use"):
+        embed_reports(REPORTS, "emilyalsentzer/Bio_ClinicalBERT", cache=tmp_path, device=CPU)
+
+
+def test_a_folder_counts_by_its_content_and_a_hub_name_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report_text, "find_spec", lambda name: object())
+    for folder, weights in (("a", b"1"), ("b", b"1"), ("c", b"2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "config.json").write_text("{}")
+        (tmp_path / folder / "model.safetensors").write_bytes(weights)
+    identity = {name: embedder_identity(str(tmp_path / name))["embedder"] for name in "abc"}
+    assert identity["a"] == identity["b"] != identity["c"]
+    assert embedder_identity("emilyalsentzer/Bio_ClinicalBERT")["embedder"] == "emilyalsentzer/Bio_ClinicalBERT"
+    assert embedder_identity(TFIDF)["embedder"] == TFIDF
+    embedder_identity.cache_clear()
+
+
+class Tokens(dict[str, torch.Tensor]):
+    """Stands in for what a tokenizer returns."""
+
+    def to(self, device: torch.device) -> Tokens:
+        return Tokens({name: tensor.to(device) for name, tensor in self.items()})
+
+
+def stand_in(pooled: bool) -> SimpleNamespace:
+    """As much of transformers as is called: a token is a word's length, the pooled output their sum."""
+
+    def tokenize(texts: list[str], *, padding: bool, truncation: bool, max_length: int, return_tensors: str) -> Tokens:
+        assert (padding, truncation, return_tensors) == (True, True, "pt")
+        assert len(texts) <= report_text.TEXTS_AT_A_TIME
+        rows = [torch.tensor([len(word) for word in text.split()][:max_length]) for text in texts]
+        return Tokens({"input_ids": torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)})
+
+    class Model(torch.nn.Module):
+        def forward(self, input_ids: torch.Tensor) -> SimpleNamespace:
+            assert not self.training
+            assert torch.is_inference_mode_enabled()
+            sums = input_ids.sum(1, keepdim=True).float()  # (D, 1)
+            return SimpleNamespace(pooler_output=sums) if pooled else SimpleNamespace(last_hidden_state=sums)
+
+    def load(kind: object) -> SimpleNamespace:
+        return SimpleNamespace(from_pretrained=lambda name: kind)
+
+    return SimpleNamespace(AutoTokenizer=load(tokenize), AutoModel=load(Model()))
+
+
+def test_a_language_model_sees_every_text_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", stand_in(pooled=True))
+    texts = ["a" * (index + 1) for index in range(150)] + ["b " * 200]
+    vectors = report_text.model_vectors(texts, "any", CPU)
+    assert vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors[:, 0], [*range(1, 151), 128])
+
+
+def test_a_language_model_without_a_pooled_output_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", stand_in(pooled=False))
+    with pytest.raises(DatasetError, match="'any' has no pooled output; use a BERT model"):
+        report_text.model_vectors(["x"], "any", CPU)
+
+
+def test_a_language_model_that_cannot_be_loaded_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise OSError(f"{name} is not there\nConnect and try again")
+
+    nothing = SimpleNamespace(from_pretrained=fail)
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoTokenizer=nothing, AutoModel=nothing))
+    message = r"^pretrain\.text_embedder = 'any': any is not there; give a folder or a hub name$"
+    with pytest.raises(DatasetError, match=message):
+        report_text.model_vectors(["x"], "any", CPU)
+
+
+class TestLanguageModel:
+    """A BERT of 2 layers with random weights, saved to disk and loaded as a real one would be."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        transformers = pytest.importorskip("transformers", reason="the optional extra [text] is not installed")
+        tokenizers = pytest.importorskip("tokenizers", reason="the optional extra [text] is not installed")
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "sinus", "rhythm", "atrial", "fibrillation", "normal"]
+        pieces = tokenizers.BertWordPieceTokenizer({word: index for index, word in enumerate(words)})
+        special = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+        folder = tmp_path / "bert"
+        transformers.PreTrainedTokenizerFast(tokenizer_object=pieces._tokenizer, **special).save_pretrained(folder)
+        torch.manual_seed(0)
+        sizes = {"vocab_size": len(words), "hidden_size": 16, "intermediate_size": 32}
+        config = transformers.BertConfig(num_hidden_layers=2, num_attention_heads=2, **sizes)
+        transformers.BertModel(config).save_pretrained(folder)
+        return folder
+
+    def test_gives_the_pooled_output_of_each_text_alone(self, folder: Path, tmp_path: Path) -> None:
+        transformers = sys.modules["transformers"]
+        vectors = embed_reports(REPORTS, str(folder), cache=tmp_path, device=CPU)
+        model = transformers.AutoModel.from_pretrained(folder).eval()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        for report, vector in zip(REPORTS, vectors, strict=True):
+            with torch.no_grad():
+                expected = model(**tokenizer(report, return_tensors="pt")).pooler_output[0].numpy()
+            np.testing.assert_allclose(vector, expected, atol=1e-5)
+
+    def test_long_texts_are_cut(self, folder: Path, tmp_path: Path) -> None:
+        long = "sinus " * 600
+        cut = embed_reports([long, "sinus " * 126], str(folder), cache=tmp_path, device=CPU)
+        np.testing.assert_allclose(cut[0], cut[1], atol=1e-5)
+
+    def test_a_folder_without_a_model_is_refused(self, folder: Path, tmp_path: Path) -> None:
+        (folder / "config.json").unlink()
+        with pytest.raises(DatasetError, match=r"pretrain\.text_embedder = .*bert.*; give a folder or a hub name"):
+            embed_reports(REPORTS, str(folder), cache=tmp_path, device=CPU)
