@@ -43,7 +43,7 @@ from typing_extensions import TypedDict
 from benchmark.config.errors import ConfigError
 from benchmark.data.corpus import Scale
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
-from benchmark.data.datasets.card import NO_LEAD
+from benchmark.data.datasets.card_sections import NO_LEAD
 from benchmark.data.datasets.wfdb_files import FASTEST, SLOWEST, checked_recording, lead_columns
 from benchmark.data.heartbeats import FS, Beats, normalise_trials
 from benchmark.data.prepare import CHUNK, PIPELINE_VERSION, WORTH_A_WORKER

@@ -50,7 +50,7 @@ ROOMS = (
 names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen.py",),
-    "pyarrow": ("benchmark/cli/embed.py", "benchmark/data/datasets/tables.py"),
+    "pyarrow": ("benchmark/cli/embed.py",),
     "wfdb": ("benchmark/data/datasets/", "benchmark/data/simulate/layouts.py"),
     "neurokit2": ("benchmark/extras/plain_steps.py",),
     "yaml": ("benchmark/config/",),
@@ -79,7 +79,6 @@ LONGER = {
     "benchmark/data/simulate/layouts.py": 590,
     "benchmark/elsewhere.py": 560,
     "benchmark/embedding.py": 630,
-    "benchmark/extras/new_card.py": 540,
     "benchmark/extras/speed.py": 590,
     "benchmark/results/store.py": 740,
     "reports/open.py": 630,

@@ -20,7 +20,6 @@ from benchmark.config.errors import LARGEST_SEED
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, About, Source
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.card_dataset import CardSource
 from benchmark.data.datasets.joined import JOIN
 from benchmark.data.datasets.registry import source_of
 from benchmark.data.heartbeats import FS, WINDOW, Beats
@@ -150,12 +149,12 @@ class Data(Section):
     Pretraining always has 12."""
     simulation: Simulation | None = None
     """None: real data under --data-root or --data."""
-    cards: dict[str, CardSource] = {}
+    cards: dict[str, Card] = {}
     """Name -> card of a dataset that is not built in (docs/OWN_DATA.md); `--datasets FILE.yaml` fills it in."""
 
     @field_validator("cards")
     @classmethod
-    def _by_their_names(cls, cards: dict[str, CardSource]) -> dict[str, CardSource]:
+    def _by_their_names(cls, cards: dict[str, Card]) -> dict[str, Card]:
         for name, card in cards.items():
             if name != card.name:
                 raise ValueError(f"the card {name!r} is named {card.name!r}")

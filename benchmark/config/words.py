@@ -22,8 +22,8 @@ import yaml
 from pydantic import ValidationError
 
 from benchmark.config.errors import ConfigError, built, is_file, one_line, unknown
-from benchmark.data.datasets.card import QUESTION
-from benchmark.data.datasets.card_dataset import CardSource
+from benchmark.data.datasets.card import Card
+from benchmark.data.datasets.card_sections import QUESTION
 from methods.encoders import DEFAULT, get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.pretrained import PretrainedEncoder
@@ -152,13 +152,13 @@ def folders_of(words: Sequence[str], data_root: Path | None = None) -> dict[str,
     return own | there
 
 
-def load_card(word: str) -> CardSource:
+def load_card(word: str) -> Card:
     """The card in a YAML file. Raises ConfigError in one line: a file that cannot be read, an open question, a key."""
     values = card_values(word)
     try:
-        return CardSource.model_validate(values)
+        return Card.model_validate(values)
     except ValidationError as error:
-        raise ConfigError(f"card {word}: {one_line(error, '', CardSource)}") from None
+        raise ConfigError(f"card {word}: {one_line(error, '', Card)}") from None
 
 
 def card_values(word: str) -> dict[str, Any]:

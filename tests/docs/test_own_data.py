@@ -10,7 +10,8 @@ import pytest
 
 from benchmark.config.command_line import OK
 from benchmark.config.words import load_card
-from benchmark.data.datasets.card import Card, Labels, Signals, Table
+from benchmark.data.datasets.card import Card
+from benchmark.data.datasets.card_sections import Labels, Signals, Table
 from run_benchmark import main
 from tests.own_folder import write_own_folder
 

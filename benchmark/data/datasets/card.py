@@ -5,266 +5,76 @@ A config holds the content of its cards, so a card says what the files mean and 
 
 from __future__ import annotations
 
-import json
+import os
 import re
-from difflib import get_close_matches
-from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_validator,
+from pydantic import AfterValidator, Field, model_validator
+
+from benchmark.data.datasets import card_formats
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.datasets.card_sections import (
+    FOLDS,
+    PATIENT,
+    RECORDING,
+    Labels,
+    Line,
+    Section,
+    Signals,
+    Table,
+    identifier,
 )
+from benchmark.data.datasets.tables import (
+    NOT_STATED,
+    OLDEST,
+    SHOWN,
+    is_utf8,
+    patient_of,
+    read_table,
+    spelt_apart,
+    years_of,
+)
+from benchmark.data.datasets.wfdb_files import comments, signal_files
+from benchmark.results.schema import digest
 
-from benchmark.data.datasets.base import LEADS
-
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}", re.ASCII)
+PACKAGES = {"hdf5": ("h5py",), "export": ("ecgdatakit",)}
+"""Format -> packages of the extra `formats` that read it; their versions belong to what is read."""
+LONGEST_ID = 250
+"""Characters of an identifier."""
+SHOWN_SEX = 20
+"""Characters of a cell of the sex that are stored."""
+EXAMPLES = 3
+NO_FILE = "file missing for a row of the table; correct its name or signals.files"
+NO_ROW = "file in no row of the table; add its row or narrow signals.files"
+ROW = "#"
+"""Between the path of a stacked file and the number of a row."""
+NO_TABLE = Table(file="none")
+Row = dict[str, str]
+"""Column -> cell."""
+Skip = tuple[str, str]
+"""A recording, and why it is skipped."""
+EXPRESSIONS = {
+    re.escape(RECORDING): "(?P<recording>[^/]+)",
+    re.escape(PATIENT): "(?P<patient>[^/]+)",
+    re.escape("**/"): "(?:[^/]+/)*",
+    re.escape("*"): "[^/]*",
+}
+"""Part of a path pattern -> the same in a regular expression."""
 
 
 def _name(text: str) -> str:
-    if not NAME.fullmatch(text):
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,59}", text):
         raise ValueError("a name has up to 60 small letters, digits, _ and -, and begins with a letter or digit")
     return text
 
 
-def _printable(text: str) -> str:
-    """The text, if it is one line. Raises ValueError."""
-    if not text.isprintable():
-        raise ValueError("one line of printable text was expected")
-    return text
-
-
-def _text(value: Any) -> Any:
-    """A number of YAML as the text that stands in a table: 9 as '9'."""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-Line = Annotated[str, AfterValidator(_printable), Field(max_length=200)]
-Word = Annotated[str, BeforeValidator(_text), AfterValidator(_printable), Field(min_length=1, max_length=200)]
-"""A value of a table's cell or the name of a column; a number counts as its text."""
-
-
-class Part(BaseModel):
-    """A part of a card, strictly typed; unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
-SUFFIXES: dict[str, Format] = {
-    ".hea": "wfdb",
-    **dict.fromkeys((".npy", ".npz"), "numpy"),
-    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
-    **dict.fromkeys((".h5", ".hdf5"), "hdf5"),
-    **dict.fromkeys((".edf", ".dcm", ".scp", ".xml", ".ecg", ".mwf"), "export"),
-}
-"""Suffix of the files -> their format, where the card states none; of an export, the content tells which."""
-ARRAYS = ("numpy", "hdf5")
-"""Formats without names of leads, in which a recording is an array."""
-NO_UNITS = (*ARRAYS, "csv")
-"""Formats that do not state units; of these CSV does not state the rate either."""
-RECORDING, PATIENT = "{recording}", "{patient}"
-"""Parts of a path pattern that stand for identifiers."""
-NO_LEAD = "-"
-"""In the place of a lead: a column that is not used."""
-Unit = Literal["V", "mV", "uV", "nV"]
-
-
-def known_lead(name: str) -> str:
-    """The lead of a name in any capitals. Raises ValueError for an unknown one, with the nearest."""
-    found = {lead.lower(): lead for lead in LEADS}.get(name.strip().lower())
-    if found is None:
-        near = get_close_matches(name.strip().upper(), [lead.upper() for lead in LEADS], n=1)
-        hint = f" (did you mean {next(lead for lead in LEADS if lead.upper() == near[0])!r}?)" if near else ""
-        raise ValueError(f"unknown lead {name!r}{hint}; there are {', '.join(LEADS)}")
-    return found
-
-
-class Signals(Part):
-    """The files of the signals and what their numbers mean."""
-
-    files: Line
-    """Paths of the files below the dataset's folder: * any part of a name, **/ any folders, {recording} the recording's
-    identifier, {patient} the patient's. Without {recording} the table has a column of paths."""
-    format: Format | None = None
-    """By default as the files' suffix says."""
-    rate: Annotated[float, Field(ge=50, le=10_000)] | None = None
-    """Hz. Where the files state it too, a contradiction rules the recording out."""
-    unit: Unit | None = None
-    """Of the numbers, where the files state none or none of a voltage."""
-    gain: Annotated[float, Field(gt=0)] | None = None
-    """Steps per millivolt, in place of a unit."""
-    leads: list[Word] | dict[Word, Word] | None = None
-    """Names of the columns in their order, '-' for one that is not used; or the files' names of leads -> the leads."""
-    array: Word | None = None
-    """Name of the array of an .npz or HDF5 file that holds the signal, if it has several."""
-    rate_name: Word | None = None
-    """Name of the entry of an .npz or HDF5 file (there also an attribute) that holds the rate."""
-    stacked: bool = False
-    """Whether a .npy or HDF5 file holds many recordings, a row each: (N, n, L) or (N, L, n)."""
-    ids_name: Word | None = None
-    """Name of the entry of a stacked HDF5 file with the identifiers of its rows; by default these are 0, 1, ..."""
-    derive: bool = False
-    """Compute limb leads that a file lacks from two that it has (Einthoven's and Goldberger's laws)."""
-
-    @field_validator("files")
-    @classmethod
-    def _below_the_folder(cls, files: str) -> str:
-        parts = PurePosixPath(files).parts
-        if not parts or files.startswith("/") or ".." in parts or "\\" in files:
-            raise ValueError("a pattern below the dataset's folder was expected, e.g. waveforms/{recording}.hea")
-        for name in (RECORDING, PATIENT):
-            if files.count(name) > 1:
-                raise ValueError(f"{name} may stand once")
-        if "{" in files.replace(RECORDING, "").replace(PATIENT, ""):
-            raise ValueError(f"there are {RECORDING} and {PATIENT}, nothing else in braces")
-        if any("**" in part and part != "**" for part in parts) or parts[-1] == "**":
-            raise ValueError("** stands for whole folders: **/ before the name of the files")
-        return files
-
-    @field_validator("leads")
-    @classmethod
-    def _known(cls, leads: list[str] | dict[str, str] | None) -> list[str] | dict[str, str] | None:
-        if leads is None:
-            return None
-        named = [*(leads.values() if isinstance(leads, dict) else leads)]
-        used = [known_lead(lead) for lead in named if lead != NO_LEAD]
-        twice = [lead for lead in dict.fromkeys(used) if used.count(lead) > 1]
-        if twice:
-            raise ValueError(f"lead {twice[0]} stands twice")
-        if isinstance(leads, dict):
-            return {own: lead if lead == NO_LEAD else known_lead(lead) for own, lead in leads.items()}
-        return [lead if lead == NO_LEAD else known_lead(lead) for lead in leads]
-
-    @model_validator(mode="after")
-    def _one_meaning(self) -> Signals:
-        if self.unit and self.gain:
-            raise ValueError("signals: give unit or gain, not both")
-        suffix = PurePosixPath(self.files).suffix.lower()
-        if self.format is None and suffix not in SUFFIXES:
-            raise ValueError(
-                f"signals.files: the suffix {suffix or 'of ' + repr(self.files)} says no format: "
-                f"end the pattern in {', '.join(SUFFIXES)}, or give signals.format"
-            )
-        if self.kind in NO_UNITS and not (self.unit or self.gain):
-            raise ValueError(f"signals: {self.kind} files do not state a unit: give unit (mV, uV) or gain")
-        if self.kind in NO_UNITS and not (self.rate or self.rate_name):
-            raise ValueError(f"signals.rate: {self.kind} files do not state it by themselves: give it in Hz")
-        if self.kind in ARRAYS and not isinstance(self.leads, list):
-            raise ValueError(f"signals.leads: {self.kind} files do not name them: list the leads in their order")
-        for name in ("array", "rate_name"):
-            if getattr(self, name) and (self.kind not in ARRAYS or suffix == ".npy"):
-                raise ValueError(f"signals.{name}: of .npz and HDF5 files alone; leave it out")
-        if self.stacked and (self.kind not in ARRAYS or suffix == ".npz"):
-            raise ValueError("signals.stacked: of .npy and HDF5 files alone; save the arrays as one of these")
-        if self.stacked and RECORDING in self.files:
-            raise ValueError(f"signals.files: {RECORDING} names one recording a file, and stacked says many")
-        if self.ids_name and not (self.stacked and self.kind == "hdf5"):
-            raise ValueError("signals.ids_name: of stacked HDF5 files alone; leave it out")
-        return self
-
-    @property
-    def kind(self) -> Format:
-        """The format of the files."""
-        return self.format or SUFFIXES[PurePosixPath(self.files).suffix.lower()]
-
-
-class Split(Part):
-    """A split of the data's own: a column, and what stands in it for each side."""
-
-    column: Word
-    train: list[Word] = ["train", "training"]
-    validation: list[Word] = ["validation", "valid", "val", "dev"]
-    test: list[Word] = ["test", "testing"]
-
-
-class Table(Part):
-    """The table of recordings and the names of its columns."""
-
-    file: Line
-    """CSV, TSV, XLSX (its first sheet) or Parquet, below the dataset's folder."""
-    recording: Word | None = None
-    """Identifiers: what {recording} is in the path pattern. With `path` any, by default the path."""
-    path: Word | None = None
-    """Paths of the files below the dataset's folder, with or without suffix."""
-    patient: Word | None = None
-    """Without, every recording is a patient of its own."""
-    split: Word | Split | None = None
-    """A split of the data's own; a name alone is that of a column with train, validation and test."""
-    report: Word | None = None
-    sex: Word | None = None
-    age: Word | None = None
-    """Years."""
-
-    @field_validator("file")
-    @classmethod
-    def _below_the_folder(cls, file: str) -> str:
-        if file.startswith("/") or ".." in PurePosixPath(file).parts or not file:
-            raise ValueError("a file below the dataset's folder was expected")
-        return file
-
-    @property
-    def sides(self) -> Split | None:
-        """The split, with the values of its sides."""
-        return Split(column=self.split) if isinstance(self.split, str) else self.split
-
-
-class Labels(Part):
-    """Which cells of the table, or comments of the headers, make which classes."""
-
-    classes: Annotated[list[Word], Field(min_length=2)]
-    """In the order of columns of a confusion matrix."""
-    column: Word | list[Word] | None = None
-    """Column or columns whose cells name classes. Without, every class has a column of its own with yes or no."""
-    comment: Word | None = None
-    """In place of columns: the comments of WFDB headers, '#NAME: labels', with this name in any capitals."""
-    separator: Annotated[str, Field(min_length=1, max_length=5)] | None = None
-    """Between the labels of a cell or comment."""
-    values: dict[Word, list[Word]] = {}
-    """Class -> cell values that stand for it (columns, where every class has its own), in place of its name."""
-    others: Literal["skip", "ignore"] = "skip"
-    """A label that is no class: skip the recording, or ignore the label."""
-    first_counts: bool = False
-    """In a single-label task under `protocol: paper`, the first label stands for the recording; else only one may."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Labels:
-        if len(set(self.classes)) < len(self.classes):
-            raise ValueError("labels.classes: a class stands twice")
-        unknown = [name for name in self.values if name not in self.classes]
-        if unknown:
-            raise ValueError(f"labels.values: {unknown[0]!r} is not in labels.classes")
-        words = [word for name in self.classes for word in self.words(name)]
-        twice = [word for word in words if words.count(word) > 1]
-        if twice:
-            raise ValueError(f"labels.values: {twice[0]!r} stands for two classes")
-        if self.column and self.comment:
-            raise ValueError("labels: give column or comment, not both")
-        if self.separator and not (self.column or self.comment):
-            raise ValueError("labels.separator: of labels.column or labels.comment, neither of which is given")
-        return self
-
-    def words(self, name: str) -> list[str]:
-        """What stands for a class in the table."""
-        return self.values.get(name, [name])
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the table that are read."""
-        if self.comment:
-            return []
-        if self.column is None:
-            return [word for name in self.classes for word in self.words(name)]
-        return [self.column] if isinstance(self.column, str) else self.column
-
-
-class Card(Part):
-    """A folder of ECG files, its table and its classes; `dataset.CardSource` opens the folder."""
+class Card(Section):
+    """A folder of ECG files, its table and its classes (`base.Source`); `card(root)` opens the folder."""
 
     name: Annotated[str, AfterValidator(_name)]
     """Its name in flags, tables and results."""
@@ -285,7 +95,7 @@ class Card(Part):
         return {"title": values["name"], **values} if isinstance(values, dict) and "name" in values else values
 
     @model_validator(mode="after")
-    def _whole(self) -> Card:
+    def _consistent(self) -> Card:
         by_name, table = RECORDING in self.signals.files or self.signals.stacked, self.table
         if self.labels and self.labels.comment and self.signals.kind != "wfdb":
             raise ValueError("labels.comment: of WFDB headers alone; give a table and labels.column")
@@ -321,38 +131,298 @@ class Card(Part):
         """Whether it says which recordings are of one patient."""
         return PATIENT in self.signals.files or bool(self.table and self.table.patient)
 
-
-QUESTION = "?"
-"""The value of a key that the folder does not tell; a card with one is refused (benchmark.config.words)."""
-
-
-class DraftLine(NamedTuple):
-    """A key of a section."""
-
-    key: str
-    value: Any
-    """None: the line is a comment that shows what may be added."""
-    comment: str = ""
-
-    def text(self, indent: str) -> str:
-        """The line as YAML."""
-        comment = f"  # {' '.join(self.comment.split())}" if self.comment else ""
-        if self.value is None:
-            return f"{indent}# {self.key}: ...{comment}"
-        return f"{indent}{self.key}: {flow(self.value)}{comment}"
+    def __call__(self, root: Path) -> CardDataset:
+        """The dataset in a folder; nothing is read yet."""
+        return CardDataset(self, root)
 
 
-def open_line(key: str, question: str) -> DraftLine:
-    """A line that the user must answer."""
-    return DraftLine(key, QUESTION, f"QUESTION: {question}")
+class CardFile(NamedTuple):
+    """A file of a card's pattern, or a row of one that holds many recordings."""
+
+    path: str
+    """Below the dataset's folder; with '#' and the number of a row."""
+    recording: str
+    """'' where the pattern has no {recording}."""
+    patient: str
 
 
-def flow(value: Any) -> str:
-    """A value in YAML's flow style; texts are quoted where YAML could read anything else."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{flow(key)}: {flow(own)}" for key, own in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(flow, value)) + "]"
-    if isinstance(value, str) and value.replace("_", "").replace("-", "").isalpha() and value.isascii():
-        return value if value.lower() not in ("true", "false", "null") and value[0].isalpha() else json.dumps(value)
-    return json.dumps(value, ensure_ascii=False)
+def paths_below(root: Path) -> Iterator[str]:
+    """Yield the paths of the files below a folder, sorted within each folder; links to folders are followed.
+
+    Names that begin with a dot, or with '~$' as Excel's marks of open files, are no data.
+    """
+    folders, seen = [root], set[Path]()
+    while folders:
+        folder = folders.pop()
+        if folder.resolve() in seen:  # a link to a folder above
+            continue
+        seen.add(folder.resolve())
+        with os.scandir(folder) as scanned:
+            inside = sorted((own for own in scanned if not own.name.startswith((".", "~$"))), key=lambda own: own.name)
+        folders += [Path(own.path) for own in reversed(inside) if own.is_dir()]
+        yield from (Path(own.path).relative_to(root).as_posix() for own in inside if own.is_file())
+
+
+def files_of(card: Card, root: Path) -> list[CardFile]:
+    """The files of a card's pattern, by path. Raises DatasetError where there is none, with what there is."""
+    pattern = card.signals.files
+    expression = re.escape(pattern)
+    for part, meaning in EXPRESSIONS.items():
+        expression = expression.replace(part, meaning)
+    fixed = re.split(r"[*{]", pattern)[0].rpartition("/")[0]  # folders without any part to be matched
+    prefix = f"{fixed}/" if fixed else ""
+    paths = [f"{prefix}{path}" for path in paths_below(root / fixed)] if (root / fixed).is_dir() else []
+    matches = {path: match for path in paths if (match := re.fullmatch(expression, path))}
+    if not matches:
+        raise DatasetError(f"{card.title}: no file in {root} matches signals.files {pattern!r}{_describe(root)}")
+    return [
+        CardFile(path, match.groupdict().get("recording", ""), match.groupdict().get("patient", ""))
+        for path, match in sorted(matches.items())
+    ]
+
+
+def _describe(root: Path) -> str:
+    """': there are 400 .hea (e.g. waves/a.hea)': the most frequent suffixes of a folder."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for path in paths_below(root):
+        names[PurePosixPath(path).suffix.lower()].append(path)
+    most = sorted(names, key=lambda suffix: -len(names[suffix]))[:EXAMPLES]
+    examples = [f"{len(names[suffix])} {suffix or 'without suffix'} (e.g. {min(names[suffix])})" for suffix in most]
+    there = f"there are {', '.join(examples)}; correct the pattern or give the folder by --data"
+    return f": {there}" if names else ": it is empty"
+
+
+def checked_identifier(text: str) -> str:
+    """An identifier as it is. Raises Unusable for one that no results file can hold."""
+    if len(text) > LONGEST_ID or not text.isprintable():
+        raise Unusable(f"identifier not printable or longer than {LONGEST_ID} characters: {text[:SHOWN]!r}")
+    return text
+
+
+def age_of(cell: str) -> float | None:
+    """Years, None where a cell states none from 0 to `tables.OLDEST`."""
+    years = years_of(cell)
+    return years if years != 300 else None
+
+
+class CardDataset:
+    """A card and a folder (`base.Dataset`)."""
+
+    def __init__(self, card: Card, root: Path) -> None:
+        self.card, self.root = card, root
+        self.name, self.title = card.name, card.title
+        self.classes, self.first_label_counts = card.classes, card.first_label_counts
+        self.how_to_get = card.how_to_get
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        """The files an entry is read from."""
+        path, _ = self._file_and_row(entry)
+        if self.card.signals.kind != "wfdb":
+            return (path,)
+        try:
+            return (path, *signal_files(path.with_suffix("")))
+        except Unusable:  # no header, or no text
+            return (path,)
+
+    def read(self, entry: Entry) -> Recording:
+        """The signal in mV; raises Unusable, also where the file contradicts the card."""
+        return card_formats.read(*self._file_and_row(entry), self.card.signals)
+
+    def _file_and_row(self, entry: Entry) -> tuple[Path, int | None]:
+        """The file of an entry, and its row in a stacked one."""
+        path, _, row = entry.path.rpartition(ROW) if self.card.signals.stacked else (entry.path, "", "")
+        return self.root / path, int(row) if row else None
+
+    def listing(self) -> Listing:
+        """A recording per row of the table, without a table one per file.
+
+        Raises DatasetError where no file matches the pattern, the table lacks what the card names of it, or the
+        package that reads the files is not installed.
+        """
+        try:
+            versions = {name: version(name) for name in PACKAGES.get(self.card.signals.kind, ())}
+        except PackageNotFoundError as missing:
+            raise DatasetError(f"{self.title}: these files need {missing.name}: pip install '.[formats]'") from None
+        files = self._files()
+        listing = self._of_rows(files, self.card.table) if self.card.table else self._of_files(files)
+        return replace(listing, reading=digest([self.card.model_dump(mode="json"), versions]))
+
+    def _files(self) -> list[CardFile]:
+        """The files, those of a stacked one for each of its rows. Raises DatasetError where one cannot be read."""
+        files, signals = files_of(self.card, self.root), self.card.signals
+        if not signals.stacked:
+            return files
+        if len(files) > 1 and not signals.ids_name:
+            raise DatasetError(
+                f"{self.title}: {len(files)} stacked files: say by signals.ids_name which recordings are in their rows"
+            )
+        rows: list[CardFile] = []
+        for file in files:
+            try:
+                names = map(identifier, card_formats.identifiers(self.root / file.path, signals))
+            except Unusable as reason:
+                raise DatasetError(f"{self.title}: {file.path}: {reason}") from None
+            rows += [CardFile(f"{file.path}{ROW}{row}", name, file.patient) for row, name in enumerate(names)]
+        return rows
+
+    def _of_files(self, files: Sequence[CardFile]) -> Listing:
+        """A recording per file; where folders are of patients, its name begins with the patient's."""
+        by_name = defaultdict[str, list[CardFile]](list)
+        for file in files:
+            by_name[f"{file.patient}/{file.recording}".lstrip("/")].append(file)
+        return self._listing([(name, found, [{}]) for name, found in sorted(by_name.items())], [], [])
+
+    def _of_rows(self, files: Sequence[CardFile], table: Table) -> Listing:
+        """Every row of the table; a file of no row is skipped and counted, as a row without a file is."""
+        if not (self.root / table.file).is_file():
+            raise DatasetError(f"{self.title}: no {table.file} in {self.root}; correct table.file")
+        columns = columns_of(self.card)
+        read = read_table(self, self.root / table.file, columns)
+        cells = [dict(zip(columns, row, strict=True)) for row in read.rows]
+        warnings = spelt_apart("patient", [own[table.patient] for own in cells]) if table.patient else []
+        warnings += unread_ages([own[table.age] for own in cells]) if table.age else []
+        if not is_utf8(self.root / table.file):
+            warnings.append(f"{table.file} is not UTF-8 and was read as Latin-1: save it as UTF-8")
+        by_name: dict[str, list[CardFile]] = defaultdict(list)
+        for file in files:
+            for name in names_of(file) if table.path else [file.recording]:
+                by_name[name].append(file)
+        rows, skipped, several = self._grouped(cells, columns[0])
+        if several:
+            warnings.append(f"{several} recordings have several rows, whose labels are taken together")
+        if self.card.signals.stacked and not self.card.signals.ids_name:
+            self._check_positions([name for name, _ in rows], [file.recording for file in files], table)
+        found = [(name, self._candidates(name, own[0], by_name, table), own) for name, own in rows]
+        of_doubt = {file.path for name, _ in skipped for file in by_name.get(name, ())}
+        used = of_doubt | {file.path for _, candidates, _ in found for file in candidates}
+        listing = self._listing(found, [*read.skipped, *skipped], warnings)
+        unlisted = [(file.recording or file.path, f"{NO_ROW}: {file.path}") for file in files if file.path not in used]
+        folds = {entry.fold for entry in listing.entries}
+        missing = [part for part, fold in FOLDS.items() if table.split and listing.entries and fold not in folds]
+        if missing:
+            raise DatasetError(
+                f"{self.title}: no row is of the part {missing[0]} of table.split: name its values there (a split has "
+                "train, validation and test), or leave table.split out and the suite splits"
+            )
+        return replace(listing, skipped=(*listing.skipped, *unlisted))
+
+    def _grouped(self, cells: Sequence[Row], key: str) -> tuple[list[tuple[str, list[Row]]], list[Skip], int]:
+        """(recording, its rows) of a table, the skipped ones, and how many have several rows with a label each."""
+        labels = self.card.labels
+        free = set(labels.columns) if labels and labels.column else set[str]()
+        groups, skipped, several = defaultdict[str, list[Row]](list), list[Skip](), 0
+        for own in cells:
+            name = identifier(own[key])
+            if not name:
+                skipped.append((own[key], f"no identifier: {own[key]!r}"))
+            elif own not in groups[name]:
+                groups[name].append(own)
+        rows = []
+        for name, group in groups.items():
+            if any(own[column] != group[0][column] for own in group for column in own.keys() - free - {key}):
+                skipped.append((name, f"listed twice; keep one row: {len(group)} rows differ"))
+            else:
+                rows.append((name, group))
+                several += len(group) > 1
+        return rows, skipped, several
+
+    def _candidates(self, name: str, row: Row, by_name: Mapping[str, list[CardFile]], table: Table) -> list[CardFile]:
+        """The files of a row; a path counts from the dataset's folder or from the table's."""
+        if not table.path:
+            return by_name.get(name, [])
+        path = PurePosixPath(row[table.path].replace("\\", "/"))
+        return by_name.get(path.as_posix()) or by_name.get((PurePosixPath(table.file).parent / path).as_posix()) or []
+
+    def _check_positions(self, names: Sequence[str], positions: Sequence[str], table: Table) -> None:
+        """Raise DatasetError where the table's identifiers are not the numbers of a file's rows, which name nothing."""
+        if set(names) != set(positions):
+            first, last = (choose(names, key=lambda name: (len(name), name)) for choose in (min, max))
+            raise DatasetError(
+                f"{self.title}: the rows of {self.card.signals.files} count from 0 to {len(positions) - 1}, and "
+                f"{table.file} has {len(set(names))} recordings, {first!r} to {last!r}, in {table.recording}: number "
+                "them as the rows, or name the array of their identifiers by signals.ids_name"
+            )
+
+    def _listing(
+        self, found: Sequence[tuple[str, list[CardFile], list[Row]]], skipped: list[Skip], warnings: list[str]
+    ) -> Listing:
+        """An entry of each (recording, files, rows of the table); those for which it cannot be made are skipped."""
+        entries, nobody, skips = list[Entry](), list[str](), list(skipped)
+        column = self.card.table.patient if self.card.table else None
+        for name, files, rows in found:
+            try:
+                entry = self._entry(name, files, rows)
+            except Unusable as reason:
+                skips.append((name, str(reason)))
+                continue
+            entries.append(entry)
+            nobody += [rows[0][column]] if column and entry.patient == unknown_patient(name) else []
+        if nobody:
+            examples = ", ".join(repr(cell) for cell in dict.fromkeys(nobody))
+            warnings = [
+                *warnings,
+                f"{len(nobody)} of {len(entries)} recordings name no patient and count as a person each: "
+                f"{examples[:SHOWN]} in {column}",
+            ]
+        return Listing(
+            tuple(entries), tuple(skips), f"{self.card.signals.kind} files of a card", warnings=tuple(warnings)
+        )
+
+    def _entry(self, name: str, files: Sequence[CardFile], rows: Sequence[Row]) -> Entry:
+        """The recording of the rows of a table. Raises Unusable."""
+        table, labels, row = self.card.table or NO_TABLE, self.card.labels, rows[0]
+        if not files:
+            raise Unusable(NO_FILE)
+        if len(files) > 1:
+            raise Unusable(f"several files of one recording; narrow signals.files: {files[0].path} and {files[1].path}")
+        (file,) = files
+        stated = row[table.patient] if table.patient else file.patient
+        patient = patient_of(stated) or unknown_patient(name) if table.patient or stated else name
+        if labels is None:
+            classes: tuple[int, ...] = ()
+        elif labels.comment:
+            classes = labels.of_texts(comments((self.root / file.path).with_suffix(""), labels.comment))
+        elif labels.column:
+            classes = labels.of_texts([own[column] for own in rows for column in labels.columns])
+        else:
+            classes = labels.of_columns(row)
+        return Entry(
+            recording=checked_identifier(name),
+            patient=checked_identifier(patient),
+            path=file.path,
+            labels=classes,
+            report=row[table.report] if table.report else "",
+            fold=table.parts.fold_of(row[table.parts.column]) if table.parts else None,
+            sex=row[table.sex][:SHOWN_SEX] if table.sex else "",
+            age=age_of(row[table.age]) if table.age else None,
+        )
+
+
+def columns_of(card: Card) -> list[str]:
+    """The columns that a card names, that of the recordings (else of the paths) first, each once."""
+    table = card.table or NO_TABLE
+    named = [table.recording, table.path, table.patient, table.parts and table.parts.column]
+    named += [table.report, table.sex, table.age, *(card.labels.columns if card.labels else ())]
+    return list(dict.fromkeys(name for name in named if name))
+
+
+def names_of(file: CardFile) -> list[str]:
+    """What a table may call a file: its path, with or without suffix."""
+    return [file.path, PurePosixPath(file.path).with_suffix("").as_posix()]
+
+
+def unknown_patient(recording: str) -> str:
+    """The person of a recording whose patient is not known."""
+    return f"?{recording}"
+
+
+def unread_ages(cells: Sequence[str]) -> list[str]:
+    """A warning with the number of ages that cannot be read and count as not stated; none where there is none."""
+    unread = [cell for cell in cells if cell.lower() not in NOT_STATED and age_of(cell) is None]
+    if not unread:
+        return []
+    ages = "1 age is" if len(unread) == 1 else f"{len(unread)} ages are"
+    examples = ", ".join(repr(cell[:SHOWN]) for cell in dict.fromkeys(unread[:EXAMPLES]))
+    return [
+        f"{ages} no number of years from 0 to {OLDEST} and not used, e.g. {examples}; correct the cells of table.age"
+    ]

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Source, Unusable
-from benchmark.data.datasets.card_dataset import CardSource
+from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.wfdb_files import header_text
 
 UNFINISHED = ".download"
 """Folder in a dataset's folder that is there while a download has not ended."""
 
 
-def source_of(name: str, cards: Mapping[str, CardSource] | None = None) -> Source:
+def source_of(name: str, cards: Mapping[str, Card] | None = None) -> Source:
     """The dataset of a name: that of a card, else a built-in one.
 
     Raises ValueError for an unknown name, with the nearest known one.

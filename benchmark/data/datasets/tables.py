@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from difflib import get_close_matches
 from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -21,6 +22,26 @@ from benchmark.results.files import MEBIBYTE, require_regular
 
 Row = tuple[str, ...]
 WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
+SHORTENED = re.compile(r"\d(\.\d+)?E\+\d+", re.ASCII | re.IGNORECASE)
+NEGATIVE = re.compile(r"-\d+(\.0*)?", re.ASCII)
+NOT_STATED = (
+    "",
+    "nan",
+    "na",
+    "n/a",
+    "#n/a",
+    "<na>",
+    "nat",
+    "none",
+    "null",
+    "nil",
+    "unknown",
+    "unk",
+    "missing",
+    "-",
+    "?",
+)
+"""Cells in lower case that state nothing."""
 LARGEST_TABLE = 2048 * MEBIBYTE
 """Bytes; the largest of MIMIC-IV-ECG has 0.2 GiB."""
 TRUTHS = {**dict.fromkeys(("true", "t", "yes", "y", "1"), True), **dict.fromkeys(("false", "f", "no", "n", "0"), False)}
@@ -29,6 +50,7 @@ SHOWN = 60
 """Characters of a wrong cell that a reason shows."""
 LONGEST_NAME, LONGEST_PATH = 250, 2000
 """Bytes of a file name and of a path that every file system takes."""
+SEPARATORS = (",", ";", "\t", "|")
 
 
 class Table(NamedTuple):
@@ -38,71 +60,83 @@ class Table(NamedTuple):
     skipped: list[tuple[str, str]]
     """(recording, or file and line where the recording is not known; reason)."""
     lines: Sequence[int] = ()
-    """Line of each row's end in the file; empty for a table that is no text file."""
+    """Line of each row's end in the file."""
 
 
-def header_of(dataset: About, path: Path) -> str:
-    """The first line of a text table. Raises DatasetError where the file cannot be read."""
-    try:
-        require_regular(path, path.stat(), LARGEST_TABLE)
-        with open(path, encoding=_encoding(path)) as file:
-            return file.readline().rstrip("\r\n")
-    except OSError as error:
-        raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
+def numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line and the cells of each row, the header first. Raises OSError, ValueError for what is no table.
 
-
-def read_table(dataset: About, path: Path, columns: Sequence[str], *, separator: str = ",") -> Table:
-    """The named columns of a text table in the order asked for, every cell a string without outer blanks.
-
-    Takes UTF-8 with or without a byte-order mark, else Latin-1. Raises DatasetError where the file cannot be read,
-    has no rows, or lacks one of the columns.
+    Text is UTF-8, else Latin-1; what stands most often in the first line separates its cells.
     """
-    if not path.is_file():
-        raise DatasetError(f"{dataset.title}: no {path.name} in {path.parent}. {dataset.how_to_get}")
-    try:
-        require_regular(path, path.stat(), LARGEST_TABLE)
-        with open(path, encoding=_encoding(path), newline="") as file:
-            reader = csv.reader(file, strict=True, delimiter=separator)
-            return select(dataset, path, ((reader.line_num, cells) for cells in reader), columns)
-    except (OSError, csv.Error) as error:
-        raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
+    require_regular(path, path.stat(), LARGEST_TABLE)
+    if path.suffix.lower() in SHEETS:
+        yield from enumerate(SHEETS[path.suffix.lower()](path), start=1)
+        return
+    with open(path, encoding="utf-8-sig" if is_utf8(path) else "latin-1", newline="") as file:
+        first = file.readline()
+        file.seek(0)
+        reader = csv.reader(file, strict=True, delimiter=max(SEPARATORS, key=first.count))
+        try:
+            yield from ((reader.line_num, cells) for cells in reader)
+        except csv.Error as error:
+            raise ValueError(f"line {reader.line_num}: {error}") from None
 
 
-def _encoding(path: Path) -> str:
+def is_utf8(path: Path) -> bool:
+    """Whether a text file is UTF-8; any other kind of table counts as such."""
+    if path.suffix.lower() in SHEETS:
+        return True
     with open(path, "rb") as file:
         try:
             for line in file:
                 line.decode()
         except UnicodeDecodeError:
-            return "latin-1"
-    return "utf-8-sig"
+            return False
+    return True
 
 
-def select(dataset: About, path: Path, numbered: Iterable[tuple[int, list[str]]], columns: Sequence[str]) -> Table:
-    """The named columns of a table given as its lines, each a number and cells, the header first.
+def header_of(dataset: About, path: Path) -> list[str]:
+    """Names of the columns of a table. Raises DatasetError where the file cannot be read."""
+    try:
+        _, cells = next(numbered_rows(path), (0, []))
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
+    return [name.strip() for name in cells]
 
-    Raises DatasetError where the table has no rows, or lacks one of the columns.
+
+def read_table(dataset: About, path: Path, columns: Sequence[str]) -> Table:
+    """The named columns of a table in the order asked for, every cell a string without outer blanks.
+
+    Raises DatasetError where the file cannot be read, has no rows, or lacks one of the columns.
     """
-    lines_left = iter(numbered)
-    header = [name.strip() for name in next((cells for _, cells in lines_left), [])]
-    lacking = [name for name in columns if name not in header]
-    if lacking:
-        separator = "; its cells are separated by ';', not ','" if len(header) == 1 and ";" in header[0] else ""
-        named = ", ".join(name or "without a name" for name in lacking)
-        raise DatasetError(f"{dataset.title}: {path} has no column {named}{separator}. {dataset.how_to_get}")
-    repeated = [name for name in columns if header.count(name) > 1]
-    if repeated:
-        raise DatasetError(f"{dataset.title}: {path} has two columns {', '.join(repeated)}. {dataset.how_to_get}")
-    places = [header.index(name) for name in columns]
+    if not path.is_file():
+        raise DatasetError(f"{dataset.title}: no {path.name} in {path.parent}. {dataset.how_to_get}")
     lines: list[int] = []
-    table = Table([], [], lines)
-    for number, cells in lines_left:
-        if len(cells) == len(header):
-            table.rows.append(tuple(cells[place].strip() for place in places))
-            lines.append(number)
-        elif cells:
-            reason = f"ragged row: {len(cells)} cells, the header has {len(header)}"
-            table.skipped.append((f"{path.name} line {number}", reason))
+    table, header = Table([], [], lines), header_of(dataset, path)
+    if missing := [name for name in columns if name not in header]:
+        near = get_close_matches(missing[0], header, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        encoding = "" if is_utf8(path) else "; the file is not UTF-8 and was read as Latin-1: save it as UTF-8"
+        raise DatasetError(
+            f"{dataset.title}: {path} has no column {', '.join(name or 'without a name' for name in missing)}{hint}; "
+            f"there are {', '.join(header)[:500]}{encoding}. {dataset.how_to_get}".strip()
+        )
+    if repeated := [name for name in columns if header.count(name) > 1]:
+        raise DatasetError(
+            f"{dataset.title}: {path} has two columns {', '.join(repeated)}. {dataset.how_to_get}".strip()
+        )
+    places = [header.index(name) for name in columns]
+    try:
+        for number, cells in numbered_rows(path):
+            if len(cells) == len(header):
+                table.rows.append(tuple(cells[place].strip() for place in places))
+                lines.append(number)
+            elif cells:
+                reason = f"ragged row: {len(cells)} cells, the header has {len(header)}"
+                table.skipped.append((f"{path.name} line {number}", reason))
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{dataset.title}: {path} cannot be read: {error}. {dataset.how_to_get}") from error
+    del table.rows[:1], lines[:1]  # the header
     if not table.rows:
         raise DatasetError(f"{dataset.title}: {path} has no rows. {dataset.how_to_get}")
     return table
@@ -155,6 +189,18 @@ def whole_number(text: str) -> str | None:
     return match.group(1) if match else None
 
 
+def patient_of(text: str) -> str:
+    """A person's identifier, a whole number without leading zeros and point; '' for a cell that names nobody.
+
+    Raises Unusable for a number that a spreadsheet shortened: it has lost the digits that tell people apart.
+    """
+    if (number := whole_number(text)) is not None:
+        return number
+    if SHORTENED.fullmatch(text):
+        raise Unusable(f"patient's number shortened by a spreadsheet; write it as text into the table: {text!r}")
+    return "" if text.lower() in NOT_STATED or NEGATIVE.fullmatch(text) else text
+
+
 OLDEST = 120
 """Years."""
 AGE = re.compile(r"(\d{1,3}(?:\.\d+)?) ?(d|w|m|y|yrs?|years?)", re.ASCII | re.IGNORECASE)
@@ -204,7 +250,6 @@ def read_workbook(path: Path) -> list[list[str]]:
     import openpyxl  # here, because it loads slowly
 
     try:
-        require_regular(path, path.stat(), LARGEST_TABLE)
         with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
             cells = [[_text(cell) for cell in row] for row in book.worksheets[0].iter_rows(values_only=True)]
     except Exception as error:  # openpyxl raises any kind of error on a damaged archive
@@ -216,7 +261,6 @@ def read_workbook(path: Path) -> list[list[str]]:
 def read_parquet(path: Path) -> list[list[str]]:
     """The rows of a Parquet file, the names of its columns first. Raises ValueError where it cannot be read."""
     try:
-        require_regular(path, path.stat(), LARGEST_TABLE)
         table = pd.read_parquet(path, engine="pyarrow")
     except ImportError:
         raise ValueError("Parquet files need pyarrow: pip install '.[formats]'") from None
@@ -226,6 +270,10 @@ def read_parquet(path: Path) -> list[list[str]]:
         table = table.reset_index()
     columns = [[_text(cell) for cell in table[name].tolist()] for name in table.columns]
     return [[str(name) for name in table.columns], *map(list, zip(*columns, strict=True))]
+
+
+SHEETS = {".xlsx": read_workbook, ".parquet": read_parquet}
+"""Suffix -> reader of a table that is no text."""
 
 
 def _text(cell: Any) -> str:

@@ -5,7 +5,6 @@ Workbooks and Parquet files as text: the stored values of the first sheet, withi
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -41,14 +40,14 @@ def test_cells_stay_text_in_the_order_asked_for(tmp_path: Path):
 def test_a_column_that_lacks_is_named_even_without_a_name(tmp_path: Path):
     path = tmp_path / "t.csv"
     path.write_text("a,c\n1,2\n")
-    with pytest.raises(DatasetError, match=r"t\.csv has no column without a name, b\."):
+    with pytest.raises(DatasetError, match=r"t\.csv has no column without a name, b; there are a, c"):
         read_table(Chapman(tmp_path), path, ("", "b", "a"))
 
 
 @pytest.mark.parametrize("content", ["\ufeffà,b\r\n1,2\r\n".encode(), "à,b\n1,é\n".encode("latin-1"), "à,b".encode()])
 def test_the_first_line_is_read_in_each_encoding(tmp_path: Path, content: bytes):
     (tmp_path / "t.csv").write_bytes(content)
-    assert header_of(Chapman(tmp_path), tmp_path / "t.csv") == "à,b"
+    assert header_of(Chapman(tmp_path), tmp_path / "t.csv") == ["à", "b"]
 
 
 def test_equal_rows_count_once_and_differing_ones_of_one_identifier_not_at_all():
@@ -138,10 +137,6 @@ def test_the_index_of_a_parquet_file_is_a_column_and_missing_cells_are_empty(tmp
 def test_parquet_files_that_cannot_be_read_are_a_value_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.parquet"
     path.touch()
-    os.truncate(path, 3 * 10**9)  # a hole, which takes no room
-    with pytest.raises(ValueError, match="larger than 2048 MiB"):
-        read_parquet(path)
-    os.truncate(path, 0)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ValueError, match=r"pip install '\.\[formats\]'"):
         read_parquet(path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.data.datasets.card_dataset import CardDataset, CardSource
+from benchmark.data.datasets.card import Card, CardDataset
 
 RECORDINGS = [f"r{number:02}" for number in range(12)]
 ROWS = [
@@ -45,20 +45,20 @@ def folder(written: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def made() -> Callable[..., CardSource]:
+def made() -> Callable[..., Card]:
     """The card of that folder; a section given is laid over it key by key, None takes it away."""
 
-    def make(**sections: Any) -> CardSource:
+    def make(**sections: Any) -> Card:
         content = {**CONTENT}
         for name, own in sections.items():
             section = {**content.get(name, {}), **own} if isinstance(own, dict) else own
             content[name] = {k: v for k, v in section.items() if v is not None} if isinstance(own, dict) else own
-        return CardSource.model_validate({name: own for name, own in content.items() if own is not None})
+        return Card.model_validate({name: own for name, own in content.items() if own is not None})
 
     return make
 
 
 @pytest.fixture
-def opened(folder: Path, made: Callable[..., CardSource]) -> Callable[..., CardDataset]:
+def opened(folder: Path, made: Callable[..., Card]) -> Callable[..., CardDataset]:
     """The dataset of the card in that folder."""
     return lambda **sections: CardDataset(made(**sections), folder)

@@ -14,17 +14,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from benchmark.config.words import parsed
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.datasets.card import (
-    Card,
-    DraftLine,
-    Signals,
-    flow,
-    known_lead,
-    open_line,
-)
-from benchmark.data.datasets.card_dataset import CardSource
+from benchmark.data.datasets.card import Card
+from benchmark.data.datasets.card_sections import Signals, known_lead
 
 ARRAYS = {"files": "{recording}.npy", "rate": 500, "unit": "mV", "leads": list(LEADS)}
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -37,10 +29,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"title": "two\nlines"}, "one line"),
     ({"signals": {"files": "/data/{recording}.hea"}}, "below the dataset's folder"),
     ({"signals": {"files": "../{recording}.hea"}}, "below the dataset's folder"),
-    ({"signals": {"files": "{recording}/{recording}.hea"}}, "{recording} may stand once"),
+    ({"signals": {"files": "{recording}/{recording}.hea"}}, "may stand once"),
     ({"signals": {"files": "{record}.hea"}}, "nothing else in braces"),
-    ({"signals": {"files": "a**/{recording}.hea"}}, "** stands for whole folders"),
-    ({"signals": {"files": "{recording}.xyz"}}, "the suffix .xyz says no format"),
+    ({"signals": {"files": "{recording}.xyz"}}, "says no format"),
     ({"signals": {"files": "{recording}"}}, "says no format"),
     ({"signals": {"unit": "mV", "gain": 1000}}, "give unit or gain, not both"),
     ({"signals": {"unit": "millivolt"}}, "'V', 'mV', 'uV' or 'nV'"),
@@ -48,17 +39,16 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"signals": {"leads": [*LEADS[:11], "VI"]}}, "unknown lead 'VI' (did you mean 'I'?)"),
     ({"signals": {"leads": [*LEADS, "i"]}}, "lead I stands twice"),
     ({"signals": {"leads": {"MDC_I": "Q"}}}, "unknown lead 'Q'"),
-    ({"signals": {"array": "ecg"}}, "signals.array: of .npz and HDF5 files alone"),
-    ({"signals": {**ARRAYS, "rate_name": "fs"}}, "signals.rate_name: of .npz and HDF5 files alone"),
+    ({"signals": {"array": "ecg"}}, "signals.array: of NumPy and HDF5 files alone"),
     ({"signals": {**ARRAYS, "unit": None}}, "numpy files do not state a unit"),
     ({"signals": {**ARRAYS, "rate": None}}, "signals.rate: numpy files do not state it"),
     ({"signals": {**ARRAYS, "leads": None}}, "signals.leads: numpy files do not name them"),
     ({"signals": {"files": "{recording}.csv", "rate": 500}}, "csv files do not state a unit"),
     ({"signals": {"file": "x"}}, "Extra inputs"),
-    ({"signals": {"files": "*.hea", "stacked": True}}, "signals.stacked: of .npy and HDF5 files alone"),
-    ({"signals": {**ARRAYS, "files": "*.npz", "stacked": True}}, "signals.stacked: of .npy and HDF5 files alone"),
+    ({"signals": {"files": "*.hea", "stacked": True}}, "signals.stacked: of NumPy and HDF5 files alone"),
+    ({"signals": {**ARRAYS, "files": "*.npz", "stacked": True}}, "signals.stacked: not of .npz files"),
     ({"signals": {**ARRAYS, "stacked": True}}, "{recording} names one recording a file"),
-    ({"signals": {**ARRAYS, "files": "*.npy", "stacked": True, "ids_name": "id"}}, "of stacked HDF5 files alone"),
+    ({"signals": {**ARRAYS, "ids_name": "id"}}, "signals.ids_name: of stacked files alone"),
     ({"signals": {**ARRAYS, "files": "x.npy", "stacked": True}, "table": {"path": "file"}}, "not `path`"),
     ({"table": None}, "labels: they stand in a table"),
     ({"table": None, "labels": None, "signals": {"files": "waves/*.hea"}}, "without a table it needs {recording}"),
@@ -68,7 +58,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"signals": {"files": "{patient}/{recording}.hea"}}, "{patient} in signals.files says it already"),
     ({"table": {"file": "/etc/passwd"}}, "below the dataset's folder"),
     ({"labels": {"classes": ["SR"], "values": None}}, "at least 2 items"),
-    ({"labels": {"classes": ["SR", "SR"], "values": None}}, "a class stands twice"),
+    ({"labels": {"classes": ["SR", "SR"], "values": None}}, "stands for two classes"),
     ({"labels": {"values": {"VT": ["VT"]}}}, "'VT' is not in labels.classes"),
     ({"labels": {"values": {"AF": ["SR"]}}}, "'SR' stands for two classes"),
     ({"labels": {"separator": ";" * 6}}, "at most 5 characters"),
@@ -87,7 +77,7 @@ def test_what_a_card_may_not_say(made: Callable[..., Card], sections: dict[str, 
     assert message in str(caught.value)
 
 
-def test_a_card_is_the_source_of_its_dataset(made: Callable[..., CardSource], tmp_path: Path) -> None:
+def test_a_card_is_the_source_of_its_dataset(made: Callable[..., Card], tmp_path: Path) -> None:
     card = made(labels={"first_counts": True}, how_to_get="Ask the archive")
     assert (card.name, card.title, card.classes, card.folders) == ("ours", "ours", ("SR", "AF"), ("ours",))
     assert card.first_label_counts
@@ -102,9 +92,9 @@ def test_a_card_is_the_source_of_its_dataset(made: Callable[..., CardSource], tm
 def test_the_content_of_a_card_makes_the_same_card(made: Callable[..., Card]) -> None:
     card = made(table={"split": {"column": "set", "train": [1, 2], "test": [10]}}, signals={"rate": 500})
     assert card.table is not None
-    assert card.table.sides is not None
-    assert card.table.sides.train == ["1", "2"]
-    assert CardSource.model_validate(card.model_dump(mode="json")) == card
+    assert card.table.parts is not None
+    assert card.table.parts.train == ["1", "2"]
+    assert Card.model_validate(card.model_dump(mode="json")) == card
 
 
 def test_leads_are_known_in_any_capitals(made: Callable[..., Card]) -> None:
@@ -130,20 +120,3 @@ def test_the_suffix_tells_the_format_in_any_capitals(suffixes: list[str], kind: 
     for suffix in suffixes:
         spelt = (suffix, suffix.upper())
         assert {Signals.model_construct(files=f"*{own}", format=None).kind for own in spelt} == {kind}
-
-
-def test_what_yaml_could_misread_is_quoted() -> None:
-    values = ["yes", "no", "1", "1e3", "a: b", "# c", "", "true", "äöü", "null", "a-b", "-", [1, "2"], {"a b": ["x,y"]}]
-    assert [parsed(flow(value)) for value in values] == values
-    for word in ("true", "False", "NULL", "-a", "äöü", "a b", "1a", ""):
-        assert flow(word) == f'"{word}"'
-    assert list(map(flow, ("a", "a-b", "a_b", "Truest"))) == ["a", "a-b", "a_b", "Truest"]
-
-
-def test_a_line_is_a_value_a_question_or_a_comment() -> None:
-    assert DraftLine("rate", 500).text("  ") == "  rate: 500"
-    assert DraftLine("files", "a b", "3\n files").text("") == 'files: "a b"  # 3 files'
-    assert open_line("rate", "Hz").text("  ") == '  rate: "?"  # QUESTION: Hz'
-    assert DraftLine("array", None, "a name").text("  ") == "  # array: ...  # a name"
-    assert DraftLine("array", None).text("  ") == "  # array: ..."
-    assert DraftLine("derive", False).text("") == "derive: false"

@@ -19,17 +19,8 @@ import pandas as pd
 import pytest
 
 from benchmark.data.datasets.base import DatasetError, Entry, Unusable
-from benchmark.data.datasets.card import Card, Labels, Split
-from benchmark.data.datasets.card_dataset import (
-    FOLDS,
-    NO_FILE,
-    NO_ROW,
-    CardDataset,
-    Found,
-    files_of,
-    fold_of,
-    labels_of,
-)
+from benchmark.data.datasets.card import NO_FILE, NO_ROW, Card, CardDataset, CardFile, files_of
+from benchmark.data.datasets.card_sections import FOLDS, Labels, Split
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
 
@@ -106,7 +97,7 @@ def test_patients_folders_may_have_files_of_the_same_name(opened: Opened, folder
 
 def test_a_split_has_three_sides(opened: Opened) -> None:
     split = {"column": "set", "train": ["train", "val"], "validation": ["dev"], "test": ["test"]}
-    with pytest.raises(DatasetError, match=r"no row is of the side validation of table\.split: name its values there"):
+    with pytest.raises(DatasetError, match=r"no row is of the part validation of table\.split: name its values there"):
         opened(table={"split": split}).listing()
 
 
@@ -156,11 +147,16 @@ def test_a_missing_table_or_column_is_one_line(opened: Opened) -> None:
         opened(table={"file": "labels.tsv"}).listing()
 
 
-def test_rows_that_contradict_each_other_are_skipped(opened: Opened, folder: Path) -> None:
+def test_rows_of_one_recording_are_taken_together_or_skipped_where_more_than_labels_differ(
+    opened: Opened, folder: Path
+) -> None:
     table = folder / "labels.csv"
-    table.write_text(table.read_text() + "r00,p0,AFIB,train,,F,40\n")
-    assert ("r00", "listed twice: 2 rows differ") in opened().listing().skipped
-    assert not [reason for name, reason in opened().listing().skipped if NO_ROW in reason]
+    table.write_text(table.read_text() + "r00,p0,AFIB,train,,F,40\nr01,p9,AFIB,train,,F,40\n")
+    listing = opened().listing()
+    assert listing.entries[0].labels == (0, 1)
+    assert listing.warnings == ("1 recordings have several rows, whose labels are taken together",)
+    assert ("r01", "listed twice; keep one row: 2 rows differ") in listing.skipped
+    assert not [reason for _, reason in listing.skipped if NO_ROW in reason]
 
 
 def test_an_identifier_that_no_result_can_hold_is_refused(opened: Opened, folder: Path) -> None:
@@ -208,7 +204,7 @@ def test_a_pattern_finds_files_and_their_identifiers(
         (tmp_path / path).touch()
     named = "{recording}" in pattern
     table = {"patient": None, "recording": "id" if named else None, "path": None if named else "id"}
-    assert files_of(made(signals={"files": pattern}, table=table), tmp_path) == [Found(*own) for own in expected]
+    assert files_of(made(signals={"files": pattern}, table=table), tmp_path) == [CardFile(*own) for own in expected]
 
 
 def entries_of(opened: Callable[..., CardDataset], file: str) -> tuple[Entry, ...]:
@@ -244,8 +240,12 @@ def test_a_column_that_is_not_there_is_told_with_the_nearest(
 ) -> None:
     table = pd.read_csv(folder / "labels.csv").rename(columns={"years": "year"})
     table.to_excel(folder / file, index=False) if file.endswith("xlsx") else table.to_csv(folder / file, index=False)
-    with pytest.raises(DatasetError, match=rf"{file} has no column 'years' \(did you mean 'year'\?\); there are "):
+    with pytest.raises(DatasetError, match=rf"{file} has no column years \(did you mean 'year'\?\); there are "):
         entries_of(opened, file)
+
+
+def classes_of(cells: dict[str, str], labels: Labels) -> tuple[int, ...]:
+    return labels.of_texts([cells[name] for name in labels.columns]) if labels.column else labels.of_columns(cells)
 
 
 def labels(**given: Any) -> Labels:
@@ -269,29 +269,29 @@ def labels(**given: Any) -> Labels:
 def test_labels_are_the_classes_of_the_cells(
     given: dict[str, Any], cells: dict[str, str], expected: tuple[int, ...]
 ) -> None:
-    assert labels_of(cells, labels(**given)) == expected
+    assert classes_of(cells, labels(**given)) == expected
 
 
 def test_a_label_that_is_none_rules_the_row_out() -> None:
     with pytest.raises(
         Unusable, match=r"label is no class; add it to labels\.values or set labels\.others to ignore: VT"
     ):
-        labels_of({"a": "VT"}, labels(column="a"))
+        labels(column="a").of_texts(["VT"])
     with pytest.raises(Unusable, match=r"cell of a class is neither yes nor no \(1 or 0\): '2'"):
-        labels_of({"SR": "2", "AF": "0", "1": "0"}, labels())
+        labels().of_columns({"SR": "2", "AF": "0", "1": "0"})
 
 
 def test_a_side_is_a_fold_of_that_side() -> None:
     usual, folds = Split(column="set"), Split(column="set", train=["1", "2"], validation=["9"], test=["10"])
-    assert [fold_of(cell, usual) for cell in ("Train", "training")] == [1, 1]
-    assert [fold_of(cell, usual) for cell in ("val", "valid", "Validation", "dev", "TESTING", "test")] == [9] * 4 + [
+    assert [usual.fold_of(cell) for cell in ("Train", "training")] == [1, 1]
+    assert [usual.fold_of(cell) for cell in ("val", "valid", "Validation", "dev", "TESTING", "test")] == [9] * 4 + [
         10
     ] * 2
-    assert [fold_of(cell, folds) for cell in ("2", "9.0", "10")] == [1, 9, 10]
+    assert [folds.fold_of(cell) for cell in ("2", "9.0", "10")] == [1, 9, 10]
     assert (FOLDS["validation"], FOLDS["test"]) == (VALIDATION_FOLD, TEST_FOLD)
     assert FOLDS["train"] not in (VALIDATION_FOLD, TEST_FOLD)
-    with pytest.raises(Unusable, match=r"no side of the split; name it in table\.split: '3'"):
-        fold_of("3", folds)
+    with pytest.raises(Unusable, match=r"no part of the split; name it in table\.split: '3'"):
+        folds.fold_of("3")
 
 
 def test_ages_that_cannot_be_read_are_counted(opened: Opened, folder: Path) -> None:

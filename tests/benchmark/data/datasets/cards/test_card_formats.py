@@ -1,6 +1,4 @@
-"""A reader of every format, and the versions of the packages that belong to what it reads.
-
-Leads and units that a file states and a card: what makes a recording, and what contradicts.
+"""Leads and units that a file states and a card: what makes a recording, and what contradicts.
 
 Text files: names or numbers in the first line, and what separates them.
 """
@@ -8,37 +6,16 @@ Text files: names or numbers in the first line, and what separates them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import PackageNotFoundError
 from itertools import combinations
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmark.data.datasets import card_formats
-from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
-from benchmark.data.datasets.card import Format, Signals
-from benchmark.data.datasets.card_formats import READERS, Stored, read_csv, recording_of
-
-PACKAGES = {"hdf5": ("h5py",), "export": ("ecgdatakit",)}
-
-
-def test_every_format_has_a_reader_and_its_packages() -> None:
-    assert set(READERS) == set(get_args(Format))
-    assert {name: reader.packages for name, reader in READERS.items() if reader.packages} == PACKAGES
-    assert {name for name, reader in READERS.items() if reader.read_row} == {"numpy", "hdf5"}
-
-
-def test_a_package_that_is_missing_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lacking(name: str) -> str:
-        raise PackageNotFoundError(name)
-
-    monkeypatch.setattr(card_formats, "version", lacking)
-    with pytest.raises(DatasetError, match=r"^Ours: these files need ecgdatakit: pip install '\.\[formats\]'$"):
-        READERS["export"].versions("Ours")
-    assert READERS["csv"].versions("Ours") == {}
-
+from benchmark.data.datasets.base import LEADS, Unusable
+from benchmark.data.datasets.card_formats import FileContent, read_content, to_recording
+from benchmark.data.datasets.card_sections import Signals
 
 MILLIVOLTS = ["mV"] * 12
 
@@ -49,7 +26,7 @@ def made(make_ecg: Callable[..., Any]) -> Callable[..., Any]:
 
     def make(file_leads: Sequence[str] = LEADS, units: Sequence[str] | None = MILLIVOLTS, **card: Any) -> Any:
         signals = Signals.model_validate({"files": "{recording}.hea", **card})
-        return recording_of(Stored(make_ecg(seconds=2.0), file_leads, units, 500.0), signals).signal
+        return to_recording(FileContent(make_ecg(seconds=2.0), file_leads, units, 500.0), signals).signal
 
     return make
 
@@ -65,7 +42,7 @@ def test_a_unit_that_is_no_voltage_is_the_card_s(made: Callable[..., Any]) -> No
     assert np.array_equal(made(units=["NU"] * 12, unit="mV"), made())
     with pytest.raises(Unusable, match=r"unknown unit; give signals\.unit or signals\.gain in the card: NU"):
         made(units=["NU"] * 12)
-    with pytest.raises(Unusable, match=r"unit not in the file; give signals\.unit"):
+    with pytest.raises(Unusable, match=r"unknown unit or none in the file; give signals\.unit"):
         made(units=[""] * 12)
     with pytest.raises(Unusable, match="unit of some leads alone"):
         made(units=["mV"] * 11 + [""])
@@ -102,7 +79,7 @@ def twelve(make_ecg: Callable[..., Any]) -> Any:
 def derived(ecg: Any, names: Sequence[str]) -> Any:
     signals = Signals(files="*.hea", format="wfdb", derive=True)
     columns = ecg[:, [LEADS.index(name) for name in names]]
-    return recording_of(Stored(columns, names, ["mV"] * len(names), 500.0), signals).signal
+    return to_recording(FileContent(columns, names, ["mV"] * len(names), 500.0), signals).signal
 
 
 def test_any_two_limb_leads_or_more_determine_the_others(twelve: Any) -> None:
@@ -117,10 +94,10 @@ def test_a_file_with_nine_leads_says_how_the_others_are_had(made: Callable[..., 
     nine, signals = ["I", "II", "III", *CHEST], Signals(files="*.hea", format="wfdb")
     ecg = make_ecg(seconds=2.0)[:, :9]
     with pytest.raises(
-        Unusable, match=r"^leads aVR, aVL and aVF not in the file; set signals\.derive to true in the ca"
+        Unusable, match=r"^lead missing; set signals\.derive to true, or name .*: aVR, aVL, aVF, not in"
     ):
-        recording_of(Stored(ecg, nine, ["mV"] * 9, 500.0), signals)
-    with pytest.raises(Unusable, match=r"^lead aVF not in the file; set signals\.derive to true"):
+        to_recording(FileContent(ecg, nine, ["mV"] * 9, 500.0), signals)
+    with pytest.raises(Unusable, match=r"^lead missing; set signals\.derive to true, or name .*: aVF, not in"):
         made(file_leads=[lead if lead != "aVF" else "ECG" for lead in LEADS])
 
 
@@ -130,7 +107,7 @@ def test_what_two_limb_leads_do_not_determine_is_missing(names: list[str], twelv
         derived(twelve, names)
 
 
-SIGNALS = Signals.model_construct(files="", leads=None)
+SIGNALS = Signals.model_construct(files="r.csv", leads=None)
 
 
 def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
@@ -154,7 +131,7 @@ def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
     ],
 )
 def test_numbers_with_either_decimal_mark_are_read(tmp_path: Path, text: str, names: list[str] | None) -> None:
-    stored = read_csv(written(tmp_path, text), SIGNALS)
+    stored = read_content(written(tmp_path, text), None, SIGNALS)
     np.testing.assert_array_equal(stored.signal, [[0.5, 2.0], [-1.0, 10.0]])
     assert (stored.leads, stored.units, stored.fs) == (names, None, None)
 
@@ -162,12 +139,12 @@ def test_numbers_with_either_decimal_mark_are_read(tmp_path: Path, text: str, na
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("I,II\n1,x\n", "unreadable or not numbers: ValueError"),
-        ("", "unreadable or not numbers"),
-        ("1,2\n1,2,3\n", "lines have more cells than the first|not numbers"),
+        ("I,II\n1,x\n", "not of its format: ValueError"),
+        ("", "not of its format"),
+        ("1,2\n1,2,3\n", "lines have more cells than the first|not of its format"),
         ("I,II\n1,2,3\n4,5,6\n", "lines have more cells than the first"),
     ],
 )
 def test_anything_else_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(Unusable, match=message):
-        read_csv(written(tmp_path, text), SIGNALS)
+        read_content(written(tmp_path, text), None, SIGNALS)

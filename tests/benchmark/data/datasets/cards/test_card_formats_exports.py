@@ -16,8 +16,7 @@ import pytest
 
 from benchmark.data.datasets import card_formats
 from benchmark.data.datasets.base import LEADS, Unusable
-from benchmark.data.datasets.card import Signals
-from benchmark.data.datasets.card_formats import recording_of
+from benchmark.data.datasets.card_sections import Signals
 from tests.benchmark.data.datasets.cards import written
 
 pytest.importorskip("ecgdatakit")
@@ -62,7 +61,7 @@ def write(folder: Path, file: str, counts: Any) -> tuple[Path, float]:
 def test_what_was_written_is_read(tmp_path: Path, counts: Any, file: str) -> None:
     path, scale = write(tmp_path, file, counts)
     signals = card(file, derive=file == "muse.xml")
-    recording = recording_of(card_formats.read_export(path, signals), signals)
+    recording = card_formats.read(path, None, signals)
     assert recording.fs == FS
     np.testing.assert_allclose(recording.signal, counts * scale, rtol=1e-4, atol=1e-4 * scale)
     np.testing.assert_allclose(recording.signal[:100, LEADS.index("V6")], counts[:100, 11] * scale, rtol=1e-5)
@@ -73,9 +72,7 @@ def test_a_dicom_file_is_read_as_pydicom_reads_it(tmp_path: Path, counts: Any) -
     path, _ = write(tmp_path, "r.dcm", counts)
     signals = card("r.dcm")
     expected = pydicom.dcmread(path).waveform_array(0) / 1000  # (n, 12) from microvolts
-    np.testing.assert_allclose(
-        recording_of(card_formats.read_export(path, signals), signals).signal, expected, rtol=1e-6
-    )
+    np.testing.assert_allclose(card_formats.read(path, None, signals).signal, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("file", WRITERS)
@@ -85,7 +82,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path, counts: Any, file: str) -> 
     path.write_bytes(content[: len(content) // 2 + 1])
     signals = card(file, derive=True)
     with pytest.raises(Unusable):
-        recording_of(card_formats.read_export(path, signals), signals)
+        card_formats.read(path, None, signals)
 
 
 @pytest.mark.parametrize("file", ["r.scp", "muse.xml"])
@@ -96,24 +93,24 @@ def test_a_wrong_checksum_is_damage(tmp_path: Path, counts: Any, file: str) -> N
     content[place] = ord("B") if content[place] != ord("B") else ord("C")
     path.write_bytes(bytes(content))
     with pytest.raises(Unusable, match="damaged file"):
-        card_formats.read_export(path, card(file))
+        card_formats.read_content(path, None, card(file))
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.xml"
     path.write_text("<html/>")
-    with pytest.raises(Unusable, match="of no known format"):
-        card_formats.read_export(path, card("r.xml"))
+    with pytest.raises(Unusable, match="not of its format"):
+        card_formats.read_content(path, None, card("r.xml"))
 
 
 def test_the_card_may_not_contradict_what_a_file_states(tmp_path: Path, counts: Any) -> None:
     path, _ = write(tmp_path, "r.edf", counts)
     signals = card("r.edf", unit="uV")
     with pytest.raises(Unusable, match=r"unit contradicts the card; leave out signals\.unit"):
-        recording_of(card_formats.read_export(path, signals), signals)
+        card_formats.read(path, None, signals)
     signals = card("r.edf", rate=250)
     with pytest.raises(Unusable, match="sampling rate contradicts the card"):
-        recording_of(card_formats.read_export(path, signals), signals)
+        card_formats.read(path, None, signals)
 
 
 def test_other_channels_of_a_file_do_not_count(tmp_path: Path, counts: Any) -> None:
@@ -123,9 +120,9 @@ def test_other_channels_of_a_file_do_not_count(tmp_path: Path, counts: Any) -> N
         "<digits>1 2 3</digits></value></sequence></component></sequenceSet>"
     )
     path.write_text(path.read_text().replace("</sequenceSet>", sequence))
-    assert card_formats.read_export(path, card("aecg.xml")).leads == list(LEADS)
+    assert card_formats.read_content(path, None, card("aecg.xml")).leads == list(LEADS)
     with pytest.raises(Unusable, match="leads of different lengths or rates"):
-        card_formats.read_export(path, card("aecg.xml", leads=[*LEADS, "-"]))
+        card_formats.read_content(path, None, card("aecg.xml", leads=[*LEADS, "-"]))
 
 
 def lead(label: str = "I", samples: int = 5000, rate: int = 500, **annotations: str) -> SimpleNamespace:
@@ -137,7 +134,7 @@ def lead(label: str = "I", samples: int = 5000, rate: int = 500, **annotations: 
 def read_leads(monkeypatch: pytest.MonkeyPatch, *leads: SimpleNamespace, raw: dict[str, Any] | None = None) -> Any:
     record = SimpleNamespace(leads=leads, raw_metadata=raw or {})
     monkeypatch.setattr(card_formats, "parsed", lambda path: record)
-    return card_formats.read_export(Path("r.edf"), card("r.edf"))
+    return card_formats.read_export(Path("r.edf"), card("r.edf"), None)
 
 
 def test_leads_that_were_not_recorded_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,10 +151,10 @@ def test_leads_that_were_not_recorded_together_are_refused(monkeypatch: pytest.M
 
 def test_channels_beside_the_leads_are_left_out_unless_a_list_names_all() -> None:
     leads = [lead("i"), lead("MDC_II"), lead("Resp", rate=25)]
-    assert card_formats.wanted(leads, card("r.edf")) == leads[:1]
-    assert card_formats.wanted(leads, card("r.edf", leads={"MDC_II": "II"})) == leads[:2]
-    assert card_formats.wanted(leads, card("r.edf", leads=["I", "II", "-"])) == leads
-    assert card_formats.wanted(leads[2:], card("r.edf")) == leads[2:], "said to be no leads by what reads them next"
+    assert card_formats.ecg_leads(leads, card("r.edf")) == leads[:1]
+    assert card_formats.ecg_leads(leads, card("r.edf", leads={"MDC_II": "II"})) == leads[:2]
+    assert card_formats.ecg_leads(leads, card("r.edf", leads=["I", "II", "-"])) == leads
+    assert card_formats.ecg_leads(leads[2:], card("r.edf")) == leads[2:], "said to be no leads by what reads them next"
 
 
 @pytest.mark.parametrize(
@@ -178,13 +175,3 @@ def test_channels_beside_the_leads_are_left_out_unless_a_list_names_all() -> Non
 )
 def test_a_rate_is_what_the_file_states_not_what_the_parser_rounds(raw: dict[str, Any], expected: float) -> None:
     assert card_formats.exact_rate(lead(), raw) == expected
-
-
-def test_a_file_has_as_many_samples_as_a_recording_can(
-    tmp_path: Path, counts: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    extents: list[tuple[int, float]] = []
-    monkeypatch.setattr(card_formats, "check_extent", lambda *extent: extents.append(extent))
-    path, _ = write(tmp_path, "r.edf", counts)
-    card_formats.read_export(path, card("r.edf"))
-    assert extents == [(10 * FS, FS)]

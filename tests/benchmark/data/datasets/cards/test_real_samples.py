@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import LEADS, Dataset, Entry
-from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.card_dataset import CardDataset
+from benchmark.data.datasets.card import Card, CardDataset
 from benchmark.data.datasets.chapman import FIGSHARE_RHYTHMS, Chapman
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTBXL

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
-from benchmark.data.datasets.card_dataset import NO_FILE, NO_ROW, CardDataset
+from benchmark.data.datasets.card import NO_FILE, NO_ROW, CardDataset
 
 ARRAY: dict[str, Any] = {"files": "all.npy", "stacked": True, "rate": 500, "unit": "mV", "leads": list(LEADS)}
 Opened = Callable[..., CardDataset]
@@ -56,10 +56,12 @@ def test_rows_are_matched_with_the_table_by_their_identifiers(opened: Opened, fo
 
 def test_what_is_no_stack_says_so(opened: Opened, folder: Path, stack: Any) -> None:
     np.save(folder / "all.npy", stack[0])
-    with pytest.raises(DatasetError, match=r"ours: all\.npy: stacked file has not three dimensions: 2"):
+    with pytest.raises(
+        DatasetError, match=r"ours: all\.npy: not one three-dimensional array; name it in signals.array: none"
+    ):
         opened(signals=ARRAY).listing()
     (folder / "all.npy").write_bytes(b"no array")
-    with pytest.raises(DatasetError, match=r"all\.npy: unreadable or truncated"):
+    with pytest.raises(DatasetError, match=r"all\.npy: unreadable, truncated"):
         opened(signals=ARRAY).listing()
     np.save(folder / "all.npy", stack[:, :, :11])
     dataset = opened(signals=ARRAY, table=None, labels=None)

@@ -1,0 +1,302 @@
+"""Sections of a card: what the files of a folder and the columns of its table mean, and what their cells say."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from benchmark.data.datasets.base import LEADS, Unusable
+from benchmark.data.datasets.tables import SHOWN, truth
+
+RECORDING, PATIENT = "{recording}", "{patient}"
+"""Parts of a path pattern that stand for identifiers."""
+QUESTION = "?"
+"""The value of a key that the folder does not tell; a card with one is refused (benchmark.config.words)."""
+FOLDS = {"train": 1, "validation": 9, "test": 10}
+"""Part of a split -> an official fold of that part (benchmark.data.splits)."""
+Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
+SUFFIXES: dict[str, Format] = {
+    ".hea": "wfdb",
+    **dict.fromkeys((".npy", ".npz"), "numpy"),
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".h5", ".hdf5"), "hdf5"),
+    **dict.fromkeys((".edf", ".dcm", ".scp", ".xml", ".ecg", ".mwf"), "export"),
+}
+"""Suffix of the files -> their format, where the card states none; of an export, the content tells which."""
+ARRAYS = ("numpy", "hdf5")
+"""Formats without names of leads, in which a recording is an array."""
+NO_UNITS = (*ARRAYS, "csv")
+"""Formats that do not state units; of these CSV does not state the rate either."""
+NO_LEAD = "-"
+"""In the place of a lead: a column that is not used."""
+Unit = Literal["V", "mV", "uV", "nV"]
+WHOLE = re.compile(r"(\d+)\.0*", re.ASCII)
+QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("one line of printable text was expected")
+    return text
+
+
+def _below_the_folder(path: str) -> str:
+    if not path or path.startswith("/") or ".." in PurePosixPath(path).parts or "\\" in path:
+        raise ValueError("a path below the dataset's folder was expected, e.g. waveforms/{recording}.hea")
+    return path
+
+
+def _text(value: Any) -> Any:
+    """A number of YAML as the text that stands in a table: 9 as '9'."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Line = Annotated[str, AfterValidator(_printable), Field(max_length=200)]
+PathBelow = Annotated[Line, AfterValidator(_below_the_folder)]
+Word = Annotated[str, BeforeValidator(_text), AfterValidator(_printable), Field(min_length=1, max_length=200)]
+"""A value of a table's cell or the name of a column; a number counts as its text."""
+
+
+def identifier(text: str) -> str:
+    """'15709' from '15709.0', as spreadsheets and float columns write whole numbers; any other text as it is."""
+    whole = WHOLE.fullmatch(text)
+    return whole[1] if whole else text
+
+
+def one_line(text: str) -> str:
+    """A label without outer blanks, its inner blanks and line breaks one blank each: a cell may be wrapped."""
+    return " ".join(text.split())
+
+
+def members(cell: str) -> list[str] | None:
+    """The members of a cell that is a list in Python's, NumPy's or JSON's form, or a dictionary's keys; else None."""
+    if not re.fullmatch(r"\[.*\]|\{.*\}|\(.*\)", cell, re.DOTALL):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError):
+            value = read(cell)
+            if isinstance(value, dict):
+                return [str(key) for key in value]
+    inside = cell[1:-1]
+    quoted = [one or other for one, other in QUOTED.findall(inside)]
+    return quoted or [part for part in re.split(r"[,\s]+", inside) if part]
+
+
+def labels_of(cell: str, separator: str | None, known: Mapping[str, Any] | None = None) -> list[str]:
+    """The labels of a cell, each once: what separates them is the card's, else the cell is one label or a list.
+
+    A cell that is `known` as a whole is one label.
+    """
+    if known and one_line(cell) in known:
+        return [one_line(cell)]
+    parts = members(cell.strip())
+    if parts is None:
+        parts = cell.split(separator) if separator else [cell]
+    return list(dict.fromkeys(filter(None, map(one_line, parts))))
+
+
+class Section(BaseModel):
+    """A part of a card, strictly typed; unknown keys are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def known_lead(name: str) -> str:
+    """The lead of a name in any capitals, or '-'. Raises ValueError for an unknown one, with the nearest."""
+    lead = {own.lower(): own for own in (*LEADS, NO_LEAD)}.get(name.strip().lower())
+    if lead is None:
+        near = get_close_matches(name.strip().upper(), [own.upper() for own in LEADS], n=1)
+        hint = f" (did you mean {next(own for own in LEADS if own.upper() == near[0])!r}?)" if near else ""
+        raise ValueError(f"unknown lead {name!r}{hint}; there are {', '.join(LEADS)}")
+    return lead
+
+
+class Signals(Section):
+    """The files of the signals and what their numbers mean."""
+
+    files: PathBelow
+    """Paths of the files below the dataset's folder: * any part of a name, **/ any folders, {recording} the recording's
+    identifier, {patient} the patient's. Without {recording} the table has a column of paths."""
+    format: Format | None = None
+    """By default as the files' suffix says."""
+    rate: Annotated[float, Field(ge=50, le=10_000)] | None = None
+    """Hz. Where the files state it too, a contradiction rules the recording out."""
+    unit: Unit | None = None
+    """Of the numbers, where the files state none or none of a voltage."""
+    gain: Annotated[float, Field(gt=0)] | None = None
+    """Steps per millivolt, in place of a unit."""
+    leads: list[Word] | dict[Word, Word] | None = None
+    """Names of the columns in their order, '-' for one that is not used; or the files' names of leads -> the leads."""
+    array: Word | None = None
+    """Name of the array of an .npz or HDF5 file that holds the signal, if it has several."""
+    rate_name: Word | None = None
+    """Name of the entry of an .npz or HDF5 file (there also an attribute) that holds the rate."""
+    stacked: bool = False
+    """Whether an .npy or HDF5 file holds many recordings, a row each: (N, n, L) or (N, L, n)."""
+    ids_name: Word | None = None
+    """Name of the entry of a stacked file with the identifiers of its rows; by default these are 0, 1, ..."""
+    derive: bool = False
+    """Compute limb leads that a file lacks from two that it has (Einthoven's and Goldberger's laws)."""
+
+    @field_validator("files")
+    @classmethod
+    def _pattern(cls, files: str) -> str:
+        if "{" in files.replace(RECORDING, "", 1).replace(PATIENT, "", 1):
+            raise ValueError(f"{RECORDING} and {PATIENT} may stand once, and nothing else in braces")
+        return files
+
+    @field_validator("leads")
+    @classmethod
+    def _leads(cls, leads: list[str] | dict[str, str] | None) -> list[str] | dict[str, str] | None:
+        named = [known_lead(lead) for lead in (leads.values() if isinstance(leads, dict) else leads or ())]
+        twice = [lead for lead in named if lead != NO_LEAD and named.count(lead) > 1]
+        if twice:
+            raise ValueError(f"lead {twice[0]} stands twice")
+        return dict(zip(leads, named, strict=True)) if isinstance(leads, dict) else named if leads else None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Signals:
+        if self.format is None and PurePosixPath(self.files).suffix.lower() not in SUFFIXES:
+            raise ValueError(
+                f"signals.files: the suffix of {self.files!r} says no format: end the pattern in "
+                f"{', '.join(SUFFIXES)}, or give signals.format"
+            )
+        if self.unit and self.gain:
+            raise ValueError("signals: give unit or gain, not both")
+        if self.kind in NO_UNITS and not (self.unit or self.gain):
+            raise ValueError(f"signals: {self.kind} files do not state a unit: give unit (mV, uV) or gain")
+        if self.kind in NO_UNITS and not (self.rate or self.rate_name):
+            raise ValueError(f"signals.rate: {self.kind} files do not state it by themselves: give it in Hz")
+        if self.kind in ARRAYS and not isinstance(self.leads, list):
+            raise ValueError(f"signals.leads: {self.kind} files do not name them: list the leads in their order")
+        of_arrays = [name for name in ("array", "rate_name", "stacked", "ids_name") if getattr(self, name)]
+        if of_arrays and self.kind not in ARRAYS:
+            raise ValueError(f"signals.{of_arrays[0]}: of NumPy and HDF5 files alone; leave it out")
+        if self.stacked and self.files.lower().endswith(".npz"):
+            raise ValueError("signals.stacked: not of .npz files, which are read as a whole; save the array as .npy")
+        if self.stacked and RECORDING in self.files:
+            raise ValueError(f"signals.files: {RECORDING} names one recording a file, and stacked says many")
+        if self.ids_name and not self.stacked:
+            raise ValueError("signals.ids_name: of stacked files alone; leave it out")
+        return self
+
+    @property
+    def kind(self) -> Format:
+        """The format of the files."""
+        return self.format or SUFFIXES[PurePosixPath(self.files).suffix.lower()]
+
+
+class Split(Section):
+    """A split of the data's own: a column, and what stands in it for each part."""
+
+    column: Word
+    train: list[Word] = ["train", "training"]
+    validation: list[Word] = ["validation", "valid", "val", "dev"]
+    test: list[Word] = ["test", "testing"]
+
+    def fold_of(self, cell: str) -> int:
+        """The fold that a cell stands for. Raises Unusable for a cell that names no part."""
+        for part, words in (("train", self.train), ("validation", self.validation), ("test", self.test)):
+            if {cell, cell.lower(), identifier(cell)} & {*words, *map(str.lower, words)}:
+                return FOLDS[part]
+        raise Unusable(f"no part of the split; name it in table.split: {cell[:SHOWN]!r}")
+
+
+class Table(Section):
+    """The table of recordings and the names of its columns."""
+
+    file: PathBelow
+    """CSV, TSV, XLSX (its first sheet) or Parquet, below the dataset's folder."""
+    recording: Word | None = None
+    """Identifiers: what {recording} is in the path pattern. With `path` any, by default the path."""
+    path: Word | None = None
+    """Paths of the files below the dataset's folder, with or without suffix."""
+    patient: Word | None = None
+    """Without, every recording is a patient of its own."""
+    split: Word | Split | None = None
+    """A split of the data's own; a name alone is that of a column with train, validation and test."""
+    report: Word | None = None
+    sex: Word | None = None
+    age: Word | None = None
+    """Years."""
+
+    @property
+    def parts(self) -> Split | None:
+        """The split, with the values of its parts."""
+        return Split(column=self.split) if isinstance(self.split, str) else self.split
+
+
+class Labels(Section):
+    """Which cells of the table, or comments of the headers, make which classes."""
+
+    classes: Annotated[list[Word], Field(min_length=2)]
+    """In the order of columns of a confusion matrix."""
+    column: Word | list[Word] | None = None
+    """Column or columns whose cells name classes. Without, every class has a column of its own with yes or no."""
+    comment: Word | None = None
+    """In place of columns: the comments of WFDB headers, '#NAME: labels', with this name in any capitals."""
+    separator: Annotated[str, Field(min_length=1, max_length=5)] | None = None
+    """Between the labels of a cell or comment."""
+    values: dict[Word, list[Word]] = {}
+    """Class -> cell values that stand for it (columns, where every class has its own), in place of its name."""
+    others: Literal["skip", "ignore"] = "skip"
+    """A label that is no class: skip the recording, or ignore the label."""
+    first_counts: bool = False
+    """In a single-label task under `protocol: paper`, the first label stands for the recording; else only one may."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Labels:
+        for name in self.values:
+            if name not in self.classes:
+                raise ValueError(f"labels.values: {name!r} is not in labels.classes")
+        words = [word for name in self.classes for word in self.words(name)]
+        for word in (*self.classes, *words):
+            if self.classes.count(word) > 1 or words.count(word) > 1:
+                raise ValueError(f"labels: {word!r} stands for two classes")
+        if self.column and self.comment:
+            raise ValueError("labels: give column or comment, not both")
+        if self.separator and not (self.column or self.comment):
+            raise ValueError("labels.separator: of labels.column or labels.comment, neither of which is given")
+        return self
+
+    def words(self, name: str) -> list[str]:
+        """What stands for a class in the table."""
+        return self.values.get(name, [name])
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table that are read."""
+        if self.comment:
+            return []
+        if self.column is None:
+            return [word for name in self.classes for word in self.words(name)]
+        return [self.column] if isinstance(self.column, str) else self.column
+
+    def of_columns(self, cells: Mapping[str, str]) -> tuple[int, ...]:
+        """Indices of the classes whose columns say yes. Raises Unusable for anything but yes, no and blank."""
+        said = {word: truth(cells[word]) if cells[word] else False for word in self.columns}
+        for word, yes in said.items():
+            if yes is None:
+                raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {cells[word][:SHOWN]!r}")
+        return tuple(index for index, name in enumerate(self.classes) if any(said[word] for word in self.words(name)))
+
+    def of_texts(self, texts: Sequence[str]) -> tuple[int, ...]:
+        """Indices of the classes that cells or comments name, in their order. Raises Unusable for other labels."""
+        index_of = {one_line(word): index for index, name in enumerate(self.classes) for word in self.words(name)}
+        stated = [word for text in texts for word in labels_of(text, self.separator, index_of)]
+        known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated}
+        unknown = [word for word, index in known.items() if index is None]
+        if unknown and self.others == "skip":
+            raise Unusable(
+                "label is no class; add it to labels.values or set labels.others to ignore: "
+                f"{', '.join(unknown)[:SHOWN]}"
+            )
+        return tuple(dict.fromkeys(index for index in known.values() if index is not None))
