@@ -383,7 +383,7 @@ def test_a_digest_is_that_of_the_leads_one_after_the_other() -> None:
 def test_a_process_is_started_where_it_is_worth_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recordings: int, workers: int, processes: int
 ) -> None:
-    def shared_map(work: object, chunks: Iterable[Sequence[Entry]], asked: int, begin: object) -> Iterator[Any]:
+    def shared_map(work: object, chunks: Iterable[Sequence[Entry]], asked: int) -> Iterator[Any]:
         assert asked == processes
         yield from chunks
 

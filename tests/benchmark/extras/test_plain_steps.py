@@ -14,7 +14,6 @@ from benchmark.extras.plain_steps import (
     PlainDilated,
     follow,
     host_frequency_mask,
-    host_masks,
     host_spans_mask,
     host_time_mask,
     plain_heartbeats,
@@ -64,11 +63,6 @@ def test_the_frequency_mask_removes_energy_and_keeps_the_length() -> None:
     masked = host_frequency_mask(x, 0.5)
     assert masked.shape == x.shape
     assert 0.3 < (masked.square().sum() / x.square().sum()).item() < 0.7
-
-
-def test_masks_that_hide_nothing_are_left_out() -> None:
-    assert list(host_masks(0.0, 0.0).steps) == []
-    assert list(host_masks(0.1, 0.5).steps) == ["frequency", "time"]
 
 
 def test_follow_is_the_momentum_update() -> None:
