@@ -24,10 +24,11 @@ from benchmark.run.datasets import (
     cached_external,
     cohort_folder,
     external_rows,
+    joined_corpora,
     locate,
-    made_of_several,
     names_of,
     reading_note,
+    transports_of,
     with_columns,
 )
 from benchmark.run.estimate import (
@@ -218,9 +219,12 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
     members = {config.data.pretrain: config.data.corpora} if len(config.data.corpora) > 1 else {}
     members |= {name: datasets_in(name) for name in filter(is_transport, config.data.datasets)}
     there = prepared.keys() >= {*names_of(config)}
-    made = {own.name: own for own in made_of_several(config, datasets.values(), prepared)} if there else {}
+    known = {own.name: own for own in joined_corpora(config, prepared, place.cache)} if there else {}
+    for made in transports_of(config, datasets.values(), prepared) if there else ():
+        if data := cached(made, place.cache, made.listing(), config.data.cut()):
+            known[made.name] = data
     for name, parts in members.items():
-        found = cached(made[name], place.cache, made[name].listing(), config.data.cut()) if there else None
+        found = known.get(name)
         rough = estimated_size(sum(sizes[part].recordings for part in parts), config.data.cut())
         sizes[name] = exact_size(found) if found else rough
         prepared |= {name: found} if found else {}
@@ -241,7 +245,7 @@ def work_of(
     forms: ExternalData | None = {}
     if any(external_rows(config)):
         datasets = [locate(config, name, place) for name in names_of(config)]
-        datasets += made_of_several(config, datasets, prepared)
+        datasets += transports_of(config, datasets, prepared)
         forms = cached_external(config, datasets, place.cache)
     if forms is None:
         return None

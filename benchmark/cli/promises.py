@@ -81,7 +81,7 @@ def simulated_patients(text_width: int | None) -> Corpus:
     recording = np.arange(len(beats))  # (T,)
     _, windows, samples, leads = beats.shape
     start, patient = recording * windows * samples, recording // RECORDINGS
-    trials = Trials(beats.reshape(-1, leads), start, recording, patient, samples, windows)
+    trials = Trials((beats.reshape(-1, leads),), start, recording, patient, samples, windows)
     generator = torch.Generator().manual_seed(0)
     text = None if text_width is None else torch.randn(len(beats), text_width, generator=generator)  # (T, E)
     return Corpus(trials, recording, torch.device("cpu"), text=text)

@@ -18,6 +18,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders, config_of, device_of, devices_of, jobs_of, place_of
 from benchmark.data.datasets.base import Dataset
+from benchmark.data.joined import write_members
 from benchmark.data.prepare import Prepared, skip_summary, write_skipped
 from benchmark.machine.device import Machine, pick_precision
 from benchmark.results.files import Locked, file_lock, is_read_only, sweep
@@ -25,7 +26,7 @@ from benchmark.results.names import WINDOWS_SHA256, measured_elsewhere
 from benchmark.results.store import Plan, Store
 from benchmark.run.datasets import (
     audit_run,
-    made_of_several,
+    joined_corpora,
     names_of,
     open_data,
     patients_of,
@@ -33,6 +34,7 @@ from benchmark.run.datasets import (
     prepare_external,
     prepare_trials,
     refuse_unusable,
+    transports_of,
     with_columns,
 )
 from benchmark.run.engine import HERE, open_engine
@@ -122,7 +124,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     sweep_all(asked, console)
     datasets = open_all(asked, console)
     of_datasets = prepare_all(asked, datasets, console)
-    datasets += made_of_several(config, datasets, of_datasets)
+    datasets += transports_of(config, datasets, of_datasets)
     prepared = with_columns(config, of_datasets)
     found = audit_run(config, prepared)
     if found.leaks and not asked.allow_leak:
@@ -190,7 +192,11 @@ def prepare_all(asked: GridRequest, datasets: Sequence[Dataset], console: Consol
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, place, console)
         note(console, prepared_line(prepared[dataset.name]))
-    for made in made_of_several(config, datasets, prepared):
+    for corpus in joined_corpora(config, prepared, place.cache):
+        write_members(corpus)
+        prepared[corpus.name] = corpus
+        note(console, prepared_line(corpus))
+    for made in transports_of(config, datasets, prepared):
         prepared[made.name] = prepare_data(made, config, place, console)
         note(console, prepared_line(prepared[made.name]))
     try:

@@ -20,9 +20,9 @@ from benchmark.config.errors import LARGEST_SEED
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, About, Source
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.joined import JOIN
 from benchmark.data.datasets.registry import source_of
 from benchmark.data.heartbeats import FS, WINDOW, Beats
+from benchmark.data.joined import JOIN
 from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind, Rate, Segmentation, leads_named
 from benchmark.data.splits import DatasetTask, Labels, Standardise, columns_of
 from benchmark.data.transport import is_transport, transport_of, with_transports

@@ -65,8 +65,7 @@ def scale_of(prepared: Prepared, recordings: NDArray[np.int64]) -> Scale:
     """Mean and deviation (ddof 0) over all samples and leads of some recordings; (0, 1) of nothing or of zeros."""
     count, total, squares = 0, 0.0, 0.0
     for number in recordings:
-        windows = prepared.windows[prepared.first_window[number] : prepared.first_window[number + 1]]
-        values = windows.astype(np.float64)
+        values = prepared.windows_of(int(number)).astype(np.float64)
         count += values.size
         total += float(values.sum())
         squares += float(np.square(values).sum())
@@ -81,10 +80,10 @@ def scale_of(prepared: Prepared, recordings: NDArray[np.int64]) -> Scale:
 class Trials:
     """T pseudo-trials of a prepared dataset, in the order of its recordings."""
 
-    samples: NDArray[np.float16]
-    """(n, 12) memory map in which they lie."""
+    maps: tuple[NDArray[np.float16], ...]
+    """(n, 12) memory maps in which they lie; several for a corpus of several datasets."""
     start: NDArray[np.int64]
-    """(T,) first sample of each."""
+    """(T,) first sample of each, in the maps one after the other."""
     recording: NDArray[np.int64]
     """(T,) index into the prepared entries."""
     patient: NDArray[np.int64]
@@ -100,17 +99,29 @@ class Trials:
         self, trial: NDArray[np.int64], first: NDArray[np.int64] | int = 0, windows: int = 1
     ) -> NDArray[np.float16]:
         """(n, windows * S, 12) consecutive samples of numbered pseudo-trials, each from its given sample on."""
-        length = windows * self.window
-        places = max(len(self.samples) - length + 1, 0)
-        by_sample, by_lead = self.samples.strides
-        every = as_strided(self.samples, (places, length, len(LEADS)), (by_sample, by_sample, by_lead))
-        taken = np.ascontiguousarray(every[self.start[trial] + first])
+        length, start = windows * self.window, self.start[trial] + first
+        if len(self.maps) == 1:
+            taken = stretches(self.maps[0], start, length)
+        else:
+            taken, begin = np.empty((len(start), length, len(LEADS)), np.float16), 0
+            for samples in self.maps:
+                inside = (start >= begin) & (start < begin + len(samples))  # (n,)
+                taken[inside] = stretches(samples, start[inside] - begin, length)
+                begin += len(samples)
         return taken if self.scale is None else self.scale.applied(taken)
 
     def windows(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
         """(n, S, 12) numbered windows: trial * per_trial + place in the pseudo-trial."""
         trial, place = np.divmod(index, self.per_trial)  # (n,), (n,)
         return self.take(trial, place * self.window)
+
+
+def stretches(samples: NDArray[np.float16], start: NDArray[np.int64], length: int) -> NDArray[np.float16]:
+    """(n, length, 12) consecutive samples of (N, 12) from each of n starts."""
+    places = max(len(samples) - length + 1, 0)
+    by_sample, by_lead = samples.strides
+    every = as_strided(samples, (places, length, len(LEADS)), (by_sample, by_sample, by_lead))
+    return np.ascontiguousarray(every[start])
 
 
 def trials_of(prepared: Prepared, per_trial: int) -> Trials:
@@ -120,15 +131,22 @@ def trials_of(prepared: Prepared, per_trial: int) -> Trials:
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
     place = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) in its recording
     first = prepared.first_window[recording]  # (T,) item of its recording
-    if cut.joined_scale:
-        samples = normalised_trials(prepared, first + place * per_trial, per_trial)  # (n, L)
+    maps: tuple[NDArray[np.float16], ...]
+    if prepared.members:
+        parts = [trials_of(data, per_trial) for data, _ in prepared.members]
+        maps = tuple(part.maps[0] for part in parts)
+        begin = np.cumsum([0, *map(len, maps)])
+        members = zip(parts, prepared.members, begin, strict=False)
+        start = np.concatenate([part.start[np.isin(part.recording, own)] + at for part, (_, own), at in members])
+    elif cut.joined_scale:
+        maps = (normalised_trials(prepared, first + place * per_trial, per_trial),)
         start = np.arange(len(recording)) * per_trial * cut.samples  # (T,)
     else:
-        samples = prepared.windows.reshape(-1, len(LEADS))  # (n, L)
+        maps = (prepared.windows.reshape(-1, len(LEADS)),)
         start = first * cut.unit + place * cut.step(per_trial)  # (T,)
     number = {patient: index for index, patient in enumerate(dict.fromkeys(e.patient for e in prepared.entries))}
     patient = np.array([number[entry.patient] for entry in prepared.entries], np.int64)  # (R,)
-    return Trials(samples, start, recording, patient[recording], cut.samples, per_trial)
+    return Trials(maps, start, recording, patient[recording], cut.samples, per_trial)
 
 
 def normalised_trials(prepared: Prepared, first: NDArray[np.int64], per_trial: int) -> NDArray[np.float16]:

@@ -362,6 +362,8 @@ class Prepared:
     """One line: source of the real data."""
     dataset: str = ""
     """Where this is a named task of a dataset (benchmark.data.splits): the dataset's name."""
+    members: tuple[tuple[Prepared, NDArray[np.int64]], ...] = ()
+    """Of a corpus of several: datasets, in whose files its windows lie, and numbers of their recordings, ascending."""
 
     @property
     def dataset_name(self) -> str:
@@ -371,6 +373,14 @@ class Prepared:
     def trials_of_each(self, per_trial: int) -> NDArray[np.int64]:
         """(R,) pseudo-trials of `per_trial` windows of each recording; of one window: its windows."""
         return self.segmentation.trials_in(np.diff(self.first_window), per_trial)
+
+    def windows_of(self, recording: int) -> NDArray[np.float16]:
+        """Items of a numbered recording."""
+        for data, numbers in self.members:
+            if recording < len(numbers):
+                return data.windows_of(int(numbers[recording]))
+            recording -= len(numbers)
+        return self.windows[self.first_window[recording] : self.first_window[recording + 1]]
 
     @property
     def window_count(self) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
+
+import numpy as np
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
@@ -20,9 +22,9 @@ from benchmark.data.audit import Finding, audit
 from benchmark.data.corpus import pretrained_entries, trials_of
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.joined import JOIN, Joined
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
 from benchmark.data.folds import is_cross_validated
+from benchmark.data.joined import JOIN, join
 from benchmark.data.prepare import Prepared, cached, contents_of, prepare
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, read_sums, versions_of, write_cohort
@@ -165,21 +167,21 @@ def prepare_data(
         )
 
 
-def made_of_several(config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared]) -> list[Dataset]:
-    """The datasets of a run that are made of others: a corpus of several, and each transport.
+def joined_corpora(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
+    """The corpus of a run if it is of several datasets. Raises DatasetError for one without recordings."""
+    if len(config.data.corpora) == 1:
+        return []
+    members = []
+    for data in map(prepared.__getitem__, config.data.corpora):
+        chosen = {entry.recording for entry in untested(config, data)}
+        members.append((data, np.flatnonzero([entry.recording in chosen for entry in data.entries])))
+    return [join(config.data.pretrain, members, cache)]
 
-    Raises DatasetError for one without recordings.
-    """
-    by_name, names = {dataset.name: dataset for dataset in datasets}, config.data.corpora
+
+def transports_of(config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared]) -> list[Dataset]:
+    """The dataset of each transport of a run. Raises DatasetError for one without recordings."""
+    by_name = {dataset.name: dataset for dataset in datasets}
     made: list[Dataset] = []
-    if len(names) > 1:
-        members = {name: by_name[name] for name in names}
-        chosen = {
-            name: [replace(own, labels=(), statements=(), fold=None) for own in untested(config, prepared[name])]
-            for name in names
-        }
-        title = " + ".join(member.title for member in members.values())
-        made.append(Joined(config.data.pretrain, title, members, chosen))
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
         learned, tested = (

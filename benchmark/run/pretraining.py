@@ -11,7 +11,8 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of
-from benchmark.data.prepare import Prepared, opened
+from benchmark.data.joined import opened_corpus
+from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
 from benchmark.data.transport import is_transport
@@ -128,7 +129,7 @@ def train(
 ) -> dict[str, Any]:
     """Train a method on the corpus; returns history, memory and facts of the corpus."""
     knobs, device, folder = task.variant.config, torch.device(context.device), context.store.pretrained / task.key
-    prepared = opened(context.folders[config.data.pretrain])
+    prepared = opened_corpus(context.folders[config.data.pretrain])
     corpus = corpus_of(
         prepared,
         config.task_spec(config.pretrain),

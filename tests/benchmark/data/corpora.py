@@ -27,5 +27,5 @@ def corpus_in_memory(
     start = np.arange(2 * count + 1) * windows * samples
     ids = np.zeros((2, 2 * count + 1), np.int64)
     ids[:, chosen] = recording.numpy(), patient.numpy() - 1
-    trials = Trials(signals.reshape(-1, leads), start, *ids, samples, windows, scale)
+    trials = Trials((signals.reshape(-1, leads),), start, *ids, samples, windows, scale)
     return Corpus(trials, chosen, torch.device(device), random_start, text)

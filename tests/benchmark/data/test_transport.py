@@ -14,7 +14,7 @@ from benchmark.data.prepare import Prepared, prepare
 from benchmark.data.splits import TASKS, split_or_none
 from benchmark.data.task import of_task
 from benchmark.data.transport import CONCEPTS, ends_of, transport_of
-from benchmark.run.datasets import audit_run, made_of_several, names_of, untested, with_columns
+from benchmark.run.datasets import audit_run, names_of, transports_of, untested, with_columns
 
 SmallConfig = Callable[..., Config]
 NAME = "ptb-xl.rhythm@chapman.all"
@@ -89,7 +89,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
 ) -> None:
     config = small_config({"data.datasets": [NAME], "data.labels": "multi", "protocol": "strict"})
     assert names_of(config) == ["mimic-iv-ecg", "ptb-xl", "chapman"]
-    (made,) = made_of_several(config, datasets_of(config, cohorts), cohorts)
+    (made,) = transports_of(config, datasets_of(config, cohorts), cohorts)
     entries = made.listing().entries
     (column,) = config.data.columns()
     rhythm = of_task(cohorts["ptb-xl"], ends_of(NAME).learned)
@@ -127,7 +127,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
 
 def test_patients_who_are_pretrained_on_are_not_tested(small_config: SmallConfig, cohorts: dict[str, Prepared]) -> None:
     config = small_config({"data.datasets": [NAME], "data.pretrain": ["mimic-iv-ecg", "chapman"], "protocol": "strict"})
-    *_, made = made_of_several(config, datasets_of(config, cohorts), cohorts)
+    *_, made = transports_of(config, datasets_of(config, cohorts), cohorts)
     pretrained = {f"chapman/{own.recording}" for own in untested(config, cohorts["chapman"])}
     tested = {own.recording for own in made.listing().entries if own.fold == 10}
     assert tested
