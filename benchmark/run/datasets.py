@@ -156,7 +156,7 @@ def prepare_data(
         made_once(place.cache, key, dataset.title, console),
         step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress,
     ):
-        return prepare(
+        prepared = prepare(
             dataset,
             place.cache,
             workers=place.workers,
@@ -165,6 +165,10 @@ def prepare_data(
             on_progress=progress,
             on_reading=reading_note(console, dataset.title),
         )
+    unlabelled = sum(not entry.labels for entry in prepared.entries) if dataset.classes else 0
+    if unlabelled:
+        note(console, f"{dataset.title}: {unlabelled} of {len(prepared.entries)} usable recordings have no label")
+    return prepared
 
 
 def joined_corpora(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:

@@ -315,8 +315,8 @@ class CardDataset:
             name = identifier(own[key])
             if not name:
                 skipped.append((own[key], f"no identifier: {own[key]!r}"))
-            elif own not in groups[name]:
-                groups[name].append(own)
+            elif (row := {**own, key: name}) not in groups[name]:
+                groups[name].append(row)
         rows = []
         for name, group in groups.items():
             if any(own[column] != group[0][column] for own in group for column in own.keys() - free - {key}):

@@ -72,6 +72,7 @@ def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Sa
     table = pd.read_csv(ours / "labels.csv")
     table.loc[0, "recording"] = "JS99999"
     table.loc[1, "rhythm"] = "VT"
+    table.loc[6, "rhythm"] = ""
     table.to_csv(ours / "labels.csv", index=False)
     header = ours / "waveforms" / f"{table.loc[2, 'recording']}.hea"
     header.write_text(header.read_text().replace("/mV", "/mmHg"))
@@ -84,6 +85,7 @@ def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Sa
     status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
     assert status == OK
     for line in (
+        "ours: 1 of 35 usable recordings have no label",
         "cannot be used: file missing for a row of the table; correct its name or signals.files (JS99999)",
         "cannot be used: file in no row of the table; add its row or narrow signals.files (JS00001)",
         "cannot be used: label is no class; add it to labels.values or set labels.others to ignore (JS00002)",
