@@ -14,6 +14,7 @@ from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.config.sections import Attention, Finetune, Supervised
 from benchmark.data.corpus import pairs_of
+from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.results.names import FINETUNE, SUPERVISED
@@ -159,9 +160,10 @@ def seconds_per_pass(
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
     """Bytes of prepared windows and pseudo-trials, encoders, checkpoints, rows and predictions."""
     cut = config.data.cut()
+    written = [size for name, size in sizes.items() if JOIN not in name]  # a corpus of several has no windows
     if cut.kind == "recordings":
-        prepared = sum(size.recordings * TYPICAL_SECONDS * cut.rate * SAMPLE_BYTES for size in sizes.values())
+        prepared = sum(size.recordings * TYPICAL_SECONDS * cut.rate * SAMPLE_BYTES for size in written)
     else:
-        prepared = sum((1 + cut.joined_scale) * size.windows * cut.samples * SAMPLE_BYTES for size in sizes.values())
+        prepared = sum((1 + cut.joined_scale) * size.windows * cut.samples * SAMPLE_BYTES for size in written)
     tested = HELD_OUT_SHARE * max(sizes[column.dataset].windows for column in config.data.columns())
     return int(prepared + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * tested))
