@@ -2,7 +2,6 @@
 
 keys/        keys of the shipped configs under twenty flag sets, by expanding their grids on data that need not be there
 runs/        every file of `--out` of two small runs with all evaluations, and of the report verbs on their stores
-simulated    digests of the files of the simulated cohorts of these runs
 said/        the help of every verb, and the lines of wrong commands
 
 Numbers are of one machine: compare two commits on the same one. Times, folders and what is of a machine are masked.
@@ -109,9 +108,6 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as store:
         write_said(folder / "said", Path(store))
         write_runs(folder / "runs", Path(store))
-        files = sorted(path for path in (Path(store) / "data").rglob("*") if path.is_file())
-        lines = [f"{digest_of(path)} {path.relative_to(store)}" for path in files]
-        (folder / "simulated").write_text("\n".join(lines))
 
 
 def write_keys(folder: Path) -> None:

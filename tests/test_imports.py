@@ -51,7 +51,7 @@ names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen.py",),
     "pyarrow": ("benchmark/cli/embed.py",),
-    "wfdb": ("benchmark/data/datasets/", "benchmark/data/simulate/layouts.py"),
+    "wfdb": ("benchmark/data/datasets/",),
     "neurokit2": ("benchmark/extras/plain_steps.py",),
     "yaml": ("benchmark/config/",),
     "distributed": ("benchmark/run/dask_engine.py",),
@@ -76,7 +76,6 @@ LONGER = {
     "benchmark/data/prepare.py": 610,
     "benchmark/data/task.py": 550,
     "benchmark/training/boosting.py": 530,
-    "benchmark/data/simulate/layouts.py": 590,
     "benchmark/elsewhere.py": 560,
     "benchmark/embedding.py": 630,
     "benchmark/extras/speed.py": 590,

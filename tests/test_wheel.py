@@ -12,8 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+
+from benchmark.data.datasets.base import LEADS
+from benchmark.data.simulate import simulate
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = Path(torch.__file__).resolve().parents[1]
@@ -67,8 +71,8 @@ def test_the_wheel_runs_the_demo_embeds_and_is_imported_elsewhere(tmp_path: Path
     assert "PMQ" in run(program, *SMALL.split())
     assert (elsewhere / "out" / "report.html").is_file()
     run(program, "export", "pmq", "--to", "pmq")
-    (cohort,) = elsewhere.glob("data/simulated/*/chapman")
-    run(program, "embed", cohort, "--encoder", "pmq", "--out", "features.npy")
+    np.save(elsewhere / "mine.npy", simulate("NORM", seed=1)[None])
+    run(program, "embed", "mine.npy", "--rate", "500", "--leads", *LEADS, "--encoder", "pmq", "--out", "features.npy")
     files = run(python, "-c", IMPORT).split()
     assert len(files) == 4
     assert all(Path(file).is_relative_to(packages) for file in files)

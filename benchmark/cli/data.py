@@ -29,13 +29,13 @@ from benchmark.data.audit import (
 )
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.registry import find_root, is_simulated
+from benchmark.data.datasets.registry import find_root
 from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.prepare import Prepared, list_part
 from benchmark.data.segments import Segmentation
 from benchmark.data.task import of_task
 from benchmark.data.transport import datasets_in
-from benchmark.run.datasets import audit_of, names_of, open_data, patients_of, prepare_data
+from benchmark.run.datasets import audit_of, locate, names_of, patients_of, prepare_data
 from benchmark.screen import Console, note, print_prose
 
 VERDICTS = {
@@ -86,12 +86,12 @@ def check(arguments: Namespace, console: Console) -> int:
     findings: list[Finding] = []
     for name in names:
         try:
-            dataset = open_data(config, name, place, console)
+            dataset = locate(config, name, place)
             data = prepared[name] = prepare_data(dataset, config, place, console)
         except DatasetError as problem:
             findings.append(Finding((name,), "fatal", str(problem)))
             continue
-        facts[name] = [f"folder      {dataset.root}"]
+        facts[name] = [] if data.simulated else [f"folder      {dataset.root}"]
         if name in config.data.cards and dataset.how_to_get:
             facts[name].append(f"source      {dataset.how_to_get}")
         facts[name] += fact_lines(data, config.task_spec(config.finetune))
@@ -183,7 +183,7 @@ def show(arguments: Namespace, console: Console) -> int:
     known: list[str] = []
     for name in names:
         try:
-            dataset = open_data(config, name, place, console)
+            dataset = locate(config, name, place)
             entries = dataset.listing().entries
         except DatasetError as problem:
             note(console, f"{name}: {problem}")
@@ -237,11 +237,12 @@ def caption(dataset: Dataset, entry: Entry, recording: Recording, cut: Segmentat
     if cut.kind != "heartbeats":
         rate = f"{rate}   {cut_text(recording, cut)}"
     labels = ", ".join(dataset.classes[label] for label in entry.labels)
-    simulated = " (simulated)" if is_simulated(dataset, [entry]) else ""
+    simulated = " (simulated)" if dataset.drawn_from else ""
+    report = recording.report or entry.report
     seconds = len(recording.signal) / recording.fs
     title = (
         f"{dataset.title}{simulated}  {entry.recording}   patient {entry.patient}   "
-        f"{labels or entry.report[:SHOWN_REPORT] or 'no label'}\n{rate}   {recording.fs:g} Hz   {seconds:g} s"
+        f"{labels or report[:SHOWN_REPORT] or 'no label'}\n{rate}   {recording.fs:g} Hz   {seconds:g} s"
     )
     return title, peaks
 

@@ -14,7 +14,7 @@ from benchmark.config.config import Config
 from benchmark.config.flags import Folders
 from benchmark.config.refuse import by_encoder, with_settings
 from benchmark.data.datasets.base import Dataset
-from benchmark.data.prepare import Prepared, cached, list_part
+from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.transport import datasets_in, is_transport
 from benchmark.machine.device import Machine
 from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP, TRIAL
@@ -22,7 +22,6 @@ from benchmark.results.store import CorruptRow, Store
 from benchmark.run.datasets import (
     ExternalData,
     cached_external,
-    cohort_folder,
     external_rows,
     joined_corpora,
     locate,
@@ -201,19 +200,13 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
     sizes: dict[str, Size] = {}
     prepared: dict[str, Prepared] = {}
     datasets: dict[str, Dataset] = {}
-    simulation = config.data.simulation
     for name in names_of(config):
-        if simulation is not None and not cohort_folder(name, simulation, place.simulated).is_dir():
-            per_patient = simulation.recordings_per_patient if name in config.data.corpora else 1
-            patients = simulation.sizes()[name] + simulation.test_patients.get(name, 0)
-            sizes[name] = estimated_size(round(patients * per_patient), config.data.cut())
-            continue
         dataset = datasets[name] = locate(config, name, place)
-        listing = list_part(dataset, config.data.prefix_of(name))
+        listing = key_listing(dataset, config.data.prefix_of(name))
         on_reading = reading_note(console, dataset.title)
         found = cached(dataset, place.cache, listing, config.data.cut(), on_reading=on_reading)
         if found is None:
-            sizes[name] = estimated_size(len(listing.entries), config.data.cut())
+            sizes[name] = estimated_size(len((listing or dataset.listing()).entries), config.data.cut())
         else:
             sizes[name], prepared[name] = exact_size(found), found
     members = {config.data.pretrain: config.data.corpora} if len(config.data.corpora) > 1 else {}
@@ -221,7 +214,7 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
     there = prepared.keys() >= {*names_of(config)}
     known = {own.name: own for own in joined_corpora(config, prepared, place.cache)} if there else {}
     for made in transports_of(config, datasets.values(), prepared) if there else ():
-        if data := cached(made, place.cache, made.listing(), config.data.cut()):
+        if data := cached(made, place.cache, key_listing(made), config.data.cut()):
             known[made.name] = data
     for name, parts in members.items():
         found = known.get(name)

@@ -41,7 +41,7 @@ from benchmark.embedding import (
     unusable_line,
 )
 from benchmark.results.files import csv_text, replacing, write_atomic
-from benchmark.run.datasets import open_data, prepare_data
+from benchmark.run.datasets import locate, prepare_data
 from benchmark.screen import Console, note, step
 
 FORMS = (".parquet", ".npy")
@@ -248,7 +248,7 @@ def of_dataset(word: str, arguments: Namespace, encoder: SavedEncoder, console: 
     settings = {**signals_of(about), **about.rules}
     config = load_config(arguments.config, overrides_of(arguments) | settings)
     place, name = place_of(arguments), config.data.datasets[0] if is_file(word) else word
-    prepared = prepare_data(open_data(config, name, place, console), config, place, console)
+    prepared = prepare_data(locate(config, name, place), config, place, console)
     sides = {}
     if prepared.classes:
         split, problem = split_or_none(prepared, config.task_spec(config.finetune))

@@ -450,9 +450,8 @@ def origin_of(found: Found) -> Origin:
 def _about(found: Found, corpus: dict[str, Any]) -> dict[str, str]:
     card, content = found.card, found.card.get("key_content", {})
     used = {name: corpus.get(f"used_{name}", corpus.get(name)) for name in ("recordings", "patients")}
-    simulated = ", simulated" if corpus.get("simulated") else ""
     form = f", {corpus['form']}" if corpus.get("form") else ""
-    data = f"{corpus.get('title', corpus.get('name'))}{form}{simulated}: {used['recordings']} recordings of " + (
+    data = f"{corpus.get('title', corpus.get('name'))}{form}: {used['recordings']} recordings of " + (
         f"{used['patients']} patients; fingerprint {corpus.get('fingerprint', 'not stored')}"
     )
     device, git = card.get("device", {}), card.get("git", {})

@@ -27,8 +27,8 @@ from benchmark.results.store import Plan, Store
 from benchmark.run.datasets import (
     audit_run,
     joined_corpora,
+    locate,
     names_of,
-    open_data,
     patients_of,
     prepare_data,
     prepare_external,
@@ -173,16 +173,16 @@ def save_plan(plan: Plan, store: Store, work: Work, console: Console) -> None:
 
 
 def sweep_all(asked: GridRequest, console: Console) -> None:
-    """Remove what killed runs left in the store, the cache, the tables and the simulated data."""
+    """Remove what killed runs left in the store, the cache and the tables."""
     place = asked.place
-    swept = sweep({asked.results: 2, place.cache: 1, place.simulated: 1, asked.out: 1})
+    swept = sweep({asked.results: 2, place.cache: 1, asked.out: 1})
     if swept:
         note(console, f"removed {swept} unfinished files and folders of processes that ended")
 
 
 def open_all(asked: GridRequest, console: Console) -> list[Dataset]:
-    """The datasets, simulated first if necessary."""
-    return [open_data(asked.config, name, asked.place, console) for name in names_of(asked.config)]
+    """The datasets of a run."""
+    return [locate(asked.config, name, asked.place) for name in names_of(asked.config)]
 
 
 def prepare_all(asked: GridRequest, datasets: Sequence[Dataset], console: Console) -> dict[str, Prepared]:

@@ -259,14 +259,13 @@ def shared(*names: str) -> dict[str, Flag]:
 
 @dataclass(frozen=True)
 class Folders:
-    """Folders of raw, prepared and simulated datasets, and the number of preparing processes. No effect on results."""
+    """Folders of raw and prepared datasets, and the number of preparing processes. No effect on results."""
 
     data_root: Path | None
     paths: dict[str, Path]
     """Folders of single datasets."""
     cache: Path = CACHE
     workers: int = 1
-    simulated: Path = Path("data") / "simulated"
 
 
 def place_of(arguments: Namespace) -> Folders:

@@ -215,6 +215,8 @@ def refuse_datasets(config: Config) -> None:
         raise ValueError(f"data.simulation: {min(unsimulated)!r} is the dataset of a card; set data.simulation=null")
     if unsized := used - simulation.sizes().keys():
         raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
+    if data.pretrain_prefix:
+        raise ValueError("data.pretrain_prefix: simulated recordings lie in no folder; set data.simulation=null")
     if untested := [name for name in simulation.test_patients if not config.data.source(name).classes]:
         raise ValueError(f"data.simulation.test_patients: {untested[0]!r} has no labels and no test part")
 

@@ -76,7 +76,7 @@ SIZED_LIKE = {"ningbo": "chapman"}
 
 
 class Simulation(Section):
-    """Simulated cohorts in the on-disk layouts of the real datasets (dials: docs/SIMULATOR.md)."""
+    """Simulated cohorts in place of the real datasets (dials: docs/SIMULATOR.md)."""
 
     seed: Seed = 1
     """Of the simulator; cohorts of another seed share no patient."""

@@ -48,7 +48,7 @@ Value = TypeVar("Value")
 
 def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
     """All facts of a prepared dataset, one kind a line; `spec` is of the tasks in which classes are counted."""
-    yield f"form        {data.form}{' (simulated)' if data.simulated else ''}"
+    yield f"form        {data.form}"
     if data.others:  # a recording can be in two of them
         yield f"also there  {', '.join(data.others)}; not read, forms are never pooled"
     listed, patients = len(data.entries) + len(data.skipped), len({entry.patient for entry in data.entries})

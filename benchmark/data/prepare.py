@@ -11,8 +11,8 @@
 Windows are used only if their content has the index's digest, and an index only in the folder of its key; else the
 recordings are prepared again. KEY is a hash of the inputs, known before a signal is read (`cache_key`): files (names
 and contents), tables, segmentation and package versions, and no time or place, so a copied or touched dataset is
-recognised. The fingerprint is a hash of the outcome, and results depend on it alone, so equal data prepared in
-different places or by other versions are recognised as equal.
+recognised; of a simulated dataset its settings in place of files and tables. The fingerprint is a hash of the outcome,
+and results depend on it alone, so equal data prepared in different places or by other versions are recognised as equal.
 
 A file is read for the key once per change (`contents_of`). A missing, damaged or unwritable file of stamps costs time
 and nothing else.
@@ -51,7 +51,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
-from benchmark.data.datasets.registry import is_marked, is_simulated
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.machine.process import shared_map
 from benchmark.results.files import csv_text, intact, naming, temporary_name, write_atomic
@@ -137,9 +136,9 @@ class Signal(NamedTuple):
     """What is doubtful about its leads, as kind or 'kind: leads' (benchmark.data.prepare)."""
 
 
-Outcome = tuple[NDArray[np.float16], Signal] | str
-"""What is kept of an entry, windows (n, S, 12) or samples (n, 1, 12), and its signal, or the reason why it cannot be
-used."""
+Outcome = tuple[NDArray[np.float16], Signal, str] | str
+"""What is kept of an entry, windows (n, S, 12) or samples (n, 1, 12), its signal and the report made with it, or the
+reason why it cannot be used."""
 
 
 def outcomes(
@@ -164,7 +163,7 @@ def _prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -
     except Unusable as reason:
         return str(reason)
     signal = recording.signal
-    return windows, Signal(recording.fs, len(signal), signal_digest(signal), doubt_about(signal))
+    return windows, Signal(recording.fs, len(signal), signal_digest(signal), doubt_about(signal)), recording.report
 
 
 def signal_digest(signal: NDArray[np.float32]) -> str:
@@ -271,14 +270,16 @@ PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 
 def cache_key(
     dataset: Dataset,
-    listing: Listing,
+    listing: Listing | None,
     segmentation: Segmentation,
     cache: Path,
     *,
     on_reading: OnReading | None = None,
 ) -> str:
-    """Key of a listed dataset under a segmentation: 16 hex digits; `on_reading` as in `contents_of`."""
+    """Key of a dataset with its `key_listing` under a segmentation: 16 hex digits; `on_reading` as in `contents_of`."""
     versions = {"pipeline": PIPELINE_VERSION, **{name: version(name) for name in PACKAGES}}
+    if listing is None:
+        return digest([dataset.name, dataset.drawn_from, versions, segmentation.content()])
     about = [dataset.name, listing.form, listing.skipped, listing.warnings, versions, segmentation.content()]
     content = hashlib.sha256(json.dumps([*about, listing.reading]).encode())
     files_of = [dataset.files(entry) for entry in listing.entries]
@@ -333,9 +334,9 @@ class Prepared:
     title: str
     classes: tuple[str, ...]
     form: str
-    """The on-disk form that was read, e.g. 'records500'."""
+    """The on-disk form that was read, e.g. 'records500', or 'simulated'."""
     simulated: bool
-    """Whether its folder had the simulator's mark, or a header its note, when it was prepared."""
+    """Whether its recordings were drawn by the simulator."""
     windows: NDArray[np.float16]
     """(N, S, 12) memory map, standardised per recording and lead or in mV; heartbeats are zero-padded. Of whole
     recordings (N, 1, 12): an item is a sample."""
@@ -411,10 +412,9 @@ def load_prepared(folder: Path) -> Prepared | None:
 @lru_cache(maxsize=4)
 def opened(folder: Path) -> Prepared:
     """The prepared dataset in a folder, opened once per process. Raises FileNotFoundError."""
-    prepared = load_prepared(folder)
-    if prepared is None:
-        raise FileNotFoundError(f"the prepared data in {folder} are gone or damaged; the same command makes them again")
-    return prepared
+    if prepared := load_prepared(folder):
+        return prepared
+    raise FileNotFoundError(f"the prepared data in {folder} are gone or damaged; the same command makes them again")
 
 
 def read_folder(folder: Path) -> Prepared | str:
@@ -471,7 +471,7 @@ def prepare(
     on_progress: Callable[[int, int], None] | None = None,
     on_reading: Callable[[int, int], None] | None = None,
 ) -> Prepared:
-    """Prepare a dataset, or load it from the cache if the contents of its files have not changed.
+    """Prepare a dataset, or load it from the cache if the contents of its files, or its settings, have not changed.
 
     With a `prefix`, only the recordings whose path in the dataset begins with it, e.g. 'files/p10'.
     Up to `workers` processes share the recordings; a small dataset or one worker is done in this process.
@@ -480,18 +480,16 @@ def prepare(
     recording is returned empty, with the reasons in `skipped`. Raises DatasetError if the folder is not the dataset's
     or the prefix matches nothing.
     """
-    listing = list_part(dataset, prefix)
+    listing = key_listing(dataset, prefix)
     folder = cache / cache_key(dataset, listing, segmentation, cache, on_reading=on_reading)
-    prepared, marked = load_prepared(folder), is_marked(dataset)
-    if prepared is not None and prepared.simulated >= marked:  # not what was made while the mark was away
+    if prepared := load_prepared(folder):
         return prepared
     unfinished = temporary_name(folder)
     try:
         with naming(folder):
             unfinished.mkdir(parents=True)
-            _build(unfinished, folder.name, dataset, listing, segmentation, workers, on_progress)
-        found = read_folder(folder)
-        if isinstance(found, str) or found.simulated < marked:  # else another process has finished the same meanwhile
+            _build(unfinished, folder.name, dataset, listing or dataset.listing(), segmentation, workers, on_progress)
+        if isinstance(read_folder(folder), str):  # else another process has finished the same meanwhile
             shutil.rmtree(folder, ignore_errors=True)
             try:
                 unfinished.rename(folder)
@@ -500,27 +498,31 @@ def prepare(
                     raise  # else another process was faster
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    prepared = load_prepared(folder)
-    if prepared is None:
-        raise DatasetError(f"{dataset.title}: {folder} is damaged right after it was written: is the disk full?")
-    return prepared
+    if prepared := load_prepared(folder):
+        return prepared
+    raise DatasetError(f"{dataset.title}: {folder} is damaged right after it was written: is the disk full?")
 
 
 def cached(
     dataset: Dataset,
     cache: Path,
-    listing: Listing,
+    listing: Listing | None,
     segmentation: Segmentation = HEARTBEATS,
     *,
     on_reading: Callable[[int, int], None] | None = None,
 ) -> Prepared | None:
-    """The cached preparation of a listed dataset; None if it is missing or its files' contents have changed.
+    """The cached preparation of a dataset with its `key_listing`; None if missing or its files' contents have changed.
 
     New or touched files are read, unless the cache holds no dataset at all.
     """
     if next(cache.glob("*/index.json"), None) is None:
         return None
     return load_prepared(cache / cache_key(dataset, listing, segmentation, cache, on_reading=on_reading))
+
+
+def key_listing(dataset: Dataset, prefix: str = "") -> Listing | None:
+    """The listing that the key of a dataset depends on: None of a simulated one, whose settings say all."""
+    return None if dataset.drawn_from else list_part(dataset, prefix)
 
 
 def list_part(dataset: Dataset, prefix: str) -> Listing:
@@ -557,11 +559,11 @@ def _build(
             if isinstance(outcome, str):
                 skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome, entry.statements))
             else:
-                windows, signal = outcome
+                windows, signal, report = outcome
                 data = windows.tobytes()
                 content.update(data)
                 file.write(data)
-                entries.append(entry)
+                entries.append(replace(entry, report=report or entry.report))
                 signals.append(signal)
                 first_window.append(first_window[-1] + len(windows))
             if on_progress is not None:
@@ -579,7 +581,7 @@ def _build(
     about = {
         "title": dataset.title,
         "form": listing.form,
-        "simulated": is_simulated(dataset, listing.entries),
+        "simulated": bool(dataset.drawn_from),
         "signals": signals,
         "how_to_get": dataset.how_to_get,
         "format": INDEX_FORMAT,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Li
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TASKS, TEST_FOLD, VALIDATION_FOLD, DatasetTask, Split, TaskSpec, task_labels
 from benchmark.results.names import AT, DEFAULT_TASK
+from benchmark.results.schema import digest
 
 TRAINING_FOLD = 1
 CONCEPTS: dict[str, dict[str, str]] = {
@@ -153,6 +154,14 @@ class Joined:
 
     def __post_init__(self) -> None:
         self.root = Path(os.path.commonpath([member.root.resolve() for member in self.members.values()]))
+
+    @property
+    def drawn_from(self) -> str:
+        """Digest of its datasets and recordings where these are simulated."""
+        members = [member.drawn_from for member in self.members.values()]
+        if not all(members):
+            return ""
+        return digest([members, [[asdict(entry) for entry in entries] for entries in self.entries.values()]])
 
     def listing(self) -> Listing:
         """The recordings of each dataset in turn."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -25,9 +24,9 @@ from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
 from benchmark.data.folds import is_cross_validated
 from benchmark.data.joined import JOIN, join
-from benchmark.data.prepare import Prepared, cached, contents_of, prepare
+from benchmark.data.prepare import Prepared, cached, key_listing, prepare
 from benchmark.data.segments import Segmentation
-from benchmark.data.simulate import CohortSettings, read_sums, versions_of, write_cohort
+from benchmark.data.simulate import CohortSettings, SimulatedDataset
 from benchmark.data.splits import split_or_none
 from benchmark.data.task import of_task
 from benchmark.data.transport import End, datasets_in, ends_of, is_transport, transport_of, transported
@@ -40,25 +39,45 @@ from benchmark.run.rows import Variant, methods_of
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
 
-OnProgress = Callable[[int, int], None]
-
 
 def names_of(config: Config) -> list[str]:
     """Datasets of a run: those of the pretraining corpus first, then the columns of the table."""
     return list(dict.fromkeys([*config.data.corpora, *chain.from_iterable(map(datasets_in, config.data.datasets))]))
 
 
-def cohort_folder(name: str, simulation: Simulation, simulated: Path) -> Path:
-    """Folder of a simulated cohort, named by a hash of its settings, seed and versions."""
-    content = [*versions_of(name), name, cohort_settings(name, simulation).__dict__, simulation.seed]
-    content += [simulation.test_patients[name]] if name in simulation.test_patients else []
-    return simulated / digest(content) / name
+def locate(config: Config, name: str, place: Folders) -> Dataset:
+    """A dataset of a run, in its folder or simulated.
+
+    Raises DatasetError if a real folder is missing or its download has not ended.
+    """
+    simulation, source, paths = config.data.simulation, config.data.source(name), place.paths
+    if simulation is not None:
+        try:
+            return SimulatedDataset(name, cohort_settings(name, simulation))
+        except ValueError as error:
+            raise ConfigError(f"data.simulation: {error}") from None
+    try:
+        root = find_root(source, place.data_root, paths)
+    except DatasetError as missing:
+        if name not in config.data.corpora or not paths or name in paths:
+            raise
+        gone = [
+            f"{config.data.source(own).title}: {path} is not a folder"
+            for own, path in paths.items()
+            if not path.is_dir()
+        ]
+        remedy = f"{missing}, or pretrain on a dataset that is given: --pretrain-dataset {next(iter(paths))}"
+        raise DatasetError("; ".join([*gone, remedy])) from None
+    refuse_unfinished(source, root)
+    return source(root)
 
 
 def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
     """Settings of one cohort."""
     return CohortSettings(
         patients=simulation.sizes()[name],
+        seed=simulation.seed,
+        test_patients=simulation.test_patients.get(name, 0),
         recordings_per_patient=simulation.recordings_per_patient,
         noise=simulation.noise,
         anatomy=simulation.anatomy,
@@ -68,78 +87,8 @@ def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
     )
 
 
-def locate(config: Config, name: str, place: Folders, on_progress: OnProgress | None = None) -> Dataset:
-    """A dataset of a run; a simulated cohort that does not exist yet is written first.
-
-    Raises DatasetError if a real folder is missing or its download has not ended.
-    """
-    simulation, source, paths = config.data.simulation, config.data.source(name), place.paths
-    if simulation is None:
-        try:
-            root = find_root(source, place.data_root, paths)
-        except DatasetError as missing:
-            if name not in config.data.corpora or not paths or name in paths:
-                raise
-            gone = [
-                f"{config.data.source(own).title}: {path} is not a folder"
-                for own, path in paths.items()
-                if not path.is_dir()
-            ]
-            remedy = f"{missing}, or pretrain on a dataset that is given: --pretrain-dataset {next(iter(paths))}"
-            raise DatasetError("; ".join([*gone, remedy])) from None
-        refuse_unfinished(source, root)
-        return source(root)
-    folder = cohort_folder(name, simulation, place.simulated)
-    if not folder.is_dir():
-        try:
-            write_cohort(
-                name,
-                folder,
-                cohort_settings(name, simulation),
-                seed=simulation.seed,
-                test_patients=simulation.test_patients.get(name, 0),
-                workers=place.workers,
-                on_progress=on_progress,
-            )
-        except ValueError as error:
-            raise ConfigError(f"data.simulation: {error}") from None
-        except FileExistsError:
-            if not folder.is_dir():
-                raise  # else another process has written the same cohort meanwhile
-    return source(folder)
-
-
-def remove_damaged_cohort(folder: Path, name: str, place: Folders, console: Console) -> None:
-    """Remove a simulated cohort whose files are not as they were written, so that it is written anew.
-
-    A file is read once per change of its size, time or inode.
-    """
-    sums = read_sums(folder)
-    found = contents_of(name, folder, sorted(sums), place.cache)
-    damaged = [path for path, content in found.items() if content != sums[path]]
-    if sums and not damaged:
-        return
-    what = f"{damaged[0]} is" if len(damaged) == 1 else f"{len(damaged) or 'some'} files of {folder} are"
-    note(console, f"{what} not as the simulator wrote them: the cohort is simulated anew")
-    shutil.rmtree(folder)
-
-
 MANY_FILES = 1000
 """Number of files from which on reading them is announced by a line."""
-
-
-def open_data(config: Config, name: str, place: Folders, console: Console) -> Dataset:
-    """A dataset, simulated first if the config says so. Raises DatasetError if it is missing."""
-    title = config.data.source(name).title
-    waiting: AbstractContextManager[None] = nullcontext()
-    if simulation := config.data.simulation:
-        folder = cohort_folder(name, simulation, place.simulated)
-        if folder.is_dir():
-            remove_damaged_cohort(folder, name, place, console)
-        if not folder.is_dir():
-            waiting = made_once(place.simulated, folder.parent.name, title, console)
-    with waiting, step(console, f"{title}: simulating") as progress:
-        return locate(config, name, place, progress)
 
 
 def prepare_data(
@@ -151,7 +100,7 @@ def prepare_data(
     """
     prefix = config.data.prefix_of(dataset.name)
     segmentation = cut or config.data.cut()
-    key = digest([dataset.name, str(dataset.root.resolve()), prefix, segmentation.content()])
+    key = digest([dataset.name, dataset.drawn_from or str(dataset.root.resolve()), prefix, segmentation.content()])
     with (
         made_once(place.cache, key, dataset.title, console),
         step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress,
@@ -245,7 +194,7 @@ def patients_of(config: Config, name: str) -> Iterator[str]:
 
 @contextmanager
 def made_once(shared: Path, key: str, title: str, console: Console) -> Iterator[None]:
-    """Context in which no other run simulates or prepares the same data in a shared folder."""
+    """Context in which no other run prepares the same data in a shared folder."""
     path = shared / ".locks" / key
     with ExitStack() as stack:
         try:
@@ -377,7 +326,7 @@ def prepare_external(config: Config, datasets: Iterable[Dataset], place: Folders
 
 def cached_external(config: Config, datasets: Iterable[Dataset], cache: Path) -> ExternalData | None:
     """`prepare_external` from the cache alone; None where a dataset is not in it."""
-    cuts = each_cut(config, datasets, lambda dataset, cut: cached(dataset, cache, dataset.listing(), cut))
+    cuts = each_cut(config, datasets, lambda dataset, cut: cached(dataset, cache, key_listing(dataset), cut))
     known = {row: prepared for row, prepared in cuts.items() if prepared is not None}
     return known if len(known) == len(cuts) else None
 

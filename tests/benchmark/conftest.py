@@ -15,16 +15,14 @@ import torch
 
 from benchmark.config.config import Config, load_config
 from benchmark.data.datasets.base import LEADS, Entry
-from benchmark.data.datasets.registry import source_of
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, Signal, prepare
-from benchmark.data.simulate import CohortSettings, write_cohort
 from benchmark.data.task import Task, Windows
 from tests.basic import BASIC
+from tests.benchmark.small_cohorts import PATIENTS, small_cohort
 
 torch.set_num_threads(1)
 
-PATIENTS = {"mimic-iv-ecg": 6, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
 SMALL: dict[str, Any] = {
     "methods": ["random", "pmq"],
     "methods.pmq.queue_size": 16,
@@ -83,10 +81,8 @@ def flip() -> Callable[[Path, float], None]:
 @pytest.fixture(scope="session")
 def cohorts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
     """The four datasets, simulated small and prepared."""
-    folder = tmp_path_factory.mktemp("cohorts")
-    for name, patients in PATIENTS.items():
-        write_cohort(name, folder / name, CohortSettings(patients, recordings_per_patient=2.0), seed=1)
-    return {name: prepare(source_of(name)(folder / name), folder / "cache", workers=1) for name in PATIENTS}
+    cache = tmp_path_factory.mktemp("cache")
+    return {name: prepare(small_cohort(name), cache, workers=1) for name in PATIENTS}
 
 
 @pytest.fixture(scope="session")

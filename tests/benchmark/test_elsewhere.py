@@ -23,8 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmark.config.config import Config
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.datasets.registry import source_of
-from benchmark.data.prepare import Prepared, prepare
+from benchmark.data.prepare import prepare
 from benchmark.data.splits import TaskSpec, split_of
 from benchmark.data.task import make_task
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
@@ -40,6 +39,7 @@ from methods.encoders import identity
 from methods.encoders.pretrained import ORDER, PretrainedConfig, PretrainedEncoder
 from tests.benchmark.external_models import FEATURES, SIGNALS, network_of, write
 from tests.benchmark.run.bench import Cohorts, Heard, SmallConfig
+from tests.benchmark.small_cohorts import small_cohort
 
 MODE = {"device": "cpu", "precision": "float32"}
 MACHINE = Machine(torch.device("cpu"), "float32")
@@ -212,19 +212,14 @@ class Foreign:
     config: Config
     grid: Grid
     store: Store
-    root: Path
     heard: Heard
 
     def cells(self, row: str, evaluation: str) -> list[Cell]:
         return [cell for cell in self.grid.cells if (cell.variant.name, cell.evaluation) == (row, evaluation)]
 
 
-def root_of(prepared: Prepared) -> Path:
-    return prepared.folder.parent.parent / prepared.name
-
-
 def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
-    datasets = [source_of(name)(root_of(cohorts[name])) for name in config.data.datasets]
+    datasets = list(map(small_cohort, config.data.datasets))
     found = each_cut(config, datasets, lambda d, cut: prepare(d, folder / "cache", workers=1, segmentation=cut))
     forms = {place: prepared for place, prepared in found.items() if prepared is not None}
     store, heard = Store(folder / "runs"), Heard()
@@ -233,7 +228,7 @@ def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
     assert execute(missing(grid, store), context_of(config, cohorts, store, MACHINE), Inline(), heard) == 0, (
         heard.failed
     )
-    return Foreign(config, grid, store, datasets[0].root, heard)
+    return Foreign(config, grid, store, heard)
 
 
 @pytest.fixture(scope="module")
@@ -250,9 +245,9 @@ def foreign(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytes
     return worked_off(small_config(settings), cohorts, folder)
 
 
-def by_hand(form: str, root: Path, recording: str) -> NDArray[np.float32]:
+def by_hand(form: str, recording: str) -> NDArray[np.float32]:
     """Features (m, K) of a recording: read, resampled, cut, arranged and embedded without the suite's preparation."""
-    own, dataset = SIGNALS[form], source_of("chapman")(root)
+    own, dataset = SIGNALS[form], small_cohort("chapman")
     entry = next(entry for entry in dataset.listing().entries if entry.recording == recording)
     read = dataset.read(entry)
     assert read.fs == 500
@@ -283,7 +278,7 @@ def test_the_linear_probe_scores_as_features_computed_by_hand(form: str, foreign
     features, truth, whose = {}, {}, {}
     for side, windows in task.sides().items():
         names, first = np.unique(windows.recording, return_index=True)
-        each = [by_hand(form, foreign.root, name) for name in names]
+        each = [by_hand(form, name) for name in names]
         features[side] = np.concatenate(each)
         truth[side] = windows.target.numpy().argmax(1)[first]
         whose[side] = np.repeat(np.arange(len(names)), [len(own) for own in each])

@@ -14,11 +14,12 @@ import pytest
 import torch
 
 import run_benchmark
-from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.data.simulate import CohortSettings
 from benchmark.results.names import RECORDING
 from reports.runs import open_run
 from reports.statistics.bootstrap import ScoreColumn, score_columns
 from reports.statistics.estimates import Estimate, estimate
+from tests.on_disk import write_dataset
 
 pytestmark = pytest.mark.slow
 PATIENTS = 300
@@ -75,7 +76,7 @@ Row = dict[str, str]
 @pytest.fixture(scope="module")
 def cohort(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cohort") / "ptb-xl"
-    write_cohort("ptb-xl", folder, CohortSettings(PATIENTS), seed=1)
+    write_dataset("ptb-xl", folder, CohortSettings(PATIENTS))
     return folder
 
 

@@ -17,9 +17,10 @@ import pytest
 from benchmark.cli import VERBS
 from benchmark.config.command_line import OK, parse
 from benchmark.data.datasets import DATASETS
-from benchmark.data.simulate import COHORTS, CohortSettings, write_cohort
+from benchmark.data.simulate import COHORTS, CohortSettings
 from run_benchmark import main
 from tests.docs.pages import text_of
+from tests.on_disk import write_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -86,8 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("reader")
     for name in COHORTS:
         root = place / "data-root" / DATASETS[name].folders[0]
-        root.parent.mkdir(parents=True, exist_ok=True)
-        write_cohort(name, root, CohortSettings(PATIENTS[name], recordings_per_patient=2.0), seed=3)
+        write_dataset(name, root, CohortSettings(PATIENTS[name], seed=3, recordings_per_patient=2.0))
     (place / "docs").symlink_to(ROOT / "docs", target_is_directory=True)
     return place
 

@@ -23,7 +23,7 @@ def test_every_diagnosis_is_described_and_drawn(name: str) -> None:
 
 
 def test_dials_and_version_are_documented() -> None:
-    dials = {field.name for field in fields(CohortSettings)} - {"patients", "records100"}
+    dials = {field.name for field in fields(CohortSettings)} - {"patients", "seed", "test_patients"}
     assert all(f"| `{dial}` |" in TEXT for dial in dials)
     assert f"(now {SIMULATOR_VERSION})" in TEXT
 

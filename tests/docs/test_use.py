@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from benchmark.config.command_line import OK
-from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.data.simulate import CohortSettings
 from run_benchmark import main
 from tests.benchmark.embedding.exported import recording
+from tests.on_disk import write_dataset
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "USE.md"
 BLOCKS = re.findall(r"^```(python)?\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
@@ -33,8 +34,8 @@ def test_every_command_and_every_line_of_python_runs(tmp_path: Path, monkeypatch
     signals[1] = np.nan  # real data hold such recordings
     np.save("mine.npy", signals)
     told: list[str] = []
-    write_cohort("ptb-xl", tmp_path / "data" / "ptb-xl", CohortSettings(40), seed=1)
-    write_cohort("chapman", tmp_path / "recordings", CohortSettings(10), seed=1)
+    write_dataset("ptb-xl", tmp_path / "data" / "ptb-xl", CohortSettings(40))
+    write_dataset("chapman", tmp_path / "recordings", CohortSettings(10))
     space: dict[str, Any] = {}
     for language, text in BLOCKS:
         if "torch.onnx" in text:  # needs packages that the suite does not

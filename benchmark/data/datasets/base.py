@@ -67,6 +67,8 @@ class Recording:
     """(n, 12) in mV, leads in the order of `LEADS`."""
     fs: float
     """Sampling rate in Hz."""
+    report: str = ""
+    """Of a simulated recording whose report is made with its signal; it takes the place of its entry's."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Listing:
     skipped: tuple[tuple[str, str], ...] = ()
     """(recording, reason) of those that the tables alone show to be unusable."""
     form: str = ""
-    """The on-disk form that was recognised and read, e.g. 'records500'."""
+    """The on-disk form that was recognised and read, e.g. 'records500', or 'simulated'."""
     others: tuple[str, ...] = ()
     """Further forms in the folder; not read, since a recording can be in two of them."""
     warnings: tuple[str, ...] = ()
@@ -134,15 +136,19 @@ class BuiltIn(Source, Protocol):
 
 
 class Dataset(About, Protocol):
-    """A dataset on disk. `registry` lists the built-in ones, each in a file of this folder."""
+    """A dataset on disk, or a simulated one. `registry` lists the built-in ones, each in a file of this folder."""
 
     root: Path
+
+    @property
+    def drawn_from(self) -> str:
+        """Digest of all that the recordings of a simulated dataset depend on; '' for one on disk."""
 
     def listing(self) -> Listing:
         """Entries of the folder, in the dataset's own order. Raises DatasetError if it is not this dataset."""
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Files an entry is read from, existing or not; a change of their size or time makes a cache stale."""
+        """Files an entry is read from, existing or not, none of a simulated one; a change makes a cache stale."""
 
     def read(self, entry: Entry) -> Recording:
         """The signal of one entry in mV. Raises Unusable with the reason if it cannot be used."""

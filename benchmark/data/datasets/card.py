@@ -208,6 +208,8 @@ def age_of(cell: str) -> float | None:
 class CardDataset:
     """A card and a folder (`base.Dataset`)."""
 
+    drawn_from = ""
+
     def __init__(self, card: Card, root: Path) -> None:
         self.card, self.root = card, root
         self.name, self.title = card.name, card.title

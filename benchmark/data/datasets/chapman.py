@@ -196,7 +196,6 @@ class Chapman(WFDBFolder):
             patient=record.name,
             path=record.relative_to(self.root).as_posix(),
             labels=tuple(self.classes.index(group) for group in groups),
-            fold=self.fold_of(record.name),
             statements=codes,
         )
 

@@ -94,7 +94,7 @@ class CPSC2018(WFDBFolder):
     def _entry(self, record: Path, labels: tuple[int, ...]) -> Entry:
         path = record.relative_to(self.root).as_posix()
         name = path.rpartition("/")[2]
-        return Entry(recording=name, patient=name, path=path, labels=labels, fold=self.fold_of(name))
+        return Entry(recording=name, patient=name, path=path, labels=labels)
 
     def _header_labels(self, record: Path, first: str | None) -> tuple[int, ...]:
         """Class indices of a header's texts or SNOMED codes, `first` before the others.

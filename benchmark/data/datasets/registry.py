@@ -1,19 +1,14 @@
-"""The datasets by name, built in or declared by a card, and the search for their folders.
-
-What tells simulated recordings from real ones: a mark in the dataset's folder, and a note in every WFDB header.
-"""
+"""The datasets by name, built in or declared by a card, and the search for their folders."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Source, Unusable
+from benchmark.data.datasets.base import DatasetError, Source
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.wfdb_files import header_text
 
 UNFINISHED = ".download"
 """Folder in a dataset's folder that is there while a download has not ended."""
@@ -63,30 +58,3 @@ def find_root(source: Source, data_root: Path | None, paths: Mapping[str, Path])
         f"{source.title}: none of {', '.join(source.folders)} is in {data_root}: "
         f"use --data {name}=DIR. {source.how_to_get}".rstrip()
     )
-
-
-SIMULATED_MARK = "SIMULATED.json"
-"""File in the root of a dataset that was simulated."""
-SIMULATED_NOTE = "Simulated: the recording of no patient"
-"""Comment in the header of a simulated recording; no reader takes a number from it."""
-
-
-def is_marked(dataset: Dataset) -> bool:
-    """Whether a dataset's folder has the simulator's mark."""
-    return (dataset.root / SIMULATED_MARK).is_file()
-
-
-def is_simulated(dataset: Dataset, entries: Iterable[Entry]) -> bool:
-    """Whether a dataset's folder has the simulator's mark or the header of one of the entries its note.
-
-    A header that no recording is read from, e.g. one that is too large, is passed over.
-    """
-    return is_marked(dataset) or any(_noted(dataset, entry) for entry in entries)
-
-
-def _noted(dataset: Dataset, entry: Entry) -> bool:
-    for header in (path for path in dataset.files(entry) if path.suffix == ".hea"):
-        with suppress(Unusable):
-            if f"#{SIMULATED_NOTE}" in header_text(header).splitlines():
-                return True
-    return False

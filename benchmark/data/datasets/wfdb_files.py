@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, NamedTuple
@@ -18,7 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, Entry, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, Entry, Recording, Unusable
 from benchmark.results.files import MEBIBYTE, require_regular
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
@@ -336,14 +335,11 @@ def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
     return Recording(signal.astype(np.float32), fs)
 
 
-SIMULATED_TEST_PART = "SIMULATED_TEST_PART.txt"
-"""File in the root of a simulated dataset: the recordings that are tested however the others are split."""
-
-
 class WFDBFolder:
     """What datasets of WFDB records share (`base.Dataset`): a recording is a header and a signal file of one suffix."""
 
     suffix: ClassVar[str]
+    drawn_from = ""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -355,12 +351,3 @@ class WFDBFolder:
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""
         return read_recording(self.root / entry.path)
-
-    def fold_of(self, recording: str) -> int | None:
-        """`OWN_TEST_PART` of a simulated recording that is named as tested; None of any other."""
-        return OWN_TEST_PART if recording in self._tested else None
-
-    @cached_property
-    def _tested(self) -> frozenset[str]:
-        file = self.root / SIMULATED_TEST_PART
-        return frozenset(file.read_text(encoding="ascii").split() if file.is_file() else ())

@@ -38,7 +38,7 @@ def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Folders:
-    return Folders(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
+    return Folders(None, {}, cache=tmp_path / "cache")
 
 
 @pytest.fixture
@@ -81,17 +81,11 @@ def test_nothing_is_written(small_config: SmallConfig, place: Folders, tmp_path:
 
 def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: SmallConfig, place: Folders) -> None:
     config = small_config(FEW)
-    assert "  mimic-iv-ecg: 6 recordings, 66 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
+    assert "  mimic-iv-ecg: 5 recordings, 55 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
     prepared = prepare_all(config, place)
     lines = lines_of(config, place)
     for name, data in prepared.items():
         assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines
-
-
-def test_simulated_but_unprepared_data_are_counted_by_recording(small_config: SmallConfig, place: Folders) -> None:
-    config = small_config(FEW)
-    locate(config, "chapman", place)
-    assert "  chapman: 4 recordings, 44 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
 
 
 def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Folders, store: Store) -> None:

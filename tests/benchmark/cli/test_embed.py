@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import json
+import re
 import shutil
 from pathlib import Path
 
@@ -23,7 +25,8 @@ from benchmark.training.probes import features
 from run_benchmark import main
 from tests.basic import BASIC
 from tests.benchmark.embedding.exported import RATE, export_encoder, recording
-from tests.benchmark.embedding.test_embedding import cut_dataset_of
+from tests.benchmark.small_cohorts import PATIENTS, small_cohort
+from tests.on_disk import write_record
 from tests.own_folder import write_own_folder
 
 
@@ -97,10 +100,10 @@ def test_no_file_but_an_own_table_is_replaced(here: Path, capsys: pytest.Capture
 
 
 def test_records_and_folders_are_found_once_in_order(here: Path, cohorts: dict[str, Prepared]) -> None:
-    dataset = cut_dataset_of(cohorts["chapman"])
-    first, second = (dataset.root / entry.path for entry in cohorts["chapman"].entries[:2])
-    shutil.copytree(
-        first.parent, here / "records", ignore=lambda _, names: [n for n in names if Path(n).stem != first.name]
+    dataset = small_cohort("chapman")
+    first, second = (
+        write_record(here / folder / entry.recording, dataset.read(entry).signal, mat=True)
+        for folder, entry in zip(("records", "others"), cohorts["chapman"].entries, strict=False)
     )
     assert embed(str(second), f"{second}.hea", "records", "--out", "f.npy") == OK
     found, rows = table(here / "f.npy")
@@ -112,8 +115,9 @@ def test_records_and_folders_are_found_once_in_order(here: Path, cohorts: dict[s
 def test_a_dataset_has_the_embeddings_of_the_probes_sides(here: Path, cohorts: dict[str, Prepared]) -> None:
     pq = pytest.importorskip("pyarrow.parquet", reason="the extra `embed` is not installed")
     prepared, config = cohorts["ptb-xl"], load_config(BASIC)
-    root, cache = cut_dataset_of(prepared).root, prepared.folder.parent
-    assert embed("ptb-xl", "--data", f"ptb-xl={root}", "--cache", str(cache), "--out", "f.parquet") == OK
+    text = re.sub(r"patients: \{.*\}", f"patients: {json.dumps(PATIENTS)}", Path(BASIC).read_text())
+    Path("small.yaml").write_text(text)
+    assert embed("ptb-xl", "--config", "small.yaml", "--out", "f.parquet") == OK
     read = pq.read_table("f.parquet")
     rows = read.to_pandas().set_index("recording")
     assert b'"simulated": true' in read.schema.metadata[b"embeddings"]

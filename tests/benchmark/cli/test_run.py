@@ -26,6 +26,7 @@ from benchmark.config.command_line import parse
 from benchmark.config.config import Config, load_config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import config_of
+from benchmark.data.simulate import CohortSettings
 from benchmark.machine.device import Machine
 from benchmark.results.files import file_lock
 from benchmark.results.store import Row, Store
@@ -37,6 +38,7 @@ from benchmark.training.health import EpochHealth
 from benchmark.training.probes import EvaluationCache
 from methods.pmq import PMQ
 from tests.basic import BASIC
+from tests.on_disk import write_dataset
 
 torch.set_num_threads(1)
 
@@ -77,7 +79,7 @@ sys.exit(run_benchmark.main(sys.argv[3:]))
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the config, in which simulated and prepared data stay from test to test."""
+    """A folder with the config, in which prepared data stay from test to test."""
     folder = tmp_path_factory.mktemp("workplace")
     (folder / "tiny.yaml").write_text(CONFIG)
     return folder
@@ -268,11 +270,9 @@ def test_a_killed_run_goes_on_to_the_same_bytes(
     assert {path: before[path] for path in kept} == {path: path.stat().st_mtime_ns for path in kept}
 
 
-def test_all_data_are_looked_for_before_any_are_prepared(
-    argv: list[str], workplace: Path, tmp_path: Path, expected: str
-) -> None:
-    (corpus,) = (workplace / "data" / "simulated").glob("*/mimic-iv-ecg")
-    places = ["--cache", str(tmp_path / "cache"), "--data", f"mimic-iv-ecg={corpus}"]  # and no place of chapman
+def test_all_data_are_looked_for_before_any_are_prepared(argv: list[str], tmp_path: Path) -> None:
+    write_dataset("mimic-iv-ecg", tmp_path / "mimic", CohortSettings(2))
+    places = ["--cache", str(tmp_path / "cache"), "--data", f"mimic-iv-ecg={tmp_path / 'mimic'}"]  # none of chapman
     assert run_benchmark.main([*argv, *places]) == 2
     assert not (tmp_path / "cache").exists()
 

@@ -95,7 +95,7 @@ def test_a_wrong_value_is_one_line(argv: list[str], message: str) -> None:
 def test_no_flag_is_the_demo_here() -> None:
     config, place, _ = read([])
     assert config == load_config("demo")
-    assert place == Folders(None, {}, Path("cache"), len(os.sched_getaffinity(0)), Path("data") / "simulated")
+    assert place == Folders(None, {}, Path("cache"), len(os.sched_getaffinity(0)))
     values = vars(parse(ANY, [])[1])
     assert (values["results"], values["out"], values["unit"]) == (Path("runs"), Path("out"), None)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-import wfdb
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS
+from tests import on_disk
 
 Signal = NDArray[np.float64]
 
@@ -30,37 +30,5 @@ def make_ecg() -> Callable[..., Signal]:
 
 @pytest.fixture(scope="session")
 def write_record() -> Callable[..., Path]:
-    """Write a WFDB record, as .dat or, with 24 bytes ahead of the samples, as the Challenge's .mat."""
-
-    def write(
-        path: Path,
-        signal: Signal,
-        *,
-        fs: int = 500,
-        leads: Sequence[str] = LEADS,
-        comments: Sequence[str] = (),
-        mat: bool = False,
-    ) -> Path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        n = len(leads)
-        wfdb.wrsamp(
-            path.name,
-            fs=fs,
-            units=["mV"] * n,
-            sig_name=list(leads),
-            p_signal=signal,
-            fmt=["16"] * n,
-            adc_gain=[1000.0] * n,
-            baseline=[0] * n,
-            comments=list(comments),
-            write_dir=str(path.parent),
-        )
-        if mat:
-            data = path.with_suffix(".dat")
-            path.with_suffix(".mat").write_bytes(bytes(24) + data.read_bytes())
-            data.unlink()
-            header = path.with_suffix(".hea")
-            header.write_text(header.read_text().replace(f"{path.name}.dat 16 ", f"{path.name}.mat 16+24 "))
-        return path
-
-    return write
+    """`tests.on_disk.write_record`."""
+    return on_disk.write_record

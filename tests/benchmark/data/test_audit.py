@@ -366,10 +366,10 @@ def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepare
     )
     skipped = (Skipped("s1", "q", (), "file missing: signal"), Skipped("s2", "q", (), "too short: 1 s"))
     skipped += (Skipped("s3", "q", (), "too short: 2 s"),)
-    data = replace(whole, entries=entries, skipped=skipped, form="a form", simulated=True)
+    data = replace(whole, entries=entries, skipped=skipped, form="a form")
     *lines, task, sex, age, too_short, missing = fact_lines(data, PAPER)
     assert lines == [
-        "form        a form (simulated)",
+        "form        a form",
         "recordings  14 listed; 11 usable, of 10 patients",
         "heartbeats  22",
         "signals     500 Hz; 10 s",

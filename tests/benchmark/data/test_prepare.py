@@ -25,7 +25,6 @@ from benchmark.data import prepare as module
 from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTBXL
-from benchmark.data.datasets.registry import SIMULATED_MARK
 from benchmark.data.datasets.wfdb_files import WFDBFolder, read_recording
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.prepare import (
@@ -42,6 +41,7 @@ from benchmark.data.prepare import (
     cached,
     contents_of,
     doubt_about,
+    key_listing,
     load_prepared,
     opened,
     outcomes,
@@ -51,7 +51,7 @@ from benchmark.data.prepare import (
     write_skipped,
 )
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.data.simulate import CohortSettings, write_cohort
+from benchmark.data.simulate import CohortSettings, SimulatedDataset
 
 
 @pytest.fixture(scope="session")
@@ -233,20 +233,22 @@ def test_a_swapped_file_or_folder_is_refused(
     assert f"{first.folder}: index.json is that of {second.folder.name};" in caplog.text
 
 
-def test_a_mark_deleted_later_does_not_make_it_real(dataset: CPSC2018, tmp_path: Path):
-    (dataset.root / SIMULATED_MARK).touch()
-    assert prepare(dataset, tmp_path / "cache", workers=1).simulated
-    (dataset.root / SIMULATED_MARK).unlink()
-    assert prepare(dataset, tmp_path / "cache", workers=1).simulated
-    assert not prepare(dataset, tmp_path / "another cache", workers=1).simulated
-    (dataset.root / SIMULATED_MARK).touch()
-    assert prepare(dataset, tmp_path / "another cache", workers=1).simulated
+def test_a_simulated_dataset_is_drawn_once_and_found_by_its_settings_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cohort(**settings: Any) -> SimulatedDataset:
+        return SimulatedDataset("mimic-iv-ecg", CohortSettings(2, **settings))
 
-
-def test_a_simulated_cohort_is_known_without_its_mark(tmp_path: Path):
-    write_cohort("cpsc2018", tmp_path / "cpsc2018", CohortSettings(patients=2), seed=1)
-    (tmp_path / "cpsc2018" / SIMULATED_MARK).unlink()
-    assert prepare(CPSC2018(tmp_path / "cpsc2018"), tmp_path / "cache", workers=1).simulated
+    prepared = prepare(cohort(), tmp_path, workers=1)
+    assert prepared.simulated
+    assert all(entry.report for entry in prepared.entries)
+    other = prepare(cohort(report_errors=0.0), tmp_path, workers=1)
+    assert other.folder != prepared.folder
+    assert np.array_equal(other.windows, prepared.windows)
+    monkeypatch.setattr(SimulatedDataset, "listing", None)
+    monkeypatch.setattr(SimulatedDataset, "read", None)
+    assert same(prepare(cohort(), tmp_path, workers=1), prepared)
+    assert cached(cohort(noise=0.5), tmp_path, key_listing(cohort())) is None
 
 
 def test_an_interrupted_preparation_leaves_nothing_behind(dataset: CPSC2018, tmp_path: Path):
@@ -342,8 +344,7 @@ def by_hand(prepared: Prepared) -> str:
 
 
 def test_statements_are_kept_and_are_in_no_fingerprint(tmp_path: Path) -> None:
-    write_cohort("ptb-xl", tmp_path / "ptb-xl", CohortSettings(6), seed=1)
-    prepared = prepare(PTBXL(tmp_path / "ptb-xl"), tmp_path / "cache", workers=1)
+    prepared = prepare(SimulatedDataset("ptb-xl", CohortSettings(6)), tmp_path, workers=1)
     assert all(entry.statements for entry in prepared.entries)
     assert prepared.fingerprint == by_hand(prepared)
 

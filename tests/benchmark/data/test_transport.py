@@ -11,10 +11,12 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.registry import source_of
 from benchmark.data.prepare import Prepared, prepare
+from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import TASKS, split_or_none
 from benchmark.data.task import of_task
 from benchmark.data.transport import CONCEPTS, ends_of, transport_of
 from benchmark.run.datasets import audit_run, names_of, transports_of, untested, with_columns
+from tests.benchmark.small_cohorts import small_cohort
 
 SmallConfig = Callable[..., Config]
 NAME = "ptb-xl.rhythm@chapman.all"
@@ -28,8 +30,8 @@ SHARED = {
 """Class of PTB-XL's rhythms -> concept that Chapman has too."""
 
 
-def datasets_of(config: Config, cohorts: dict[str, Prepared]) -> list:
-    return [source_of(name)(cohorts[name].folder.parents[1] / name) for name in names_of(config)]
+def datasets_of(config: Config) -> list[SimulatedDataset]:
+    return list(map(small_cohort, names_of(config)))
 
 
 def test_the_classes_are_those_that_both_ends_have() -> None:
@@ -89,7 +91,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
 ) -> None:
     config = small_config({"data.datasets": [NAME], "data.labels": "multi", "protocol": "strict"})
     assert names_of(config) == ["mimic-iv-ecg", "ptb-xl", "chapman"]
-    (made,) = transports_of(config, datasets_of(config, cohorts), cohorts)
+    (made,) = transports_of(config, datasets_of(config), cohorts)
     entries = made.listing().entries
     (column,) = config.data.columns()
     rhythm = of_task(cohorts["ptb-xl"], ends_of(NAME).learned)
@@ -112,6 +114,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
             }
             assert own.recording.partition("/")[2] in number
     prepared = prepare(made, cohorts["ptb-xl"].folder.parent, workers=1)
+    assert prepared.simulated
     columns = with_columns(config, {**cohorts, NAME: prepared})
     assert (column.name, columns[NAME].classes) == (NAME, made.classes)
     assert audit_run(config, columns).leaks == []
@@ -127,7 +130,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
 
 def test_patients_who_are_pretrained_on_are_not_tested(small_config: SmallConfig, cohorts: dict[str, Prepared]) -> None:
     config = small_config({"data.datasets": [NAME], "data.pretrain": ["mimic-iv-ecg", "chapman"], "protocol": "strict"})
-    *_, made = transports_of(config, datasets_of(config, cohorts), cohorts)
+    *_, made = transports_of(config, datasets_of(config), cohorts)
     pretrained = {f"chapman/{own.recording}" for own in untested(config, cohorts["chapman"])}
     tested = {own.recording for own in made.listing().entries if own.fold == 10}
     assert tested

@@ -31,8 +31,7 @@ from benchmark import EcgEmbedder, embedding, load_encoder
 from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
 from benchmark.data.corpus import Scale, trials_of
-from benchmark.data.datasets.base import LEADS, Dataset, Recording, Unusable
-from benchmark.data.datasets.registry import source_of
+from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.heartbeats import pseudo_trials
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import HEARTBEATS, Segmentation
@@ -54,12 +53,9 @@ from benchmark.training.probes import features
 from methods.encoders import get_encoder
 from tests.basic import BASIC
 from tests.benchmark.embedding.exported import RATE, export_encoder, recording, small_encoder
+from tests.benchmark.small_cohorts import small_cohort
 
 SIX_BEATS = Taken(HEARTBEATS, 6)
-
-
-def cut_dataset_of(prepared: Prepared) -> Dataset:
-    return source_of(prepared.name)(prepared.folder.parents[1] / prepared.name)
 
 
 def read(signal: Any, leads: Any = LEADS, present: Any = LEADS, rate: float = RATE) -> Recording:
@@ -69,7 +65,7 @@ def read(signal: Any, leads: Any = LEADS, present: Any = LEADS, rate: float = RA
 @pytest.mark.parametrize("name", ["chapman", "ptb-xl"])
 def test_windows_are_those_of_the_prepared_dataset_to_the_bit(cohorts: dict[str, Prepared], name: str) -> None:
     prepared = cohorts[name]
-    every, dataset = trials_of(prepared, 6), cut_dataset_of(prepared)
+    every, dataset = trials_of(prepared, 6), small_cohort(prepared.name)
     found = list(cut_all(dataset.read, prepared.entries, SIX_BEATS))
     for number, own in enumerate(found):
         expected = every.take(np.flatnonzero(every.recording == number), windows=6).reshape(-1, 300, len(LEADS))
@@ -164,7 +160,7 @@ def test_embeddings_are_those_the_linear_probe_saw_to_the_bit(
     cpu = torch.device("cpu")
     test = make_task(prepared, config.task_spec(config.finetune), ratio=0.5, seed=41, device=cpu).test
     seen = features(encoder.encoder, test.signal, precision)  # (N, K)
-    dataset, names = cut_dataset_of(prepared), list(dict.fromkeys(test.recording.tolist()))
+    dataset, names = small_cohort(prepared.name), list(dict.fromkeys(test.recording.tolist()))
     entries = {entry.recording: entry for entry in prepared.entries}
     recordings = [dataset.read(entries[own]) for own in names]
     rate, order = recordings[0].fs, [3, 11, *range(3), *range(4, 11)]

@@ -15,28 +15,22 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import OWN_TEST_PART, Dataset, DatasetError
-from benchmark.data.datasets.registry import SIMULATED_MARK
+from benchmark.data.datasets.base import OWN_TEST_PART, DatasetError
 from benchmark.data.prepare import Prepared
 from benchmark.run.datasets import (
-    OnProgress,
     audit_of,
     audit_run,
-    cohort_folder,
     locate,
     names_of,
-    open_data,
     untested,
     with_columns,
 )
-from benchmark.screen import open_console
 
 SmallConfig = Callable[..., Config]
 FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 2}}
 
 
-def simulate(config: Config, folder: Path, on_progress: OnProgress | None = None) -> Dataset:
-    return locate(config, "chapman", Folders(None, {}, simulated=folder), on_progress)
+PLACE = Folders(None, {})
 
 
 def test_the_corpus_comes_first_and_no_dataset_twice(small_config: SmallConfig) -> None:
@@ -45,18 +39,8 @@ def test_the_corpus_comes_first_and_no_dataset_twice(small_config: SmallConfig) 
     assert names_of(small_config({"data.datasets": names, "data.pretrain": "chapman"})) == ["chapman", "ptb-xl"]
 
 
-def test_a_cohort_is_simulated_once(small_config: SmallConfig, tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    config = small_config(FEW)
-    first = simulate(config, tmp_path, on_progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 2), (2, 2)]
-    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    again = simulate(config, tmp_path, on_progress=lambda done, total: seen.append((done, total)))
-    assert len(seen) == 2
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
-    assert first.root == again.root == cohort_folder("chapman", config.data.simulation, tmp_path)  # type: ignore[arg-type]
-    assert (first.root / SIMULATED_MARK).is_file()
-    assert len(first.listing().entries) == 2
+def drawn_from(config: Config, name: str) -> str:
+    return locate(config, name, PLACE).drawn_from
 
 
 @pytest.mark.parametrize(
@@ -70,58 +54,40 @@ def test_a_cohort_is_simulated_once(small_config: SmallConfig, tmp_path: Path) -
     ],
 )
 def test_other_settings_are_another_cohort(small_config: SmallConfig, change: dict[str, object]) -> None:
-    folders = [
-        cohort_folder("chapman", small_config({**FEW, **overrides}).data.simulation, Path())  # type: ignore[arg-type]
-        for overrides in ({}, change)
-    ]
-    assert folders[0] != folders[1]
-
-
-def test_a_test_part_of_its_own_is_simulated_and_no_part_of_another_cohort(
-    small_config: SmallConfig, tmp_path: Path
-) -> None:
-    config = small_config({**FEW, "data.simulation.test_patients": {"chapman": 3}})
-    folds = [entry.fold for entry in simulate(config, tmp_path).listing().entries]
-    assert folds == [None, None, OWN_TEST_PART, OWN_TEST_PART, OWN_TEST_PART]
-    usual, own = small_config(FEW).data.simulation, config.data.simulation
-    assert usual is not None
-    assert own is not None
-    assert cohort_folder("mimic-iv-ecg", usual, Path()) == cohort_folder("mimic-iv-ecg", own, Path())
+    first, other = (drawn_from(small_config({**FEW, **overrides}), "chapman") for overrides in ({}, change))
+    assert first != other
 
 
 def test_the_size_of_another_cohort_leaves_this_one_alone(small_config: SmallConfig) -> None:
-    folders = [
-        cohort_folder("chapman", small_config({**FEW, **overrides}).data.simulation, Path())  # type: ignore[arg-type]
-        for overrides in ({}, {"data.simulation.patients.mimic-iv-ecg": 9})
-    ]
-    assert folders[0] == folders[1]
+    for change in ({"data.simulation.patients.mimic-iv-ecg": 9}, {"data.simulation.test_patients": {"ptb-xl": 1}}):
+        first, other = (drawn_from(small_config({**FEW, **overrides}), "chapman") for overrides in ({}, change))
+        assert first == other
 
 
-def test_an_interrupted_simulation_leaves_nothing_and_goes_on(small_config: SmallConfig, tmp_path: Path) -> None:
-    def interrupt(done: int, total: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        simulate(small_config(FEW), tmp_path, on_progress=interrupt)
-    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-    assert len(simulate(small_config(FEW), tmp_path).listing().entries) == 2
+def test_a_test_part_of_its_own_is_simulated(small_config: SmallConfig) -> None:
+    config = small_config({**FEW, "data.simulation.test_patients": {"chapman": 3}})
+    folds = [entry.fold for entry in locate(config, "chapman", PLACE).listing().entries]
+    assert folds == [None, None, OWN_TEST_PART, OWN_TEST_PART, OWN_TEST_PART]
 
 
-def test_more_patients_than_can_be_numbered_are_refused(small_config: SmallConfig, tmp_path: Path) -> None:
-    with pytest.raises((ConfigError, DatasetError), match="99999"):
-        simulate(small_config({"data.simulation.patients.chapman": 99999}), tmp_path)
+def test_more_patients_than_can_be_numbered_are_refused(small_config: SmallConfig) -> None:
+    with pytest.raises(ConfigError, match=r"data\.simulation: chapman: .* 99999 together, must lie in 1-10646"):
+        locate(small_config({"data.simulation.patients.chapman": 99999}), "chapman", PLACE)
+
+
+def test_a_prefix_of_paths_is_of_real_data(small_config: SmallConfig) -> None:
+    with pytest.raises(ConfigError, match=r"data\.pretrain_prefix: simulated recordings lie in no folder"):
+        small_config({"data.pretrain_prefix": "files/p10"})
 
 
 def test_real_data_are_taken_from_their_own_folder_or_the_root(small_config: SmallConfig, tmp_path: Path) -> None:
     config = small_config({"data.simulation": None})
     (tmp_path / "root" / "chapman").mkdir(parents=True)
     (tmp_path / "own").mkdir()
-    simulated = tmp_path / "simulated"
-    place = Folders(tmp_path / "root", {}, simulated=simulated)
+    place = Folders(tmp_path / "root", {})
     assert locate(config, "chapman", place).root == tmp_path / "root" / "chapman"
     own = tmp_path / "own"
     assert locate(config, "chapman", replace(place, paths={"chapman": own})).root == own
-    assert not simulated.exists()
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -129,10 +95,10 @@ def test_missing_data_say_which_where_and_how_to_get_them(small_config: SmallCon
     config = small_config({"data.simulation": None})
     reader = DATASETS[name]
     with pytest.raises(DatasetError, match=f"--data-root DIR or --data {name}=DIR"):
-        locate(config, name, Folders(None, {}, simulated=tmp_path))
+        locate(config, name, Folders(None, {}))
     for data_root, paths in ((tmp_path, {}), (None, {name: tmp_path / "gone"})):
         with pytest.raises(DatasetError) as caught:
-            locate(config, name, Folders(data_root, paths, simulated=tmp_path))
+            locate(config, name, Folders(data_root, paths))
         message = str(caught.value)
         assert message.startswith(f"{reader.title}: ")
         assert str(tmp_path) in message
@@ -140,26 +106,10 @@ def test_missing_data_say_which_where_and_how_to_get_them(small_config: SmallCon
         assert "\n" not in message
 
 
-def test_a_cohort_that_another_process_writes_faster_is_taken(
-    small_config: SmallConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rename = Path.rename
-
-    def second(unfinished: Path, folder: Path) -> Path:
-        monkeypatch.undo()
-        first.append(simulate(small_config(FEW), tmp_path))
-        return rename(unfinished, folder)
-
-    first: list[Dataset] = []
-    monkeypatch.setattr(Path, "rename", second)
-    assert simulate(small_config(FEW), tmp_path).root == first[0].root
-    assert len(list(tmp_path.glob("*/*"))) == 1
-
-
 def test_a_given_folder_that_is_missing_is_named_before_the_corpus(small_config: SmallConfig, tmp_path: Path) -> None:
     config = small_config({"data.simulation": None, "data.datasets": ["ptb-xl"]})
     with pytest.raises(DatasetError) as caught:
-        locate(config, "mimic-iv-ecg", Folders(None, {"ptb-xl": tmp_path / "nope"}, simulated=tmp_path))
+        locate(config, "mimic-iv-ecg", Folders(None, {"ptb-xl": tmp_path / "nope"}))
     first, second = str(caught.value).split("; ")
     assert first == f"PTB-XL: {tmp_path / 'nope'} is not a folder"
     assert second.startswith("MIMIC-IV-ECG: no folder given")
@@ -284,21 +234,3 @@ def test_copies_in_a_cross_validated_dataset_are_a_leak_between_patients_alone(
     first, second, *others = copied.entries
     same = replace(copied, entries=(first, replace(second, patient=first.patient), *others))
     assert audit_run(config, with_columns(config, cohorts | {"chapman": same})).leaks == []
-
-
-@pytest.mark.parametrize("pattern", ["*.hea", "*.mat", "*.csv", "*.json", "SHA256SUMS.txt"])
-def test_a_damaged_file_of_a_cohort_is_found_and_the_cohort_written_again(
-    small_config: SmallConfig, tmp_path: Path, pattern: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config, place = small_config(), Folders(None, {}, cache=tmp_path / "cache", simulated=tmp_path / "simulated")
-    name = config.data.datasets[0]
-    root = open_data(config, name, place, open_console()).root
-    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    damaged = next(path for path in sorted(before) if path.match(pattern)) if pattern != "*.csv" else root / "RECORDS"
-    content = before.get(damaged, b"added")
-    damaged.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
-    open_data(config, name, place, open_console())
-    assert "not as the simulator wrote" in capsys.readouterr().out.replace("\n", " ")
-    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
-    open_data(config, name, place, open_console())
-    assert capsys.readouterr().out == ""

@@ -11,11 +11,13 @@ import pytest
 from benchmark import load_encoder
 from benchmark.config.command_line import OK
 from benchmark.data.datasets.base import LEADS
+from benchmark.data.simulate import CohortSettings
 from benchmark.results.metrics import score_both_units
 from benchmark.results.store import Store
 from run_benchmark import main
 from tests.basic import BASIC
 from tests.benchmark.embedding.exported import recording
+from tests.on_disk import write_dataset
 
 TINY = [
     *("encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "pretrain.epochs=0.5", "finetune.epochs=2"),
@@ -78,8 +80,11 @@ def test_crops_of_two_leads_under_one_scale_are_learned_judged_and_exported(
     scaled = (signal[::5, 0][:250].mean() - mean) / deviation
     assert windows[0, :, 0].mean() == pytest.approx(scaled, abs=0.1)
     capsys.readouterr()
-    place = f"ptb-xl={next((tmp_path / 'data' / 'simulated').glob('*/ptb-xl'))}"
-    assert main(["embed", "ptb-xl", "--data", place, "--encoder", "pmq", "--out", "all.npy", "--workers", "1"]) == OK
+    write_dataset("ptb-xl", tmp_path / "theirs", CohortSettings(12))
+    assert (
+        main(["embed", "ptb-xl", "--data", "ptb-xl=theirs", "--encoder", "pmq", "--out", "all.npy", "--workers", "1"])
+        == OK
+    )
     assert np.isfinite(np.load("all.npy")).all()
     assert main(["export", "random", "--to", "random"]) != OK
     assert "random saw no corpus whose mean and deviation standardise" in capsys.readouterr().err

@@ -13,7 +13,8 @@ import pytest
 
 from benchmark.config.command_line import FAILED, OK, USAGE
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.simulate import CohortSettings, simulate, write_cohort
+from benchmark.data.simulate import CohortSettings, simulate
+from tests.on_disk import write_dataset
 
 PATIENTS = {"mimic-iv-ecg": 4, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
 SMALL = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
@@ -27,7 +28,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data root with all four datasets."""
     root = tmp_path_factory.mktemp("sound")
     for name, patients in PATIENTS.items():
-        write_cohort(name, root / name, CohortSettings(patients, recordings_per_patient=2.0), seed=1)
+        write_dataset(name, root / name, CohortSettings(patients, recordings_per_patient=2.0))
     for path in root.rglob("*"):
         os.utime(path, (1, 1))  # a file that changed within two seconds is read again by each command
     return root
@@ -79,7 +80,7 @@ def test_check_finds_nothing_wrong_in_sound_data(sound: Path, said: Said) -> Non
     assert "leak" not in out
     assert "fatal" not in out
     assert out.splitlines()[-1] == "between the datasets: no copies"
-    assert "form        records500 (simulated)" in out
+    assert "form        records500\n" in out
     assert "signals     500 Hz; 10 s" in out
 
 

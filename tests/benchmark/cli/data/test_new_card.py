@@ -52,7 +52,7 @@ def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, said: Sai
     status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
     assert status == OK
     assert "ours (ours): " in out
-    assert "form        wfdb files of a card (simulated)" in out
+    assert "form        wfdb files of a card\n" in out
     assert "recordings  40 listed" in out
     assert "sex         F 20, M 20" in out  # under strict also of three hearts slower than 50/min
     assert "age         40 to 79, median 60" in out

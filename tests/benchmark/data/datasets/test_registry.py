@@ -1,7 +1,4 @@
-"""The table of datasets and where their folders are looked for.
-
-Simulated recordings are known by the mark of their folder or the note in a header, whatever else lies there.
-"""
+"""The table of datasets and where their folders are looked for."""
 
 from __future__ import annotations
 
@@ -9,19 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.datasets.base import Dataset, DatasetError, Entry
+from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.chapman import Chapman
 from benchmark.data.datasets.registry import (
     DATASETS,
-    SIMULATED_MARK,
     find_root,
-    is_marked,
-    is_simulated,
     refuse_unfinished,
     source_of,
 )
-from benchmark.data.simulate import CohortSettings, write_cohort
 
 
 @pytest.mark.parametrize("name", DATASETS)
@@ -76,37 +68,3 @@ def test_what_is_not_found_says_how_to_give_it(tmp_path: Path):
         find_root(source_of("ptb-xl"), tmp_path, {})
     with pytest.raises(DatasetError, match="gone is not a folder"):
         find_root(source_of("ptb-xl"), tmp_path, {"ptb-xl": tmp_path / "gone"})
-
-
-@pytest.fixture
-def dataset(tmp_path: Path) -> Chapman:
-    """A simulated Chapman without the mark of its folder."""
-    write_cohort("chapman", tmp_path / "chapman", CohortSettings(patients=3), seed=1)
-    (tmp_path / "chapman" / SIMULATED_MARK).unlink()
-    return Chapman(tmp_path / "chapman")
-
-
-def header_of(dataset: Dataset, entry: Entry) -> Path:
-    return next(path for path in dataset.files(entry) if path.suffix == ".hea")
-
-
-def test_a_header_tells_without_the_mark(dataset: Chapman) -> None:
-    entries = dataset.listing().entries
-    assert not is_marked(dataset)
-    assert is_simulated(dataset, entries)
-    for entry in entries:
-        header = header_of(dataset, entry)
-        lines = header.read_text().splitlines(keepends=True)
-        header.write_text("".join(line for line in lines if "Simulated" not in line))
-    assert not is_simulated(dataset, entries)
-
-
-def test_the_mark_alone_or_one_note_alone_tells(dataset: Chapman) -> None:
-    entries = dataset.listing().entries
-    for entry in entries[1:]:
-        header_of(dataset, entry).write_text(f"{entry.recording} 12 500 5000\n")
-    assert is_simulated(dataset, entries)
-    assert not is_simulated(dataset, entries[1:])
-    (dataset.root / "SIMULATED.json").touch()
-    assert is_marked(dataset)
-    assert is_simulated(dataset, entries[1:])

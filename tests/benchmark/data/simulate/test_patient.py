@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmark.data.simulate.layouts import LAYOUTS
+from benchmark.data.simulate.cohorts import COHORTS
 from benchmark.data.simulate.patient import (
     EPISODIC,
     RHYTHMS,
@@ -23,9 +23,9 @@ from benchmark.data.simulate.patient import (
 )
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", COHORTS)
 def test_recordings_are_possible_and_structure_persists(name: str) -> None:
-    population = LAYOUTS[name].population
+    population = COHORTS[name].population
     for seed in range(80):
         rng = np.random.default_rng(seed)
         person = draw_person(rng, population, 1.0)
@@ -38,7 +38,7 @@ def test_recordings_are_possible_and_structure_persists(name: str) -> None:
 
 
 def test_conditions_of_a_patient_never_clash() -> None:
-    population = LAYOUTS["ptb-xl"].population
+    population = COHORTS["ptb-xl"].population
     people = [draw_person(np.random.default_rng([seed, 1]), population, 1.0) for seed in range(400)]
     assert any(len(person.conditions) > 1 for person in people)
     assert not any(clash(a, b) for person in people for a, b in combinations(person.conditions, 2))
@@ -69,7 +69,7 @@ def test_choose_follows_the_shares() -> None:
 
 
 def test_conditions_are_kept_as_often_as_said_and_redrawn_in_the_same_shares() -> None:
-    population = LAYOUTS["mimic-iv-ecg"].population
+    population = COHORTS["mimic-iv-ecg"].population
     people = [draw_person(np.random.default_rng([seed, 3]), population, 0.0) for seed in range(600)]
 
     def later(share: float) -> list[tuple[str, ...]]:

@@ -1,0 +1,456 @@
+"""Simulated cohorts: datasets whose recordings are drawn when they are read, and lie in no file.
+
+Each patient and recording has a random stream seeded by (seed, cohort, patient, recording): equal settings give equal
+samples, a larger cohort begins with the patients of a smaller one, and cohorts share no patient. Patients of a separate
+test part follow the others, whom they leave as they are.
+
+PTB-XL: folds are disjoint in patients and balanced over superclasses, as in the real dataset (Wagner et al. 2020, Sci.
+Data 7:154); about one patient in eight has more than one recording. Its statements are one SCP code or two a diagnosis.
+
+Chapman and Ningbo: one recording per patient; rhythms in the four groups SB, AFIB, GSVT and SR as often as in Chapman
+(Zheng et al. 2020), and rhythms and conditions as often as the Challenge 2021 counts them in Ningbo.
+
+CPSC2018: nine classes, up to three labels a recording, 6 to 60 seconds, no patient identifiers.
+
+MIMIC-IV-ECG: several recordings per patient over years, with report lines as an ECG machine prints them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmark.data.datasets import DATASETS
+from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Listing, Recording
+from benchmark.data.datasets.ptb_xl import SCP_STATEMENTS
+from benchmark.data.simulate.machine_reports import machine_report
+from benchmark.data.simulate.patient import Person, Population, draw_diagnoses, draw_person, keep_or_redraw
+from benchmark.data.simulate.recording import record
+from benchmark.results.schema import digest
+
+SIMULATOR_VERSION = 3
+"""Raised with every change that can alter a signal, a label or a report."""
+FS = 500
+MOST_STEPS = 32767
+"""Steps of a converter of 16 bits, on either side of zero."""
+VISITS, PERSON, FIRST_RECORDING = 0, 1, 2
+"""Parts of a patient's random streams: number of recordings, person, and the recordings from here on."""
+CHANGES = 1
+"""Marks the stream that changes a patient's conditions, apart from the recording's."""
+
+
+@dataclass(frozen=True)
+class CohortSettings:
+    """Size and difficulty of a cohort."""
+
+    patients: int
+    seed: int = 1
+    test_patients: int = 0
+    """Further patients, who are tested however the others are split."""
+    recordings_per_patient: float = 3.0
+    """Mean recordings per patient (geometric). mimic-iv-ecg only: patients of chapman and cpsc2018 have one, one in
+    eight of ptb-xl has more."""
+    noise: float = 1.0
+    """Scale of all noise: 0 none, 1 a routine hospital recording."""
+    anatomy: float = 1.0
+    """Scale of the differences between patients: 0 none, 1 realistic."""
+    severity: float = 1.0
+    """Scale of disease changes of a beat's shape: 0 none, 1 as drawn, at most 2. Rhythms and premature beats are not
+    scaled."""
+    persistence: float = 1.0
+    """Share of a patient's later recordings that show conditions of his own; the others show newly drawn ones. 0: no
+    finding says whose recording it is, 1: as in patients."""
+    report_errors: float = 1.0
+    """Scale of error and hedging rates of machine reports: 0 none, 1 as published. mimic-iv-ecg only."""
+
+
+class Visit(NamedTuple):
+    """A recording before it is drawn."""
+
+    number: int
+    """Position in the cohort, from 0."""
+    patient: int
+    """Patient's number, from 0."""
+    visit: int
+    """Number of the patient's recording, from 0."""
+
+    @property
+    def path(self) -> str:
+        """How its entry names it."""
+        return f"{self.patient}/{self.visit}"
+
+
+class SimulatedDataset:
+    """A cohort with the classes of a real dataset; a `benchmark.data.datasets.base.Dataset`."""
+
+    root = Path()
+    how_to_get = ""
+
+    def __init__(self, name: str, settings: CohortSettings) -> None:
+        """Raise ValueError for an unknown cohort, and for more patients than its recordings can be numbered for."""
+        if name not in COHORTS:
+            raise ValueError(f"unknown cohort {name!r}: simulated are {', '.join(COHORTS)}")
+        source, most = DATASETS[name], COHORTS[name].most_patients
+        if not 1 <= settings.patients <= settings.patients + settings.test_patients <= most:
+            count = settings.patients + settings.test_patients
+            raise ValueError(f"{name}: patients and test_patients are {count} together, must lie in 1-{most}")
+        self.name, self.title, self.classes = name, source.title, source.classes
+        self.first_label_counts = source.first_label_counts
+        self.settings = settings
+
+    @property
+    def cohort(self) -> Cohort:
+        """What is particular to it."""
+        return COHORTS[self.name]
+
+    @property
+    def drawn_from(self) -> str:
+        """Digest of all that its recordings depend on."""
+        return digest([SIMULATOR_VERSION, self.name, asdict(self.settings)])
+
+    def listing(self) -> Listing:
+        """All recordings; none is drawn, so that reports made with a signal are not in the entries yet."""
+        return Listing(tuple(self.cohort.entries(self)), form="simulated")
+
+    def files(self, entry: Entry) -> tuple[Path, ...]:
+        """None."""
+        return ()
+
+    def read(self, entry: Entry) -> Recording:
+        """Draw a recording, in whole steps of a converter."""
+        cohort, settings = self.cohort, self.settings
+        patient, visit = map(int, entry.path.split("/"))
+        rng = self.stream(patient, FIRST_RECORDING + visit)
+        person, diagnoses = self.diagnosed(patient, visit, rng)
+        drawn = record(
+            person.anatomy,
+            diagnoses,
+            rng,
+            seconds=cohort.seconds(rng),
+            fs=FS,
+            noise=settings.noise,
+            severity=settings.severity,
+            mains_hz=cohort.mains_hz,
+        )
+        steps = np.clip(np.rint(drawn.signal * cohort.steps_per_mv), -MOST_STEPS, MOST_STEPS).astype(np.int16)
+        report = cohort.report(diagnoses, drawn.rate, rng, settings.report_errors) if cohort.report else ""
+        return Recording((steps / cohort.steps_per_mv).astype(np.float32), FS, report)
+
+    def diagnosed(self, patient: int, visit: int, rng: np.random.Generator) -> tuple[Person, tuple[str, ...]]:
+        """A patient and what one of his recordings shows. rng: the recording's stream, not drawn from yet."""
+        population, settings = self.cohort.population, self.settings
+        person = shown = draw_person(self.stream(patient, PERSON), population, settings.anatomy)
+        if visit > 0:
+            changes = self.stream(patient, FIRST_RECORDING + visit, CHANGES)
+            shown = keep_or_redraw(changes, person, population, settings.persistence)
+        return person, draw_diagnoses(rng, shown, population, first=visit == 0)
+
+    def diagnoses(self, visit: Visit) -> tuple[str, ...]:
+        """What a recording shows."""
+        stream = self.stream(visit.patient, FIRST_RECORDING + visit.visit)
+        return self.diagnosed(visit.patient, visit.visit, stream)[1]
+
+    def visits(self) -> Iterator[Visit]:
+        """All recordings, patient by patient."""
+        number = 0
+        for patient in range(self.settings.patients + self.settings.test_patients):
+            count = self.cohort.visits(self.stream(patient, VISITS), self.settings.recordings_per_patient)
+            for visit in range(count):
+                yield Visit(number, patient, visit)
+                number += 1
+
+    def is_tested(self, patient: int) -> bool:
+        """Whether a patient is one of the separate test part."""
+        return patient >= self.settings.patients
+
+    def stream(self, patient: int, *part: int) -> np.random.Generator:
+        """Random stream of a patient's part."""
+        return np.random.default_rng([self.settings.seed, list(COHORTS).index(self.name), patient, *part])
+
+
+CODES = {
+    "NORM": ("NORM", "normales ekg"),
+    "MI-INF": ("IMI", "alter inferiorer infarkt"),
+    "MI-ANT": ("ASMI", "alter anteroseptaler infarkt"),
+    "MI-LAT": ("LMI", "alter lateraler infarkt"),
+    "RVH": ("RVH", "rechtshypertrophie"),
+    "LVH": ("LVH", "linkshypertrophie"),
+    "LAFB": ("LAFB", "linksanteriorer hemiblock"),
+    "LBBB": ("CLBBB", "kompletter linksschenkelblock"),
+    "RBBB": ("CRBBB", "kompletter rechtsschenkelblock"),
+    "AVB1": ("1AVB", "av-block i. grades"),
+    "AVB2": ("2AVB", "av-block ii. grades, typ wenckebach"),
+    "AVB3": ("3AVB", "av-block iii. grades"),
+    "TWI": ("NDT INVT", "unspezifisch abnormales t"),
+    "STD": ("ISCAL STD_", "st-senkung, anterolaterale ischämie möglich"),
+    "STE-ANT": ("INJAS STE_", "st-hebung anteroseptal"),
+    "STE-INF": ("INJIN STE_", "st-hebung inferior"),
+    "PVC": ("PVC", "ventrikuläre extrasystole(n)"),
+    "PAC": ("PAC", "supraventrikuläre extrasystole(n)"),
+    "SR": ("SR", "sinusrhythmus"),
+    "SB": ("SBRAD", "sinusbradykardie"),
+    "ST": ("STACH", "sinustachykardie"),
+    "SA": ("SARRH", "sinusarrhythmie"),
+    "AFIB": ("AFIB", "vorhofflimmern"),
+    "AFL": ("AFLT", "vorhofflattern"),
+    "SVT": ("SVTAC", "supraventrikuläre tachykardie"),
+}
+"""Diagnosis -> SCP codes and words of the (mostly German) report of PTB-XL."""
+SUPERCLASS = {statement.code: statement.superclass for statement in SCP_STATEMENTS if statement.superclass}
+RHYTHM_CODES = {statement.code for statement in SCP_STATEMENTS if statement.kinds == "rhythm"}
+FOLDS = 10
+RAREST_FIRST = ("HYP", "CD", "MI", "STTC", "NORM")
+
+
+def ptb_xl_entries(data: SimulatedDataset) -> Iterator[Entry]:
+    """Recordings of PTB-XL, with codes, superclasses, folds and reports."""
+    diagnoses = {visit: data.diagnoses(visit) for visit in data.visits()}
+    codes = {visit: " ".join(CODES[name][0] for name in names).split() for visit, names in diagnoses.items()}
+    superclasses = {
+        visit: tuple(dict.fromkeys(SUPERCLASS[code] for code in stated if code in SUPERCLASS))
+        for visit, stated in codes.items()
+    }
+    classes: dict[int, set[str]] = defaultdict(set)
+    for visit, stated in superclasses.items():
+        if not data.is_tested(visit.patient):
+            classes[visit.patient] |= {*stated}
+    fold_of = folds(classes)
+    for visit, names in diagnoses.items():
+        yield Entry(
+            recording=str(visit.number + 1),
+            patient=str(1 + visit.patient * 7_919 % 99_991),
+            path=visit.path,
+            labels=tuple(map(data.classes.index, superclasses[visit])),
+            report=german_report(names),
+            fold=fold_of.get(visit.patient, FOLDS),
+            statements=tuple(codes[visit]),
+        )
+
+
+def folds(classes: Mapping[int, set[str]]) -> dict[int, int]:
+    """Patient -> fold; each patient, in order, gets the fold in which their rarest superclass is rarest so far.
+
+    A fold depends only on earlier patients, so a larger cohort keeps it.
+    """
+    filled: Counter[tuple[str, int]] = Counter()
+    fold_of = {}
+    for number, (patient, of_patient) in enumerate(classes.items()):
+        rarest = next((name for name in RAREST_FIRST if name in of_patient), "none")
+        fold = min(range(1, FOLDS + 1), key=lambda f: (filled[rarest, f], filled["all", f], (f + number) % FOLDS))
+        fold_of[patient] = fold
+        filled.update((name, fold) for name in {*of_patient, rarest, "all"})
+    return fold_of
+
+
+def german_report(diagnoses: tuple[str, ...]) -> str:
+    """Report text: the rhythm first, then the findings."""
+    ordered = sorted(diagnoses, key=lambda name: CODES[name][0] not in RHYTHM_CODES)
+    return " ".join(CODES[name][1] for name in ordered)
+
+
+SNOMED = {
+    "SB": "426177001",
+    "SR": "426783006",
+    "AFIB": "164889003",
+    "ST": "427084000",
+    "AFL": "164890007",
+    "SA": "427393009",
+    "SVT": "426761007",
+    "AVB1": "270492004",
+    "AVB2": "54016002",
+    "AVB3": "27885002",
+    "LBBB": "164909002",
+    "RBBB": "59118001",
+    "LAFB": "39732003",
+    "LVH": "164873001",
+    "RVH": "89792004",
+    "MI-ANT": "164865005",
+    "MI-INF": "164917005",
+    "MI-LAT": "164865005",
+    "STD": "429622005",
+    "STE-ANT": "164930006",
+    "STE-INF": "164930006",
+    "TWI": "59931005",
+    "PAC": "284470004",
+    "PVC": "17338001",
+}
+"""Diagnosis -> code of Chapman's and Ningbo's headers, in their order."""
+RHYTHM_GROUP = {"SB": "SB", "SR": "SR", "AFIB": "AFIB", "ST": "GSVT", "AFL": "AFIB", "SA": "SR", "SVT": "GSVT"}
+"""Rhythm -> class of Chapman and Ningbo."""
+CPSC2018_CLASS = {
+    "NORM": "Normal",
+    "AFIB": "AF",
+    "AVB1": "I-AVB",
+    **dict.fromkeys(("STE-ANT", "STE-INF"), "STE"),
+    **{name: name for name in ("LBBB", "RBBB", "PAC", "PVC", "STD")},
+}
+MOST_LABELS = 3
+"""Of a recording of CPSC2018."""
+FIRST_OF_NINGBO, LAST_OF_NINGBO = 10_647, 45_551
+"""Numbers of its recordings, which go on from Chapman's."""
+
+
+def chapman_entries(data: SimulatedDataset) -> Iterator[Entry]:
+    """Recordings of Chapman and Ningbo, with SNOMED codes."""
+    first = FIRST_OF_NINGBO if data.name == "ningbo" else 1
+    for visit in data.visits():
+        shown = data.diagnoses(visit)
+        codes = {name: code for name, code in SNOMED.items() if name in shown}
+        labels = [RHYTHM_GROUP[name] for name in codes if name in RHYTHM_GROUP]
+        yield _of_nobody(data, visit, f"JS{visit.number + first:05d}", labels, tuple(dict.fromkeys(codes.values())))
+
+
+def cpsc2018_entries(data: SimulatedDataset) -> Iterator[Entry]:
+    """Recordings of CPSC2018."""
+    for visit in data.visits():
+        labels = [CPSC2018_CLASS[name] for name in data.diagnoses(visit) if name in CPSC2018_CLASS][:MOST_LABELS]
+        yield _of_nobody(data, visit, f"A{visit.number + 1:04d}", labels, ())
+
+
+def _of_nobody(
+    data: SimulatedDataset, visit: Visit, name: str, labels: list[str], statements: tuple[str, ...]
+) -> Entry:
+    """A recording of a dataset that names no patients and has no folds."""
+    indices = tuple(dict.fromkeys(map(data.classes.index, labels)))
+    fold = OWN_TEST_PART if data.is_tested(visit.patient) else None
+    return Entry(name, name, visit.path, indices, fold=fold, statements=statements)
+
+
+MOST_VISITS = 60
+REPORT_LINES = 18
+"""Most lines of a machine report in MIMIC-IV-ECG."""
+MINUTES_OF_A_DAY = 12 * 60
+"""Of the time of a recording, which is drawn before its report and not used."""
+
+
+def mimic_entries(data: SimulatedDataset) -> Iterator[Entry]:
+    """Recordings of MIMIC-IV-ECG by patient and time; numbers are distinct for 100,000 patients of 60 recordings."""
+    entries = []
+    for visit in data.visits():
+        subject = 10_000_000 + 10 * (visit.patient * 61_803 % 100_000) + visit.patient % 10
+        study = 40_000_000 + (64 * visit.patient + visit.visit + 1) * 7_368_787 % 9_999_991
+        entries.append((subject, visit.visit, Entry(str(study), str(subject), visit.path)))
+    return (entry for _, _, entry in sorted(entries, key=lambda row: row[:2]))
+
+
+def mimic_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator, errors: float) -> str:
+    """What a machine says of a recording. rng: the recording's stream after its signal."""
+    rng.integers(0, MINUTES_OF_A_DAY)
+    return ". ".join(machine_report(diagnoses, rate, rng, errors)[:REPORT_LINES])
+
+
+def cpsc2018_seconds(rng: np.random.Generator) -> float:
+    """Length of a recording: 6 to 60 s, most often 9.5 to 15."""
+    lengths = ((6, 9.5), (9.5, 15), (15, 35), (35, 60))
+    shortest, longest = lengths[int(np.searchsorted([0.02, 0.77, 0.96], rng.random()))]
+    return round(2 * rng.uniform(shortest, longest)) / 2
+
+
+def shares(text: str) -> dict[str, float]:
+    """The shares of a text such as 'NORM 0.4, LVH 0.6', by name."""
+    return {name: float(share) for name, share in (pair.split() for pair in text.split(","))}
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """What is particular to the simulated form of a dataset."""
+
+    population: Population
+    most_patients: int
+    """Limit of the dataset's numbering scheme."""
+    entries: Callable[[SimulatedDataset], Iterator[Entry]]
+    """All recordings, in the dataset's order."""
+    report: Callable[[tuple[str, ...], float, np.random.Generator, float], str] | None = None
+    """Report that is made with a signal, of diagnoses, heart rate, the recording's stream and scale of errors."""
+    steps_per_mv: int = 1000
+    mains_hz: float = 50.0
+    visits: Callable[[np.random.Generator, float], int] = lambda rng, mean: 1
+    """Number of recordings of a patient."""
+    seconds: Callable[[np.random.Generator], float] = lambda rng: 10.0
+
+
+COHORTS: Mapping[str, Cohort] = MappingProxyType(  # in this order: a cohort's place seeds its streams
+    {
+        "mimic-iv-ecg": Cohort(
+            population=Population(
+                conditions=shares(
+                    "NORM 0.36, AFIB 0.10, TWI 0.09, STD 0.06, MI-INF 0.065, MI-ANT 0.05, MI-LAT 0.01, LVH 0.07,"
+                    "RVH 0.008, RBBB 0.05, LBBB 0.035, LAFB 0.045, AVB1 0.04, AVB2 0.003, AVB3 0.002, PVC 0.03,"
+                    "PAC 0.03, STE-ANT 0.01, STE-INF 0.01"
+                ),
+                companion=0.35,
+                rhythms=shares("SR 0.66, SB 0.11, ST 0.15, SA 0.02, AFIB 0.03, AFL 0.015, SVT 0.015"),
+            ),
+            most_patients=100_000,
+            entries=mimic_entries,
+            report=mimic_report,
+            steps_per_mv=200,
+            mains_hz=60.0,
+            visits=lambda rng, mean: min(MOST_VISITS, int(rng.geometric(1.0 / mean))),
+        ),
+        "ptb-xl": Cohort(
+            population=Population(  # superclasses alone and together about as often as in PTB-XL 1.0.3
+                conditions=shares(
+                    "NORM 0.440, MI-INF 0.082, MI-ANT 0.082, MI-LAT 0.012, TWI 0.122, STD 0.092, LVH 0.036,"
+                    "RVH 0.005, LAFB 0.040, RBBB 0.027, LBBB 0.024, AVB1 0.022, AVB2 0.0005, AVB3 0.0005, AFIB 0.010,"
+                    "PVC 0.010, PAC 0.005, STE-ANT 0.005, STE-INF 0.005"
+                ),
+                companion=0.45,
+                rhythms=shares("SR 0.87, SB 0.035, ST 0.042, SA 0.040, AFIB 0.006, AFL 0.003, SVT 0.004"),
+                affinities={
+                    **{(first, "LVH"): 6.5 for first in ("TWI", "STD")},
+                    **{("LVH", further): 2.0 for further in ("TWI", "STD")},
+                    **{(first, block): 3.0 for first in ("MI-ANT", "MI-INF") for block in ("LAFB", "RBBB", "AVB1")},
+                },
+            ),
+            most_patients=99_000,
+            entries=ptb_xl_entries,
+            visits=lambda rng, mean: 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random())),
+        ),
+        "chapman": Cohort(
+            population=Population(
+                conditions=shares(
+                    "NORM 0.52, TWI 0.18, LVH 0.08, RBBB 0.045, LBBB 0.015, LAFB 0.035, STD 0.045, AVB1 0.020,"
+                    "AVB2 0.001, AVB3 0.0002, RVH 0.001, MI-ANT 0.003, MI-INF 0.015, MI-LAT 0.001, STE-ANT 0.009,"
+                    "STE-INF 0.008, PAC 0.022, PVC 0.025"
+                ),
+                companion=0.20,
+                rhythms=shares("SB 0.353, SR 0.169, AFIB 0.176, ST 0.146, SVT 0.073, AFL 0.046, SA 0.037"),
+            ),
+            most_patients=FIRST_OF_NINGBO - 1,
+            entries=chapman_entries,
+        ),
+        "cpsc2018": Cohort(
+            population=Population(  # first labels as in the real REFERENCE.csv; there 7 % have a second label
+                conditions=shares(
+                    "NORM 918, AFIB 1098, AVB1 704, LBBB 207, RBBB 1695, PAC 574, PVC 653, STD 826, STE-ANT 110,"
+                    "STE-INF 92"
+                ),
+                companion=0.08,
+                rhythms={"SR": 1.0},
+            ),
+            most_patients=9_999,
+            entries=cpsc2018_entries,
+            seconds=cpsc2018_seconds,
+        ),
+        "ningbo": Cohort(
+            population=Population(
+                conditions=shares(
+                    "NORM 0.57, TWI 0.22, LVH 0.018, RBBB 0.037, LBBB 0.007, LAFB 0.033, STD 0.036, AVB1 0.025,"
+                    "AVB2 0.001, AVB3 0.0002, RVH 0.001, MI-ANT 0.002, MI-INF 0.024, STE-ANT 0.011, STE-INF 0.011,"
+                    "PAC 0.030, PVC 0.031"
+                ),
+                companion=0.15,
+                rhythms=shares("SB 0.363, SR 0.181, AFL 0.218, ST 0.163, SA 0.073, SVT 0.004"),
+            ),
+            most_patients=LAST_OF_NINGBO - FIRST_OF_NINGBO + 1,
+            entries=chapman_entries,
+        ),
+    }
+)

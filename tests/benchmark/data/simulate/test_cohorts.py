@@ -1,0 +1,187 @@
+"""Cohorts as datasets: stored digests, prefixes, a test part, shares of labels, and what each dial leaves alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
+from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
+from benchmark.data.simulate import COHORTS, DIAGNOSES, CohortSettings, SimulatedDataset
+from benchmark.data.simulate.cohorts import CODES, SNOMED, SUPERCLASS
+from benchmark.data.splits import Protocol, Split, TaskSpec, columns_of, sides_of, split_recordings
+
+STORED = {
+    "mimic-iv-ecg": "efb4c6cf89a65382",
+    "ptb-xl": "856834a22679405a",
+    "chapman": "386b608f35059049",
+    "cpsc2018": "a61c75846637f2d7",
+    "ningbo": "b4e31571fa7b0a6a",
+}
+"""Cohort -> digest of twelve patients and three of a test part, of version 3 of the simulator: entries and samples as
+they were read from files in the form of the real dataset."""
+LABELLED = [name for name in COHORTS if name != "mimic-iv-ecg"]
+
+
+def cohort(name: str, patients: int, **settings: float) -> SimulatedDataset:
+    return SimulatedDataset(name, CohortSettings(patients, **settings))  # type: ignore[arg-type]
+
+
+def drawn(dataset: SimulatedDataset) -> dict[str, tuple[Entry, Recording]]:
+    """Every recording by name."""
+    return {entry.recording: (entry, dataset.read(entry)) for entry in dataset.listing().entries}
+
+
+def digests(dataset: SimulatedDataset) -> dict[str, tuple[str, str]]:
+    """Name of every recording -> digest of its samples, and its report."""
+    return {
+        name: (hashlib.sha256(recording.signal.tobytes()).hexdigest(), recording.report or entry.report)
+        for name, (entry, recording) in drawn(dataset).items()
+    }
+
+
+@pytest.mark.parametrize("name", COHORTS)
+def test_recordings_are_the_stored_ones(name: str) -> None:
+    content = hashlib.sha256()
+    for entry, recording in drawn(cohort(name, 12, seed=7, test_patients=3 if name in LABELLED else 0)).values():
+        report = recording.report or entry.report
+        content.update(json.dumps([entry.recording, entry.patient, entry.labels, report, entry.fold]).encode())
+        content.update(recording.signal.tobytes())
+    assert content.hexdigest()[:16] == STORED[name]
+
+
+@pytest.mark.parametrize("name", COHORTS)
+def test_a_larger_cohort_begins_alike_and_another_seed_shares_nothing(name: str) -> None:
+    few, more, other = (digests(cohort(name, patients, seed=seed)) for patients, seed in ((4, 3), (7, 3), (4, 4)))
+    assert few.items() < more.items()
+    assert not {signal for signal, _ in few.values()} & {signal for signal, _ in other.values()}
+
+
+@pytest.mark.parametrize("name", LABELLED)
+def test_patients_of_a_test_part_follow_the_others_and_leave_them_as_they_are(name: str) -> None:
+    before, after = (cohort(name, 5, seed=3, test_patients=count).listing().entries for count in (0, 4))
+    assert after[: len(before)] == before
+    tested = after[len(before) :]
+    assert len({entry.patient for entry in tested} - {entry.patient for entry in before}) == 4
+    assert {entry.fold for entry in tested} == {10 if name == "ptb-xl" else OWN_TEST_PART}
+
+
+@pytest.mark.parametrize("protocol", ["paper", "strict"])
+def test_a_test_part_is_tested_in_addition_and_trained_on_by_no_task(protocol: Protocol) -> None:
+    for name in LABELLED:
+        usual, every = (cohort(name, 40, seed=3, test_patients=count).listing().entries for count in (0, 10))
+        for column in columns_of([name], ["default", *(["all"] if name != "cpsc2018" else [])]):
+            named, spec = column.named, TaskSpec(6, "multi", protocol)
+            labelled = [replace(entry, labels=named.labels(entry)) if named else entry for entry in every]
+            spec = replace(spec, sides=named.sides) if named else spec
+            before, after = _sides(labelled[: len(usual)], spec), _sides(labelled, spec)
+            further = {entry.recording for entry in labelled[len(usual) :] if entry.labels}
+            assert further
+            assert after == before | {"test": before["test"] | further}
+
+
+def _sides(entries: Sequence[Entry], spec: TaskSpec) -> dict[str, set[str]]:
+    split: Split = split_recordings(entries, spec, first_label_counts=False)
+    return {side: {entries[index].recording for index in indices} for side, indices in sides_of(split).items()}
+
+
+def test_a_worker_draws_what_its_parent_draws() -> None:
+    dataset = cohort("cpsc2018", 2)
+    entry = dataset.listing().entries[1]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(dataset)).read(entry).signal, dataset.read(entry).signal)
+
+
+def test_the_dial_of_reports_leaves_the_signals_alone() -> None:
+    right, usual = (digests(cohort("mimic-iv-ecg", 12, seed=3, report_errors=errors)) for errors in (0.0, 1.0))
+    assert {name: signal for name, (signal, _) in right.items()} == {name: own for name, (own, _) in usual.items()}
+    assert right != usual
+
+
+def test_findings_that_do_not_persist_change_later_recordings_alone() -> None:
+    stay, change = (cohort("mimic-iv-ecg", 8, seed=3, persistence=share) for share in (1.0, 0.0))
+    before, after = digests(stay), digests(change)
+    first = {entry.recording for entry in stay.listing().entries if entry.path.endswith("/0")}
+    assert before.keys() == after.keys()
+    moved = {name for name in before if before[name] != after[name]}
+    assert moved
+    assert not moved & first
+
+
+@pytest.mark.parametrize(
+    ("name", "patients", "test_patients", "message"),
+    [
+        ("mimic", 3, 0, "unknown cohort 'mimic'"),
+        ("chapman", 0, 0, "0 together, must lie in 1-10646"),
+        ("chapman", 20_000, 0, "20000 together"),
+        ("cpsc2018", 3, 9999, "cpsc2018: patients and test_patients are 10002 together, must lie in 1-9999"),
+    ],
+)
+def test_cohorts_that_cannot_be_numbered_are_refused(
+    name: str, patients: int, test_patients: int, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        SimulatedDataset(name, CohortSettings(patients, test_patients=test_patients))
+
+
+def test_every_diagnosis_has_codes_that_are_known() -> None:
+    assert CODES.keys() == DIAGNOSES.keys()
+    assert SNOMED.keys() == DIAGNOSES.keys() - {"NORM"}
+    unknown = {name for name, code in SNOMED.items() if code not in CONDITION_OF_STATEMENT}
+    assert unknown == {"SB", "AVB3"}, "not among MERL's conditions"
+
+
+def shares_of(dataset: SimulatedDataset) -> dict[str, float]:
+    """Class -> share of the recordings that have it."""
+    entries = dataset.listing().entries
+    counts = Counter(dataset.classes[label] for entry in entries for label in entry.labels)
+    return {name: count / len(entries) for name, count in counts.items()}
+
+
+def test_classes_are_as_frequent_as_in_the_real_datasets() -> None:
+    chapman = {"SB": 0.365, "AFIB": 0.21, "GSVT": 0.217, "SR": 0.209}
+    assert shares_of(cohort("chapman", 300, seed=11)) == pytest.approx(chapman, abs=0.07)
+    ptb_xl = {"NORM": 0.436, "MI": 0.251, "STTC": 0.240, "CD": 0.224, "HYP": 0.121}
+    assert shares_of(cohort("ptb-xl", 400, seed=11)) == pytest.approx(ptb_xl, abs=0.07)
+    assert set(shares_of(cohort("cpsc2018", 300, seed=11))) == set(cohort("cpsc2018", 1).classes)
+
+
+def test_folds_of_ptb_xl_are_disjoint_in_patients_and_even() -> None:
+    entries = cohort("ptb-xl", 400, seed=11).listing().entries
+    assert len({(entry.patient, entry.fold) for entry in entries}) == len({entry.patient for entry in entries}) == 400
+    assert {entry.fold for entry in entries} == set(range(1, 11))
+    several = Counter(entry.patient for entry in entries)
+    assert 0.06 < np.mean([count > 1 for count in several.values()]) < 0.19
+    for chosen in (entries, [entry for entry in entries if 0 in entry.labels]):
+        sizes = np.array(list(Counter(entry.fold for entry in chosen).values()))
+        assert sizes.max() < 1.5 * sizes.min()
+    superclass = [{SUPERCLASS[code] for code in entry.statements if code in SUPERCLASS} for entry in entries]
+    assert superclass == [{cohort("ptb-xl", 1).classes[label] for label in entry.labels} for entry in entries]
+
+
+def test_signals_keep_the_laws_of_the_limb_leads_and_their_lengths() -> None:
+    for name, most in (("mimic-iv-ecg", 0.01), ("cpsc2018", 0.002)):  # two steps of a converter
+        for _, recording in list(drawn(cohort(name, 12, seed=11)).values())[:12]:
+            signal = recording.signal
+            assert np.abs(signal[:, 2] - (signal[:, 1] - signal[:, 0])).max() <= most + 1e-6
+            assert np.abs(signal[:, 5] - (signal[:, 1] + signal[:, 2]) / 2).max() <= most + 1e-6
+            assert len(signal) == 5000 or name == "cpsc2018"
+            assert 6 <= len(signal) / recording.fs <= 60
+
+
+def test_patients_of_mimic_are_in_order_and_each_has_a_report_with_a_rhythm() -> None:
+    dataset = cohort("mimic-iv-ecg", 25, seed=11)
+    entries = dataset.listing().entries
+    assert [int(entry.patient) for entry in entries] == sorted(int(entry.patient) for entry in entries)
+    assert len({entry.recording for entry in entries}) == len(entries)
+    assert len({entry.patient for entry in entries}) == 25
+    assert not any(entry.report for entry in entries), "made with the signal"
+    words = ("sinus", "atrial", "supraventricular", "junctional", "undetermined")
+    for entry in entries:
+        assert any(word in dataset.read(entry).report.lower() for word in words)

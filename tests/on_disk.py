@@ -1,0 +1,101 @@
+"""Simulated recordings in the files of the real datasets, for tests of what reads such files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import wfdb
+from numpy.typing import NDArray
+
+from benchmark.data.datasets.base import LEADS, Entry
+from benchmark.data.datasets.ptb_xl import SCP_STATEMENTS
+from benchmark.data.simulate import CohortSettings, SimulatedDataset
+
+Row = Mapping[str, object]
+
+
+def write_record(
+    path: Path,
+    signal: NDArray[np.floating],
+    *,
+    fs: int = 500,
+    leads: Sequence[str] = LEADS,
+    comments: Sequence[str] = (),
+    mat: bool = False,
+) -> Path:
+    """Write a WFDB record, as .dat or, with 24 bytes ahead of the samples, as the Challenge's .mat."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    n = len(leads)
+    wfdb.wrsamp(
+        path.name,
+        fs=fs,
+        units=["mV"] * n,
+        sig_name=list(leads),
+        p_signal=signal.astype(np.float64),
+        fmt=["16"] * n,
+        adc_gain=[1000.0] * n,
+        baseline=[0] * n,
+        comments=list(comments),
+        write_dir=str(path.parent),
+    )
+    if mat:
+        data = path.with_suffix(".dat")
+        path.with_suffix(".mat").write_bytes(bytes(24) + data.read_bytes())
+        data.unlink()
+        header = path.with_suffix(".hea")
+        header.write_text(header.read_text().replace(f"{path.name}.dat 16 ", f"{path.name}.mat 16+24 "))
+    return path
+
+
+def write_dataset(name: str, folder: Path, settings: CohortSettings) -> None:
+    """Write the recordings of a simulated cohort as its real dataset has them, with the tables that are read."""
+    dataset = SimulatedDataset(name, settings)
+    rows = [_write(dataset, folder, entry) for entry in dataset.listing().entries]
+    if name == "ptb-xl":
+        _write_table(folder / "ptbxl_database.csv", rows)
+        statements = [(own.code, float("diagnostic" in own.kinds) or None, own.superclass) for own in SCP_STATEMENTS]
+        columns = ["", "diagnostic", "diagnostic_class"]
+        pd.DataFrame(statements, columns=columns).to_csv(folder / "scp_statements.csv", index=False)
+    if name == "cpsc2018":
+        _write_table(folder / "REFERENCE.csv", rows)
+    if name == "mimic-iv-ecg":
+        for table in ("record_list.csv", "machine_measurements.csv"):
+            _write_table(folder / table, rows)
+
+
+def _write(dataset: SimulatedDataset, folder: Path, entry: Entry) -> Row:
+    """Write a recording; its row of the tables."""
+    recording = dataset.read(entry)
+    if dataset.name == "ptb-xl":
+        path = f"records500/00000/{int(entry.recording):05d}_hr"
+        write_record(folder / path, recording.signal, leads=[lead.upper() for lead in LEADS])
+        return {
+            "ecg_id": entry.recording,
+            "patient_id": f"{entry.patient}.0",
+            "report": entry.report,
+            "scp_codes": dict.fromkeys(entry.statements, 100.0),
+            "strat_fold": entry.fold,
+            "filename_lr": path.replace("500", "100").replace("_hr", "_lr"),
+            "filename_hr": path,
+        }
+    if dataset.name == "mimic-iv-ecg":
+        path = f"files/p{entry.patient[:4]}/p{entry.patient}/s{entry.recording}/{entry.recording}"
+        write_record(folder / path, recording.signal)
+        lines = {f"report_{number}": "" for number in range(18)}
+        lines |= {f"report_{number}": line for number, line in enumerate(recording.report.split(". "))}
+        return {"subject_id": entry.patient, "study_id": entry.recording, "path": path, **lines}
+    labels = [dataset.classes[label] for label in entry.labels]
+    codes = entry.statements or labels
+    comments = ("Age: 50", "Sex: Female", f"Dx: {','.join(codes)}")
+    inside = "Training_WFDB" if dataset.name == "cpsc2018" else "WFDBRecords/01/010"
+    write_record(folder / inside / entry.recording, recording.signal, comments=comments, mat=True)
+    numbers = [dataset.classes.index(label) + 1 for label in labels]
+    columns = ("First_label", "Second_label", "Third_label")
+    return {"Recording": entry.recording} | dict.fromkeys(columns, "") | dict(zip(columns, numbers, strict=False))
+
+
+def _write_table(path: Path, rows: Sequence[Row]) -> None:
+    pd.DataFrame(rows).to_csv(path, index=False)
