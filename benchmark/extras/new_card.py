@@ -16,15 +16,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError
-from benchmark.config.words import parsed
+from benchmark.config.words import load_card
 from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
-from benchmark.data.datasets.card import Card, paths_below
+from benchmark.data.datasets.card import Card, CardDataset, paths_below
 from benchmark.data.datasets.card_formats import (
     FileContent,
     are_names,
@@ -50,6 +51,10 @@ from benchmark.data.datasets.card_sections import (
 )
 from benchmark.data.datasets.tables import NOT_STATED, header_of, read_table, truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments
+from benchmark.data.prepare import Prepared
+from benchmark.data.splits import Labels as LabelsOfTask
+from benchmark.data.splits import Protocol, TaskSpec, split_recordings, too_few_classes
+from benchmark.data.splits import lacking as lacking_parts
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command
 from benchmark.screen import Console, note
@@ -376,23 +381,8 @@ def label_counts(cells: Sequence[str]) -> tuple[str | None, Counter[str]]:
     return None, whole
 
 
-def several_share(labels: Sequence[Draft], columns: Columns) -> float:
-    """Share of the labelled recordings that have several labels, by the lines of `labels` of a table or of comments."""
-    stated = {line.key: line.value for line in labels}
-    if name := stated.get("column") or stated.get("comment"):
-        counts = [len(labels_of(cell, stated.get("separator"))) for cell in columns.get(name, ())]
-    else:
-        classes = [columns[name] for name in stated.get("classes", []) if name in columns]
-        counts = [sum(bool(cell and truth(cell)) for cell in row) for row in zip(*classes, strict=True)]
-    labelled = [count for count in counts if count]
-    return sum(count > 1 for count in labelled) / len(labelled) if labelled else 0.0
-
-
-def draft(folder: Path, file: str) -> tuple[str, list[str]]:
-    """The text of a card for a folder, and the flags of the command that checks it.
-
-    Raises DatasetError where the folder has no files that a card can read.
-    """
+def draft(folder: Path, file: str) -> str:
+    """The text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
     if not folder.is_dir():
         raise DatasetError(f"{folder} is not a folder")
     scans = [(scan, table) for scan in scan_folder(folder) for table in _tables(folder, scan)]
@@ -400,10 +390,10 @@ def draft(folder: Path, file: str) -> tuple[str, list[str]]:
     if table and table.column and table.key == "path":
         scan = scan._replace(pattern=scan.pattern.replace(RECORDING, "*"))
     sections = {"signals": list(signal_lines(folder, scan))}
-    labels, columns = list[Draft](), dict[str, Sequence[str]]()
+    labels = list[Draft]()
     if table:
-        sections["table"], columns = list(table_lines(table)), dict(table.columns)
-        labels = label_lines(columns, [str(line.value) for line in sections["table"]])
+        sections["table"] = list(table_lines(table))
+        labels = label_lines(table.columns, [str(line.value) for line in sections["table"]])
     if not labels:
         columns = {name: list(_comments_in(folder, scan.paths, name)) for name in COMMENTS}
         named = [name for name in COMMENTS if 2 <= len(label_counts(columns[name])[1]) <= MAX_CLASSES]
@@ -413,9 +403,7 @@ def draft(folder: Path, file: str) -> tuple[str, list[str]]:
     lines = [HEAD.format(file=file), f"name: {flow(name)}", f"title: {flow(folder.resolve().name)}"]
     for section, drafts in sections.items():
         lines += ["", f"{section}:", *(f"  {line.text()}" for line in drafts)]
-    flags = ["--datasets" if labels else "--pretrain-dataset", file]
-    flags += ["--labels", "multi"] if several_share(labels, columns) > 0.5 else []
-    return "\n".join([*lines, *([] if labels else ["", NO_LABELS])]) + "\n", flags
+    return "\n".join([*lines, *([] if labels else ["", NO_LABELS])]) + "\n"
 
 
 def _tables(folder: Path, scan: FolderScan) -> list[TableScan | None]:
@@ -445,21 +433,50 @@ def new_card(arguments: Namespace, console: Console) -> int:
     file = arguments.card or folder / f"{name_of(folder)}.yaml"
     if file.exists():
         raise ConfigError(f"{file} exists and is not overwritten: name another by --card FILE, or remove it")
-    text, flags = draft(folder, str(file))
+    text = draft(folder, str(file))
     questions = [line.strip() for line in text.splitlines() if "# QUESTION:" in line]
+    flags = ["--datasets" if "\nlabels:" in text else "--pretrain-dataset", str(file)]
     try:
         write_atomic(file, text.encode())
     except UnicodeEncodeError as error:
         line = next(line for line in text.splitlines() if text[error.start] in line)
         raise ConfigError(f"{folder}: a name is not UTF-8: rename what it names ({line.strip()!a})") from None
     note(console, f"wrote {file}: {len(questions)} questions are open" if questions else f"wrote {file}")
+    if not questions:
+        try:
+            mode, questions = task_of_labels(load_card(str(file))(folder))
+            flags += mode
+        except (ConfigError, DatasetError) as problem:
+            questions = [str(problem)]
     for question in questions:
         note(console, f"  {question}")
-    if not questions:
-        listing = Card.model_validate(parsed(text))(folder).listing()
-        note(console, f"  it finds {len(listing.entries):,} recordings, and skips {len(listing.skipped):,}")
     if file.resolve().parent != folder.resolve():
         flags += ["--data", f"{name_of(folder)}={folder}"]
     then = "answer them in the file, then" if questions else "read it, then"
     note(console, f"{then}: {command()} data check {' '.join(flags)}")
     return OK
+
+
+def task_of_labels(dataset: CardDataset) -> tuple[list[str], list[str]]:
+    """The flags of a task that a run can score on the labels, and the question where it can score none.
+
+    Several labels a recording are counted where most labelled recordings have them, or where single ones do not do.
+    Raises DatasetError where the card does not find its recordings.
+    """
+    entries = dataset.listing().entries
+    several = [len(entry.labels) > 1 for entry in entries if entry.labels]
+    protocol: Protocol = "strict" if dataset.card.states_patients else "paper"
+    modes: tuple[LabelsOfTask, ...] = ("multi", "single") if 2 * sum(several) > len(several) else ("single", "multi")
+    listed = SimpleNamespace(entries=entries, classes=dataset.classes, first_label_counts=False)  # what is read of it
+    reasons = []
+    for labels in modes if dataset.classes else ():
+        try:
+            spec = TaskSpec(1, labels, protocol)
+            split = split_recordings(entries, spec, first_label_counts=False)
+            reason = lacking_parts(split) or too_few_classes(cast(Prepared, listed), split, spec)
+        except DatasetError as problem:
+            reason = str(problem)
+        if reason is None:
+            return ["--labels", "multi"] * (labels == "multi"), []
+        reasons.append(f"these labels cannot be scored yet: {reason}")
+    return [], reasons[:1]

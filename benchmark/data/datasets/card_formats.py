@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
-from benchmark.data.datasets.card_sections import NO_LEAD, Format, Signals, known_lead
+from benchmark.data.datasets.card_sections import NO_LEAD, Format, Signals
 from benchmark.data.datasets.wfdb_files import (
     LARGEST_SIGNAL,
     MILLIVOLTS,
@@ -75,8 +75,8 @@ def to_recording(content: FileContent, signals: Signals) -> Recording:
 
 
 def _without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float64]:
-    """(n, L) without the samples at the ends at which every lead is exactly zero, as files of one length are filled."""
-    used = np.flatnonzero(signal.any(axis=1))
+    """(n, L) without the samples at the ends at which every lead is zero or NaN, as files of one length are filled."""
+    used = np.flatnonzero(np.nan_to_num(signal).any(axis=1))
     if not len(used):
         return signal
     first, last = used[0], used[-1] + 1
@@ -138,8 +138,8 @@ def _lead_names(content: FileContent, signals: Signals) -> list[str]:
         if len(names) != count:
             raise Unusable(f"columns are not the leads of the card; correct signals.leads: {count} columns")
         stated = [name.strip().lower() for name in content.leads or ()]
-        if {lead.lower() for lead in LEADS} <= {*stated}:
-            wrong = [name for name, own in zip(names, stated, strict=True) if name not in (NO_LEAD, known_lead(own))]
+        if {name.lower() for name in names} - {NO_LEAD} <= {*stated}:
+            wrong = [name for name, own in zip(names, stated, strict=True) if name.lower() not in (NO_LEAD, own)]
             if wrong:
                 raise Unusable(f"names of the columns contradict signals.leads; leave it out: {', '.join(wrong)}")
     elif content.leads is None:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.config.command_line import OK, USAGE
+from benchmark.config.command_line import FAILED, OK, USAGE
 from tests.own_folder import write_own_folder
 
 Said = Callable[..., tuple[int, str, str]]
@@ -27,19 +27,22 @@ def ours(sound: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(sound, tmp_path / "ours"))
 
 
-@pytest.mark.parametrize("labels", ["rhythm", "binary", "several", "none"])
+@pytest.mark.parametrize("labels", ["rhythm", "binary", "several", "none", "rare"])
 def test_the_next_command_takes_every_draft(ours: Path, said: Said, labels: str) -> None:
     table = pd.read_csv(ours / "labels.csv")
+    rare = ["SR"] * 39 + ["AF"]
     several = ["NORM;SR", "NORM;AF", "MI;SR", "MI;AF"] * 10
-    cells = {"rhythm": table["rhythm"], "binary": [0, 1] * 20, "several": several, "none": "x"}[labels]
+    cells = {"rhythm": table["rhythm"], "binary": [0, 1] * 20, "several": several, "none": "x", "rare": rare}[labels]
     table.assign(rhythm=cells).to_csv(ours / "labels.csv", index=False)
     for header in ours.glob("waveforms/*.hea"):
         header.write_text(header.read_text().replace("#Dx", "#Said"))
     status, out, _ = said("data", "new-card", "ours")
     assert status == OK
+    assert ("these labels cannot be scored yet: fewer than two classes" in out) == (labels == "rare")
+    assert ("--labels multi" in out) == (labels == "several")
     command = out.splitlines()[-1].partition("run_benchmark.py ")[2].split()
     status, out, err = said(*command, "--workers", "1")
-    assert (status, err) == (OK, ""), out
+    assert (status, err) == (FAILED if labels == "rare" else OK, ""), out
 
 
 def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, said: Said) -> None:

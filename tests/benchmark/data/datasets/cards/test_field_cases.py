@@ -110,7 +110,10 @@ def test_zeros_at_the_ends_are_padding(tmp_path: Path, make_ecg: Callable[..., A
     kept = (before if before < 25 else 0) + len(ecg) + (after if after < 25 else 0)
     signal = of_array(tmp_path / "r.npy").signal
     assert len(signal) == kept
+    ends = np.pad(ecg, ((before, after), (0, 0)), constant_values=np.nan)
     if fill == "both":
+        np.save(tmp_path / "r.npy", ends)
+        np.testing.assert_array_equal(of_array(tmp_path / "r.npy").signal, signal)
         np.testing.assert_array_equal(signal, ecg.astype(np.float32))
     np.save(tmp_path / "r.npy", np.zeros((1000, 12)))
     with pytest.raises(Unusable, match="all samples zero"):

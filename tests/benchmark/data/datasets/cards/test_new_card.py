@@ -17,10 +17,10 @@ from benchmark.extras import new_card
 from benchmark.extras.new_card import draft, flow, scan_folder
 
 
-def drafted(folder: Path) -> tuple[dict[str, Any], list[str], list[str]]:
-    """The content of the card, the keys of its questions, and the flags of the next command."""
-    text, flags = draft(folder, "ours.yaml")
-    return parsed(text), [line.split(":")[0].strip() for line in text.splitlines() if "# QUESTION:" in line], flags
+def drafted(folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """The content of the card, and the keys of its questions."""
+    text = draft(folder, "ours.yaml")
+    return parsed(text), [line.split(":")[0].strip() for line in text.splitlines() if "# QUESTION:" in line]
 
 
 def read(folder: Path, content: dict[str, Any]) -> list[tuple[int, ...]]:
@@ -37,8 +37,8 @@ def rewrite(folder: Path, **columns: Any) -> None:
 
 
 def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
-    content, questions, flags = drafted(folder)
-    assert (questions, flags) == ([], ["--datasets", "ours.yaml"])
+    content, questions = drafted(folder)
+    assert questions == []
     assert (content["name"], content["title"]) == ("own", "own")
     assert content["signals"] == {"files": "waves/{recording}.hea"}
     named = {"recording": "id", "patient": "person", "split": "set", "sex": "sex", "age": "years"}
@@ -83,7 +83,7 @@ def test_names_of_two_leads_or_numbers_make_a_file_of_samples(tmp_path: Path, te
 @pytest.mark.parametrize("path", ["waves/{}", "waves/{}.hea", r"waves\{}.hea", "./waves/{}"])
 def test_a_column_of_paths_is_told_from_one_of_names(folder: Path, path: str) -> None:
     rewrite(folder, id=[path.format(f"r{number:02}") for number in range(12)])
-    content, questions, _ = drafted(folder)
+    content, questions = drafted(folder)
     assert (content["signals"]["files"], content["table"]["path"], questions) == ("waves/*.hea", "id", [])
     assert len(read(folder, content)) == 12
 
@@ -102,7 +102,7 @@ def test_ages_that_look_like_names_are_no_identifiers_and_the_better_table_count
 
 def test_arrays_leave_questions_on_all_they_do_not_state(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
     np.save(tmp_path / "a.npy", make_ecg(seconds=2.0))
-    text, _ = draft(tmp_path, "ours.yaml")
+    text = draft(tmp_path, "ours.yaml")
     assert drafted(tmp_path)[1] == ["rate", "unit", "leads"]
     assert "1000 samples are 10 s at 100 Hz, 4 s at 250 Hz, 2.5 s at 400 Hz, 2 s at 500 Hz" in text
     assert "names of the 12 columns in order" in text
@@ -127,7 +127,7 @@ def test_rows_of_a_stacked_file_are_found_by_identifiers_or_by_all_their_numbers
         if names == "ids":
             file["exam"] = np.array(ids, float)
     pd.DataFrame({"id": ids, "rhythm": ["AFIB", "SR"] * 6}).to_csv(tmp_path / "labels.csv", index=False)
-    content, questions, _ = drafted(tmp_path)
+    content, questions = drafted(tmp_path)
     assert (content["signals"]["files"], content["signals"]["stacked"]) == ("all.h5", True)
     assert content["signals"].get("ids_name") == ("exam" if names == "ids" else None)
     assert questions == ["rate", "unit", "leads", *(["recording"] if names == "one" else []), "patient"]
@@ -140,8 +140,8 @@ def test_rows_of_a_stacked_file_are_found_by_identifiers_or_by_all_their_numbers
 def test_leads_and_units_that_are_no_ecg_s_are_asked_for(tmp_path: Path, make_ecg: Any, write_record: Any) -> None:
     eight = [lead for lead in LEADS if lead not in ("III", "aVR", "aVL", "aVF")]
     write_record(tmp_path / "r", make_ecg(seconds=2.0)[:, :8], leads=eight)
-    content, questions, flags = drafted(tmp_path)
-    assert (content["signals"]["derive"], questions, flags[0]) == (True, [], "--pretrain-dataset")
+    content, questions = drafted(tmp_path)
+    assert (content["signals"]["derive"], questions) == (True, [])
     write_record(tmp_path / "r", make_ecg(seconds=2.0), leads=[f"ch{number}" for number in range(12)])
     assert drafted(tmp_path)[1] == ["leads"]
     write_record(tmp_path / "r", make_ecg(seconds=2.0))
@@ -159,7 +159,7 @@ def test_leads_and_units_that_are_no_ecg_s_are_asked_for(tmp_path: Path, make_ec
 
 def test_one_column_of_yes_and_no_makes_two_classes_and_several_one_each(folder: Path) -> None:
     rewrite(folder, rhythm=None, person=None, AF=["0", "1.0"] * 6)
-    content, questions, _ = drafted(folder)
+    content, questions = drafted(folder)
     assert content["labels"] == {
         "column": "AF",
         "classes": ["no AF", "AF"],
@@ -175,23 +175,22 @@ def test_one_column_of_yes_and_no_makes_two_classes_and_several_one_each(folder:
 
 
 @pytest.mark.parametrize(
-    ("cells", "classes", "separator", "flags"),
+    ("cells", "classes", "separator"),
     [
-        (["SR", "SR", "AF"], ["SR", "AF"], None, []),
-        (["SR", "AF", "AF;SR"], ["SR", "AF"], ";", []),
-        (["SR;AF", "AF", "AF;SR"], ["AF", "SR"], ";", ["--labels", "multi"]),
-        (["['SR']", "['AF']", "['AF', 'SR']"], ["SR", "AF"], None, []),
-        (["Sinus\nrhythm", "AF\r\n", "Sinus  rhythm"], ["Sinus rhythm", "AF"], None, []),
-        (["LVH", "LAE", "LVH\nLAE", "LAE\nLVH", "LVH", "LVH"], ["LVH", "LAE"], "\n", []),
+        (["SR", "SR", "AF"], ["SR", "AF"], None),
+        (["SR", "AF", "AF;SR"], ["SR", "AF"], ";"),
+        (["SR;AF", "AF", "AF;SR"], ["AF", "SR"], ";"),
+        (["['SR']", "['AF']", "['AF', 'SR']"], ["SR", "AF"], None),
+        (["Sinus\nrhythm", "AF\r\n", "Sinus  rhythm"], ["Sinus rhythm", "AF"], None),
+        (["LVH", "LAE", "LVH\nLAE", "LAE\nLVH", "LVH", "LVH"], ["LVH", "LAE"], "\n"),
     ],
 )
 def test_what_a_column_of_labels_says_is_read_again(
-    folder: Path, cells: list[str], classes: list[str], separator: str | None, flags: list[str]
+    folder: Path, cells: list[str], classes: list[str], separator: str | None
 ) -> None:
     rewrite(folder, rhythm=cells * (12 // len(cells)))
-    content, questions, said = drafted(folder)
-    assert (content["labels"]["classes"], content["labels"].get("separator")) == (classes, separator)
-    assert (questions, said[2:]) == ([], flags)
+    content, questions = drafted(folder)
+    assert (content["labels"]["classes"], content["labels"].get("separator"), questions) == (classes, separator, [])
     assert all(read(folder, content))
 
 
@@ -200,7 +199,7 @@ def test_comments_of_headers_are_labels_where_no_table_has_any(folder: Path) -> 
     for number, header in enumerate(sorted((folder / "waves").glob("*.hea"))):
         with header.open("a") as file:
             file.write(f"#Age: 50\n#Dx: {('426783006', '164889003', '426783006,164889003')[number % 3]}\n")
-    content, questions, _ = drafted(folder)
+    content, questions = drafted(folder)
     assert content["labels"] == {"comment": "Dx", "separator": ",", "classes": ["426783006", "164889003"]}
     assert questions == []
     assert all(read(folder, content))
