@@ -24,7 +24,8 @@ from benchmark.data.simulate.patient import clash
 
 NORMAL, BORDERLINE, ABNORMAL = range(3)
 """Grades of the whole ECG that a line implies."""
-Said = tuple[str, ...]
+GRADE_OF = {"normal": NORMAL, "borderline": BORDERLINE, "abnormal": ABNORMAL}
+Lines = tuple[str, ...]
 """Lines of a report."""
 
 
@@ -33,242 +34,139 @@ class RhythmReading(NamedTuple):
 
     line: str
     grade: int
-    mistaken: Mapping[Said, float]
+    mistaken: Mapping[Lines, float]
     """Lines printed instead -> share of the ECGs with this rhythm; 'Sinus rhythm' is renamed by rate."""
 
 
 class FindingReading(NamedTuple):
     """Report lines of a finding and its error rates."""
 
-    wordings: Said
-    hedged: Said
-    """Wordings of uncertainty."""
     grade: int
     missed: float
     """Share of the ECGs with the finding whose report omits it."""
-    instead: Said
-    """Lines, one of which is printed then; '': none."""
-    hedging: float
-    """Share of the mentions that are hedged."""
+    uncertain: float
+    """Share of the mentions that are uncertain."""
     false_alarm: float
-    """Share of the ECGs without the finding whose report has a hedged wording."""
+    """Share of the ECGs without the finding whose report has an uncertain wording."""
+    wordings: Lines
+    uncertain_wordings: Lines
+    when_missed: Lines
+    """Lines, one of which is printed when the finding is missed; '': none."""
 
 
-RHYTHM_READINGS: Mapping[str, RhythmReading] = {
-    "SR": RhythmReading(
-        "Sinus rhythm",
-        NORMAL,
-        {
-            ("Sinus arrhythmia",): 0.010,
-            ("Atrial fibrillation",): 0.006,
-            ("Ectopic atrial rhythm",): 0.006,
-            ("Sinus rhythm", "PAC(s)"): 0.010,
-        },
-    ),
-    "SB": RhythmReading(
-        "Sinus bradycardia",
-        BORDERLINE,
-        {("Junctional rhythm",): 0.010, ("Ectopic atrial bradycardia",): 0.010},
-    ),
-    "ST": RhythmReading(
-        "Sinus tachycardia",
-        BORDERLINE,
-        {("Supraventricular tachycardia",): 0.020, ("Atrial flutter",): 0.010},
-    ),
-    "SA": RhythmReading(
-        "Sinus arrhythmia",
-        BORDERLINE,
-        {("Sinus rhythm",): 0.30, ("Sinus rhythm", "PAC(s)"): 0.10, ("Atrial fibrillation",): 0.05},
-    ),
-    "AFIB": RhythmReading(
-        "Atrial fibrillation",
-        ABNORMAL,
-        {
-            ("Sinus rhythm", "PAC(s)"): 0.042,
-            ("Supraventricular tachycardia",): 0.020,
-            ("Atrial flutter",): 0.020,
-            ("Undetermined rhythm",): 0.010,
-        },
-    ),
-    "AFL": RhythmReading(
-        "Atrial flutter",
-        ABNORMAL,
-        {
-            ("Atrial fibrillation",): 0.20,
-            ("Sinus rhythm",): 0.09,
-            ("Supraventricular tachycardia",): 0.08,
-            ("Sinus rhythm", "Nonspecific T wave changes"): 0.05,
-        },
-    ),
-    "SVT": RhythmReading(
-        "Supraventricular tachycardia",
-        ABNORMAL,
-        {
-            ("Sinus rhythm",): 0.18,
-            ("Atrial flutter",): 0.05,
-            ("Atrial fibrillation",): 0.04,
-        },
-    ),
-}
+def rhythm_readings(table: str) -> dict[str, RhythmReading]:
+    """The readings of a table: 'rhythm | grade | line', then what is printed instead, with its share."""
+    heads, misreadings = (table.splitlines()[start::2] for start in range(2))
+    readings = {}
+    for head, misread in zip(heads, misreadings, strict=True):
+        name, grade, line = head.split(" | ")
+        shares = (pair.strip().rsplit(" ", 1) for pair in misread.split(", "))
+        mistaken = {tuple(lines.split(" + ")): float(share) for lines, share in shares}
+        readings[name] = RhythmReading(line, GRADE_OF[grade], mistaken)
+    return readings
 
-_ST_T = "Nonspecific ST-T changes"
-_T = "Nonspecific T wave changes"
-_POOR_R = "Poor R wave progression - probable normal variant"
-FINDING_READINGS: Mapping[str, FindingReading] = {
-    "LBBB": FindingReading(
-        ("Left bundle branch block",),
-        ("Incomplete left bundle branch block",),
-        grade=ABNORMAL,
-        missed=0.07,
-        instead=("IV conduction defect", "Left ventricular hypertrophy with ST-T changes"),
-        hedging=0.05,
-        false_alarm=0.002,
-    ),
-    "RBBB": FindingReading(
-        ("Right bundle branch block", "RBBB"),
-        ("Incomplete right bundle branch block", "rSr'(V1) - probable normal variant"),
-        grade=ABNORMAL,
-        missed=0.08,
-        instead=("IV conduction defect",),
-        hedging=0.06,
-        false_alarm=0.02,
-    ),
-    "LAFB": FindingReading(
-        ("Left anterior fascicular block",),
-        ("Left axis deviation", "Leftward axis"),
-        grade=BORDERLINE,
-        missed=0.10,
-        instead=("", _POOR_R),
-        hedging=0.45,
-        false_alarm=0.03,
-    ),
-    "AVB1": FindingReading(
-        ("Prolonged PR interval", "First degree A-V block"),
-        ("Borderline first degree A-V block",),
-        grade=BORDERLINE,
-        missed=0.10,
-        instead=("",),
-        hedging=0.15,
-        false_alarm=0.01,
-    ),
-    "AVB2": FindingReading(
-        ("Second degree A-V block, Mobitz I (Wenckebach)",),
-        ("Possible second degree A-V block",),
-        grade=ABNORMAL,
-        missed=0.40,
-        instead=("", "PAC(s)", "Sinus pause"),
-        hedging=0.20,
-        false_alarm=0.001,
-    ),
-    "AVB3": FindingReading(
-        ("Complete heart block",),
-        ("Possible complete heart block",),
-        grade=ABNORMAL,
-        missed=0.25,
-        instead=("Junctional rhythm", "Junctional escape beats"),
-        hedging=0.15,
-        false_alarm=0.0005,
-    ),
-    "STD": FindingReading(
-        ("Lateral ST-T changes may be due to myocardial ischemia", "Inferior/lateral ST-T changes"),
-        ("Nonspecific ST depression", "Possible lateral ischemia"),
-        grade=ABNORMAL,
-        missed=0.20,
-        instead=(_ST_T, ""),
-        hedging=0.40,
-        false_alarm=0.015,
-    ),
-    "STE-ANT": FindingReading(
-        ("Anterior ST elevation, consider acute injury", "Probable acute anterior infarct"),
-        ("ST elevation, probable early repolarization", "Possible anterior injury"),
-        grade=ABNORMAL,
-        missed=0.22,
-        instead=(_ST_T, ""),
-        hedging=0.30,
-        false_alarm=0.008,
-    ),
-    "STE-INF": FindingReading(
-        ("Inferior ST elevation, consider acute injury", "Probable acute inferior infarct"),
-        ("Inferior ST elevation, age undetermined", "Possible inferior injury"),
-        grade=ABNORMAL,
-        missed=0.22,
-        instead=(_ST_T, ""),
-        hedging=0.30,
-        false_alarm=0.003,
-    ),
-    "MI-ANT": FindingReading(
-        ("Anterior infarct - age undetermined", "Anteroseptal infarct - age undetermined"),
-        ("Possible anteroseptal infarct - age undetermined", "Consider anterior infarct"),
-        grade=ABNORMAL,
-        missed=0.25,
-        instead=(_POOR_R, ""),
-        hedging=0.35,
-        false_alarm=0.025,
-    ),
-    "MI-INF": FindingReading(
-        ("Inferior infarct - age undetermined",),
-        ("Possible inferior infarct - age undetermined", "Consider inferior infarct"),
-        grade=ABNORMAL,
-        missed=0.33,
-        instead=("", "Inferior T wave changes are nonspecific"),
-        hedging=0.35,
-        false_alarm=0.02,
-    ),
-    "MI-LAT": FindingReading(
-        ("Lateral infarct - age undetermined",),
-        ("Possible lateral infarct - age undetermined", "Consider lateral infarct"),
-        grade=ABNORMAL,
-        missed=0.35,
-        instead=("", "Lateral T wave changes are nonspecific"),
-        hedging=0.35,
-        false_alarm=0.008,
-    ),
-    "LVH": FindingReading(
-        ("Left ventricular hypertrophy", "Left ventricular hypertrophy with ST-T changes"),
-        ("Possible left ventricular hypertrophy", "LVH by voltage only - may be normal variant"),
-        grade=ABNORMAL,
-        missed=0.42,
-        instead=(_ST_T, "", ""),
-        hedging=0.30,
-        false_alarm=0.03,
-    ),
-    "RVH": FindingReading(
-        ("Right ventricular hypertrophy",),
-        ("Possible right ventricular hypertrophy", "Consider right ventricular hypertrophy"),
-        grade=ABNORMAL,
-        missed=0.55,
-        instead=("Right axis deviation", ""),
-        hedging=0.40,
-        false_alarm=0.003,
-    ),
-    "TWI": FindingReading(
-        ("T wave changes are nonspecific", _T),
-        ("Borderline T wave abnormalities",),
-        grade=BORDERLINE,
-        missed=0.15,
-        instead=("", _ST_T),
-        hedging=0.20,
-        false_alarm=0.03,
-    ),
-    "PAC": FindingReading(
-        ("PAC(s)", "Atrial premature complexes"),
-        ("Possible PAC(s)",),
-        grade=BORDERLINE,
-        missed=0.20,
-        instead=("", "Sinus arrhythmia"),
-        hedging=0.05,
-        false_alarm=0.008,
-    ),
-    "PVC": FindingReading(
-        ("PVC(s)", "Ventricular premature complexes"),
-        ("Aberrant complexes",),
-        grade=BORDERLINE,
-        missed=0.08,
-        instead=("",),
-        hedging=0.05,
-        false_alarm=0.004,
-    ),
-}
+
+def finding_readings(table: str) -> dict[str, FindingReading]:
+    """The readings of a table: 'finding | grade | missed uncertain false_alarm', then a line of each kind of wordings.
+
+    These are certain, uncertain, and printed when the finding is missed, where '-' is no line.
+    """
+    readings = {}
+    for head, *wordings in zip(*(table.splitlines()[start::4] for start in range(4)), strict=True):
+        name, grade, rates = head.split(" | ")
+        missed, uncertain, false_alarm = map(float, rates.split())
+        lines = (tuple("" if line == "-" else line for line in row.strip().split("; ")) for row in wordings)
+        readings[name] = FindingReading(GRADE_OF[grade], missed, uncertain, false_alarm, *lines)
+    return readings
+
+
+RHYTHM_READINGS: Mapping[str, RhythmReading] = rhythm_readings("""\
+SR | normal | Sinus rhythm
+    Sinus arrhythmia 0.01, Atrial fibrillation 0.006, Ectopic atrial rhythm 0.006, Sinus rhythm + PAC(s) 0.01
+SB | borderline | Sinus bradycardia
+    Junctional rhythm 0.01, Ectopic atrial bradycardia 0.01
+ST | borderline | Sinus tachycardia
+    Supraventricular tachycardia 0.02, Atrial flutter 0.01
+SA | borderline | Sinus arrhythmia
+    Sinus rhythm 0.3, Sinus rhythm + PAC(s) 0.1, Atrial fibrillation 0.05
+AFIB | abnormal | Atrial fibrillation
+    Sinus rhythm + PAC(s) 0.042, Supraventricular tachycardia 0.02, Atrial flutter 0.02, Undetermined rhythm 0.01
+AFL | abnormal | Atrial flutter
+    Atrial fibrillation 0.2, Sinus rhythm 0.09, Supraventricular tachycardia 0.08, \
+    Sinus rhythm + Nonspecific T wave changes 0.05
+SVT | abnormal | Supraventricular tachycardia
+    Sinus rhythm 0.18, Atrial flutter 0.05, Atrial fibrillation 0.04
+""")
+FINDING_READINGS: Mapping[str, FindingReading] = finding_readings("""\
+LBBB | abnormal | 0.07 0.05 0.002
+    Left bundle branch block
+    Incomplete left bundle branch block
+    IV conduction defect; Left ventricular hypertrophy with ST-T changes
+RBBB | abnormal | 0.08 0.06 0.02
+    Right bundle branch block; RBBB
+    Incomplete right bundle branch block; rSr'(V1) - probable normal variant
+    IV conduction defect
+LAFB | borderline | 0.1 0.45 0.03
+    Left anterior fascicular block
+    Left axis deviation; Leftward axis
+    -; Poor R wave progression - probable normal variant
+AVB1 | borderline | 0.1 0.15 0.01
+    Prolonged PR interval; First degree A-V block
+    Borderline first degree A-V block
+    -
+AVB2 | abnormal | 0.4 0.2 0.001
+    Second degree A-V block, Mobitz I (Wenckebach)
+    Possible second degree A-V block
+    -; PAC(s); Sinus pause
+AVB3 | abnormal | 0.25 0.15 0.0005
+    Complete heart block
+    Possible complete heart block
+    Junctional rhythm; Junctional escape beats
+STD | abnormal | 0.2 0.4 0.015
+    Lateral ST-T changes may be due to myocardial ischemia; Inferior/lateral ST-T changes
+    Nonspecific ST depression; Possible lateral ischemia
+    Nonspecific ST-T changes; -
+STE-ANT | abnormal | 0.22 0.3 0.008
+    Anterior ST elevation, consider acute injury; Probable acute anterior infarct
+    ST elevation, probable early repolarization; Possible anterior injury
+    Nonspecific ST-T changes; -
+STE-INF | abnormal | 0.22 0.3 0.003
+    Inferior ST elevation, consider acute injury; Probable acute inferior infarct
+    Inferior ST elevation, age undetermined; Possible inferior injury
+    Nonspecific ST-T changes; -
+MI-ANT | abnormal | 0.25 0.35 0.025
+    Anterior infarct - age undetermined; Anteroseptal infarct - age undetermined
+    Possible anteroseptal infarct - age undetermined; Consider anterior infarct
+    Poor R wave progression - probable normal variant; -
+MI-INF | abnormal | 0.33 0.35 0.02
+    Inferior infarct - age undetermined
+    Possible inferior infarct - age undetermined; Consider inferior infarct
+    -; Inferior T wave changes are nonspecific
+MI-LAT | abnormal | 0.35 0.35 0.008
+    Lateral infarct - age undetermined
+    Possible lateral infarct - age undetermined; Consider lateral infarct
+    -; Lateral T wave changes are nonspecific
+LVH | abnormal | 0.42 0.3 0.03
+    Left ventricular hypertrophy; Left ventricular hypertrophy with ST-T changes
+    Possible left ventricular hypertrophy; LVH by voltage only - may be normal variant
+    Nonspecific ST-T changes; -; -
+RVH | abnormal | 0.55 0.4 0.003
+    Right ventricular hypertrophy
+    Possible right ventricular hypertrophy; Consider right ventricular hypertrophy
+    Right axis deviation; -
+TWI | borderline | 0.15 0.2 0.03
+    T wave changes are nonspecific; Nonspecific T wave changes
+    Borderline T wave abnormalities
+    -; Nonspecific ST-T changes
+PAC | borderline | 0.2 0.05 0.008
+    PAC(s); Atrial premature complexes
+    Possible PAC(s)
+    -; Sinus arrhythmia
+PVC | borderline | 0.08 0.05 0.004
+    PVC(s); Ventricular premature complexes
+    Aberrant complexes
+    -
+""")
 
 REMARKS: Mapping[str, tuple[int, float]] = {
     "Possible left atrial abnormality": (BORDERLINE, 0.030),
@@ -277,7 +175,7 @@ REMARKS: Mapping[str, tuple[int, float]] = {
     "Short PR interval": (BORDERLINE, 0.010),
     "Low QRS voltages in precordial leads": (BORDERLINE, 0.010),
     "Generalized low QRS voltages": (BORDERLINE, 0.010),
-    _POOR_R: (BORDERLINE, 0.015),
+    "Poor R wave progression - probable normal variant": (BORDERLINE, 0.015),
     "Early R wave progression": (NORMAL, 0.005),
     "Baseline artifact": (NORMAL, 0.010),
     "Warning: Data quality may affect interpretation": (NORMAL, 0.010),
@@ -291,7 +189,11 @@ RAPID = "Atrial fibrillation with rapid ventricular response"
 SUMMARIES = {NORMAL: "Normal ECG", BORDERLINE: "Borderline ECG", ABNORMAL: "Abnormal ECG"}
 
 GRADES: dict[str, int] = {
-    **{line: BORDERLINE for reading in FINDING_READINGS.values() for line in (*reading.hedged, *reading.instead)},
+    **{
+        line: BORDERLINE
+        for reading in FINDING_READINGS.values()
+        for line in (*reading.uncertain_wordings, *reading.when_missed)
+    },
     **{line: reading.grade for reading in FINDING_READINGS.values() for line in reading.wordings},
     **{line: grade for line, (grade, _) in REMARKS.items()},
     **{reading.line: reading.grade for reading in RHYTHM_READINGS.values()},
@@ -307,7 +209,7 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
         diagnoses: what the recording shows.
         rate: beats per minute.
         rng: draws wordings and errors.
-        errors: scale of error and hedging rates: 0 none, 1 as published, larger up to always wrong.
+        errors: scale of the rates of errors and uncertain wordings: 0 none, 1 as published, larger up to always wrong.
     """
     rhythm = next(name for name in diagnoses if name in RHYTHM_READINGS)
     lines = [_at_rate(line, rate) for line in _misread(rhythm, rng, errors)] or [RHYTHM_READINGS[rhythm].line]
@@ -315,11 +217,11 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
         lines = [RAPID]
     lines += [_finding_line(name, diagnoses, rng, errors) for name in FINDING_READINGS]
     lines += [line for line, (_, share) in REMARKS.items() if rng.random() < errors * share]
-    said = [line for line in dict.fromkeys(lines) if line]
-    return [*said, SUMMARIES[max(GRADES.get(line, BORDERLINE) for line in said)]]
+    printed = [line for line in dict.fromkeys(lines) if line]
+    return [*printed, SUMMARIES[max(GRADES.get(line, BORDERLINE) for line in printed)]]
 
 
-def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> Said:
+def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> Lines:
     """Lines printed instead of the rhythm; () if it is read correctly."""
     mistaken, drawn = RHYTHM_READINGS[rhythm].mistaken, rng.random()
     scale = min(errors, 1 / sum(mistaken.values()))
@@ -342,13 +244,13 @@ def _finding_line(name: str, diagnoses: tuple[str, ...], rng: np.random.Generato
     reading = FINDING_READINGS[name]
     error, hedge, which = rng.random(3)
     if name not in diagnoses:
-        alleged = error < errors * reading.false_alarm and not any(clash(name, d) for d in diagnoses if d != "NORM")
-        return _one_of(reading.hedged, which) if alleged else ""
+        false_alarm = error < errors * reading.false_alarm and not any(clash(name, d) for d in diagnoses if d != "NORM")
+        return _one_of(reading.uncertain_wordings, which) if false_alarm else ""
     if error < errors * reading.missed:
-        return _one_of(reading.instead, which)
-    return _one_of(reading.hedged if hedge < errors * reading.hedging else reading.wordings, which)
+        return _one_of(reading.when_missed, which)
+    return _one_of(reading.uncertain_wordings if hedge < errors * reading.uncertain else reading.wordings, which)
 
 
-def _one_of(lines: Said, which: float) -> str:
+def _one_of(lines: Lines, which: float) -> str:
     """The line at the fraction `which`, in [0, 1)."""
     return lines[int(which * len(lines))]

@@ -40,15 +40,15 @@ def test_without_errors_a_normal_ecg_is_normal() -> None:
 @pytest.mark.parametrize("name", ["MI-INF", "LVH", "RBBB", "AVB1"])
 def test_omissions_and_hedges_are_as_frequent_as_the_table_says(name: str) -> None:
     reading, reports = FINDING_READINGS[name], _reports((name, "SR"), 1.0)
-    missed = 1 - _share(reports, *reading.wordings, *reading.hedged)
+    missed = 1 - _share(reports, *reading.wordings, *reading.uncertain_wordings)
     assert missed == pytest.approx(reading.missed, abs=0.04)
-    hedged = _share(reports, *reading.hedged)
-    assert hedged == pytest.approx((1 - reading.missed) * reading.hedging, abs=0.04)
+    hedged = _share(reports, *reading.uncertain_wordings)
+    assert hedged == pytest.approx((1 - reading.missed) * reading.uncertain, abs=0.04)
 
 
 def test_healthy_people_get_false_alarms() -> None:
     reports = _reports(("NORM", "SR"), 1.0)
-    infarction = _share(reports, *FINDING_READINGS["MI-ANT"].hedged)
+    infarction = _share(reports, *FINDING_READINGS["MI-ANT"].uncertain_wordings)
     assert infarction == pytest.approx(FINDING_READINGS["MI-ANT"].false_alarm, abs=0.02)
     assert _share(reports, *FINDING_READINGS["MI-ANT"].wordings) == 0
     assert 0.6 < _share(reports, "Normal ECG") < 0.85
@@ -64,7 +64,7 @@ def test_rhythms_are_confused_as_often_as_the_table_says(rhythm: str, right: flo
 def test_the_dial_scales_errors_up_to_always_wrong() -> None:
     reading = FINDING_READINGS["LVH"]
     missed = [
-        1 - _share(_reports(("LVH", "SR"), errors, count=600), *reading.wordings, *reading.hedged)
+        1 - _share(_reports(("LVH", "SR"), errors, count=600), *reading.wordings, *reading.uncertain_wordings)
         for errors in (0.0, 0.5, 1.0, 10.0)
     ]
     assert missed == pytest.approx([0, 0.5 * reading.missed, reading.missed, 1], abs=0.05)
