@@ -313,22 +313,21 @@ def table_lines(table: TableScan) -> Iterator[Draft]:
         yield Draft(
             "recording", QUESTION, f"column with what {RECORDING} is; or path: that of paths; of rows: 0, 1 ..."
         )
-    usual = Split(column="split")
     for key, meaning in ROLES.items():
         fitting = [name for name in table.columns if re.fullmatch(meaning, name, re.IGNORECASE)]
         if key == "split":
-            words = {*usual.train, *usual.validation, *usual.test}
-            fitting = [
-                name
-                for name in fitting
-                if {cell.lower() for cell in table.columns[name]} <= words
-                and all({cell.lower() for cell in table.columns[name]} & {*part} for part in (usual.train, usual.test))
-                and {cell.lower() for cell in table.columns[name]} & {*usual.validation}
-            ]
+            fitting = [name for name in fitting if _names_parts(table.columns[name])]
         if fitting and fitting[0] != table.column:
             yield Draft(key, fitting[0])
         elif key == "patient":
             yield Draft(key, QUESTION, "the column of patients; delete the line if every recording is another person's")
+
+
+def _names_parts(cells: Sequence[str]) -> bool:
+    """Whether cells are the usual words for the parts of a split, of each at least one."""
+    usual, words = Split(column="split"), {cell.lower() for cell in cells}
+    parts = [{*usual.train}, {*usual.validation}, {*usual.test}]
+    return words <= set[str]().union(*parts) and all(words & part for part in parts)
 
 
 def label_lines(columns: Columns, taken: Sequence[str]) -> list[Draft]:

@@ -77,16 +77,11 @@ class Card(Section):
     """A folder of ECG files, its table and its classes (`base.Source`); `card(root)` opens the folder."""
 
     name: Annotated[str, AfterValidator(_name)]
-    """Its name in flags, tables and results."""
     title: Annotated[Line, Field(min_length=1)]
-    """As printed in a table; by default the name."""
     how_to_get: Line = ""
-    """One line for those who lack the data: where it is had, or whom to ask."""
     licence: Line = ""
-    """Of the data, for the model cards of what is pretrained on them."""
     signals: Signals
     table: Table | None = None
-    """Without, every file is a recording without labels, to pretrain on."""
     labels: Labels | None = None
 
     @model_validator(mode="before")

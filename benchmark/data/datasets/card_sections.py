@@ -104,7 +104,7 @@ def labels_of(cell: str, separator: str | None, known: Mapping[str, Any] | None 
 
 
 class Section(BaseModel):
-    """A part of a card, strictly typed; unknown keys are refused."""
+    """A part of a card, strictly typed; unknown keys are refused. docs/OWN_DATA.md says what each key means."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -123,28 +123,16 @@ class Signals(Section):
     """The files of the signals and what their numbers mean."""
 
     files: PathBelow
-    """Paths of the files below the dataset's folder: * any part of a name, **/ any folders, {recording} the recording's
-    identifier, {patient} the patient's. Without {recording} the table has a column of paths."""
     format: Format | None = None
-    """By default as the files' suffix says."""
     rate: Annotated[float, Field(ge=50, le=10_000)] | None = None
-    """Hz. Where the files state it too, a contradiction rules the recording out."""
     unit: Unit | None = None
-    """Of the numbers, where the files state none or none of a voltage."""
     gain: Annotated[float, Field(gt=0)] | None = None
-    """Steps per millivolt, in place of a unit."""
     leads: list[Word] | dict[Word, Word] | None = None
-    """Names of the columns in their order, '-' for one that is not used; or the files' names of leads -> the leads."""
     array: Word | None = None
-    """Name of the array of an .npz or HDF5 file that holds the signal, if it has several."""
     rate_name: Word | None = None
-    """Name of the entry of an .npz or HDF5 file (there also an attribute) that holds the rate."""
     stacked: bool = False
-    """Whether an .npy or HDF5 file holds many recordings, a row each: (N, n, L) or (N, L, n)."""
     ids_name: Word | None = None
-    """Name of the entry of a stacked file with the identifiers of its rows; by default these are 0, 1, ..."""
     derive: bool = False
-    """Compute limb leads that a file lacks from two that it has (Einthoven's and Goldberger's laws)."""
 
     @field_validator("files")
     @classmethod
@@ -214,19 +202,13 @@ class Table(Section):
     """The table of recordings and the names of its columns."""
 
     file: PathBelow
-    """CSV, TSV, XLSX (its first sheet) or Parquet, below the dataset's folder."""
     recording: Word | None = None
-    """Identifiers: what {recording} is in the path pattern. With `path` any, by default the path."""
     path: Word | None = None
-    """Paths of the files below the dataset's folder, with or without suffix."""
     patient: Word | None = None
-    """Without, every recording is a patient of its own."""
     split: Word | Split | None = None
-    """A split of the data's own; a name alone is that of a column with train, validation and test."""
     report: Word | None = None
     sex: Word | None = None
     age: Word | None = None
-    """Years."""
 
     @property
     def parts(self) -> Split | None:
@@ -238,19 +220,12 @@ class Labels(Section):
     """Which cells of the table, or comments of the headers, make which classes."""
 
     classes: Annotated[list[Word], Field(min_length=2)]
-    """In the order of columns of a confusion matrix."""
     column: Word | list[Word] | None = None
-    """Column or columns whose cells name classes. Without, every class has a column of its own with yes or no."""
     comment: Word | None = None
-    """In place of columns: the comments of WFDB headers, '#NAME: labels', with this name in any capitals."""
     separator: Annotated[str, Field(min_length=1, max_length=5)] | None = None
-    """Between the labels of a cell or comment."""
     values: dict[Word, list[Word]] = {}
-    """Class -> cell values that stand for it (columns, where every class has its own), in place of its name."""
     others: Literal["skip", "ignore"] = "skip"
-    """A label that is no class: skip the recording, or ignore the label."""
     first_counts: bool = False
-    """In a single-label task under `protocol: paper`, the first label stands for the recording; else only one may."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Labels:

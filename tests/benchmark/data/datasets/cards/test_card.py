@@ -16,25 +16,19 @@ from pydantic import ValidationError
 
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.card_sections import Signals, known_lead
+from benchmark.data.datasets.card_sections import known_lead
 
 ARRAYS = {"files": "{recording}.npy", "rate": 500, "unit": "mV", "leads": list(LEADS)}
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": "Our Hospital"}, "small letters, digits"),
     *(({"name": name}, "small letters, digits") for name in ("", "ours.v2", "-a", "_a", "a b", "ä", "a" * 61)),
     ({"title": "\x1b[2J"}, "one line"),
-    ({"labels": {"column": True}}, "labels.column"),
-    ({"labels": {"column": "x" * 201}}, "at most 200"),
-    ({"labels": {"column": ""}}, "at least 1"),
-    ({"title": "two\nlines"}, "one line"),
     ({"signals": {"files": "/data/{recording}.hea"}}, "below the dataset's folder"),
     ({"signals": {"files": "../{recording}.hea"}}, "below the dataset's folder"),
     ({"signals": {"files": "{recording}/{recording}.hea"}}, "may stand once"),
     ({"signals": {"files": "{record}.hea"}}, "nothing else in braces"),
     ({"signals": {"files": "{recording}.xyz"}}, "says no format"),
-    ({"signals": {"files": "{recording}"}}, "says no format"),
     ({"signals": {"unit": "mV", "gain": 1000}}, "give unit or gain, not both"),
-    ({"signals": {"unit": "millivolt"}}, "'V', 'mV', 'uV' or 'nV'"),
     ({"signals": {"rate": 5}}, "greater than or equal to 50"),
     ({"signals": {"leads": [*LEADS[:11], "VI"]}}, "unknown lead 'VI' (did you mean 'I'?)"),
     ({"signals": {"leads": [*LEADS, "i"]}}, "lead I stands twice"),
@@ -44,7 +38,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"signals": {**ARRAYS, "rate": None}}, "signals.rate: numpy files do not state it"),
     ({"signals": {**ARRAYS, "leads": None}}, "signals.leads: numpy files do not name them"),
     ({"signals": {"files": "{recording}.csv", "rate": 500}}, "csv files do not state a unit"),
-    ({"signals": {"file": "x"}}, "Extra inputs"),
     ({"signals": {"files": "*.hea", "stacked": True}}, "signals.stacked: of NumPy and HDF5 files alone"),
     ({"signals": {**ARRAYS, "files": "*.npz", "stacked": True}}, "signals.stacked: not of .npz files"),
     ({"signals": {**ARRAYS, "stacked": True}}, "{recording} names one recording a file"),
@@ -53,7 +46,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"table": None}, "labels: they stand in a table"),
     ({"table": None, "labels": None, "signals": {"files": "waves/*.hea"}}, "without a table it needs {recording}"),
     ({"table": {"recording": None}}, "it needs `recording`, not `path`"),
-    ({"table": {"path": "file"}}, "it needs `recording`, not `path`"),
     ({"signals": {"files": "waves/*.hea"}}, "it needs `path`"),
     ({"signals": {"files": "{patient}/{recording}.hea"}}, "{patient} in signals.files says it already"),
     ({"table": {"file": "/etc/passwd"}}, "below the dataset's folder"),
@@ -61,9 +53,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"labels": {"classes": ["SR", "SR"], "values": None}}, "stands for two classes"),
     ({"labels": {"values": {"VT": ["VT"]}}}, "'VT' is not in labels.classes"),
     ({"labels": {"values": {"AF": ["SR"]}}}, "'SR' stands for two classes"),
-    ({"labels": {"separator": ";" * 6}}, "at most 5 characters"),
-    ({"labels": {"separator": ""}}, "at least 1 character"),
-    ({"title": "x" * 201}, "at most 200 items"),
     ({"labels": {"column": None, "separator": ";"}}, "labels.separator: of labels.column"),
     ({"labels": {"comment": "Dx"}}, "labels: give column or comment, not both"),
     ({"labels": {"column": None, "comment": "Dx"}, "signals": ARRAYS}, "labels.comment: of WFDB headers alone"),
@@ -104,19 +93,3 @@ def test_leads_are_known_in_any_capitals(made: Callable[..., Card]) -> None:
         "MDC_ECG_LEAD_I": "I",
         "ABP": "-",
     }
-
-
-@pytest.mark.parametrize(
-    ("suffixes", "kind"),
-    [
-        ([".hea"], "wfdb"),
-        ([".npy", ".npz"], "numpy"),
-        ([".csv", ".tsv", ".txt"], "csv"),
-        ([".h5", ".hdf5"], "hdf5"),
-        ([".edf", ".dcm", ".scp", ".xml", ".ecg", ".mwf"], "export"),
-    ],
-)
-def test_the_suffix_tells_the_format_in_any_capitals(suffixes: list[str], kind: str) -> None:
-    for suffix in suffixes:
-        spelt = (suffix, suffix.upper())
-        assert {Signals.model_construct(files=f"*{own}", format=None).kind for own in spelt} == {kind}

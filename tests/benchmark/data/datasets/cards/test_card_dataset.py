@@ -167,14 +167,6 @@ def test_an_identifier_that_no_result_can_hold_is_refused(opened: Opened, folder
     assert all(reason.startswith("identifier not printable or longer than 250") for reason in skipped.values())
 
 
-def test_a_patient_spelt_in_two_ways_is_told(opened: Opened, folder: Path) -> None:
-    table = folder / "labels.csv"
-    table.write_text(table.read_text().replace(",p0,", ",7,").replace(",p1,", ",7.0,"))
-    listing = opened().listing()
-    assert "each read as one patient" in listing.warnings[0]
-    assert [entry.patient for entry in listing.entries[:2]] == ["7", "7"]
-
-
 def test_what_the_card_says_of_the_reading_is_part_of_the_listing(opened: Opened, made: Callable[..., Card]) -> None:
     one, two = opened().listing(), opened(signals={"rate": 500}).listing()
     assert one.reading != two.reading

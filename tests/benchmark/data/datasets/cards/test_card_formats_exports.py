@@ -25,11 +25,9 @@ WRITERS: dict[str, tuple[Callable[..., None], float]] = {
     "r.edf": (written.edf, 2.5),
     "r.dcm": (written.dicom, 2.5),
     "r.scp": (written.scp, 2500),
-    "huffman.scp": (written.scp_huffman, 2500),
     "aecg.xml": (written.aecg, 2.5),
     "muse.xml": (written.muse, 4.88),
     "philips.xml": (written.philips, 5.0),
-    "philips_xli.xml": (written.philips_xli, 5.0),
     "r.ecg": (written.ishne, 2500),
     "r.mwf": (written.mfer, 2500),
 }

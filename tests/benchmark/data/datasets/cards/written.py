@@ -64,27 +64,6 @@ def scp(path: Path, counts: Counts, fs: int, nanovolts: int) -> None:
     _scp(path, len(counts), fs, nanovolts, content, differences=0)
 
 
-def scp_huffman(path: Path, counts: Counts, fs: int, nanovolts: int) -> None:
-    """The same with second differences in the default Huffman table (section 2)."""
-    content = [_huffman(counts[:, lead].astype(int)) for lead in range(len(LEADS))]
-    _scp(path, len(counts), fs, nanovolts, content, differences=2)
-
-
-def _huffman(samples: NDArray[np.int64]) -> bytes:
-    """A lead in the default table: 0; k ones, 0 and the sign for +-k to 8; else an escape and 8 or 16 bits."""
-    second = samples[2:] - 2 * samples[1:-1] + samples[:-2]
-    bits = ""
-    for value in [*samples[:2], *second]:
-        if abs(value) <= 8:
-            bits += "0" if value == 0 else "1" * abs(value) + "0" + ("0" if value > 0 else "1")
-        elif -128 <= value < 128:
-            bits += "1111111110" + f"{value & 0xFF:08b}"
-        else:
-            bits += "1111111111" + f"{value & 0xFFFF:016b}"
-    size = -(-len(bits) // 16) * 2
-    return int(bits.ljust(8 * size, "0"), 2).to_bytes(size, "big")
-
-
 def mfer(path: Path, counts: Counts, fs: int, nanovolts: int) -> None:
     """MFER (ISO 22077-1): definitions of tag, length and value, big-endian; a block of each lead after another."""
     codes = (1, 2, 61, 62, 63, 64, 3, 4, 5, 6, 7, 8)
@@ -187,33 +166,7 @@ def muse(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
 
 def philips(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
     """Philips Sierra XML 1.04, base64 without compression, lead after lead."""
-    content = np.ascontiguousarray(counts.T).astype("<i2").tobytes()
-    _sierra(path, counts, fs, microvolts, content, 'compressflag="False"')
-
-
-def philips_xli(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
-    """The same, compressed by XLI: limb leads as what the laws leave, second differences, and LZW of 10 bits."""
-    kept = counts.astype(int).copy()
-    one, two, three = kept[:, 0], kept[:, 1], kept[:, 2].copy()
-    kept[:, 2] = two - one - three
-    kept[:, 3] = -kept[:, 3] - (one + two) // 2
-    kept[:, 4] = (one - three) // 2 - kept[:, 4]
-    kept[:, 5] = (two + three) // 2 - kept[:, 5]
-    content = b"".join(_xli(kept[:, lead]) for lead in range(len(LEADS)))
-    _sierra(path, counts, fs, microvolts, content, 'compressflag="True" compressmethod="XLI"')
-
-
-def _xli(samples: NDArray[np.int64]) -> bytes:
-    """A lead: second differences a step late, high bytes before low bytes, each byte an LZW code of its own."""
-    change = 2 * samples[1:-1] - samples[:-2] - samples[2:]  # (n - 2,)
-    deltas = np.concatenate([samples[:2], change[1:] + 64, [64]]).astype(np.int16).view(np.uint16)
-    text = bytes((deltas >> 8).astype(np.uint8)) + bytes((deltas & 255).astype(np.uint8))
-    bits = "".join(f"{byte:010b}" for byte in text)
-    packed = int(bits.ljust(-(-len(bits) // 8) * 8, "0"), 2).to_bytes(-(-len(bits) // 8), "big")
-    return struct.pack("<ihh", len(packed), 0, int(change[0])) + packed
-
-
-def _sierra(path: Path, counts: Counts, fs: int, microvolts: float, content: bytes, how: str) -> None:
+    content, how = np.ascontiguousarray(counts.T).astype("<i2").tobytes(), 'compressflag="False"'
     n, leads = counts.shape
     payload = base64.b64encode(content).decode()
     path.write_text(
