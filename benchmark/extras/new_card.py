@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import shlex
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ import numpy as np
 from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.words import load_card
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
 from benchmark.data.datasets.card import Card, CardDataset, paths_below
 from benchmark.data.datasets.card_formats import (
@@ -64,7 +66,7 @@ SEPARATORS = (";", "|", ",", "\n")
 ROLES = {
     "patient": r"(patient|subject|person|pat|mrn|pid)(_?(id|nr|no|number|num))?",
     "report": r"(report|interpretation|conclusion|statement|befund)(_?text)?",
-    "sex": r"(patient_?)?(sex|gender)",
+    "sex": r"(patient_?)?(sex|gender)|(is_?)?(fe)?male",
     "age": r"(patient_?)?age(_?(years|at.*))?|years",
     "split": r"split|set|subset|partition|(strat_?)?fold",
 }
@@ -421,9 +423,9 @@ def _comments_in(folder: Path, paths: Sequence[str], name: str) -> Iterator[str]
 
 
 def name_of(folder: Path) -> str:
-    """A dataset's name from its folder's."""
-    name = re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().name.lower()).strip("-_")[:60]
-    return name or "ours"
+    """A dataset's name from its folder's, not that of a built-in dataset."""
+    name = re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().name.lower()).strip("-_")[:50]
+    return f"{name}-own" if name in DATASETS else name or "ours"
 
 
 def new_card(arguments: Namespace, console: Console) -> int:
@@ -452,7 +454,7 @@ def new_card(arguments: Namespace, console: Console) -> int:
     if file.resolve().parent != folder.resolve():
         flags += ["--data", f"{name_of(folder)}={folder}"]
     then = "answer them in the file, then" if questions else "read it, then"
-    note(console, f"{then}: {command()} data check {' '.join(flags)}")
+    note(console, f"{then}: {command()} data check {shlex.join(flags)}")
     return OK
 
 

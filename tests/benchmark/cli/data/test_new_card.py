@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,15 @@ def test_the_next_command_takes_every_draft(ours: Path, said: Said, labels: str)
     command = out.splitlines()[-1].partition("run_benchmark.py ")[2].split()
     status, out, err = said(*command, "--workers", "1")
     assert (status, err) == (FAILED if labels == "rare" else OK, ""), out
+
+
+@pytest.mark.parametrize("name", ["chapman", "our ECGs", "Größe"])
+def test_any_name_of_a_folder_makes_a_card_that_the_next_command_takes(ours: Path, said: Said, name: str) -> None:
+    ours.rename(ours.parent / name)
+    status, out, _ = said("data", "new-card", name)
+    assert status == OK
+    status, out, err = said(*shlex.split(out.splitlines()[-1].partition("run_benchmark.py ")[2]), "--workers", "1")
+    assert (status, err) == (OK, ""), out
 
 
 def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, said: Said) -> None:
