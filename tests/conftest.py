@@ -54,7 +54,7 @@ def shared_ecgs() -> Path:
 def real_ptb_xl(shared_ecgs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recordings of PTB-XL with the table that has all codes of each."""
     folder = tmp_path_factory.mktemp("ptb-xl")
-    for name in ("scp_statements.csv", "records100", "records500"):
+    for name in ("records100", "records500"):
         (folder / name).symlink_to(shared_ecgs / "ptb-xl" / name)
     (folder / "ptbxl_database.csv").symlink_to(shared_ecgs / "ptb-xl" / "ptbxl_database_full.csv")
     return folder

@@ -11,7 +11,6 @@ import wfdb
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Entry
-from benchmark.data.datasets.ptb_xl import SCP_STATEMENTS
 from benchmark.data.simulate import CohortSettings, SimulatedDataset
 
 Row = Mapping[str, object]
@@ -56,11 +55,6 @@ def write_dataset(name: str, folder: Path, settings: CohortSettings) -> None:
     rows = [_write(dataset, folder, entry) for entry in dataset.listing().entries]
     if name == "ptb-xl":
         _write_table(folder / "ptbxl_database.csv", rows)
-        statements = [(own.code, float("diagnostic" in own.kinds) or None, own.superclass) for own in SCP_STATEMENTS]
-        columns = ["", "diagnostic", "diagnostic_class"]
-        pd.DataFrame(statements, columns=columns).to_csv(folder / "scp_statements.csv", index=False)
-    if name == "cpsc2018":
-        _write_table(folder / "REFERENCE.csv", rows)
     if name == "mimic-iv-ecg":
         for table in ("record_list.csv", "machine_measurements.csv"):
             _write_table(folder / table, rows)
@@ -87,14 +81,11 @@ def _write(dataset: SimulatedDataset, folder: Path, entry: Entry) -> Row:
         lines = {f"report_{number}": "" for number in range(18)}
         lines |= {f"report_{number}": line for number, line in enumerate(recording.report.split(". "))}
         return {"subject_id": entry.patient, "study_id": entry.recording, "path": path, **lines}
-    labels = [dataset.classes[label] for label in entry.labels]
-    codes = entry.statements or labels
+    codes = entry.statements or [dataset.classes[label] for label in entry.labels]
     comments = ("Age: 50", "Sex: Female", f"Dx: {','.join(codes)}")
     inside = "Training_WFDB" if dataset.name == "cpsc2018" else "WFDBRecords/01/010"
     write_record(folder / inside / entry.recording, recording.signal, comments=comments, mat=True)
-    numbers = [dataset.classes.index(label) + 1 for label in labels]
-    columns = ("First_label", "Second_label", "Third_label")
-    return {"Recording": entry.recording} | dict.fromkeys(columns, "") | dict(zip(columns, numbers, strict=False))
+    return {}
 
 
 def _write_table(path: Path, rows: Sequence[Row]) -> None:

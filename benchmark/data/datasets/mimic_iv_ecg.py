@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
-from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, path_within, read_table, whole_number
+from benchmark.data.datasets.tables import (
+    Row,
+    Table,
+    keyed,
+    listing_of,
+    path_within,
+    patient_of,
+    read_table,
+    whole_number,
+)
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 
+COLUMNS = ("study_id", "subject_id", "path")
 REPORTS = tuple(f"report_{line}" for line in range(18))
 
 
@@ -29,9 +41,7 @@ class MIMICIVECG(WFDBFolder):
 
     def listing(self) -> Listing:
         """Rows of record_list.csv whose patient folder (files/pNNNN) is on disk: a partial copy is a smaller corpus."""
-        records = keyed(
-            read_table(self, self.root / "record_list.csv", ("study_id", "subject_id", "path")), whole_number
-        )
+        records = keyed(read_table(self, self.root / "record_list.csv", COLUMNS), whole_number)
         folders = {_patient_folder(path) for _, _, path in records.rows} - {""}
         here = {folder for folder in folders if (self.root / folder).is_dir()}
         if not here:
@@ -42,25 +52,19 @@ class MIMICIVECG(WFDBFolder):
         reports = keyed(read_table(self, self.root / "machine_measurements.csv", ("study_id", *REPORTS)), whole_number)
         report = {study: ". ".join(filter(None, lines)) for study, *lines in reports.rows}
         doubtful = dict(reports.skipped)
-        part = [row for row in records.rows if _patient_folder(row[2]) in here | {""}]
-        listed = {study for study, *_ in records.rows}
-        lost = [(line, reason) for line, reason in reports.skipped if line not in listed]
-        return listing_of(
-            Table(part, records.skipped + lost),
-            lambda row: _entry(row, report, doubtful),
-            form=f"{len(here)} of {len(folders)} patient folders",
-        )
 
+        def entry(row: Row) -> Entry:
+            study, subject, path = row
+            if study in doubtful:
+                raise Unusable(f"machine report {doubtful.pop(study)}")
+            patient = patient_of(subject)
+            if not patient:
+                raise Unusable(f"no patient: {subject!r}")
+            return Entry(study, patient, path_within(path), report=report.get(study, ""))
 
-def _entry(row: Row, report: dict[str, str], doubtful: dict[str, str]) -> Entry:
-    """A recording with its report. doubtful: study -> why its machine report is unusable. Raises Unusable."""
-    study, subject, path = row
-    patient = whole_number(subject)
-    if patient is None:
-        raise Unusable(f"no patient: {subject!r}")
-    if study in doubtful:
-        raise Unusable(f"machine report {doubtful[study]}")
-    return Entry(recording=study, patient=patient, path=path_within(path), report=report.get(study, ""))
+        part = Table([row for row in records.rows if _patient_folder(row[2]) in here | {""}], records.skipped)
+        listing = listing_of(part, entry, form=f"{len(here)} of {len(folders)} patient folders")
+        return replace(listing, skipped=(*listing.skipped, *doubtful.items()))
 
 
 def _patient_folder(path: str) -> str:

@@ -2,13 +2,12 @@
 
 21,799 recordings with diagnostic superclasses and ten official folds: 1-8 train, 9 validates, 10 tests. The tasks are
 those of Strodthoff et al. (IEEE JBHI 2021): a recording's labels are the keys of `scp_codes`, of whatever likelihood, 0
-included, mapped through `scp_statements.csv`; recordings without a label of the task are dropped.
+included, mapped by the release's table of statements; recordings without a label of the task are dropped.
 """
 
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -16,14 +15,12 @@ from typing import NamedTuple
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.tables import (
     SHOWN,
-    Row,
-    Table,
     keyed,
     listing_of,
     path_within,
+    patient_of,
     read_table,
     spelt_apart,
-    truth,
     whole_number,
 )
 from benchmark.data.datasets.wfdb_files import WFDBFolder
@@ -33,15 +30,11 @@ FORMS = {"records500": "filename_hr", "records100": "filename_lr"}
 """Form -> column of its file names, the preferred first. A dataset has one sampling rate: forms are never pooled."""
 RATES = {"records500": 500, "records100": 100}
 """Form -> sampling rate of its files in Hz."""
-FILE_NUMBER = re.compile(r"(\d{1,18})\D*", re.ASCII)
-"""The recording in a file's name, 7 in '00007_hr'."""
 FOLDS = range(1, 11)
-NO_PATIENT = ("", "nan", "-1", "-1.0")
-"""Values of patient_id for an unknown patient, in lower case."""
 
 
 class PTBXL(WFDBFolder):
-    """The folder with ptbxl_database.csv, scp_statements.csv and records500/ or records100/."""
+    """The folder with ptbxl_database.csv and records500/ or records100/."""
 
     name = "ptb-xl"
     title = "PTB-XL"
@@ -62,13 +55,11 @@ class PTBXL(WFDBFolder):
     def listing(self) -> Listing:
         """Every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood."""
         table = keyed(read_table(self, self.root / "ptbxl_database.csv", COLUMNS), whole_number)
-        superclass = self._superclass_of_code()
-        form, others, warnings = self._forms(table.rows)
-        self._check_file_names(table, form)
+        form, others, warnings = self._forms(len(table.rows))
         patients = (row[COLUMNS.index("patient_id")] for row in table.rows)
         return listing_of(
             table,
-            lambda row: self._entry(row, form, superclass),
+            lambda row: self._entry(dict(zip(COLUMNS, row, strict=True)), form),
             form=form,
             others=others,
             warnings=[*warnings, *spelt_apart("patient", patients)],
@@ -82,128 +73,54 @@ class PTBXL(WFDBFolder):
                 raise Unusable(f"sampling rate is not its folder's: {recording.fs:g} Hz in {form}")
         return recording
 
-    def _forms(self, rows: list[Row]) -> tuple[str, list[str], list[str]]:
+    def _forms(self, rows: int) -> tuple[str, list[str], list[str]]:
         """The form to read, the others that are there, and a warning where it is not the preferred one.
 
         records500 is read unless it lacks most of the listed recordings and records100 has more of them.
         """
-        held = {form: sum(self._is_here(row[COLUMNS.index(column)]) for row in rows) for form, column in FORMS.items()}
+        held = {form: sum(1 for _ in (self.root / form).glob("*/[0-9]*.hea")) for form in FORMS}
         if not any(held.values()):
             raise DatasetError(
                 f"{self.title}: no recording of ptbxl_database.csv is in {self.root}: "
                 f"looked for their headers in {' and '.join(f'{form}/' for form in FORMS)}. {self.how_to_get}"
             )
         high, low = held
-        if held[low] <= held[high] or 2 * held[high] >= len(rows):
+        if held[low] <= held[high] or 2 * held[high] >= rows:
             return high, [low] if held[low] else [], []
         if not held[high]:
             return low, [], []
-        warning = f"{high} has {held[high]} of the {len(rows)} listed recordings, {low} has {held[low]}"
+        warning = f"{high} has {held[high]} of the {rows} listed recordings, {low} has {held[low]}"
         return low, [high], [f"{warning}: {low} is read, {RATES[low]} Hz"]
 
-    def _check_file_names(self, table: Table, form: str) -> None:
-        """Raise DatasetError where a file name has another recording's number: the labels of its row are not its own.
-
-        A name without a number says nothing.
-        """
-        column = COLUMNS.index(FORMS[form])
-        wrong = [
-            (line, row[0], row[column])
-            for row, line in zip(table.rows, table.lines, strict=True)
-            if (number := _file_number(row[column])) is not None and number != int(row[0])
-        ]
-        if wrong:
-            line, recording, name = wrong[0]
-            raise DatasetError(
-                f"{self.title}: {self.root / 'ptbxl_database.csv'} line {line}: recording {recording} has the "
-                f"{FORMS[form]} of another recording, {name[:SHOWN]!r} ({len(wrong)} of {len(table.rows)} rows): is a "
-                f"column shifted by a row? {self.how_to_get}"
-            )
-
-    def _is_here(self, path: str) -> bool:
-        try:
-            return (self.root / f"{path_within(path)}.hea").is_file()
-        except Unusable:
-            return False
-
-    def _superclass_of_code(self) -> dict[str, int | None]:
-        """SCP code -> index into `classes`; None for a code that is not diagnostic."""
-        path = self.root / "scp_statements.csv"
-        columns = ("", "diagnostic", "diagnostic_class")  # the column of the codes has no name
-        superclass: dict[str, int | None] = {}
-        table = keyed(read_table(self, path, columns), lambda code: code or None)
-        for (code, diagnostic, name), line in zip(table.rows, table.lines, strict=True):
-            place = f"{self.title}: {path} line {line}, {code}"
-            is_diagnostic = truth(diagnostic) if diagnostic else False  # blank, as in the official file
-            if is_diagnostic is None:
-                raise DatasetError(
-                    f"{place}: diagnostic is {diagnostic[:SHOWN]!r}, not 1.0 or blank. {self.how_to_get}"
-                )
-            if is_diagnostic and name not in self.classes:
-                raise DatasetError(f"{place}: unknown diagnostic_class {name!r}")
-            if name and not is_diagnostic:
-                raise DatasetError(
-                    f"{place}: diagnostic is {diagnostic or 'blank'}, but diagnostic_class is {name[:SHOWN]!r}: its "
-                    f"labels would be lost. {self.how_to_get}"
-                )
-            superclass[code] = self.classes.index(name) if is_diagnostic else None
-        if not any(index is not None for index in superclass.values()):
-            raise DatasetError(f"{self.title}: {path} has no diagnostic code. {self.how_to_get}")
-        return superclass
-
-    def _entry(self, row: Row, form: str, superclass: dict[str, int | None]) -> Entry:
-        cell = dict(zip(COLUMNS, row, strict=True))
+    def _entry(self, cell: Mapping[str, str], form: str) -> Entry:
         fold = whole_number(cell["strat_fold"])
         if fold is None or int(fold) not in FOLDS:
             raise Unusable(f"no official fold: {cell['strat_fold']!r}")
-        patient, path = _patient(cell), path_within(cell[FORMS[form]])
-        codes = _codes(cell["scp_codes"], superclass)
+        codes = _codes(cell["scp_codes"])
+        superclasses = dict.fromkeys(SUPERCLASS_OF_CODE[code] for code in codes)
         return Entry(
             recording=cell["ecg_id"],
-            patient=patient,
-            path=path,
-            labels=tuple(dict.fromkeys(index for code in codes if (index := superclass[code]) is not None)),
+            patient=patient_of(cell["patient_id"]) or f"unknown-{cell['ecg_id']}",
+            path=path_within(cell[FORMS[form]]),
+            labels=tuple(self.classes.index(name) for name in superclasses if name),
             report=cell["report"],
             fold=int(fold),
             statements=codes,
         )
 
 
-def _file_number(path: str) -> int | None:
-    """The number at the end of a path's file name; None where there is none."""
-    numbers = FILE_NUMBER.findall(PurePosixPath(path).name)
-    return int(numbers[-1]) if numbers else None
-
-
-def _patient(cell: dict[str, str]) -> str:
-    """The patient; a recording of an unknown patient gets one of its own."""
-    if cell["patient_id"].lower() in NO_PATIENT:
-        return f"unknown-{cell['ecg_id']}"
-    patient = whole_number(cell["patient_id"])
-    if patient is None:
-        raise Unusable(f"no patient: {cell['patient_id']!r}")
-    return patient
-
-
-def _codes(codes: str, superclass: dict[str, int | None]) -> tuple[str, ...]:
+def _codes(cell: str) -> tuple[str, ...]:
     """The codes of a cell of scp_codes, of any likelihood."""
     try:
-        stated = ast.literal_eval(codes)
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        stated = None
-    if not isinstance(stated, dict):
-        raise Unusable(f"scp_codes is no dictionary: {codes[:SHOWN]!r}")
-    odd = [f"{code} {value!r}" for code, value in stated.items() if not _is_likelihood(value)]
-    if odd:
-        raise Unusable(f"likelihood is no number from 0 to 100: {', '.join(odd)[:SHOWN]}")
-    unknown = [str(code) for code in stated if code not in superclass]
+        codes = ast.literal_eval(cell)
+    except (SyntaxError, ValueError):
+        codes = None
+    if not isinstance(codes, dict):
+        raise Unusable(f"scp_codes is no dictionary: {cell[:SHOWN]!r}")
+    unknown = [str(code) for code in codes if code not in SUPERCLASS_OF_CODE]
     if unknown:  # its superclass may be any, or none
         raise Unusable(f"unknown SCP code: {', '.join(unknown)[:SHOWN]}")
-    return tuple(stated)
-
-
-def _is_likelihood(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 100
+    return tuple(codes)
 
 
 class Statement(NamedTuple):
@@ -296,6 +213,7 @@ TRIGU   | rhythm          |      |           | trigeminal pattern (unknown origi
 """.splitlines()
 )
 """In the order of the release."""
+SUPERCLASS_OF_CODE = {statement.code: statement.superclass for statement in SCP_STATEMENTS}
 
 
 PTB_XL_TASKS: dict[str, str] = {

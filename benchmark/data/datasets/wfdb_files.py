@@ -7,6 +7,7 @@ format 16, in which the datasets are published, are read with numpy, in half the
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -50,6 +51,8 @@ LONGEST = 3600
 """Seconds; anything longer is a Holter recording."""
 BEYOND = 1e9
 """mV; larger values count as infinite: beyond any ECG in a wrong unit, well within float32."""
+DEEPEST = 4
+"""Folders between a dataset's and its records."""
 
 
 class Samples(NamedTuple):
@@ -215,25 +218,29 @@ def _check_sums(digital: NDArray[np.integer], leads: Sequence[Lead]) -> None:
             raise Unusable("wrong checksum")
 
 
-def record_files(record: Path, suffix: str) -> tuple[Path, Path]:
-    """Header and signal file of a record named without extension; the suffix is '.dat' or '.mat'."""
-    return record.with_name(record.name + ".hea"), record.with_name(record.name + suffix)
+def records_by_form(root: Path, name: re.Pattern[str], forms: Sequence[str]) -> dict[str, dict[str, list[Path]]]:
+    """Form -> records with such a name, paths without extension; the forms in order, without those that have none.
 
-
-def records_at(root: Path, pattern: str) -> dict[str, list[Path]]:
-    """Records that a glob pattern finds by header or .mat file, paths without extension by name, in the paths' order.
-
-    A name has several paths if it is in several folders.
+    A form is a folder's name, the last one that of all other folders. A name has several paths if it is in several
+    folders. Folders that begin with a dot are not looked into.
     """
-    records: dict[str, list[Path]] = {}
-    for path in sorted({file.with_suffix("") for suffix in (".hea", ".mat") for file in root.glob(pattern + suffix)}):
-        records.setdefault(path.name, []).append(path)
-    return records
+    named: dict[str, dict[str, list[Path]]] = {form: {} for form in forms}
+    above = root.resolve().parts
+    for folder, folders, files in os.walk(root, followlinks=True):
+        below = Path(folder).relative_to(root).parts
+        folders[:] = sorted(inner for inner in folders if not inner.startswith(".")) if len(below) < DEEPEST else []
+        if not any(file.endswith(".hea") for file in files):
+            continue
+        form = next((form for form in forms if form in (*above, *below)), forms[-1])
+        for stem in sorted({Path(file).stem for file in files if file.endswith((".hea", ".mat"))}):
+            if name.fullmatch(stem):
+                named[form].setdefault(stem, []).append(Path(folder, stem))
+    return {form: records for form, records in named.items() if records}
 
 
 def one_of(copies: Sequence[Path]) -> Path:
     """The first of a record's copies, paths without extension. Raises Unusable if their headers differ."""
-    if len(copies) > 1 and len({header_text(copy.with_name(f"{copy.name}.hea")) for copy in copies}) > 1:
+    if any(_header_lines(copy) != _header_lines(copies[0]) for copy in copies[1:]):
         raise Unusable(f"in several folders: {len(copies)} files that differ")
     return copies[0]
 
@@ -264,26 +271,24 @@ def signal_files(record: Path) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(record.with_name(name) for name in names if re.fullmatch(r"[-\w]+\.\w+", name)))
 
 
-def _header_lines(record: Path) -> list[str]:
-    return re.split(r"\r\n?|\n", header_text(record_files(record, "")[0]))
-
-
 def _stated_lines(record: Path) -> list[str]:
     """The lines of a header without comments. Raises Unusable if it cannot be read."""
     return [line.strip() for line in _header_lines(record) if line.strip() and not line.lstrip().startswith("#")]
 
 
-def header_text(header: Path) -> str:
-    """The text of a header's file, UTF-8 or else Latin-1. Raises Unusable if it is missing or cannot be read."""
+def _header_lines(record: Path) -> list[str]:
+    """The lines of a record's header, UTF-8 or else Latin-1. Raises Unusable if it is missing or cannot be read."""
+    header = record.with_name(f"{record.name}.hea")
     check_file(header, LARGEST_HEADER, what="header")
     try:
         content = header.read_bytes()
     except OSError as error:
         raise Unusable(f"unreadable file: {error.strerror}") from error
     try:
-        return content.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return content.decode("latin-1")
+        text = content.decode("latin-1")
+    return re.split(r"\r\n?|\n", text)
 
 
 def lead_columns(names: Sequence[str]) -> list[int]:
@@ -346,7 +351,8 @@ class WFDBFolder:
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Header and signal file."""
-        return record_files(self.root / entry.path, self.suffix)
+        record = self.root / entry.path
+        return record.with_name(f"{record.name}.hea"), record.with_name(f"{record.name}{self.suffix}")
 
     def read(self, entry: Entry) -> Recording:
         """The signal in mV; raises Unusable."""

@@ -26,15 +26,6 @@ def test_a_dataset_goes_by_its_name_and_opens_lazily(name: str, tmp_path: Path):
         source_of(name)(tmp_path).listing()
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("ptbxl", "did you mean 'ptb-xl'"), ("CPSC", "did you mean 'cpsc2018'"), ("zzz", "there are mimic")],
-)
-def test_an_unknown_name_gets_a_hint(name: str, hint: str):
-    with pytest.raises(ValueError, match=hint):
-        source_of(name)
-
-
 def test_a_card_goes_before_a_built_in_dataset_and_is_among_the_names_to_choose_from():
     cards = {"ours": Card.model_construct(name="ours"), "chapman": Card.model_construct(name="chapman")}
     assert source_of("ours", cards) is cards["ours"]

@@ -65,36 +65,25 @@ def without_sums(*mutations: Mutate) -> Mutate:
 
 REFUSED: dict[str, tuple[Mutate, str]] = {
     "truncated samples": (in_samples(lambda data: data[:-24000]), "truncated: 4000 of 5000 samples"),
-    "no samples": (in_samples(lambda data: b""), "no samples"),
     "one bit": (in_samples(lambda data: data[:99] + bytes([data[99] ^ 1]) + data[100:]), "wrong checksum"),
     "header says fewer samples": (in_header("500 5000", "500 4000"), "wrong checksum"),
-    "header says more samples": (in_header("500 5000", "500 6000"), "truncated: 5000 of 6000 samples"),
     "header says no samples": (in_header("500 5000", "500 0"), "no samples"),
     "signal line gone": (in_header(r"^.* V6\n", ""), "damaged header: 11 signal lines, 12 stated"),
     "eleven of twelve": (in_header("^r 12", "r 11"), "wrong checksum"),
-    "eleven, no sums": (without_sums(in_header("^r 12", "r 11")), "length differs from the header: 120000 bytes"),
     "fewer samples, no sums": (without_sums(in_header("500 5000", "500 4000")), "length differs from the header"),
     "gain zero": (in_header(r"1000\.0\(0\)/mV", "0/mV", 1), "gain is none or no ECG's: 0"),
     "gain missing": (in_header(r" 1000\.0\(0\)/mV.*", ""), "damaged header: signal line"),
-    "gain negative": (in_header(r"1000\.0\(0\)", "-1000(0)"), "damaged header: signal line"),
-    "gain too small": (in_header(r"1000\.0\(0\)", "9e-7(0)"), "gain is none or no ECG's: 9e-7"),
-    "gain too large": (in_header(r"1000\.0\(0\)", "1.1e9(0)"), "gain is none or no ECG's: 1.1e9"),
     "unit unknown": (in_header("/mV", "/mmHg"), "unknown unit: mmHg"),
     "two places in one file": (in_header(r"\.dat 16", ".dat 16+24", 1), "damaged header: one file in two formats"),
     "samples per frame": (in_header(r"\.dat 16", ".dat 16x4"), "damaged header: signal line"),
     "skew": (in_header(r"\.dat 16", ".dat 16:3"), "damaged header: signal line"),
     "format unknown": (in_header(r"\.dat 16", ".dat 99"), "unreadable or truncated"),
     "rate zero": (in_header(" 500 ", " 0 "), "sampling rate outside 50 to 10000 Hz: 0"),
-    "rate missing": (in_header("^r 12 .*", "r 12"), "damaged header: first line"),
-    "lead unnamed": (in_header(" V6$", ""), "lead missing: V6"),
-    "lead twice": (in_header(" V6$", " v5"), "lead missing: V6"),
     "another's header": (in_header("^r 12", "s 12"), "header names another recording: s"),
     "another's samples": (in_header(r"^r\.dat", "r2.dat"), "header names another file: r2.dat"),
-    "multi-segment": (in_header("^r 12", "r/3 12"), "damaged header: first line"),
-    "header empty": (lambda record: os.truncate(record.with_suffix(".hea"), 0), "damaged header: empty"),
     "header gone": (lambda record: record.with_suffix(".hea").unlink(), "file missing: header"),
     "samples gone": (lambda record: record.with_suffix(".dat").unlink(), "file missing: signal"),
-    "samples of 3 GB": (
+    "3 GB": (
         lambda record: os.truncate(record.with_suffix(".dat"), 3 * 10**9),
         "unreadable file: larger than 1024 MiB",
     ),
@@ -113,27 +102,18 @@ def test_a_damaged_record_is_refused_with_its_reason(
 
 
 SAME: dict[str, Mutate] = {
-    "upper-case leads": in_header(" (aV.|V.)$", lambda match: match[0].upper()),  # type: ignore[arg-type]
-    "one sample per frame": in_header(r"\.dat 16", ".dat 16x1"),
-    "gain in lower case": in_header(r"1000\.0\(0\)/mV", "1000/mv"),
     "gain as a power": in_header(r"1000\.0\(0\)/mV", "1e3(0)/mV"),
     "gain without a unit": in_header(r"1000\.0\(0\)/mV", "1000"),
     "micro as a sign": in_header(r"1000\.0\(0\)/mV", "1/µV"),
-    "micro as a letter": in_header(r"1000\.0\(0\)/mV", "1/μV"),
+    "volts": in_header(r"1000\.0\(0\)/mV", "1000000/V"),
     "zero of the converter": in_header(r"1000\.0\(0\)/mV 16", "1000/mV 16"),
     "CRLF": in_header("$", "\r"),
-    "blank lines and blanks": in_header("^", "\n  "),
-    "record named with its suffix": in_header("^r 12", "r.mat 12"),
     "rate as a power": in_header(" 500 ", " 5e2 "),
-    "date and time": in_header("500 5000", "500 5000 08:44:00 23/07/2180"),
     "a day that is none": in_header("500 5000", "500 5000 10:11:12 29/02/2181"),
-    "an hour that is none": in_header("500 5000", "500 5000 24:00:00 01/02/2020"),
-    "ISO date": in_header("500 5000", "500 5000 2014-05-08 10:11:12"),
     "a year alone": in_header("500 5000", "500 5000 2006"),
     "no length": in_header("500 5000", "500"),
     "a further line": in_header(r"\Z", "r.dat 16 1000/mV 16 0 0 0 0 extra\n"),
     "no checksums": without_sums(),
-    "checksums below zero": in_header(r"(\d+) 0 (\S+)$", lambda match: f"{int(match[1]) - 65536}  0 {match[2]}"),  # type: ignore[arg-type]
     "more bytes than stated": in_samples(lambda data: data + bytes(24)),
     "Latin-1 comment": lambda record: add_bytes(record.with_suffix(".hea"), "# Größe\n".encode("latin-1")),
 }
@@ -168,17 +148,6 @@ def test_twelve_of_fifteen_leads_are_taken_and_eight_are_too_few(tmp_path, make_
         read_recording(write_record(tmp_path / "t", fifteen, leads=(*LEADS[::-1], "i", "vy", "vz")))
 
 
-@pytest.mark.parametrize(
-    ("gain", "factor"),
-    [("1000.0(0)/uV", 1e-3), ("200.0(0)/mV", 5), ("1000/V", 1e3), ("1e-6(0)/nV", 1e3), ("1e9(0)/V", 1e-3)],
-)
-def test_gain_and_unit_of_the_header_count(tmp_path, make_ecg, write_record, gain, factor):
-    written = make_ecg()
-    record = write_record(tmp_path / "r", written)
-    in_header(r"1000\.0\(0\)/mV", gain)(record)
-    np.testing.assert_allclose(read_recording(record).signal, factor * written, atol=0.0006 * factor)
-
-
 PLAIN = """r 2 500 3
 r.dat 16 200.0(0)/mV 16 0 1 6 0 I
 r.dat 16 1000(-5)/uV 16 7 -4 32764 0 II lead"""
@@ -190,11 +159,8 @@ STEPS = np.array([[1, -4], [2, -32768], [3, 0]], "<i2")
     [
         ("", ""),
         ("1000(-5)/uV 16 7", "1000/uV 16 7"),  # without a baseline, the zero of the converter stands for it
-        ("dat 16 ", "dat 16+0 "),
-        ("500 3", "500 3 14:55:00 19/11/2185"),
         ("500 3", "500.5/100(7) 3"),
         ("-4 32764", "-4 -32772"),  # sums count to 65536
-        ("32764 0 II", "II"),
     ],
 )
 def test_samples_are_those_of_wfdb(tmp_path: Path, change: tuple[str, str]) -> None:
@@ -238,7 +204,6 @@ def test_bytes_ahead_of_the_samples_count_where_no_checksum_is_stated(tmp_path, 
     [
         ("#Dx: 59118001,164934002", ("59118001", "164934002")),
         ("# Dx: AF; RBBB", ("AF", "RBBB")),
-        ("#Dx:", ()),
         ("#Rx: Dx", ()),
         ("#dX: AF \n#x: Dx\nDx: no\n # Dx: no\n# DX: SR", ("AF", "SR")),
         ("#Dx: 窦性心律", ("窦性心律",)),
@@ -250,16 +215,7 @@ def test_diagnosis_codes_in_every_spelling(tmp_path, line, codes):
     assert comments(tmp_path / "r", "age") == ("74",)
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [
-        "ptb-xl/records100",
-        "ptb-xl/records500",
-        "cpsc2018/Training_WFDB",
-        "chapman/ecg-arrhythmia-1.0.0",
-        "chapman/WFDB_Ningbo",
-    ],
-)
+@pytest.mark.parametrize("folder", ["ptb-xl/records500", "cpsc2018/Training_WFDB", "chapman/ecg-arrhythmia-1.0.0"])
 def test_real_records_are_read_as_wfdb_reads_them(shared_ecgs: Path, folder: str) -> None:
     headers = sorted((shared_ecgs / folder).rglob("*.hea"))[:5]
     assert headers
@@ -270,20 +226,15 @@ def test_real_records_are_read_as_wfdb_reads_them(shared_ecgs: Path, folder: str
         np.testing.assert_array_equal(ours.signal, theirs.p_signal.astype(np.float32))
 
 
-def test_real_recordings_with_flat_leads_are_read(shared_ecgs: Path):
-    headers = sorted((shared_ecgs / "chapman" / "WFDB_Ningbo").glob("*.hea"))
-    signals = [read_recording(header.with_suffix("")).signal for header in headers]
-    assert sum((signal == 0).all(axis=0).any() for signal in signals) == 3
-
-
 def test_rates_and_durations_beyond_the_bounds_are_refused() -> None:
     for samples, fs in ((1, 50), (1, 10_000), (3600 * 100, 100)):
         check_extent(samples, fs)
+    rate, long = "sampling rate outside 50 to 10000 Hz: ", (3600 * 100 + 1, 100, "longer than 3600 s: 3600")
     for samples, fs, reason in (
-        (500, 49.9, "sampling rate outside 50 to 10000 Hz: 49.9"),
-        (500, 10_001, "sampling rate outside 50 to 10000 Hz: 10001"),
+        (500, 49.9, f"{rate}49.9"),
+        (500, 10_001, f"{rate}10001"),
         (0, 500, "no samples"),
-        (3600 * 100 + 1, 100, "longer than 3600 s: 3600"),
+        long,
     ):
         with pytest.raises(Unusable, match=f"^{re.escape(reason)}$"):
             check_extent(samples, fs)
