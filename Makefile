@@ -1,6 +1,6 @@
 # make demo      make the environment, run the default benchmark, print its table
 # make test      make the environment, run the tests: minutes
-# make test-slow the slow ones: fuzzing, calibration of the statistics, several processes, every command of the pages
+# make test-slow the slow ones: calibration of the statistics, several processes, every command of the pages
 # make test-all  both
 # make lowest    the quick tests on the lowest versions that pyproject.toml allows, in .lowest; needs uv
 # make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
