@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
 
 if __name__ == "__main__":  # before the imports, which need the suite's own `methods`
@@ -28,6 +29,9 @@ from benchmark.screen import open_console
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (default: sys.argv); returns the exit status (benchmark.config.command_line)."""
     keep_freed_memory()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a console that is not UTF-8 shows ? and ends no command
     console = open_console()
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from benchmark.config.command_line import Verb
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
 from benchmark.results.store import CorruptRow, NoResults
-from benchmark.screen import Console
+from benchmark.screen import Console, note
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -128,6 +129,18 @@ def test_whatever_ends_a_verb_is_one_line_and_a_status(
 def test_the_status_of_a_verb_is_that_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Verb, "run", lambda verb, arguments, console: 7)
     assert run_benchmark.main([]) == 7
+
+
+def test_a_console_that_is_not_utf_8_ends_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    def show(arguments: Namespace, console: Console) -> int:
+        note(console, "PMQ −1.2 ≈ 0.5 µV")
+        return 0
+
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1", write_through=True))
+    monkeypatch.setattr(Verb, "run", lambda verb, arguments, console: show(arguments, console))
+    assert run_benchmark.main([]) == 0
+    assert written.getvalue().decode("latin-1") == "PMQ ?1.2 ? 0.5 µV\n"
 
 
 def test_a_mistake_in_the_code_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
