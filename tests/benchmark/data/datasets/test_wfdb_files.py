@@ -106,6 +106,7 @@ SAME: dict[str, Mutate] = {
     "gain without a unit": in_header(r"1000\.0\(0\)/mV", "1000"),
     "micro as a sign": in_header(r"1000\.0\(0\)/mV", "1/µV"),
     "volts": in_header(r"1000\.0\(0\)/mV", "1000000/V"),
+    "nanovolts": in_header(r"1000\.0\(0\)/mV", "0.001/nV"),
     "zero of the converter": in_header(r"1000\.0\(0\)/mV 16", "1000/mV 16"),
     "CRLF": in_header("$", "\r"),
     "rate as a power": in_header(" 500 ", " 5e2 "),
