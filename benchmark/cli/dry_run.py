@@ -26,7 +26,6 @@ from benchmark.run.datasets import (
     joined_corpora,
     locate,
     names_of,
-    reading_note,
     transports_of,
     with_columns,
 )
@@ -203,8 +202,7 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
     for name in names_of(config):
         dataset = datasets[name] = locate(config, name, place)
         listing = key_listing(dataset, config.data.prefix_of(name))
-        on_reading = reading_note(console, dataset.title)
-        found = cached(dataset, place.cache, listing, config.data.cut(), on_reading=on_reading)
+        found = cached(dataset, place.cache, listing, config.data.cut())
         if found is None:
             sizes[name] = estimated_size(len((listing or dataset.listing()).entries), config.data.cut())
         else:

@@ -21,7 +21,7 @@ from scipy.ndimage import uniform_filter1d
 
 from benchmark.data.datasets.base import About, Dataset, DatasetError, Entry, Unusable
 from benchmark.data.folds import is_cross_validated, tested_recordings
-from benchmark.data.prepare import EXCHANGED, INVERTED, Prepared, Signal, Skipped, skip_summary
+from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, Skipped, skip_summary
 from benchmark.data.splits import (
     TASKS,
     Labels,
@@ -128,7 +128,7 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:EXAMPLES]) + more
 
 
-def rates_text(signals: Sequence[Signal]) -> str:
+def rates_text(signals: Sequence[SignalFacts]) -> str:
     """'500', or '500 (97 of 100), 1000 (3 of 100)' where rates differ."""
     rates = Counter(signal.fs for signal in signals).most_common()
     if len(rates) == 1:
@@ -136,7 +136,7 @@ def rates_text(signals: Sequence[Signal]) -> str:
     return ", ".join(f"{rate:g} ({count} of {len(signals)})" for rate, count in rates)
 
 
-def lengths_text(signals: Sequence[Signal]) -> str:
+def lengths_text(signals: Sequence[SignalFacts]) -> str:
     """'10', or '6 to 60, median 12' where lengths differ; in seconds."""
     seconds = sorted(signal.samples / signal.fs for signal in signals)
     if seconds[0] == seconds[-1]:
@@ -213,11 +213,9 @@ def implausible(name: str, amplitude: float, rate: float, unit: str, frequency: 
 Severity = Literal["fatal", "leak", "warning"]
 IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})
 """Kinds of reasons for skipping that lie in the ECG, not in a damaged file."""
-BY_LAW = {EXCHANGED: "and not swapped back", INVERTED: "and not turned back"}
-"""Kinds of doubts about leads that rest on the limb leads' laws -> what is done about them."""
 TEST = "test"
 NEARLY_ALL, FEWEST = 0.9, 3
-"""Share of the recordings, and their number, from which on exchanged leads are the fault of all files."""
+"""Share of the recordings, and their number, from which on broken limb leads are the fault of all files."""
 
 
 @dataclass(frozen=True)
@@ -333,18 +331,14 @@ def damaged_files(data: Prepared) -> Iterator[Finding]:
 
 def doubtful_leads(data: Prepared) -> Iterator[Finding]:
     """Recordings that are used although something is wrong with their leads, one finding per kind."""
-    doubts = [
-        (entry.recording, *signal.doubt.partition(": "))
+    doubts = grouped(
+        (signal.warning, entry.recording)
         for entry, signal in zip(data.entries, data.signals, strict=True)
-    ]
-    for kind, examples in grouped(
-        (kind, f"{name}{colon}{leads}") for name, kind, colon, leads in doubts if kind
-    ).items():
-        text = f"{recordings(len(examples))} {'is' if len(examples) == 1 else 'are'} used with {kind}"
-        if kind in BY_LAW:
-            text += f", by Einthoven's law, {BY_LAW[kind]}"
-        text += f" ({some(examples)})"
-        if kind == EXCHANGED and len(examples) >= max(FEWEST, NEARLY_ALL * len(data.entries)):
+        if signal.warning
+    )
+    for kind, names in doubts.items():
+        text = f"{recordings(len(names))} {'is' if len(names) == 1 else 'are'} used with {kind} ({some(names)})"
+        if kind == LIMB_LEADS and len(names) >= max(FEWEST, NEARLY_ALL * len(data.entries)):
             key = "`signals.leads` of its card" if data.form.endswith(OWN_FORM) else "the order that its files state"
             text += f": nearly all of {len(data.entries)}, so the order of leads is probably wrong, correct {key}"
         yield Finding((data.name,), "warning", text, in_tables=True)
@@ -352,9 +346,10 @@ def doubtful_leads(data: Prepared) -> Iterator[Finding]:
 
 def lengthened(data: Prepared) -> Iterator[Finding]:
     """Recordings shorter than a window, which zeros follow."""
-    if data.padded:
-        verb = "is" if data.padded == 1 else "are"
-        text = f"{recordings(data.padded)} shorter than {data.segmentation.seconds:g} s {verb} lengthened by zeros"
+    padded = sum(data.segmentation.is_padded(signal.samples, signal.fs) for signal in data.signals)
+    if padded:
+        verb = "is" if padded == 1 else "are"
+        text = f"{recordings(padded)} shorter than {data.segmentation.seconds:g} s {verb} lengthened by zeros"
         yield Finding((data.name,), "warning", text, in_tables=True)
 
 

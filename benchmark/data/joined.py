@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, DatasetError
-from benchmark.data.prepare import Prepared, opened
+from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.results.files import write_atomic
 from benchmark.results.schema import digest
 
@@ -78,6 +78,8 @@ def opened_corpus(folder: Path) -> Prepared:
     """The prepared dataset or the corpus of several in a folder, opened once. Raises FileNotFoundError."""
     path = folder / MEMBERS
     if not path.is_file():
-        return opened(folder)
+        return open_prepared(folder)
     name, members = json.loads(path.read_bytes())
-    return join(name, [(opened(folder.parent / own), np.array(r, np.int64)) for own, r in members], folder.parent)
+    return join(
+        name, [(open_prepared(folder.parent / own), np.array(r, np.int64)) for own, r in members], folder.parent
+    )

@@ -34,7 +34,7 @@ from torch import Tensor
 from benchmark.data.corpus import Trials, scaled, trials_of
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.folds import is_cross_validated, split_part, tested_recordings
-from benchmark.data.prepare import Prepared, opened
+from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.segments import without_absent
 from benchmark.data.splits import (
     DatasetTask,
@@ -364,7 +364,7 @@ def of_task(prepared: Prepared, column: DatasetTask) -> Prepared:
 @lru_cache(maxsize=4)
 def open_task_view(folder: Path, column: DatasetTask) -> Prepared:
     """The prepared dataset in a folder under a task, opened once per process. Raises FileNotFoundError."""
-    return of_task(opened(folder), column)
+    return of_task(open_prepared(folder), column)
 
 
 class ClassCoverage(TypedDict):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.folds import is_cross_validated
-from benchmark.data.prepare import Prepared, opened
+from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec
 from benchmark.data.task import Task, Windows, coverage, open_task_view, sides_for_tasks, task_on
 from benchmark.elsewhere import ExternalWindows, lacking, own_task, spread
@@ -169,7 +169,7 @@ def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     """`learn` on the task or, for an external encoder, on its windows of the task's recordings."""
     if job.cell.external_windows is None:
         return learn(job, task, known)
-    windows = ExternalWindows(opened(job.cell.external_windows), job.config.task_spec(job.config.finetune).leads)
+    windows = ExternalWindows(open_prepared(job.cell.external_windows), job.config.task_spec(job.config.finetune).leads)
     sides = []
     for side in (task.validation, task.test):
         place = job.cell.external_windows, side.content[1]

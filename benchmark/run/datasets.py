@@ -87,10 +87,6 @@ def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
     )
 
 
-MANY_FILES = 1000
-"""Number of files from which on reading them is announced by a line."""
-
-
 def prepare_data(
     dataset: Dataset, config: Config, place: Folders, console: Console, cut: Segmentation | None = None
 ) -> Prepared:
@@ -112,7 +108,6 @@ def prepare_data(
             segmentation=segmentation,
             prefix=prefix,
             on_progress=progress,
-            on_reading=reading_note(console, dataset.title),
         )
     unlabelled = sum(not entry.labels for entry in prepared.entries) if dataset.classes else 0
     if unlabelled:
@@ -171,16 +166,6 @@ def untested(config: Config, data: Prepared) -> list[Entry]:
     held = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
     train = sorted({int(r) for split in splits for r in split.train})
     return [data.entries[r] for r in train if data.entries[r].patient not in held]
-
-
-def reading_note(console: Console, title: str) -> Callable[[int, int], None]:
-    """A callback of `prepare` and `cached` that prints a line before many files are read."""
-
-    def say(done: int, total: int) -> None:
-        if done == 0 and total >= MANY_FILES:
-            note(console, f"{title}: {total} files are new or touched; reading them once, as content decides")
-
-    return say
 
 
 def patients_of(config: Config, name: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ import torch
 from benchmark.config.config import Config, load_config
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
-from benchmark.data.prepare import Prepared, Signal, prepare
+from benchmark.data.prepare import Prepared, SignalFacts, prepare
 from benchmark.data.task import Task, Windows
 from tests.basic import BASIC
 from tests.benchmark.small_cohorts import PATIENTS, small_cohort
@@ -114,7 +114,7 @@ def make_prepared(cohorts: dict[str, Prepared], tmp_path: Path) -> Callable[...,
             windows=beats.astype(np.float16),
             first_window=first_window,
             entries=entries,
-            signals=tuple(Signal(500.0, 5000, f"{name} {entry.recording}") for entry in entries),
+            signals=tuple(SignalFacts(500.0, 5000, f"{name} {entry.recording}") for entry in entries),
             folder=folder,
         )
 

@@ -65,7 +65,7 @@ def test_another_process_opens_it_from_its_folder(
 ) -> None:
     corpus = join("ptb-xl+mimic-iv-ecg", members, tmp_path)
     write_members(corpus)
-    monkeypatch.setattr(joined, "opened", {data.folder: data for data, _ in members}.__getitem__)
+    monkeypatch.setattr(joined, "open_prepared", {data.folder: data for data, _ in members}.__getitem__)
     found = opened_corpus(corpus.folder)
     assert (found.name, found.fingerprint, found.folder) == (corpus.name, corpus.fingerprint, corpus.folder)
     assert found.entries == corpus.entries

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv
 import errno
-import hashlib
 import os
 import socket
 import subprocess
-import time
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile, ZipInfo
@@ -18,7 +16,6 @@ import pytest
 
 from benchmark.results.files import (
     csv_text,
-    intact,
     is_read_only,
     naming,
     npz_bytes,
@@ -97,32 +94,6 @@ def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:
         assert (unseal("owner", flipped), unseal("owner", sealed[:place])) == (None, None)
     assert unseal("another", sealed) is None
     assert unseal("a", seal("ab", b"c")[:32] + b"bc") is None  # the border of owner and body is sealed too
-
-
-CONTENT = b"windows"
-SHA256 = hashlib.sha256(CONTENT).hexdigest()
-
-
-def test_a_stamp_proves_one_state_and_one_digest_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that changed within two seconds gets none: it may change again without a new time."""
-    file, stamp = tmp_path / "windows.f16", tmp_path / "windows.f16.stamp"
-    file.write_bytes(CONTENT)
-    now = time.time_ns()
-    for seconds, stamped in ((0, False), (1, False), (3, True)):
-        monkeypatch.setattr(time, "time_ns", lambda passed=seconds: now + passed * 1_000_000_000)
-        assert intact(file, SHA256)
-        assert stamp.exists() == stamped
-    with monkeypatch.context() as patched:
-        patched.setattr(hashlib, "file_digest", lambda *_: pytest.fail("the file is read again"))
-        assert intact(file, SHA256)
-    assert not intact(file, hashlib.sha256(b"other").hexdigest())
-    stamp.write_bytes(b"damaged")
-    assert intact(file, SHA256)
-    file.write_bytes(b"another content")
-    assert not intact(file, SHA256)
-    file.unlink()
-    with pytest.raises(FileNotFoundError):
-        intact(file, SHA256)
 
 
 def test_two_writers_of_one_process_id_do_not_touch_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

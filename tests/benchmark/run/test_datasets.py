@@ -165,7 +165,7 @@ def test_a_corpus_too_small_to_be_scored_may_be_pretrained_on(
 
 def test_what_is_doubtful_and_used_is_told(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
     chapman = cohorts["chapman"]
-    flat = tuple(signal._replace(doubt="half of the leads or more flat") for signal in chapman.signals[:1])
+    flat = tuple(signal._replace(warning="half of the leads or more flat") for signal in chapman.signals[:1])
     doubtful = replace(chapman, signals=flat + chapman.signals[1:])
     assert audit_run(small_config(), cohorts).doubts == []
     assert audit_run(small_config(), cohorts | {"chapman": doubtful}).doubts == [
