@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import print_dry_run
-from benchmark.cli.report import HealthTold, show_health, show_report
 from benchmark.config.command_line import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
@@ -21,8 +22,9 @@ from benchmark.data.datasets.base import Dataset
 from benchmark.data.joined import write_members
 from benchmark.data.prepare import Prepared, skip_summary, write_skipped
 from benchmark.machine.device import Machine, pick_precision
-from benchmark.results.files import Locked, file_lock, is_read_only, sweep
-from benchmark.results.names import WINDOWS_SHA256, measured_elsewhere
+from benchmark.results.files import Locked, file_lock, is_read_only, sweep, write_atomic
+from benchmark.results.names import CARD, WINDOWS_SHA256, measured_elsewhere
+from benchmark.results.schema import digest
 from benchmark.results.store import Plan, Store
 from benchmark.run.datasets import (
     audit_run,
@@ -44,7 +46,7 @@ from benchmark.run.plan import cache_miss_lines, make_plan
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
 from benchmark.run.rows import refuse_lone_windows, variants_of
-from benchmark.run.tasks import Work, context_of, missing, tasks_of
+from benchmark.run.tasks import Work, code_digest, context_of, missing, tasks_of
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import read_card
 from benchmark.training.health import (
@@ -57,10 +59,9 @@ from benchmark.training.health import (
     sample_facts,
 )
 from benchmark.training.pretrain import lower_rate
-from reports.runs import run_of
 
 
-def health_told(grid: Grid, store: Store, windows: str) -> HealthTold:
+def health_told(grid: Grid, store: Store, windows: str) -> dict[str, Any]:
     """The table of the health of the pretrainings, what its columns mean, and its warnings; windows: `health_of`."""
     health = health_of(grid, store, windows)
     kinds = ["label", *("left" for _ in COLUMNS[1:])]
@@ -154,12 +155,60 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
     measure_again(probe, config, grid, store)
-    run = run_of(store, plan, asked.results)
-    show_report(run, asked.out, asked.unit, console, landscape=asked.landscape, further=asked.further)
-    show_health(health_told(grid, store, plan.health_windows), console)
+    if work.cells or not print_again(asked, plan, store, console):
+        report_on(asked, plan, grid, store, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures else OK
+
+
+PRINTED = ".report.json"
+"""Beside the tables: what they were made of, and what was printed of them."""
+
+
+def print_again(request: GridRequest, plan: Plan, store: Store, console: Console) -> bool:
+    """Print what was printed of the report, if neither its results nor its files have changed since."""
+    try:
+        printed = json.loads((request.out / PRINTED).read_bytes())
+    except (OSError, ValueError):
+        return False
+    if printed["made_of"] != report_digest(request, plan, store):
+        return False
+    console.print(printed["text"], end="", soft_wrap=True)
+    return True
+
+
+def report_on(request: GridRequest, plan: Plan, grid: Grid, store: Store, console: Console) -> None:
+    """Write and print the report, and keep what is printed for `print_again`."""
+    from benchmark.cli.report import show_health, show_report  # here, because a finished run needs no report
+    from reports.runs import run_of
+
+    console.record = True
+    run = run_of(store, plan, request.results)
+    built = show_report(run, request.out, request.unit, console, landscape=request.landscape, further=request.further)
+    show_health(health_told(grid, store, plan.health_windows), console)
+    text = console.export_text()
+    console.record = False
+    if not built.problems:
+        printed = {"made_of": report_digest(request, plan, store), "text": text}
+        write_atomic(request.out / PRINTED, json.dumps(printed).encode())
+
+
+def report_digest(request: GridRequest, plan: Plan, store: Store) -> str:
+    """Digest of what a report is made of: plan, rows, cards, code and flags, and of the files that it wrote."""
+    files = [path for path in (*store.cells.glob("*.*"), *store.pretrained.glob(f"*/{CARD}"))]
+    stored = [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in sorted(files)]
+    written = sorted(path for path in request.out.rglob("*") if path.is_file() and path.name != PRINTED)
+    return digest(
+        [
+            plan.key,
+            [plan.warnings, plan.health_windows],
+            stored,
+            [[str(path), path.stat().st_size] for path in written],
+            [request.unit, request.further, request.landscape],
+            code_digest(("benchmark", "reports")),
+        ]
+    )
 
 
 def save_plan(plan: Plan, store: Store, work: Work, console: Console) -> None:

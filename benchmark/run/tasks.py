@@ -228,11 +228,11 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 PACKAGES = ("benchmark", "methods")
 
 
-@lru_cache(maxsize=1)
-def code_digest() -> str:
-    """Digest of the code that tasks run, as it was when this process first asked."""
+@lru_cache
+def code_digest(packages: tuple[str, ...] = PACKAGES) -> str:
+    """Digest of the code that tasks run, or of other packages, as it was when this process first asked."""
     content = hashlib.sha256()
-    for file in sorted(file for package in PACKAGES for file in (CHECKOUT / package).rglob("*.py")):
+    for file in sorted(file for package in packages for file in (CHECKOUT / package).rglob("*.py")):
         content.update(f"{file.relative_to(CHECKOUT)}\0".encode() + file.read_bytes())
     return content.hexdigest()
 

@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -160,6 +161,27 @@ def test_a_second_run_does_nothing_and_says_so(
     assert stamps(tmp_path / "runs" / "cells") | stamps(tmp_path / "runs" / "pretrained") == before
     assert table(tmp_path) == expected
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_a_report_is_made_again_where_a_row_a_flag_or_one_of_its_files_has_changed(
+    argv: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_benchmark.main(argv) == 0
+    page, written = tmp_path / "out" / "report.html", []
+    row = next((tmp_path / "runs" / "cells").glob("*.json"))
+    changes: list[tuple[Callable[[], object], list[str]]] = [
+        (lambda: None, []),
+        ((tmp_path / "out" / "results.tex").unlink, []),
+        (row.touch, []),
+        (lambda: None, ["--scores", "auprc"]),
+    ]
+    for change, flags in changes:
+        before = page.stat().st_mtime_ns
+        change()
+        assert run_benchmark.main([*argv, *flags]) == 0
+        assert "PMQ" in capsys.readouterr().out.partition("in the store")[2]
+        written.append(page.stat().st_mtime_ns != before)
+    assert written == [False, True, True, True]
 
 
 def test_minirocket_is_planned_run_and_in_the_table(
