@@ -126,7 +126,7 @@ class Data(Section):
     beats: Beats = "authors"
     """How heartbeats are found. authors: R peaks lead by lead, and no heart slower than 50/min, as PMQ's and COMET's
     code does; fused: R peaks of all leads together, and the 1.2 s around them of a slower heart. By default fused under
-    `protocol: strict` (docs/evidence/STUDIES.md)."""
+    `protocol: strict` (docs/evidence/REAL.md)."""
     window_seconds: Annotated[float, Field(ge=0.25, le=10)] = float(TYPICAL_SECONDS)
     """Length of a crop, seconds; by default a whole recording."""
     window_stride: Annotated[float, Field(gt=0, le=10)] | None = None
@@ -352,7 +352,7 @@ class Pretrain(Section):
     """Need not be whole."""
     budget: Budget = "epochs"
     """What is equal among methods: epochs of their own batches; windows: so many epochs of the whole corpus; passes:
-    encoder passes, as many as these windows cost PMQ (docs/COMPARISON.md)."""
+    encoder passes, as many as these windows cost PMQ (docs/PROTOCOLS.md)."""
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Preset = "unified"

@@ -10,7 +10,7 @@ A QRS complex is where the smoothed slope exceeds 1.5 times its own average; its
 The authors search each lead by itself and take the median of the i-th peaks, so that a peak missed in one lead moves
 all later ones. `fused` searches the mean slope of all leads once, and takes the median of a complex's peaks. The
 authors also leave out hearts slower than 50/min, whose interval does not fit the window; `fused` crops it
-(docs/evidence/STUDIES.md).
+(docs/evidence/REAL.md).
 """
 
 from __future__ import annotations

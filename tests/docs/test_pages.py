@@ -1,4 +1,4 @@
-"""What the README and the pages name exists: links, files, flags, config keys, extras, knobs."""
+"""What the README and the pages name exists: links, files, flags, config keys, extras."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import pytest
 from benchmark.cli import VERBS
 from benchmark.config.config import Config
 from benchmark.config.sections import Section
-from methods import METHODS
-from methods.parts.knobs import Log, Space, spaces_of
 from tests.docs.pages import DOCS, EVIDENCE, text_of
 
 ROOT = DOCS.parent
@@ -70,29 +68,9 @@ def test_files_flags_and_keys_that_a_page_names_exist(page: Path) -> None:
 
 def test_every_extra_has_its_line() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    shown = re.findall(r"^\| `(\w+)` \|", text_of("START.md", "### CPU"), re.MULTILINE)
+    table = re.search(r"\| extra \|.*?\n\n", text_of("START.md", "## Install"), re.DOTALL)
+    shown = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", table[0] if table else "", re.MULTILINE)))
     assert sorted(shown) == sorted(extras)
     for file in (*PAGES, ROOT / "Dockerfile"):
         for names in re.findall(r"pip install .*\[([\w,]+)\]", file.read_text(encoding="utf-8")):
             assert set(names.split(",")) <= set(extras), file
-
-
-def words(space: Space) -> str:
-    """'log-uniform, 0.03 to 0.5', '0, 0.1, 0.5'."""
-    if isinstance(space, Log):
-        return f"log-uniform, {space.low:g} to {space.high:g}"
-    return ", ".join(f"{value:g}" for value in space.values)
-
-
-def test_the_table_of_tuning_has_each_knob_with_its_space_and_its_methods() -> None:
-    trained = [name for name, method in METHODS.items() if method.trains]
-    lines = re.findall(r"^\| (`.*`) \| (.*) \| (.*) \|$", text_of("COMPARISON.md", "## Tuning"), re.MULTILINE)
-    shown: dict[str, tuple[str, list[str]]] = {}
-    for knobs, space, methods in lines:
-        names = trained if methods == "all" else methods.split(", ")
-        shown |= {knob: (space, names) for knob in re.findall(r"`([^`]+)`", knobs)}
-    expected: dict[str, tuple[str, list[str]]] = {}
-    for name in trained:
-        for knob, space in spaces_of(METHODS[name].Config).items():
-            expected.setdefault(knob, (words(space), []))[1].append(name)
-    assert shown == expected
