@@ -1,1 +1,8 @@
-"""What is said of stored results: tables, figures, pages. Never imports torch, methods or the runner."""
+"""Tables, statistics, figures and a page from stored results; `load` opens them for an analysis of one's own.
+
+Never imports torch, methods or the runner.
+"""
+
+from reports.load import load
+
+__all__ = ["load"]

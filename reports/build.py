@@ -15,7 +15,7 @@ from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.store import CorruptRow
 from reports.page import pictures_of, report_html, titles_in_names
 from reports.page_panels import read_skipped
-from reports.runs import Run, evaluations_of, layouts, unfinished, wide
+from reports.results import FAILED, FINISHED, Results, cell_errors, evaluations_of, layouts
 from reports.statistics.bootstrap import UnequalTestSets
 from reports.statistics.classes import class_tables
 from reports.statistics.table import TableStatistics, joined, statistics_of
@@ -57,7 +57,7 @@ class Texts:
 
 
 def build_report(
-    run: Run, out: Path, *, unit: str | None = None, landscape: bool = False, further: Sequence[str] = ()
+    run: Results, out: Path, *, unit: str | None = None, landscape: bool = False, further: Sequence[str] = ()
 ) -> Report:
     """Write the tables of a run, one per layout and score unit, with statistics, figures and the page, under `out`.
 
@@ -82,7 +82,7 @@ def build_report(
                 problems.append(f"statistics of {name}: {problem}")
             tables.append(make_table(run, layout, chosen, statistics.get(name)))
     texts = texts_of(run, units, problems)
-    problems += run.left_out
+    problems += run.unreadable_records
     contents = _contents(run, tables, statistics, texts, LANDSCAPE if landscape else UPRIGHT)
     try:
         write_texts(out, contents)
@@ -116,13 +116,13 @@ def write_texts(out: Path, contents: Mapping[str, str]) -> None:
             write_atomic(out / name, text.encode("utf-8", errors="replace"))
 
 
-def texts_of(run: Run, units: Sequence[str], problems: list[str]) -> Texts:
+def texts_of(run: Results, units: Sequence[str], problems: list[str]) -> Texts:
     """The tables of texts of a run; adds a problem where predictions do not compare."""
     further = further_of(run, units, problems)
-    return Texts(further, elsewhere_costs(run.plan, run.cards))
+    return Texts(further, elsewhere_costs(run.plan, run.pretrainings))
 
 
-def further_of(run: Run, units: Sequence[str], problems: list[str]) -> Further:
+def further_of(run: Results, units: Sequence[str], problems: list[str]) -> Further:
     """Scores by class; adds a problem where the predictions of rows do not compare."""
     try:
         return Further(run.plan, class_tables(run, units))
@@ -141,19 +141,19 @@ def sections_of(texts: Texts) -> dict[str, list[TextTable]]:
 
 
 def _contents(
-    run: Run,
+    run: Results,
     tables: list[Table],
     statistics: Mapping[str, TableStatistics],
     texts: Texts,
     page: Page,
 ) -> dict[str, str]:
     """Name -> text of the files other than figures and page."""
-    costs = cost_lines(run.cards, run.plan.variants)
+    costs = cost_lines(run.pretrainings, run.plan.variants)
     return {
         "results.md": "# Results\n\n" + "\n".join([*map(markdown, tables), *map(text_markdown, texts.elsewhere)]),
         "results.tex": latex(tables, page),
         "results.csv": long_csv(tables),
-        "cells.csv": wide(run).to_csv(index=False, lineterminator="\n"),
+        "cells.csv": cells_csv(run),
         **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
         **(cost_files(costs) if costs else {}),
         **elsewhere_files(texts.elsewhere),
@@ -161,14 +161,25 @@ def _contents(
     }
 
 
-def _report(run: Run, tables: list[Table], texts: Texts, files: tuple[Path, ...], problems: list[str]) -> Report:
+OF_ONE_COMPUTATION = ("state", "error", "seconds", "device", "commit")
+
+
+def cells_csv(run: Results) -> str:
+    """One line per finished cell with its scores in both units, without times and machines."""
+    cells = run.cells[run.cells["state"] == FINISHED].drop(columns=[*OF_ONE_COMPUTATION], errors="ignore")
+    columns = run.scores["unit"] + "_" + run.scores["metric"]
+    scores = run.scores.assign(column=columns).pivot_table("value", ["variant", "key"], "column", sort=False)
+    return cells.merge(scores, how="left", on=["variant", "key"]).to_csv(index=False, lineterminator="\n")
+
+
+def _report(run: Results, tables: list[Table], texts: Texts, files: tuple[Path, ...], problems: list[str]) -> Report:
     damaged = run.damaged.values()
     return Report(tuple(tables), files, (*damaged, *problems), tuple(_failures(run)), tuple(texts.elsewhere))
 
 
-def _failures(run: Run) -> Iterator[tuple[str, Path | None]]:
-    for found in unfinished(run, run.plan.cells):
-        if found.state == "failed":
-            names = "; ".join(cell_names(run.plan, found.cells))
-            file = run.store.failure_file(found.cells[0].key) if found.traceback else None
-            yield f"{names}: {found.error}", file
+def _failures(run: Results) -> Iterator[tuple[str, Path | None]]:
+    for (state, error), cells in cell_errors(run, run.plan.cells).items():
+        if state == FAILED:
+            key = cells[0].key
+            file = next((path for store in run.stores if (path := store.failure_file(key)).is_file()), None)
+            yield f"{'; '.join(cell_names(run.plan, cells))}: {error}", file if run.failures[key].traceback else None

@@ -18,22 +18,15 @@ from benchmark.results.files import csv_text, write_atomic
 from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL
 from benchmark.results.schema import flat
-from benchmark.results.store import PlannedCell
-from reports.open import (
-    Place,
-    config_differences,
-    open_results,
-    place_of,
-    portable,
-    same_outcome,
-    shown,
-    size_text,
-    why_not,
-)
-from reports.runs import Run
+from benchmark.results.store import ARRAYS, PlannedCell
+from reports.archive import portable
+from reports.load import config_differences, incompatible, load, shown
+from reports.results import Results, coordinates, mean_over_subsets
 from reports.tables.render import DASH, Sheet, literal, pipe_table, spread_text
 from reports.tables.words import ratio_text
 
+Place = tuple[Any, ...]
+"""Coordinates of a cell."""
 NOT_COMPARED = ("config", "data", "key_content")
 """Parts of a row's provenance that are compared by other means."""
 
@@ -87,7 +80,7 @@ class Comparison:
     unit: str
     settings: tuple[tuple[str, str, str], ...]
     """Those that differ: name, value in the first, in the second."""
-    reasons: tuple[str, ...]
+    reasons: Sequence[str]
     """Why the two are not comparable; empty where they are."""
     cells: Mapping[str, int]
     """Number of cells: in both, equal to the bit, only in the first, only in the second."""
@@ -95,7 +88,7 @@ class Comparison:
     """Largest difference first, then those that only one run has."""
 
 
-def compare(first: Run, second: Run, unit: str | None = None) -> Comparison:
+def compare(first: Results, second: Results, unit: str | None = None) -> Comparison:
     """Compare two runs in one score unit ('heartbeat', 'recording'), by default that of the first one's protocol."""
     unit = unit or UNIT_OF_PROTOCOL[first.plan.config["protocol"]]
     one, two = _finished_cells(first), _finished_cells(second)
@@ -105,7 +98,7 @@ def compare(first: Run, second: Run, unit: str | None = None) -> Comparison:
         names=(portable(first.name), portable(second.name)),
         unit=unit,
         settings=tuple(_settings(first, second)),
-        reasons=why_not(second, first),
+        reasons=incompatible(second, first),
         cells={
             "in both": len(both),
             "equal to the bit": len(equal),
@@ -116,12 +109,28 @@ def compare(first: Run, second: Run, unit: str | None = None) -> Comparison:
     )
 
 
-def _finished_cells(run: Run) -> dict[Place, PlannedCell]:
+def same_outcome(one: Results, key: str, other: Results, other_key: str) -> bool:
+    """Whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
+    first, second = one.rows[key], other.rows[other_key]
+    if (first.scores, first.undefined) != (second.scores, second.undefined):
+        return False
+    pair = one.predictions(key), other.predictions(other_key)
+    arrays = ([getattr(predictions, name) for name in ARRAYS] for predictions in pair)
+    return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in zip(*arrays, strict=True))
+
+
+def size_text(facts: Mapping[str, Any]) -> str:
+    """How many recordings a dataset has, and its fingerprint."""
+    count = f"{facts.get('recordings')} recordings"
+    return f"{count}, fingerprint {facts['fingerprint']}" if facts.get("fingerprint") else count
+
+
+def _finished_cells(run: Results) -> dict[Place, PlannedCell]:
     """The finished cells by place."""
-    return {place_of(cell): cell for cell in run.plan.cells if cell.key in run.rows}
+    return {coordinates(cell): cell for cell in run.plan.cells if cell.key in run.rows}
 
 
-def _settings(first: Run, second: Run) -> Iterator[tuple[str, str, str]]:
+def _settings(first: Results, second: Results) -> Iterator[tuple[str, str, str]]:
     """Config keys that differ, then data, then provenance."""
     for key, own, others in config_differences(first.plan, second.plan):
         yield key, shown(own), shown(others)
@@ -131,7 +140,7 @@ def _settings(first: Run, second: Run) -> Iterator[tuple[str, str, str]]:
             yield name, one.get(name, "none"), two.get(name, "none")
 
 
-def _facts(run: Run) -> dict[str, str]:
+def _facts(run: Results) -> dict[str, str]:
     """Data and provenance of the rows, by name; several values of a name are joined."""
     facts = {f"data of {name}": size_text(source) for name, source in run.plan.datasets.items()}
     facts["data of the pretraining corpus"] = size_text(run.plan.pretraining)
@@ -143,7 +152,7 @@ def _facts(run: Run) -> dict[str, str]:
     return facts | {name: ", ".join(sorted(values)) for name, values in sorted(computed.items())}
 
 
-def _pairs(first: Run, second: Run, unit: str, equal: set[Place]) -> Iterator[Pair]:
+def _pairs(first: Results, second: Results, unit: str, equal: set[Place]) -> Iterator[Pair]:
     """Every number of either run, in the order of the first's plan."""
     plans = (second.plan, first.plan)
     methods = {variant: title for plan in plans for variant, title in plan.variants.items()}
@@ -166,13 +175,13 @@ def _pairs(first: Run, second: Run, unit: str, equal: set[Place]) -> Iterator[Pa
             metric,
             first=_side(own, shared),
             second=_side(others, shared),
-            equal=sum((evaluation, variant, dataset, ratio, seed) not in unequal for seed in shared),
+            equal=sum((variant, evaluation, dataset, ratio, seed) not in unequal for seed in shared),
         )
 
 
-def _scores(run: Run, unit: str) -> dict[tuple[Any, ...], dict[int, float]]:
+def _scores(run: Results, unit: str) -> dict[tuple[Any, ...], dict[int, float]]:
     """(evaluation, variant, ratio, dataset, metric) -> seed -> score in percent, where it is defined."""
-    frame: pd.DataFrame = run.tidy
+    frame: pd.DataFrame = mean_over_subsets(run.scores)
     scored = frame[(frame["unit"] == unit) & frame["metric"].isin(list(COLUMNS))].dropna(subset=["value"])
     found: dict[tuple[Any, ...], dict[int, float]] = {}
     names = ["evaluation", "variant", "ratio", "dataset", "metric", "seed", "value"]
@@ -204,18 +213,18 @@ CSV_HEADER = (
 def compare_results(
     first: str, second: str, out: Path, *, unit: str | None = None
 ) -> tuple[Comparison, list[Path], list[str]]:
-    """Compare two runs, named as in reports.open, and write compare.md and compare.csv under `out`.
+    """Compare two runs, named as in reports.load, and write compare.md and compare.csv under `out`.
 
     unit: 'heartbeat' or 'recording'; by default that of the first run's protocol. Returns the comparison, its files,
     and messages on the sources' other runs and left-out rows, one line each. Raises NoResults.
     """
-    with open_results([first]) as one, open_results([second]) as two:
-        found = compare(one.run, two.run, unit)
-        said = list(dict.fromkeys([*one.said, *two.said]))
+    one, two = load(first), load(second)
+    found = compare(one, two, unit)
+    messages = list(dict.fromkeys([*one.messages, *two.messages]))
     files = [out / "compare.md", out / "compare.csv"]
     for file, text in zip(files, (markdown(found), long_csv(found)), strict=True):
         write_atomic(file, text.encode())
-    return found, files, said
+    return found, files, messages
 
 
 def markdown(found: Comparison) -> str:

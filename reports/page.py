@@ -48,7 +48,7 @@ from reports.page_panels import (
     read_skipped,
     sources,
 )
-from reports.runs import Run, role_of
+from reports.results import Results, role_of
 from reports.statistics.estimates import LEVEL
 from reports.statistics.table import FIGURE, Place, TableStatistics
 from reports.tables.render import Block, Line, Table, TextTable
@@ -80,7 +80,7 @@ def compared(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "Pretrained on", f"{plan.pretraining.get('title') or plan.pretraining['name']}{used_text(plan)}"
 
 
-def statements(run: Run, tables: Sequence[Table]) -> Iterator[Statement]:
+def statements(run: Results, tables: Sequence[Table]) -> Iterator[Statement]:
     """Cells, protocol and units, whether ECGs are simulated, the warnings of the plan, and its config's own caption."""
     plan = run.plan
     finished, rest = progress(run, {cell.key for cell in plan.cells})
@@ -108,7 +108,7 @@ def against_gates(
             yield table.title, [sentence for block in table.blocks for sentence in references(block, pairs)]
 
 
-def untested(run: Run) -> Iterator[str]:
+def untested(run: Results) -> Iterator[str]:
     """Classes of a dataset without a test window, and whether its rows are means over different classes."""
     notes: dict[str, dict[str, None]] = {}
     for row in run.rows.values():
@@ -306,7 +306,7 @@ FEW = 10
 
 
 def report_html(
-    run: Run,
+    run: Results,
     tables: Sequence[Table],
     statistics: Mapping[str, TableStatistics],
     *,
@@ -331,7 +331,7 @@ def report_html(
         "gates": list(against_gates(tables, statistics)),
         "tables": [_shown(table, statistics.get(table.name)) for table in tables],
         "texts": [(title.lower().replace(" ", "-"), title, own) for title, own in (texts or {}).items() if own],
-        "learned": list(learned(run.cards, plan.variants)),
+        "learned": list(learned(run.pretrainings, plan.variants)),
         "sources": list(sources(plan, skipped)),
         "coverage": list(coverage(run)),
         "failures": list(failures(run)),

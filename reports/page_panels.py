@@ -23,10 +23,10 @@ import pandas as pd
 
 from benchmark.results.names import MEASURES, SKIPPED_COLUMNS, UNTRAINED_EPOCH, collapsed
 from benchmark.results.store import Plan, PlannedCell
-from reports.runs import LOSS, Cards, Run, machine_of, unfinished
+from reports.results import LOSS, Records, Results, cell_errors
 from reports.statistics.estimates import LEVEL
 from reports.tables.render import Column, Table
-from reports.tables.words import ratio_text, signed
+from reports.tables.words import machine_of, ratio_text, signed
 
 HEADINGS = {name: f"{title[0].upper()}{title[1:]}" for name, title in MEASURES.items()}
 """Measures of the features -> heading of their column."""
@@ -63,7 +63,7 @@ class Learned:
     """Said of features that hardly differ between windows, else ''."""
 
 
-def learned(cards: Cards, titles: Mapping[str, str]) -> Iterator[Learned]:
+def learned(cards: Records, titles: Mapping[str, str]) -> Iterator[Learned]:
     """One line per pretraining; shared ones are listed under their first row."""
     seen = set[str]()
     for variant, own in cards.items():
@@ -210,7 +210,7 @@ def _reasons(facts: Mapping[str, Any]) -> dict[str, int]:
     return dict(skipped) if isinstance(skipped, Mapping) else {"reason not recorded": int(skipped)}
 
 
-def coverage(run: Run) -> Iterator[Unscored]:
+def coverage(run: Results) -> Iterator[Unscored]:
     """One line per class of each dataset, from its first finished cell: all have the same recordings."""
     told = set[str]()
     for cell in run.plan.cells:
@@ -225,11 +225,12 @@ def coverage(run: Run) -> Iterator[Unscored]:
             yield Unscored(title, label, found["patients"], len(found["unscored"]), text)
 
 
-def failures(run: Run) -> Iterator[FailedCells]:
+def failures(run: Results) -> Iterator[FailedCells]:
     """One per error, in plan order."""
-    for found in unfinished(run, run.plan.cells):
-        cells = dict.fromkeys(_place(run.plan, cell) for cell in found.cells)
-        yield FailedCells(found.state, found.error, found.traceback[-TRACEBACK_LIMIT:], tuple(cells))
+    for (state, error), cells in cell_errors(run, run.plan.cells).items():
+        failure = run.failures.get(cells[0].key)
+        traceback = failure.traceback.strip()[-TRACEBACK_LIMIT:] if failure else ""
+        yield FailedCells(state, error, traceback, tuple(dict.fromkeys(_place(run.plan, cell) for cell in cells)))
 
 
 def _place(plan: Plan, cell: PlannedCell) -> str:

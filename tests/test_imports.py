@@ -28,8 +28,9 @@ ROOMS = (
     "reports.figures",
     "reports.tables",
     "reports.statistics",
-    "reports.open",
-    "reports.runs",
+    "reports.load",
+    "reports.archive",
+    "reports.results",
     "benchmark.run",
     "benchmark.embedding",
     "benchmark.training",
@@ -80,9 +81,7 @@ LONGER = {
     "benchmark/embedding.py": 630,
     "benchmark/extras/speed.py": 590,
     "benchmark/results/store.py": 740,
-    "reports/open.py": 630,
     "reports/page.py": 550,
-    "reports/runs.py": 590,
     "reports/tables/render.py": 550,
 }
 

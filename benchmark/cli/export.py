@@ -36,7 +36,7 @@ from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAIN
 from benchmark.results.store import BadCard, CorruptRow, PlannedCell, Row, Store
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
-from reports.runs import Run, evaluations_of, open_run, role_of
+from reports.results import Results, evaluations_of, role_of, run_of
 from reports.statistics.bootstrap import UnequalTestSets, score_columns
 from reports.statistics.table import intervals, pairwise
 from reports.tables.render import literal, pipe_table
@@ -54,7 +54,7 @@ SHOWN = 12
 class Found:
     """A finished pretraining in a run."""
 
-    run: Run
+    run: Results
     variant: str
     """Row of the run's tables."""
     key: str
@@ -63,7 +63,7 @@ class Found:
     @property
     def folder(self) -> Path:
         """Its folder in the store."""
-        return self.run.store.pretrained / self.key
+        return self.run.stores[0].pretrained / self.key
 
     @property
     def cells(self) -> list[PlannedCell]:
@@ -115,7 +115,7 @@ def find(results: Path, name: str, seed: int | None) -> Found:
     """
     store = Store(results)
     titles: dict[str, str] = {}
-    for run in readable(store, lambda key: open_run(store.root, key)):
+    for run in readable(store, lambda key: run_of(store, store.load_plan(key), store.root)):
         titles = {**run.plan.variants, **titles}
         for variant, title in run.plan.variants.items():
             rows = [run.rows[cell.key] for cell in of_row(run, variant)]
@@ -133,7 +133,7 @@ def find(results: Path, name: str, seed: int | None) -> Found:
     raise ConfigError(unknown("row", name, list(titles)))
 
 
-def of_row(run: Run, variant: str) -> list[PlannedCell]:
+def of_row(run: Results, variant: str) -> list[PlannedCell]:
     """The finished cells of a row."""
     return [cell for cell in run.plan.cells if cell.variant == variant and cell.key in run.rows]
 
@@ -152,9 +152,9 @@ def one_of(variant: str, seeds: Mapping[str, int | None], seed: int | None) -> s
     raise ConfigError(f"{variant} has no pretraining with --seed {seed}; there are {listed}")
 
 
-def checked_pretraining(run: Run, variant: str, key: str) -> Found:
+def checked_pretraining(run: Results, variant: str, key: str) -> Found:
     """The pretraining of a key. Raises ConfigError where its files are damaged, gone or from elsewhere."""
-    folder = run.store.pretrained / key
+    folder = run.stores[0].pretrained / key
     try:
         card = checked_card(folder)
     except BadCard as error:

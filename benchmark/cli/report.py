@@ -12,10 +12,11 @@ from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import RESULTS
 from benchmark.screen import Console, note, print_paragraphs, print_sheet, print_table
+from reports.archive import pack
 from reports.build import Report, build_report
 from reports.compare import compare_results, comparison_sheet
-from reports.open import open_results, pack
-from reports.runs import Run
+from reports.load import load
+from reports.results import Results
 from reports.tables.render import Sheet, score_sheet, text_sheet
 
 HealthTold = dict[str, Any]
@@ -27,28 +28,27 @@ def report(arguments: Namespace, console: Console) -> int:
     if arguments.compare:
         return compare(arguments, console)
     sources = arguments.results or [RESULTS]
-    with open_results(sources) as opened:
-        run = opened.run
-        for line in opened.said:
-            note(console, line)
-        kept = run.store.root in {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
-        show_report(
-            run,
-            arguments.out,
-            arguments.unit,
-            console,
-            kept=kept,
-            landscape=arguments.latex_landscape,
-            further=arguments.scores,
-        )
-        if arguments.capsule:
-            contents = pack(run, arguments.capsule)
-            note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
+    run = load(sources)
+    for line in run.messages:
+        note(console, line)
+    named = {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
+    show_report(
+        run,
+        arguments.out,
+        arguments.unit,
+        console,
+        kept={store.root for store in run.stores} <= named,
+        landscape=arguments.latex_landscape,
+        further=arguments.scores,
+    )
+    if arguments.capsule:
+        contents = pack(run, arguments.capsule)
+        note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
     return OK
 
 
 def compare(arguments: Namespace, console: Console) -> int:
-    """Run `--compare`. Raises ConfigError if a flag of reports alone is also given."""
+    """Results `--compare`. Raises ConfigError if a flag of reports alone is also given."""
 
     given = arguments.results or arguments.capsule or arguments.scores or arguments.latex_landscape
     if given or arguments.unit == "both":
@@ -65,7 +65,7 @@ def compare(arguments: Namespace, console: Console) -> int:
 
 
 def show_report(
-    run: Run,
+    run: Results,
     out: Path,
     unit: str | None,
     console: Console,

@@ -108,7 +108,7 @@ class GridRequest:
     only: tuple[str, ...] = ()
     """Starts of the keys of the cells or pretrainings that are run alone; () for all."""
     allow_leak: bool = False
-    """Run although the audit found leaks."""
+    """Results although the audit found leaks."""
     unit: str | None = None
     """Unit of scoring; None: that of the protocol."""
     further: tuple[str, ...] = ()
@@ -181,7 +181,7 @@ def print_again(request: GridRequest, plan: Plan, store: Store, console: Console
 def report_on(request: GridRequest, plan: Plan, grid: Grid, store: Store, console: Console) -> None:
     """Write and print the report, and keep what is printed for `print_again`."""
     from benchmark.cli.report import show_health, show_report  # here, because a finished run needs no report
-    from reports.runs import run_of
+    from reports.results import run_of
 
     console.record = True
     run = run_of(store, plan, request.results)
@@ -271,7 +271,7 @@ def prepared_line(prepared: Prepared) -> str:
 
 
 def work_off(work: Work, prepared: Mapping[str, Prepared], store: Store, asked: GridRequest, console: Console) -> int:
-    """Run the work, if any, under a progress display; returns the number of failed pretrainings and cells.
+    """Results the work, if any, under a progress display; returns the number of failed pretrainings and cells.
 
     Raises ConfigError where another command works on the store, or for an engine without workers that can be used.
     """
@@ -319,7 +319,7 @@ def machine_elsewhere(arguments: Namespace, config: Config) -> Machine:
 
 
 def run(arguments: Namespace, console: Console) -> int:
-    """Run the missing part of the grid and report, or print its estimated cost (--dry-run)."""
+    """Results the missing part of the grid and report, or print its estimated cost (--dry-run)."""
     if arguments.only and arguments.dry_run:
         raise ConfigError("--only runs the cells of a key, and --dry-run counts those of a grid: leave one out")
     config = config_of(arguments)

@@ -33,7 +33,7 @@ from reports.figures.scores import (
     plot_label_efficiency,
     plot_sweep,
 )
-from reports.runs import Cards, Run, courses, evaluations_of
+from reports.results import Records, Results, evaluations_of, learning_curves, mean_over_subsets
 from reports.statistics.classes import PartTable
 from reports.statistics.curves import bands
 from reports.statistics.estimates import LEVEL
@@ -132,7 +132,7 @@ def classes_note(plan: Plan, found: PartTable, panels: Mapping[str, Sequence[Cla
     )
 
 
-def training_note(plan: Plan, cards: Cards) -> str:
+def training_note(plan: Plan, cards: Records) -> str:
     """The sample on which health was measured, and the number of pretrainings."""
     samples = [card["health_sample"] for own in cards.values() for card in own.values() if card.get("health_sample")]
     sampled = [f"Health: {own['windows']} held-out windows of {own['patients']} patients." for own in samples[:1]]
@@ -150,8 +150,8 @@ DRAWN = ("auroc", "auprc", "sens90")
 class Shown:
     """Input and output folder of the figures."""
 
-    run: Run
-    cards: Cards
+    run: Results
+    cards: Records
     """Of the compared rows and the gates."""
     folder: Path
     statistics: Mapping[str, TableStatistics]
@@ -164,7 +164,7 @@ class Shown:
 
 
 def write_figures(
-    run: Run,
+    run: Results,
     out: Path,
     units: Sequence[str],
     statistics: Mapping[str, TableStatistics],
@@ -175,7 +175,7 @@ def write_figures(
     units: 'heartbeat', 'recording' or both. statistics: by table name, for the differences.
     classes: the scores by class.
     """
-    cards = {variant: run.cards[variant] for variant in compared(run.plan) if variant in run.cards}
+    cards = {variant: run.pretrainings[variant] for variant in compared(run.plan) if variant in run.pretrainings}
     shown = Shown(run, cards, out / FOLDER, statistics, classes)
     files: list[Path] = []
     problems: list[str] = []
@@ -224,7 +224,7 @@ def draw_differences(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]
 def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     """One figure per swept knob and label ratio."""
     plan = shown.run.plan
-    found = list(sweeps(plan, bands(shown.run.tidy, evaluation, unit), evaluation))
+    found = list(sweeps(plan, bands(mean_over_subsets(shown.run.scores), evaluation, unit), evaluation))
     for sweep in found:
         note = f"{score_note(plan, evaluation, unit, sweep.ratio)} {sweep_note(sweep)}"
         several = len({other.ratio for other in found if (other.of, other.knob) == (sweep.of, sweep.knob)}) > 1
@@ -237,7 +237,7 @@ def draw_sweeps(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
 def draw_label_efficiency(shown: Shown, evaluation: str, unit: str) -> Iterator[Path]:
     """Scores over label ratios, for two ratios or more."""
     plan = shown.run.plan
-    curves = label_curves(plan, bands(shown.run.tidy, evaluation, unit))
+    curves = label_curves(plan, bands(mean_over_subsets(shown.run.scores), evaluation, unit))
     if len(curves):
         note = score_note(plan, evaluation, unit, more="Shaded: ±std." if curves["std"].gt(0).any() else "")
         rows = titles_of(plan, curves["variant"])
@@ -289,7 +289,7 @@ def draw_classes(shown: Shown, evaluation: str, unit: str, dataset: str) -> Iter
 
 def draw_training(shown: Shown) -> Iterator[Path]:
     """Loss and health of the pretrainings."""
-    found = courses(shown.cards)
+    found = learning_curves(shown.cards)
     rows = titles_of(shown.run.plan, dict.fromkeys(found["variant"]))
     if len(found):
         note = training_note(shown.run.plan, shown.cards)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmark.results.metrics import TITLES, decide
 from benchmark.results.names import GATE, METHOD, OVERALL, SWEEP, UNTRAINED, Pool
 from benchmark.results.store import Plan, PlannedCell, Predictions
-from reports.runs import Run, role_of
+from reports.results import Results, role_of
 from reports.statistics.bootstrap import pooled, resampled_test_set
 
 FOLDER = "figures"
@@ -50,7 +50,7 @@ class Confusion:
 
 
 def confusions(
-    run: Run, variants: Sequence[str], *, evaluation: str, dataset: str, ratio: float, unit: str
+    run: Results, variants: Sequence[str], *, evaluation: str, dataset: str, ratio: float, unit: str
 ) -> list[Confusion]:
     """One per row with a finished cell there; none for multi-label tasks. unit: 'heartbeat' or 'recording'."""
     cells: dict[str, list[PlannedCell]] = {}
@@ -60,7 +60,7 @@ def confusions(
     if any(run.rows[cell.key].labels != "single" for own in cells.values() for cell in own):
         return []
     found = {
-        variant: [confusion(run.store.predictions(cell.key), unit, run.plan.pool) for cell in cells[variant]]
+        variant: [confusion(run.predictions(cell.key), unit, run.plan.pool) for cell in cells[variant]]
         for variant in variants
         if variant in cells
     }

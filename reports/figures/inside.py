@@ -32,7 +32,7 @@ from reports.figures.style import (
     styled,
     words_height,
 )
-from reports.runs import LOSS
+from reports.results import LOSS
 
 HEALTH = {
     "effective_rank": "effective rank",
@@ -48,7 +48,7 @@ ROW_HEIGHT, FOOT = 1.25, 0.15
 
 
 def plot_training(courses: pd.DataFrame, rows: Mapping[str, str], note: str, stem: Path) -> tuple[Path, Path]:
-    """Draw `reports.runs.courses`; a row with several pretrainings is their mean, in the band of all of them.
+    """Draw `learning_curves`; a row with several pretrainings is their mean, in the band of all of them.
 
     rows: variant -> title, of those that have a course. note: the small print.
     """

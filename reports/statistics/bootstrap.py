@@ -53,7 +53,7 @@ from benchmark.results.metrics import (
 from benchmark.results.names import HEARTBEAT, OVERALL, Pool, is_frozen
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell, Predictions
-from reports.runs import Run
+from reports.results import Results
 
 Floats = NDArray[np.float64]
 
@@ -316,7 +316,7 @@ class ScoreColumn:
 
 
 def score_columns(
-    run: Run,
+    run: Results,
     cells: Sequence[PlannedCell],
     unit: str,
     *,
@@ -335,7 +335,7 @@ def score_columns(
 
 
 def columns_at(
-    run: Run,
+    run: Results,
     cells: Sequence[PlannedCell],
     ratio: float,
     unit: str,
@@ -377,10 +377,10 @@ def repeats_of(plan: Plan, evaluation: str) -> int:
 
 
 def _scored(
-    run: Run, cells: Sequence[PlannedCell], first: str, unit: str, metrics: Sequence[str], resamples: int, seed: int
+    run: Results, cells: Sequence[PlannedCell], first: str, unit: str, metrics: Sequence[str], resamples: int, seed: int
 ) -> tuple[dict[str, Scored], int]:
     """Cell key -> its scores under the resamples of the test set of the cell `first`; and its number of patients."""
-    expected = run.store.predictions(first)
+    expected = run.predictions(first)
     test = resampled_test_set(expected, unit, resamples=resamples, seed=seed, pool=run.plan.pool)
 
     def score(own: Predictions, labels: str) -> Scored:
@@ -389,15 +389,15 @@ def _scored(
     return of_each(run, [cell.key for cell in cells], first, score), test.patients
 
 
-def of_each(run: Run, keys: Sequence[str], first: str, of: Callable[[Predictions, str], T]) -> dict[str, T]:
+def of_each(run: Results, keys: Sequence[str], first: str, of: Callable[[Predictions, str], T]) -> dict[str, T]:
     """Cell key -> what `of` its predictions and kind of labels is, for cells tested as the cell `first`.
 
     Raises UnequalTestSets.
     """
-    expected = run.store.predictions(first)
+    expected = run.predictions(first)
 
     def one(key: str) -> T:
-        row, found = run.rows[key], run.store.predictions(key)
+        row, found = run.rows[key], run.predictions(key)
         _must_agree(expected, found, first, key, row.dataset)
         return of(found, row.labels)
 

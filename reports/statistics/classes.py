@@ -24,7 +24,7 @@ from benchmark.results.metrics import (
 )
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import PlannedCell, Predictions
-from reports.runs import CELL, TIDY, Run, layouts, over_subsets
+from reports.results import COORDINATES, SCORES, Results, layouts, mean_over_subsets
 from reports.statistics.bootstrap import (
     Floats,
     ResampledTestSet,
@@ -92,13 +92,13 @@ class PartTable:
     """(classes without a labelled window, cells of the place where that is so, cells of the place)."""
 
 
-def class_tables(run: Run, units: Sequence[str]) -> list[PartTable]:
+def class_tables(run: Results, units: Sequence[str]) -> list[PartTable]:
     """The scores by class of each place with a finished cell and a test line. Raises UnequalTestSets, CorruptRow."""
     tables = (_by_class(run, *own) for own in _places(run, units))
     return [table for table in tables if table.lines]
 
 
-def _places(run: Run, units: Sequence[str]) -> Iterator[tuple[Place, list[PlannedCell]]]:
+def _places(run: Results, units: Sequence[str]) -> Iterator[tuple[Place, list[PlannedCell]]]:
     """Each place of the main tables that has a finished cell, with its finished cells."""
     for evaluation in dict.fromkeys(cell.evaluation for cell in run.plan.cells):
         main = next((layout for layout in layouts(run.plan, evaluation) if not layout.name), None)
@@ -112,7 +112,7 @@ def _places(run: Run, units: Sequence[str]) -> Iterator[tuple[Place, list[Planne
 
 
 def _scores_of(
-    run: Run, cells: Sequence[PlannedCell], score: Callable[[Predictions, str], dict[str, Floats]]
+    run: Results, cells: Sequence[PlannedCell], score: Callable[[Predictions, str], dict[str, Floats]]
 ) -> Iterator[tuple[str, dict[str, Floats]]]:
     """Each row in the order of the plan, and the scores of its seeds by name, (S, 1+R, ...)."""
     by_cell = of_each(run, [cell.key for cell in cells], cells[0].key, score)
@@ -134,8 +134,8 @@ def estimated(scores: Floats, patients: int) -> Estimated:
     return Estimated(found.mean, float(low), float(high), found.seeds, found.remark)
 
 
-def _by_class(run: Run, place: Place, cells: Sequence[PlannedCell]) -> PartTable:
-    test = resampled_test_set(run.store.predictions(cells[0].key), place.unit, resamples=RESAMPLES, pool=run.plan.pool)
+def _by_class(run: Results, place: Place, cells: Sequence[PlannedCell]) -> PartTable:
+    test = resampled_test_set(run.predictions(cells[0].key), place.unit, resamples=RESAMPLES, pool=run.plan.pool)
     lines, classes = test.truth.shape
     names = classes_of(run, place.dataset, classes)
     parts = tuple(_part(test, name, truth == 1) for name, truth in zip(names, test.truth.T, strict=True))
@@ -158,7 +158,7 @@ def _by_class(run: Run, place: Place, cells: Sequence[PlannedCell]) -> PartTable
     return PartTable(place, lines, test.patients, parts, scores, unlabelled)
 
 
-def classes_of(run: Run, dataset: str, count: int) -> list[str]:
+def classes_of(run: Results, dataset: str, count: int) -> list[str]:
     """Names of the classes of a dataset; numbers where the plan names others."""
     named = list(run.plan.datasets[dataset].get("classes") or [])
     return named if len(named) == count else [f"class {number}" for number in range(1, count + 1)]
@@ -175,20 +175,20 @@ def _untested(seeds: int) -> Estimated:
     return Estimated(nan, nan, nan, seeds, "the class has not both signs in the test set")
 
 
-def computed(run: Run, cells: Sequence[PlannedCell], unit: str, metrics: Sequence[str]) -> pd.DataFrame:
-    """One line per seed of each row and metric, with the columns `TIDY` (`over_subsets`). Raises CorruptRow."""
+def computed(run: Results, cells: Sequence[PlannedCell], unit: str, metrics: Sequence[str]) -> pd.DataFrame:
+    """One line per seed of each row and metric, with the columns `SCORES` (`mean_over_subsets`). Raises CorruptRow."""
     lines = []
     for cell in cells:
         if cell.key not in run.rows:
             continue
-        place = {name: getattr(cell, name) for name in CELL} | {"unit": unit}
+        place = {name: getattr(cell, name) for name in COORDINATES} | {"key": cell.key} | {"unit": unit}
         multi = run.rows[cell.key].labels == "multi"
-        found = _lines(run.store.predictions(cell.key), unit, run.plan.pool, multi=multi)
+        found = _lines(run.predictions(cell.key), unit, run.plan.pool, multi=multi)
         for metric in metrics:
             value = float(METRICS[metric].of(found)) if len(found.truth) else float("nan")
             reason = METRICS[metric].undefined if len(found.truth) else NO_WINDOW
-            lines.append(place | {"metric": metric, "value": value, "reason": reason if np.isnan(value) else ""})
-    return over_subsets(pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float}))
+            lines.append(place | {"metric": metric, "value": value, "undefined": reason if np.isnan(value) else ""})
+    return mean_over_subsets(pd.DataFrame(lines, columns=list(SCORES)).astype({"value": float}))
 
 
 def _lines(predictions: Predictions, unit: str, pool: Pool, *, multi: bool) -> Lines:

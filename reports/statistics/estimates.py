@@ -51,7 +51,7 @@ import pandas as pd
 from scipy.special import digamma, polygamma, stdtr
 
 from benchmark.results.metrics import TITLES
-from reports.runs import Run
+from reports.results import Results
 from reports.statistics.bootstrap import Floats, ScoreColumn
 
 LEVEL = 0.05
@@ -219,14 +219,14 @@ MANY = 1_000_000
 ENCODERS = "With one pretraining per method, a difference is between these encoders and need not hold for the methods."
 
 
-def reach(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame, *, frozen: bool) -> list[str]:
+def reach(run: Results, columns: Sequence[ScoreColumn], pairs: pd.DataFrame, *, frozen: bool) -> list[str]:
     """Footers of one table; `pairs` is `pairwise(columns)`, frozen: nothing is fine-tuned. Empty without columns."""
     if not columns:
         return []
     return [_patients(run, columns), *_family(columns), _seeds(run, columns, frozen), *_detectable(pairs)]
 
 
-def method(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
+def method(run: Results, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> list[str]:
     """Details of one table: how its statistics were computed, and what they leave out; `pairs` as of `reach`.
 
     Empty without columns.
@@ -245,7 +245,7 @@ def method(run: Run, columns: Sequence[ScoreColumn], pairs: pd.DataFrame) -> lis
     ]
 
 
-def _patients(run: Run, columns: Sequence[ScoreColumn]) -> str:
+def _patients(run: Results, columns: Sequence[ScoreColumn]) -> str:
     tested = {column.dataset: column.patients for column in columns if column.dataset}
     named = ", ".join(f"{run.plan.datasets[name]['title']} {number}" for name, number in tested.items())
     return f"Test patients: {named}."
@@ -263,7 +263,7 @@ def _family(columns: Sequence[ScoreColumn]) -> Iterator[str]:
         )
 
 
-def _seeds(run: Run, columns: Sequence[ScoreColumn], frozen: bool) -> str:
+def _seeds(run: Results, columns: Sequence[ScoreColumn], frozen: bool) -> str:
     count = len(columns[0].seeds)
     few = (
         " Two seeds are too few to estimate a variance: use three or more; an interval wider than 100 points is given "

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import OVERALL, UNTRAINED, is_frozen, name_on
-from reports.runs import Layout, Run
+from reports.results import Layout, Results
 from reports.statistics.bootstrap import Floats, ScoreColumn, columns_at
 from reports.statistics.estimates import (
     LEVEL,
@@ -272,7 +272,7 @@ def _tied(frames: Mapping[str, pd.DataFrame]) -> frozenset[Place]:
     return frozenset((float(r), str(d), str(m), str(v)) for r, d, m, v in tied.itertuples(index=False))
 
 
-def statistics_of(run: Run, layout: Layout, unit: str) -> TableStatistics:
+def statistics_of(run: Results, layout: Layout, unit: str) -> TableStatistics:
     """The statistics of a table in one score unit, from the stored predictions. Raises UnequalTestSets."""
     frames: dict[str, list[pd.DataFrame]] = {"intervals": [], "pairwise": [], "components": []}
     outlines: list[ScoreColumn] = []

@@ -14,7 +14,7 @@ from operator import itemgetter
 from benchmark.results.files import csv_text
 from benchmark.results.metrics import CLASS_SCORES, METRICS
 from benchmark.results.store import Plan
-from reports.runs import Card, Cards, machine_of
+from reports.results import Record, Records
 from reports.statistics.classes import (
     MACRO,
     RESAMPLES,
@@ -28,6 +28,7 @@ from reports.tables.render import DASH, TextTable, text_csv, text_latex, text_ma
 from reports.tables.words import (
     evaluation_text,
     labels_text,
+    machine_of,
     simulated_text,
     unit_text,
 )
@@ -45,7 +46,7 @@ CAPTION = (
 )
 
 
-def cost_lines(cards: Cards, titles: Mapping[str, str]) -> list[tuple[str, ...]]:
+def cost_lines(cards: Records, titles: Mapping[str, str]) -> list[tuple[str, ...]]:
     """One line per pretrained row, as text under `COSTS_HEADER`; rows that share all encoders are listed once."""
     lines: dict[tuple[str, ...], tuple[str, ...]] = {}
     for variant, own in cards.items():
@@ -55,16 +56,16 @@ def cost_lines(cards: Cards, titles: Mapping[str, str]) -> list[tuple[str, ...]]
     return list(lines.values())
 
 
-def _cost_cells(cards: Sequence[Card]) -> Iterator[str]:
-    def mean(of: Callable[[Card], float], needs: str = "updates", digits: int = 0) -> str:
+def _cost_cells(cards: Sequence[Record]) -> Iterator[str]:
+    def mean(of: Callable[[Record], float], needs: str = "updates", digits: int = 0) -> str:
         """Of the cards that know a fact, with thousands separators; a dash where none does."""
         values = [of(card) for card in cards if card.get(needs) is not None]
         return f"{sum(values) / len(values):,.{digits}f}" if values else DASH
 
-    def pairs(card: Card) -> float:
+    def pairs(card: Record) -> float:
         return float(card["updates"] * card["batch_size"])
 
-    def epochs(card: Card) -> float:
+    def epochs(card: Record) -> float:
         return pairs(card) / float(max(1, card["windows_per_epoch"]))
 
     yield from (mean(itemgetter(fact), fact) for fact in ("parameters", "encoder_parameters"))

@@ -20,12 +20,12 @@ import pandas as pd
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
 from benchmark.results.names import OVERALL, Printed, numbers, sources
 from benchmark.results.store import Plan, PlannedCell
-from reports.runs import Cards, Layout, Run, machine_of, role_of, unserved
+from reports.results import Layout, Records, Results, mean_over_subsets, role_of, unsupported_reason
 from reports.statistics.classes import computed
 from reports.statistics.table import TableStatistics
 from reports.tables.render import DASH, Block, Column, Line, Score, Table, TextTable, spread_text, text_csv
 from reports.tables.verdict import verdict
-from reports.tables.words import caption_of, details_of, evaluation_text, footers_of, labels_text, unit_text
+from reports.tables.words import caption_of, details_of, evaluation_text, footers_of, labels_text, machine_of, unit_text
 
 NO_SCORE = Score(None, None, 0, 0, ())
 MILLION = 1e6
@@ -38,13 +38,13 @@ HEADER = (
 )  # fmt: skip
 
 
-def make_table(run: Run, layout: Layout, unit: str, statistics: TableStatistics | None = None) -> Table:
+def make_table(run: Results, layout: Layout, unit: str, statistics: TableStatistics | None = None) -> Table:
     """A table in one score unit ('heartbeat', 'recording').
 
     layout: one of `layouts(run.plan, ...)`. statistics: of this layout and unit (`statistics_of`); None marks no ties.
     """
     plan, columns = run.plan, _columns(run.plan, layout)
-    scored = run.tidy[(run.tidy["evaluation"] == layout.evaluation) & (run.tidy["unit"] == unit)]
+    scored = mean_over_subsets(run.scores).query("evaluation == @layout.evaluation and unit == @unit")
     further = [metric for metric in layout.metrics if metric in FURTHER]
     if further:
         scored = pd.concat([scored, computed(run, layout.cells, unit, further)], ignore_index=True)
@@ -115,13 +115,15 @@ def _columns(plan: Plan, layout: Layout) -> tuple[Column, ...]:
     return (*scores, Column("", OVERALL, "", TITLES[OVERALL]))
 
 
-def _lines(run: Run, scored: pd.DataFrame, ratio: float, columns: Sequence[Column], layout: Layout) -> Iterator[Line]:
+def _lines(
+    run: Results, scored: pd.DataFrame, ratio: float, columns: Sequence[Column], layout: Layout
+) -> Iterator[Line]:
     """The rows at one label ratio; those that the evaluation does not serve stand beside compared rows alone."""
     compared = any(cell.ratio == ratio for cell in layout.competing)
     for variant in layout.variants:
         title, gate = run.plan.variants[variant], variant in layout.gates
         own = [cell for cell in layout.cells if (cell.variant, cell.ratio) == (variant, ratio)]
-        why = unserved(run.plan, variant, layout.evaluation)
+        why = unsupported_reason(run.plan, variant, layout.evaluation)
         if own:
             at_variant = scored[(scored["ratio"] == ratio) & (scored["variant"] == variant)]
             scores = [_score(run, at_variant, own, column) for column in columns[:-1]]
@@ -136,7 +138,7 @@ def _counts(column: Column) -> bool:
     return column.metric in COLUMNS
 
 
-def _score(run: Run, scored: pd.DataFrame, cells: Sequence[PlannedCell], column: Column) -> Score:
+def _score(run: Results, scored: pd.DataFrame, cells: Sequence[PlannedCell], column: Column) -> Score:
     planned = [cell.key for cell in cells if cell.dataset == column.dataset]
     if not planned:
         return replace(NO_SCORE, remark="not planned")
@@ -148,7 +150,9 @@ def _score(run: Run, scored: pd.DataFrame, cells: Sequence[PlannedCell], column:
     what = "seeds" if len(seeds) == len(planned) else "labelled subsets"
     remarks = [] if len(keys) == len(planned) else [f"{len(keys)} of {len(planned)} {what} finished"]
     if len(values) < len(finished):
-        reasons = ", ".join(dict.fromkeys(own.loc[own["value"].isna(), "reason"])) or f"{column.title} was not scored"
+        reasons = (
+            ", ".join(dict.fromkeys(own.loc[own["value"].isna(), "undefined"])) or f"{column.title} was not scored"
+        )
         undefined = len(finished) - len(values)
         remarks.append(f"undefined in {undefined} of {len(finished)} finished seeds: {reasons}")
     mean = float(values.mean()) if len(values) else None
@@ -292,7 +296,7 @@ def _elsewhere_footers(plan: Plan, layout: Layout) -> Iterator[str]:
         )
 
 
-def elsewhere_costs(plan: Plan, cards: Cards) -> list[TextTable]:
+def elsewhere_costs(plan: Plan, cards: Records) -> list[TextTable]:
     """A table of what weights from elsewhere cost; none without such rows."""
     lines = []
     for variant, own in cards.items():

@@ -13,7 +13,7 @@ from typing import Any
 from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import EVALUATION_FACTS, EVALUATION_TITLES, HEARTBEAT, is_untrained
 from benchmark.results.store import Plan, PlannedCell, labels_of
-from reports.runs import Layout, Run, role_of, unfinished
+from reports.results import DAMAGED, Layout, Record, Results, cell_errors, role_of
 from reports.statistics.bootstrap import repeats_of
 from reports.statistics.classes import UNLABELLED
 
@@ -114,7 +114,7 @@ def _lower(layout: Layout) -> Iterator[str]:
         yield f"The lower the better: {' and '.join(own)}."
 
 
-def footers_of(run: Run, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
+def footers_of(run: Results, cells: Sequence[PlannedCell], unit: str) -> Iterator[str]:
     """Cells, warnings, data, labels, unscored patients, notes, failures and commits of a table, one line each."""
     plan = run.plan
     datasets = [plan.datasets[name] for name in plan.datasets if any(cell.dataset == name for cell in cells)]
@@ -155,13 +155,22 @@ def signals_text(plan: Plan) -> Iterator[str]:
         yield f"Signals: {'; '.join(told)}."
 
 
+def machine_of(record: Record) -> str:
+    """Device, threads of a CPU, and mode: 'NVIDIA H200, bf16', 'x86_64, 2 then 4 threads, float32'."""
+    device = record.get("device") or {}
+    counts = record.get("threads") or [device.get("threads")]
+    threads = f", {' then '.join(map(str, counts))} thread{'' if counts == [1] else 's'}"
+    threads = threads if device.get("type") == "cpu" else ""
+    return f"{device.get('name') or device.get('type', 'unknown device')}{threads}, {record.get('precision', '?')}"
+
+
 def preset_text(plan: Plan) -> str:
     """', preset paper': whose settings the methods have; '' for a plan that does not say."""
     preset = plan.config.get("pretrain", {}).get("preset")
     return f", preset {preset}" if preset else ""
 
 
-def details_of(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def details_of(run: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Sizes of the data, skipped recordings and use of reports, one line each."""
     plan = run.plan
     there = {cell.dataset for cell in cells}
@@ -184,7 +193,7 @@ def _reports(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"Reports, used by {', '.join(readers)}: embedded by {how}{left_out}."
 
 
-def progress(run: Run, keys: Collection[str]) -> tuple[str, str]:
+def progress(run: Results, keys: Collection[str]) -> tuple[str, str]:
     """'5 of 8' and ', 1 failed, 2 not run': how many cells are finished, and what the others are."""
     finished = sum(key in run.rows for key in keys)
     counts = {"failed": sum(key in run.failures for key in keys), "damaged": sum(key in run.damaged for key in keys)}
@@ -247,7 +256,7 @@ def _skipped_text(facts: Mapping[str, Any]) -> str:
     return f"{_title(facts)} {sum(skipped.values())} ({reasons})"
 
 
-def _labelled(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _labelled(run: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Number of labelled patients, of recordings under `paper`, at each share and dataset; from the fewest to the most.
 
     Those whose labels choose settings are counted beside those that are trained on. Rows count them after recordings
@@ -275,7 +284,7 @@ def _from_to(numbers: Collection[int]) -> str:
     return " to ".join(map(str, dict.fromkeys((min(numbers), max(numbers)))))
 
 
-def _coverage(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _coverage(run: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Number of patients without a scored recording, per dataset and class; the page has the reasons."""
     rows = {cell.dataset: run.rows[cell.key] for cell in cells if cell.key in run.rows}
     texts = [
@@ -292,7 +301,7 @@ def _place(plan: Plan, cell: PlannedCell) -> str:
     return f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
 
 
-def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _notes(run: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """Each note of the rows once, with its datasets, ratios and number of cells; their rows where others lack it.
 
     Notes of as many cells of the same place and rows share a line. Classes without a labelled window differ from subset
@@ -327,11 +336,11 @@ def _notes(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"Note: {'; '.join(notes)} ({named}{' each' if len(notes) > 1 else ''})."
 
 
-def _one_recording(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _one_recording(run: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """A line on rows that pair a patient's recordings, where most windows have no other recording to be paired with."""
     rows: dict[tuple[int, int], list[PlannedCell]] = {}
     for cell in cells:
-        for card in run.cards.get(cell.variant, {}).values():
+        for card in run.pretrainings.get(cell.variant, {}).values():
             alone = card.get("windows_of_patients_with_one_recording", 0)
             every = card.get("windows_of_all_patients", 0)
             if 2 * alone > every > 0:
@@ -348,14 +357,14 @@ def _titles(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
     return list(dict.fromkeys(plan.variants[cell.variant] for cell in cells))
 
 
-def _unfinished(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _unfinished(run: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """One line per error; the page has all cells and the traceback."""
-    for found in unfinished(run, cells):
-        named = _some(cell_names(run.plan, found.cells), "; ", "; and ")
-        if found.state == "damaged":
+    for (state, error), failed in cell_errors(run, cells).items():
+        named = _some(cell_names(run.plan, failed), "; ", "; and ")
+        if state == DAMAGED:
             yield f"Left out: {named}: the stored row is damaged."
         else:
-            yield f"Failed: {named}: {shorten(found.error, LONGEST_ERROR, placeholder=' …')}"
+            yield f"Failed: {named}: {shorten(error, LONGEST_ERROR, placeholder=' …')}"
 
 
 def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
@@ -366,7 +375,7 @@ def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
     return [f"{place}, seed{'s' if len(own) > 1 else ''} {seeds_named(list(own))})" for place, own in seeds.items()]
 
 
-def _commits(run: Run, cells: Sequence[PlannedCell]) -> Iterator[str]:
+def _commits(run: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     """The commits that computed the rows, with a mark for uncommitted changes."""
     commits: dict[str, None] = {}
     for cell in cells:

@@ -16,7 +16,7 @@ import torch
 import run_benchmark
 from benchmark.data.simulate import CohortSettings
 from benchmark.results.names import RECORDING
-from reports.runs import open_run
+from reports.load import load
 from reports.statistics.bootstrap import ScoreColumn, score_columns
 from reports.statistics.estimates import Estimate, estimate
 from tests.on_disk import write_dataset
@@ -82,7 +82,7 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Run methods on the cohort with an altered table of recordings; returns the exit status."""
+    """Results methods on the cohort with an altered table of recordings; returns the exit status."""
     torch.set_num_threads(1)
     monkeypatch.chdir(tmp_path)
 
@@ -113,7 +113,7 @@ def run(cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 def column() -> ScoreColumn:
     """Macro AUROC per recording of all rows, (V, S, 1 + resamples)."""
-    run = open_run(Path("runs"))
+    run = load(Path("runs"))
     return score_columns(run, run.plan.cells, RECORDING, metrics=["auroc"], resamples=400)[0]
 
 

@@ -125,7 +125,7 @@ def test_settings_data_and_machine_that_differ_are_listed(compared: Callable[...
         ("computed with device.name", "none", "c"),
         ("computed with device.type", "none", "cuda"),
     )
-    assert found.reasons == ("pretrain.epochs is 3, not unset", "protocol is strict, not paper")
+    assert found.reasons == ["pretrain.epochs is 3, not unset", "protocol is strict, not paper"]
     assert "in one table: in B pretrain.epochs is 3, not unset; protocol is strict, not paper." in markdown(found)
     assert found.unit == "heartbeat"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmark.results.store import Predictions
-from reports.runs import open_run
+from reports.load import load
 from reports.statistics.bootstrap import RESAMPLES, score_columns
 from reports.statistics.table import components, intervals, pairwise, ties
 
@@ -37,7 +37,7 @@ def test_the_statistics_of_540_cells_are_all_there(
         for (method, run), own in found.items():
             predictions[f"m{method}", dataset, RATIOS[run // SEEDS], 41 + run % SEEDS] = own
     root = write_predictions(predictions)
-    run = open_run(root)
+    run = load(root)
     columns = score_columns(run, run.plan.cells, "heartbeat")
     pairs = pairwise(columns)
     marked = ties(intervals(columns), pairs)

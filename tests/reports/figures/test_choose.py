@@ -19,7 +19,7 @@ from benchmark.results.store import Plan, PlannedCell, card_bytes
 from reports.figures import choose as figures
 from reports.figures.choose import note_of, score_note, seeds_text, titles_of, write_figures
 from reports.figures.data import Figures
-from reports.runs import open_run
+from reports.load import load
 from reports.statistics.table import TableStatistics
 
 CPU = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
@@ -58,7 +58,7 @@ def full_store(write_store: Callable[..., Path]) -> Path:
 
 
 def draw(root: Path, out: Path, units: Iterable[str] = ("heartbeat",)) -> Figures:
-    return write_figures(open_run(root), out, list(units), {})
+    return write_figures(load(root), out, list(units), {})
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_differences_are_drawn_from_the_statistics(full_store: Path, tmp_path: P
         "pairwise": pd.DataFrame([pair | {"first": "pmq", "second": "random", "p_holm": 0.01, "p_equivalent": 0.5}]),
     }
     statistics = {"finetune-heartbeat": TableStatistics(frames=frames)}
-    write_figures(open_run(full_store), tmp_path, ["heartbeat"], statistics)
+    write_figures(load(full_store), tmp_path, ["heartbeat"], statistics)
     note = undrawn["finetune-heartbeat-differences-in-overall"]
     assert note.startswith(
         "Overall (mean of all columns) minus that of Random, fine-tuned, per heartbeat; seeds 41, 42"

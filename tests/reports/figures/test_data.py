@@ -22,7 +22,8 @@ from reports.figures.data import (
     positions,
     sweeps,
 )
-from reports.runs import TIDY, open_run
+from reports.load import load
+from reports.results import SCORES
 from reports.statistics.curves import bands
 
 WHERE = {"evaluation": "finetune", "dataset": "ptb-xl", "ratio": 0.1}
@@ -56,7 +57,7 @@ def test_decisions_are_counted_by_true_class(
 def test_seeds_are_summed_and_rows_that_are_not_there_left_out(write_predictions: Callable[..., Path]) -> None:
     own = predictions([0, 1, 1, 0], [0, 0, 1, 1], ["a", "a", "b", "b"])
     root = write_predictions({("pmq", "ptb-xl", 0.1, seed): own for seed in (41, 42)})
-    run = open_run(root)
+    run = load(root)
     (found,) = confusions(run, ["moco", "pmq"], unit="heartbeat", **WHERE)
     assert (found.variant, found.seeds, found.counts[0].tolist()) == ("pmq", 2, [2, 2, 0])
     subsets = [replace(cell, subset=subset) for cell in run.plan.cells for subset in (0, 1)]
@@ -74,10 +75,10 @@ DATASETS = {"ptb-xl": {"title": "PTB-XL"}, "chapman": {"title": "Chapman"}}
 def tidy_frame(scores: Iterable[tuple[str, str, float, int, float | None]]) -> pd.DataFrame:
     """(variant, dataset, ratio, seed, F1), each as a heartbeat's score of a fine-tuned encoder."""
     lines = [
-        ("key", variant, "finetune", dataset, ratio, seed, 0, "heartbeat", "f1", value, "")
+        (variant, "finetune", dataset, ratio, seed, 0, "heartbeat", "f1", value, "", "key")
         for variant, dataset, ratio, seed, value in scores
     ]
-    return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
+    return pd.DataFrame(lines, columns=list(SCORES)).astype({"value": float})
 
 
 def plan_of(variants: dict[str, tuple[str, str, str, object]], cells: list[PlannedCell]) -> Plan:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from reports.load import load
 from reports.page import report_html
-from reports.runs import Layout, Run, evaluations_of, layouts, open_run
+from reports.results import Layout, Results, evaluations_of, layouts
 from reports.statistics.bootstrap import score_columns
 from reports.statistics.table import TableStatistics, intervals, pairwise, ties
 from reports.tables.render import Table
@@ -77,7 +78,7 @@ def parse() -> Callable[[str], Element]:
 class Parts:
     """What a page is made of."""
 
-    run: Run
+    run: Results
     tables: list[Table]
     statistics: dict[str, TableStatistics]
 
@@ -85,7 +86,7 @@ class Parts:
         return report_html(self.run, self.tables, self.statistics, **more)
 
 
-def few_resamples(run: Run, layout: Layout) -> TableStatistics:
+def few_resamples(run: Results, layout: Layout) -> TableStatistics:
     """As reports.statistics.table does, with few resamples."""
     columns = score_columns(run, layout.competing, "heartbeat", metrics=layout.metrics, resamples=20)
     if not columns:
@@ -100,8 +101,8 @@ def few_resamples(run: Run, layout: Layout) -> TableStatistics:
 def parts_of() -> Callable[[Path], Parts]:
     """What the page of a results folder is made of."""
 
-    def load(root: Path) -> Parts:
-        run = open_run(root)
+    def load_parts(root: Path) -> Parts:
+        run = load(root)
         tables, statistics = [], {}
         for evaluation in evaluations_of(run.plan):
             for layout in layouts(run.plan, evaluation):
@@ -110,7 +111,7 @@ def parts_of() -> Callable[[Path], Parts]:
                 statistics[tables[-1].name] = found
         return Parts(run, tables, statistics)
 
-    return load
+    return load_parts
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pytest
 from benchmark.results.files import write_atomic
 from benchmark.results.store import Plan, Predictions, Row, Store, card_bytes
 from reports import page as page_module
+from reports.load import load
 from reports.page import (
     TEMPLATES,
     Picture,
@@ -27,7 +28,6 @@ from reports.page import (
     statements,
 )
 from reports.page_panels import SkippedRecording
-from reports.runs import open_run
 from reports.tables.render import Block, Line, Score
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (720).to_bytes(4, "big") + (400).to_bytes(4, "big") + bytes(3000)
@@ -317,14 +317,14 @@ def test_a_class_without_a_test_window_is_a_warning(write_store: Callable[..., P
 
     told = "PTB-XL: no test window of class HYP: macro AUROC is over NORM"
     differ = "; macro F1 is not over the same classes in every row (see the notes under the table)."
-    warnings = [text for text, warns in statements(open_run(write_store(alter=noted)), []) if warns]
+    warnings = [text for text, warns in statements(load(write_store(alter=noted)), []) if warns]
     assert warnings[-1] == f"{told}{differ}"
-    alike = open_run(write_store("alike", alter=lambda row: replace(noted(row), notes=noted(row).notes[:1])))
+    alike = load(write_store("alike", alter=lambda row: replace(noted(row), notes=noted(row).notes[:1])))
     assert [text for text, warns in statements(alike, []) if warns][-1] == f"{told}."
 
 
 def test_what_is_missing_or_simulated_comes_as_a_warning(store_root: Path, parts: Any) -> None:
-    run = open_run(store_root)
+    run = load(store_root)
     plan = replace(run.plan, warnings=["a leak"])
     found = list(statements(replace(run, plan=plan), []))
     assert found[0] == ("33 of 36 cells are finished, 1 failed, 2 not run.", True)
@@ -342,7 +342,7 @@ def test_what_is_missing_or_simulated_comes_as_a_warning(store_root: Path, parts
 
 
 def test_rows_are_named_by_what_they_are_for(store_root: Path) -> None:
-    plan = open_run(store_root).plan
+    plan = load(store_root).plan
     gate = {"role": "gate", "of": "", "knob": "", "value": None}
     found = dict(compared(replace(plan, roles={"random": gate})))
     assert found["Gates (reference rows)"] == "Random"

@@ -12,6 +12,7 @@ import pytest
 from benchmark.data.prepare import Skipped, write_skipped
 from benchmark.results.store import Failure
 from benchmark.training import health as measured
+from reports.load import load
 from reports.page import interval_texts
 from reports.page_panels import (
     HEADINGS,
@@ -27,7 +28,6 @@ from reports.page_panels import (
     read_skipped,
     sources,
 )
-from reports.runs import open_run
 from reports.statistics.table import TableStatistics
 from reports.tables.render import Block, Column, Line, Table
 
@@ -102,7 +102,7 @@ def test_the_file_of_a_run_is_read_back_and_no_other_is_taken_for_it(tmp_path: P
 
 
 def test_recordings_are_listed_only_where_they_are_those_the_plan_counted(store_root: Path) -> None:
-    plan = open_run(store_root).plan
+    plan = load(store_root).plan
     own = [SkippedRecording("ptb-xl", skip.recording, skip.patient, skip.reason) for skip in skips()]
     corpus, ptb_xl, chapman = sources(plan, own)
     assert (corpus.title, corpus.kind, corpus.skipped) == ("MIMIC-IV-ECG", "simulated", 0)
@@ -115,14 +115,14 @@ def test_recordings_are_listed_only_where_they_are_those_the_plan_counted(store_
 
 
 def test_coverage_counts_the_patients_of_each_class_once(store_root: Path) -> None:
-    lines = [(line.dataset, line.label, line.patients, line.unscored) for line in coverage(open_run(store_root))]
+    lines = [(line.dataset, line.label, line.patients, line.unscored) for line in coverage(load(store_root))]
     assert lines == [("PTB-XL", "HYP", 4, 3), ("PTB-XL", "NORM", 20, 0), ("Chapman", "SB", 40, 0)]
-    (hypertrophy, *_) = coverage(open_run(store_root))
+    (hypertrophy, *_) = coverage(load(store_root))
     assert hypertrophy.reasons == "too short: 2, heart rate below 50/min: 1"
 
 
 def test_cells_that_ended_in_one_error_stand_together(store_root: Path) -> None:
-    run = open_run(store_root)
+    run = load(store_root)
     first, second, *_ = run.plan.cells
     run = replace(run, damaged={cell.key: f"{cell.key}.json: cut off" for cell in (first, second)})
     damaged, failed = failures(run)

@@ -23,7 +23,7 @@ from benchmark.results.metrics import (
 )
 from benchmark.results.names import OVERALL
 from benchmark.results.store import Predictions, Store
-from reports.runs import open_run
+from reports.load import load
 from reports.statistics import bootstrap
 from reports.statistics import bootstrap as columns_module
 from reports.statistics.bootstrap import (
@@ -238,7 +238,7 @@ def columns_predictions(
 
 
 def columns_of(root: Path, unit: str = "recording", resamples: int = 20) -> list[ScoreColumn]:
-    run = open_run(root)
+    run = load(root)
     return score_columns(run, run.plan.cells, unit, resamples=resamples)
 
 
@@ -246,7 +246,7 @@ def columns_of(root: Path, unit: str = "recording", resamples: int = 20) -> list
 def test_columns_hold_the_scores_of_the_cells_in_any_order_and_overall_last(
     columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path], unit: str
 ) -> None:
-    run = open_run(write_predictions(columns_predictions))
+    run = load(write_predictions(columns_predictions))
     cells = list(run.plan.cells)
     random.Random(0).shuffle(cells)
     columns, stated, again, other = (
@@ -275,7 +275,7 @@ def test_columns_hold_the_scores_of_the_cells_in_any_order_and_overall_last(
 def test_what_is_missing_is_nan_and_what_is_not_planned_no_row(
     columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:
-    run = open_run(write_predictions(columns_predictions, not_run=[("m1", "a", 0.3, 42)]))
+    run = load(write_predictions(columns_predictions, not_run=[("m1", "a", 0.3, 42)]))
     columns = score_columns(run, run.plan.cells, "recording", resamples=2)
     for column in columns:
         gone = column.ratio == 0.3 and column.dataset in ("a", "")
@@ -284,14 +284,14 @@ def test_what_is_missing_is_nan_and_what_is_not_planned_no_row(
     cells = [cell for cell in run.plan.cells if (cell.variant, cell.ratio) != ("m1", 0.01)]
     columns = score_columns(run, cells, "recording", resamples=2)
     assert {(column.ratio, column.variants) for column in columns} == {(0.3, ("m0", "m1")), (0.01, ("m0",))}
-    nothing = open_run(write_predictions(columns_predictions, name="nothing", not_run=list(columns_predictions)))
+    nothing = load(write_predictions(columns_predictions, name="nothing", not_run=list(columns_predictions)))
     assert score_columns(nothing, nothing.plan.cells, "recording", resamples=2) == []
 
 
 def test_the_score_of_a_seed_is_the_mean_over_its_labelled_subsets_as_far_as_they_are_finished(
     columns_predictions: dict[Place, Predictions], write_predictions: Callable[..., Path]
 ) -> None:
-    run = open_run(write_predictions(columns_predictions))
+    run = load(write_predictions(columns_predictions))
     alone = score_columns(run, run.plan.cells, "recording", resamples=3)
     cells = [replace(cell, seed=41, subset=cell.seed - 41) for cell in run.plan.cells]
     for own, column in zip(score_columns(run, cells, "recording", resamples=3), alone, strict=True):

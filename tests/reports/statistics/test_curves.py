@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 
 from benchmark.results.names import OVERALL
-from reports.runs import TIDY
+from reports.results import SCORES
 from reports.statistics.curves import BAND, bands
 
 
 def tidy_frame(scores: Iterable[tuple[str, str, float, int, float | None]]) -> pd.DataFrame:
     """(variant, dataset, ratio, seed, F1), each as a heartbeat's score of a fine-tuned encoder."""
     lines = [
-        ("key", variant, "finetune", dataset, ratio, seed, 0, "heartbeat", "f1", value, "")
+        (variant, "finetune", dataset, ratio, seed, 0, "heartbeat", "f1", value, "", "key")
         for variant, dataset, ratio, seed, value in scores
     ]
-    return pd.DataFrame(lines, columns=list(TIDY)).astype({"value": float})
+    return pd.DataFrame(lines, columns=list(SCORES)).astype({"value": float})
 
 
 def line(found: pd.DataFrame, variant: str, dataset: str, ratio: float = 0.01) -> tuple[float, float, int]:

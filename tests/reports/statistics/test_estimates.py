@@ -13,7 +13,7 @@ from scipy.stats import norm, t
 from scipy.stats import t as student
 
 from benchmark.results.store import Predictions
-from reports.runs import open_run
+from reports.load import load
 from reports.statistics.bootstrap import Floats, ScoreColumn, score_columns
 from reports.statistics.estimates import (
     LEVEL,
@@ -202,7 +202,7 @@ def words(
         found = simulate_predictions(np.random.default_rng(0), **design)
         places = {(f"m{method}", "ptb-xl", 0.1, 41 + seed): run for (method, seed), run in found.items()}
         root = write_predictions(places, protocol=protocol)
-        run = open_run(root)
+        run = load(root)
         columns = alter(score_columns(run, run.plan.cells, "recording", resamples=60))
         pairs = pairwise(columns)
         return " ".join(method(run, columns, pairs) if details else reach(run, columns, pairs, frozen=frozen))

@@ -14,7 +14,8 @@ import pytest
 from benchmark.results.names import OVERALL
 from benchmark.results.store import Predictions
 from reports.build import build_report
-from reports.runs import layouts, open_run
+from reports.load import load
+from reports.results import layouts
 from reports.statistics.bootstrap import Floats, ScoreColumn
 from reports.statistics.estimates import bounded, common_variance, holm
 from reports.statistics.table import (
@@ -67,7 +68,7 @@ def root(write_predictions: Callable[..., Path]) -> Path:
 
 
 def test_what_cannot_be_told_from_the_best_is_a_tie(root: Path) -> None:
-    run = open_run(root)
+    run = load(root)
     (layout,) = layouts(run.plan, "finetune")
     first = statistics_of(run, layout, "heartbeat")
     acc = {variant for ratio, dataset, metric, variant in first.tied if (dataset, metric) == ("ptb-xl", "acc")}
@@ -85,7 +86,7 @@ def test_what_cannot_be_told_from_the_best_is_a_tie(root: Path) -> None:
 
 @pytest.mark.parametrize(("protocol", "shared"), [("paper", True), ("strict", False)])
 def test_gates_are_in_no_family_and_components_name_a_shared_subset(root: Path, protocol: str, shared: bool) -> None:
-    run = open_run(root)
+    run = load(root)
     config = {**run.plan.config, "protocol": protocol}
     run = replace(run, plan=replace(run.plan, config=config, roles={"poor": role("gate")}))
     (layout,) = layouts(run.plan, "finetune")
@@ -95,7 +96,7 @@ def test_gates_are_in_no_family_and_components_name_a_shared_subset(root: Path, 
 
 
 def test_one_file_holds_the_lines_of_all_tables_by_name(root: Path, tmp_path: Path) -> None:
-    build_report(open_run(root), tmp_path / "out", unit="both")
+    build_report(load(root), tmp_path / "out", unit="both")
     pairs = pd.read_csv(tmp_path / "out" / "pairwise.csv")
     assert set(pairs["table"]) == {"finetune-heartbeat", "finetune-recording"}
     assert set(zip(pairs["first"], pairs["second"], strict=True)) == {
@@ -108,7 +109,7 @@ def test_cells_tested_on_other_patients_are_a_problem_and_no_statistic(
     write_predictions: Callable[..., Path], tmp_path: Path
 ) -> None:
     found = {("one", "ptb-xl", 0.3, 41): predictions(0.9, 41), ("other", "ptb-xl", 0.3, 41): predictions(0.9, 41, 350)}
-    report = build_report(open_run(write_predictions(found)), tmp_path / "out")
+    report = build_report(load(write_predictions(found)), tmp_path / "out")
     assert [problem for problem in report.problems if "tested on different windows of ptb-xl" in problem]
     assert len(report.tables) == 1
 
@@ -129,7 +130,7 @@ def test_a_table_and_its_statistics_have_the_same_rows_ratios_and_columns(
         for ratio in own
         for seed in (41, 42)
     }
-    run = open_run(write_predictions(found))
+    run = load(write_predictions(found))
     roles = {"gate": role("gate"), "one:w/o": role("ablation", "one"), "one:k=2": role("sweep", "one", "k")}
     run = replace(run, plan=replace(run.plan, roles=roles))
     main, ablations, sweep = layouts(run.plan, "finetune")

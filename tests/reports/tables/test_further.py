@@ -15,7 +15,8 @@ import pytest
 from benchmark.data.splits import absent_classes
 from benchmark.results.metrics import METRICS, Lines
 from benchmark.results.store import Predictions
-from reports.runs import Run, layouts, open_run
+from reports.load import load
+from reports.results import Results, layouts
 from reports.statistics.classes import Estimated, class_tables
 from reports.statistics.table import statistics_of
 from reports.tables.further import (
@@ -76,10 +77,10 @@ def run(
     simulate_predictions: Callable[..., dict[tuple[int, int], Predictions]],
     scatter: Callable[..., object],
     write_predictions: Callable[..., Path],
-) -> Run:
+) -> Results:
     design = {"patients": 60, "scatter": scatter(), "advantage": 1.5}
     found = simulate_predictions(np.random.default_rng(2), methods=12, seeds=2, **design)
-    return open_run(write_predictions({(f"m{m}", "ptb-xl", 0.1, 41 + s): own for (m, s), own in found.items()}))
+    return load(write_predictions({(f"m{m}", "ptb-xl", 0.1, 41 + s): own for (m, s), own in found.items()}))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_an_estimate_stands_with_what_is_known_of_it(found: tuple[float, float, 
     assert shown(Estimated(*found, 5)) == text
 
 
-def test_classes_have_a_line_per_row_in_parts_that_fit_a_page_of_latex(run: Run) -> None:
+def test_classes_have_a_line_per_row_in_parts_that_fit_a_page_of_latex(run: Results) -> None:
     found = Further(run.plan, class_tables(run, ["heartbeat"]))
     (table,) = found.by_class
     assert len(table.lines) == 4 * 12 > UPRIGHT.lines
@@ -109,7 +110,7 @@ def test_classes_have_a_line_per_row_in_parts_that_fit_a_page_of_latex(run: Run)
     assert any(line["low"] for line in lines)
 
 
-def test_further_columns_stand_in_the_main_table_and_leave_overall_alone(run: Run) -> None:
+def test_further_columns_stand_in_the_main_table_and_leave_overall_alone(run: Results) -> None:
     plain, wider = (next(layouts(run.plan, "finetune", further)) for further in ((), ("auprc", "brier")))
     without, table = (make_table(run, own, "heartbeat", statistics_of(run, own, "heartbeat")) for own in (plain, wider))
     assert [column.metric for column in table.columns] == ["f1", "auroc", "acc", "auprc", "brier", "overall"]
@@ -120,7 +121,7 @@ def test_further_columns_stand_in_the_main_table_and_leave_overall_alone(run: Ru
     for place, name, best in ((3, "auprc", max), (4, "brier", min)):
         means = [line.scores[place].mean for line in lines]
         cells = [cell.key for cell in run.plan.cells if cell.variant == "m0"]
-        stored = [run.store.predictions(key) for key in cells]
+        stored = [run.predictions(key) for key in cells]
         scores = [METRICS[name].of(Lines(own.truth, own.probability, False)) for own in stored]
         assert means[0] == pytest.approx(100 * np.mean(scores))
         marked = [mean for mean, line in zip(means, lines, strict=True) if line.scores[place].best]
@@ -128,16 +129,16 @@ def test_further_columns_stand_in_the_main_table_and_leave_overall_alone(run: Ru
 
 
 @pytest.mark.parametrize("untested", [False, True])
-def test_a_class_without_both_signs_has_dashes_and_is_named(run: Run, untested: bool) -> None:
+def test_a_class_without_both_signs_has_dashes_and_is_named(run: Results, untested: bool) -> None:
     """Of the second class no test window is; the third is in all of them, as one of several labels."""
     if untested:
         for key in run.rows:
-            row, own = run.store.load_row(key), run.store.predictions(key)
+            row, own = run.stores[0].load_row(key), run.predictions(key)
             assert row
             own.truth[:, 1], own.truth[:, 2] = 0, 1
             notes = absent_classes(np.eye(4, dtype=np.int64)[:2], ["NORM", "MI", "CD", "HYP"]) if row.seed == 41 else ()
-            run.store.save_row(replace(row, notes=[*row.notes, *notes]), own)
-    run = open_run(run.store.root)
+            run.stores[0].save_row(replace(row, notes=[*row.notes, *notes]), own)
+    run = load(run.stores[0].root)
     (table,) = Further(run.plan, class_tables(run, ["heartbeat"])).by_class
     lacking = {"class 2", "class 3"} if untested else set()
     for line in table.lines:

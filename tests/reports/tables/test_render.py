@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from reports.runs import layouts, open_run
+from reports.load import load
+from reports.results import layouts
 from reports.tables.render import (
     LANDSCAPE,
     UPRIGHT,
@@ -38,7 +39,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.fixture
 def table(store_root: Path) -> Table:
-    run = open_run(store_root)
+    run = load(store_root)
     return make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from benchmark.results.names import Printed, Source
 from benchmark.results.store import Plan, Row
-from reports.runs import Run, layouts, open_run
+from reports.load import load
+from reports.results import Results, layouts
 from reports.statistics.table import statistics_of
 from reports.tables import table as printed
 from reports.tables.render import DASH, Line, Score, Table, latex, long_csv, markdown
@@ -22,7 +23,7 @@ ALL_COLUMNS = [(dataset, metric) for dataset in ("ptb-xl", "chapman") for metric
 
 
 def table_of(root: Path, evaluation: str = "finetune", unit: str = "heartbeat") -> Table:
-    run = open_run(root)
+    run = load(root)
     return make_table(run, next(layouts(run.plan, evaluation)), unit)
 
 
@@ -66,7 +67,7 @@ def test_scores_are_means_over_seeds_and_what_is_missing_has_its_reason(store_ro
     assert "±" not in one.caption
     other = table_of(store_root, unit="recording")
     assert (other.name, score(other, 0.3, "moco", "ptb-xl", "f1").printed) == ("finetune-recording", "90.0")
-    assert not list(layouts(open_run(store_root).plan, "probe"))
+    assert not list(layouts(load(store_root).plan, "probe"))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ SOURCE = Source("a-2020", "A et al. 2020", "their protocol", "everything")
 def table_with(root: Path, monkeypatch: pytest.MonkeyPatch, sources: list[str]) -> Table:
     monkeypatch.setattr(printed, "numbers", lambda: (HERE, *ELSEWHERE))
     monkeypatch.setattr(printed, "sources", lambda: {"a-2020": SOURCE})
-    run = open_run(root)
+    run = load(root)
     run = replace(run, plan=replace(run.plan, config=run.plan.config | {"printed": sources}))
     return make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
 
@@ -135,7 +136,7 @@ def table_with(root: Path, monkeypatch: pytest.MonkeyPatch, sources: list[str]) 
 def test_a_printed_number_stands_in_its_place_in_italics_and_is_never_best(
     store_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = open_run(store_root)
+    run = load(store_root)
     assert table_with(store_root, monkeypatch, []) == make_table(run, next(layouts(run.plan, "finetune")), "heartbeat")
     table = table_with(store_root, monkeypatch, ["a-2020"])
     first, second = table.blocks
@@ -179,20 +180,20 @@ def from_elsewhere(plan: Plan, **changes: Any) -> Plan:
 
 
 @pytest.fixture
-def opened(write_store: Callable[..., Path]) -> Callable[..., Run]:
-    def open_with(**changes: Any) -> Run:
-        return open_run(write_store(complete=True, alter_plan=lambda plan: from_elsewhere(plan, **changes)))
+def opened(write_store: Callable[..., Path]) -> Callable[..., Results]:
+    def open_with(**changes: Any) -> Results:
+        return load(write_store(complete=True, alter_plan=lambda plan: from_elsewhere(plan, **changes)))
 
     return open_with
 
 
-def line_of(run: Run, evaluation: str, variant: str) -> tuple[Line, Any]:
+def line_of(run: Results, evaluation: str, variant: str) -> tuple[Line, Any]:
     layout = next(layouts(run.plan, evaluation))
     table = make_table(run, layout, "heartbeat")
     return next(line for line in table.blocks[0].lines if line.variant == variant), table
 
 
-def test_numbers_of_test_patients_that_it_saw_are_marked(opened: Callable[..., Run]) -> None:
+def test_numbers_of_test_patients_that_it_saw_are_marked(opened: Callable[..., Results]) -> None:
     line, table = line_of(opened(), "finetune", "moco")
     marks = {
         (column.dataset, column.metric): score.mark for column, score in zip(table.columns, line.scores, strict=True)
@@ -215,7 +216,7 @@ def test_numbers_of_test_patients_that_it_saw_are_marked(opened: Callable[..., R
 
 
 def test_what_is_not_known_is_marked_too_and_other_runs_have_no_word_of_it(
-    opened: Callable[..., Run], write_store: Callable[..., Path]
+    opened: Callable[..., Results], write_store: Callable[..., Path]
 ) -> None:
     saw = {"ptb-xl": "not known", "chapman": "not known"}
     line, table = line_of(opened(saw=saw, pretrained_on="data that are not known"), "finetune", "moco")
@@ -224,20 +225,20 @@ def test_what_is_not_known_is_marked_too_and_other_runs_have_no_word_of_it(
         *["not known whether it saw these test patients"] * 6,
         "not known whether it saw the test patients",
     ]
-    run = open_run(write_store("plain", complete=True))
+    run = load(write_store("plain", complete=True))
     assert "elsewhere" not in markdown(line_of(run, "finetune", "moco")[1])
     assert [line.variant for line in line_of(run, "linear", "pmq")[1].blocks[0].lines] == ["random", "pmq"]
     assert elsewhere_costs(run.plan, {"moco": {"a": CARD}}) == []
 
 
-def test_an_evaluation_that_it_is_not_served_by_has_dashes_and_the_reason(opened: Callable[..., Run]) -> None:
+def test_an_evaluation_that_it_is_not_served_by_has_dashes_and_the_reason(opened: Callable[..., Results]) -> None:
     line, table = line_of(opened(), "linear", "moco")
     assert [score.printed for score in line.scores] == [DASH] * len(table.columns)
     assert {dict(table.footnotes)[score.mark] for score in line.scores} == {WHY}
     assert f"</sup> {WHY}" in markdown(table)
 
 
-def test_its_cost_is_a_line_of_its_own(opened: Callable[..., Run]) -> None:
+def test_its_cost_is_a_line_of_its_own(opened: Callable[..., Results]) -> None:
     unseen: Mapping[str, Any] = {name: value for name, value in CARD.items() if "encoder" not in name}
     plan = opened().plan
     (table,) = elsewhere_costs(plan, {"moco": {"a": CARD}, "pmq": {"b": CARD}})

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from benchmark.results.store import Plan
-from reports.runs import open_run
+from reports.load import load
 from reports.statistics.table import Difference, Differences, TableStatistics
 from reports.tables.verdict import headline, sentence, verdict
 
@@ -88,7 +88,7 @@ def test_a_verdict_begins_with_one_sentence_for_all_label_ratios(found: list[Dif
 
 @pytest.fixture
 def plan(store_root: Path) -> Plan:
-    return replace(open_run(store_root).plan, variants=TITLES)
+    return replace(load(store_root).plan, variants=TITLES)
 
 
 OTHERS = (

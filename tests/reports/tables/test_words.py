@@ -14,7 +14,8 @@ from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.schema import digest
 from benchmark.results.store import Failure, Plan, Row, card_bytes
-from reports.runs import layouts, open_run
+from reports.load import load
+from reports.results import layouts
 from reports.tables.table import make_table
 from reports.tables.words import (
     caption_of,
@@ -29,13 +30,13 @@ from reports.tables.words import (
 
 
 def footers(root: Path, evaluation: str = "finetune") -> list[str]:
-    run = open_run(root)
+    run = load(root)
     cells = [cell for cell in run.plan.cells if cell.evaluation == evaluation]
     return list(footers_of(run, cells, "heartbeat"))
 
 
 def details(root: Path) -> list[str]:
-    run = open_run(root)
+    run = load(root)
     return list(details_of(run, [cell for cell in run.plan.cells if cell.evaluation == "finetune"]))
 
 
@@ -68,7 +69,7 @@ def test_a_number_comes_with_what_it_rests_on(store_root: Path) -> None:
         "Recordings and patients: PTB-XL 30 of 20; Chapman 40 of 40; MIMIC-IV-ECG 90 of 9.",
         "Skipped recordings: PTB-XL 3 (all-zero lead: 1, rate under 50/min: 2); Chapman 0; MIMIC-IV-ECG 0.",
     ]
-    run = open_run(store_root)
+    run = load(store_root)
     finished = [cell.key for cell in run.plan.cells if cell.key in run.rows]
     (store_root / "cells" / f"{finished[0]}.npz").write_bytes(b"broken")
     lines = footers(store_root)
@@ -103,7 +104,7 @@ def test_the_number_of_labelled_patients_or_recordings_stands_beside_their_share
         "PTB-XL 30 + 5, Chapman 60 to 61 + 5 (30 %); PTB-XL 1 + 5, Chapman 2 to 3 + 5 (1 %)."
     )
     assert [own for own in footers(root) if own.startswith("Labelled")] == [line]
-    run = open_run(root)
+    run = load(root)
     (layout, *_) = layouts(run.plan, "finetune")
     assert line in make_table(run, layout, "heartbeat").footers
 
@@ -168,7 +169,7 @@ def test_signals_and_corpus_are_named(write_store: Callable[..., Path], altered:
     assert line in lines
     assert lines[:3] == ["Cells: 32 of 32 finished.", "Warning: 1 patient is on two sides.", "Warning: two."]
     assert not [own for own in lines if own.startswith("Failed")], "a failure of an earlier attempt is forgotten"
-    assert used_text(open_run(root).plan) == ("" if "data" in altered else ", 70 of its 90 recordings, of 7 patients")
+    assert used_text(load(root).plan) == ("" if "data" in altered else ", 70 of its 90 recordings, of 7 patients")
 
 
 def test_notes_of_the_same_cells_share_a_line_and_those_of_some_rows_name_them(
@@ -215,7 +216,7 @@ def test_two_commits_and_uncommitted_work_are_said(write_store: Callable[..., Pa
 def test_a_caption_says_seeds_simulation_and_the_words_of_the_config(
     store_root: Path, evaluation: str, fixed: bool
 ) -> None:
-    plan = open_run(store_root).plan
+    plan = load(store_root).plan
     cells = [replace(cell, evaluation=evaluation) for cell in plan.cells if cell.evaluation == "finetune"]
     (layout, *_) = layouts(replace(plan, cells=cells), evaluation)
     caption = caption_of(plan, cells, layout, 6)
@@ -244,6 +245,6 @@ def test_a_caption_says_seeds_simulation_and_the_words_of_the_config(
 def test_signals_are_described_where_the_paper_takes_others(
     changes: dict[str, Any], lines: list[str], store_root: Path
 ) -> None:
-    plan = open_run(store_root).plan
+    plan = load(store_root).plan
     data = Data().model_dump(mode="json") | changes
     assert list(signals_text(replace(plan, config=plan.config | {"data": data}))) == lines

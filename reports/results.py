@@ -1,0 +1,273 @@
+"""The results of a run as two pandas frames, `scores` and `cells`, with its plan, predictions and pretrainings.
+
+The plan, not the row, names a cell's variant: two variants with equal settings share one key and one row. A `Layout`
+fixes the rows, columns, label ratios and cells of one table of a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmark.results.metrics import COLUMNS
+from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP, measured_elsewhere
+from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Predictions, Row, Store
+
+COORDINATES = ("variant", "evaluation", "dataset", "ratio", "seed", "subset")
+SCORES = (*COORDINATES, "unit", "metric", "value", "undefined", "key")
+FINISHED, FAILED, DAMAGED, NOT_RUN = "finished", "failed", "damaged", "not run"
+LOSS = "loss"
+HEALTH = ("health", "health_sample")
+"""Entries of a pretraining record that are health."""
+Record = Mapping[str, Any]
+"""What a pretraining says of itself (pretraining.json)."""
+Records = Mapping[str, Mapping[str, Record]]
+"""Variant -> key of a pretraining -> its record, by seed."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """One run, or several of the same settings and data; `rows`, `failures` and `damaged` are by cell key, disjoint."""
+
+    name: str
+    """FOLDER@KEY."""
+    plan: Plan
+    rows: Mapping[str, Row]
+    failures: Mapping[str, Failure]
+    """Error and traceback of the cells whose last attempt failed."""
+    damaged: Mapping[str, str]
+    """Error of the rows that cannot be read."""
+    stores: tuple[Store, ...]
+    messages: tuple[str, ...] = ()
+    """Lines on merged runs, on runs left out and on other runs of a folder."""
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """One line per stored number with the columns `SCORES`: value in [0, 1], NaN with the reason in `undefined`."""
+        lines = [
+            (*coordinates(cell), unit, metric, value, row.undefined.get(unit, {}).get(metric, ""), cell.key)
+            for cell, row in self.finished
+            for unit, metrics in row.scores.items()
+            for metric, value in metrics.items()
+        ]
+        return pd.DataFrame(lines, columns=list(SCORES)).astype({"value": float})
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """One line per planned cell: coordinates, key, state, error, training choices, counts, notes, device, commit.
+
+        state: 'finished', 'failed', 'damaged' or 'not run'; notes: lines joined by '; '; seconds: of the evaluation.
+        """
+        return pd.DataFrame([self._cell_facts(cell) for cell in self.plan.cells])
+
+    def _cell_facts(self, cell: PlannedCell) -> dict[str, Any]:
+        facts = dict(zip(COORDINATES, coordinates(cell), strict=True)) | {"key": cell.key}
+        if cell.key in self.failures:
+            return facts | {"state": FAILED, "error": self.failures[cell.key].line}
+        if cell.key in self.damaged:
+            return facts | {"state": DAMAGED, "error": self.damaged[cell.key]}
+        if cell.key not in self.rows:
+            return facts | {"state": NOT_RUN, "error": ""}
+        row = self.rows[cell.key]
+        names = ("method", "protocol", "labels", "pretrain_seed", "pretrain_key")
+        facts |= {"state": FINISHED, "error": ""} | {name: getattr(row, name) for name in names}
+        facts |= {name: row.training.get(name) for name in ("best_epoch", "C", "seconds")} | row.counts
+        device, git = (row.provenance.get(name) or {} for name in ("device", "git"))
+        return facts | {"notes": "; ".join(row.notes), "device": device.get("type"), "commit": git.get("commit")}
+
+    @property
+    def finished(self) -> list[tuple[PlannedCell, Row]]:
+        """The planned cells that have a row, and their rows, in plan order."""
+        return [(cell, self.rows[cell.key]) for cell in self.plan.cells if cell.key in self.rows]
+
+    def predictions(self, key: str) -> Predictions:
+        """Read the test-set predictions of a finished cell. Raises CorruptRow if they are damaged."""
+        return self.store_of(key).predictions(key)
+
+    def store_of(self, key: str) -> Store:
+        """The first store with the predictions of a cell."""
+        return next((store for store in self.stores if (store.cells / f"{key}.npz").is_file()), self.stores[0])
+
+    @cached_property
+    def pretrainings(self) -> dict[str, dict[str, Record]]:
+        """Variant -> key of a pretraining -> its record, of the finished cells, by seed; without unreadable ones."""
+        records = self._records[0]
+        seeds = {(cell.variant, row.pretrain_key): row.pretrain_seed or 0 for cell, row in reversed(self.finished)}
+        by_seed = sorted((seed, variant, key) for (variant, key), seed in seeds.items() if key in records)
+        by_variant = {
+            name: {key: records[key] for _, variant, key in by_seed if variant == name} for name in self.plan.variants
+        }
+        return {name: chosen for name, chosen in by_variant.items() if chosen}
+
+    @property
+    def unreadable_records(self) -> list[str]:
+        """What is not used of the records of pretrainings, one line each."""
+        return self._records[1]
+
+    @cached_property
+    def _records(self) -> tuple[dict[str, Record], list[str]]:
+        """Key -> record; damaged ones, and health measured on the windows of another run, are left out and named."""
+        records: dict[str, Record] = {}
+        left_out = []
+        for key in sorted({row.pretrain_key for row in self.rows.values() if row.pretrain_key}):
+            for store in self.stores:
+                try:
+                    if (record := store.card(key)) is not None:
+                        records.setdefault(key, record)
+                except BadCard as error:
+                    left_out.append(str(error).replace(f"{store.root}/", ""))
+        if other := measured_elsewhere(records, self.plan.health_windows):
+            for key in other:
+                records[key] = {name: value for name, value in records[key].items() if name not in HEALTH}
+            many = f"{len(other)} pretraining{'' if len(other) == 1 else 's'}"
+            left_out.append(f"health of {many}: measured on the windows of another run")
+        return records, left_out
+
+
+def run_of(store: Store, plan: Plan, source: Path) -> Results:
+    """The results of a plan, stored or not, in a store; source: the path that the user named."""
+    rows: dict[str, Row] = {}
+    damaged: dict[str, str] = {}
+    keys = list(dict.fromkeys(cell.key for cell in plan.cells))
+    for key in keys:
+        try:
+            if (row := store.load_row(key)) is not None:
+                rows[key] = row
+        except CorruptRow as error:
+            damaged[key] = str(error)
+    failures = store.failures([key for key in keys if key not in rows and key not in damaged])
+    return Results(f"{source}@{plan.key}", plan, rows, failures, damaged, (store,))
+
+
+def coordinates(cell: PlannedCell) -> tuple[Any, ...]:
+    """The values of `COORDINATES` of a cell, independent of its key."""
+    return tuple(getattr(cell, name) for name in COORDINATES)
+
+
+def mean_over_subsets(scores: pd.DataFrame) -> pd.DataFrame:
+    """One line per seed of lines with the columns `SCORES`: the mean over its labelled subsets that have a score."""
+    if not scores["subset"].any():
+        return scores
+    place = [name for name in SCORES if name not in ("key", "subset", "value", "undefined")]
+    how = {"key": "first", "subset": "first", "value": "mean", "undefined": "first"}
+    return scores.groupby(place, sort=False, as_index=False).agg(how)[list(SCORES)]
+
+
+def learning_curves(pretrainings: Records) -> pd.DataFrame:
+    """One line per pretraining, epoch and measure: variant, key, epoch, measure, value.
+
+    Losses begin at epoch 1, health measures at epoch 0, the untrained encoder.
+    """
+    lines: list[tuple[str, str, int, str, float]] = []
+    for variant, records in pretrainings.items():
+        for key, record in records.items():
+            lines += [(variant, key, epoch, LOSS, loss) for epoch, loss in enumerate(record.get("loss", []), start=1)]
+            for health in record.get("health", []):
+                known = {measure: value for measure, value in health.items() if value is not None}
+                epoch = known.pop("epoch")
+                lines += [(variant, key, epoch, measure, value) for measure, value in known.items()]
+    return pd.DataFrame(lines, columns=["variant", "key", "epoch", "measure", "value"]).astype({"value": float})
+
+
+def cell_errors(results: Results, cells: Iterable[PlannedCell]) -> dict[tuple[str, str], list[PlannedCell]]:
+    """(state, error) -> the cells that ended in it; a cell's key reads KEY in the error, so that equal errors group."""
+    groups: dict[tuple[str, str], list[PlannedCell]] = {}
+    for cell in cells:
+        if cell.key in results.failures:
+            error = FAILED, results.failures[cell.key].line.replace(cell.key, "KEY")
+        elif cell.key in results.damaged:
+            error = DAMAGED, results.damaged[cell.key].replace(cell.key, "KEY")
+        else:
+            continue
+        groups.setdefault(error, []).append(cell)
+    return groups
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One table of an evaluation: the comparison (name ''), or the ablations or a sweep of a method."""
+
+    evaluation: str
+    name: str
+    title: str
+    variants: tuple[str, ...]
+    """Rows, from the top."""
+    metrics: tuple[str, ...]
+    """Columns of every dataset."""
+    cells: tuple[PlannedCell, ...]
+    """The planned cells of its rows and label ratios, in plan order."""
+    gates: frozenset[str] = frozenset()
+    """Baselines; left out of ranking and statistics."""
+    unchanged: str = ""
+    """Of ablations or a sweep, the row of the method's own settings, if it is there."""
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """Label ratios of its blocks, from the top."""
+        return tuple(dict.fromkeys(cell.ratio for cell in self.cells))
+
+    @property
+    def competing(self) -> tuple[PlannedCell, ...]:
+        """The cells of the rows that are compared with each other."""
+        return tuple(cell for cell in self.cells if cell.variant not in self.gates)
+
+
+def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
+    """Role, base variant, knob and value of a row; role METHOD where the plan names none."""
+    return plan.roles.get(variant, {"role": METHOD, "of": "", "knob": "", "value": None})
+
+
+def unsupported_reason(plan: Plan, variant: str, evaluation: str) -> str:
+    """Why a compared row has no cells in the tables of an evaluation; '' for a row that has, or needs no reason."""
+    role = role_of(plan, variant)
+    reasons: Mapping[str, str] = role.get("elsewhere", {}).get("unserved", {}) if role["role"] == METHOD else {}
+    return reasons.get(evaluation, "")
+
+
+def evaluations_of(plan: Plan) -> tuple[str, ...]:
+    """The evaluations that have tables, in plan order."""
+    return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells))
+
+
+def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterator[Layout]:
+    """The tables of an evaluation, the comparison first; each has a planned cell.
+
+    further: metrics of the comparison beside `COLUMNS`.
+    """
+    cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
+    present = {cell.variant for cell in cells}
+    compared, gates = [], []
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in plan.variants:
+        if name not in present and not unsupported_reason(plan, name, evaluation):
+            continue
+        role = role_of(plan, name)
+        if role["role"] == METHOD:
+            compared.append(name)
+        elif role["role"] == GATE:
+            gates.append(name)
+        elif role["role"] in (ABLATION, SWEEP):
+            groups.setdefault((str(role["of"]), str(role["knob"])), []).append(name)
+    rows = (*compared, *gates)
+    if rows and cells:
+        main = tuple(cell for cell in cells if cell.variant in rows)
+        yield Layout(evaluation, "", "", rows, (*COLUMNS, *further), main, frozenset(gates))
+    for (base, knob), changed in groups.items():
+        ratios = {cell.ratio for cell in cells if cell.variant in changed}
+        at_ratios = [cell for cell in cells if cell.ratio in ratios]
+        unchanged = _unchanged(at_ratios, base, changed)
+        rows = tuple(dict.fromkeys(filter(None, (*changed, unchanged))))
+        shown = tuple(cell for cell in at_ratios if cell.variant in rows)
+        title = f"{plan.variants.get(base, base)}, {knob or 'ablations'}"
+        yield Layout(evaluation, f"{base}-{knob or 'ablations'}", title, rows, ("f1",), shown, unchanged=unchanged)
+
+
+def _unchanged(cells: Sequence[PlannedCell], base: str, changed: Sequence[str]) -> str:
+    """The row of the method's own settings: a swept value that is its own and has its cells, else the method's row."""
+    keys = {name: {cell.key for cell in cells if cell.variant == name} for name in (base, *changed)}
+    return next((name for name in changed if keys[name] == keys[base]), base) if keys[base] else ""

@@ -1,0 +1,266 @@
+"""Stores become two frames; runs of the same settings and data become one table, others are named with the reason.
+
+The tables a plan calls for: compared rows and baselines in one, changes of a method in tables of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from benchmark.results.schema import digest
+from benchmark.results.store import Failure, NoResults, Plan, Row, Store, card_bytes
+from reports import load
+from reports.archive import pack
+from reports.load import config_differences, incompatible
+from reports.results import SCORES, cell_errors, layouts, learning_curves, mean_over_subsets
+
+WriteStore = Callable[..., Path]
+
+
+def add_run(root: Path, key: str, alter: Callable[[Plan], Plan] = lambda plan: plan) -> None:
+    """Plan the store's first run again under another key, changed; it becomes the latest."""
+    store = Store(root)
+    store.save_plan(replace(alter(store.load_plan("plan-of-the-test")), key=key))
+
+
+def with_config(**change: Any) -> Callable[[Plan], Plan]:
+    return lambda plan: replace(plan, key="other", config=plan.config | change)
+
+
+def test_scores_have_a_line_per_cell_unit_and_metric_and_undefined_ones_their_reason(store_root: Path) -> None:
+    scores = load(store_root).scores
+    assert tuple(scores.columns) == SCORES
+    assert len(scores) == 33 * (3 + 4)
+    assert not scores.duplicated(["variant", "evaluation", "dataset", "ratio", "seed", "unit", "metric"]).any()
+    undefined = scores[scores["value"].isna()]
+    assert undefined["undefined"].tolist() == ["no class has both signs"] * 2
+
+
+def test_cells_have_a_line_per_planned_cell_with_its_state(store_root: Path) -> None:
+    (victim, *_) = load(store_root).rows
+    path = store_root / "cells" / f"{victim}.json"
+    path.write_text(path.read_text()[:-30])
+    results = load(store_root)
+    cells = results.cells
+    assert cells["state"].value_counts().to_dict() == {"finished": 32, "not run": 2, "failed": 1, "damaged": 1}
+    assert victim in cells.set_index("key").loc[victim, "error"]
+    assert {"best_epoch", "seconds", "test_windows", "notes", "commit"} <= set(cells)
+    assert results.predictions(next(iter(results.rows))).probability.shape == (2, 2)
+
+
+def test_the_mean_over_labelled_subsets_is_one_line_per_seed(store_root: Path) -> None:
+    scores = load(store_root).scores
+    twice = pd.concat([scores, scores.assign(subset=1, value=scores["value"] + 0.1)])
+    means = mean_over_subsets(twice)
+    assert len(means) == len(scores)
+    assert means["value"].mean() == pytest.approx(scores["value"].mean() + 0.05)
+
+
+def test_one_row_serves_two_variants_of_the_same_content(write_store: WriteStore) -> None:
+    def with_alias(plan: Plan) -> Plan:
+        again = [replace(cell, variant="pmq:queue 16384") for cell in plan.cells if cell.variant == "pmq"]
+        return replace(plan, variants=plan.variants | {"pmq:queue 16384": "queue"}, cells=plan.cells + again)
+
+    scores = load(write_store(alter_plan=with_alias)).scores
+    one, other = (scores.loc[scores["variant"] == name, "value"].tolist() for name in ("pmq", "pmq:queue 16384"))
+    assert one == other != []
+
+
+def test_other_runs_of_a_folder_are_named_with_how_to_see_them(store_root: Path, tmp_path: Path) -> None:
+    add_run(store_root, "second")
+    results = load(store_root)
+    assert results.plan.key == "second"
+    assert results.messages == (
+        f"{store_root} holds 1 other run, not shown: plan-of-the-test; {store_root}@KEY shows one, {store_root}@all "
+        "all that compare",
+    )
+    assert load(f"{store_root}@plan-of-the-test").plan.key == "plan-of-the-test"
+    pack(results, tmp_path / "a.zip")
+    again = load(tmp_path / "a.zip")
+    assert (again.plan, again.rows, again.failures) == (results.plan, results.rows, results.failures)
+
+
+def test_all_runs_of_a_folder_that_compare_are_put_together(store_root: Path) -> None:
+    add_run(store_root, "strict", lambda plan: replace(plan, config=plan.config | {"protocol": "strict"}))
+    add_run(store_root, "half", lambda plan: replace(plan, cells=plan.cells[:4]))
+    results = load(f"{store_root}@all")
+    assert len(results.rows) == 33
+    assert results.messages == (
+        f"put together: {store_root}@half, {store_root}@plan-of-the-test",
+        f"not put together: {store_root}@strict: protocol is strict, not paper",
+    )
+
+
+@pytest.mark.parametrize("source", ["nothing", "nothing@all", "runs@1234", "runs/plans@all"])
+def test_what_is_not_there_is_one_line_that_names_it(
+    store_root: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NoResults, match=source.partition("@")[0]) as caught:
+        load(["runs", source])
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_parts_of_a_grid_give_the_scores_of_the_whole(write_store: WriteStore) -> None:
+    def only(*variants: str) -> Callable[[Plan], Plan]:
+        return lambda plan: replace(plan, key="p", cells=[cell for cell in plan.cells if cell.variant in variants])
+
+    whole = write_store("whole", complete=True)
+    first = write_store("first", complete=True, alter_plan=only("random", "moco"))
+    second = write_store("second", complete=True, alter_plan=only("pmq", "pmq:w/o mask_t"))
+    order = ["key", "unit", "metric"]
+    one, other = (load(source).scores.sort_values(order, ignore_index=True) for source in ([first, second], whole))
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_of_two_runs_of_a_cell_the_first_is_shown_and_other_scores_are_named(write_store: WriteStore) -> None:
+    def better(row: Row) -> Row:
+        if (row.variant, row.dataset, row.ratio, row.seed, row.evaluation) != ("pmq", "chapman", 0.3, 41, "finetune"):
+            return replace(row, training={"seconds": 99.0})
+        return replace(row, scores=row.scores | {"heartbeat": {"f1": 1.0, "auroc": 1.0, "acc": 1.0}})
+
+    one, two = write_store("one"), write_store("two", complete=True, alter=better)
+    results = load([one, two])
+    assert len(results.rows) == 36
+    assert not results.failures
+    (line,) = results.messages[1:]
+    assert line.endswith(f"has other scores in {two}@plan-of-the-test: those of the run before are shown")
+    assert load(one).rows.items() <= results.rows.items()
+
+
+def test_seeds_and_devices_that_differ_are_warned_of(write_store: WriteStore) -> None:
+    def seeds(key: str, seed: int, warnings: list[str]) -> Callable[[Plan], Plan]:
+        return lambda plan: replace(
+            plan,
+            key=key,
+            warnings=warnings,
+            cells=[cell for cell in plan.cells if cell.seed == seed and (seed == 41 or cell.variant == "pmq")],
+        )
+
+    def device(name: str) -> Callable[[Row], Row]:
+        return lambda row: replace(row, provenance={"device": {"type": name}})
+
+    one = write_store("one", complete=True, alter_plan=seeds("a", 41, ["w"]), alter=device("cpu"))
+    two = write_store("two", complete=True, alter_plan=seeds("b", 42, []), alter=device("cuda"))
+    assert load([one, two]).plan.warnings == [
+        "w",
+        "the cells were computed on several types of device: cpu, cuda",
+        "not every row has every seed: random has 41; moco has 41; pmq:w/o mask_t has 41",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("alter", "reason"),
+    [
+        ({"alter_plan": with_config(protocol="strict")}, "protocol is strict, not paper"),
+        ({"alter_plan": with_config(data={"labels": "multi"})}, "data.labels is multi, not single"),
+        ({"alter_plan": with_config(knobs={"pmq": {"momentum": 0.9}})}, "knobs.pmq.momentum is 0.9, not unset"),
+        (
+            {"alter_plan": with_config(ablations={"pmq": {"w/o mask_t": {"time_mask": 0.1}}})},
+            'pmq:w/o mask_t is {"time_mask": 0.1}, not unset',
+        ),
+        (
+            {"alter_plan": lambda plan: replace(plan, pretraining=plan.pretraining | {"fingerprint": "b"})},
+            "MIMIC-IV-ECG is other data",
+        ),
+        ({"alter": lambda row: replace(row, provenance={"precision": "bf16"})}, "precision is bf16, not unset"),
+        (
+            {"alter": lambda row: replace(row, provenance={"results_versions": {"finetune": 2}, "precision": None})},
+            None,
+        ),
+        ({"alter_plan": with_config(name="mine", seeds=[1], gates=[], methods=["/home/ann/mine.py"])}, None),
+    ],
+)
+def test_settings_data_and_versions_must_be_the_same_and_the_choice_of_cells_need_not(
+    write_store: WriteStore, alter: dict[str, Any], reason: str | None
+) -> None:
+    one, other = load(write_store("one")), load(write_store("other", **alter))
+    assert incompatible(other, one) == ([reason] if reason else [])
+
+
+def test_configs_differ_by_dotted_keys_and_not_by_where_a_file_lies(write_store: WriteStore) -> None:
+    one = with_config(methods=["/home/ann/mine.py"], pretrain={"epochs": 3, "seed": 42})
+    other = with_config(methods=["/home/bob/mine.py"], pretrain={"epochs": 4})
+    plans = [load(write_store(name, alter_plan=alter)).plan for name, alter in (("a", one), ("b", other))]
+    assert config_differences(plans[0], plans[1]) == [("pretrain.epochs", 3, 4), ("pretrain.seed", 42, None)]
+
+
+def write_record(root: Path, name: str, **facts: Any) -> None:
+    folder = root / "pretrained" / digest(name)
+    folder.mkdir(parents=True)
+    (folder / "pretraining.json").write_bytes(card_bytes({"key": digest(name), **facts}))
+
+
+def test_pretrainings_have_their_records_and_damaged_ones_and_foreign_health_are_left_out(
+    write_store: WriteStore,
+) -> None:
+    root = write_store(complete=True)
+    write_record(root, "random", health=[{"epoch": 0}], health_sample={"windows_sha256": "there"})
+    write_record(
+        root, "pmq", loss=[1.25], health=[{"epoch": 0, "effective_rank": 4.0}], health_sample={"windows_sha256": "here"}
+    )
+    write_record(root, "moco", seconds=3.0)
+    damaged = root / "pretrained" / digest("moco") / "pretraining.json"
+    damaged.write_text(damaged.read_text().replace("3.0", "0.3"))
+    results = load(root)
+    assert list(results.pretrainings) == ["random", "pmq"]
+    assert "health" not in results.pretrainings["random"][digest("random")]
+    assert results.unreadable_records == [
+        f"pretrained/{digest('moco')}/pretraining.json: the card does not match its digest",
+        "health of 1 pretraining: measured on the windows of another run",
+    ]
+    curves = learning_curves(results.pretrainings)
+    assert curves[["variant", "epoch", "measure", "value"]].to_numpy().tolist() == [
+        ["pmq", 1, "loss", 1.25], ["pmq", 0, "effective_rank", 4.0],
+    ]  # fmt: skip
+
+
+def test_equal_errors_of_cells_are_one(store_root: Path) -> None:
+    results = load(store_root)
+    first, second, third, *_ = results.plan.cells
+    failures = {cell.key: Failure(f"no encoder for {cell.key}\nfurther lines") for cell in (first, second)}
+    results = replace(results, failures=failures, damaged={third.key: f"{third.key}.json: cut off"})
+    assert cell_errors(results, results.plan.cells) == {
+        ("failed", "no encoder for KEY"): [first, second],
+        ("damaged", "KEY.json: cut off"): [third],
+    }
+
+
+def role(kind: str, of: str = "", knob: str = "", value: Any = None) -> dict[str, Any]:
+    return {"role": kind, "of": of, "knob": knob, "value": value}
+
+
+def test_baselines_do_not_compete_and_changes_have_tables_of_their_own(store_root: Path) -> None:
+    plan = load(store_root).plan
+    (whole,) = layouts(plan, "finetune")
+    assert whole.variants == ("random", "moco", "pmq", "pmq:w/o mask_t")
+    roles = {"moco": role("gate"), "pmq:w/o mask_t": role("ablation", of="pmq")}
+    main, ablations = layouts(replace(plan, roles=roles), "finetune")
+    assert (main.variants, main.gates) == (("random", "pmq", "moco"), {"moco"})
+    assert {cell.variant for cell in main.competing} == {"random", "pmq"}
+    assert (ablations.name, ablations.variants) == ("pmq-ablations", ("pmq:w/o mask_t", "pmq"))
+    assert (ablations.metrics, ablations.unchanged) == (("f1",), "pmq")
+
+
+def test_a_sweep_has_a_table_at_its_ratios_and_a_value_that_is_the_methods_own_takes_its_row(store_root: Path) -> None:
+    plan = load(store_root).plan
+    roles = {"pmq:w/o mask_t": role("sweep", "pmq", "queue_size", 16)}
+    keys = {(cell.variant, cell.evaluation, cell.dataset, cell.ratio, cell.seed): cell.key for cell in plan.cells}
+    cells = [cell for cell in plan.cells if cell.variant != "pmq:w/o mask_t" or cell.ratio == 0.01]
+    main, sweep = layouts(replace(plan, cells=cells, roles=roles), "finetune")
+    assert (main.ratios, sweep.ratios, sweep.unchanged) == ((0.3, 0.01), (0.01,), "pmq")
+    shared = [
+        replace(cell, key=keys["pmq", cell.evaluation, cell.dataset, cell.ratio, cell.seed])
+        if cell.variant == "pmq:w/o mask_t"
+        else cell
+        for cell in cells
+    ]
+    _, sweep = layouts(replace(plan, cells=shared, roles=roles), "finetune")
+    assert (sweep.variants, sweep.unchanged) == (("pmq:w/o mask_t",), "pmq:w/o mask_t")
