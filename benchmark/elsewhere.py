@@ -285,15 +285,14 @@ class ExternalWindows:
         _, first = np.unique(windows.recording, return_index=True)  # (R,)
         place = {(entry.recording, entry.patient): r for r, entry in enumerate(self.prepared.entries)}
         count = self.prepared.trials_of_each(1)  # (R',) of all recordings
-        start = np.cumsum(count) - count  # (R',)
-        index, whose = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        recordings, whose = [], [np.empty(0, np.int64)]
         for n in np.sort(first):
             r = place.get((windows.recording[n], windows.patient[n]))
             if r is not None:
-                index.append(np.arange(start[r], start[r] + count[r]))
+                recordings.append(r)
                 whose.append(np.full(count[r], n))
         rows = np.concatenate(whose)  # (m,) a window of the same recording
-        signal = without_absent(self._signals(np.concatenate(index)), self.leads)
+        signal = without_absent(self._signals(recordings), self.leads)
         return Windows(
             signal=torch.from_numpy(signal).to(windows.signal.device),
             target=windows.target[torch.from_numpy(rows).to(windows.target.device)],
@@ -301,11 +300,15 @@ class ExternalWindows:
             patient=windows.patient[rows],
         )
 
-    def _signals(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
-        """Numbered windows (m, S, 12), as they were kept: heartbeats are not standardised once more."""
+    def _signals(self, recordings: list[int]) -> NDArray[np.float16]:
+        """Windows (m, S, 12) of numbered recordings; heartbeats are not standardised once more."""
         if self.prepared.segmentation.kind == "heartbeats":
-            return np.asarray(self.prepared.windows[index])
-        return trials_of(self.prepared, 1).take(index)
+            nothing = self.prepared.windows[:0]  # (0, S, 12)
+            return np.concatenate([nothing, *map(self.prepared.windows_of, recordings)])
+        count = self.prepared.trials_of_each(1)  # (R',)
+        start = np.cumsum(count) - count  # (R',)
+        index = [np.arange(start[r], start[r] + count[r]) for r in recordings]
+        return trials_of(self.prepared, 1).take(np.concatenate([np.empty(0, np.int64), *index]))
 
 
 def own_task(task: Task, own: ExternalWindows, validation: Windows, test: Windows) -> Task:

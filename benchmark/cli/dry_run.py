@@ -13,7 +13,6 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.flags import Folders
 from benchmark.config.refuse import by_encoder, with_settings
-from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.transport import datasets_in, is_transport
 from benchmark.machine.device import Machine
@@ -198,9 +197,8 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
     """Size of every dataset, and the datasets found in the cache."""
     sizes: dict[str, Size] = {}
     prepared: dict[str, Prepared] = {}
-    datasets: dict[str, Dataset] = {}
     for name in names_of(config):
-        dataset = datasets[name] = locate(config, name, place)
+        dataset = locate(config, name, place)
         listing = key_listing(dataset, config.data.prefix_of(name))
         found = cached(dataset, place.cache, listing, config.data.cut())
         if found is None:
@@ -210,10 +208,10 @@ def sizes_of(config: Config, place: Folders, console: Console) -> tuple[dict[str
     members = {config.data.pretrain: config.data.corpora} if len(config.data.corpora) > 1 else {}
     members |= {name: datasets_in(name) for name in filter(is_transport, config.data.datasets)}
     there = prepared.keys() >= {*names_of(config)}
-    known = {own.name: own for own in joined_corpora(config, prepared, place.cache)} if there else {}
-    for made in transports_of(config, datasets.values(), prepared) if there else ():
-        if data := cached(made, place.cache, key_listing(made), config.data.cut()):
-            known[made.name] = data
+    joined = (
+        [*joined_corpora(config, prepared, place.cache), *transports_of(config, prepared, place.cache)] if there else []
+    )
+    known = {data.name: data for data in joined}
     for name, parts in members.items():
         found = known.get(name)
         rough = estimated_size(sum(sizes[part].recordings for part in parts), config.data.cut())
@@ -236,8 +234,7 @@ def work_of(
     forms: ExternalData | None = {}
     if any(external_rows(config)):
         datasets = [locate(config, name, place) for name in names_of(config)]
-        datasets += transports_of(config, datasets, prepared)
-        forms = cached_external(config, datasets, place.cache)
+        forms = cached_external(config, datasets, prepared, place.cache)
     if forms is None:
         return None
     columns = with_columns(config, prepared)

@@ -19,7 +19,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders, config_of, device_of, devices_of, jobs_of, place_of
 from benchmark.data.datasets.base import Dataset
-from benchmark.data.joined import write_members
+from benchmark.data.joined import write_joined
 from benchmark.data.prepare import Prepared, skip_summary, write_skipped
 from benchmark.machine.device import Machine, pick_precision
 from benchmark.results.files import Locked, file_lock, is_read_only, sweep, write_atomic
@@ -125,7 +125,6 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     sweep_all(asked, console)
     datasets = open_all(asked, console)
     of_datasets = prepare_all(asked, datasets, console)
-    datasets += transports_of(config, datasets, of_datasets)
     prepared = with_columns(config, of_datasets)
     found = audit_run(config, prepared)
     if found.leaks and not asked.allow_leak:
@@ -135,7 +134,7 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     for line in doubts:
         note(console, f"warning: {line}")
     store = Store(asked.results)
-    forms = prepare_external(config, datasets, asked.place, console)
+    forms = prepare_external(config, datasets, prepared, asked.place, console)
     grid = make_grid(config, prepared, machine, forms=forms)
     if asked.only:
         grid = select(grid, asked.only)
@@ -241,13 +240,10 @@ def prepare_all(asked: GridRequest, datasets: Sequence[Dataset], console: Consol
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, place, console)
         note(console, prepared_line(prepared[dataset.name]))
-    for corpus in joined_corpora(config, prepared, place.cache):
-        write_members(corpus)
-        prepared[corpus.name] = corpus
-        note(console, prepared_line(corpus))
-    for made in transports_of(config, datasets, prepared):
-        prepared[made.name] = prepare_data(made, config, place, console)
-        note(console, prepared_line(prepared[made.name]))
+    for joined in [*joined_corpora(config, prepared, place.cache), *transports_of(config, prepared, place.cache)]:
+        write_joined(joined)
+        prepared[joined.name] = joined
+        note(console, prepared_line(joined))
     try:
         write_skipped({name: data.skipped for name, data in prepared.items()}, asked.out / "skipped.csv")
     except OSError as error:

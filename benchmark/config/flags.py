@@ -67,13 +67,6 @@ DATASET = Known(
     lambda word: is_file(word) or AT in word or has_cards(word),
     declared=True,
 )
-END = Known(
-    "dataset",
-    tuple(DATASETS),
-    "a task of one, as ptb-xl.rhythm",
-    lambda word: "." in word or is_file(word) or has_cards(word),
-    declared=True,
-)
 EVALUATION = Known("evaluation", EVALUATIONS, other="")
 TASK = Known("task", TASKS, other="")
 SCORE = Known("score", FURTHER_SCORES, other="")
@@ -115,14 +108,6 @@ FLAGS: dict[str, Flag] = {
         NAMES,
         DATASET,
     ),
-    "--train-on": Flag(
-        WHAT,
-        "further columns: learned on each of these, tested on each of --test-on; NAME.TASK: a task of a dataset",
-        "data.train_on",
-        NAMES,
-        END,
-    ),
-    "--test-on": Flag(WHAT, "what is tested by what was learned on --train-on", "data.test_on", NAMES, END),
     "--tasks": Flag(
         WHAT,
         "a column is a dataset under one of these that it has: default (its own classes), all, and of ptb-xl "
@@ -242,7 +227,7 @@ CONFIG = ("--config", "--set")
 SIGNALS = ("--segmentation", "--window-seconds", "--window-stride", "--window-rate", "--standardise")
 """Flags that say how recordings become windows."""
 GRID = (
-    "--methods", "--encoder", "--datasets", "--train-on", "--test-on", "--tasks", "--pretrain-dataset", "--ratios",
+    "--methods", "--encoder", "--datasets", "--tasks", "--pretrain-dataset", "--ratios",
     "--seeds", "--subsets", "--protocol", "--labels", "--evaluate", "--preset", "--gates", "--ablations",
     "--ablate", "--queue-sizes", *SIGNALS, "--leads", "--pool",
 )  # fmt: skip
@@ -297,7 +282,7 @@ def config_of(arguments: Namespace) -> Config:
 def words_of(arguments: Namespace) -> list[str]:
     """What the flags name as datasets, the pretraining corpus first: names, and words that declare one."""
     given = vars(arguments)
-    return [word for flag in ("pretrain_dataset", "datasets", "train_on", "test_on") for word in given.get(flag) or []]
+    return [word for flag in ("pretrain_dataset", "datasets") for word in given.get(flag) or []]
 
 
 def overrides_of(arguments: Namespace) -> dict[str, Any]:

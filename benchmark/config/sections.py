@@ -13,7 +13,6 @@ from pydantic import (
     PlainValidator,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 
 from benchmark.config.errors import LARGEST_SEED
@@ -25,7 +24,7 @@ from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.joined import JOIN
 from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind, Rate, Segmentation, leads_named
 from benchmark.data.splits import DatasetTask, Labels, Standardise, columns_of
-from benchmark.data.transport import is_transport, transport_of, with_transports
+from benchmark.data.transport import is_transport, transport_of
 from benchmark.results.names import DEFAULT_TASK, Pool, Preset
 from methods.base import PretrainMethod, Recipe
 
@@ -112,10 +111,6 @@ class Data(Section):
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
     """Columns of the table; A@B is learned on A and tested on B (benchmark.data.transport)."""
-    train_on: list[str] = []
-    """Datasets or their tasks that are learned on and tested on each of `test_on`: further columns A@B."""
-    test_on: list[str] = []
-    """Datasets or their tasks that are tested by what was learned on those of `train_on`."""
     task: Annotated[list[str], Field(min_length=1)] = [DEFAULT_TASK]
     """Tasks; a column is a dataset under one that it has (docs/PROTOCOLS.md). default: the dataset's own classes."""
     labels: Labels = "single"
@@ -161,15 +156,6 @@ class Data(Section):
             if name in DATASETS:
                 raise ValueError(f"{name!r} is a built-in dataset; give the card another name")
         return cards
-
-    @model_validator(mode="before")
-    @classmethod
-    def _every_transport(cls, values: Any) -> Any:
-        ends = [values.get(key, []) for key in ("train_on", "test_on")] if isinstance(values, dict) else []
-        if not any(ends) or not all(isinstance(own, list) for own in ends):
-            return values
-        datasets = values.get("datasets", cls.model_fields["datasets"].default)
-        return values | {"datasets": with_transports(datasets, *ends)}
 
     @field_validator("window_stride")
     @classmethod

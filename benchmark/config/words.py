@@ -112,7 +112,7 @@ def dotted(knobs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield knob, value
 
 
-KEYS = ("data.pretrain", "data.datasets", "data.train_on", "data.test_on")
+KEYS = ("data.pretrain", "data.datasets")
 """Config keys whose values name datasets."""
 
 

@@ -1,85 +1,104 @@
-"""A corpus of several datasets: recordings of one after the other, whose windows stay where they were prepared.
+"""Recordings of several datasets as one, a corpus or a transport, whose windows stay where they were prepared.
 
 Recordings and patients are prefixed by their dataset's name, so that equal numbers stay apart.
 
-    cache/KEY/members.json    the corpus's name; of each dataset its folder and the numbers of its recordings
+    cache/KEY/index.json    as of a prepared dataset, with the folder of each dataset and the numbers of its recordings
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, DatasetError
-from benchmark.data.prepare import Prepared, open_prepared
+from benchmark.data.prepare import Prepared
 from benchmark.results.files import write_atomic
 from benchmark.results.schema import digest
 
 JOIN = "+"
-"""Between the names of the datasets in that of the corpus: 'ptb-xl+chapman'."""
-MEMBERS = "members.json"
+"""Between the names of the datasets in that of a corpus: 'ptb-xl+chapman'."""
 Member = tuple[Prepared, NDArray[np.int64]]
 """A dataset, and numbers of its recordings, ascending."""
+Mark = tuple[tuple[int, ...], int | None]
+"""Labels and fold of a recording."""
 
 
-def join(name: str, members: Sequence[Member], cache: Path) -> Prepared:
-    """The corpus of some recordings of prepared datasets; nothing is written. Raises DatasetError for none."""
-    datasets = [data for data, _ in members]
-    title = " + ".join(data.title for data in datasets)
+def join(
+    name: str,
+    members: Sequence[Member],
+    cache: Path,
+    *,
+    title: str = "",
+    classes: tuple[str, ...] = (),
+    marks: Sequence[Mark] = (),
+) -> Prepared:
+    """Join some recordings of prepared datasets; nothing is written. Raises DatasetError for none.
+
+    marks: of each recording where there are classes, one dataset after the other; else none has a label or a fold.
+    """
+    title = title or " + ".join(data.title for data, _ in members)
     if not any(len(numbers) for _, numbers in members):
         raise DatasetError(f"{title}: all recordings belong to validation or test parts")
+    recordings = [(data, r) for data, numbers in members for r in numbers]
     entries = [
         replace(
             data.entries[r],
-            recording=f"{data.name}/{data.entries[r].recording}",
-            patient=f"{data.name}/{data.entries[r].patient}",
-            path=f"{data.name}/{data.entries[r].path}",
-            labels=(),
+            recording=f"{data.dataset_name}/{data.entries[r].recording}",
+            patient=f"{data.dataset_name}/{data.entries[r].patient}",
+            path=f"{data.dataset_name}/{data.entries[r].path}",
+            labels=labels,
             statements=(),
-            fold=None,
+            fold=fold,
         )
-        for data, numbers in members
-        for r in numbers
+        for (data, r), (labels, fold) in zip(recordings, marks or [((), None)] * len(recordings), strict=True)
     ]
     count = np.concatenate([np.diff(data.first_window)[numbers] for data, numbers in members])  # (R,)
-    fingerprint = digest([name, [[data.name, data.fingerprint, numbers.tolist()] for data, numbers in members]])
+    content = [name, [[data.name, data.fingerprint, numbers.tolist()] for data, numbers in members]]
+    fingerprint = digest([*content, *([classes, marks] if classes else [])])
     return Prepared(
         name=name,
         title=title,
-        classes=(),
-        form=" + ".join(data.form for data in datasets),
-        simulated=any(data.simulated for data in datasets),
-        windows=np.empty((0, datasets[0].segmentation.unit, len(LEADS)), np.float16),
+        classes=classes,
+        form=" + ".join(data.form for data, _ in members),
+        simulated=any(data.simulated for data, _ in members),
+        windows=np.empty((0, members[0][0].segmentation.unit, len(LEADS)), np.float16),
         first_window=np.concatenate([[0], np.cumsum(count)]),
         entries=tuple(entries),
-        signals=tuple(data.signals[r] for data, numbers in members for r in numbers),
+        signals=tuple(data.signals[r] for data, r in recordings),
         skipped=(),
         fingerprint=fingerprint,
-        folder=cache / digest([fingerprint, [data.folder.name for data in datasets]]),
-        segmentation=datasets[0].segmentation,
+        folder=cache / digest([fingerprint, [data.folder.name for data, _ in members]]),
+        segmentation=members[0][0].segmentation,
         members=tuple(members),
     )
 
 
-def write_members(corpus: Prepared) -> None:
-    """Write what `opened_corpus` needs, so that other processes find the corpus."""
-    members = [[data.folder.name, numbers.tolist()] for data, numbers in corpus.members]
-    write_atomic(corpus.folder / MEMBERS, json.dumps([corpus.name, members]).encode())
+def recut(joined: Prepared, datasets: Sequence[Prepared]) -> Prepared:
+    """Join the same recordings of the same datasets, cut otherwise; those that are unusable so are missing."""
+    members, marks, entries = [], [], iter(joined.entries)
+    for (data, numbers), other in zip(joined.members, datasets, strict=True):
+        number_of = {entry.recording: r for r, entry in enumerate(other.entries)}
+        pairs = [(number_of.get(data.entries[r].recording), next(entries)) for r in numbers]
+        members.append((other, np.array([r for r, _ in pairs if r is not None], np.int64)))
+        marks += [(entry.labels, entry.fold) for r, entry in pairs if r is not None]
+    cache = joined.folder.parent
+    return join(joined.name, members, cache, title=joined.title, classes=joined.classes, marks=marks)
 
 
-@lru_cache(maxsize=4)
-def opened_corpus(folder: Path) -> Prepared:
-    """The prepared dataset or the corpus of several in a folder, opened once. Raises FileNotFoundError."""
-    path = folder / MEMBERS
-    if not path.is_file():
-        return open_prepared(folder)
-    name, members = json.loads(path.read_bytes())
-    return join(
-        name, [(open_prepared(folder.parent / own), np.array(r, np.int64)) for own, r in members], folder.parent
-    )
+def write_joined(joined: Prepared) -> None:
+    """Write the index by which other processes open it."""
+    plain = {field.name: getattr(joined, field.name) for field in fields(Prepared)}
+    index = plain | {
+        "windows": [],
+        "first_window": joined.first_window.tolist(),
+        "entries": [asdict(entry) for entry in joined.entries],
+        "folder": "",
+        "segmentation": joined.segmentation.content(),
+        "members": [[data.folder.name, numbers.tolist()] for data, numbers in joined.members],
+    }
+    write_atomic(joined.folder / "index.json", json.dumps(index, separators=(",", ":")).encode())

@@ -161,7 +161,8 @@ class Prepared:
     dataset: str = ""
     """Where this is a named task of a dataset (benchmark.data.splits): the dataset's name."""
     members: tuple[tuple[Prepared, NDArray[np.int64]], ...] = ()
-    """Of a corpus of several: datasets, in whose files its windows lie, and numbers of their recordings, ascending."""
+    """Of several datasets as one (benchmark.data.joined): these, in whose files its windows lie, and numbers of their
+    recordings, ascending."""
 
     @property
     def dataset_name(self) -> str:
@@ -374,16 +375,18 @@ def load_prepared(folder: Path) -> Prepared | None:
     path = folder / "windows.f16"
     try:
         index = json.loads((folder / "index.json").read_bytes())
-        size = path.stat().st_size
+        members = tuple((open_prepared(folder.parent / name), np.array(r)) for name, r in index.get("members", ()))
+        size = 0 if members else path.stat().st_size
     except (OSError, ValueError):
         return None
     segmentation = Segmentation(**index["segmentation"])
     first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
-    shape = (int(first_window[-1]), segmentation.unit, len(LEADS))  # N, S, L
+    shape = (0 if members else int(first_window[-1]), segmentation.unit, len(LEADS))  # N, S, L
     if size != 2 * np.prod(shape):
         return None
     read: dict[str, Any] = {
         "windows": memory_map(path, shape),
+        "members": members,
         "first_window": first_window,
         "entries": tuple(Entry(**_with_tuples(entry)) for entry in index["entries"]),
         "signals": tuple(SignalFacts(*facts) for facts in index["signals"]),
@@ -407,4 +410,4 @@ def _tuple_of(value: Any) -> Any:
 
 def memory_map(path: Path, shape: tuple[int, ...]) -> NDArray[np.float16]:
     """Map a file of float16 numbers as a read-only array; an empty file cannot be mapped, but is an empty array."""
-    return np.memmap(path, np.float16, "r", shape=shape) if path.stat().st_size else np.empty(shape, np.float16)
+    return np.memmap(path, np.float16, "r", shape=shape) if shape[0] else np.empty(shape, np.float16)

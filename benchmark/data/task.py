@@ -142,8 +142,8 @@ def crops_of(
     device: torch.device,
 ) -> Crops:
     """Signals and labels of numbered recordings (M,) that are kept whole."""
-    first, samples = prepared.first_window, prepared.segmentation.samples
-    parts = [prepared.windows[first[r] : first[r + 1], 0] for r in recordings]
+    samples = prepared.segmentation.samples
+    parts = [prepared.windows_of(int(r))[:, 0] for r in recordings]
     signal = np.concatenate(parts) if parts else np.empty((0, len(LEADS)), np.float16)  # (n, L)
     signal = signal if all_trials.scale is None else all_trials.scale.applied(signal)
     length = np.array([len(part) for part in parts], np.int64)  # (M,)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
@@ -23,13 +22,13 @@ from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
 from benchmark.data.folds import is_cross_validated
-from benchmark.data.joined import JOIN, join
+from benchmark.data.joined import JOIN, join, recut, write_joined
 from benchmark.data.prepare import Prepared, cached, key_listing, prepare
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, SimulatedDataset
 from benchmark.data.splits import split_or_none
 from benchmark.data.task import of_task
-from benchmark.data.transport import End, datasets_in, ends_of, is_transport, transport_of, transported
+from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
 from benchmark.results.files import Locked, file_lock
 from benchmark.results.names import EVALUATION_FACTS
@@ -126,19 +125,16 @@ def joined_corpora(config: Config, prepared: Mapping[str, Prepared], cache: Path
     return [join(config.data.pretrain, members, cache)]
 
 
-def transports_of(config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared]) -> list[Dataset]:
-    """The dataset of each transport of a run. Raises DatasetError for one without recordings."""
-    by_name = {dataset.name: dataset for dataset in datasets}
-    made: list[Dataset] = []
+def transports_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
+    """The transports of a run. Raises DatasetError for one without recordings."""
+    made = []
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
-        learned, tested = (
-            End(column, by_name[column.dataset], of_task(prepared[column.dataset], column)) for column in ends_of(name)
-        )
-        spec = config.task_spec(config.finetune, learned.column.name)
-        split, _ = split_or_none(learned.data, spec)
-        seen = pretrained_patients(config, prepared, tested.column.dataset)
-        made.append(transported(transport, learned, tested, split, spec, seen))
+        learned, tested = (of_task(prepared[end.dataset], end) for end in (transport.learned, transport.tested))
+        spec = config.task_spec(config.finetune, learned.name)
+        split, _ = split_or_none(learned, spec)
+        seen = pretrained_patients(config, prepared, tested.dataset_name)
+        made.append(transported(transport, learned, tested, split, spec, seen, cache))
     return made
 
 
@@ -304,29 +300,48 @@ def refuse_unusable(config: Config) -> None:
             raise ConfigError(f"{kind.word()}: {next(iter(unserved.values()))}; add --evaluate with one of {frozen}")
 
 
-def prepare_external(config: Config, datasets: Iterable[Dataset], place: Folders, console: Console) -> ExternalData:
+def prepare_external(
+    config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared], place: Folders, console: Console
+) -> ExternalData:
     """The datasets of the columns, cut to the windows of each external encoder, from the cache if possible."""
-    return each_cut(config, datasets, lambda dataset, cut: prepare_data(dataset, config, place, console, cut))
+    cuts = each_cut(config, datasets, prepared, lambda dataset, cut: prepare_data(dataset, config, place, console, cut))
+    forms = {row: data for row, data in cuts.items() if data is not None}
+    for data in filter(lambda data: data.members, forms.values()):
+        write_joined(data)
+    return forms
 
 
-def cached_external(config: Config, datasets: Iterable[Dataset], cache: Path) -> ExternalData | None:
+def cached_external(
+    config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared], cache: Path
+) -> ExternalData | None:
     """`prepare_external` from the cache alone; None where a dataset is not in it."""
-    cuts = each_cut(config, datasets, lambda dataset, cut: cached(dataset, cache, key_listing(dataset), cut))
-    known = {row: prepared for row, prepared in cuts.items() if prepared is not None}
+    cuts = each_cut(config, datasets, prepared, lambda dataset, cut: cached(dataset, cache, key_listing(dataset), cut))
+    known = {row: data for row, data in cuts.items() if data is not None}
     return known if len(known) == len(cuts) else None
 
 
-Made = TypeVar("Made", Prepared, Prepared | None)
-
-
 def each_cut(
-    config: Config, datasets: Iterable[Dataset], make: Callable[[Dataset, Segmentation], Made]
-) -> dict[tuple[str, str], Made]:
-    """`make(dataset, signals)` for each column and external encoder, called once for equal signals."""
+    config: Config,
+    datasets: Iterable[Dataset],
+    prepared: Mapping[str, Prepared],
+    make: Callable[[Dataset, Segmentation], Prepared | None],
+) -> dict[tuple[str, str], Prepared | None]:
+    """`make(dataset, signals)` for each column and external encoder, called once for equal signals.
+
+    prepared: the transports, of whose datasets the same recordings are joined; None where one of these is.
+    """
     by_name = {dataset.name: dataset for dataset in datasets}
     made_of = cache(lambda name, cut: make(by_name[name], cut))
+
+    def column_of(name: str, cut: Segmentation) -> Prepared | None:
+        parts = [made_of(part, cut) for part in datasets_in(name)]
+        known = [part for part in parts if part is not None]
+        if not is_transport(name) or len(known) < len(parts):
+            return parts[0]
+        return recut(prepared[name], known)
+
     return {
-        (variant.method_name, column.name): made_of(column.dataset, segmentation_of(kind.signals, config.data.beats))
+        (variant.method_name, column.name): column_of(column.dataset, segmentation_of(kind.signals, config.data.beats))
         for variant, kind in external_rows(config)
         for column in config.data.columns()
     }

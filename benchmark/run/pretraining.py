@@ -11,8 +11,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
 from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of
-from benchmark.data.joined import opened_corpus
-from benchmark.data.prepare import Prepared
+from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
 from benchmark.data.transport import is_transport
@@ -129,7 +128,7 @@ def train(
 ) -> dict[str, Any]:
     """Train a method on the corpus; returns history, memory and facts of the corpus."""
     knobs, device, folder = task.variant.config, torch.device(context.device), context.store.pretrained / task.key
-    prepared = opened_corpus(context.folders[config.data.pretrain])
+    prepared = open_prepared(context.folders[config.data.pretrain])
     corpus = corpus_of(
         prepared,
         config.task_spec(config.pretrain),

@@ -220,7 +220,9 @@ class Foreign:
 
 def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
     datasets = list(map(small_cohort, config.data.datasets))
-    found = each_cut(config, datasets, lambda d, cut: prepare(d, folder / "cache", workers=1, segmentation=cut))
+    found = each_cut(
+        config, datasets, cohorts, lambda d, cut: prepare(d, folder / "cache", workers=1, segmentation=cut)
+    )
     forms = {place: prepared for place, prepared in found.items() if prepared is not None}
     store, heard = Store(folder / "runs"), Heard()
     grid = make_grid(config, cohorts, MACHINE, forms=forms)

@@ -148,7 +148,7 @@ def test_a_folder_of_real_data_ends_the_simulation(flag: str) -> None:
 def test_the_datasets_of_a_shipped_configs_cards_can_be_named() -> None:
     verb, found = parse(
         ANY,
-        ["any", "--config", "real", "--datasets", "ludb", "ptb-xl", "--train-on", "ludb", "--test-on", "ptb-xl.rhythm"],
+        ["any", "--config", "real", "--datasets", "ludb", "ptb-xl", "ludb@ptb-xl.rhythm"],
     )
     refuse_unknown(verb, found)
     assert config_of(found).data.datasets == ["ludb", "ptb-xl", "ludb@ptb-xl.rhythm"]

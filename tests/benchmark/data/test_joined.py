@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.data import joined
 from benchmark.data.corpus import corpus_of, scale_of
 from benchmark.data.datasets.base import DatasetError
-from benchmark.data.joined import Member, join, opened_corpus, write_members
-from benchmark.data.prepare import Prepared
+from benchmark.data.joined import Mark, Member, join, recut, write_joined
+from benchmark.data.prepare import Prepared, open_prepared, prepare
 from benchmark.data.segments import Segmentation
+from benchmark.data.simulate import CohortSettings, SimulatedDataset
 from benchmark.data.splits import TaskSpec
 
 SPEC = TaskSpec(2, "single", "paper")
@@ -60,13 +60,21 @@ def test_recordings_keep_apart_and_have_neither_label_nor_fold(members: list[Mem
         join("ptb-xl", [(one, np.array([], np.int64))], tmp_path)
 
 
-def test_another_process_opens_it_from_its_folder(
-    members: list[Member], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    corpus = join("ptb-xl+mimic-iv-ecg", members, tmp_path)
-    write_members(corpus)
-    monkeypatch.setattr(joined, "open_prepared", {data.folder: data for data, _ in members}.__getitem__)
-    found = opened_corpus(corpus.folder)
-    assert (found.name, found.fingerprint, found.folder) == (corpus.name, corpus.fingerprint, corpus.folder)
-    assert found.entries == corpus.entries
-    assert opened_corpus(members[0][0].folder) is members[0][0]
+def test_another_process_opens_it_from_its_folder_and_it_can_be_cut_otherwise(tmp_path: Path) -> None:
+    datasets = [SimulatedDataset(name, CohortSettings(3)) for name in ("ptb-xl", "chapman")]
+    whole = [prepare(dataset, tmp_path, workers=1) for dataset in datasets]
+    members = [(data, np.arange(1, len(data.entries))) for data in whole]
+    marks: list[Mark] = [((n % 2,), n % 3) for n in range(sum(len(numbers) for _, numbers in members))]
+    joined = join("a@b", members, tmp_path, title="A", classes=("x", "y"), marks=marks)
+    write_joined(joined)
+    again = open_prepared(joined.folder)
+    for name in ("name", "title", "classes", "fingerprint", "folder", "entries", "signals", "segmentation"):
+        assert getattr(again, name) == getattr(joined, name)
+    assert np.array_equal(again.windows_of(3), joined.windows_of(3))
+    assert join("a@b", members, tmp_path, classes=("x", "y"), marks=marks[::-1]).fingerprint != joined.fingerprint
+    crops = Segmentation("recordings", 250, 100, 125)
+    parts = [prepare(dataset, tmp_path, workers=1, segmentation=crops) for dataset in datasets]
+    parts[1] = replace(parts[1], entries=tuple(replace(e, recording=e.recording[::-1]) for e in parts[1].entries))
+    other = recut(joined, parts)
+    assert other.entries == joined.entries[: len(members[0][1])]
+    assert np.array_equal(other.windows_of(0), parts[0].windows_of(1))

@@ -152,7 +152,7 @@ def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no
     bench.prepared = bench.prepared | {"ptb-xl": unsplit}
     bench.config = small_config({"data.datasets": ["ptb-xl", "chapman"], "evaluate": ["finetune"]})
     opened = {data.folder: data for data in bench.prepared.values()}
-    monkeypatch.setattr(pretraining_module, "opened_corpus", opened.__getitem__)
+    monkeypatch.setattr(pretraining_module, "open_prepared", opened.__getitem__)
     for module in (cell_module, pretraining_module):
         monkeypatch.setattr(module, "open_task_view", lambda folder, column: opened[folder])
     assert bench.work_off() == 0
