@@ -36,6 +36,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import with_config
+from pydantic.dataclasses import dataclass as validated_dataclass
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from typing_extensions import TypedDict
@@ -52,7 +53,7 @@ from benchmark.machine.device import pick_device
 from benchmark.machine.process import shared_map
 from benchmark.results.files import read_json, write_atomic
 from benchmark.results.names import CARD
-from benchmark.results.schema import CLOSED, Count, Labels, Protocol, checked, shaped
+from benchmark.results.schema import STRICT, Count, Labels, Protocol, as_typed_dict, validated
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder
 from benchmark.training.finetune import EVALUATION_BATCH
 from benchmark.training.probes import Floats, features
@@ -190,7 +191,7 @@ STANDARDISATIONS = (STANDARDISATION, ONCE, ONE_SCALE, UNSCALED)
 RATES = get_args(Rate)
 
 
-@with_config(CLOSED)
+@with_config(STRICT)
 class Cut(TypedDict):
     """How a recording is cut."""
 
@@ -211,7 +212,7 @@ class Cut(TypedDict):
     """The leads that its tests had, if not all; the others are zero."""
 
 
-@with_config(CLOSED)
+@with_config(STRICT)
 class TaskRules(TypedDict):
     """The task that the scores in the model card are of; it determines the sides of a dataset."""
 
@@ -219,7 +220,7 @@ class TaskRules(TypedDict):
     protocol: Protocol
 
 
-@dataclass(frozen=True)
+@validated_dataclass(frozen=True, config=STRICT)
 class Description:
     """Content of config.json."""
 
@@ -230,10 +231,10 @@ class Description:
     """Name and sizes, and the digest of its source if a user wrote it (`methods.encoders.identity`)."""
     sha256: str
     """Of the weights."""
-    cut: Annotated[dict[str, Any], shaped(Cut)]
+    cut: Annotated[dict[str, Any], as_typed_dict(Cut)]
     precision: Literal["float32", "bf16"]
     """In which the linear probe saw its embeddings."""
-    task: Annotated[dict[str, Any], shaped(TaskRules)]
+    task: Annotated[dict[str, Any], as_typed_dict(TaskRules)]
     pretraining: dict[str, Any]
     """Key, method, seed, data and budget; empty if none of it is known."""
     leads: list[str]
@@ -310,7 +311,7 @@ def read_description(folder: Path) -> Description:
         values = read_json(file)
         if not isinstance(values, dict) or values.get("format") != FORMAT:
             raise ValueError(f"this version reads format {FORMAT}")
-        description = checked(Description, values)
+        description = validated(Description, values)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{file}: {error}; export the encoder again") from None
     wrong = _differs(description)

@@ -22,13 +22,14 @@ from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from pydantic.dataclasses import dataclass as validated_dataclass
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
 from benchmark.results.files import seal, unseal, write_atomic
 from benchmark.results.names import CARD
-from benchmark.results.schema import checked
+from benchmark.results.schema import STRICT, validated
 from benchmark.results.store import BadCard, card_bytes, read_card_file
 from methods.base import PretrainMethod
 from methods.encoders import identity
@@ -42,7 +43,7 @@ MOMENTS = {STEP, "exp_avg", "exp_avg_sq"}
 """What Adam and AdamW keep of a parameter."""
 
 
-@dataclass
+@validated_dataclass(config=STRICT)
 class History:
     """Record of a pretraining: `loss` per epoch, wall time in seconds, sizes, health."""
 
@@ -116,7 +117,7 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
         return None
     fresh = deepcopy(method.state_dict()), deepcopy(optimiser.state_dict())
     try:
-        found = checked(History, state["history"])
+        found = validated(History, state["history"])
         epoch = epoch_of(state["epoch"], history) if state["epoch"] else None
         method.load_state_dict(state["method"])
         optimiser.load_state_dict(state["optimiser"])

@@ -349,7 +349,7 @@ def test_a_description_that_does_not_fit_is_one_line(exported: Path) -> None:
     cases: list[tuple[dict[str, Any] | str, str]] = [
         ({"format": 2}, "this version reads format 1; export the encoder again"),
         ({"cut": beats}, "cut.kind: input should be 'heartbeats' or 'recordings'"),
-        ({"wings": 2}, "wings: extra inputs are not permitted"),
+        ({"wings": 2}, "wings: unexpected keyword argument"),
         ({"pipeline": 0}, "windows were cut by version 0 of the preparation, here is 1; use the version of the suite"),
         ({"rate": 200}, "windows are at 200 Hz and z-score"),
         ({"leads": ["I", "II"]}, "it reads the leads I II; use the version"),

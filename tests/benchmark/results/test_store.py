@@ -1,7 +1,4 @@
-"""The store: whole rows or none, damage noticed, merging by copying, plans, cards and failures.
-
-Whoever can write a store can write valid digests too: what is read is checked value by value, and refused in one line.
-"""
+"""The store: whole rows or none, damage noticed, merging by copying; plans, cards and failures."""
 
 from __future__ import annotations
 
@@ -13,16 +10,16 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmark.results.files import digested_json, npz_bytes, write_atomic
+from benchmark.results.files import npz_bytes, write_atomic
 from benchmark.results.names import CARD, ERROR
-from benchmark.results.schema import digest
+from benchmark.results.schema import digest, flat
 from benchmark.results.store import (
     BadCard,
     CorruptRow,
@@ -35,7 +32,6 @@ from benchmark.results.store import (
     Store,
     card_bytes,
     labels_of,
-    read_predictions,
 )
 
 ROW = Row(
@@ -76,7 +72,6 @@ PLAN = Plan(
     pretraining={"name": "mimic-iv-ecg", **FACTS},
     cells=[CELL],
 )
-ROLE: dict[str, Any] = {"role": "sweep", "of": "pmq", "knob": "momentum", "value": 0.9}
 
 
 @pytest.fixture
@@ -96,17 +91,6 @@ def refused(kind: type[Exception], *parts: object) -> Iterator[None]:
     assert "\n" not in str(caught.value)
 
 
-def forge_row(store: Store, change: dict[str, Any]) -> None:
-    """Change values of the stored row, under valid digests."""
-    body = asdict(ROW) | change
-    arrays = (store.cells / f"{ROW.key}.npz").read_bytes()
-    sums = {
-        "row_sha256": hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
-        "predictions_sha256": hashlib.sha256(arrays).hexdigest(),
-    }
-    (store.cells / f"{ROW.key}.json").write_text(json.dumps({"row": body, **sums}))
-
-
 def test_a_row_comes_back_as_it_was_also_from_a_store_that_was_copied(store: Store, tmp_path: Path) -> None:
     second = Store(tmp_path / "elsewhere")
     second.save_row(replace(ROW, key="second", seed=42), PREDICTIONS)
@@ -117,14 +101,6 @@ def test_a_row_comes_back_as_it_was_also_from_a_store_that_was_copied(store: Sto
     assert store.load_row(ROW.key) == ROW
     for name, value in vars(store.predictions(ROW.key)).items():
         np.testing.assert_array_equal(value, getattr(PREDICTIONS, name), strict=True)
-
-
-def test_a_row_is_plain_json_in_any_order(store: Store) -> None:
-    file = store.cells / f"{ROW.key}.json"
-    envelope = json.loads(file.read_bytes())
-    assert envelope["row"]["scores"]["heartbeat"] == {"f1": 1 / 3, "auroc": None, "acc": 0.5}
-    file.write_text(json.dumps({**envelope, "row": dict(reversed(envelope["row"].items()))}))
-    assert store.load_row(ROW.key) == ROW
 
 
 def test_reading_creates_nothing(tmp_path: Path) -> None:
@@ -146,11 +122,11 @@ def test_a_truncated_file_or_another_in_its_place_is_noticed_and_named(store: St
     others = [b"[]", b"{}", b'{"row": 3}', b"null", b'"text"', other]
     for content in (b"", whole[:1], whole[:100], whole[:-1], *others):
         file.write_bytes(content)
-        with refused(CorruptRow, f"{file}: "):
+        with refused(CorruptRow, f"{ROW.key}.json: "):
             store.load_row(ROW.key)
     file.unlink()
     if name == "npz":
-        with refused(CorruptRow, file):
+        with refused(CorruptRow, ROW.key):
             store.load_row(ROW.key)
 
 
@@ -167,52 +143,24 @@ def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"key": "other"}, f"this is no row of key {ROW.key}"),
-        ({"pretrain_key": "../../outside"}, "pretrain_key: '../../outside' is no key"),
-        ({"dataset": "../../outside"}, "dataset: '../../outside' is no name"),
-        ({"evaluation": "other"}, "evaluation: unknown 'other', there are finetune, linear, knn"),
-        ({"ratio": 0}, "ratio: input should be greater than 0, got 0"),
-        ({"ratio": 2}, "ratio: input should be less than or equal to 1, got 2"),
-        ({"seed": True}, "seed: input should be a valid integer, got True"),
-        ({"protocol": ["paper"]}, "protocol: input should be a valid string"),
+        ({"key": "other"}, "this is the row of other"),
+        ({"ratio": 2.0}, "ratio: input should be less than or equal to 1, got 2.0"),
         ({"scores": {"heartbeat": {"f1": 1.5}}}, "scores.heartbeat.f1: input should be less than or equal to 1"),
-        ({"scores": {"heartbeat": {"f1": math.nan}}}, "scores.heartbeat.f1: input should be"),
-        ({"scores": {"heart": {"f1": 0.5}}}, "unknown 'heart', there are heartbeat, recording"),
-        ({"scores": {"heartbeat": {"../f1": 0.5}}}, "'../f1' is no name"),
-        ({"counts": {"test_windows": -1}}, "counts.test_windows: input should be greater than or equal to 0"),
-        ({"more": 1}, "row format 2, this version reads 2"),
+        ({"evaluation": "other"}, "evaluation: string should match pattern"),
+        ({"more": 1}, "more: unexpected keyword argument"),
         ({"format": 99}, "row format 99, this version reads 2"),
     ],
 )
-def test_a_value_that_no_row_has_is_named_although_the_digest_is_right(
+def test_a_row_that_this_version_cannot_read_is_refused_by_its_first_wrong_value(
     store: Store, change: dict[str, Any], problem: str
 ) -> None:
-    forge_row(store, change)
+    file = store.cells / f"{ROW.key}.json"
+    envelope = json.loads(file.read_bytes())
+    envelope["row"] |= change
+    envelope["row_sha256"] = hashlib.sha256(json.dumps(envelope["row"], sort_keys=True).encode()).hexdigest()
+    file.write_text(json.dumps(envelope))
     with refused(CorruptRow, f"{ROW.key}.json: ", problem):
         store.load_row(ROW.key)
-
-
-def read(change: dict[str, np.ndarray]) -> Predictions:
-    return read_predictions(npz_bytes(vars(PREDICTIONS) | change))
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"probability": PREDICTIONS.probability.astype(np.float64)}, "probability is float64"),
-        ({"probability": PREDICTIONS.probability[:, :0], "truth": PREDICTIONS.truth[:, :0]}, "the shape (2, 0)"),
-        ({"probability": PREDICTIONS.probability[0], "truth": PREDICTIONS.truth[0]}, "the shape (2,)"),
-        ({"truth": PREDICTIONS.truth[:1]}, "truth is int64 (1, 2)"),
-        ({"truth": PREDICTIONS.truth.astype(np.int32)}, "truth is int32"),
-        ({"recording": PREDICTIONS.recording[:1]}, "recording is <U2 (1,), not str_ (2,)"),
-        ({"patient": np.array([1, 2])}, "patient is int64"),
-        ({"patient": np.array(["p", "q"], ">U1")}, "patient is >U1"),
-        ({"more": np.zeros(1)}, "arrays more, patient, probability, recording, truth, not probability, truth"),
-    ],
-)
-def test_predictions_that_are_none_are_refused_in_one_line(change: dict[str, np.ndarray], problem: str) -> None:
-    with refused(ValueError, problem):
-        read(change)
 
 
 def test_predictions_of_a_store_are_refused_with_their_file(store: Store) -> None:
@@ -239,7 +187,7 @@ def test_a_crash_leaves_the_old_row_or_a_damaged_one_but_no_wrong_one(
             store.save_row(replace(ROW, seed=99), OTHERS)
         if last == ".npz":
             assert store.load_row(ROW.key) == ROW
-    with refused(CorruptRow, "predictions do not match"):
+    with refused(CorruptRow, "do not match their digest"):
         store.load_row(ROW.key)
     assert {file.name for file in store.cells.iterdir()} == before
 
@@ -263,7 +211,7 @@ def test_a_failure_is_stored_with_its_traceback_until_the_cell_succeeds(store: S
 
 
 def test_a_damaged_failure_is_a_failure_that_says_so(store: Store) -> None:
-    for content in ("{", "[]", "3", '{"error": 3}', ""):
+    for content in ("{", "[]", '{"error": 3}'):
         (store.cells / "bad.error.json").write_text(content)
         assert store.failures(["bad"])["bad"].line.startswith("bad.error.json is damaged: ")
 
@@ -291,59 +239,11 @@ def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> No
         store.load_plan("b")
 
 
-@pytest.mark.parametrize(
-    ("name", "contents"),
-    [
-        ("latest", [b"", b"../../etc/passwd", b"\xff\xfe", b"x" * 10**6]),
-        ("plan-one.json", [b"", b'{"key": "plan-one"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}']),
-    ],
-)
-def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store, name: str, contents: list[bytes]) -> None:
-    for content in contents:
-        (store.plans / name).write_bytes(content)
-        with refused(NoResults, f"{name} is damaged", "the same run command writes it again"):
+def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
+    for content in (b"", b'{"key": "plan-one"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}'):
+        (store.plans / "plan-one.json").write_bytes(content)
+        with refused(NoResults, "plan-one.json is damaged", "the same run command writes it again"):
             store.load_plan()
-
-
-def forged_plan(store: Store, change: dict[str, Any]) -> Plan:
-    """The plan as it is read after a change of its sections, under a valid digest."""
-    write_atomic(store.plans / "plan-one.json", digested_json(asdict(PLAN) | change))
-    return store.load_plan()
-
-
-def in_cell(**change: Any) -> dict[str, Any]:
-    return {"cells": [asdict(CELL), asdict(CELL) | change]}
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"datasets": {"../../x": PTB_XL}}, "'../../x' is no name"),
-        ({"warnings": [3]}, "warnings.0: input should be a valid string"),
-        ({"more": 1}, "more: "),
-        (in_cell(key="../x"), "'../x' is no key"),
-        (in_cell(ratio=30.0), "ratio: input should be less than or equal to 1"),
-    ],
-)
-def test_a_plan_that_cannot_be_used_is_refused_by_what_is_wrong(
-    store: Store, change: dict[str, Any], problem: str
-) -> None:
-    with refused(NoResults, "plan-one.json is damaged (", problem):
-        forged_plan(store, change)
-
-
-def test_a_plan_needs_no_more_than_its_required_entries(store: Store) -> None:
-    sections = {name: getattr(PLAN, name) for name in ("key", "config", "variants", "datasets", "pretraining")}
-    write_atomic(store.plans / "plan-one.json", digested_json(sections | {"cells": []}))
-    assert store.load_plan() == replace(PLAN, cells=[])
-    elsewhere = {"pretrained_on": "MIMIC", "saw": {}, "licence": "MIT", "signals": "12 leads", "unserved": {}}
-    for role in (ROLE, ROLE | {"elsewhere": elsewhere}):
-        change = {
-            "config": {"protocol": "paper", "data": {"labels": "multi"}, "pretrain": {}, "more": {}},
-            "datasets": {"ptb-xl": PTB_XL | {"classes": ["c"] * 1000}},
-            "roles": {"pmq": role},
-        }
-        assert forged_plan(store, change) == replace(PLAN, **change)
 
 
 def test_columns_of_a_named_task_have_several_labels() -> None:
@@ -355,7 +255,11 @@ def test_columns_of_a_named_task_have_several_labels() -> None:
         ("multi", [plain, form], "multi"),
         ("single", [], "single"),
     ):
-        plan = replace(PLAN, config={"data": {"labels": labels}}, datasets=dict(enumerate(columns)))
+        plan = replace(
+            PLAN,
+            config={"data": {"labels": labels}},
+            datasets={str(number): column for number, column in enumerate(columns)},
+        )
         assert labels_of(plan) == expected
 
 
@@ -392,30 +296,23 @@ def test_a_whole_card_is_read_in_any_order(store: Store, card_file: Path) -> Non
     assert store.card(KEY) == card
 
 
-def test_a_flipped_bit_of_a_card_is_noticed(store: Store, card_file: Path) -> None:
-    content = card_file.read_bytes()
-    for place in range(0, len(content), 20):
-        card_file.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-        with pytest.raises(BadCard, match=str(card_file)):
+def test_an_edited_card_is_one_line_with_the_file(store: Store, card_file: Path) -> None:
+    other = card_bytes(WHOLE_CARD | {"key": "another"}).decode()
+    edited = card_bytes(WHOLE_CARD).decode().replace("1.5", "0.1")
+    for content, problem in ((edited, "does not match its digest"), (other, "the card of another"), ("", "Expecting")):
+        card_file.write_text(content)
+        with refused(BadCard, f"{card_file}: ", problem):
             store.card(KEY)
 
 
-def sealed(**changes: Any) -> str:
-    """A changed card under a valid digest."""
-    return card_bytes(WHOLE_CARD | changes).decode()
+def test_a_digest_is_of_the_canonical_json() -> None:
+    expected = hashlib.sha256(b'{"a":[1,2.5,null],"b":"x"}').hexdigest()[:16]
+    assert digest({"b": "x", "a": [1, 2.5, None]}) == digest({"a": (1, 2.5, None), "b": "x"}) == expected
+    assert digest({"a": 1}) != digest({"a": 1.0})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        digest(math.nan)
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        (json.dumps(json.loads(sealed()) | {"seconds": 0.1}), "the card does not match its digest"),
-        (json.dumps({"key": KEY, "seconds": 1.5}), "the card does not match its digest"),
-        (sealed(key="another"), "this is the card of another"),
-        ("[]", "this is no card"),
-        ("", "Expecting value"),
-    ],
-)
-def test_an_edited_card_is_one_line_with_the_file(store: Store, card_file: Path, content: str, problem: str) -> None:
-    card_file.write_text(content)
-    with refused(BadCard, f"{card_file}: ", problem):
-        store.card(KEY)
+def test_nested_values_have_dotted_names() -> None:
+    values = {"a": {"b": 1, "c": {"d": [2, 3]}}, "f": None}
+    assert flat(values, "data.") == {"data.a.b": 1, "data.a.c.d": [2, 3], "data.f": None}
