@@ -1,4 +1,4 @@
-"""The audit of prepared datasets, and the facts of each: leaks, copies, damage, odd leads, people.
+"""The audit of prepared datasets, and the facts of each: leaks, copies, damage, odd leads.
 
 A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name. A leak is a
 patient, or copies, on two sides of a split, or a test recording that is also pretrained on: a run refuses it. An
@@ -37,7 +37,6 @@ from benchmark.data.splits import (
     too_few_classes,
 )
 
-UNSTATED = "not stated"
 OWN_FORM = "files of a card"
 """How the on-disk form of a user's own files ends."""
 EXAMPLES = 3
@@ -59,7 +58,6 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
     if words := list(data.segmentation.words()):
         yield f"cut into    {', '.join(words)}"
     yield from class_lines(data, data.entries, spec)
-    yield from people_lines(data.entries)
     yield from skipped_lines(data.skipped)
 
 
@@ -89,18 +87,6 @@ def class_counts(classes: Sequence[str], labels: Iterable[tuple[int, ...]]) -> d
     """Class -> recordings with its label, in the order of the classes."""
     counted = Counter(label for own in labels for label in own)
     return {title: counted[index] for index, title in enumerate(classes)}
-
-
-def people_lines(entries: Sequence[Entry]) -> Iterator[str]:
-    """Recordings by sex, and the range of the ages, where the dataset's table states them."""
-    sexes = Counter(entry.sex for entry in entries)
-    if any(sexes):
-        yield f"sex         {', '.join(f'{sex or UNSTATED} {count}' for sex, count in sexes.most_common())}"
-    ages = sorted(entry.age for entry in entries if entry.age is not None)
-    if ages:
-        unstated = len(entries) - len(ages)
-        without = f"; {unstated} {UNSTATED}" if unstated else ""
-        yield f"age         {ages[0]:g} to {ages[-1]:g}, median {ages[len(ages) // 2]:g}{without}"
 
 
 def skipped_lines(skipped: Iterable[Skipped]) -> Iterator[str]:

@@ -349,11 +349,11 @@ def _write(
 
 
 def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:
-    """Hash the prepared content without what no result depends on: the files' paths, sex and age.
+    """Hash the prepared content without what no result depends on: the files' paths.
 
     Without the statements too: a named task's labels have a fingerprint of their own (benchmark.data.splits).
     """
-    unused = ("path", "sex", "age", "statements")
+    unused = ("path", "statements")
     parts = {
         part: [{name: value for name, value in one.items() if name not in unused} for one in index[part]]
         for part in ("entries", "skipped")

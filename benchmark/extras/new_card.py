@@ -27,14 +27,14 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.words import load_card
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
-from benchmark.data.datasets.card import Card, CardDataset, paths_below
+from benchmark.data.datasets.card import Card, CardDataset
 from benchmark.data.datasets.card_formats import (
     FileContent,
     are_names,
     derivable,
     first_line,
     identifiers,
-    lacking,
+    missing_leads,
     read_content,
     shapes_in,
 )
@@ -46,17 +46,15 @@ from benchmark.data.datasets.card_sections import (
     RECORDING,
     SUFFIXES,
     Signals,
-    Split,
     identifier,
     labels_of,
     members,
 )
-from benchmark.data.datasets.tables import NOT_STATED, header_of, read_table, truth
-from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments
+from benchmark.data.datasets.tables import NOT_STATED, read_columns, read_table, truth
+from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, paths_below
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import Labels as LabelsOfTask
-from benchmark.data.splits import Protocol, TaskSpec, split_recordings, too_few_classes
-from benchmark.data.splits import lacking as lacking_parts
+from benchmark.data.splits import Protocol, TaskSpec, lacking, split_recordings, too_few_classes
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command
 from benchmark.screen import Console, note
@@ -66,12 +64,14 @@ SEPARATORS = (";", "|", ",", "\n")
 ROLES = {
     "patient": r"(patient|subject|person|pat|mrn|pid)(_?(id|nr|no|number|num))?",
     "report": r"(report|interpretation|conclusion|statement|befund)(_?text)?",
-    "sex": r"(patient_?)?(sex|gender)|(is_?)?(fe)?male",
-    "age": r"(patient_?)?age(_?(years|at.*))?|years",
-    "split": r"split|set|subset|partition|(strat_?)?fold",
 }
 """Key of `table` -> what its column may be called, in any capitals."""
 LABELS = re.compile(r".*(label|diagnos|rhythm|class|finding|target|\bdx\b).*", re.IGNORECASE)
+NO_LABEL = re.compile(
+    r"(patient_?)?(sex|gender)|(is_?)?(fe)?male|(patient_?)?age(_?(years|at.*))?|years|split|set|subset|(strat_?)?fold",
+    re.IGNORECASE,
+)
+"""What columns may be called that are no labels, however few values they have."""
 COMMENTS = ("Dx", "Diagnosis")
 """Names that comments of labels have in WFDB headers."""
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
@@ -89,19 +89,17 @@ NO_LABELS = """\
 """
 ANY_SIGNALS = Signals.model_construct()
 """Of a card that says nothing of its signals."""
-Columns = Mapping[str, Sequence[str]]
-"""Name -> cells."""
 
 
 class FolderScan(NamedTuple):
     """The signals and tables of a folder."""
 
     pattern: str
-    paths: tuple[str, ...]
+    paths: Sequence[str]
     """Of the signals, below the folder."""
-    names: tuple[str, ...]
+    names: Sequence[str]
     """What {recording} is in each of the paths, or the identifiers of the rows of a stacked file."""
-    tables: tuple[str, ...]
+    tables: Sequence[str]
     shapes: Mapping[str, tuple[int, ...]]
     """Of the arrays of the first file; {} of another format."""
     ids_name: str = ""
@@ -121,56 +119,42 @@ class Draft(NamedTuple):
     comment: str = ""
 
     def text(self) -> str:
-        """The line as YAML."""
-        asked = "QUESTION: " if self.value == QUESTION else ""
-        comment = f"  # {asked}{' '.join(self.comment.split())}" if self.comment else ""
-        return f"{self.key}: {flow(self.value)}{comment}"
+        """Return the line as YAML, of which JSON is a part."""
+        mark = "QUESTION: " if self.value == QUESTION else ""
+        comment = f"  # {mark}{' '.join(self.comment.split())}" if self.comment else ""
+        return f"{self.key}: {json.dumps(self.value, ensure_ascii=False)}{comment}"
 
 
-def flow(value: Any) -> str:
-    """A value in YAML's flow style; texts are quoted where YAML could read anything else."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(flow, value))}]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{flow(key)}: {flow(own)}" for key, own in value.items()) + "}"
-    is_plain = isinstance(value, str) and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", value)
-    if is_plain and value.lower() not in ("true", "false", "null", "yes", "no", "on", "off", "y", "n"):
-        return str(value)
-    return json.dumps(value, ensure_ascii=False)
-
-
-def scan_folder(folder: Path) -> list[FolderScan]:
-    """The ways to read the signals of a folder, by the stem of their names and by what all stems end in.
-
-    Raises DatasetError where it has no files that a card can read.
-    """
+def scan_folder(folder: Path) -> FolderScan:
+    """Find the signals and tables of a folder. Raises DatasetError where it has no files that a card can read."""
     paths = list(paths_below(folder))
     by_folder = Counter(os.path.dirname(path) for path in paths if PurePosixPath(path).suffix.lower() in TABLES)
-    tables = tuple(path for path in paths if _is_table(folder / path, by_folder[os.path.dirname(path)]))
+    tables = [path for path in paths if _is_table(folder / path, by_folder[os.path.dirname(path)])]
     signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix.lower() in SUFFIXES]
     kinds = Counter(PurePosixPath(path).suffix for path in signals)
     if not kinds:
         raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}")
-    suffix = max(kinds, key=lambda own: (own.lower() == ".hea", kinds[own]))
-    chosen = tuple(path for path in signals if path.endswith(suffix))
+    suffix = max(kinds, key=lambda kind: (kind.lower() == ".hea", kinds[kind]))
+    chosen = [path for path in signals if path.endswith(suffix)]
     shapes: Mapping[str, tuple[int, ...]] = {}
     if SUFFIXES[suffix.lower()] in ARRAYS:
-        with suppress(Unusable, ImportError):
+        with suppress(Unusable):
             shapes = shapes_in(folder / chosen[0])
     parents = {os.path.dirname(path) for path in chosen}
     common = os.path.commonpath(parents) if all(parents) else ""
     prefix = f"{common}/" * bool(common) + "**/" * (len(parents) > 1)
-    if any(len(shape) > 2 for shape in shapes.values()):
-        pattern = chosen[0] if len(chosen) == 1 else f"{prefix}*{suffix}"
-        return [_stacked(folder / chosen[0], FolderScan(pattern, chosen, (), tables, shapes))]
-    stems = [PurePosixPath(path).stem for path in chosen]
-    ends = dict.fromkeys((_common_end(stems), ""))
-    return [
-        FolderScan(
-            f"{prefix}{RECORDING}{end}{suffix}", chosen, tuple(stem.removesuffix(end) for stem in stems), tables, shapes
-        )
-        for end in ends
-    ]
+    if not any(len(shape) > 2 for shape in shapes.values()):
+        names = [PurePosixPath(path).stem for path in chosen]
+        return FolderScan(f"{prefix}{RECORDING}{suffix}", chosen, names, tables, shapes)
+    pattern = chosen[0] if len(chosen) == 1 else f"{prefix}*{suffix}"
+    array, count = next((name, shape[0]) for name, shape in shapes.items() if len(shape) > 2)
+    for ids_name in [name for name, shape in shapes.items() if shape == (count,)]:
+        stacked = Signals.model_construct(array=array or None, ids_name=ids_name, stacked=True)
+        with suppress(Unusable):
+            ids = [identifier(name) for name in identifiers(folder / chosen[0], stacked)]
+            if len(set(ids)) == count:
+                return FolderScan(pattern, chosen, ids, tables, shapes, ids_name)
+    return FolderScan(pattern, chosen, [str(row) for row in range(count)], tables, shapes)
 
 
 def _is_table(path: Path, beside: int) -> bool:
@@ -183,69 +167,50 @@ def _is_table(path: Path, beside: int) -> bool:
         cells, separator = first_line(path)
     except (OSError, ValueError):  # not UTF-8
         return True
-    return are_names(cells, separator) and len(lacking(cells)) > len(LEADS) - 2
-
-
-def _common_end(stems: Sequence[str]) -> str:
-    """What all names end in, from an underscore on, as '_hr'; '' for nothing or a single name."""
-    parts = stems[0].split("_")
-    ends = [f"_{'_'.join(parts[first:])}" for first in range(1, len(parts))] if len(stems) > 1 else []
-    return next((end for end in ends if all(stem.endswith(end) and stem != end for stem in stems)), "")
-
-
-def _stacked(path: Path, scan: FolderScan) -> FolderScan:
-    """A scan with the identifiers of the rows of its first file, by an array of them, else the numbers of the rows."""
-    array, count = next((name, shape[0]) for name, shape in scan.shapes.items() if len(shape) > 2)
-    for name in [name for name, shape in scan.shapes.items() if shape == (count,)]:
-        signals = Signals.model_construct(array=array or None, ids_name=name, stacked=True)
-        with suppress(Unusable):
-            names = tuple(map(identifier, identifiers(path, signals)))
-            if len(set(names)) == count:
-                return scan._replace(names=names, ids_name=name)
-    return scan._replace(names=tuple(map(str, range(count))))
+    return are_names(cells, separator) and len(missing_leads(cells)) > len(LEADS) - 2
 
 
 class TableScan(NamedTuple):
     """A table, and how its rows find the files."""
 
     file: str
-    columns: Columns
-    key: str
-    """'recording' or 'path'."""
-    column: str
+    columns: Mapping[str, Sequence[str]]
+    """Name -> cells."""
+    key: str = "recording"
+    """Or 'path'."""
+    column: str = ""
     """'' where none finds the files."""
-    matched: int
+    matched: int = 0
     """Rows that find a file."""
-    files: int
+    files: int = 0
     """That are found."""
 
 
 def scan_table(folder: Path, file: str, scan: FolderScan) -> TableScan:
-    """The column whose cells name the most recordings, else paths; none where none finds half of its rows.
+    """Find the column whose cells name the most recordings, else paths; none where none finds half of its rows.
 
     Ages and other small numbers can look like names in most rows; they name few files. Raises DatasetError.
     """
     about = Card.model_construct(title=file, how_to_get="")
-    header = header_of(about, folder / file)
+    header, _ = read_columns(about, folder / file)
     unique = [name for name in header if header.count(name) == 1 and name]
-    rows = read_table(about, folder / file, unique).rows
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(unique)}
+    cells_of = zip(*read_table(about, folder / file, unique).rows, strict=True)
+    best = TableScan(file, dict(zip(unique, cells_of, strict=True)))
     below = {path: path for path in scan.paths} | {os.path.splitext(path)[0]: path for path in scan.paths}
-    best = TableScan(file, columns, "recording", "", 0, 0)
-    for name, cells in columns.items():
+    for name, cells in best.columns.items():
         by_name = [cell for cell in map(identifier, cells) if cell in scan.names]
         slashed = (str(PurePosixPath(cell.replace("\\", "/"))) for cell in cells)
         by_path = [below[cell] for cell in slashed if cell in below and not scan.is_stacked]
         if scan.is_stacked and not scan.ids_name and set(by_name) != set(scan.names):
             by_name = []  # numbers of rows name nothing by themselves
-        for key, found in (("recording", by_name), ("path", by_path)):
-            if 2 * len(found) >= len(cells) and len(set(found)) > best.files:
-                best = TableScan(file, columns, key, name, len(found), len(set(found)))
+        for key, matches in (("recording", by_name), ("path", by_path)):
+            if 2 * len(matches) >= len(cells) and len(set(matches)) > best.files:
+                best = TableScan(file, best.columns, key, name, len(matches), len(set(matches)))
     return best
 
 
 def signal_lines(folder: Path, scan: FolderScan) -> Iterator[Draft]:
-    """The lines of `signals`. Raises DatasetError where no file can be read."""
+    """Yield the lines of `signals`. Raises DatasetError where no file can be read."""
     names = [os.path.basename(path) for path in scan.paths]
     if RECORDING in scan.pattern and len(set(names)) < len(names):
         yield Draft("files", QUESTION, f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
@@ -260,7 +225,7 @@ def signal_lines(folder: Path, scan: FolderScan) -> Iterator[Draft]:
         yield Draft("leads", QUESTION, f"names of the {content.signal.shape[1]} columns in order, '-' for one not used")
     elif computed := derivable(content.leads):
         yield Draft("derive", True, f"{', '.join(computed)} follow from the other limb leads")
-    elif lacking(content.leads):
+    elif missing_leads(content.leads):
         stated = ", ".join(content.leads)[:300]
         yield Draft("leads", QUESTION, f"a map {{name in the files: lead}}; the files have {stated}")
     if content.fs is None:
@@ -285,7 +250,7 @@ def _array_lines(first: str, scan: FolderScan) -> Iterator[Draft]:
     if scan.ids_name:
         yield Draft("ids_name", scan.ids_name, "the array with the identifiers of the rows")
     if len(signals) > 1:
-        arrays = ", ".join(f"{name} {own}" for name, own in signals.items())[:300]
+        arrays = ", ".join(f"{name} {size}" for name, size in signals.items())[:300]
         yield Draft("array", QUESTION, f"which of the arrays of {first} holds the signals: {arrays}")
 
 
@@ -298,71 +263,47 @@ def _first_readable(folder: Path, paths: Sequence[str]) -> FileContent:
     for path in paths[:READ_FIRST]:
         try:
             return read_content(folder / path, None, ANY_SIGNALS.model_copy(update={"files": path}))
-        except ImportError as error:
-            raise DatasetError(f"{folder}: these files need {error.name}: pip install '.[formats]'") from None
         except Unusable as reason:
             problem = f"{path}: {reason}"
     raise DatasetError(f"{folder}: none of the first {min(READ_FIRST, len(paths))} files can be read: {problem}")
 
 
 def table_lines(table: TableScan) -> Iterator[Draft]:
-    """The lines of `table`."""
+    """Yield the lines of `table`."""
     rows = len(next(iter(table.columns.values())))
     yield Draft("file", table.file, f"{rows} rows; its columns: {', '.join(table.columns)[:300]}")
     if table.column:
         yield Draft(table.key, table.column, f"{table.matched} of {rows} rows have a file")
     else:
-        yield Draft(
-            "recording", QUESTION, f"column with what {RECORDING} is; or path: that of paths; of rows: 0, 1 ..."
-        )
+        named = f"column with what {RECORDING} is; or path: that of paths; of rows: 0, 1 ..."
+        yield Draft("recording", QUESTION, named)
     for key, meaning in ROLES.items():
         fitting = [name for name in table.columns if re.fullmatch(meaning, name, re.IGNORECASE)]
-        if key == "split":
-            fitting = [name for name in fitting if _names_parts(table.columns[name])]
         if fitting and fitting[0] != table.column:
             yield Draft(key, fitting[0])
         elif key == "patient":
             yield Draft(key, QUESTION, "the column of patients; delete the line if every recording is another person's")
 
 
-def _names_parts(cells: Sequence[str]) -> bool:
-    """Whether cells are the usual words for the parts of a split, of each at least one."""
-    usual, words = Split(column="split"), {cell.lower() for cell in cells}
-    parts = [{*usual.train}, {*usual.validation}, {*usual.test}]
-    return words <= set[str]().union(*parts) and all(words & part for part in parts)
-
-
-def label_lines(columns: Columns, taken: Sequence[str]) -> list[Draft]:
-    """The lines of `labels`; none where no column looks like labels."""
-    free = {name: cells for name, cells in columns.items() if name not in taken}
-    binary = [name for name, cells in free.items() if {truth(cell) for cell in cells if cell} == {True, False}]
-    few = [name for name in free if name not in binary and 2 <= len(label_counts(free[name])[1]) <= MAX_CLASSES]
-    if named := [name for name in few if LABELS.fullmatch(name)]:
-        return named_lines("column", named[0], free[named[0]])
-    if len(binary) > 1:
-        counts = ", ".join(f"{name} {sum(bool(cell and truth(cell)) for cell in free[name])}" for name in binary)
-        return [Draft("classes", binary, f"a column each, leave out what is no class; recordings: {counts}")]
+def label_lines(columns: Mapping[str, Sequence[str]]) -> list[Draft]:
+    """Return the lines of `labels`: a column that is named so, columns of yes and no, or a question; else none."""
+    binary = [name for name, cells in columns.items() if {truth(cell) for cell in cells if cell} == {True, False}]
+    few = [name for name in columns if 2 <= len(label_counts(columns[name])[1]) <= MAX_CLASSES]
+    named = [name for name in few if name not in binary and LABELS.fullmatch(name)]
+    if named or len(binary) == 1:
+        name = (named or binary)[0]
+        return named_lines("column", name, columns[name])
     if binary:
-        (name,) = binary
-        cells = {yes: sorted({cell for cell in free[name] if cell and truth(cell) is yes}) for yes in (False, True)}
-        classes = [f"no {name}", name]
-        return [
-            Draft("column", name),
-            Draft("classes", classes),
-            Draft("values", dict(zip(classes, cells.values(), strict=True))),
-        ]
+        counts = ", ".join(f"{name} {sum(truth(cell) is True for cell in columns[name])}" for name in binary)
+        return [Draft("classes", binary, f"a column each, leave out what is no class; recordings: {counts}")]
     if not few:
         return []
-    return [
-        Draft(
-            "column", QUESTION, f"the column of labels, or delete this section; of few values: {', '.join(few)[:300]}"
-        ),
-        Draft("classes", QUESTION, "the values of that column, as a list"),
-    ]
+    question = f"the column of labels, or delete this section; of few values: {', '.join(few)[:300]}"
+    return [Draft("column", QUESTION, question), Draft("classes", QUESTION, "the values of that column, as a list")]
 
 
 def named_lines(key: str, name: str, cells: Sequence[str]) -> list[Draft]:
-    """The lines of `labels` of a column or comment whose cells name classes."""
+    """Return the lines of `labels` of a column or comment whose cells name classes."""
     separator, counts = label_counts(cells)
     recordings = ", ".join(f"{word} {count}" for word, count in counts.most_common())
     separators = [Draft("separator", separator)] if separator else []
@@ -370,9 +311,9 @@ def named_lines(key: str, name: str, cells: Sequence[str]) -> list[Draft]:
 
 
 def label_counts(cells: Sequence[str]) -> tuple[str | None, Counter[str]]:
-    """What separates the labels of a column's cells, None where each has one or is a list, and how often each is."""
+    """Return what separates the labels of a column's cells, None for one label or a list, and how often each is."""
     stated = [cell for cell in cells if cell.lower() not in NOT_STATED]
-    whole = Counter(word for cell in stated for word in labels_of(cell, None))
+    whole = Counter(identifier(word) for cell in stated for word in labels_of(cell, None))
     if any(members(cell) is not None for cell in stated):
         return None, whole
     for separator in SEPARATORS:
@@ -383,36 +324,33 @@ def label_counts(cells: Sequence[str]) -> tuple[str | None, Counter[str]]:
 
 
 def draft(folder: Path, file: str) -> str:
-    """The text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
+    """Write the text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
     if not folder.is_dir():
         raise DatasetError(f"{folder} is not a folder")
-    scans = [(scan, table) for scan in scan_folder(folder) for table in _tables(folder, scan)]
-    scan, table = max(scans, key=lambda pair: pair[1].files if pair[1] else 0)
+    scan, tables = scan_folder(folder), list[TableScan]()
+    for table_file in scan.tables:
+        with suppress(DatasetError):
+            tables.append(scan_table(folder, table_file, scan))
+    table = max(tables, key=lambda candidate: candidate.files, default=None)
     if table and table.column and table.key == "path":
         scan = scan._replace(pattern=scan.pattern.replace(RECORDING, "*"))
     sections = {"signals": list(signal_lines(folder, scan))}
     labels = list[Draft]()
     if table:
         sections["table"] = list(table_lines(table))
-        labels = label_lines(table.columns, [str(line.value) for line in sections["table"]])
-    if not labels:
-        columns = {name: list(_comments_in(folder, scan.paths, name)) for name in COMMENTS}
-        named = [name for name in COMMENTS if 2 <= len(label_counts(columns[name])[1]) <= MAX_CLASSES]
-        labels = named_lines("comment", named[0], columns[named[0]]) if named else []
+        used = {line.value for line in sections["table"]}
+        free = [name for name in table.columns if name not in used and not NO_LABEL.fullmatch(name)]
+        labels = label_lines({name: table.columns[name] for name in free})
+    for name in COMMENTS if not labels else ():
+        cells = list(_comments_in(folder, scan.paths, name))
+        if 2 <= len(label_counts(cells)[1]) <= MAX_CLASSES:
+            labels = named_lines("comment", name, cells)
     sections |= {"labels": labels} if labels else {}
-    name = name_of(folder)
-    lines = [HEAD.format(file=file), f"name: {flow(name)}", f"title: {flow(folder.resolve().name)}"]
+    names = (Draft("name", name_of(folder)), Draft("title", folder.resolve().name))
+    lines = [HEAD.format(file=file), *(line.text() for line in names)]
     for section, drafts in sections.items():
         lines += ["", f"{section}:", *(f"  {line.text()}" for line in drafts)]
     return "\n".join([*lines, *([] if labels else ["", NO_LABELS])]) + "\n"
-
-
-def _tables(folder: Path, scan: FolderScan) -> list[TableScan | None]:
-    tables: list[TableScan | None] = []
-    for file in scan.tables:
-        with suppress(DatasetError):
-            tables.append(scan_table(folder, file, scan))
-    return tables or [None]
 
 
 def _comments_in(folder: Path, paths: Sequence[str], name: str) -> Iterator[str]:
@@ -423,7 +361,7 @@ def _comments_in(folder: Path, paths: Sequence[str], name: str) -> Iterator[str]
 
 
 def name_of(folder: Path) -> str:
-    """A dataset's name from its folder's, not that of a built-in dataset."""
+    """Return a dataset's name from its folder's, not that of a built-in dataset."""
     name = re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().name.lower()).strip("-_")[:50]
     return f"{name}-own" if name in DATASETS else name or "ours"
 
@@ -437,11 +375,7 @@ def new_card(arguments: Namespace, console: Console) -> int:
     text = draft(folder, str(file))
     questions = [line.strip() for line in text.splitlines() if "# QUESTION:" in line]
     flags = ["--datasets" if "\nlabels:" in text else "--pretrain-dataset", str(file)]
-    try:
-        write_atomic(file, text.encode())
-    except UnicodeEncodeError as error:
-        line = next(line for line in text.splitlines() if text[error.start] in line)
-        raise ConfigError(f"{folder}: a name is not UTF-8: rename what it names ({line.strip()!a})") from None
+    write_atomic(file, text.encode("utf-8", "backslashreplace"))
     note(console, f"wrote {file}: {len(questions)} questions are open" if questions else f"wrote {file}")
     if not questions:
         try:
@@ -459,7 +393,7 @@ def new_card(arguments: Namespace, console: Console) -> int:
 
 
 def task_of_labels(dataset: CardDataset) -> tuple[list[str], list[str]]:
-    """The flags of a task that a run can score on the labels, and the question where it can score none.
+    """Return the flags of a task that a run can score on the labels, and the question where it can score none.
 
     Several labels a recording are counted where most labelled recordings have them, or where single ones do not do.
     Raises DatasetError where the card does not find its recordings.
@@ -474,7 +408,7 @@ def task_of_labels(dataset: CardDataset) -> tuple[list[str], list[str]]:
         try:
             spec = TaskSpec(1, labels, protocol)
             split = split_recordings(entries, spec, first_label_counts=False)
-            reason = lacking_parts(split) or too_few_classes(cast(Prepared, listed), split, spec)
+            reason = lacking(split) or too_few_classes(cast(Prepared, listed), split, spec)
         except DatasetError as problem:
             reason = str(problem)
         if reason is None:

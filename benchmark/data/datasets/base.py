@@ -51,10 +51,6 @@ class Entry:
     """Report lines joined by '. ', empty where there is none."""
     fold: int | None = None
     """Official fold, where the dataset has any; or `OWN_TEST_PART`."""
-    sex: str = ""
-    """As the dataset's table states it; '' where it does not."""
-    age: float | None = None
-    """Years."""
     statements: tuple[str, ...] = ()
     """Codes that the dataset states of it; what named tasks are made of (benchmark.data.splits)."""
 

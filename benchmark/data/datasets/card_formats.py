@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,6 @@ from numpy.typing import NDArray
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.datasets.card_sections import NO_LEAD, Format, Signals
 from benchmark.data.datasets.wfdb_files import (
-    LARGEST_SIGNAL,
     MILLIVOLTS,
     check_extent,
     check_file,
@@ -45,6 +43,10 @@ PADDING_SECONDS = 0.05
 """For so long no lead of an ECG is exactly zero; a few samples may be."""
 SAME_RATE = 1e-4
 """Relative difference up to which two rates are one."""
+SEPARATORS = ("\t", ";", ",")
+"""The first that the first line has counts: beside the others, a comma stands in decimal numbers."""
+DOUBTFUL = re.compile(r"truncat|mismatch|checksum|not closed|incomplete", re.IGNORECASE)
+"""In a warning of ecgdatakit: the samples are not those that were written."""
 
 
 class FileContent(NamedTuple):
@@ -60,18 +62,55 @@ class FileContent(NamedTuple):
     """Hz."""
 
 
+def read(path: Path, row: int | None, signals: Signals) -> Recording:
+    """Read a recording of a file, or of a row of a stacked one. Raises Unusable with the reason."""
+    return to_recording(read_content(path, row, signals), signals)
+
+
+def read_content(path: Path, row: int | None, signals: Signals) -> FileContent:
+    """Read what a file, or a row of a stacked one, holds. Raises Unusable with the reason."""
+    if signals.kind != "wfdb":
+        check_file(path)
+    with reasons():
+        return READERS[signals.kind](path, signals, row)
+
+
+@contextmanager
+def reasons() -> Iterator[None]:
+    """Let any error of a library on a damaged file be an Unusable."""
+    try:
+        yield
+    except (Unusable, MemoryError):
+        raise
+    except ImportError as error:
+        raise Unusable(f"a package is missing; pip install '.[formats]': {error.name}") from error
+    except Exception as error:
+        raise Unusable(f"unreadable, truncated or not of its format: {type(error).__name__}") from error
+
+
 def to_recording(content: FileContent, signals: Signals) -> Recording:
-    """A file's content as 12 leads in mV. Raises Unusable where it and the card do not make a recording together."""
-    fs = _rate(content.fs, signals)
+    """Make 12 leads in mV of a file's content. Raises Unusable where it and the card do not fit together."""
+    fs = content.fs or signals.rate
+    if fs is None:
+        raise Unusable("sampling rate not in the file; give signals.rate in the card")
+    if signals.rate is not None and not math.isclose(fs, signals.rate, rel_tol=SAME_RATE):
+        raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {fs:g} Hz in the file")
     names = _lead_names(content, signals)
-    columns = lead_columns([*names, *_derived(names, signals)])  # (12,)
+    derived = missing_leads(names)
+    if derived and not (signals.derive and derivable(names)):
+        remedy = "set signals.derive to true, or " if derivable(names) else ""
+        present = ", ".join(filter(None, names))[:200]
+        raise Unusable(
+            f"lead missing; {remedy}name the file's leads in signals.leads: {', '.join(derived)}, not in {present!r}"
+        )
+    columns = lead_columns([*names, *derived])  # (12,)
     measured = {lead: column for lead, column in zip(LEADS, columns, strict=True) if column < len(names)}
     scales = np.array(_millivolts(content.units, list(measured.values()), signals))  # (leads measured,)
     signal = _without_padding(content.signal, fs)[:, list(measured.values())] * scales  # (n, leads measured)
-    if len(measured) < len(LEADS):
+    if derived:
         by_lead = dict(zip(measured, signal.T, strict=True))
         signal = np.stack([_lead(lead, by_lead) for lead in LEADS], axis=1)  # (n, 12)
-    return checked_recording(signal, fs)
+    return checked_recording(signal, float(fs))
 
 
 def _without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float64]:
@@ -84,15 +123,15 @@ def _without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float
     return signal[first if first >= shortest else 0 : last if len(signal) - last >= shortest else None]
 
 
-def lacking(names: Iterable[str]) -> list[str]:
-    """Those of the twelve leads that are not among these names, in any capitals."""
+def missing_leads(names: Iterable[str]) -> list[str]:
+    """Return those of the twelve leads that are not among these names, in any capitals."""
     lowered = {name.strip().lower() for name in names}
     return [lead for lead in LEADS if lead.lower() not in lowered]
 
 
 def derivable(names: Iterable[str]) -> list[str]:
-    """The leads that are missing among the twelve, where these leads, in any capitals, determine them; else none."""
-    missing = lacking(names)
+    """Return the leads that are missing, where the given ones, in any capitals, determine them; else none."""
+    missing = missing_leads(names)
     return missing if set(missing) <= set(LIMB) and len(missing) <= len(LIMB) - 2 else []
 
 
@@ -110,27 +149,6 @@ def _lead(name: str, measured: Mapping[str, NDArray[np.float64]]) -> NDArray[np.
     return laws[name]
 
 
-def _derived(names: Sequence[str], signals: Signals) -> list[str]:
-    """The leads to be computed. Raises Unusable where leads are missing that the card could give."""
-    missing = lacking(names)
-    if missing and not (signals.derive and derivable(names)):
-        remedy = "set signals.derive to true, or " if derivable(names) else ""
-        present = ", ".join(filter(None, names))[:200]
-        raise Unusable(
-            f"lead missing; {remedy}name the file's leads in signals.leads: {', '.join(missing)}, not in {present!r}"
-        )
-    return missing
-
-
-def _rate(stated: float | None, signals: Signals) -> float:
-    rate = signals.rate if stated is None else stated
-    if rate is None:
-        raise Unusable("sampling rate not in the file; give signals.rate in the card")
-    if signals.rate is not None and not math.isclose(rate, signals.rate, rel_tol=SAME_RATE):
-        raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {rate:g} Hz in the file")
-    return float(rate)
-
-
 def _lead_names(content: FileContent, signals: Signals) -> list[str]:
     """Name of each column; '' for one that is not used. Raises Unusable."""
     if isinstance(signals.leads, list):
@@ -139,7 +157,9 @@ def _lead_names(content: FileContent, signals: Signals) -> list[str]:
             raise Unusable(f"columns are not the leads of the card; correct signals.leads: {count} columns")
         stated = [name.strip().lower() for name in content.leads or ()]
         if {name.lower() for name in names} - {NO_LEAD} <= {*stated}:
-            wrong = [name for name, own in zip(names, stated, strict=True) if name.lower() not in (NO_LEAD, own)]
+            wrong = [
+                name for name, in_file in zip(names, stated, strict=True) if name.lower() not in (NO_LEAD, in_file)
+            ]
             if wrong:
                 raise Unusable(f"names of the columns contradict signals.leads; leave it out: {', '.join(wrong)}")
     elif content.leads is None:
@@ -151,36 +171,30 @@ def _lead_names(content: FileContent, signals: Signals) -> list[str]:
 
 def _millivolts(units: Sequence[str] | None, columns: Sequence[int], signals: Signals) -> list[float]:
     """Millivolts per unit of each of the columns: by the file's units, else by the card's. Raises Unusable."""
-    given = [units[column] for column in columns] if units is not None else []
-    stated = sorted({unit for unit in given if unit})
-    unknown = [unit for unit in stated if unit.lower() not in MILLIVOLTS]
-    if stated and not unknown:
-        if "" in given:
-            raise Unusable("unit of some leads alone; correct the files")
-        scales = {MILLIVOLTS[unit.lower()] for unit in stated}
-        if signals.gain is not None or (signals.unit and scales != {MILLIVOLTS[signals.unit.lower()]}):
-            raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {', '.join(stated)}")
-        return [MILLIVOLTS[unit.lower()] for unit in given]
-    if signals.gain is not None:
-        return [1 / signals.gain] * len(columns)
-    if signals.unit is not None:
-        return [MILLIVOLTS[signals.unit.lower()]] * len(columns)
-    what = f"unknown unit{'' if unknown else ' or none in the file'}"
-    raise Unusable(f"{what}; give signals.unit or signals.gain in the card: {', '.join(unknown)[:60]}".rstrip(": "))
+    stated = [units[column] for column in columns] if units is not None else []
+    given = [1 / signals.gain] if signals.gain else [MILLIVOLTS[signals.unit.lower()]] if signals.unit else []
+    if stated and all(unit.lower() in MILLIVOLTS for unit in stated):
+        scales = [MILLIVOLTS[unit.lower()] for unit in stated]
+        if signals.gain or (given and {*scales} != {*given}):
+            names = ", ".join(sorted({*stated}))
+            raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {names}")
+        return scales
+    if any(unit.lower() in MILLIVOLTS for unit in stated):
+        raise Unusable(f"unit of some leads alone; correct the files: {', '.join(sorted({*stated}))}")
+    if not given:
+        names = ", ".join(sorted({*filter(None, stated)}))[:60]
+        raise Unusable(f"unknown unit or none in the file; give signals.unit or signals.gain in the card: {names}")
+    return given * len(columns)
 
 
 def read_wfdb(path: Path, signals: Signals, row: int | None) -> FileContent:
-    """A record named by its header. Raises Unusable as `read_samples`."""
+    """Read a record named by its header. Raises Unusable as `read_samples`."""
     samples = read_samples(path.with_suffix(""))
-    return FileContent(samples.signal, [lead or "" for lead in samples.leads], samples.units, samples.fs)
-
-
-SEPARATORS = ("\t", ";", ",")
-"""The first that the first line has counts: beside the others, a comma stands in decimal numbers."""
+    return FileContent(samples.signal, samples.leads, samples.units, samples.fs)
 
 
 def read_csv(path: Path, signals: Signals, row: int | None) -> FileContent:
-    """The columns of a text file. Raises Unusable where one holds anything but numbers."""
+    """Read the columns of a text file. Raises Unusable or ValueError where one holds anything but numbers."""
     names, separator = first_line(path)
     header = 0 if are_names(names, separator) else None
     try:
@@ -207,33 +221,28 @@ def _counts(values: NDArray[np.float64]) -> bool:
 
 
 def first_line(path: Path) -> tuple[list[str], str]:
-    """The cells of a file's first line, and what separates them. Raises OSError, ValueError."""
+    """Return the cells of a file's first line, and what separates them. Raises OSError, ValueError."""
     with open(path, encoding="utf-8-sig") as file:
         first = file.readline().rstrip("\r\n")
-    separator = next((own for own in SEPARATORS if own in first), ",")
+    separator = next((candidate for candidate in SEPARATORS if candidate in first), ",")
     return [cell.strip().strip('"') for cell in first.split(separator)], separator
 
 
 def are_names(cells: list[str], separator: str) -> bool:
-    """Whether the cells of a first line are names of columns: one is neither a number nor blank."""
-    numbers = [cell.replace(",", ".") if separator != "," else cell for cell in cells]
-    return not all(_is_number(cell) or not cell for cell in numbers)
+    """Tell whether the cells of a first line are names of columns: one is neither a number nor blank."""
+    try:
+        _ = [float(cell.replace(",", ".") if separator != "," else cell) for cell in cells if cell]
+    except ValueError:
+        return True
+    return False
 
 
 def _numbers(path: Path, header: int | None, separator: str, point: str) -> pd.DataFrame:
     return pd.read_csv(path, header=header, sep=separator, decimal=point, dtype=np.float64, encoding="utf-8-sig")
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def read_array(path: Path, signals: Signals, row: int | None) -> FileContent:
-    """An array of a NumPy or HDF5 file; of a stacked one the given row. Raises Unusable."""
+    """Read an array of a NumPy or HDF5 file; of a stacked one the given row. Raises Unusable."""
     with arrays_in(path) as (arrays, attributes):
         array = arrays[_array_name(arrays, signals)]
         values = np.asarray(array if row is None else array[row])
@@ -241,18 +250,17 @@ def read_array(path: Path, signals: Signals, row: int | None) -> FileContent:
     values = values.squeeze() if values.ndim > 2 else values
     if values.ndim != 2 or values.dtype.kind not in "iuf":
         raise Unusable(f"not a two-dimensional array of numbers: {values.dtype} of {values.ndim} dimensions")
-    along = [axis for axis, length in enumerate(values.shape) if length == len(signals.leads or ())]
+    count = len(signals.leads or ())
+    along = [axis for axis, length in enumerate(values.shape) if length == count]
     if len(along) != 1:
         shape = " x ".join(map(str, values.shape))
-        raise Unusable(
-            f"array has not one axis of as many as signals.leads names: {shape}, {len(signals.leads or ())} leads"
-        )
+        raise Unusable(f"array has not one axis of as many as signals.leads names: {shape}, {count} leads")
     return FileContent(np.asarray(values if along == [1] else values.T, np.float64), fs=rate)
 
 
 @contextmanager
 def arrays_in(path: Path) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
-    """Name -> array of a NumPy or HDF5 file ('' in an .npy file), read when they are indexed, and its attributes."""
+    """Open name -> array of a NumPy or HDF5 file ('' in an .npy file), read when indexed, and its attributes."""
     check_file(path)
     if path.suffix.lower() == ".npy":
         yield {"": np.load(path, mmap_mode="r", allow_pickle=False)}, {}
@@ -269,21 +277,15 @@ def arrays_in(path: Path) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
 
 
 def _array_name(arrays: Mapping[str, Any], signals: Signals) -> str:
-    """The array that the card names, else the only one of two dimensions, in a stacked file of more.
-
-    Raises Unusable.
-    """
-    if signals.array in arrays:
-        return str(signals.array)
-    there = ", ".join(arrays)[:100] or "none"
-    if signals.array:
-        raise Unusable(f"no array of the name signals.array: there are {there}")
+    """The array that the card names, else the only one of two dimensions, in a stacked file of more."""
+    present = ", ".join(arrays)[:100] or "none"
+    if signals.array and signals.array not in arrays:
+        raise Unusable(f"no array of the name signals.array: there are {present}")
     fitting = [name for name, array in arrays.items() if (array.ndim > 2) == signals.stacked and array.ndim > 1]
-    fitting = [""] if "" in arrays and not signals.stacked else fitting
+    fitting = [signals.array] if signals.array else [""] if "" in arrays and not signals.stacked else fitting
     if len(fitting) != 1:
-        raise Unusable(
-            f"not one {'three' if signals.stacked else 'two'}-dimensional array; name it in signals.array: {there}"
-        )
+        dimensions = "three" if signals.stacked else "two"
+        raise Unusable(f"not one {dimensions}-dimensional array; name it in signals.array: {present}")
     return fitting[0]
 
 
@@ -291,14 +293,14 @@ def _number(name: str | None, holders: Iterable[Mapping[str, Any]]) -> float | N
     """The number under a name, None for no name. Raises Unusable where there is none."""
     if not name:
         return None
-    for values in (np.asarray(held[name]).reshape(-1) for held in holders if name in held):
+    for values in (np.asarray(holder[name]).reshape(-1) for holder in holders if name in holder):
         if len(values) == 1 and np.issubdtype(values.dtype, np.number):
             return float(values[0])
     raise Unusable(f"no number under signals.rate_name: {name}")
 
 
 def identifiers(path: Path, signals: Signals) -> list[str]:
-    """The recordings of a stacked file: the card's entry of identifiers, else the numbers of its rows.
+    """Return the recordings of a stacked file: the card's entry of identifiers, else the numbers of its rows.
 
     Raises Unusable where there is not one for each row.
     """
@@ -309,83 +311,42 @@ def identifiers(path: Path, signals: Signals) -> list[str]:
         if signals.ids_name not in arrays or arrays[signals.ids_name].size != count:
             raise Unusable(f"no identifier for each row under signals.ids_name: {signals.ids_name}")
         stored = np.asarray(arrays[signals.ids_name]).reshape(-1).tolist()
-        return [own.decode("utf-8", "replace") if isinstance(own, bytes) else str(own).strip() for own in stored]
+        return [name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name).strip() for name in stored]
 
 
 def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
-    """Name -> shape of the arrays of a NumPy or HDF5 file. Raises Unusable for damage."""
+    """Return name -> shape of the arrays of a NumPy or HDF5 file. Raises Unusable for damage."""
     with reasons(), arrays_in(path) as (arrays, _):
         return {name: array.shape for name, array in arrays.items()}
 
 
-DOUBTFUL = re.compile(r"truncat|mismatch|checksum|not closed|incomplete", re.IGNORECASE)
-"""In a warning of the parser: the samples are not those that were written."""
-
-
 def read_export(path: Path, signals: Signals, row: int | None) -> FileContent:
-    """The leads of a file in their units. Raises Unusable for damage, also where the parser only warns of it."""
-    record = parsed(path)
-    leads = ecg_leads(record.leads, signals)
+    """Read the leads of a file in their units, other channels left out unless the card lists all columns.
+
+    Raises Unusable for damage, also where ecgdatakit only warns of it.
+    """
+    from ecgdatakit import FileParser  # here, because it is in the extra `formats` alone
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        parsed = FileParser.parse(path).leads
+    doubts = [str(warning.message) for warning in caught if DOUBTFUL.search(str(warning.message))]
+    if doubts:
+        raise Unusable(f"damaged file: {doubts[0][:100]}")
+    names = {lead.lower() for lead in (*LEADS, *(signals.leads or {}))}
+    known = parsed if isinstance(signals.leads, list) else [lead for lead in parsed if lead.label.lower() in names]
+    leads = known or parsed
     if not leads:
         raise Unusable("no leads in the file")
     if len({(len(lead.samples), lead.sampling_rate) for lead in leads}) > 1:
         raise Unusable("leads of different lengths or rates")
     if any(lead.annotations.get("start_sample", "1") != "1" for lead in leads):
         raise Unusable("leads that were not recorded together")
-    fs = exact_rate(leads[0], record.raw_metadata)
-    check_extent(len(leads[0].samples), fs)
+    check_extent(len(leads[0].samples), leads[0].sampling_rate)
     signal = np.stack([lead.samples for lead in leads], axis=1).astype(np.float64)  # (n, L)
-    return FileContent(signal, [lead.label for lead in leads], [lead.units for lead in leads], fs)
-
-
-def ecg_leads(leads: Sequence[Any], signals: Signals) -> Sequence[Any]:
-    """The leads that a card can mean: an EDF file may have channels of breathing too, at another rate."""
-    if isinstance(signals.leads, list):
-        return leads
-    names = {lead.lower() for lead in LEADS}
-    named = signals.leads or {}
-    return [lead for lead in leads if lead.label.lower() in names or lead.label in named] or leads
-
-
-def parsed(path: Path) -> Any:
-    """The record of a file, its leads in millivolts where the file states their scale. Raises Unusable."""
-    from ecgdatakit import FileParser  # here, because it is in the extra `formats` alone
-
-    try:
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            record = FileParser.parse(path)
-    except ImportError as error:
-        raise Unusable(f"a package is missing; pip install '.[formats]': {error.name}") from error
-    doubts = [str(warning.message) for warning in said if DOUBTFUL.search(str(warning.message))]
-    if doubts:
-        raise Unusable(f"damaged file: {doubts[0][:100]}")
-    return record
-
-
-def exact_rate(lead: Any, raw: Mapping[str, Any]) -> float:
-    """Hz: the rate as the file states it, which the parser rounds to a whole number."""
-    if lead.label in raw.get("exact_sampling_rates", {}):  # EDF
-        return float(raw["exact_sampling_rates"][lead.label])
-    groups = [group for group in raw.get("multiplex_groups", []) if "sampling_frequency" in group]  # DICOM
-    if groups:
-        rates = [group["sampling_frequency"] for group in groups]
-        return float(min(rates, key=lambda rate: abs(rate - lead.sampling_rate)))
-    exact = raw.get("rhythm_time", {}).get("sampling_rate_exact") if isinstance(raw.get("rhythm_time"), dict) else None
-    if exact is not None and abs(exact - round(exact)) > 1e-3:  # HL7 aECG; a step of 2 ms may give 499.99999
-        return float(exact)
-    return float(lead.sampling_rate)
-
-
-@contextmanager
-def reasons() -> Iterator[None]:
-    """Let any error of a library on a damaged file be an Unusable."""
-    try:
-        yield
-    except (Unusable, ImportError, MemoryError):
-        raise
-    except Exception as error:
-        raise Unusable(f"unreadable, truncated or not of its format: {type(error).__name__}") from error
+    return FileContent(
+        signal, [lead.label for lead in leads], [lead.units for lead in leads], float(leads[0].sampling_rate)
+    )
 
 
 READERS: dict[Format, Callable[[Path, Signals, int | None], FileContent]] = {
@@ -395,16 +356,3 @@ READERS: dict[Format, Callable[[Path, Signals, int | None], FileContent]] = {
     "hdf5": read_array,
     "export": read_export,
 }
-
-
-def read_content(path: Path, row: int | None, signals: Signals) -> FileContent:
-    """What a file, or a row of a stacked one, holds. Raises Unusable with the reason."""
-    if signals.kind != "wfdb":
-        check_file(path, LARGEST_SIGNAL if row is None else sys.maxsize)
-    with reasons():
-        return READERS[signals.kind](path, signals, row)
-
-
-def read(path: Path, row: int | None, signals: Signals) -> Recording:
-    """A recording of a file, or of a row of a stacked one. Raises Unusable with the reason."""
-    return to_recording(read_content(path, row, signals), signals)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.datasets.tables import SHOWN, truth
@@ -34,24 +31,21 @@ SUFFIXES: dict[str, Format] = {
 ARRAYS = ("numpy", "hdf5")
 """Formats without names of leads, in which a recording is an array."""
 NO_UNITS = (*ARRAYS, "csv")
-"""Formats that do not state units; of these CSV does not state the rate either."""
+"""Formats that state neither the unit nor, without an entry for it, the rate."""
 NO_LEAD = "-"
 """In the place of a lead: a column that is not used."""
-Unit = Literal["V", "mV", "uV", "nV"]
 WHOLE = re.compile(r"(\d+)\.0*", re.ASCII)
 QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 
 
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("one line of printable text was expected")
-    return text
-
-
-def _below_the_folder(path: str) -> str:
-    if not path or path.startswith("/") or ".." in PurePosixPath(path).parts or "\\" in path:
-        raise ValueError("a path below the dataset's folder was expected, e.g. waveforms/{recording}.hea")
-    return path
+def known_lead(name: str) -> str:
+    """Return the lead of a name in any capitals, or '-'. Raises ValueError for an unknown one, with the nearest."""
+    lead = {known.lower(): known for known in (*LEADS, NO_LEAD)}.get(name.strip().lower())
+    if lead is None:
+        near = get_close_matches(name.strip().upper(), [known.upper() for known in LEADS], n=1)
+        hint = f" (did you mean {near[0].replace('AV', 'aV')!r}?)" if near else ""
+        raise ValueError(f"unknown lead {name!r}{hint}; there are {', '.join(LEADS)}")
+    return lead
 
 
 def _text(value: Any) -> Any:
@@ -59,39 +53,36 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-Line = Annotated[str, AfterValidator(_printable), Field(max_length=200)]
-PathBelow = Annotated[Line, AfterValidator(_below_the_folder)]
-Word = Annotated[str, BeforeValidator(_text), AfterValidator(_printable), Field(min_length=1, max_length=200)]
+Word = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
 """A value of a table's cell or the name of a column; a number counts as its text."""
+LeadName = Annotated[Word, AfterValidator(known_lead)]
 
 
 def identifier(text: str) -> str:
-    """'15709' from '15709.0', as spreadsheets and float columns write whole numbers; any other text as it is."""
+    """Return '15709' of '15709.0', as spreadsheets and float columns write whole numbers; any other text as it is."""
     whole = WHOLE.fullmatch(text)
     return whole[1] if whole else text
 
 
 def one_line(text: str) -> str:
-    """A label without outer blanks, its inner blanks and line breaks one blank each: a cell may be wrapped."""
+    """Return a label without outer blanks, its inner blanks and line breaks one blank each: a cell may be wrapped."""
     return " ".join(text.split())
 
 
 def members(cell: str) -> list[str] | None:
-    """The members of a cell that is a list in Python's, NumPy's or JSON's form, or a dictionary's keys; else None."""
+    """Return the members of a cell that is a list in Python's, NumPy's or JSON's form, or a dictionary's keys.
+
+    None where the cell is neither.
+    """
     if not re.fullmatch(r"\[.*\]|\{.*\}|\(.*\)", cell, re.DOTALL):
         return None
-    for read in (json.loads, ast.literal_eval):
-        with suppress(ValueError, SyntaxError):
-            value = read(cell)
-            if isinstance(value, dict):
-                return [str(key) for key in value]
-    inside = cell[1:-1]
+    inside = re.sub(r"""(['"\w])\s*:[^,}]*""", r"\1", cell[1:-1]) if cell[0] == "{" else cell[1:-1]
     quoted = [one or other for one, other in QUOTED.findall(inside)]
     return quoted or [part for part in re.split(r"[,\s]+", inside) if part]
 
 
 def labels_of(cell: str, separator: str | None, known: Mapping[str, Any] | None = None) -> list[str]:
-    """The labels of a cell, each once: what separates them is the card's, else the cell is one label or a list.
+    """Return the labels of a cell, each once: the card's separator splits it, else it is one label or a list.
 
     A cell that is `known` as a whole is one label.
     """
@@ -109,46 +100,20 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def known_lead(name: str) -> str:
-    """The lead of a name in any capitals, or '-'. Raises ValueError for an unknown one, with the nearest."""
-    lead = {own.lower(): own for own in (*LEADS, NO_LEAD)}.get(name.strip().lower())
-    if lead is None:
-        near = get_close_matches(name.strip().upper(), [own.upper() for own in LEADS], n=1)
-        hint = f" (did you mean {next(own for own in LEADS if own.upper() == near[0])!r}?)" if near else ""
-        raise ValueError(f"unknown lead {name!r}{hint}; there are {', '.join(LEADS)}")
-    return lead
-
-
 class Signals(Section):
     """The files of the signals and what their numbers mean."""
 
-    files: PathBelow
+    files: str
     format: Format | None = None
     rate: Annotated[float, Field(ge=50, le=10_000)] | None = None
-    unit: Unit | None = None
+    unit: Literal["V", "mV", "uV", "nV"] | None = None
     gain: Annotated[float, Field(gt=0)] | None = None
-    leads: list[Word] | dict[Word, Word] | None = None
+    leads: list[LeadName] | dict[Word, LeadName] | None = None
     array: Word | None = None
     rate_name: Word | None = None
     stacked: bool = False
     ids_name: Word | None = None
     derive: bool = False
-
-    @field_validator("files")
-    @classmethod
-    def _pattern(cls, files: str) -> str:
-        if "{" in files.replace(RECORDING, "", 1).replace(PATIENT, "", 1):
-            raise ValueError(f"{RECORDING} and {PATIENT} may stand once, and nothing else in braces")
-        return files
-
-    @field_validator("leads")
-    @classmethod
-    def _leads(cls, leads: list[str] | dict[str, str] | None) -> list[str] | dict[str, str] | None:
-        named = [known_lead(lead) for lead in (leads.values() if isinstance(leads, dict) else leads or ())]
-        twice = [lead for lead in named if lead != NO_LEAD and named.count(lead) > 1]
-        if twice:
-            raise ValueError(f"lead {twice[0]} stands twice")
-        return dict(zip(leads, named, strict=True)) if isinstance(leads, dict) else named if leads else None
 
     @model_validator(mode="after")
     def _complete(self) -> Signals:
@@ -168,12 +133,8 @@ class Signals(Section):
         of_arrays = [name for name in ("array", "rate_name", "stacked", "ids_name") if getattr(self, name)]
         if of_arrays and self.kind not in ARRAYS:
             raise ValueError(f"signals.{of_arrays[0]}: of NumPy and HDF5 files alone; leave it out")
-        if self.stacked and self.files.lower().endswith(".npz"):
-            raise ValueError("signals.stacked: not of .npz files, which are read as a whole; save the array as .npy")
         if self.stacked and RECORDING in self.files:
             raise ValueError(f"signals.files: {RECORDING} names one recording a file, and stacked says many")
-        if self.ids_name and not self.stacked:
-            raise ValueError("signals.ids_name: of stacked files alone; leave it out")
         return self
 
     @property
@@ -191,7 +152,7 @@ class Split(Section):
     test: list[Word] = ["test", "testing"]
 
     def fold_of(self, cell: str) -> int:
-        """The fold that a cell stands for. Raises Unusable for a cell that names no part."""
+        """Return the fold that a cell stands for. Raises Unusable for a cell that names no part."""
         for part, words in (("train", self.train), ("validation", self.validation), ("test", self.test)):
             if {cell, cell.lower(), identifier(cell)} & {*words, *map(str.lower, words)}:
                 return FOLDS[part]
@@ -201,14 +162,12 @@ class Split(Section):
 class Table(Section):
     """The table of recordings and the names of its columns."""
 
-    file: PathBelow
+    file: str
     recording: Word | None = None
     path: Word | None = None
     patient: Word | None = None
     split: Word | Split | None = None
     report: Word | None = None
-    sex: Word | None = None
-    age: Word | None = None
 
     @property
     def parts(self) -> Split | None:
@@ -222,7 +181,7 @@ class Labels(Section):
     classes: Annotated[list[Word], Field(min_length=2)]
     column: Word | list[Word] | None = None
     comment: Word | None = None
-    separator: Annotated[str, Field(min_length=1, max_length=5)] | None = None
+    separator: Annotated[str, Field(min_length=1)] | None = None
     values: dict[Word, list[Word]] = {}
     others: Literal["skip", "ignore"] = "skip"
     first_counts: bool = False
@@ -238,12 +197,10 @@ class Labels(Section):
                 raise ValueError(f"labels: {word!r} stands for two classes")
         if self.column and self.comment:
             raise ValueError("labels: give column or comment, not both")
-        if self.separator and not (self.column or self.comment):
-            raise ValueError("labels.separator: of labels.column or labels.comment, neither of which is given")
         return self
 
     def words(self, name: str) -> list[str]:
-        """What stands for a class in the table."""
+        """Return what stands for a class in the table."""
         return self.values.get(name, [name])
 
     @property
@@ -256,15 +213,17 @@ class Labels(Section):
         return [self.column] if isinstance(self.column, str) else self.column
 
     def of_columns(self, cells: Mapping[str, str]) -> tuple[int, ...]:
-        """Indices of the classes whose columns say yes. Raises Unusable for anything but yes, no and blank."""
-        said = {word: truth(cells[word]) if cells[word] else False for word in self.columns}
-        for word, yes in said.items():
-            if yes is None:
+        """Return the indices of the classes whose columns say yes. Raises Unusable for what is no yes, no or blank."""
+        answers = {word: truth(cells[word]) if cells[word] else False for word in self.columns}
+        for word, answer in answers.items():
+            if answer is None:
                 raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {cells[word][:SHOWN]!r}")
-        return tuple(index for index, name in enumerate(self.classes) if any(said[word] for word in self.words(name)))
+        return tuple(
+            index for index, name in enumerate(self.classes) if any(answers[word] for word in self.words(name))
+        )
 
     def of_texts(self, texts: Sequence[str]) -> tuple[int, ...]:
-        """Indices of the classes that cells or comments name, in their order. Raises Unusable for other labels."""
+        """Return the indices of the classes that cells or comments name, in order. Raises Unusable for other labels."""
         index_of = {one_line(word): index for index, name in enumerate(self.classes) for word in self.words(name)}
         stated = [word for text in texts for word in labels_of(text, self.separator, index_of)]
         known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated}

@@ -21,12 +21,10 @@ import pandas as pd
 from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.tables import SHOWN, Row, Table, keyed, listing_of, read_table
 from benchmark.data.datasets.wfdb_files import (
-    LARGEST_SIGNAL,
     WFDBFolder,
     check_file,
     checked_recording,
     diagnosis_codes,
-    one_of,
     records_by_form,
 )
 
@@ -48,16 +46,9 @@ RHYTHMS = {
 RHYTHMS_PHYSIONET = {**RHYTHMS, "195101003": "GSVT"}  # PhysioNet: wandering rhythm; Challenge: pacemaker
 FIGSHARE_RHYTHMS = {
     "SB": "SB",
-    "AFIB": "AFIB",
-    "AF": "AFIB",  # atrial flutter
-    "ST": "GSVT",
-    "SVT": "GSVT",
-    "AT": "GSVT",
-    "AVNRT": "GSVT",
-    "AVRT": "GSVT",
-    "SAAWR": "GSVT",
-    "SR": "SR",
-    "SA": "SR",  # sinus irregularity
+    **dict.fromkeys(("AFIB", "AF"), "AFIB"),  # AF is atrial flutter
+    **dict.fromkeys(("ST", "SVT", "AT", "AVNRT", "AVRT", "SAAWR"), "GSVT"),
+    **dict.fromkeys(("SR", "SA"), "SR"),  # SA is sinus irregularity
 }
 """Rhythm of Diagnostics.xlsx -> rhythm group."""
 PHYSIONET, FIGSHARE = "WFDBRecords", "figshare ECGDataDenoised"
@@ -94,16 +85,22 @@ class Chapman(WFDBFolder):
     """Beside ECGDataDenoised/; read only if there is no other form, since its signals are denoised."""
 
     def listing(self) -> Listing:
-        """Recordings of the preferred form; labels are their rhythm groups. Raises DatasetError if there is none."""
+        """List the recordings of the preferred form; labels are their rhythm groups.
+
+        Raises DatasetError where there is none.
+        """
         forms = records_by_form(self.root, RECORD, self.forms)
         listed = {form: [name for name in records if int(name[2:]) in self.numbers] for form, records in forms.items()}
         names = {form: recordings for form, recordings in listed.items() if recordings}
         tables = [self.root / table for table in self.tables if (self.root / table).is_file()]
-        others = [*list(names)[1:], *([FIGSHARE] if tables else [])]
         if names:
             form, recordings = next(iter(names.items()))
-            rows = Table([(name,) for name in sorted(recordings)], [])
-            return listing_of(rows, lambda row: self._entry(forms[form][row[0]], form), form=form, others=others)
+            return listing_of(
+                Table([(name,) for name in recordings], []),
+                lambda row: self._entry(forms[form][row[0]], form),
+                form=form,
+                others=[*list(names)[1:], *([FIGSHARE] if tables else [])],
+            )
         if tables:
             return self._figshare_listing(tables[0])
         numbers = f"JS{self.numbers[0]:05d} to JS{self.numbers[-1]}"
@@ -114,25 +111,24 @@ class Chapman(WFDBFolder):
         )
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Header and signal file; of a CSV recording, the one file."""
+        """Return the header and the signal file; of a CSV recording, the one file."""
         if entry.path.endswith(".csv"):
             return (self.root / entry.path,)
         return super().files(entry)
 
     def read(self, entry: Entry) -> Recording:
-        """The signal in mV; raises Unusable."""
+        """Read the signal in mV; raises Unusable."""
         if entry.path.endswith(".csv"):
             return read_csv_recording(self.root / entry.path)
         return super().read(entry)
 
-    def _entry(self, copies: list[Path], form: str) -> Entry:
-        record = one_of(copies)
-        codes, rhythms = diagnosis_codes(record), RHYTHMS_PHYSIONET if form == PHYSIONET else RHYTHMS
+    def _entry(self, record: Path, form: str) -> Entry:
+        codes, rhythms = diagnosis_codes(self.root / record), RHYTHMS_PHYSIONET if form == PHYSIONET else RHYTHMS
         groups = dict.fromkeys(rhythms[code] for code in codes if code in rhythms)
         return Entry(
             recording=record.name,
             patient=record.name,
-            path=record.relative_to(self.root).as_posix(),
+            path=record.as_posix(),
             labels=tuple(self.classes.index(group) for group in groups),
             statements=codes,
         )
@@ -154,8 +150,8 @@ class Chapman(WFDBFolder):
 
 
 def read_csv_recording(path: Path) -> Recording:
-    """One CSV file in mV, leads in the order of `LEADS`; raises Unusable where it is not 5,000 lines of 12 numbers."""
-    check_file(path, LARGEST_SIGNAL)
+    """Read one CSV file, 5,000 lines of 12 leads in the order of `LEADS`, in mV; raises Unusable."""
+    check_file(path)
     try:
         microvolts = pd.read_csv(path, header=None, dtype=np.float64).to_numpy()  # (n, 12)
     except (OSError, ValueError) as error:  # pandas' own errors of parsing are ValueErrors

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing
 from benchmark.data.datasets.tables import Table, listing_of
-from benchmark.data.datasets.wfdb_files import WFDBFolder, diagnosis_codes, one_of, records_by_form
+from benchmark.data.datasets.wfdb_files import WFDBFolder, diagnosis_codes, records_by_form
 
 FORMS = ("Training_WFDB", "WFDB_CPSC2018", "WFDB")
 """The preferred first; only the first with a recording is read."""
@@ -51,7 +51,7 @@ class CPSC2018(WFDBFolder):
     suffix = ".mat"
 
     def listing(self) -> Listing:
-        """Recordings of the preferred form; labels are those of their headers, texts or SNOMED codes, the first first.
+        """List the recordings of the preferred form; labels are those of their headers, the first first.
 
         Raises DatasetError where there is no recording.
         """
@@ -62,19 +62,19 @@ class CPSC2018(WFDBFolder):
         form, records = next(iter(forms.items()))
         first = dict(line.split(",") for line in FIRST_LABELS.read_text(encoding="ascii").split())
         return listing_of(
-            Table([(name,) for name in sorted(records)], []),
-            lambda row: self._entry(one_of(records[row[0]]), first.get(row[0])),
+            Table([(name,) for name in records], []),
+            lambda row: self._entry(records[row[0]], first.get(row[0])),
             form=form,
             others=list(forms)[1:],
         )
 
     def _entry(self, record: Path, first: str | None) -> Entry:
-        """A recording, `first` before its other labels; codes outside the nine classes are ignored."""
-        names = dict.fromkeys(SNOMED.get(code, code) for code in diagnosis_codes(record))
+        """One recording, `first` before its other labels; codes outside the nine classes are ignored."""
+        names = dict.fromkeys(SNOMED.get(code, code) for code in diagnosis_codes(self.root / record))
         ordered = sorted(names, key=lambda name: name != first)
         return Entry(
             recording=record.name,
             patient=record.name,
-            path=record.relative_to(self.root).as_posix(),
+            path=record.as_posix(),
             labels=tuple(self.classes.index(name) for name in ordered if name in self.classes),
         )

@@ -5,16 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
-from benchmark.data.datasets.tables import (
-    Row,
-    Table,
-    keyed,
-    listing_of,
-    path_within,
-    patient_of,
-    read_table,
-    whole_number,
-)
+from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, patient_of, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 
 COLUMNS = ("study_id", "subject_id", "path")
@@ -40,9 +31,9 @@ class MIMICIVECG(WFDBFolder):
     suffix = ".dat"
 
     def listing(self) -> Listing:
-        """Rows of record_list.csv whose patient folder (files/pNNNN) is on disk: a partial copy is a smaller corpus."""
+        """List the rows of record_list.csv with a patient folder (files/pNNNN): a partial copy is a smaller corpus."""
         records = keyed(read_table(self, self.root / "record_list.csv", COLUMNS), whole_number)
-        folders = {_patient_folder(path) for _, _, path in records.rows} - {""}
+        folders = {_patient_folder(path) for _, _, path in records.rows}
         here = {folder for folder in folders if (self.root / folder).is_dir()}
         if not here:
             raise DatasetError(
@@ -60,16 +51,13 @@ class MIMICIVECG(WFDBFolder):
             patient = patient_of(subject)
             if not patient:
                 raise Unusable(f"no patient: {subject!r}")
-            return Entry(study, patient, path_within(path), report=report.get(study, ""))
+            return Entry(study, patient, path, report=report.get(study, ""))
 
-        part = Table([row for row in records.rows if _patient_folder(row[2]) in here | {""}], records.skipped)
+        part = Table([row for row in records.rows if _patient_folder(row[2]) in here], records.skipped)
         listing = listing_of(part, entry, form=f"{len(here)} of {len(folders)} patient folders")
         return replace(listing, skipped=(*listing.skipped, *doubtful.items()))
 
 
 def _patient_folder(path: str) -> str:
-    """'files/p1000' of 'files/p1000/p10000032/s40689238/40689238'; empty where the path is refused."""
-    try:
-        return "/".join(path_within(path).split("/")[:2])
-    except Unusable:
-        return ""
+    """'files/p1000' of 'files/p1000/p10000032/s40689238/40689238'."""
+    return "/".join(path.split("/")[:2])

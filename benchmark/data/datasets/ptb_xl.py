@@ -17,10 +17,9 @@ from benchmark.data.datasets.tables import (
     SHOWN,
     keyed,
     listing_of,
-    path_within,
     patient_of,
     read_table,
-    spelt_apart,
+    spelling_warnings,
     whole_number,
 )
 from benchmark.data.datasets.wfdb_files import WFDBFolder
@@ -53,20 +52,19 @@ class PTBXL(WFDBFolder):
     suffix = ".dat"
 
     def listing(self) -> Listing:
-        """Every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood."""
+        """List every row of the table; labels are the diagnostic superclasses of its codes, of any likelihood."""
         table = keyed(read_table(self, self.root / "ptbxl_database.csv", COLUMNS), whole_number)
         form, others, warnings = self._forms(len(table.rows))
-        patients = (row[COLUMNS.index("patient_id")] for row in table.rows)
         return listing_of(
             table,
             lambda row: self._entry(dict(zip(COLUMNS, row, strict=True)), form),
             form=form,
             others=others,
-            warnings=[*warnings, *spelt_apart("patient", patients)],
+            warnings=[*warnings, *spelling_warnings(row[COLUMNS.index("patient_id")] for row in table.rows)],
         )
 
     def read(self, entry: Entry) -> Recording:
-        """The signal in mV; raises Unusable, also for another sampling rate than its folder's."""
+        """Read the signal in mV; raises Unusable, also for another sampling rate than its folder's."""
         recording = super().read(entry)
         for form in RATES.keys() & set(PurePosixPath(entry.path).parts):
             if recording.fs != RATES[form]:
@@ -78,18 +76,18 @@ class PTBXL(WFDBFolder):
 
         records500 is read unless it lacks most of the listed recordings and records100 has more of them.
         """
-        held = {form: sum(1 for _ in (self.root / form).glob("*/[0-9]*.hea")) for form in FORMS}
-        if not any(held.values()):
+        count = {form: sum(1 for _ in (self.root / form).glob("*/[0-9]*.hea")) for form in FORMS}
+        if not any(count.values()):
             raise DatasetError(
                 f"{self.title}: no recording of ptbxl_database.csv is in {self.root}: "
                 f"looked for their headers in {' and '.join(f'{form}/' for form in FORMS)}. {self.how_to_get}"
             )
-        high, low = held
-        if held[low] <= held[high] or 2 * held[high] >= rows:
-            return high, [low] if held[low] else [], []
-        if not held[high]:
+        high, low = count
+        if count[low] <= count[high] or 2 * count[high] >= rows:
+            return high, [low] if count[low] else [], []
+        if not count[high]:
             return low, [], []
-        warning = f"{high} has {held[high]} of the {rows} listed recordings, {low} has {held[low]}"
+        warning = f"{high} has {count[high]} of the {rows} listed recordings, {low} has {count[low]}"
         return low, [high], [f"{warning}: {low} is read, {RATES[low]} Hz"]
 
     def _entry(self, cell: Mapping[str, str], form: str) -> Entry:
@@ -101,7 +99,7 @@ class PTBXL(WFDBFolder):
         return Entry(
             recording=cell["ecg_id"],
             patient=patient_of(cell["patient_id"]) or f"unknown-{cell['ecg_id']}",
-            path=path_within(cell[FORMS[form]]),
+            path=cell[FORMS[form]],
             labels=tuple(self.classes.index(name) for name in superclasses if name),
             report=cell["report"],
             fold=int(fold),
@@ -214,8 +212,6 @@ TRIGU   | rhythm          |      |           | trigeminal pattern (unknown origi
 )
 """In the order of the release."""
 SUPERCLASS_OF_CODE = {statement.code: statement.superclass for statement in SCP_STATEMENTS}
-
-
 PTB_XL_TASKS: dict[str, str] = {
     "all": "every statement",
     "diagnostic": "diagnostic statements",
@@ -228,15 +224,15 @@ PTB_XL_TASKS: dict[str, str] = {
 
 
 def class_of_code(task: str) -> dict[str, str]:
-    """SCP code -> class, of the codes that count for a task. Raises ValueError for an unknown task."""
+    """Map the SCP codes that count for a task to classes; raise ValueError for an unknown task."""
     if task not in PTB_XL_TASKS:
         raise ValueError(f"unknown task {task!r} of PTB-XL: there are {', '.join(PTB_XL_TASKS)}")
     kind = "diagnostic" if task.endswith("diagnostic") else task
     column = {"subdiagnostic": "subclass", "superdiagnostic": "superclass"}.get(task, "code")
-    counting = [own for own in SCP_STATEMENTS if task == "all" or kind in own.kinds.split()]
-    return {own.code: getattr(own, column) for own in counting if getattr(own, column)}
+    statements = [statement for statement in SCP_STATEMENTS if task == "all" or kind in statement.kinds.split()]
+    return {statement.code: getattr(statement, column) for statement in statements if getattr(statement, column)}
 
 
 def labels_of(codes: Iterable[str], of_code: Mapping[str, str]) -> tuple[str, ...]:
-    """The classes of some codes, each once, sorted."""
+    """Return the classes of some codes, each once, sorted."""
     return tuple(sorted({of_code[code] for code in codes if code in of_code}))

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import ClassVar, NamedTuple
 
@@ -19,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Entry, Recording, Unusable
-from benchmark.results.files import MEBIBYTE, require_regular
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
 RECORD_LINE = re.compile(
@@ -37,22 +35,16 @@ SIGNAL_LINE = re.compile(
 
 No skew and no samples per frame: a resting ECG's leads are sampled together and alike.
 """
-SMALLEST_GAIN, LARGEST_GAIN = 1e-6, 1e9
-"""Plausible gains in steps per unit, for any unit; 0 in a header means that the gain is not known."""
 NO_SAMPLE = -32768
 """Stands for NaN in format 16."""
 MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "µv": 1e-3, "μv": 1e-3, "nv": 1e-6}
 """Millivolts per unit, by the unit's name in lower case; micro as a sign and as a Greek letter."""
-LARGEST_HEADER, LARGEST_SIGNAL = MEBIBYTE, 1024 * MEBIBYTE
-"""Bytes of one recording's files."""
 SLOWEST, FASTEST = 50, 10_000
 """Hz; a sampling rate outside means a wrong header."""
 LONGEST = 3600
 """Seconds; anything longer is a Holter recording."""
 BEYOND = 1e9
 """mV; larger values count as infinite: beyond any ECG in a wrong unit, well within float32."""
-DEEPEST = 4
-"""Folders between a dataset's and its records."""
 
 
 class Samples(NamedTuple):
@@ -84,18 +76,8 @@ class Lead(NamedTuple):
     name: str
 
 
-class Header(NamedTuple):
-    """What a record's header states."""
-
-    fs: float
-    """Hz."""
-    samples: int | None
-    """Of each lead; None where it is not stated."""
-    leads: list[Lead]
-
-
 def read_recording(record: Path) -> Recording:
-    """One record, named without extension, as (n, 12) float32 in mV.
+    """Read one record, named without extension, as (n, 12) float32 in mV.
 
     Raises Unusable if a file is missing or truncated, the header is invalid, a checksum or a lead is wrong, or the
     signal is NaN, infinite or zero.
@@ -111,46 +93,39 @@ def read_recording(record: Path) -> Recording:
 
 
 def read_samples(record: Path) -> Samples:
-    """What the files of one record, named without extension, hold: its leads in their units.
+    """Read what the files of one record, named without extension, hold: its leads in their units.
 
     Raises Unusable if a file is missing or truncated, the header is invalid, or a checksum is wrong.
     """
-    header = read_header(record)
-    leads = header.leads
-    files = dict.fromkeys(record.with_name(lead.file) for lead in leads)
-    for file in files:
-        check_file(file, LARGEST_SIGNAL)
-    if len(files) == 1 and {lead.format for lead in leads} == {"16"}:
-        signal = _read_format_16(next(iter(files)), header)
-    else:
-        signal = _read_by_wfdb(record, header)
-    return Samples(signal, [lead.name for lead in leads], [lead.unit for lead in leads], header.fs)
-
-
-def read_header(record: Path) -> Header:
-    """The header of a record, named without extension. Raises Unusable where it is missing or damaged."""
     lines = _stated_lines(record)
     first = RECORD_LINE.fullmatch(lines[0]) if lines else None
     if first is None:
         raise Unusable(f"damaged header: first line {lines[0][:60]!r}" if lines else "damaged header: empty")
     if first["name"] != record.name:
         raise Unusable(f"header names another recording: {first['name'][:60]}")
-    count, samples = int(first["leads"]), None if first["samples"] is None else int(first["samples"])
-    check_extent(1 if samples is None else samples, float(first["fs"]))
+    count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or -1)
+    check_extent(1 if samples < 0 else samples, fs)
     leads = [_parse_lead(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
     if not leads or len(leads) < count:
         raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
-    if len({(lead.file, lead.format, lead.offset) for lead in leads}) > len({lead.file for lead in leads}):
+    files = {record.with_name(lead.file) for lead in leads}
+    for file in files:
+        check_file(file)
+    if len({(lead.file, lead.format, lead.offset) for lead in leads}) > len(files):
         raise Unusable("damaged header: one file in two formats")
-    return Header(float(first["fs"]), samples, leads)
+    if len(files) == 1 and leads[0].format == "16":
+        signal = _read_format_16(files.pop(), leads, samples)
+    else:
+        signal = _read_by_wfdb(record, leads, [f"{record.name} {count} {fs:.12g} {first['samples'] or ''}", *lines[1:]])
+    return Samples(signal, [lead.name for lead in leads], [lead.unit for lead in leads], fs)
 
 
 def _parse_lead(record: Path, line: str) -> Lead:
     fields = SIGNAL_LINE.fullmatch(line)
     if fields is None:
         raise Unusable(f"damaged header: signal line {line[:60]!r}")
-    if not SMALLEST_GAIN <= float(fields["gain"]) <= LARGEST_GAIN:
-        raise Unusable(f"gain is none or no ECG's: {fields['gain'][:60]}")
+    if not float(fields["gain"]):
+        raise Unusable("gain is 0, which means that it is not known")
     if not re.match(rf"{re.escape(record.name)}[-_.]", fields["file"]):  # its samples are another recording's
         raise Unusable(f"header names another file: {fields['file']}")
     return Lead(
@@ -165,23 +140,19 @@ def _parse_lead(record: Path, line: str) -> Lead:
     )
 
 
-def _read_format_16(file: Path, header: Header) -> NDArray[np.float64]:
-    """Samples of a file of format 16, (n, L). Raises Unusable for a wrong length or checksum."""
-    leads, offset = header.leads, header.leads[0].offset
+def _read_format_16(file: Path, leads: Sequence[Lead], samples: int) -> NDArray[np.float64]:
+    """Read the stated number of samples (-1: all) of a file of format 16, (n, L). Raises Unusable."""
+    offset, width = leads[0].offset, len(leads)
     try:
-        wanted = -1 if header.samples is None else header.samples * len(leads)
-        digital = np.fromfile(file, "<i2", wanted, offset=offset)  # (n * L,)
+        digital = np.fromfile(file, "<i2", samples * width if samples > 0 else -1, offset=offset)  # (n * L,)
     except (OSError, ValueError) as error:
         raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
-    count = len(digital) // len(leads)
-    if count == 0:
-        raise Unusable("no samples")
-    if count < (header.samples or 0):
-        raise Unusable(f"truncated: {count} of {header.samples} samples")
-    size = file.stat().st_size
-    if None in {lead.checksum for lead in leads} and size != 2 * count * len(leads) + offset:
+    count, size = len(digital) // width, file.stat().st_size
+    if count < max(samples, 1):
+        raise Unusable(f"truncated: {count} of {samples} samples" if count else "no samples")
+    if None in {lead.checksum for lead in leads} and size != 2 * count * width + offset:
         raise Unusable(f"length differs from the header: {size} bytes")
-    digital = np.ascontiguousarray(digital[: count * len(leads)].reshape(-1, len(leads)).T)  # (L, n)
+    digital = np.ascontiguousarray(digital[: count * width].reshape(-1, width).T)  # (L, n)
     _check_sums(digital, leads)
     signal: NDArray[np.float64] = digital - np.array([[float(lead.baseline)] for lead in leads])  # (L, n)
     signal /= np.array([[lead.gain] for lead in leads])
@@ -189,16 +160,13 @@ def _read_format_16(file: Path, header: Header) -> NDArray[np.float64]:
     return signal.T
 
 
-def _read_by_wfdb(record: Path, header: Header) -> NDArray[np.float64]:
-    """Samples of any format, (n, L). Raises Unusable."""
+def _read_by_wfdb(record: Path, leads: Sequence[Lead], header: Sequence[str]) -> NDArray[np.float64]:
+    """Samples of any format, (n, L), by a header without the start, of which wfdb refuses some. Raises Unusable."""
     import wfdb  # here, because it loads slowly and records of format 16 do without
 
-    count = len(header.leads)
-    first = f"{record.name} {count} {header.fs:.12g} {'' if header.samples is None else header.samples}"
-    with TemporaryDirectory() as folder:  # a header without the start, of which wfdb refuses some
-        lines = [first, *_stated_lines(record)[1 : 1 + count]]
-        Path(folder, f"{record.name}.hea").write_text("\n".join(lines), encoding="utf-8")
-        for file in {lead.file for lead in header.leads}:
+    with TemporaryDirectory() as folder:
+        Path(folder, f"{record.name}.hea").write_text("\n".join(header[: 1 + len(leads)]), encoding="utf-8")
+        for file in {lead.file for lead in leads}:
             Path(folder, file).symlink_to(record.with_name(file).absolute())
         try:
             raw = wfdb.rdrecord(str(Path(folder, record.name)), physical=False)
@@ -206,7 +174,7 @@ def _read_by_wfdb(record: Path, header: Header) -> NDArray[np.float64]:
             raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
     if raw.d_signal is None or raw.d_signal.size == 0:
         raise Unusable("no samples")
-    _check_sums(raw.d_signal.T, header.leads)
+    _check_sums(raw.d_signal.T, leads)
     signal: NDArray[np.float64] = raw.dac()
     return signal
 
@@ -218,43 +186,44 @@ def _check_sums(digital: NDArray[np.integer], leads: Sequence[Lead]) -> None:
             raise Unusable("wrong checksum")
 
 
-def records_by_form(root: Path, name: re.Pattern[str], forms: Sequence[str]) -> dict[str, dict[str, list[Path]]]:
-    """Form -> records with such a name, paths without extension; the forms in order, without those that have none.
+def paths_below(root: Path) -> Iterator[str]:
+    """Yield the paths of the files below a folder, sorted within each folder; links to folders are followed.
 
-    A form is a folder's name, the last one that of all other folders. A name has several paths if it is in several
-    folders. Folders that begin with a dot are not looked into.
+    Names that begin with a dot, or with '~$' as Excel's marks of open files, are no data.
     """
-    named: dict[str, dict[str, list[Path]]] = {form: {} for form in forms}
-    above = root.resolve().parts
-    for folder, folders, files in os.walk(root, followlinks=True):
-        below = Path(folder).relative_to(root).parts
-        folders[:] = sorted(inner for inner in folders if not inner.startswith(".")) if len(below) < DEEPEST else []
-        if not any(file.endswith(".hea") for file in files):
+    folders, seen = [root] if root.is_dir() else [], set[Path]()
+    while folders:
+        folder = folders.pop()
+        if folder.resolve() in seen:  # a link to a folder above
             continue
-        form = next((form for form in forms if form in (*above, *below)), forms[-1])
-        for stem in sorted({Path(file).stem for file in files if file.endswith((".hea", ".mat"))}):
-            if name.fullmatch(stem):
-                named[form].setdefault(stem, []).append(Path(folder, stem))
-    return {form: records for form, records in named.items() if records}
+        seen.add(folder.resolve())
+        with os.scandir(folder) as scanned:
+            inside = sorted((item for item in scanned if not item.name.startswith((".", "~$"))), key=lambda i: i.name)
+        folders += [Path(item.path) for item in reversed(inside) if item.is_dir()]
+        yield from (Path(item.path).relative_to(root).as_posix() for item in inside if item.is_file())
 
 
-def one_of(copies: Sequence[Path]) -> Path:
-    """The first of a record's copies, paths without extension. Raises Unusable if their headers differ."""
-    if any(_header_lines(copy) != _header_lines(copies[0]) for copy in copies[1:]):
-        raise Unusable(f"in several folders: {len(copies)} files that differ")
-    return copies[0]
+def records_by_form(root: Path, name: re.Pattern[str], forms: Sequence[str]) -> dict[str, dict[str, Path]]:
+    """Find the records with such a name: form -> name -> path below the folder without extension, the first of several.
+
+    A form is a folder's name, the last one that of all other folders; forms without records are left out.
+    """
+    named: dict[str, dict[str, Path]] = {form: {} for form in forms}
+    for path in map(PurePosixPath, paths_below(root)):
+        if path.suffix == ".hea" and name.fullmatch(path.stem):
+            parts = {*root.resolve().parts, *path.parts}
+            form = next((form for form in forms if form in parts), forms[-1])
+            named[form].setdefault(path.stem, Path(path.with_suffix("")))
+    return {form: dict(sorted(records.items())) for form, records in named.items() if records}
 
 
 def diagnosis_codes(record: Path) -> tuple[str, ...]:
-    """Codes of the `#Dx:` or `# Dx:` lines of a record's header, in their order; empty where there is none.
-
-    Raises Unusable if the header cannot be read.
-    """
+    """Return the codes of the `#Dx:` or `# Dx:` lines of a record's header, in their order. Raises Unusable."""
     return tuple(dict.fromkeys(code for line in comments(record, "Dx") for code in re.findall(r"[^,;\s]+", line)))
 
 
 def comments(record: Path, name: str) -> tuple[str, ...]:
-    """What follows `#NAME:` in the comments of a record's header, a line each, the name in any capitals.
+    """Return what follows `#NAME:` in the comments of a record's header, a line each, the name in any capitals.
 
     Raises Unusable if the header cannot be read.
     """
@@ -263,7 +232,7 @@ def comments(record: Path, name: str) -> tuple[str, ...]:
 
 
 def signal_files(record: Path) -> tuple[Path, ...]:
-    """The files beside a record's header, named without extension, that its signal lines name; each once.
+    """Return the files beside a record's header, named without extension, that its signal lines name; each once.
 
     Raises Unusable if the header cannot be read.
     """
@@ -279,11 +248,8 @@ def _stated_lines(record: Path) -> list[str]:
 def _header_lines(record: Path) -> list[str]:
     """The lines of a record's header, UTF-8 or else Latin-1. Raises Unusable if it is missing or cannot be read."""
     header = record.with_name(f"{record.name}.hea")
-    check_file(header, LARGEST_HEADER, what="header")
-    try:
-        content = header.read_bytes()
-    except OSError as error:
-        raise Unusable(f"unreadable file: {error.strerror}") from error
+    check_file(header, what="header")
+    content = header.read_bytes()
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -292,7 +258,7 @@ def _header_lines(record: Path) -> list[str]:
 
 
 def lead_columns(names: Sequence[str]) -> list[int]:
-    """Column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
+    """Return the column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
     lowered = [name.strip().lower() for name in names]
     for fault, times in (("missing", 0), ("twice", 2)):
         wrong = [lead for lead in LEADS if min(lowered.count(lead.lower()), 2) == times]
@@ -301,14 +267,12 @@ def lead_columns(names: Sequence[str]) -> list[int]:
     return [lowered.index(lead.lower()) for lead in LEADS]
 
 
-def check_file(path: Path, limit: int = sys.maxsize, *, what: str = "signal") -> None:
-    """Raise Unusable unless the file is there, regular and of at most `limit` bytes."""
-    try:
-        require_regular(path, path.stat(), limit)
-    except FileNotFoundError:
-        raise Unusable(f"file missing: {what}") from None
-    except (OSError, ValueError) as error:
-        raise Unusable(f"unreadable file: {getattr(error, 'strerror', None) or type(error).__name__}") from error
+def check_file(path: Path, *, what: str = "signal") -> None:
+    """Raise Unusable unless a file is there that can be read."""
+    if not path.is_file():
+        raise Unusable(f"file missing: {what}")
+    if not os.access(path, os.R_OK):
+        raise Unusable(f"no permission to read the {what}")
 
 
 def check_extent(samples: int, fs: float) -> None:
@@ -322,7 +286,7 @@ def check_extent(samples: int, fs: float) -> None:
 
 
 def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
-    """A recording of (n, 12) mV, leads in the order of `LEADS`, at fs Hz.
+    """Make a recording of (n, 12) mV, leads in the order of `LEADS`, at fs Hz.
 
     Some flat leads are allowed. Raises Unusable for NaN, infinite, all-zero or constant signals, and like
     `check_extent`.
@@ -350,10 +314,10 @@ class WFDBFolder:
         self.root = root
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Header and signal file."""
+        """Return the header and the signal file."""
         record = self.root / entry.path
         return record.with_name(f"{record.name}.hea"), record.with_name(f"{record.name}{self.suffix}")
 
     def read(self, entry: Entry) -> Recording:
-        """The signal in mV; raises Unusable."""
+        """Read the signal in mV; raises Unusable."""
         return read_recording(self.root / entry.path)

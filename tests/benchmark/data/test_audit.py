@@ -17,7 +17,6 @@ from benchmark.data.audit import (
     class_lines,
     fact_lines,
     lengths_text,
-    people_lines,
     rates_text,
     some,
 )
@@ -358,14 +357,11 @@ def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepare
     """
     whole = make_prepared("chapman", [(f"p{max(1, number)}", (0,), 2, None) for number in range(11)])
     stated = [SNOMED] * 8 + [SNOMED[:1]] * 2 + [("426177001",)]  # sinus bradycardia is no class of it
-    entries = tuple(
-        replace(entry, statements=own, sex="f" if number else "", age=40.0 + number if number > 1 else None)
-        for number, (entry, own) in enumerate(zip(whole.entries, stated, strict=True))
-    )
+    entries = tuple(replace(entry, statements=codes) for entry, codes in zip(whole.entries, stated, strict=True))
     skipped = (Skipped("s1", "q", (), "file missing: signal"), Skipped("s2", "q", (), "too short: 1 s"))
     skipped += (Skipped("s3", "q", (), "too short: 2 s"),)
     data = replace(whole, entries=entries, skipped=skipped, form="a form")
-    *lines, task, sex, age, too_short, missing = fact_lines(data, PAPER)
+    *lines, task, too_short, missing = fact_lines(data, PAPER)
     assert lines == [
         "form        a form",
         "recordings  14 listed; 11 usable, of 10 patients",
@@ -378,7 +374,6 @@ def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepare
     assert there == "task all: 2 of 38 classes (training 7, validation 1, test 2)"
     assert len(absent.split(", ")) == 36
     assert not {"ST", "VPB"} & set(absent.split(", "))
-    assert (sex, age) == ("sex         f 10, not stated 1", "age         42 to 50, median 46; 2 not stated")
     assert (too_short, missing) == ("skipped     2 too short (s2, s3)", "skipped     1 file missing (s1)")
     crops = replace(data, segmentation=Segmentation("recordings", 1, 100, 1))
     cut = "cut into    crops of 0.01 s every 0.01 s of whole recordings, 100 Hz"
@@ -390,7 +385,6 @@ def test_a_task_that_cannot_be_split_says_so_and_a_corpus_without_classes_has_no
     lines = class_lines(DATASETS["ptb-xl"], entries, PAPER)
     assert any(line.startswith("task rhythm: 1 of 12 classes (cannot be split); ") for line in lines)
     assert list(class_lines(DATASETS["mimic-iv-ecg"], entries, PAPER)) == []
-    assert list(people_lines(entries)) == []
 
 
 def test_rates_and_lengths_that_differ_are_all_said_and_a_few_names_are_all_given() -> None:

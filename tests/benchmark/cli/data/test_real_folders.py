@@ -44,10 +44,8 @@ def as_edf(folder: Path, table: pd.DataFrame, signals: list[Signals]) -> None:
     (folder / "export").mkdir(parents=True)
     for number, signal in zip(table["ecg_id"], signals, strict=True):
         written.edf(folder / "export" / f"{number:05}.edf", np.rint(signal * 1000).astype(np.int16), 100, 1.0)
-    ages = ["" if np.isnan(age) else f"{int(age):03}Y" for age in table["age"]]
     columns = {"file": [f"{number:05}" for number in table["ecg_id"]], "pat_id": table["patient_id"].astype(int)}
-    own = pd.DataFrame({**columns, "diagnosis": table["label"], "gender": table["sex"].map({0: "M", 1: "F"})})
-    own.assign(age=ages).to_csv(folder / "labels.tsv", sep="\t", index=False)
+    pd.DataFrame({**columns, "diagnosis": table["label"]}).to_csv(folder / "labels.tsv", sep="\t", index=False)
 
 
 def as_numpy(folder: Path, table: pd.DataFrame, signals: list[Signals]) -> None:

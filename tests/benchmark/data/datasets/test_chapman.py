@@ -90,20 +90,6 @@ def test_forms_are_not_pooled_and_a_linked_folder_is_read(tmp_path: Path):
     assert (listing.form, listing.others) == ("WFDBRecords", ("WFDB_ChapmanShaoxing",))
 
 
-def test_copies_in_two_folders_and_lone_files(tmp_path: Path) -> None:
-    for folder, codes in (("g1", "426177001"), ("g2", "427084000")):
-        add(tmp_path, folder, "JS00001", "426177001")
-        add(tmp_path, folder, "JS00002", codes)
-    add(tmp_path, "g1", "JS00003 (copy)", "426177001")
-    (tmp_path / "g1" / "JS00004.mat").touch()
-    (tmp_path / "g3").symlink_to(tmp_path)
-    listing = Chapman(tmp_path).listing()
-    assert [(entry.path, entry.labels) for entry in listing.entries] == [("g1/JS00001", (0,))]
-    assert [name for name, _ in listing.skipped] == ["JS00002", "JS00004"]
-    assert listing.skipped[0][1].startswith("in several folders: ")
-    assert listing.skipped[1][1] == "file missing: header"
-
-
 def test_a_folder_without_its_recordings_says_what_was_looked_for(tmp_path: Path):
     with pytest.raises(DatasetError, match=r"no JS00001 to JS10646 in .*: looked for WFDBRecords/.*WFDB_Ch.*https://"):
         Chapman(tmp_path).listing()

@@ -54,7 +54,6 @@ def test_entries_carry_patient_and_report_and_a_partial_copy_is_a_smaller_corpus
             ("2", "x"),
             "patient's number shortened by a spreadsheet; write it as text into the table: '1.0E+07'",
         ),
-        (("10", "2", ""), ("2", "x"), "path refused: ''"),
         (("10", "2", PATH), ("1", "another report"), "machine report listed twice: 2 rows differ"),
         (("10", "1", "files/p1000/other"), ("2", "x"), "listed twice: 2 rows differ"),
     ],

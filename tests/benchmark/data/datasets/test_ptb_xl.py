@@ -58,7 +58,6 @@ ROWS_REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "code unknown": ({"scp_codes": "{'IMI': 1, 'XYZ': 0}"}, "unknown SCP code: XYZ"),
     "fold missing": ({"strat_fold": ""}, "no official fold: ''"),
     "fold a fraction": ({"strat_fold": "9.5"}, "no official fold: '9.5'"),
-    "no path": ({"filename_hr": ""}, "path refused: ''"),
 }
 
 

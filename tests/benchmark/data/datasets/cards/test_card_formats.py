@@ -40,7 +40,9 @@ def test_units_of_the_file_count_lead_by_lead(made: Callable[..., Any], make_ecg
 def test_a_unit_that_is_no_voltage_is_the_card_s(made: Callable[..., Any]) -> None:
     assert np.array_equal(made(units=["adu"] * 12, gain=200), made(units=None, gain=200))
     assert np.array_equal(made(units=["NU"] * 12, unit="mV"), made())
-    with pytest.raises(Unusable, match=r"unknown unit; give signals\.unit or signals\.gain in the card: NU"):
+    with pytest.raises(
+        Unusable, match=r"unknown unit or none in the file; give signals\.unit or signals\.gain in the card: NU"
+    ):
         made(units=["NU"] * 12)
     with pytest.raises(Unusable, match=r"unknown unit or none in the file; give signals\.unit"):
         made(units=[""] * 12)

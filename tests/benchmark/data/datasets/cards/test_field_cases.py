@@ -14,7 +14,6 @@ from benchmark.data.datasets.base import LEADS, DatasetError, Recording, Unusabl
 from benchmark.data.datasets.card import CardDataset
 from benchmark.data.datasets.card_formats import read
 from benchmark.data.datasets.card_sections import Signals, labels_of
-from benchmark.data.datasets.tables import patient_of
 
 Opened = Callable[..., CardDataset]
 
@@ -22,15 +21,6 @@ Opened = Callable[..., CardDataset]
 def rewrite(folder: Path, **columns: list[str]) -> None:
     """Other columns in the folder's table."""
     pd.read_csv(folder / "labels.csv", dtype=str).assign(**columns).to_csv(folder / "labels.csv", index=False)
-
-
-@pytest.mark.parametrize(
-    ("cell", "patient"),
-    [("007", "7"), ("7.0", "7"), ("0", "0"), ("P007", "P007"), ("a1", "a1"), ("4E12", "4E12")]
-    + [(cell, "") for cell in ("", "nan", "NaN", "unknown", "-1", "-9.0", "#N/A", "None", "?")],
-)
-def test_a_patient_is_judged_by_one_rule(cell: str, patient: str) -> None:
-    assert patient_of(cell) == patient
 
 
 def test_numbers_with_leading_zeros_are_one_patient(opened: Opened, folder: Path) -> None:
