@@ -142,13 +142,14 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     windows = sample_facts(probe)[WINDOWS_SHA256]
     plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], str(windows))
     work = missing(grid, store)
+    misses = cache_miss_lines(work.cells, grid, store)  # of the plan before this one
     save_plan(plan, store, work, console)
     for line in work.damaged:
         note(console, f"damaged, will be done again: {line}")
     cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
-    for line in cache_miss_lines(work.cells, grid, store):
+    for line in misses:
         note(console, line)
     failures = work_off(work, prepared, store, asked, console)
     if not work.cells:

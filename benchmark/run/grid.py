@@ -1,6 +1,4 @@
-"""The grid of a config: its pretrainings, its cells, and the keys of their results.
-
-What the keys of pretrainings and cells are digests of. Pure functions.
+"""The grid of a config: its pretrainings, its cells, and what the keys of their results are digests of.
 
     pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, subset, settings, results version)
@@ -62,6 +60,11 @@ class Pretraining:
         assert self.variant.method is not None, f"{self.variant.name}: nothing is pretrained"
         return self.variant.method
 
+    @property
+    def name(self) -> str:
+        """Name in the progress display and in messages."""
+        return f"{self.variant.name} pretrain seed {self.seed}"
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -107,8 +110,9 @@ class Cell:
         again = self.subset % self.repeats
         return stream("fine-tuning", self.draw_seed, again) if again else self.draw_seed
 
-    def describe(self) -> str:
-        """Name in progress display and messages."""
+    @property
+    def name(self) -> str:
+        """Name in the progress display and in messages."""
         name = f"{self.variant.name} {self.evaluation} {self.dataset} {self.ratio:g} seed {self.seed}"
         return f"{name} subset {self.subset}" if self.subset else name
 
@@ -142,15 +146,11 @@ class Context:
     """Folder for a folder of TensorBoard events per pretraining; None: none are written."""
 
 
-def task_name(task: Pretraining | Cell) -> str:
-    """Name of a task in the progress display."""
-    if isinstance(task, Cell):
-        return task.describe()
-    return f"{task.variant.name} pretrain seed {task.seed}"
-
-
 Mode = Mapping[str, str]
 """`Machine.mode()`."""
+Forms = Mapping[tuple[str, str], Prepared]
+"""(method, column) -> the column's recordings, cut to the windows of the method's external encoder."""
+NONE: Forms = {}
 
 
 def pretrain_content(
@@ -230,7 +230,6 @@ def classical_content(config: Config, evaluation: str, fingerprint: str, column:
     }
 
 
-NONE: Mapping[tuple[str, str], Prepared] = {}
 ALL_LABELS = 1.0
 FULL_LABELS = "full-labels"
 """The gate that repeats the compared rows and gates with all labels (ratio 1.0)."""
@@ -244,38 +243,32 @@ GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen"} | {name: name for name in 
 
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, str]]:
     """(table, evaluation, ratio, gate) of a variant's cells for one dataset and seed."""
-    unserved = unserved_by(variant, config.evaluate)
     if variant.role == TRIAL:
         yield from ((VALIDATION, VALIDATION, ratio, "") for ratio in config.ratios)
         return
-    own = GATE_OF_ROW[variant.on_any] if variant.role == GATE else ""
-    gate_ratio = FULL_LABELS in config.gates and ALL_LABELS not in config.ratios
+    row = variant.on_any
+    gate = GATE_OF_ROW[row] if variant.role == GATE else ""
+    has_full_labels = FULL_LABELS in config.gates and ALL_LABELS not in config.ratios
     for table in config.evaluate:
-        facts = EVALUATION_FACTS[table]
-        if variant.on_any == FROZEN and facts.frozen:
+        if table in unserved_by(variant, config.evaluate):
+            continue
+        if row == FROZEN and is_frozen(table):
             continue  # same as the untrained row of that table
-        if table in unserved:
+        evaluation = evaluation_of(row, table)
+        if row == SUPERVISED:
+            yield table, evaluation, ALL_LABELS, gate
             continue
-        evaluation = evaluation_of(variant.on_any, table)
-        if variant.on_any == SUPERVISED:
-            yield table, evaluation, ALL_LABELS, own
-            continue
-        yield from ((table, evaluation, ratio, own) for ratio in ratios_of(config, variant))
-        if gate_ratio and (variant.role == GATE or variant.on_any == UNTRAINED):
+        ratios = [min(config.ratios)] if variant.role == SWEEP else config.ratios
+        yield from ((table, evaluation, ratio, gate) for ratio in ratios)
+        if has_full_labels and (variant.role == GATE or row == UNTRAINED):
             yield table, evaluation, ALL_LABELS, FULL_LABELS
 
 
 def subsets_of(config: Config, table: str, ratio: float) -> int:
     """Labelled subsets per seed of the cells of a table: by default several of a frozen encoder; one of all labels."""
-    facts = EVALUATION_FACTS.get(table)
-    if facts is None or ratio >= ALL_LABELS:
+    if table not in EVALUATION_FACTS or ratio >= ALL_LABELS:
         return 1
-    return (config.subsets or SUBSETS[config.protocol]) if facts.frozen else config.finetuned_subsets
-
-
-def repeats_of(config: Config, table: str) -> int:
-    """Fine-tunings on each labelled subset of the cells of a table; one probe of a frozen encoder."""
-    return 1 if is_frozen(table) or table not in EVALUATION_FACTS else config.repeats
+    return (config.subsets or SUBSETS[config.protocol]) if is_frozen(table) else config.finetuned_subsets
 
 
 def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
@@ -287,11 +280,6 @@ def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
     return dict.fromkeys(learned, f"it cannot be fine-tuned: {why}")
 
 
-def ratios_of(config: Config, variant: Variant) -> list[float]:
-    """The label ratios of a row: the smallest of a sweep, else all."""
-    return [min(config.ratios)] if variant.role == SWEEP else config.ratios
-
-
 def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode) -> Pretraining | None:
     """The pretraining of a variant at a seed, None without an encoder; under `paper` all seeds share a trained one.
 
@@ -299,10 +287,12 @@ def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str
     """
     if variant.method is None:
         return None
-    shared = config.protocol == "paper" and variant.method.trains
-    own = config.pretrain.seed if shared else EXTERNAL_SEED if variant.method.external_encoder else seed
-    content = pretrain_content(config, variant.method, variant.config, own, fingerprint, mode)
-    return Pretraining(digest(content), variant, own, content)
+    if variant.method.external_encoder:
+        seed = EXTERNAL_SEED
+    elif config.protocol == "paper" and variant.method.trains:
+        seed = config.pretrain.seed
+    content = pretrain_content(config, variant.method, variant.config, seed, fingerprint, mode)
+    return Pretraining(digest(content), variant, seed, content)
 
 
 def expand(
@@ -312,46 +302,38 @@ def expand(
     fingerprints: Mapping[str, str],
     mode: Mode,
     variants: tuple[Variant, ...] | None = None,
-    forms: Mapping[tuple[str, str], Prepared] = NONE,
+    forms: Forms = NONE,
 ) -> Grid:
-    """The grid of a config; `corpus`, `fingerprints`: hashes of the data; `mode`: `Machine.mode()`.
+    """The grid of a config; corpus, fingerprints: hashes of the data; variants: rows in place of the config's.
 
-    variants: rows in place of those of the config. forms: (method, column) -> its recordings, where the method's
-    encoder has signals of its own. Raises ConfigError for a row that pairs windows which a recording does not have
-    (`refuse_lone_windows`).
+    Raises ConfigError for a row that pairs windows which a recording does not have (`refuse_lone_windows`).
     """
     variants = variants_of(config) if variants is None else variants
     refuse_lone_windows(config, variants)
-    of_row = {variant.name: with_settings(config, variant.settings) for variant in variants}
-    made = {
-        (variant.name, seed): pretraining_of(of_row[variant.name], variant, seed, corpus, mode)
-        for variant in variants
-        for seed in config.seeds
-    }
     pretrainings: dict[str, Pretraining] = {}
-    for own in made.values():
-        if own is not None:
-            pretrainings.setdefault(own.key, own)
     cells: list[Cell] = []
     for variant in variants:
+        row = with_settings(config, variant.settings)
         for seed in config.seeds:
-            found = made[variant.name, seed]
-            pretraining = pretrainings[found.key] if found else None
+            pretraining = pretraining_of(row, variant, seed, corpus, mode)
+            if pretraining:
+                pretraining = pretrainings.setdefault(pretraining.key, pretraining)
             for table, evaluation, ratio, gate in planned(config, variant):
                 for dataset, fingerprint in fingerprints.items():
                     if pretraining is None:
                         content = classical_content(config, evaluation, fingerprint, dataset)
                     else:
-                        row = of_row[variant.name]
                         content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
-                    cut = forms.get((variant.method_name, dataset))
-                    content |= {"own": cut.fingerprint} if cut else {}
-                    folder = cut.folder if cut else None
-                    repeats = repeats_of(config, table)
-                    content |= {"repeats": repeats} if repeats > 1 else {}
+                    form = forms.get((variant.method_name, dataset))
+                    if form:
+                        content["own"] = form.fingerprint
+                    repeats = config.repeats if table in EVALUATION_FACTS and not is_frozen(table) else 1
+                    if repeats > 1:
+                        content["repeats"] = repeats
                     for subset in range(subsets_of(config, table, ratio) * repeats):
                         key = cell_key(content, ratio, seed, subset)
                         place = (evaluation, table, dataset, ratio, seed, subset, repeats)
+                        folder = form.folder if form else None
                         cells.append(Cell(key, variant, pretraining, *place, content, folder, gate))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
 
@@ -361,22 +343,13 @@ def make_grid(
     prepared: Mapping[str, Prepared],
     machine: Machine,
     variants: tuple[Variant, ...] | None = None,
-    forms: Mapping[tuple[str, str], Prepared] = NONE,
+    forms: Forms = NONE,
 ) -> Grid:
-    """The grid of a config on prepared data.
-
-    variants: rows in place of those of the config; forms: as in `expand`.
-    """
+    """The grid of a config on prepared data; variants and forms as in `expand`."""
     fingerprints = {column.name: prepared[column.name].fingerprint for column in config.data.columns()}
     corpus = prepared[config.data.pretrain].fingerprint
-    return expand(
-        config,
-        corpus=corpus,
-        fingerprints=fingerprints,
-        mode=machine.mode(),
-        variants=variants,
-        forms=forms,
-    )
+    mode = machine.mode()
+    return expand(config, corpus=corpus, fingerprints=fingerprints, mode=mode, variants=variants, forms=forms)
 
 
 def select(grid: Grid, starts: Sequence[str]) -> Grid:
@@ -385,17 +358,13 @@ def select(grid: Grid, starts: Sequence[str]) -> Grid:
     Raises ConfigError where a start fits no cell.
     """
     for start in starts:
-        if not any(is_selected(cell, [start]) for cell in grid.cells):
+        if not any(key.startswith(start) for cell in grid.cells for key in (cell.key, cell.pretrain_key)):
             raise ConfigError(f"--only {start}: no cell or pretraining of this grid has a key that begins so")
-    cells = tuple(cell for cell in grid.cells if is_selected(cell, starts))
+    chosen = tuple(starts)
+    cells = [cell for cell in grid.cells if cell.key.startswith(chosen) or cell.pretrain_key.startswith(chosen)]
     keys, rows = {cell.pretrain_key for cell in cells}, {cell.variant.name for cell in cells}
     return Grid(
         tuple(variant for variant in grid.variants if variant.name in rows),
         tuple(pretraining for pretraining in grid.pretrainings if pretraining.key in keys),
-        cells,
+        tuple(cells),
     )
-
-
-def is_selected(cell: Cell, starts: Sequence[str]) -> bool:
-    """Whether the key of a cell or of its pretraining begins with one of `starts`."""
-    return cell.key.startswith(tuple(starts)) or cell.pretrain_key.startswith(tuple(starts))

@@ -22,7 +22,7 @@ from benchmark.results.files import is_read_only, write_atomic
 from benchmark.results.names import CARD, ERROR, MEASURES, TRAINING_HEALTH, UNTRAINED_EPOCH
 from benchmark.results.store import Store, card_bytes
 from benchmark.run.estimate import fastest, multiplications
-from benchmark.run.grid import Context, Grid, Pretraining, task_name
+from benchmark.run.grid import Context, Grid, Pretraining
 from benchmark.run.progress import ProgressFile
 from benchmark.run.rows import source_of
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
@@ -137,7 +137,7 @@ def train(
     )
     begin_peak_memory(device)
     epochs, seed = epochs_of(task, corpus, config, prepared), task.seed
-    with ProgressFile(folder, task_name(task)) as progress:
+    with ProgressFile(folder, task.name) as progress:
         history = pretrain(
             method,
             knobs,
@@ -162,7 +162,7 @@ def events_of(task: Pretraining, folder: Path) -> OnEpoch:
     """A function that writes loss and health of the last epoch as TensorBoard events of a pretraining."""
     from torch.utils.tensorboard import SummaryWriter  # here, because it needs the extra `tensorboard`
 
-    name = f"{task_name(task)} {task.key}".replace("/", "-").replace(" ", "_")
+    name = f"{task.name} {task.key}".replace("/", "-").replace(" ", "_")
     writer = SummaryWriter(str(folder / name))
 
     def write(history: History) -> None:

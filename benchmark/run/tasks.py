@@ -27,7 +27,7 @@ from benchmark.machine.process import Stopped, keep_freed_memory, stop
 from benchmark.results.names import CARD, is_frozen
 from benchmark.results.store import BadCard, CorruptRow, Failure, Store
 from benchmark.run.cell import run_cell, source_facts
-from benchmark.run.grid import Cell, Context, Grid, Pretraining, task_name
+from benchmark.run.grid import Cell, Context, Grid, Pretraining
 from benchmark.run.pretraining import run_pretraining
 from benchmark.training.checkpoint import checked_card, other_encoder
 from benchmark.training.probes import EvaluationCache
@@ -55,7 +55,7 @@ class Task:
     @property
     def name(self) -> str:
         """Name of its first part in messages."""
-        return task_name(self.parts[0])
+        return self.parts[0].name
 
     @property
     def after(self) -> str:
@@ -176,7 +176,7 @@ def run(task: Task, context: Context) -> tuple[Outcome, ...]:
 
 def run_part(part: Part, context: Context, known: EvaluationCache) -> Outcome:
     """Run a pretraining or a cell, unless it is finished; an error is its outcome. `known`: what cells share."""
-    started, name = time.perf_counter(), task_name(part)
+    started, name = time.perf_counter(), part.name
     try:
         if stop.is_set():
             raise Stopped
@@ -195,7 +195,7 @@ def run_part(part: Part, context: Context, known: EvaluationCache) -> Outcome:
 def failed(part: Part, failure: Failure, store: Store) -> Outcome:
     """Store a failure; returns it as the outcome."""
     save = store.save_failure if isinstance(part, Cell) else store.save_pretraining_failure
-    name = task_name(part)
+    name = part.name
     file = save(part.key, name, failure.error, failure.traceback)
     return Outcome(part.key, name, failure=failure, file=file)
 
@@ -204,7 +204,7 @@ def lost(task: Task, error: Exception, store: Store) -> list[Outcome]:
     """Store what is not finished of a task whose worker was killed each time as failed; returns the outcomes."""
     reason = f"its worker was killed each time ({type(error).__name__}); if memory ran out, use fewer --jobs"
     return [
-        Outcome(part.key, task_name(part)) if is_finished(part, store) else failed(part, Failure(reason), store)
+        Outcome(part.key, part.name) if is_finished(part, store) else failed(part, Failure(reason), store)
         for part in task.parts
     ]
 

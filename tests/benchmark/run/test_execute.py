@@ -13,7 +13,6 @@ import pytest
 from benchmark.config.errors import ConfigError
 from benchmark.results.store import Failure, Store
 from benchmark.run import execute as execute_module
-from benchmark.run.grid import task_name
 from benchmark.run.tasks import Outcome, Task
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
 
@@ -54,9 +53,7 @@ class Scripted:
             self.running = {} if self.is_pool else self.running
             return
         failure = end if isinstance(end, Failure) else None
-        future.set_result(
-            [Outcome(part.key, task_name(part), 1.0, failure, stopped=end == "stopped") for part in task.parts]
-        )
+        future.set_result([Outcome(part.key, part.name, 1.0, failure, stopped=end == "stopped") for part in task.parts])
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()

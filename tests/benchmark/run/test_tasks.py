@@ -19,7 +19,7 @@ from benchmark.results.names import CARD, EVALUATIONS
 from benchmark.results.store import Store, card_bytes
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
-from benchmark.run.grid import Cell, Context, Pretraining, task_name
+from benchmark.run.grid import Cell, Context, Pretraining
 from benchmark.run.tasks import Task, lost, run, tasks_of
 from benchmark.training.checkpoint import SOURCE, WEIGHTS
 from benchmark.training.probes import EvaluationCache
@@ -56,7 +56,7 @@ def test_a_dataset_at_a_time_and_its_gates_last(cohorts: Cohorts, small_config: 
 def test_task_names_are_unique(bench: Bench, small_config: SmallConfig) -> None:
     bench.config = small_config({"seeds": [1, 2], "ratios": [0.5, 0.1], "protocol": "strict"})
     tasks: list[Cell | Pretraining] = [*bench.grid.cells, *bench.grid.pretrainings]
-    assert len({task_name(task) for task in tasks}) == len(tasks) == 52
+    assert len({task.name for task in tasks}) == len(tasks) == 52
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -91,7 +91,7 @@ def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, 
     (finished.store.cells / f"{cell.key}.json").unlink()
     assert finished.missing().pretrainings == (cell.pretraining,)
     assert finished.work_off() == 0
-    assert finished.heard.done == ["pmq pretrain seed 42", cell.describe()]
+    assert finished.heard.done == ["pmq pretrain seed 42", cell.name]
     assert (folder / WEIGHTS).read_bytes() == weights
     assert finished.rows() == rows
 
@@ -127,7 +127,7 @@ def test_a_pretraining_that_brings_code_is_made_again_and_the_code_never_execute
         line == f"{folder / CARD}: these weights were made with another code of the encoder 'dilated' than this run has"
     )
     assert finished.work_off() == 0
-    assert finished.heard.done == ["pmq pretrain seed 42", cell.describe()]
+    assert finished.heard.done == ["pmq pretrain seed 42", cell.name]
     assert finished.rows() == rows
     assert not (tmp_path / "acted").exists()
 
