@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from benchmark.config.command_line import OK
 from benchmark.config.errors import KEY_START, ConfigError, config_names
-from benchmark.results.names import CARD, EVALUATION_TITLES, TRAINING_HEALTH, command, evaluation_of, name_on_any
+from benchmark.results.names import CARD, EVALUATION_TITLES, command, evaluation_of, name_on_any
 from benchmark.results.schema import flat
 from benchmark.results.store import BadCard, NoResults, Plan, PlannedCell, Row, Store
 from benchmark.screen import Console, note
@@ -180,7 +180,7 @@ LONGEST = 4
 """Values of a list that are shown whole; of a longer one the first, the last and their number."""
 NOT_STATED = "not stated"
 SUITE = "a class of the suite: its version is in the key, its code that of the commit"
-NOT_SHOWN = ("key_content", "encoder", "key", "health", TRAINING_HEALTH)
+NOT_SHOWN = ("key_content", "encoder", "key", "health")
 """Entries of a card that are shown elsewhere or say nothing of a number."""
 
 

@@ -172,10 +172,6 @@ def collapsed(rank: float | None, cosine: float | None) -> bool:
     return rank is not None and cosine is not None and (rank < COLLAPSED_RANK or cosine > COLLAPSED_COSINE)
 
 
-TRAINING_HEALTH = "training_health"
-"""Entry of a card: `health` and `health_sample` as the training measured them, where another run's stand there now."""
-
-
 def measured_elsewhere(cards: Mapping[str, Mapping[str, Any]], windows: str) -> list[str]:
     """Names of the cards whose health was measured on other windows than those with the digest `windows`.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from benchmark.elsewhere import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.machine.process import begin_peak_memory, peak_memory_gib
 from benchmark.results.files import is_read_only, write_atomic
-from benchmark.results.names import CARD, ERROR, MEASURES, TRAINING_HEALTH, UNTRAINED_EPOCH
+from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH
 from benchmark.results.store import Store, card_bytes
 from benchmark.run.estimate import fastest, multiplications
 from benchmark.run.grid import Context, Grid, Pretraining
@@ -43,13 +43,23 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
     Raises ValueError if the method's file is not what the key says, FileNotFoundError if the prepared data are missing,
     TrainingStopped and Stopped as `pretrain`.
     """
-    refuse_edited(task)
+    if sources_of(task.method) != task.content.get("file", {}):
+        raise ValueError(
+            f"{source_of(task.method)} has been edited since this run began; the same command runs it as it is now"
+        )
     config, device = with_settings(context.config, task.variant.settings), torch.device(context.device)
     folder = context.store.pretrained / task.key
     method = new_method(task, config, device)
-    learned = (
-        external_facts(method, device) if method.external_encoder else learned_facts(task, method, config, context)
-    )
+    learned: dict[str, Any]
+    if method.external_encoder:
+        learned = {"health": [], "embedding": embedding_cost(method, device)}
+    else:
+        probe = probe_windows_of(config, columns_of(config, context), device)
+        learned = {"health_sample": sample_facts(probe)}
+        if method.trains:
+            learned |= train(task, method, probe, config, context)
+        else:
+            learned |= {"health": [vars(measure(UNTRAINED_EPOCH, method.exported(), probe))]}
     facts = {
         "method": method.name,
         "method_sha256": file_digest(task.method),
@@ -67,48 +77,35 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
         (folder / leftover).unlink(missing_ok=True)
 
 
-def learned_facts(task: Pretraining, method: PretrainMethod, config: Config, context: Context) -> dict[str, Any]:
-    """Train a method and measure its health; only measure it for a method without training."""
-    columns = {column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()}
-    probe = probe_windows_of(config, columns, torch.device(context.device))
-    if method.trains:
-        learned = train(task, method, probe, config, context)
-    else:
-        learned = {"health": [vars(measure(UNTRAINED_EPOCH, method.exported(), probe))]}
-    return {"health_sample": sample_facts(probe)} | learned
+def columns_of(config: Config, context: Context) -> dict[str, Prepared]:
+    """The prepared data of each column."""
+    return {column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()}
 
 
-def external_facts(method: PretrainMethod, device: torch.device) -> dict[str, Any]:
-    """Costs of an external encoder: no training, and seconds to embed 1,000 recordings of 10 s."""
-    encoder = method.exported()
+def embedding_cost(method: PretrainMethod, device: torch.device) -> dict[str, float]:
+    """Windows of a recording of 10 s under an external encoder, and seconds to embed 1,000 such recordings."""
+    encoder = method.exported().to(device).eval()
     assert isinstance(encoder, PretrainedEncoder)
     windows = segmentation_of(encoder.signals).windows_of_typical()
     shape = EMBEDDED, encoder.signals.samples, encoder.config.leads
     x = torch.randn(shape, generator=torch.Generator()).to(device)  # (B, S, L)
-    encoder = encoder.to(device).eval()
     with torch.no_grad():
         seconds = fastest(lambda: encoder.pooled(x), EMBEDDED_BATCHES, device) / EMBEDDED
-    return {"health": [], "embedding": {"windows": windows, "seconds": 1000 * windows * seconds}}
+    return {"windows": windows, "seconds": 1000 * windows * seconds}
 
 
 def encoder_costs(encoder: Encoder, config: Config) -> dict[str, int]:
     """Parameters of a new encoder, and its multiplications for a window; of weights from elsewhere where known."""
-    own = isinstance(encoder, PretrainedEncoder)
-    if not own:
+    is_external = isinstance(encoder, PretrainedEncoder)
+    if not is_external:
         with torch.random.fork_rng(devices=[]):
             encoder = config.encoder_class()(config.encoder_config())
     samples = encoder.signals.samples if isinstance(encoder, PretrainedEncoder) else config.data.cut().samples
-    parameters = sum(parameter.numel() for parameter in encoder.parameters())
-    counted = round(multiplications(encoder, samples))
-    found = {"encoder_parameters": parameters, "encoder_multiplications": counted}
-    return {name: value for name, value in found.items() if value or not own}
-
-
-def refuse_edited(task: Pretraining) -> None:
-    """Raise ValueError if a method's file has been edited since the grid was made, and its key with it."""
-    if sources_of(task.method) != task.content.get("file", {}):
-        file = source_of(task.method)
-        raise ValueError(f"{file} has been edited since this run began; the same command runs it as it is now")
+    costs = {
+        "encoder_parameters": sum(parameter.numel() for parameter in encoder.parameters()),
+        "encoder_multiplications": round(multiplications(encoder, samples)),
+    }
+    return {name: value for name, value in costs.items() if value or not is_external}
 
 
 def new_method(task: Pretraining, config: Config, device: torch.device) -> PretrainMethod:
@@ -127,23 +124,19 @@ def train(
     task: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
 ) -> dict[str, Any]:
     """Train a method on the corpus; returns history, memory and facts of the corpus."""
-    knobs, device, folder = task.variant.config, torch.device(context.device), context.store.pretrained / task.key
+    method_config, device = task.variant.config, torch.device(context.device)
+    folder = context.store.pretrained / task.key
     prepared = open_prepared(context.folders[config.data.pretrain])
-    corpus = corpus_of(
-        prepared,
-        config.task_spec(config.pretrain),
-        device,
-        config.pretrain.text_embedder if method.needs_text else None,
-    )
+    text_embedder = config.pretrain.text_embedder if method.needs_text else None
+    corpus = corpus_of(prepared, config.task_spec(config.pretrain), device, text_embedder)
     begin_peak_memory(device)
-    epochs, seed = epochs_of(task, corpus, config, prepared), task.seed
     with ProgressFile(folder, task.name) as progress:
         history = pretrain(
             method,
-            knobs,
+            method_config,
             corpus,
-            epochs=epochs,
-            seed=seed,
+            epochs=epochs_of(task, corpus, config, prepared),
+            seed=task.seed,
             precision=context.precision,
             checkpoint=folder / CHECKPOINT,
             probe=probe,
@@ -155,7 +148,7 @@ def train(
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
         **({"scale": list(corpus.trials.scale)} if corpus.trials.scale else {}),
     }
-    return vars(history) | spent | corpus.facts(knobs.pairing)
+    return vars(history) | spent | corpus.facts(method_config.pairing)
 
 
 def events_of(task: Pretraining, folder: Path) -> OnEpoch:
@@ -178,9 +171,9 @@ def events_of(task: Pretraining, folder: Path) -> OnEpoch:
 
 def epochs_of(task: Pretraining, corpus: Corpus, config: Config, prepared: Prepared) -> float:
     """Epochs of the method that a budget of `pretrain.epochs` epochs buys (`epochs_bought`)."""
-    knobs, spec = task.variant.config, config.task_spec(config.pretrain)
+    method_config, spec = task.variant.config, config.task_spec(config.pretrain)
     pairs = len(corpus_trials(prepared, spec)) * pairs_of(spec.per_trial)
-    shape = epoch_shape(corpus.patient_of_pair, knobs.batching, knobs.recipe.batch_size)
+    shape = epoch_shape(corpus.patient_of_pair, method_config.batching, method_config.recipe.batch_size)
     costs = config.pretrain.pair_costs(task.method)
     return epochs_bought(config.pretrain.budget, config.pretrain.epochs, shape, pairs, costs)
 
@@ -188,18 +181,18 @@ def epochs_of(task: Pretraining, corpus: Corpus, config: Config, prepared: Prepa
 def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: torch.device) -> ProbeWindows:
     """Held-out windows for health: in no pretraining and no test set of the config."""
     tasks: dict[str, list[tuple[Prepared, TaskSpec]]] = {}
-    for column in [own for own in config.data.columns() if not is_transport(own.dataset)]:
-        own = columns[column.name], config.task_spec(config.finetune, column.name)
-        tasks.setdefault(column.dataset, []).append(own)
+    for column in config.data.columns():
+        if not is_transport(column.dataset):
+            spec = config.task_spec(config.finetune, column.name)
+            tasks.setdefault(column.dataset, []).append((columns[column.name], spec))
     return probe_windows(list(tasks.values()), config.data.corpora, device)
 
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
     """Measure encoders whose stored health is that of another run's windows, if the store can be written to.
 
-    Runs on different data share encoders, and health belongs to the windows of a run. Of a trained one the first epoch,
-    drawn again from its seed, and the last are measured. What its training measured stays in the card as
-    `TRAINING_HEALTH`, and a run on those windows takes it back.
+    Runs on different data share encoders, and health belongs to the windows of a run. Of a trained one the untrained
+    encoder, drawn again from its seed, and the last are measured.
     """
     sample = sample_facts(probe)
     for task in grid.pretrainings:
@@ -207,31 +200,14 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
         card = read_card(folder) or {}
         if not card.get("health") or card.get("health_sample") == sample:
             continue
-        stored = {name: card[name] for name in ("health", "health_sample") if name in card}
-        first = card.get(TRAINING_HEALTH, stored)
-        health = first
-        if first.get("health_sample") != sample:
-            measured = health_again(task, folder, config, probe, first["health"])
-            health = {"health": measured, "health_sample": sample}
+        row = with_settings(config, task.variant.settings)
+        encoders = {card["health"][-1]["epoch"]: load_encoder(folder, row.encoder_of(task.method)[0])}
         if task.method.trains:
-            health = health | {TRAINING_HEALTH: first}
+            with torch.random.fork_rng(devices=[]):
+                encoders[UNTRAINED_EPOCH] = new_method(task, row, torch.device("cpu")).exported()
+        health = [vars(measure(epoch, encoders[epoch], probe)) for epoch in sorted(encoders)]
         try:
-            write_atomic(folder / CARD, card_bytes(card | health))
+            write_atomic(folder / CARD, card_bytes(card | {"health": health, "health_sample": sample}))
         except OSError as error:
             if not is_read_only(error):
                 raise
-
-
-def health_again(
-    task: Pretraining, folder: Path, config: Config, probe: ProbeWindows, epochs: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Stored health of each epoch with the features of other windows; None between the first epoch and the last."""
-    own = with_settings(config, task.variant.settings)
-    kind, _ = own.encoder_of(task.method)
-    encoders = {epochs[-1]["epoch"]: load_encoder(folder, kind)}
-    if task.method.trains:
-        with torch.random.fork_rng(devices=[]):
-            encoders[UNTRAINED_EPOCH] = new_method(task, own, torch.device("cpu")).exported()
-    measured = {epoch: vars(measure(epoch, encoder, probe)) for epoch, encoder in encoders.items()}
-    features = (*MEASURES, "retrieval_chance")
-    return [{**epoch, **{name: measured.get(epoch["epoch"], {}).get(name) for name in features}} for epoch in epochs]

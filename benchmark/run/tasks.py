@@ -60,8 +60,7 @@ class Task:
     @property
     def after(self) -> str:
         """Key of the pretraining whose encoder it uses; '' for none."""
-        first = self.parts[0]
-        return first.pretrain_key if isinstance(first, Cell) else ""
+        return "" if isinstance(self.parts[0], Pretraining) else self.parts[0].pretrain_key
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def missing(grid: Grid, store: Store) -> Work:
     damaged: list[str] = []
     cells = [cell for cell in in_turn(grid.cells) if not is_finished(cell, store, damaged)]
     needed = {cell.pretraining.key: cell.pretraining for cell in cells if cell.pretraining}
-    pretrainings = [own for own in needed.values() if not is_finished(own, store, damaged)]
+    pretrainings = [pretraining for pretraining in needed.values() if not is_finished(pretraining, store, damaged)]
     return Work(grid, tuple(pretrainings), tuple(cells), tuple(damaged))
 
 
@@ -125,29 +124,24 @@ def in_turn(cells: Iterable[Cell]) -> list[Cell]:
     for cell in cells:
         if not (cell.gate and cell.key in unique):
             unique[cell.key] = cell
-    datasets = {name: place for place, name in enumerate(dict.fromkeys(cell.dataset for cell in unique.values()))}
-    return sorted(unique.values(), key=lambda cell: (datasets[cell.dataset], bool(cell.gate)))
+    datasets = list(dict.fromkeys(cell.dataset for cell in unique.values()))
+    return sorted(unique.values(), key=lambda cell: (datasets.index(cell.dataset), bool(cell.gate)))
 
 
 def is_finished(part: Part, store: Store, damaged: list[str] | None = None) -> bool:
     """Whether a result is stored whole; a line on a damaged one is appended to `damaged`."""
     try:
-        return is_made(part, store) if isinstance(part, Pretraining) else store.load_row(part.key) is not None
+        if isinstance(part, Cell):
+            return store.load_row(part.key) is not None
+        folder = store.pretrained / part.key
+        card = checked_card(folder)
+        if card and (problem := other_encoder(card["encoder"], part.content["encoder"])):
+            raise BadCard(f"{folder / CARD}: {problem}")
     except (BadCard, CorruptRow) as error:
         if damaged is not None:
             damaged.append(str(error))
         return False
-
-
-def is_made(pretraining: Pretraining, store: Store) -> bool:
-    """Whether a pretraining's encoder is stored. Raises BadCard where a file is damaged or of another pretraining."""
-    folder = store.pretrained / pretraining.key
-    card = checked_card(folder)
-    if card is None:
-        return False
-    if problem := other_encoder(card["encoder"], pretraining.content["encoder"]):
-        raise BadCard(f"{folder / CARD}: {problem}")
-    return True
+    return card is not None
 
 
 def tasks_of(work: Work) -> list[Task]:
@@ -176,7 +170,7 @@ def run(task: Task, context: Context) -> tuple[Outcome, ...]:
 
 def run_part(part: Part, context: Context, known: EvaluationCache) -> Outcome:
     """Run a pretraining or a cell, unless it is finished; an error is its outcome. `known`: what cells share."""
-    started, name = time.perf_counter(), part.name
+    started = time.perf_counter()
     try:
         if stop.is_set():
             raise Stopped
@@ -186,18 +180,17 @@ def run_part(part: Part, context: Context, known: EvaluationCache) -> Outcome:
             else:
                 run_cell(part, context, known)
     except Stopped:
-        return Outcome(part.key, name, stopped=True)
+        return Outcome(part.key, part.name, stopped=True)
     except Exception as error:
         return failed(part, Failure.of(error), context.store)
-    return Outcome(part.key, name, time.perf_counter() - started)
+    return Outcome(part.key, part.name, time.perf_counter() - started)
 
 
 def failed(part: Part, failure: Failure, store: Store) -> Outcome:
     """Store a failure; returns it as the outcome."""
     save = store.save_failure if isinstance(part, Cell) else store.save_pretraining_failure
-    name = part.name
-    file = save(part.key, name, failure.error, failure.traceback)
-    return Outcome(part.key, name, failure=failure, file=file)
+    file = save(part.key, part.name, failure.error, failure.traceback)
+    return Outcome(part.key, part.name, failure=failure, file=file)
 
 
 def lost(task: Task, error: Exception, store: Store) -> list[Outcome]:
@@ -212,11 +205,8 @@ def lost(task: Task, error: Exception, store: Store) -> list[Outcome]:
 @contextmanager
 def limited_threads(count: int | None) -> Iterator[None]:
     """Limit the CPU threads of this process; None leaves them."""
-    if count is None:
-        yield
-        return
     before = torch.get_num_threads()
-    torch.set_num_threads(count)
+    torch.set_num_threads(count or before)
     try:
         with threadpool_limits(count):
             yield
@@ -239,14 +229,13 @@ def code_digest(packages: tuple[str, ...] = PACKAGES) -> str:
 
 def refuse_unfit(context: Context) -> None:
     """Raise ConfigError in one line if this process cannot run tasks of the context."""
+    worker = f"the worker {socket.gethostname()}:{os.getpid()}"
     if code_digest() != context.code:
         raise ConfigError(
-            f"the worker {socket.gethostname()}:{os.getpid()} has other code than this run was started with: restart "
-            "the workers, then the same command"
+            f"{worker} has other code than this run was started with: restart the workers, then the same command"
         )
     unseen = [folder for folder in (*context.folders.values(), context.store.root) if not folder.is_dir()]
     if unseen:
         raise ConfigError(
-            f"the worker {socket.gethostname()}:{os.getpid()} does not see {unseen[0]}: put --cache and --results on "
-            "folders that all workers share"
+            f"{worker} does not see {unseen[0]}: put --cache and --results on folders that all workers share"
         )
