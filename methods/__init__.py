@@ -12,12 +12,10 @@ from collections.abc import Hashable
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from methods.encoders import ENCODERS
 from methods.from_file import Table, find_class
 
 if TYPE_CHECKING:
     from methods.base import PretrainMethod
-    from methods.encoders.base import Encoder
     from methods.encoders.pretrained import PretrainedEncoder
 
 PAPER = {
@@ -80,22 +78,3 @@ def get_method(name: str) -> type[PretrainMethod]:
         "method", name, METHODS, PretrainMethod, PretrainedEncoder
     )
     return as_method(found) if issubclass(found, PretrainedEncoder) else found
-
-
-NEEDS = {
-    "tokens": "{method} hides tokens, which the encoder {encoder!r} does not have",
-    "timed": "{method} hides stretches of time, and the encoder {encoder!r} does not embed in the order of time",
-}
-"""What a method may need of an encoder -> why one without is refused."""
-
-
-def refusal(method: type[PretrainMethod], encoder: type[Encoder]) -> str:
-    """Why a method cannot pretrain an encoder, and which encoders it can; '' where it can."""
-    from methods.encoders.base import TWO_OF
-
-    for need in method.needs:
-        if need not in TWO_OF and not getattr(encoder, need):
-            able = [name for name, kind in ENCODERS.items() if getattr(kind, need)]
-            served = f"--encoder {' or '.join(able)}" if able else "one of your own"
-            return f"{NEEDS[need].format(method=method.name, encoder=encoder.name)}; use {served}, or leave it out"
-    return ""

@@ -75,8 +75,6 @@ class PretrainMethod(nn.Module):
     trains: ClassVar[bool] = True  # False: `forward` is never called and the encoder keeps its initial weights
     needs_text: ClassVar[bool] = False
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
-    needs: ClassVar[tuple[str, ...]] = ()
-    """What an encoder must have: 'tokens', 'timed', two steps 'embedded' or 'output'; another is refused."""
     encoder_passes: ClassVar[float] = 4.0
     """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
     external_encoder: ClassVar[type[PretrainedEncoder] | None] = None

@@ -66,7 +66,6 @@ class CPC(PretrainMethod):
     name: ClassVar[str] = "cpc"
     title: ClassVar[str] = "CPC"
     Config: ClassVar[type[MethodConfig]] = CPCConfig
-    needs: ClassVar[tuple[str, ...]] = ("timed", "embedded")
 
     def __init__(self, encoder: Encoder, config: CPCConfig) -> None:
         super().__init__(encoder, config)

@@ -68,7 +68,6 @@ class JEPA(PretrainMethod):
     name: ClassVar[str] = "jepa"
     title: ClassVar[str] = "JEPA"
     Config: ClassVar[type[MethodConfig]] = JEPAConfig
-    needs: ClassVar[tuple[str, ...]] = ("timed", "output")
     encoder_passes: ClassVar[float] = 5.0  # measured: one window, forth and back and forth, without the pooled shortcut
 
     updates_done: Tensor  # ()

@@ -61,10 +61,10 @@ def positions(tokens: int, width: int, device: torch.device) -> Tensor:
     return torch.cat([angle.sin(), angle.cos()], 1)  # (N, width)
 
 
-def kept_tokens(count: int, tokens: int, hidden: float, device: torch.device) -> Tensor:
-    """Indices of random tokens of each window, of which at least one is kept and one hidden: (B, M)."""
-    visible = min(max(1, int(tokens * (1 - hidden))), tokens - 1)
-    return torch.rand(count, tokens, device=device).argsort(1)[:, :visible]  # (B, M)
+def visible_tokens(count: int, tokens: int, hidden: float, device: torch.device) -> Tensor:
+    """Indices of random tokens of each window, of which at least one is visible and one hidden: (B, M)."""
+    number = min(max(1, int(tokens * (1 - hidden))), tokens - 1)
+    return torch.rand(count, tokens, device=device).argsort(1)[:, :number]  # (B, M)
 
 
 def block(width: int) -> nn.Module:
@@ -81,7 +81,6 @@ class MAE(PretrainMethod):
     title: ClassVar[str] = "MAE"
     Config: ClassVar[type[MethodConfig]] = MAEConfig
     version: ClassVar[int] = 2
-    needs: ClassVar[tuple[str, ...]] = ("tokens", "embedded")
     encoder_passes: ClassVar[float] = 1.5  # a quarter of the tokens forth and back, and the decoder
 
     def __init__(self, encoder: Encoder, config: MAEConfig) -> None:
@@ -97,17 +96,17 @@ class MAE(PretrainMethod):
         embedded = self.encoder.embed(batch.x1)  # (B, N, D)
         count, tokens, _ = embedded.shape
         refuse_single(self.name, tokens)
-        kept = kept_tokens(count, tokens, self.config.mask_ratio, embedded.device)  # (B, M)
-        hidden = torch.ones(count, tokens, device=embedded.device).scatter(1, kept, 0.0)  # (B, N)
-        steps = dropout(self.encoder.kept_steps(embedded, kept), self.encoder.dropout, self.training)  # (B, M, K)
-        prediction = self.decode(steps, kept, tokens)  # (B, N, P)
+        visible = visible_tokens(count, tokens, self.config.mask_ratio, embedded.device)  # (B, M)
+        hidden = torch.ones(count, tokens, device=embedded.device).scatter(1, visible, 0.0)  # (B, N)
+        steps = dropout(self.encoder.encode_tokens(embedded, visible), self.encoder.dropout, self.training)  # (B, M, K)
+        prediction = self.decode(steps, visible, tokens)  # (B, N, P)
         return reconstruction_loss(prediction, self.encoder.patches(batch.x1), hidden, self.config.normalise)
 
-    def decode(self, steps: Tensor, kept: Tensor, tokens: int) -> Tensor:
-        """Samples of all N tokens from the outputs of those kept: (B, M, K), (B, M) -> (B, N, P)."""
+    def decode(self, steps: Tensor, visible: Tensor, tokens: int) -> Tensor:
+        """Samples of all N tokens from the outputs of the visible ones: (B, M, K), (B, M) -> (B, N, P)."""
         seen = self.decoder_input(steps).to(self.mask_token.dtype)  # (B, M, W)
         empty = self.mask_token.expand(len(steps), tokens, -1)  # (B, N, W)
-        filled = empty.scatter(1, kept.unsqueeze(2).expand_as(seen), seen)  # (B, N, W)
+        filled = empty.scatter(1, visible.unsqueeze(2).expand_as(seen), seen)  # (B, N, W)
         placed = filled + positions(tokens, filled.shape[2], filled.device)  # (B, N, W)
         samples: Tensor = self.reconstruction(self.decoder(placed))  # (B, N, P)
         return samples

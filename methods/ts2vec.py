@@ -75,7 +75,6 @@ class TS2Vec(PretrainMethod):
     title: ClassVar[str] = "TS2Vec"
     Config: ClassVar[type[MethodConfig]] = TS2VecConfig
     version: ClassVar[int] = 2
-    needs: ClassVar[tuple[str, ...]] = ("timed", "embedded", "output")
     encoder_passes: ClassVar[float] = 8.0  # measured at its batch of 16; the losses grow with the batch
 
     def __init__(self, encoder: Encoder, config: TS2VecConfig) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from methods import METHODS
 
 BASIC = str(Path(__file__).with_name("basic.yaml"))
-ANYWHERE = [name for name, kind in METHODS.items() if "tokens" not in kind.needs]
-"""Methods that every encoder serves."""
+ANYWHERE = [name for name in METHODS if name != "mae"]
+"""Methods that every encoder serves: `mae` hides tokens."""
 TINY = """
 methods: [random, pmq]
 data:

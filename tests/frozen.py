@@ -79,7 +79,7 @@ WRONG = (
     "--set data.pool=min", "--encoder s5", "--device tpu", "--engine slurm", "--config nobody",
     "--unit beat", "--scores f2", "report --results nowhere", "explain pmq --results nowhere", "export",
     "export pmq --results nowhere --to x", "embed nothing.npy --encoder nowhere --out a.npy", "data show",
-    "data download nothing", "data new-card nowhere", "check-method nothing", "check-encoder nothing.py",
+    "data download nothing", "data new-card nowhere", "check nothing", "check nothing.py",
     "tune --trials 0", "speed --config nobody",
     "--methods pmq pmq", "--queue-sizes few", "--labels many", "--config demo --data-root nowhere",
 )  # fmt: skip

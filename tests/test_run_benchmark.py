@@ -57,7 +57,7 @@ ANSWERED_AT_ONCE = [
     "reprot",
     "--sedes 41",
     "report --methods pmq",
-    "check-method pmqq",
+    "check pmqq",
     "--methods pmqq",
     "--encoder dilatd",
     "--datasets ptbxl",

@@ -6,8 +6,6 @@ verbs share stand in `benchmark.config.flags`. A new verb is an entry here and i
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from benchmark.config.command_line import Flag, Known, Verb, file_to_write, folder, results_named, switch
 from benchmark.config.errors import count, key_start, positive, seed
 from benchmark.config.flags import (
@@ -248,22 +246,13 @@ VERBS: dict[str, Verb] = {
         },
         examples={"speed --config laptop": "how fast this machine is"},
     ),
-    "check-method": Verb(
-        "test a method, or one defined in a file, against the contract of methods",
-        "benchmark.cli.check:check_methods",
-        shared("--encoder"),
+    "check": Verb(
+        "test a method or an encoder, or one defined in a file, against its contract",
+        "benchmark.cli.check:check",
         word="NAME|FILE",
-        word_help="a method of `list`, a .py file that defines one, or the .yaml card of an encoder from elsewhere",
-        known=METHOD,
-        examples={"check-method ./mine.py": "what a method of one's own has to hold to"},
-    ),
-    "check-encoder": Verb(
-        "test an encoder, or one defined in a file, against the contract of encoders",
-        "benchmark.cli.check:check_encoders",
-        word="NAME|FILE",
-        word_help="an encoder of `list`, a .py file that defines one, or the .yaml card of one from elsewhere",
-        known=replace(ENCODER, other=METHOD.other, is_other=METHOD.is_other),
-        examples={"check-encoder ./mine.py": "what an encoder of one's own has to hold to"},
+        word_help="a method or an encoder of `list`, or a .py file that defines one",
+        known=Known("method or encoder", (*METHOD.names, *ENCODER.names)),
+        examples={"check ./mine.py": "what a method or an encoder of one's own has to hold to"},
     ),
 }
 """In the order of the help. The first is the default; so is the first of a group (`data`) within it."""

@@ -46,7 +46,7 @@ def listing() -> Iterator[str]:
 
     yield "methods (--methods)"
     yield from (f"  {name:<15} {what_is(name, METHODS)}" for name in METHODS if name not in BEYOND)
-    yield "  ./mine.py       a file of your own: docs/METHODS.md shows how to write one, `check-method` tests it"
+    yield "  ./mine.py       a file of your own: docs/METHODS.md shows how to write one, `check` tests it"
     yield "beyond the paper's comparison (--methods; in no config but literature)"
     yield from (f"  {name:<15} {what_is(name, METHODS)}" for name in BEYOND)
     yield "encoders (--encoder); multiplications and training step of a heartbeat, timed just now on one CPU thread"

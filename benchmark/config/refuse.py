@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -26,9 +27,9 @@ from benchmark.config.errors import ConfigError, names_of, one_line, unknown
 from benchmark.config.sections import Finetune, Linear, Pretrain
 from benchmark.config.words import knobs_of, labels_of, refuse_unfit, sized
 from benchmark.data.transport import datasets_in
-from methods import METHODS, refusal
-from methods.base import PretrainMethod
-from methods.encoders.base import TWO_OF, refuse_single, steps_of
+from methods import METHODS
+from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.encoders.base import EncoderConfig
 
 if TYPE_CHECKING:
     from benchmark.config.config import Config
@@ -183,8 +184,7 @@ def refuse(config: Config) -> None:
     refuse_repeats(config)
     refuse_shared_subsets(config)
     refuse_columns(config)
-    refuse_unserved(config)
-    refuse_few_steps(config)
+    refuse_unfit_methods(config)
 
 
 def refuse_encoders(config: Config) -> None:
@@ -283,24 +283,31 @@ def refuse_columns(config: Config) -> None:
         raise ValueError(f"data.task: {problem}") from None
 
 
-def refuse_unserved(config: Config) -> None:
-    """A method that needs what an encoder does not have."""
+def refuse_unfit_methods(config: Config) -> None:
+    """A method that cannot pretrain an encoder: one forward of two zero windows raises its line."""
+    samples = config.data.cut().samples
     for section in (config.encoder, *config.encoders):
-        for name in (*config.methods, *config.sweeps):
-            if refused := refusal(config.method_class(name), sized(section)[0]):
-                raise ValueError(f"methods: {refused}")
-
-
-def refuse_few_steps(config: Config) -> None:
-    """A method that needs two steps per window, on an encoder that gives one."""
-    methods = [config.method_class(name) for name in (*config.methods, *config.sweeps)]
-    if not any(need in method.needs for method in methods for need in TWO_OF):
-        return
-    for section in (config.encoder, *config.encoders):
+        kind: Any
         kind, sizes = sized(section)
-        with torch.random.fork_rng(devices=[]):
-            steps = steps_of(kind(sizes), config.data.cut().samples)
-        for method in methods:
-            for need in TWO_OF:
-                if need in method.needs:
-                    refuse_single(f"methods: {method.name}", steps[need])
+        for name in (*config.methods, *config.sweeps):
+            method: Any = config.method_class(name)
+            if why := misfit(method, config.method_config(name), kind, sizes, samples):
+                raise ValueError(f"methods: {why}")
+
+
+@cache
+def misfit(method: Any, knobs: MethodConfig, kind: Any, sizes: EncoderConfig, samples: int) -> str:
+    """Why a method cannot pretrain an encoder on windows of so many samples; '' where it can. Draws nothing.
+
+    method: a class of `PretrainMethod`; kind: a class of `Encoder`.
+    """
+    if not method.trains:
+        return ""
+    x, ids = torch.zeros(2, samples, sizes.leads), torch.zeros(2, dtype=torch.int64)
+    text = torch.zeros(2, getattr(knobs, "text_width", 1)) if method.needs_text else None
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            method(kind(sizes), knobs)(Batch(x, x, ids, ids, ids, text))
+    except ValueError as error:
+        return str(error) if str(error).startswith(f"{method.name}: ") else f"{method.name}: {error}"
+    return ""

@@ -218,8 +218,10 @@ def sized(section: Mapping[str, Any]) -> tuple[type[Encoder], EncoderConfig]:
 def refuse_unfit(section: Mapping[str, Any], samples: int) -> None:
     """Raise ValueError in one line for an encoder that cannot take windows of `samples` time steps."""
     kind, sizes = sized(section)
-    if why := sizes.unfit(samples):
-        raise ValueError(f"encoder {kind.name} cannot take windows of {samples} samples: {why}")
+    try:
+        sizes.check_length(samples)
+    except ValueError as error:
+        raise ValueError(f"encoder {kind.name} cannot take windows of {samples} samples: {error}") from None
 
 
 def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:

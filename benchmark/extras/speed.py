@@ -390,7 +390,7 @@ def backbones_of(config: Config, base: Setting) -> dict[str, Setting]:
     return {
         label: replace(base, encoder=name, size=size, batch=batch)
         for label, (name, _, size) in encoders.items()
-        if not size.unfit(base.samples)
+        if size.takes(base.samples)
     }
 
 

@@ -5,14 +5,11 @@ To add an encoder, add its file and a line in `ENCODERS`; the path of a .py file
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from methods.from_file import Table, find_class, sources_of
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from methods.encoders.base import Encoder, EncoderConfig
 
 ENCODERS: Table[type[Encoder]] = Table(
@@ -36,14 +33,6 @@ def get_encoder(name: str) -> type[Encoder]:
     from methods.encoders.base import Encoder
 
     return find_class("encoder", name, ENCODERS, Encoder)
-
-
-def load_official(name: str, state_dict: Mapping[str, Tensor]) -> Encoder:
-    """An encoder with published weights, from the state dict of the official module; its head is left out.
-
-    Raises ValueError for an unknown name, and if the tensors are not those of the module.
-    """
-    return get_encoder(name).from_official(state_dict)
 
 
 def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:

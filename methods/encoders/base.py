@@ -6,11 +6,11 @@
 An encoder defines `embed` and `steps`. A mask acts between them and never sees leads; dropout acts after them. All
 state is in parameters and buffers: `state_dict()` and the config restore an encoder.
 
-An encoder of tokens (`tokens = True`) can also leave tokens out, for masked reconstruction and joint embeddings:
+An encoder of tokens can also leave tokens out, for masked reconstruction:
 
-    encoder.patches(x)                   (B, S, L) -> (B, N, P), the samples of each token
-    encoder.embed(x)                     (B, S, L) -> (B, N, D), tokens without positions
-    encoder.kept_steps(embedded, kept)   (B, N, D), (B, M) -> (B, M, K): these tokens alone, at their positions
+    encoder.patches(x)                         (B, S, L) -> (B, N, P), the samples of each token
+    encoder.embed(x)                           (B, S, L) -> (B, N, D), tokens without positions
+    encoder.encode_tokens(embedded, visible)   (B, N, D), (B, M) -> (B, M, K): these alone, at their positions
 
 The functions at the end read shapes that a config does not state (widths, the output step of an embedded step), for
 methods that predict embedded steps, samples or single output steps.
@@ -19,7 +19,7 @@ methods that predict embedded steps, samples or single output steps.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Annotated, Any, ClassVar
 
@@ -50,9 +50,16 @@ class EncoderConfig:
         """What determines the encoder's numbers, for content keys; without dropout, which a method sets."""
         return asdict(replace(self, dropout=0.0))
 
-    def unfit(self, samples: int) -> str:
-        """Why the encoder cannot take windows of `samples` time steps, and what it can take; '' if it can."""
-        return ""
+    def check_length(self, samples: int) -> None:
+        """Raise ValueError, with the remedy, where the encoder cannot take windows of so many samples."""
+
+    def takes(self, samples: int) -> bool:
+        """Tell whether `check_length` raises nothing."""
+        try:
+            self.check_length(samples)
+        except ValueError:
+            return False
+        return True
 
     @classmethod
     def small(cls) -> EncoderConfig:
@@ -67,12 +74,8 @@ class Encoder(nn.Module):
     Config: ClassVar[type[EncoderConfig]]
     pooling: ClassVar[str] = MEAN
     """How `pooled` follows from `forward`; set by an encoder whose `pooled` is not the mean."""
-    of_pooled: ClassVar[tuple[str, ...]] = ()
+    pooled_only: ClassVar[tuple[str, ...]] = ()
     """Names of parameters that act on `pooled` alone; a method that uses `forward` alone leaves them as they are."""
-    tokens: ClassVar[bool] = False
-    """Whether it can leave tokens out: `patches` and `kept_steps` are defined."""
-    timed: ClassVar[bool] = True
-    """Whether the embedded steps stand in the order of time, so that a mask can hide a stretch of it."""
 
     config: EncoderConfig
 
@@ -99,15 +102,22 @@ class Encoder(nn.Module):
         return steps.mean(1)  # (B, K)
 
     def patches(self, x: Tensor) -> Tensor:
-        """Samples of each token, as they are: (B, S, L) -> (B, N, P). For encoders with `tokens`."""
-        raise NotImplementedError(f"{type(self).__name__}.patches: give the samples of each token (B, N, P)")
+        """Samples of each token, as they are: (B, S, L) -> (B, N, P). Raises ValueError if there are no tokens."""
+        raise ValueError(f"encoder {self.name} has no tokens to hide; use an encoder with tokens, e.g. vit1d")
 
-    def kept_steps(self, embedded: Tensor, kept: Tensor) -> Tensor:
-        """Representations where only the tokens `kept` are seen: (B, N, D), (B, M) int64 -> (B, M, K), before dropout.
+    def encode_tokens(self, embedded: Tensor, visible: Tensor) -> Tensor:
+        """Representations of tokens that see each other alone: (B, N, D), (B, M) int64 -> (B, M, K), before dropout.
 
-        kept: indices of tokens, in the order of the result. For encoders with `tokens`.
+        visible: indices of tokens, in the order of the result. Raises ValueError if there are no tokens.
         """
-        raise NotImplementedError(f"{type(self).__name__}.kept_steps: give the representations (B, M, K)")
+        raise ValueError(f"encoder {self.name} has no tokens to hide; use an encoder with tokens, e.g. vit1d")
+
+    def check_samples(self, x: Tensor) -> None:
+        """Raise ValueError for windows (B, S, L) of a length that the encoder cannot take."""
+        try:
+            self.config.check_length(x.shape[1])
+        except ValueError as error:
+            raise ValueError(f"encoder {self.name} cannot take windows of {x.shape[1]} samples: {error}") from None
 
     def masked(self, x: Tensor, mask: Mask | None) -> Tensor:
         """The masked embedded input: (B, S, L) -> (B, S, D)."""
@@ -119,35 +129,19 @@ class Encoder(nn.Module):
         """What an encoder with weights from elsewhere brings with it, for content keys; empty for all others."""
         return {}
 
-    @classmethod
-    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """An encoder with published weights, from the state dict of the official module; its head is left out.
 
-        Raises ValueError for any other state dict, and for an encoder without published weights.
-        """
-        raise ValueError(f"encoder {cls.name!r} takes on no official weights ({len(state_dict)} tensors were given)")
-
-
-TWO_OF = ("embedded", "output")
-"""Needs of a method (`PretrainMethod.needs`) that ask for two steps per window (`steps_of`)."""
-SHORTEST, LONGEST = 300, 10_000
-"""Samples of the windows looked at first, from the paper's heartbeat on; then shorter ones."""
-
-
+@torch.no_grad()
 def width_of(encoder: Encoder, read: Callable[[Tensor], Tensor]) -> int:
-    """Width of what `read`, e.g. `encoder.embed`, makes of a window. Draws nothing and changes no state."""
-    samples = next(n for n in (*range(SHORTEST, LONGEST), *range(1, SHORTEST)) if not encoder.config.unfit(n))
-    return shape_of(encoder, samples, read)[-1]
+    """Width of what `read`, e.g. `encoder.embed`, makes of a window. Draws nothing and changes no state.
 
-
-def shape_of(encoder: Encoder, samples: int, read: Callable[[Tensor], Tensor]) -> torch.Size:
-    """Shape of what `read` makes of a window of so many samples. Draws nothing and changes no state."""
+    The window has the paper's 300 samples, or the next length that the encoder takes. Raises ValueError as `read`.
+    """
     training = encoder.training
     encoder.eval()
-    with torch.no_grad():
-        found = read(torch.zeros(1, samples, encoder.config.leads))  # (1, steps, width)
+    samples = next(samples for samples in (*range(300, 10_000), *range(1, 300)) if encoder.config.takes(samples))
+    width = read(torch.zeros(1, samples, encoder.config.leads)).shape[-1]
     encoder.train(training)
-    return found.shape
+    return width
 
 
 def output_step(embedded_step: Tensor, embedded_steps: int, output_steps: int) -> Tensor:
@@ -165,12 +159,6 @@ def output_stretch(start: float, stop: float, embedded_steps: int, output_steps:
     begin, end = output_step(torch.tensor([first, last]), embedded_steps, output_steps).tolist()
     begin = min(begin, output_steps - 2)
     return slice(begin, max(end + 1, begin + 2))
-
-
-def steps_of(encoder: Encoder, samples: int) -> dict[str, int]:
-    """Steps of a window of so many samples, by `TWO_OF`: embedded ones and outputs."""
-    embedded = shape_of(encoder, samples, encoder.embed)[1]
-    return dict(zip(TWO_OF, (embedded, shape_of(encoder, samples, encoder)[1]), strict=True))
 
 
 def refuse_single(method: str, steps: int) -> None:

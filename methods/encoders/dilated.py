@@ -147,11 +147,6 @@ class Dilated(Encoder):
         mean: Tensor = self.output(self.hidden(channels_first(self.masked(x, mask))), mean=True)  # (B, K, 1, 1)
         return mean.flatten(1)  # (B, K)
 
-    @classmethod
-    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """See `load_released`."""
-        return load_released(state_dict)
-
 
 _RELEASED_BLOCK = re.compile(r"feature_extractor\.net\.(\d+)\.(?:(conv[12])\.conv|projector)\.(weight|bias)")
 

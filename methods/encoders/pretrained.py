@@ -129,7 +129,6 @@ class PretrainedEncoder(Encoder):
     """Files that `load` reads, beside the file of the class; their content is part of the row's key."""
     frozen: ClassVar[str] = ""
     """Why it cannot be fine-tuned; '' where gradients reach its weights."""
-    timed: ClassVar[bool] = False
 
     def __init__(self, config: EncoderConfig | None = None) -> None:
         super().__init__(config or PretrainedConfig(output=self.features))

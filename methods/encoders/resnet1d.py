@@ -9,8 +9,6 @@ For batch normalisation in momentum copies see `methods.parts.momentum`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import ClassVar
 
 import torch.nn.functional as F
@@ -83,35 +81,3 @@ class ResNet1d(Encoder):
         """(B, S, K) -> (B, ceil(S / 4), K)."""
         steps: Tensor = self.blocks(embedded.mT)  # (B, K, S')
         return steps.mT  # (B, S', K)
-
-    @classmethod
-    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """An encoder with the weights of the benchmark's module; its sizes follow the first convolution.
-
-        Raises ValueError if a tensor is missing, unknown or of another shape.
-        """
-        ours = {_our_name(name): value for name, value in state_dict.items() if not _HEAD.match(name)}
-        if "stem.0.weight" not in ours:
-            raise ValueError("official resnet1d: no tensor 0.weight; pass the whole state_dict of the module")
-        width, leads, _ = ours["stem.0.weight"].shape
-        encoder = cls(ResNet1dConfig(leads=leads, output=width))
-        try:
-            encoder.load_state_dict(ours, strict=True)
-        except RuntimeError as error:
-            raise ValueError(f"official resnet1d: {' '.join(str(error).split())}") from error
-        return encoder
-
-
-_HEAD = re.compile(r"6\.")
-_OFFICIAL = re.compile(r"(?:([01])|([345])\.0\.(?:(downsample)|(conv[12]|bn[12])))\.(.+)")
-
-
-def _our_name(official: str) -> str:
-    """Name in `ResNet1d` of a tensor of the official module: stem 0 and 1, blocks 3.0, 4.0 and 5.0."""
-    match = _OFFICIAL.fullmatch(official)
-    if match is None:
-        raise ValueError(f"official resnet1d: unknown tensor {official!r}; pass the state_dict of the module alone")
-    stem, block, shortcut, layer, rest = match.groups()
-    if stem:
-        return f"stem.{stem}.{rest}"
-    return f"blocks.{int(block) - 3}.{'shortcut' if shortcut else layer}.{rest}"

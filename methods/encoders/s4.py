@@ -12,9 +12,7 @@ plus low rank). A, B and dt stay as they start, C and D learn.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -115,60 +113,6 @@ def hippo(states: int) -> tuple[Tensor, Tensor, Tensor]:
     return torch.complex(torch.full_like(frequencies, -0.5), frequencies), p, (b / phase)
 
 
-NEEDED = ("s4_layers.0.kernel.kernel.C", "s4_layers.0.kernel.kernel.omega", "s4_layers.0.D")
-"""Official names of the tensors that sizes follow from."""
-LEFT_OUT = re.compile(r"decoder\..+|s4_layers\.\d+\.kernel\.kernel\.(?:omega|z|Q)")
-"""The head, and what follows from other tensors."""
-SPACE = re.compile(r"s4_layers\.(\d+)\.(?:(D)|kernel\.kernel\.(C|B|P|w|log_dt))")
-MIX = re.compile(r"s4_layers\.(\d+)\.output_linear\.0\.(weight|bias)")
-NORM = re.compile(r"norms\.(\d+)\.(weight|bias)")
-FRONT = re.compile(r"[0-3]\.[01]\..+|encoder\.(?:weight|bias)")
-
-
-def renamed(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors under our names and in our shapes, without the head and what follows from other tensors.
-
-    Raises ValueError for an unknown tensor, and where one is missing that sizes follow from.
-    """
-    if missing := [name for name in NEEDED if name not in state_dict]:
-        raise ValueError(f"no tensor {missing[0]}; pass the whole state_dict of the module")
-    return dict(ours(name, value) for name, value in state_dict.items() if not LEFT_OUT.fullmatch(name))
-
-
-def sizes_of(official: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Sizes as an `S4Config` has them, from tensors under their official names."""
-    directions, width, pairs, _ = official["s4_layers.0.kernel.kernel.C"].shape
-    convolutions, linear = official.get("0.0.weight"), official.get("encoder.weight")
-    first = linear if convolutions is None else convolutions
-    even = 2 * (len(official["s4_layers.0.kernel.kernel.omega"]) - 1)
-    real, imaginary = official["s4_layers.0.kernel.kernel.omega"][1].tolist()
-    angle = math.atan2(-imaginary, real)  # of the first root after 1
-    odd = abs(2 * math.pi / (even + 1) - angle) < abs(2 * math.pi / even - angle)
-    return {
-        "leads": width if first is None else first.shape[1],
-        "output": width,
-        "depth": len({name.split(".")[1] for name in official if name.startswith("s4_layers.")}),
-        "states": 2 * pairs,
-        "bidirectional": directions == 2,
-        "front": "none" if first is None else "linear" if convolutions is None else "convolutions",
-        "length": even + odd,
-    }
-
-
-def ours(official: str, value: Tensor) -> tuple[str, Tensor]:
-    """Name in `S4` and shape there of a tensor of the official module, which keeps axes of length one."""
-    if match := SPACE.fullmatch(official):
-        layer, d, part = match.groups()
-        return f"layers.{layer}.space.{(d or part).lower()}", value.squeeze(0) if (d or part) in "DBP" else value
-    if match := MIX.fullmatch(official):
-        return f"layers.{match[1]}.mix.1.{match[2]}", value if match[2] == "weight" else value.squeeze(1)
-    if match := NORM.fullmatch(official):
-        return f"layers.{match[1]}.norm.{match[2]}", value
-    if FRONT.fullmatch(official):
-        return f"front.{official.removeprefix('encoder.')}", value
-    raise ValueError(f"unknown tensor {official!r}; pass the state_dict of the module alone")
-
-
 KERNELS, STRIDE = (3, 1, 1, 1), 2
 """Widths of the front's convolutions, and the stride of the first."""
 
@@ -190,13 +134,11 @@ class S4Config(EncoderConfig):
     length: Size = 1250
     """Most time steps behind the front: 10 s at 250 Hz behind convolutions. Weights belong to one length."""
 
-    def unfit(self, samples: int) -> str:
-        """See `EncoderConfig.unfit`."""
+    def check_length(self, samples: int) -> None:
+        """Raise ValueError for windows with more steps than `length`."""
         steps = math.ceil(samples / STRIDE) if self.front == "convolutions" else samples
-        if steps <= self.length:
-            return ""
-        most = self.length * STRIDE if self.front == "convolutions" else self.length
-        return f"encoder.length {self.length} reaches {most} of them; set encoder.length={steps}"
+        if steps > self.length:
+            raise ValueError(f"encoder.length is {self.length}; set encoder.length={steps}")
 
     @classmethod
     def small(cls) -> S4Config:
@@ -253,9 +195,8 @@ class S4(Encoder):
         self.layers = nn.Sequential(*[Layer(self.config) for _ in range(self.config.depth)])
 
     def embed(self, x: Tensor) -> Tensor:
-        """Output of the front: (B, S, L) -> (B, S', K). Raises ValueError for windows that `unfit` names."""
-        if why := self.config.unfit(x.shape[1]):
-            raise ValueError(f"encoder s4 cannot take windows of {x.shape[1]} samples: {why}")
+        """Output of the front: (B, S, L) -> (B, S', K). Raises ValueError for windows that are too long."""
+        self.check_samples(x)
         embedded: Tensor = self.front(x)  # (B, S', K)
         return embedded
 
@@ -263,18 +204,3 @@ class S4(Encoder):
         """(B, S', K) -> (B, S', K)."""
         steps: Tensor = self.layers(embedded)  # (B, S', K)
         return steps
-
-    @classmethod
-    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """An encoder with the weights of AI4Health's `S4Model`, with or without those of ECG-CPC's front.
-
-        Sizes follow the tensors, `length` the roots of unity among them. Raises ValueError if a tensor is missing,
-        unknown or of another shape.
-        """
-        try:
-            ours = renamed(state_dict)
-            encoder = cls(S4Config(**sizes_of(state_dict)))
-            encoder.load_state_dict(ours, strict=True)
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(f"official s4: {' '.join(str(error).split())}") from error
-        return encoder

@@ -8,9 +8,7 @@ S' = S / patch + 1; `pooled` is the normalised class token. A mask acts on the t
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from pydantic import Field
@@ -83,107 +81,20 @@ class ViT1dConfig(EncoderConfig):
         if self.length % self.patch:
             raise ValueError(f"patch {self.patch} does not divide length {self.length}")
 
-    def unfit(self, samples: int) -> str:
-        """See `EncoderConfig.unfit`."""
+    def check_length(self, samples: int) -> None:
+        """Raise ValueError for windows that tokens do not make up, and for more tokens than there are positions."""
         if samples % self.patch:
-            fitting = [patch for patch in range(1, samples + 1) if samples % patch == 0 and self.length % patch == 0]
-            near = sorted(sorted(fitting, key=lambda patch: abs(patch - self.patch))[:3])
-            below = samples - samples % self.patch
-            windows = " or ".join(str(length) for length in (below, below + self.patch) if length)
+            divisors = [patch for patch in range(1, samples + 1) if samples % patch == 0 and self.length % patch == 0]
+            near = sorted(sorted(divisors, key=lambda patch: abs(patch - self.patch))[:3])
             patches = " or ".join(map(str, near))
-            return f"encoder.patch {self.patch} does not divide them; use {patches}, or windows of {windows} samples"
+            raise ValueError(f"encoder.patch {self.patch} does not divide them; set encoder.patch to {patches}")
         if samples > self.length:
-            return f"encoder.length is {self.length}; set encoder.length={samples}"
-        return ""
+            raise ValueError(f"encoder.length is {self.length}; set encoder.length={samples}")
 
     @classmethod
     def small(cls) -> ViT1dConfig:
         """Two blocks of width 16 over tokens of two samples."""
         return cls(patch=2, length=300, output=16, depth=2, heads=2, head_width=8, hidden=32)
-
-
-HEADS = (64, 16)
-"""Widths of a head in ST-MEM's modules, of which its tensors tell nothing."""
-OFFICIAL_LEADS = 12
-"""Leads of the official module, of which its tensors tell nothing."""
-OWN_NAMES = {"pos_embedding": "positions", "cls_embedding": "class_token"}
-OWN_NAMES |= {name: name for name in ("norm.weight", "norm.bias")}
-"""Names of official tensors outside blocks and patch embedding -> ours."""
-NEEDED = {
-    "positions": "pos_embedding",
-    "input.1.weight": "to_patch_embedding.2.weight",
-    "blocks.0.perceptron.1.weight": "block0.ff.fn.net.0.weight",
-    "blocks.0.attention.qkv.weight": "block0.attn.fn.to_qkv.weight",
-}
-"""Our name -> the official one, of the tensors that sizes follow from."""
-PARTS = {
-    "attn.norm": "attention.norm",
-    "attn.fn.to_qkv": "attention.qkv",
-    "attn.fn.to_out.0": "attention.out",
-    "ff.norm": "perceptron.0",
-    "ff.fn.net.0": "perceptron.1",
-    "ff.fn.net.3": "perceptron.3",
-}
-"""Official name of a part of a block -> ours."""
-INPUT = re.compile(r"to_patch_embedding\.([123])\.(weight|bias)")
-BLOCK = re.compile(r"block(\d+)\.(.+)\.(weight|bias)")
-
-
-def renamed(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of ST-MEM's `ViT` under our names, positions (N, K), without the head.
-
-    Raises ValueError for an unknown tensor, and where one is missing that sizes follow from.
-    """
-    ours = {our_name(name): value for name, value in state_dict.items() if not name.startswith("head.")}
-    for name, official in NEEDED.items():
-        if name not in ours:
-            raise ValueError(f"no tensor {official}; pass the whole state_dict of the module")
-    return ours | {"positions": ours["positions"].squeeze(0)}
-
-
-def our_name(official: str) -> str:
-    """Our name of a tensor. Raises ValueError for an unknown one."""
-    if official in OWN_NAMES:
-        return OWN_NAMES[official]
-    if match := INPUT.fullmatch(official):
-        return f"input.{int(match[1]) - 1}.{match[2]}"
-    if (match := BLOCK.fullmatch(official)) and match[2] in PARTS:
-        return f"blocks.{match[1]}.{PARTS[match[2]]}.{match[3]}"
-    raise ValueError(f"unknown tensor {official!r}; pass the state_dict of the module alone")
-
-
-def sizes_of(ours: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Sizes as a `ViT1dConfig` has them, of twelve leads, from tensors under our names.
-
-    Raises ValueError where the leads do not divide a token, and for no heads.
-    """
-    samples = ours["input.1.weight"].shape[1]
-    if samples % OFFICIAL_LEADS:
-        raise ValueError(f"{OFFICIAL_LEADS} leads do not divide the {samples} samples of a patch")
-    patch = samples // OFFICIAL_LEADS
-    heads, head_width = heads_of(ours["blocks.0.attention.qkv.weight"])
-    return {
-        "leads": OFFICIAL_LEADS,
-        "patch": patch,
-        "length": patch * (len(ours["positions"]) - 1),
-        "output": len(ours["input.1.weight"]),
-        "depth": len({name.split(".")[1] for name in ours if name.startswith("blocks.")}),
-        "heads": heads,
-        "head_width": head_width,
-        "hidden": len(ours["blocks.0.perceptron.1.weight"]),
-    }
-
-
-def heads_of(qkv: Tensor) -> tuple[int, int]:
-    """Heads and their width of an official `to_qkv`, (3 * heads * width, K): 64 wide, or 16 where 64 does not divide.
-
-    Raises ValueError where neither does.
-    """
-    inside = len(qkv) // 3
-    for width in HEADS:
-        if inside % width == 0:
-            return inside // width, width
-    raise ValueError(f"no heads of width {' or '.join(map(str, HEADS))} make up {inside}")
 
 
 class ViT1d(Encoder):
@@ -192,8 +103,7 @@ class ViT1d(Encoder):
     name: ClassVar[str] = "vit1d"
     Config: ClassVar[type[EncoderConfig]] = ViT1dConfig
     pooling: ClassVar[str] = "the class token after the last block, normalised"
-    of_pooled: ClassVar[tuple[str, ...]] = ("norm.weight", "norm.bias")
-    tokens: ClassVar[bool] = True
+    pooled_only: ClassVar[tuple[str, ...]] = ("norm.weight", "norm.bias")
     config: ViT1dConfig
 
     def __init__(self, config: ViT1dConfig | None = None) -> None:
@@ -210,10 +120,9 @@ class ViT1d(Encoder):
     def patches(self, x: Tensor) -> Tensor:
         """Samples of each token, sample by sample: (B, S, L) -> (B, S / patch, patch * L).
 
-        Raises ValueError for windows that `unfit` names.
+        Raises ValueError for windows that the encoder cannot take.
         """
-        if why := self.config.unfit(x.shape[1]):
-            raise ValueError(f"encoder {self.name} cannot take windows of {x.shape[1]} samples: {why}")
+        self.check_samples(x)
         return x.reshape(x.shape[0], x.shape[1] // self.config.patch, -1)  # (B, N, P)
 
     def embed(self, x: Tensor) -> Tensor:
@@ -223,39 +132,25 @@ class ViT1d(Encoder):
 
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, N, K) -> (B, 1 + N, K), the class token first."""
-        return self.seen(self.placed(embedded))  # (B, 1 + N, K)
+        return self.encode(self.add_positions(embedded))  # (B, 1 + N, K)
 
-    def placed(self, embedded: Tensor) -> Tensor:
+    def add_positions(self, embedded: Tensor) -> Tensor:
         """Tokens with their positions: (B, N, K) -> (B, N, K)."""
         return embedded + self.positions[1 : 1 + embedded.shape[1]]  # (B, N, K)
 
-    def seen(self, placed: Tensor) -> Tensor:
-        """Tokens at their positions through the blocks, with the class token: (B, M, K) -> (B, 1 + M, K)."""
-        first = (self.class_token + self.positions[0]).expand(placed.shape[0], 1, -1)  # (B, 1, K)
-        seen: Tensor = self.blocks(torch.cat([first, placed], 1))  # (B, 1 + M, K)
-        return seen
+    def encode(self, tokens: Tensor) -> Tensor:
+        """Tokens with positions through the blocks, behind the class token: (B, M, K) -> (B, 1 + M, K)."""
+        first = (self.class_token + self.positions[0]).expand(tokens.shape[0], 1, -1)  # (B, 1, K)
+        encoded: Tensor = self.blocks(torch.cat([first, tokens], 1))  # (B, 1 + M, K)
+        return encoded
 
-    def kept_steps(self, embedded: Tensor, kept: Tensor) -> Tensor:
-        """See `Encoder.kept_steps`; the class token goes through the blocks too and is left out of the result."""
-        placed = self.placed(embedded)  # (B, N, K)
-        visible = placed.gather(1, kept[..., None].expand(-1, -1, placed.shape[2]))  # (B, M, K)
-        return self.seen(visible)[:, 1:]  # (B, M, K)
+    def encode_tokens(self, embedded: Tensor, visible: Tensor) -> Tensor:
+        """See `Encoder.encode_tokens`; the class token goes through the blocks too and is not in the result."""
+        tokens = self.add_positions(embedded)  # (B, N, K)
+        tokens = tokens.gather(1, visible[..., None].expand(-1, -1, tokens.shape[2]))  # (B, M, K)
+        return self.encode(tokens)[:, 1:]  # (B, M, K)
 
     def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
         """The class token, normalised: (B, S, L) -> (B, K)."""
         token = self.norm(self.steps(self.masked(x, mask))[:, 0])  # (B, K)
         return dropout(token, self.dropout, self.training)  # (B, K)
-
-    @classmethod
-    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """See `Encoder.from_official`; the sizes follow the tensors. A head has width 64, or 16 where 64 does not fit.
-
-        Raises ValueError if a tensor is missing, unknown or of another shape.
-        """
-        try:
-            ours = renamed(state_dict)
-            encoder = cls(ViT1dConfig(**sizes_of(ours)))
-            encoder.load_state_dict(ours, strict=True)
-        except (RuntimeError, KeyError, ValueError) as error:
-            raise ValueError(f"official {cls.name}: {' '.join(str(error).split())}") from error
-        return encoder

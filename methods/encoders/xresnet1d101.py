@@ -10,8 +10,6 @@ module's constructor puts those at the end of a bottleneck at 0, and the trainin
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import torch.nn.functional as F
@@ -39,9 +37,10 @@ class XResNet1d101Config(EncoderConfig):
     third_stage: Size = 23
     """Bottlenecks of the third stage; the others have 3, 4 and 3."""
 
-    def unfit(self, samples: int) -> str:
-        """See `EncoderConfig.unfit`."""
-        return "" if samples >= STRIDE else f"its steps are {STRIDE} samples apart; use windows of {STRIDE} or more"
+    def check_length(self, samples: int) -> None:
+        """Raise ValueError for windows shorter than a step of the output."""
+        if samples < STRIDE:
+            raise ValueError(f"its steps are {STRIDE} samples apart; use windows of {STRIDE} or more")
 
     @classmethod
     def small(cls) -> XResNet1d101Config:
@@ -110,41 +109,3 @@ class XResNet1d101(Encoder):
         pooled = F.max_pool1d(embedded.mT, 3, stride=2, padding=1)  # (B, K / 4, ceil(S / 4))
         steps: Tensor = self.stages(pooled)  # (B, K, S')
         return steps.mT  # (B, S', K)
-
-    @classmethod
-    def from_official(cls, state_dict: Mapping[str, Tensor]) -> Encoder:
-        """An encoder with the weights of the benchmark's module; its sizes follow the tensors.
-
-        The module names the tensors of a bottleneck twice; where both names are given, it takes on the second,
-        `convpath`, and so does this. Raises ValueError if a tensor is missing, unknown or of another shape.
-        """
-        named = sorted(state_dict, key=lambda name: ".convpath." in name)
-        ours = {_our_name(name): state_dict[name] for name in named if not _HEAD.match(name)}
-        ends = {"stem.0.0.weight": "0.0.weight", "stages.3.2.path.4.0.weight": "7.2.convs.2.0.weight"}
-        if missing := [official for name, official in ends.items() if name not in ours]:
-            raise ValueError(f"official xresnet1d101: no tensor {missing[0]}; pass the whole state_dict of the module")
-        leads, output = ours["stem.0.0.weight"].shape[1], len(ours["stages.3.2.path.4.0.weight"])
-        third = {name.split(".")[2] for name in ours if name.startswith("stages.2.")}
-        try:
-            encoder = cls(XResNet1d101Config(leads=leads, output=output, third_stage=len(third)))
-            encoder.load_state_dict(ours, strict=True)
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(f"official xresnet1d101: {' '.join(str(error).split())}") from error
-        return encoder
-
-
-_HEAD = re.compile(r"8\.")
-_STEM = re.compile(r"([012])\.([01])\.(.+)")
-_BLOCK = re.compile(r"([4-7])\.(\d+)\.(?:(?:convs|convpath\.0)\.([012])|idpath\.\d)\.([01])\.(.+)")
-
-
-def _our_name(official: str) -> str:
-    """Name in `XResNet1d101` of a tensor of the official module: stem 0 to 2, stages 4 to 7."""
-    if match := _STEM.fullmatch(official):
-        layer, part, rest = match.groups()
-        return f"stem.{2 * int(layer)}.{part}.{rest}"
-    if match := _BLOCK.fullmatch(official):
-        stage, block, layer, part, rest = match.groups()
-        place = "shortcut.1" if layer is None else f"path.{2 * int(layer)}"
-        return f"stages.{int(stage) - 4}.{block}.{place}.{part}.{rest}"
-    raise ValueError(f"official xresnet1d101: unknown tensor {official!r}; pass the state_dict of the module alone")

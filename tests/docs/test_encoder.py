@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmark.cli.check import ENCODER_PROMISES, in_turn
+from methods.contract import ENCODER_CHECKS
 from methods.encoders import get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
 from tests.docs.pages import DOCS, text_of
@@ -15,11 +15,10 @@ TEXT = text_of("METHODS.md", "## Writing an encoder")
 EXAMPLE = DOCS / "encoder" / "gru.py"
 
 
-@pytest.mark.parametrize("by_methods", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_example_keeps_every_promise(by_methods: bool) -> None:
-    promises = [promise for promise in ENCODER_PROMISES if (promise.name == "methods") is by_methods]
-    verdicts = in_turn(promises, get_encoder(str(EXAMPLE)))
-    assert [str(verdict) for verdict in verdicts if not verdict.kept] == []
+@pytest.mark.slow
+def test_the_example_keeps_the_contract() -> None:
+    for check in ENCODER_CHECKS:
+        check(get_encoder(str(EXAMPLE)))
 
 
 def test_the_example_refuses_an_odd_width() -> None:

@@ -15,7 +15,6 @@ def test_a_method_with_nothing_of_its_own_keeps_its_encoder_and_has_no_loss() ->
     x, ids = torch.zeros(1, 8, 12), torch.zeros(1, dtype=torch.int64)
     batch = Batch(x, x, ids, ids, ids)
     assert (method.trains, method.needs_text, method.mask, batch.text) == (True, False, None, None)
-    assert (method.needs, method.external_encoder, method.finetune_dropout) == ((), None, 0.0)
     assert method.exported() is encoder
     assert encoder.dropout == 0.25
     with pytest.raises(NotImplementedError, match="PretrainMethod has no loss"):

@@ -1,86 +1,225 @@
-"""What every method must hold to, for all of `METHODS`: a new one is covered by its line there.
+"""Every method and encoder keeps the contract, and the checks of the contract find faults.
 
-The promises are those of `benchmark.cli.check`, which `check-method` tries on a file. Those of encoders, which every
-method trains there, are in tests/benchmark/cli/test_promises.py.
+A method or an encoder is covered by its line in `METHODS` or `ENCODERS`.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import copy
+from collections.abc import Callable
+from typing import ClassVar
 
 import pytest
 import torch
-from torch import Tensor
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
 
-from benchmark.cli.check import PROMISES, judge
-from benchmark.cli.promises import (
-    changed,
-    copies,
-    small_method,
-    small_optimiser,
-    train,
-)
-from methods import METHODS, refusal
-from methods.base import Batch
-from methods.encoders import DEFAULT, get_encoder
-from methods.encoders.dilated import Dilated, DilatedConfig
+from methods import METHODS
+from methods.base import Batch, MethodConfig, PretrainMethod
+from methods.contract import ENCODER_CHECKS, METHOD_CHECKS, fits
+from methods.encoders import ENCODERS
+from methods.encoders.base import Encoder, EncoderConfig, Size
+from methods.encoders.dilated import Dilated
+from methods.parts.losses import info_nce, unit_length
+from methods.parts.momentum import momentum_copy, update_momentum
+from tests.methods.tokens import Patches
 
-TRAINED = [name for name, method in METHODS.items() if method.trains]
-TOKENS = str(Path(__file__).with_name("tokens.py"))
-"""An encoder of tokens, for methods that need them."""
-ON_TOKENS = ("mae", "ts2vec", "cpc", "jepa")
-PAIRS = [
-    *((DEFAULT, name) for name in METHODS if not refusal(METHODS[name], get_encoder(DEFAULT))),
-    *((TOKENS, name) for name in ON_TOKENS),
-]
+TRAINED = [name for name, kind in METHODS.items() if kind.trains]
+PAIRS = [(name, Dilated) for name in TRAINED if name != "mae"]
+PAIRS += [(name, Patches) for name in ("mae", "ts2vec", "cpc", "jepa")]  # type: ignore[list-item]
 """Each method with the default encoder, and with tokens where they are trained differently."""
+PARTS = [check for check in ENCODER_CHECKS if check.__name__ != "every_method_trains_it"]
 
 
-@pytest.mark.parametrize(("encoder", "name"), PAIRS, ids=lambda own: Path(own).stem)
-def test_keeps_its_promises(encoder: str, name: str) -> None:
-    promises = [promise for promise in PROMISES if METHODS[name].trains or promise.of_all]
-    verdicts = [judge(promise, METHODS[name], get_encoder(encoder)) for promise in promises]
-    assert [str(verdict) for verdict in verdicts if not verdict.kept] == []
+@pytest.mark.parametrize("check", METHOD_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(("name", "encoder"), PAIRS, ids=lambda own: own if isinstance(own, str) else own.name)
+def test_methods_keep_the_contract(name: str, encoder: type[Encoder], check: Callable[..., None]) -> None:
+    check(METHODS[name], encoder)
 
 
-@pytest.mark.parametrize(("encoder", "name"), [pair for pair in PAIRS if METHODS[pair[1]].trains])
-def test_after_steps_the_frozen_copies_have_moved(encoder: str, name: str) -> None:
-    method = small_method(METHODS[name], get_encoder(encoder))
-    apart = method.encoder.of_pooled  # what acts on `pooled` alone is not trained by a method of steps
-    frozen = {n for n, own in method.named_parameters() if not own.requires_grad and not n.endswith(tuple(apart))}
-    before = copies(method.state_dict())
-    train(method, small_optimiser(method), range(3))
-    assert frozen <= set(changed(before, method.state_dict()))
+def test_the_untrained_encoder_keeps_what_applies_to_it() -> None:
+    METHOD_CHECKS[0](METHODS["random"], Dilated)
+
+
+@pytest.mark.parametrize("check", ENCODER_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", ENCODERS)
+def test_encoders_keep_the_contract(name: str, check: Callable[..., None]) -> None:
+    check(ENCODERS[name])
+
+
+def test_what_hides_tokens_fits_an_encoder_of_tokens_alone() -> None:
+    assert (fits(METHODS["mae"], Dilated), fits(METHODS["mae"], Patches), fits(METHODS["pmq"], Dilated)) == (0, 1, 1)
+
+
+class Sound(PretrainMethod):
+    """InfoNCE against a momentum copy. Its subclasses have one fault each."""
+
+    name: ClassVar[str] = "sound"
+    title: ClassVar[str] = "Sound"
+
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        self.head = nn.Linear(encoder.config.output, 8)
+        self.momentum_encoder = momentum_copy(encoder)
+        self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
+        self.count = 0
+
+    def forward(self, batch: Batch) -> Tensor:
+        with torch.no_grad():
+            k = self.head(self.momentum_encoder.pooled(batch.x2))
+        return self.loss(self.head(self.encoder.pooled(batch.x1)), k)
+
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return info_nce(unit_length(q), unit_length(k), 0.1)
+
+    def after_step(self) -> None:
+        update_momentum(self.momentum_encoder, self.encoder, 0.9)
+        self.count += 1
+
+
+class NaNLoss(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q, k) + torch.log(torch.tensor(-1.0))
+
+
+class Detached(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q.detach(), k) + 0 * self.head.weight.sum()
+
+
+class CopyThatLearns(Sound):
+    def __init__(self, encoder: Dilated, config: MethodConfig) -> None:
+        super().__init__(encoder, config)
+        self.momentum_encoder = copy.deepcopy(encoder)
+
+
+class CountsInEvaluation(Sound):
+    updates: Tensor
+
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        self.updates += 1
+        return super().loss(q, k)
+
+
+class HiddenCount(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        return super().loss(q, k) / (1 + self.count)
+
+
+class Climbs(Sound):
+    def loss(self, q: Tensor, k: Tensor) -> Tensor:
+        if q.requires_grad:
+            q.register_hook(torch.neg)  # type: ignore[no-untyped-call]
+        return super().loss(q, k)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoundConfig(EncoderConfig):
+    output: Size = 8
+
+
+class SoundEncoder(Encoder):
+    """Two layers per time step. Its subclasses have one fault each."""
+
+    name: ClassVar[str] = "sound"
+    Config: ClassVar[type[EncoderConfig]] = SoundConfig
+
+    def __init__(self, config: SoundConfig | None = None) -> None:
+        super().__init__(config)
+        self.first = nn.Linear(self.config.leads, 6)
+        self.second = nn.Linear(6, self.config.output)
+        self.scale = 1.0
+
+    def embed(self, x: Tensor) -> Tensor:
+        return self.first(x)
+
+    def steps(self, embedded: Tensor) -> Tensor:
+        return self.scale * self.second(embedded.tanh())
+
+
+class LeadsFirst(SoundEncoder):
+    def steps(self, embedded: Tensor) -> Tensor:
+        return super().steps(embedded).mT
+
+
+class HiddenNumber(SoundEncoder):
+    def __init__(self, config: SoundConfig | None = None) -> None:
+        super().__init__(config)
+        self.scale = float(torch.rand(()))
+
+
+class SeesOtherWindows(SoundEncoder):
+    def steps(self, embedded: Tensor) -> Tensor:
+        return super().steps(embedded - embedded.mean(0))
+
+
+class PoolsByTheMaximum(SoundEncoder):
+    def pooled(self, x: Tensor, mask: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        return self(x, mask).amax(1)
+
+
+class LooksPastTheMask(SoundEncoder):
+    def masked(self, x: Tensor, mask: Callable[[Tensor], Tensor] | None) -> Tensor:
+        return super().masked(x, mask) + (0 if mask is None else 1e-3 * self.first(x))
+
+
+def failed(checks: tuple[Callable[..., None], ...] | list[Callable[..., None]], *classes: type) -> set[str]:
+    """Names of the checks that raise."""
+    names = set()
+    for check in checks:
+        try:
+            check(*classes)
+        except AssertionError:
+            names.add(check.__name__)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    [
+        (NaNLoss, "loss_is_a_finite_scalar"),
+        (Detached, "gradients_reach_the_encoder"),
+        (CopyThatLearns, "copies_follow_without_gradient"),
+        (CountsInEvaluation, "evaluation_changes_nothing"),
+        (HiddenCount, "resumes_to_the_bit"),
+        (Climbs, "learns"),
+    ],
+)
+def test_a_faulty_method_fails_its_check(kind: type[PretrainMethod], check: str) -> None:
+    assert failed(METHOD_CHECKS, Sound, Dilated) == set()
+    assert check in failed(METHOD_CHECKS, kind, Dilated)
+
+
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    [
+        (LeadsFirst, "shapes_are_kept"),
+        (HiddenNumber, "state_is_in_the_checkpoint"),
+        (SeesOtherWindows, "windows_are_independent"),
+        (PoolsByTheMaximum, "pooled_is_the_mean"),
+        (LooksPastTheMask, "masks_act_on_the_embedded_input"),
+    ],
+)
+def test_a_faulty_encoder_fails_its_check(kind: type[Encoder], check: str) -> None:
+    assert failed(PARTS, SoundEncoder) == set()
+    assert check in failed(PARTS, kind)
 
 
 @pytest.mark.parametrize("mask", ["time_mask", "frequency_mask"])
 @pytest.mark.parametrize("name", [name for name in TRAINED if hasattr(METHODS[name].Config(), "frequency_mask")])
 def test_masks_act_on_both_views(name: str, mask: str) -> None:
-    """With all hidden the views have no influence; with nothing hidden they have."""
+    """With all hidden the views have no influence on the loss; with nothing hidden each has."""
 
-    def queries_and_keys(share: float, batch: Batch) -> list[Tensor]:
+    def loss(share: float, x1: Tensor, x2: Tensor) -> Tensor:
         torch.manual_seed(0)
         shares = {"time_mask": 0.0, "frequency_mask": 0.0, "encoder_dropout": 0.0, mask: share}
-        method = METHODS[name](Dilated(DilatedConfig.small()), METHODS[name].Config(**shares))
-        pair = getattr(method, "query_and_key", None)
-        return list(pair(batch) if pair else (method(batch).detach(),))
+        method = METHODS[name](Dilated(Dilated.Config.small()), METHODS[name].Config(**shares))
+        if hasattr(method, "queue"):  # an empty queue leaves MoCo without a negative
+            method.queue.push(torch.randn(8, 16), torch.arange(8), torch.arange(8))
+        return method(Batch(x1, x2, torch.arange(6), torch.arange(6), torch.arange(6))).detach()
 
     x = torch.randn(4, 6, 20, 12)
-    ids = torch.arange(6)
-    batches = [Batch(x1, x2, ids, ids, ids) for x1, x2 in ((x[0], x[1]), (x[2], x[1]), (x[0], x[3]))]
-    seen, hidden = ([queries_and_keys(share, batch) for batch in batches] for share in (0.0, 1.0))
-    for values in hidden[1:]:
-        torch.testing.assert_close(values, hidden[0])
-    for values in seen[1:]:
-        assert not all(torch.equal(value, first) for value, first in zip(values, seen[0], strict=True))
-
-
-def test_a_method_of_tokens_refuses_an_encoder_without() -> None:
-    line = refusal(METHODS["mae"], Dilated)
-    assert line.startswith("mae hides tokens, which the encoder 'dilated' does not have; use ")
-    assert len(line.splitlines()) == 1
-    by_lead = type("ByLead", (Dilated,), {"name": "by-lead", "timed": False})
-    for name in ("ts2vec", "cpc", "jepa"):
-        assert refusal(METHODS[name], by_lead).startswith(f"{name} hides stretches of time, and the encoder 'by-lead'")
-    assert refusal(METHODS["pmq"], by_lead) == ""
-    assert refusal(METHODS["mae"], get_encoder(TOKENS)) == refusal(METHODS["pmq"], Dilated) == ""
+    views = ((x[0], x[1]), (x[2], x[1]), (x[0], x[3]))
+    seen, hidden = ([loss(share, *pair) for pair in views] for share in (0.0, 1.0))
+    torch.testing.assert_close(hidden, [hidden[0]] * 3)
+    assert len(set(map(float, seen))) == 3

@@ -12,7 +12,7 @@ from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
 from methods.base import Batch
 from methods.encoders.vit import Block
-from methods.mae import MAE, MAEConfig, block, kept_tokens, positions, reconstruction_loss
+from methods.mae import MAE, MAEConfig, block, positions, reconstruction_loss, visible_tokens
 from tests.basic import BASIC
 from tests.methods.official import arrays_of
 from tests.methods.tokens import Patches, PatchesConfig
@@ -47,12 +47,12 @@ def test_positions_are_those_of_st_mem(shared_reference: Path) -> None:
 
 
 @pytest.mark.parametrize(("ratio", "visible"), [(0.75, 2), (0.5, 4), (1.0, 1), (0.0, 7)])
-def test_the_encoder_sees_the_kept_tokens_alone(ratio: float, visible: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_encoder_sees_the_visible_tokens_alone(ratio: float, visible: int, monkeypatch: pytest.MonkeyPatch) -> None:
     method = MAE(Patches(), MAEConfig(mask_ratio=ratio, decoder_width=8, decoder_depth=1))
     seen = []
-    whole = method.encoder.kept_steps
+    whole = method.encoder.encode_tokens
     monkeypatch.setattr(
-        method.encoder, "kept_steps", lambda embedded, kept: (seen.append(kept), whole(embedded, kept))[1]
+        method.encoder, "encode_tokens", lambda embedded, visible: (seen.append(visible), whole(embedded, visible))[1]
     )
     method(make_batch()).backward()
     (kept,) = seen
@@ -79,9 +79,9 @@ def test_a_window_of_one_token_is_refused_in_one_line() -> None:
 
 @pytest.mark.parametrize("encoder", ["dilated", "resnet1d"])
 def test_an_encoder_without_tokens_is_refused_before_any_work(encoder: str) -> None:
-    with pytest.raises(ConfigError, match=f"methods: mae hides tokens, which the encoder '{encoder}' does not have"):
+    with pytest.raises(ConfigError, match=f"methods: mae: encoder {encoder} has no tokens to hide; use"):
         load_config(BASIC, {"methods": ["pmq", "mae"], "encoder": {"name": encoder}})
-    with pytest.raises(ConfigError, match="methods: mae hides tokens"):
+    with pytest.raises(ConfigError, match="methods: mae: encoder"):
         load_config(BASIC, {"encoder": {"name": encoder}, "sweeps": {"mae": {"mask_ratio": [0.5]}}})
 
 
@@ -90,11 +90,11 @@ def test_an_encoder_of_tokens_is_taken() -> None:
     assert load_config(BASIC, {"methods": ["mae"], "encoder": {"name": file}}).methods == ["mae"]
 
 
-def test_the_kept_tokens_are_drawn_once_each_from_the_default_generator() -> None:
+def test_visible_tokens_are_drawn_once_each_from_the_default_generator() -> None:
     torch.manual_seed(0)
     expected = torch.rand(4, 20).argsort(1)[:, :5]
     torch.manual_seed(0)
-    assert torch.equal(kept_tokens(4, 20, 0.75, torch.device("cpu")), expected)
+    assert torch.equal(visible_tokens(4, 20, 0.75, torch.device("cpu")), expected)
 
 
 def test_a_block_of_the_decoder_is_one_of_the_encoders_with_four_heads() -> None:

@@ -19,9 +19,15 @@ class PatchesConfig(EncoderConfig):
     patch: Size = 5
     """Samples of a token."""
 
-    def unfit(self, samples: int) -> str:
-        """See `EncoderConfig.unfit`."""
-        return f"patch {self.patch} does not divide it" if samples % self.patch else ""
+    @classmethod
+    def small(cls) -> PatchesConfig:
+        """Tokens of four samples."""
+        return cls(patch=4)
+
+    def check_length(self, samples: int) -> None:
+        """See `EncoderConfig.check_length`."""
+        if samples % self.patch:
+            raise ValueError(f"patch {self.patch} does not divide it")
 
 
 class Patches(Encoder):
@@ -29,7 +35,6 @@ class Patches(Encoder):
 
     name: ClassVar[str] = "patches"
     Config: ClassVar[type[EncoderConfig]] = PatchesConfig
-    tokens: ClassVar[bool] = True
     config: PatchesConfig
 
     def __init__(self, config: PatchesConfig | None = None) -> None:
@@ -50,9 +55,9 @@ class Patches(Encoder):
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, N, K) -> (B, N, K)."""
         count, tokens, _ = embedded.shape
-        return self.kept_steps(embedded, torch.arange(tokens, device=embedded.device).expand(count, -1))
+        return self.encode_tokens(embedded, torch.arange(tokens, device=embedded.device).expand(count, -1))
 
-    def kept_steps(self, embedded: Tensor, kept: Tensor) -> Tensor:
+    def encode_tokens(self, embedded: Tensor, visible: Tensor) -> Tensor:
         """(B, N, K), (B, M) -> (B, M, K)."""
-        tokens = embedded.gather(1, kept.unsqueeze(2).expand(-1, -1, embedded.shape[2]))  # (B, M, K)
-        return self.block(tokens + self.place(kept.unsqueeze(2) / embedded.shape[1]))  # (B, M, K)
+        tokens = embedded.gather(1, visible.unsqueeze(2).expand(-1, -1, embedded.shape[2]))  # (B, M, K)
+        return self.block(tokens + self.place(visible.unsqueeze(2) / embedded.shape[1]))  # (B, M, K)

@@ -42,8 +42,7 @@ BESIDE = {
     "data show": ["A0001"],
     "data download": ["ptb-xl", "--data-root", "there", "--dry-run"],
     "data new-card": ["folder"],
-    "check-method": ["pmq"],
-    "check-encoder": ["dilated"],
+    "check": ["pmq"],
 }
 """What else a verb is given, so that the wrong value alone is wrong."""
 

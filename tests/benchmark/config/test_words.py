@@ -192,11 +192,11 @@ def test_the_flag_names_them_and_leaves_each_the_knobs_of_the_file(tmp_path: Pat
     [
         (
             {"encoder.name": "vit1d", "encoder.patch": 70, "encoder.length": 2800},
-            "vit1d cannot take windows of 300 samples: encoder.patch 70 does not divide them; use 25 or 50 or 100, or",
+            "vit1d cannot take windows of 300 samples: encoder.patch 70 does not divide them; set encoder.patch",
         ),
         (
             {"encoders": [{"name": "s4", "length": 100}]},
-            "encoder s4 cannot take windows of 300 samples: encoder.length 100 reaches 200 of them; set encoder.len",
+            "encoder s4 cannot take windows of 300 samples: encoder.length is 100; set encoder.length=150",
         ),
         ({"encoders": [{"name": "resnet"}]}, "unknown encoder 'resnet': did you mean 'resnet1d'?"),
         ({"encoders": [{"name": "resnet1d", "depth": 2}]}, "unknown config key 'encoders.0.depth'"),

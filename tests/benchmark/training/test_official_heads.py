@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from benchmark.training.finetune import BenchmarkClassifier
-from methods.encoders import load_official
-from tests.methods.encoders.official import Arrays, State, arrays_of, state_of
+from tests.methods.encoders.official import Arrays, State, arrays_of, load_official, state_of
 
 OFFICIAL = {"resnet1d": ("resnet1d_wang", "6."), "xresnet1d101": ("xresnet1d101", "8.")}
 """Encoder -> its module in the reference, and what the names of its head begin with."""

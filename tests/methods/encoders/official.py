@@ -1,15 +1,19 @@
-"""The official modules' numbers and weights: arrays of the reference, and state dicts filled by its rule."""
+"""The official modules' numbers and weights: arrays of the reference, state dicts filled by its rule, and loaders."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from methods.encoders import get_encoder
 from methods.encoders.base import Encoder
+from methods.encoders.dilated import load_released
 
 Arrays = dict[str, np.ndarray]
 State = dict[str, Tensor]
@@ -105,3 +109,98 @@ def gradient_of(encoder: Encoder, x: np.ndarray, way: str = "forward") -> np.nda
     (y * torch.cos(torch.arange(y.numel(), dtype=torch.float64)).view_as(y)).sum().backward()
     assert given.grad is not None
     return given.grad.numpy()
+
+
+Replacement = str | Callable[[re.Match[str]], str]
+RENAMED: dict[str, list[tuple[str, Replacement]]] = {
+    "resnet1d": [
+        (r"^([01])\.", r"stem.\1."),
+        (r"^([345])\.0\.", lambda match: f"blocks.{int(match[1]) - 3}."),
+        (r"\.downsample\.", ".shortcut."),
+    ],
+    "xresnet1d101": [
+        (r"^([012])\.", lambda match: f"stem.{2 * int(match[1])}."),
+        (r"^([4-7])\.", lambda match: f"stages.{int(match[1]) - 4}."),
+        (r"\.(?:convs|convpath\.0)\.([012])\.", lambda match: f".path.{2 * int(match[1])}."),
+        (r"\.idpath\.\d\.", ".shortcut.1."),
+    ],
+    "vit1d": [
+        (r"^to_patch_embedding\.([123])\.", lambda match: f"input.{int(match[1]) - 1}."),
+        (r"^block(\d+)\.", r"blocks.\1."),
+        (r"\.attn\.fn\.to_qkv\.", ".attention.qkv."),
+        (r"\.attn\.fn\.to_out\.0\.", ".attention.out."),
+        (r"\.attn\.norm\.", ".attention.norm."),
+        (r"\.ff\.norm\.", ".perceptron.0."),
+        (r"\.ff\.fn\.net\.([03])\.", lambda match: f".perceptron.{1 if match[1] == '0' else 3}."),
+        (r"^pos_embedding$", "positions"),
+        (r"^cls_embedding$", "class_token"),
+    ],
+    "s4": [
+        (
+            r"^s4_layers\.(\d+)\.(?:kernel\.kernel\.)?(\w+)$",
+            lambda match: f"layers.{match[1]}.space.{match[2].lower()}",
+        ),
+        (r"^s4_layers\.(\d+)\.output_linear\.0\.", r"layers.\1.mix.1."),
+        (r"^norms\.(\d+)\.", r"layers.\1.norm."),
+        (r"^(?:encoder\.|(?=[0-3]\.[01]\.))", "front."),
+    ],
+}
+"""Encoder -> patterns of its official module's names, and ours."""
+LEFT_OUT = {
+    "resnet1d": r"6\.", "xresnet1d101": r"8\.", "vit1d": r"head\.", "s4": r"decoder\.|.*kernel\.(omega|z|Q)$",
+}  # fmt: skip
+"""Encoder -> names of the head, and of what follows from other tensors."""
+
+
+def load_official(name: str, state: State) -> Encoder:
+    """An encoder with the weights of an official module, whose sizes follow from the tensors; loading is strict."""
+    if name == "dilated":
+        return load_released(state)
+    ours = {}
+    for key in sorted(state, key=lambda key: SECOND in key):  # of a tensor's two names the second one counts
+        if not re.match(LEFT_OUT[name], key):
+            renamed = key
+            for pattern, replacement in RENAMED[name]:
+                renamed = re.sub(pattern, replacement, renamed)
+            ours[renamed] = state[key]
+    kind = get_encoder(name)
+    encoder = kind(kind.Config(**SIZES_OF[name](ours, state)))
+    shapes = {key: value.shape for key, value in encoder.state_dict().items()}
+    encoder.load_state_dict({key: value.reshape(shapes[key]) for key, value in ours.items()}, strict=True)
+    return encoder
+
+
+def sizes_of_vit(ours: State, state: State) -> dict[str, int]:
+    """Those of ST-MEM's modules of 12 leads: heads are 64 wide, or 16 where 64 does not divide."""
+    patch, inside = ours["input.1.weight"].shape[1] // 12, len(ours["blocks.0.attention.qkv.weight"]) // 3
+    head_width = 64 if inside % 64 == 0 else 16
+    return {
+        "patch": patch, "length": patch * (ours["positions"].shape[-2] - 1), "output": len(ours["input.1.weight"]),
+        "depth": sum(key.endswith("qkv.weight") for key in ours), "heads": inside // head_width,
+        "head_width": head_width, "hidden": len(ours["blocks.0.perceptron.1.weight"]),
+    }  # fmt: skip
+
+
+def sizes_of_s4(ours: State, state: State) -> dict[str, object]:
+    """Those of AI4Health's modules, `length` from the roots of unity."""
+    directions, width, pairs, _ = ours["layers.0.space.c"].shape
+    first = ours.get("front.0.0.weight", ours.get("front.weight"))
+    real, imaginary = state["s4_layers.0.kernel.kernel.omega"][1].tolist()
+    return {
+        "leads": width if first is None else first.shape[1], "output": width, "states": 2 * pairs,
+        "depth": sum(key.endswith("space.c") for key in ours), "bidirectional": directions == 2,
+        "front": "none" if first is None else "linear" if first.ndim == 2 else "convolutions",
+        "length": round(2 * math.pi / math.atan2(-imaginary, real)),
+    }  # fmt: skip
+
+
+SIZES_OF: dict[str, Callable[[State, State], dict[str, object]]] = {
+    "resnet1d": lambda ours, _: {"leads": ours["stem.0.weight"].shape[1], "output": len(ours["stem.0.weight"])},
+    "xresnet1d101": lambda ours, _: {
+        "leads": ours["stem.0.0.weight"].shape[1],
+        "output": len(ours["stages.3.2.path.4.0.weight"]),
+        "third_stage": len({key.split(".")[2] for key in ours if key.startswith("stages.2.")}),
+    },
+    "vit1d": sizes_of_vit,
+    "s4": sizes_of_s4,
+}  # type: ignore[dict-item]

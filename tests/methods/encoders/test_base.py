@@ -5,7 +5,6 @@ Widths are read without a trace, and steps are counted from the end.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import pytest
@@ -19,7 +18,6 @@ from methods.encoders.base import (
     Size,
     output_step,
     output_stretch,
-    steps_of,
     width_of,
 )
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -75,24 +73,6 @@ def test_windows_of_a_length_that_the_encoder_takes_are_read() -> None:
     assert width_of(Dilated(DilatedConfig(hidden=3)), Dilated(DilatedConfig(hidden=3)).embed) == 3
 
 
-@pytest.mark.parametrize(
-    ("taken", "looked_at"),
-    [
-        (range(1, 20_000), 300),
-        ([1, 299, 9_999], 9_999),
-        ([1, 299, 10_000], 1),
-        ([299, 10_000], 299),
-    ],
-)
-def test_the_first_length_from_a_heartbeat_on_is_read_else_the_shortest(
-    monkeypatch: pytest.MonkeyPatch, taken: Sequence[int], looked_at: int
-) -> None:
-    monkeypatch.setattr(PatchesConfig, "unfit", lambda _, samples: "" if samples in taken else "not taken")
-    seen: list[Tensor] = []
-    width_of(Patches(), lambda x: seen.append(x) or x)  # type: ignore[func-returns-value]
-    assert [x.shape for x in seen] == [(1, looked_at, 12)]
-
-
 def test_encoders_of_windows_shorter_than_a_heartbeat_are_read() -> None:
     tokens = ViT1d(ViT1dConfig(patch=25, length=250, output=16, depth=1, heads=2, head_width=8, hidden=8))
     assert width_of(tokens, tokens.patches) == 25 * 12
@@ -130,7 +110,3 @@ def test_a_stretch_is_that_of_the_embedded_steps(
     start: float, stop: float, embedded: int, output: int, expected: slice
 ) -> None:
     assert output_stretch(start, stop, embedded, output) == expected
-
-
-def test_embedded_and_output_steps_are_counted() -> None:
-    assert steps_of(ViT1d(ViT1dConfig.small()), 40) == {"embedded": 20, "output": 21}

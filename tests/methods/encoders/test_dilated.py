@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from methods.encoders import load_official
 from methods.encoders.dilated import Dilated, DilatedConfig, load_released
 from methods.parts.masks import dropout
 
@@ -139,7 +138,7 @@ def test_the_sizes_follow_the_released_tensors() -> None:
         for own, theirs in names.items():
             name = re.sub(f"^{own}", theirs, name)
         state[re.sub(r"(conv[12])", r"\1.conv", name).replace("skip", "projector")] = value
-    loaded = load_official("dilated", state)
+    loaded = load_released(state)
     assert loaded.config == ours.config
     x = torch.randn(2, 40, 3)
     assert torch.equal(loaded(x), ours(x))
