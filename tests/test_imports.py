@@ -30,6 +30,8 @@ ROOMS = (
     "reports.statistics",
     "reports.load",
     "reports.archive",
+    "reports.inference",
+    "reports.jackknife",
     "reports.results",
     "benchmark.run",
     "benchmark.embedding",

@@ -1,0 +1,337 @@
+"""Intervals and paired tests of mean scores over seeds, on test patients that all seeds and methods share.
+
+Two things are sampled, seeds and test patients, as readers and cases are in studies of many readers and many cases
+(Obuchowski and Rockette, 1995, "Hypothesis testing of diagnostic accuracy for multiple readers and multiple tests";
+Hillis, 2007, "A comparison of denominator degrees of freedom methods for multiple observer ROC analysis"). From the
+jackknife pseudo-values X of a score or of a difference, S seeds x P patients, the variance of its mean is
+
+    V = V_seeds + V_patients,    V_seeds = s^2 / S,    V_patients = max(0, MS_patients - MS_rest) / (S P)
+
+with s^2 the variance over seeds, and the degrees of freedom of its t test are (S - 1) (V / V_seeds)^2, at most P - 1.
+Few seeds know their variance badly, so V_seeds of a pair is moderated by those of all pairs of its column (Smyth, 2004,
+"Linear models and empirical Bayes methods for assessing differential expression in microarray experiments", section
+6.2). The pairs of a column are one family of tests (Holm, 1979, "A simple sequentially rejective multiple test
+procedure"). Two rows are equivalent where two one-sided tests find their difference within `MARGIN` (Schuirmann, 1987).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import digamma, polygamma
+from scipy.stats import t as student
+
+from benchmark.results.metrics import COLUMNS, METRICS
+from benchmark.results.names import OVERALL, UNTRAINED, name_on
+from reports.jackknife import JACKKNIFED, Floats, leave_one_out
+from reports.results import Layout, Results
+
+LEVEL, POWER = 0.05, 0.8
+MARGIN = 0.02
+"""Two points: pretrainings of one method differ by as much, so that a smaller difference chooses no method."""
+NEAR = 0.05
+"""A row further below the best is not marked as inseparable from it, however wide its interval."""
+EPSILON = 1e-9
+"""Standard errors and differences below it are rounding."""
+MORE = (1, 2, 4)
+"""Times the pretrainings for which the detectable difference is stated."""
+PLACE = ["unit", "ratio", "dataset", "metric"]
+
+
+class UnequalTestSets(Exception):
+    """Two cells of one dataset have different test windows; the message names both."""
+
+
+@dataclass(frozen=True)
+class ScoreColumn:
+    """A metric on a dataset, or Overall, at one label ratio: scores of all rows with each patient left out."""
+
+    unit: str
+    ratio: float
+    dataset: str
+    """'' for Overall."""
+    metric: str
+    rows: dict[str, list[Floats]]
+    """Variant -> (S, 1 + P) of each dataset, which add up to the score; NaN where a seed has no score."""
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The values of `PLACE`."""
+        return {name: getattr(self, name) for name in PLACE}
+
+
+@dataclass(frozen=True)
+class TableStatistics:
+    """The frames of a table: `intervals` with the marks best and tie, a line per row and column; `pairs` of rows."""
+
+    intervals: pd.DataFrame
+    pairs: pd.DataFrame
+
+
+def statistics_of(results: Results, layout: Layout, unit: str) -> TableStatistics:
+    """Compute the statistics of a table in one score unit from its predictions. Raises UnequalTestSets."""
+    columns = list(score_columns(results, layout, unit))
+    if not columns:
+        return TableStatistics(pd.DataFrame(), pd.DataFrame())
+    pairs = pairwise(columns)
+    return TableStatistics(mark_best(intervals(columns), pairs), pairs)
+
+
+def score_columns(results: Results, layout: Layout, unit: str) -> Iterator[ScoreColumn]:
+    """Yield the columns of a table's competing rows, Overall last at each label ratio. Raises UnequalTestSets."""
+    metrics = [metric for metric in layout.metrics if metric in JACKKNIFED]
+    cells = [cell for cell in layout.competing if cell.key in results.rows]
+    seeds = sorted({cell.seed for cell in cells})
+    for ratio in layout.ratios:
+        overall: dict[str, list[Floats]] = {}
+        count = 0
+        for dataset in results.plan.datasets:
+            here = [cell for cell in cells if (cell.ratio, cell.dataset) == (ratio, dataset)]
+            if not here:
+                continue
+            scores = _left_out(results, [cell.key for cell in here], unit, metrics)
+            size = len(scores[here[0].key][metrics[0]])
+            parts: dict[str, list[Floats]] = {}
+            for metric in metrics:
+                rows = {}
+                for variant in dict.fromkeys(cell.variant for cell in here):
+                    by_seed = [
+                        [scores[cell.key][metric] for cell in here if (cell.variant, cell.seed) == (variant, seed)]
+                        for seed in seeds
+                    ]
+                    rows[variant] = np.stack([_mean(runs, size) for runs in by_seed])  # (S, 1 + P)
+                yield ScoreColumn(unit, ratio, dataset, metric, {name: [block] for name, block in rows.items()})
+                if metric in COLUMNS and any(np.isfinite(block[:, 0]).any() for block in rows.values()):
+                    count += 1
+                    for name, block in rows.items():
+                        parts.setdefault(name, []).append(block)
+            for name, blocks in parts.items():
+                overall.setdefault(name, []).append(np.sum(blocks, axis=0))
+        whole = {name: [block / count for block in blocks] for name, blocks in overall.items()}
+        complete = max(map(len, whole.values()), default=0)
+        if complete:
+            yield ScoreColumn(unit, ratio, "", OVERALL, {n: b for n, b in whole.items() if len(b) == complete})
+
+
+def _left_out(results: Results, keys: Sequence[str], unit: str, metrics: Sequence[str]) -> dict[str, dict[str, Floats]]:
+    """Cell key -> metric -> (1 + P,), of cells that are tested on the same windows."""
+    first = results.predictions(keys[0])
+    scores = {}
+    for key in dict.fromkeys(keys):
+        row, predictions = results.rows[key], results.predictions(key)
+        for name in ("patient", "recording", "truth"):
+            if not np.array_equal(getattr(first, name), getattr(predictions, name)):
+                raise UnequalTestSets(
+                    f"cells {keys[0]} and {key} were tested on different windows of {row.dataset} ({name} differs): "
+                    "their difference cannot be paired; run the plan again on one version of the data"
+                )
+        scores[key] = leave_one_out(predictions, unit, metrics, multi=row.labels == "multi", pool=results.plan.pool)
+    return scores
+
+
+def _mean(runs: Sequence[Floats], size: int) -> Floats:
+    """(1 + P,) mean over the labelled subsets of a seed that have a score; NaN where none has."""
+    scored = [run for run in runs if np.isfinite(run[0])]
+    return np.mean(scored, axis=0) if scored else np.full(size, np.nan)
+
+
+def variances(blocks: Sequence[Floats]) -> tuple[float, float, float, int]:
+    """Mean over seeds, V_seeds, V_patients, and seeds of a score that is the sum over datasets of (S, 1 + P) blocks.
+
+    Seeds without a score are left out. V_seeds is 0 for a single seed; V_patients is NaN where a score without a
+    patient is undefined, or there is one patient.
+    """
+    total = np.sum([block[:, 0] for block in blocks], axis=0)  # (S,)
+    scored = np.isfinite(total)
+    seeds = int(scored.sum())
+    if not seeds:
+        return np.nan, np.nan, np.nan, 0
+    of_seeds = float(total[scored].var(ddof=1)) / seeds if seeds > 1 else 0.0
+    of_patients = 0.0
+    for block in blocks:
+        patients = block.shape[1] - 1
+        if patients < 2:
+            return float(total[scored].mean()), of_seeds, np.nan, seeds
+        pseudo = -(patients - 1) * block[scored, 1:]  # (S, P) up to a constant of each seed
+        pseudo = pseudo - pseudo.mean(axis=1, keepdims=True)
+        common = pseudo.mean(axis=0)  # (P,)
+        of_patient = seeds * float((common**2).sum()) / (patients - 1)
+        rest = float(((pseudo - common) ** 2).sum()) / ((seeds - 1) * (patients - 1)) if seeds > 1 else 0.0
+        of_patients += max(0.0, of_patient - rest) / seeds / patients
+    return float(total[scored].mean()), of_seeds, of_patients, seeds
+
+
+def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
+    """Compute a line per row of each column: `PLACE`, variant, mean, low, high, errors, seeds and a remark."""
+    frames = []
+    for column in columns:
+        tested = _tested(list(column.rows.values()))
+        tested[["low", "high"]] = tested[["low", "high"]].clip(0, 1)
+        frames.append(tested.rename(columns={"difference": "mean"}).assign(variant=list(column.rows), **column.place))
+    order = [*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]
+    return pd.concat(frames, ignore_index=True)[order]
+
+
+def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
+    """Compute a line per pair of rows of each column: `PLACE`, first, second, difference first minus second, and tests.
+
+    low, high: the 95 % interval; low_holm, high_holm: the one that excludes zero just where p_holm is below `LEVEL`.
+    p_equivalent: adjusted likewise. detectable, detectable_2x and _4x: the true difference that a single test finds
+    with power 80 %, with these seeds, with twice and with four times as many.
+    """
+    frames = []
+    for column in columns:
+        pairs = list(combinations(column.rows, 2))
+        if not pairs:
+            continue
+        rows = column.rows
+        differences = [[a - b for a, b in zip(rows[one], rows[other], strict=True)] for one, other in pairs]
+        tested = _tested(differences, len(rows))
+        names = pd.DataFrame(pairs, columns=["first", "second"]).assign(**column.place)
+        frames.append(pd.concat([names[[*PLACE, "first", "second"]], tested], axis=1))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> pd.DataFrame:
+    """Intervals and tests of one family of scores or differences; rows: that the pairs are of, 0 moderates nothing."""
+    mean, of_seeds, of_patients, seeds = map(np.array, zip(*map(variances, scores), strict=True))
+    most = len(scores[0][0])
+    whole, varies = (seeds == most) & (seeds > 1), of_seeds > EPSILON**2
+    freedom = np.maximum(seeds - 1.0, 0.0)
+    prior, prior_freedom = common_variance(of_seeds[whole & varies], most - 1)
+    prior_freedom = min(prior_freedom, max(0, rows - 2) * (most - 1))
+    moderated = whole & varies
+    of_seeds[moderated] = (freedom * of_seeds + prior_freedom * prior)[moderated] / (freedom + prior_freedom)[moderated]
+    freedom[moderated] += prior_freedom
+    patients = min(block.shape[1] - 1 for block in scores[0])
+    error, df = _error(of_seeds, of_patients, freedom, patients)
+    constant = error < EPSILON  # without scatter: one run under two names, or nothing to test
+    error[constant & (np.abs(mean) > EPSILON)] = np.nan
+    p = np.where(constant & np.isfinite(error), 1.0, 2 * student.sf(np.abs(mean) / np.where(constant, 1, error), df))
+    p[np.isnan(error)] = np.nan
+    same = np.where(constant, 0.0, student.sf((MARGIN - np.abs(mean)) / np.where(constant, 1, error), df))
+    adjusted = holm(p)
+    half, half_holm = (student.isf(level / 2, df) * error for level in (LEVEL, _holm_levels(p)))
+    wide = 2 * half >= 1
+    remark = np.select(
+        [seeds == 0, np.isnan(error), wide, seeds == 1],
+        ["no seed has a score", "no error can be estimated", "the interval is wider than the scale", "one seed"],
+        "",
+    )
+    half[wide], half_holm[wide] = np.nan, np.nan
+    frame = pd.DataFrame({"difference": mean, "low": mean - half, "high": mean + half})
+    frame = frame.assign(low_holm=mean - half_holm, high_holm=mean + half_holm, p=p, p_holm=adjusted)
+    frame = frame.assign(p_equivalent=holm(np.where(np.isnan(error), np.nan, same)), patients_se=np.sqrt(of_patients))
+    frame = frame.assign(seeds_se=np.where(seeds > 1, np.sqrt(of_seeds), np.nan), df=df, seeds=seeds)
+    for times in MORE:
+        error_then, df_then = _error(of_seeds / times, of_patients, freedom + (times - 1) * seeds, patients)
+        found = (student.isf(LEVEL / 2, df_then) + student.isf(1 - POWER, df_then)) * error_then
+        frame[f"detectable_{times}x" if times > 1 else "detectable"] = np.where(
+            wide | (seeds < 2) & (times > 1), np.nan, found
+        )
+    return frame.assign(remark=remark)
+
+
+def _error(of_seeds: Floats, of_patients: Floats, freedom: Floats, patients: int) -> tuple[Floats, Floats]:
+    """Standard error and degrees of freedom (Hillis, 2007)."""
+    total = of_seeds + of_patients
+    share = np.divide(total, of_seeds, out=np.full(total.shape, np.inf), where=of_seeds > EPSILON**2)
+    return np.sqrt(total), np.clip(np.where(freedom > 0, freedom, np.inf) * share**2, 1, max(1, patients - 1))
+
+
+def common_variance(of_seeds: Floats, freedom: int) -> tuple[float, float]:
+    """Variance s0^2 and degrees of freedom d0 that variances of as many degrees of freedom share (Smyth, 2004).
+
+    From the moments of their logarithms; of fewer than three, nothing is shared.
+    """
+    if len(of_seeds) < 3 or freedom < 1:
+        return 0.0, 0.0
+    logs = np.log(of_seeds)
+    centre = float(logs.mean() - digamma(freedom / 2) + np.log(freedom / 2))
+    excess = float(logs.var(ddof=1) - polygamma(1, freedom / 2))
+    if excess <= 1e-6:
+        return float(np.exp(centre)), 1e6
+    half = float(brentq(lambda x: polygamma(1, x) - excess, 1e-3, 1 + 1 / excess))
+    return float(np.exp(centre + digamma(half) - np.log(half))), 2 * half
+
+
+def holm(p: Floats) -> Floats:
+    """Adjust the p values (n,) of one family; NaN stays NaN and does not count."""
+    order = np.argsort(p)[: np.isfinite(p).sum()]
+    adjusted = np.full(len(p), np.nan)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)))
+    return adjusted
+
+
+def _holm_levels(p: Floats) -> Floats:
+    """(n,) level that each p value is held against in Holm's procedure; that of the first accepted for the rest."""
+    order = np.argsort(p)[: np.isfinite(p).sum()]
+    steps = LEVEL / np.arange(len(order), 0, -1)
+    rejected = np.minimum.accumulate(p[order] < steps)
+    levels = np.full(len(p), LEVEL)
+    levels[order] = np.where(rejected, steps, steps[min(rejected.sum(), len(steps) - 1)] if len(steps) else LEVEL)
+    return levels
+
+
+def mark_best(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Add `best`, the highest mean of each column (or lowest, where lower is better), and `tie`.
+
+    tie: a row within `NEAR` of the best that no best row significantly differs from. Nothing is marked in a column
+    where only one row has a score.
+    """
+    lower = scores["metric"].map(lambda name: name in METRICS and METRICS[name].lower_is_better)
+    signed = scores["mean"].where(~lower, -scores["mean"])
+    columns = [scores[name] for name in PLACE]
+    top, rivals = (signed.groupby(columns).transform(how) for how in ("max", "count"))
+    best = (signed == top) & (rivals > 1)
+    behind = set()
+    if len(pairs):
+        leaders = {tuple(line) for line in scores.loc[best, [*PLACE, "variant"]].itertuples(index=False)}
+        for *place, one, other in pairs.loc[pairs["p_holm"] < LEVEL, [*PLACE, "first", "second"]].itertuples(
+            index=False
+        ):
+            behind |= {(*place, other)} if (*place, one) in leaders else set()
+            behind |= {(*place, one)} if (*place, other) in leaders else set()
+    inseparable = [tuple(line) not in behind for line in scores[[*PLACE, "variant"]].itertuples(index=False)]
+    tie = ~best & (rivals > 1) & (top - signed <= NEAR) & np.array(inseparable, dtype=bool)
+    return scores.assign(best=best, tie=tie)
+
+
+def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFrame:
+    """Differences in Overall of each row from its reference: ratio, reference, variant, and the tests of `pairwise`.
+
+    The reference of ablations and of a sweep is the method as it is (`unchanged`); of the main table the untrained
+    encoder where it is compared, else the row with the highest mean Overall; of rows on a further encoder, the
+    untrained one of that kind. Two columns are added, `significant` and `equivalent`. Empty where nothing is compared.
+    """
+    if statistics.pairs.empty:
+        return pd.DataFrame()
+    scores = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
+    pairs = statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"])
+    if pairs.empty:
+        return pd.DataFrame()
+    rows = list(dict.fromkeys(scores["variant"]))
+    first = unchanged if unchanged in rows else UNTRAINED
+    if first not in rows:
+        first = str(scores.groupby("variant", sort=False)["mean"].mean().idxmax())
+    mirrored = pairs.rename(columns={"first": "second", "second": "first"})
+    ends = ["low", "high", "low_holm", "high_holm"]
+    mirrored["difference"] = -pairs["difference"]
+    mirrored[ends] = -pairs[["high", "low", "high_holm", "low_holm"]].to_numpy()
+    both = pd.concat([pairs, mirrored], ignore_index=True).rename(columns={"first": "variant", "second": "reference"})
+    untrained = {row: name_on(UNTRAINED, row.partition("+")[2]) for row in rows}
+    reference = {row: first if unchanged or untrained[row] not in rows else untrained[row] for row in rows}
+    chosen = both[both["reference"] == both["variant"].map(reference)]
+    order = {name: number for number, name in enumerate(rows)}
+    chosen = chosen.sort_values(
+        ["ratio", "variant"], key=lambda column: column.map(order) if column.name == "variant" else -column
+    )
+    return chosen.assign(significant=chosen["p_holm"] < LEVEL, equivalent=chosen["p_equivalent"] < LEVEL).reset_index(
+        drop=True
+    )
