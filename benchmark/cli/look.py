@@ -23,9 +23,6 @@ from benchmark.screen import Console, duration, note, print_table
 if TYPE_CHECKING:
     from methods.encoders.base import Encoder
 
-TIMED_WINDOWS, TIMED_STEPS = 2, 2
-"""Windows of a timed training step of an encoder, and how many steps are timed."""
-
 
 def list_all(arguments: Namespace, console: Console) -> int:
     """Print the listing."""
@@ -49,7 +46,7 @@ def listing() -> Iterator[str]:
     yield "  ./mine.py       a file of your own: docs/METHODS.md shows how to write one, `check` tests it"
     yield "beyond the paper's comparison (--methods; in no config but literature)"
     yield from (f"  {name:<15} {what_is(name, METHODS)}" for name in BEYOND)
-    yield "encoders (--encoder); multiplications and training step of a heartbeat, timed just now on one CPU thread"
+    yield "encoders (--encoder); multiplications for a heartbeat"
     for name, encoder in ENCODERS.items():
         yield f"  {name:<15} {what_is(name, ENCODERS)} {costs_of(encoder())}"
     yield "datasets (--datasets, --pretrain-dataset)"
@@ -86,20 +83,12 @@ def what_is(name: str, kinds: Mapping[str, type]) -> str:
 
 
 def costs_of(encoder: Encoder) -> str:
-    """'637,952 parameters, 71 M multiplications, 4.1 ms': size and cost of an encoder for one heartbeat."""
-    import torch  # here, because torch loads slowly
-
-    from benchmark.data.heartbeats import WINDOW
-    from benchmark.run.estimate import PASSES_PER_STEP, multiplications, seconds_per_pass, torch_threads
+    """'637,952 parameters, 71 M multiplications': size and cost of an encoder for one heartbeat."""
+    from benchmark.data.heartbeats import WINDOW  # here, because torch loads slowly
+    from benchmark.run.estimate import multiplications
 
     parameters = sum(parameter.numel() for parameter in encoder.parameters())
-    millions = multiplications(encoder, WINDOW) / 1e6
-    with torch_threads(1):
-        a_pass = seconds_per_pass(
-            encoder.train(), WINDOW, torch.device("cpu"), "float32", batch=TIMED_WINDOWS, steps=TIMED_STEPS
-        )
-    seconds = PASSES_PER_STEP * a_pass
-    return f"{parameters:,} parameters, {millions:,.0f} M multiplications, {1000 * seconds:,.1f} ms"
+    return f"{parameters:,} parameters, {multiplications(encoder, WINDOW) / 1e6:,.0f} M multiplications"
 
 
 DONE, FAILED, MISSING = "done", "failed", "to do"

@@ -28,12 +28,12 @@ from benchmark.results.schema import digest
 from benchmark.results.store import Plan, Store
 from benchmark.run.datasets import (
     audit_run,
+    external_forms,
     joined_corpora,
     locate,
     names_of,
     patients_of,
     prepare_data,
-    prepare_external,
     prepare_trials,
     refuse_unusable,
     transports_of,
@@ -130,17 +130,22 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     if found.leaks and not asked.allow_leak:
         terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
         return FAILED
-    doubts = [*found.unscored, *found.doubts]
-    for line in doubts:
+    for line in found.warnings:
         note(console, f"warning: {line}")
     store = Store(asked.results)
-    forms = prepare_external(config, datasets, prepared, asked.place, console)
+    forms = external_forms(
+        config, datasets, prepared, lambda data, cut: prepare_data(data, config, asked.place, console, cut)
+    )
+    assert forms is not None
+    for form in forms.values():
+        if form.members:
+            write_joined(form)
     grid = make_grid(config, prepared, machine, forms=forms)
     if asked.only:
         grid = select(grid, asked.only)
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     windows = sample_facts(probe)[WINDOWS_SHA256]
-    plan = make_plan(config, prepared, grid, [*found.leaks, *doubts], str(windows))
+    plan = make_plan(config, prepared, grid, [*found.leaks, *found.warnings], str(windows))
     work = missing(grid, store)
     misses = cache_miss_lines(work.cells, grid, store)  # of the plan before this one
     save_plan(plan, store, work, console)
@@ -268,7 +273,7 @@ def prepared_line(prepared: Prepared) -> str:
 
 
 def work_off(work: Work, prepared: Mapping[str, Prepared], store: Store, asked: GridRequest, console: Console) -> int:
-    """Results the work, if any, under a progress display; returns the number of failed pretrainings and cells.
+    """Run the work, if any, under a progress display; returns the number of failed pretrainings and cells.
 
     Raises ConfigError where another command works on the store, or for an engine without workers that can be used.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -15,24 +14,21 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders
 from benchmark.config.refuse import with_settings
-from benchmark.config.sections import Simulation
 from benchmark.data.audit import Finding, audit
 from benchmark.data.corpus import pretrained_entries, trials_of
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
 from benchmark.data.folds import is_cross_validated
-from benchmark.data.joined import JOIN, join, recut, write_joined
-from benchmark.data.prepare import Prepared, cached, key_listing, prepare
+from benchmark.data.joined import JOIN, join, recut
+from benchmark.data.prepare import Prepared, prepare
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, SimulatedDataset
 from benchmark.data.splits import split_or_none
 from benchmark.data.task import of_task
 from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
-from benchmark.results.files import Locked, file_lock
 from benchmark.results.names import EVALUATION_FACTS
-from benchmark.results.schema import digest
 from benchmark.run.grid import Cell, Grid, Pretraining, unserved_by
 from benchmark.run.rows import Variant, methods_of
 from benchmark.screen import Console, note, step
@@ -44,68 +40,44 @@ def names_of(config: Config) -> list[str]:
     return list(dict.fromkeys([*config.data.corpora, *chain.from_iterable(map(datasets_in, config.data.datasets))]))
 
 
-def locate(config: Config, name: str, place: Folders) -> Dataset:
+def locate(config: Config, name: str, folders: Folders) -> Dataset:
     """A dataset of a run, in its folder or simulated.
 
     Raises DatasetError if a real folder is missing or its download has not ended.
     """
-    simulation, source, paths = config.data.simulation, config.data.source(name), place.paths
+    simulation, source = config.data.simulation, config.data.source(name)
     if simulation is not None:
+        sizes = {"patients": simulation.sizes()[name], "test_patients": simulation.test_patients.get(name, 0)}
         try:
-            return SimulatedDataset(name, cohort_settings(name, simulation))
+            return SimulatedDataset(name, CohortSettings(**simulation.model_dump() | sizes))
         except ValueError as error:
             raise ConfigError(f"data.simulation: {error}") from None
     try:
-        root = find_root(source, place.data_root, paths)
+        root = find_root(source, folders.data_root, folders.paths)
     except DatasetError as missing:
-        if name not in config.data.corpora or not paths or name in paths:
+        if name not in config.data.corpora or not folders.paths or name in folders.paths:
             raise
-        gone = [
-            f"{config.data.source(own).title}: {path} is not a folder"
-            for own, path in paths.items()
-            if not path.is_dir()
-        ]
-        remedy = f"{missing}, or pretrain on a dataset that is given: --pretrain-dataset {next(iter(paths))}"
-        raise DatasetError("; ".join([*gone, remedy])) from None
+        given = next(iter(folders.paths))
+        raise DatasetError(f"{missing}, or pretrain on a dataset that is given: --pretrain-dataset {given}") from None
     refuse_unfinished(source, root)
     return source(root)
 
 
-def cohort_settings(name: str, simulation: Simulation) -> CohortSettings:
-    """Settings of one cohort."""
-    return CohortSettings(
-        patients=simulation.sizes()[name],
-        seed=simulation.seed,
-        test_patients=simulation.test_patients.get(name, 0),
-        recordings_per_patient=simulation.recordings_per_patient,
-        noise=simulation.noise,
-        anatomy=simulation.anatomy,
-        severity=simulation.severity,
-        persistence=simulation.persistence,
-        report_errors=simulation.report_errors,
-    )
-
-
 def prepare_data(
-    dataset: Dataset, config: Config, place: Folders, console: Console, cut: Segmentation | None = None
+    dataset: Dataset, config: Config, folders: Folders, console: Console, cut: Segmentation | None = None
 ) -> Prepared:
     """A prepared dataset, from the cache if possible. Raises DatasetError if no recording is usable.
 
     cut: how recordings are cut, if not as the config says.
     """
-    prefix = config.data.prefix_of(dataset.name)
     segmentation = cut or config.data.cut()
-    key = digest([dataset.name, dataset.drawn_from or str(dataset.root.resolve()), prefix, segmentation.content()])
-    with (
-        made_once(place.cache, key, dataset.title, console),
-        step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress,
-    ):
+    with step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress:
         prepared = prepare(
             dataset,
-            place.cache,
-            workers=place.workers,
+            folders.cache,
+            workers=folders.workers,
             segmentation=segmentation,
-            prefix=prefix,
+            prefix=config.data.prefix_of(dataset.name),
             on_progress=progress,
         )
     unlabelled = sum(not entry.labels for entry in prepared.entries) if dataset.classes else 0
@@ -127,15 +99,15 @@ def joined_corpora(config: Config, prepared: Mapping[str, Prepared], cache: Path
 
 def transports_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
     """The transports of a run. Raises DatasetError for one without recordings."""
-    made = []
+    transports = []
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
         learned, tested = (of_task(prepared[end.dataset], end) for end in (transport.learned, transport.tested))
         spec = config.task_spec(config.finetune, learned.name)
         split, _ = split_or_none(learned, spec)
         seen = pretrained_patients(config, prepared, tested.dataset_name)
-        made.append(transported(transport, learned, tested, split, spec, seen, cache))
-    return made
+        transports.append(transported(transport, learned, tested, split, spec, seen, cache))
+    return transports
 
 
 def pretrained_patients(config: Config, prepared: Mapping[str, Prepared], name: str) -> set[str]:
@@ -156,12 +128,12 @@ def untested(config: Config, data: Prepared) -> list[Entry]:
         return list(data.entries)
     columns = [column for column in config.data.columns() if column.dataset == data.name]
     specs = [(of_task(data, column), config.task_spec(config.finetune, column.name)) for column in columns]
-    if any(is_cross_validated(own, spec) for own, spec in specs):
+    if any(is_cross_validated(view, spec) for view, spec in specs):
         return []
-    splits = [split_or_none(own, spec)[0] for own, spec in specs or [(data, config.task_spec(config.pretrain))]]
-    held = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
+    splits = [split_or_none(view, spec)[0] for view, spec in specs or [(data, config.task_spec(config.pretrain))]]
+    held_out = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
     train = sorted({int(r) for split in splits for r in split.train})
-    return [data.entries[r] for r in train if data.entries[r].patient not in held]
+    return [data.entries[r] for r in train if data.entries[r].patient not in held_out]
 
 
 def patients_of(config: Config, name: str) -> Iterator[str]:
@@ -173,29 +145,14 @@ def patients_of(config: Config, name: str) -> Iterator[str]:
         yield "stated, so labelled subsets and splits are by patient (protocol strict)"
 
 
-@contextmanager
-def made_once(shared: Path, key: str, title: str, console: Console) -> Iterator[None]:
-    """Context in which no other run prepares the same data in a shared folder."""
-    path = shared / ".locks" / key
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(file_lock(path))
-        except Locked as holder:
-            note(console, f"{title}: waiting for {holder}, which makes the same")
-            stack.enter_context(file_lock(path, wait=True))
-        yield
-
-
 @dataclass(frozen=True)
 class RunAudit:
     """Result of the audit for a run."""
 
     leaks: list[str]
     """Reasons to refuse the run, unless --allow-leak is given."""
-    unscored: list[str]
-    """Datasets that cannot be scored, with the reason; their cells are dashes."""
-    doubts: list[str]
-    """What is doubtful about the data and used all the same."""
+    warnings: list[str]
+    """Datasets that cannot be scored, whose cells are dashes, and what is doubtful about the data and used."""
 
 
 def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
@@ -203,22 +160,10 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
 
     Raises DatasetError if the pretraining corpus or every column is unusable.
     """
-    tested = [column.name for column in config.data.columns()]
-    findings = audit_of(config, prepared, tested)
+    columns = [column.name for column in config.data.columns()]
+    findings = audit_of(config, prepared, columns)
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
-    unscored = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in tested if name in fatal]
-    refuse_tested_corpora(config, prepared)
-    corpus = prepared[config.data.pretrain]
-    if corpus.name in fatal and not any_to_pretrain_on(corpus, config):
-        raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
-    if len(unscored) == len(tested):
-        raise DatasetError("; ".join(unscored))
-    leaks = [finding.text for finding in findings if finding.severity == "leak"]
-    return RunAudit(leaks, unscored, [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables])
-
-
-def refuse_tested_corpora(config: Config, prepared: Mapping[str, Prepared]) -> None:
-    """Raise DatasetError for a corpus all of whose patients are tested."""
+    unscored = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in columns if name in fatal]
     for column in config.data.columns():
         data, spec = prepared[column.name], config.task_spec(config.finetune, column.name)
         if column.dataset in config.data.corpora and is_cross_validated(data, spec):
@@ -226,14 +171,15 @@ def refuse_tested_corpora(config: Config, prepared: Mapping[str, Prepared]) -> N
                 f"{data.title}: every patient is tested (data.folds={spec.folds}), so that none is left to pretrain "
                 f"on: leave {column.dataset} out of --pretrain-dataset"
             )
-
-
-def any_to_pretrain_on(corpus: Prepared, config: Config) -> bool:
-    """Whether a corpus has a recording to pretrain on: in its training part if it has labels, else any."""
-    if not corpus.classes:
-        return bool(corpus.entries)
-    split, _ = split_or_none(corpus, config.task_spec(config.pretrain))
-    return len(split.train) > 0
+    corpus = prepared[config.data.pretrain]
+    usable = split_or_none(corpus, config.task_spec(config.pretrain))[0].train if corpus.classes else corpus.entries
+    if corpus.name in fatal and not len(usable):
+        raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
+    if len(unscored) == len(columns):
+        raise DatasetError("; ".join(unscored))
+    leaks = [finding.text for finding in findings if finding.severity == "leak"]
+    doubts = [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables]
+    return RunAudit(leaks, [*unscored, *doubts])
 
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
@@ -241,16 +187,16 @@ def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[
     specs = {name: config.task_spec(config.finetune, name) for name in prepared}
     spec = config.task_spec(config.finetune)
     corpora = config.data.corpora if len(config.data.corpora) > 1 else []
-    joined = {name: frozenset(own.recording for own in untested(config, prepared[name])) for name in corpora}
+    joined = {name: frozenset(entry.recording for entry in untested(config, prepared[name])) for name in corpora}
     parts = {name: data for name, data in prepared.items() if JOIN not in name and not is_transport(name)}
     plain = [name for name in tested if name in parts]
-    found = audit(parts, spec, pretrain=config.data.pretrain, tested=plain, specs=specs, joined=joined)
+    findings = audit(parts, spec, pretrain=config.data.pretrain, tested=plain, specs=specs, joined=joined)
     of_corpus = {name: parts[name] for name in config.data.corpora if name in parts}
     for name in [name for name in tested if name not in plain]:
         beside = of_corpus | {name: prepared[name]}
-        own = audit(beside, spec, pretrain=config.data.pretrain, tested=[name], specs=specs, joined=joined)
-        found += [finding for finding in own if finding.severity != "warning" and name in finding.datasets]
-    return found
+        further = audit(beside, spec, pretrain=config.data.pretrain, tested=[name], specs=specs, joined=joined)
+        findings += [finding for finding in further if finding.severity != "warning" and name in finding.datasets]
+    return findings
 
 
 def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, Prepared]:
@@ -270,10 +216,6 @@ def prepare_trials(config: Config, parts: Iterable[Pretraining | Cell], prepared
             lengths.add((config.data.pretrain, config.task_spec(config.pretrain).per_trial))
     for name, per_trial in lengths:
         trials_of(prepared[name], per_trial)
-
-
-ExternalData = dict[tuple[str, str], Prepared]
-"""(method, column) -> the column's dataset, cut to the windows of the method's external encoder."""
 
 
 def external_rows(config: Config) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
@@ -300,68 +242,46 @@ def refuse_unusable(config: Config) -> None:
             raise ConfigError(f"{kind.word()}: {next(iter(unserved.values()))}; add --evaluate with one of {frozen}")
 
 
-def prepare_external(
-    config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared], place: Folders, console: Console
-) -> ExternalData:
-    """The datasets of the columns, cut to the windows of each external encoder, from the cache if possible."""
-    cuts = each_cut(config, datasets, prepared, lambda dataset, cut: prepare_data(dataset, config, place, console, cut))
-    forms = {row: data for row, data in cuts.items() if data is not None}
-    for data in filter(lambda data: data.members, forms.values()):
-        write_joined(data)
-    return forms
-
-
-def cached_external(
-    config: Config, datasets: Iterable[Dataset], prepared: Mapping[str, Prepared], cache: Path
-) -> ExternalData | None:
-    """`prepare_external` from the cache alone; None where a dataset is not in it."""
-    cuts = each_cut(config, datasets, prepared, lambda dataset, cut: cached(dataset, cache, key_listing(dataset), cut))
-    known = {row: data for row, data in cuts.items() if data is not None}
-    return known if len(known) == len(cuts) else None
-
-
-def each_cut(
+def external_forms(
     config: Config,
     datasets: Iterable[Dataset],
     prepared: Mapping[str, Prepared],
     make: Callable[[Dataset, Segmentation], Prepared | None],
-) -> dict[tuple[str, str], Prepared | None]:
-    """`make(dataset, signals)` for each column and external encoder, called once for equal signals.
+) -> dict[tuple[str, str], Prepared] | None:
+    """(method, column) -> `make` of its dataset, cut to the windows of the method's external encoder; None if one is.
 
-    prepared: the transports, of whose datasets the same recordings are joined; None where one of these is.
+    Each dataset is cut once for equal windows. prepared: the transports, of whose datasets the same recordings are
+    joined.
     """
     by_name = {dataset.name: dataset for dataset in datasets}
     made_of = cache(lambda name, cut: make(by_name[name], cut))
-
-    def column_of(name: str, cut: Segmentation) -> Prepared | None:
-        parts = [made_of(part, cut) for part in datasets_in(name)]
-        known = [part for part in parts if part is not None]
-        if not is_transport(name) or len(known) < len(parts):
-            return parts[0]
-        return recut(prepared[name], known)
-
-    return {
-        (variant.method_name, column.name): column_of(column.dataset, segmentation_of(kind.signals, config.data.beats))
-        for variant, kind in external_rows(config)
-        for column in config.data.columns()
-    }
+    forms: dict[tuple[str, str], Prepared] = {}
+    for variant, kind in external_rows(config):
+        cut = segmentation_of(kind.signals, config.data.beats)
+        for column in config.data.columns():
+            parts = [made_of(name, cut) for name in datasets_in(column.dataset)]
+            known = [part for part in parts if part is not None]
+            if len(known) < len(parts):
+                return None
+            is_joined = is_transport(column.dataset)
+            forms[variant.method_name, column.name] = recut(prepared[column.dataset], known) if is_joined else known[0]
+    return forms
 
 
 def facts_of_external(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> dict[str, dict[str, object]]:
     """Row -> facts of its external encoder for plans and reports."""
-    found: dict[str, dict[str, object]] = {}
+    facts: dict[str, dict[str, object]] = {}
     for variant in grid.variants:
         kind = variant.method.external_encoder if variant.method is not None else None
         if kind is None:
             continue
         columns = [column.name for column in config.data.columns()]
-        seen = {name: saw(kind, prepared[name], config.task_spec(config.finetune, name)) for name in columns}
-        found[variant.name] = {
+        facts[variant.name] = {
             "pretrained_on": words_of(kind),
-            "saw": seen,
+            "saw": {name: saw(kind, prepared[name], config.task_spec(config.finetune, name)) for name in columns},
             "licence": kind.licence,
             "signals": kind.signals.words(),
             "features": kind.features,
             "unserved": unserved_by(variant, config.evaluate),
         }
-    return found
+    return facts

@@ -16,7 +16,7 @@ from benchmark.config.sections import Attention, Finetune, Supervised
 from benchmark.data.corpus import pairs_of
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared
-from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
+from benchmark.data.segments import TYPICAL_SECONDS
 from benchmark.results.names import FINETUNE, SUPERVISED
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.evaluations import CLASSICAL
@@ -28,8 +28,7 @@ TRAINING_SHARE, HELD_OUT_SHARE = 0.8, 0.1
 """Of a dataset's windows: for training, and for validation and test each."""
 ROW_BYTES = 20_000
 SAMPLE_BYTES = 12 * 2
-MEASURED_BATCH = 64
-MEASURED_STEPS = 8
+MEASURED_BATCH, MEASURED_STEPS = 64, 8
 PASSES_PER_STEP = 3.0
 """One forward pass, and a backward pass that counts as two."""
 
@@ -42,11 +41,6 @@ class Size:
     windows: int
     exact: bool
     """True: counted after preparation; False: estimated from the number of recordings."""
-
-
-def estimated_size(recordings: int, segmentation: Segmentation) -> Size:
-    """Estimated size of an unprepared dataset of recordings of 10 s."""
-    return Size(recordings, recordings * segmentation.windows_of_typical(), exact=False)
 
 
 def exact_size(prepared: Prepared) -> Size:
@@ -136,15 +130,7 @@ def fastest(work: Callable[[], object], rounds: int, device: torch.device) -> fl
     return min(seconds)
 
 
-def seconds_per_pass(
-    encoder: Encoder,
-    samples: int,
-    device: torch.device,
-    precision: str,
-    *,
-    batch: int = MEASURED_BATCH,
-    steps: int = MEASURED_STEPS,
-) -> float:
+def seconds_per_pass(encoder: Encoder, samples: int, device: torch.device, precision: str) -> float:
     """Seconds per encoder pass over one window, from the fastest of a few training steps."""
 
     def train() -> None:
@@ -153,8 +139,8 @@ def seconds_per_pass(
         pooled.float().square().mean().backward()  # type: ignore[no-untyped-call]
 
     encoder = encoder.to(device)
-    x = torch.randn(batch, samples, encoder.config.leads, device=device)  # (B, S, L)
-    return fastest(train, steps, device) / batch / PASSES_PER_STEP
+    x = torch.randn(MEASURED_BATCH, samples, encoder.config.leads, device=device)  # (B, S, L)
+    return fastest(train, MEASURED_STEPS, device) / MEASURED_BATCH / PASSES_PER_STEP
 
 
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:

@@ -29,7 +29,7 @@ from benchmark.data.task import make_task
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
 from benchmark.machine.device import Machine
 from benchmark.results.store import Store
-from benchmark.run.datasets import each_cut
+from benchmark.run.datasets import external_forms
 from benchmark.run.engine import Inline
 from benchmark.run.execute import execute
 from benchmark.run.grid import Cell, Grid, make_grid
@@ -220,10 +220,10 @@ class Foreign:
 
 def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
     datasets = list(map(small_cohort, config.data.datasets))
-    found = each_cut(
+    forms = external_forms(
         config, datasets, cohorts, lambda d, cut: prepare(d, folder / "cache", workers=1, segmentation=cut)
     )
-    forms = {place: prepared for place, prepared in found.items() if prepared is not None}
+    assert forms is not None
     store, heard = Store(folder / "runs"), Heard()
     grid = make_grid(config, cohorts, MACHINE, forms=forms)
     store.root.mkdir()

@@ -56,14 +56,14 @@ def prepare_all(config: Config, place: Folders) -> dict[str, Prepared]:
     return {name: prepare(locate(config, name, place), place.cache, workers=1) for name in names_of(config)}
 
 
-def finish(cell: Cell, store: Store, **training: float) -> None:
+def finish(cell: Cell, store: Store) -> None:
     """Put a row in the place of a cell."""
     text = {"protocol": "paper", "labels": "single"}
     facts: dict[str, dict[str, object]] = {
-        name: {} for name in ("scores", "undefined", "counts", "coverage", "provenance")
+        name: {} for name in ("scores", "undefined", "counts", "coverage", "provenance", "training")
     }
     nothing = np.empty(0)
-    row = Row(**place_of(cell), notes=[], training=training, **text, **facts)  # type: ignore[arg-type]
+    row = Row(**place_of(cell), notes=[], **text, **facts)  # type: ignore[arg-type]
     store.save_row(row, Predictions(nothing.astype(np.float32), nothing.astype(np.int64), nothing, nothing))  # type: ignore[arg-type]
 
 
@@ -75,7 +75,7 @@ def done_of(row: str, dataset: str, lines: list[str]) -> str:
 
 
 def test_nothing_is_written(small_config: SmallConfig, place: Folders, tmp_path: Path) -> None:
-    assert lines_of(small_config(FEW), place)
+    assert lines_of(small_config(FEW), place, results="new/deeper/runs")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -109,27 +109,19 @@ def test_a_cell_of_two_tables_is_to_do_once(small_config: SmallConfig, place: Fo
     assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in lines_of(config, place)
 
 
-def test_a_finished_grid_takes_no_time(small_config: SmallConfig, place: Folders, store: Store) -> None:
-    config = small_config(FEW)
-    grid = make_grid(config, prepare_all(config, place), MACHINE)
-    assert "together 0 s" not in "\n".join(lines_of(config, place))
-    for cell in grid.cells:
-        finish(cell, store)
-    assert "1 tasks at a time: pretraining 0 s, cells 0 s, together 0 s" in "\n".join(lines_of(config, place))
-
-
-def test_hours_come_from_a_timed_update_and_from_stored_cells(
+def test_hours_are_of_what_is_missing_and_come_from_a_timed_update_and_pass(
     small_config: SmallConfig, place: Folders, store: Store
 ) -> None:
     config = small_config({**FEW, "gates": ["features"]})
     grid = make_grid(config, prepare_all(config, place), MACHINE)
-    shown = "\n".join(lines_of(config, place))
-    assert "pretraining 90 s" not in shown
-    assert "without 2 of features, of which none is stored yet" in shown
+    before = "\n".join(lines_of(config, place))
+    assert "together 0 s" not in before
+    assert "without 2 cells of baselines that have no encoder" in before
     for cell in grid.cells:
-        if cell.ratio == 0.5:
-            finish(cell, store, seconds=600.0)
-    assert "cells 30 min" in "\n".join(lines_of(config, place))  # three cells at the other ratio
+        finish(cell, store)
+    after = "\n".join(lines_of(config, place))
+    assert "1 tasks at a time: pretraining 0 s, cells 0 s, together 0 s" in after
+    assert "without" not in after.partition("estimate")[2].partition("disk")[0]
 
 
 def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, place: Folders) -> None:
@@ -150,7 +142,3 @@ def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, plac
 def test_missing_real_data_are_named(small_config: SmallConfig, place: Folders, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="MIMIC-IV-ECG: none of"):
         lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
-
-
-def test_results_may_lie_in_a_folder_that_is_not_there_yet(small_config: SmallConfig, place: Folders) -> None:
-    assert lines_of(small_config(FEW), place, results="new/deeper/runs")

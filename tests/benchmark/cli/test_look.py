@@ -28,7 +28,7 @@ def test_list_names_all_there_is_with_what_it_is(capsys: pytest.CaptureFixture[s
     assert names(beyond) == list(BEYOND)
     assert names(encoders) == list(ENCODERS)
     for line in encoders.splitlines()[1:]:
-        assert re.search(r"[\d,]+ parameters, [\d,]+ M multiplications, [\d.,]+ ms$", line), line
+        assert re.search(r"[\d,]+ parameters, [\d,]+ M multiplications$", line), line
     # A file with several methods describes each by its class.
     assert re.search(r"^  random +The untrained encoder\.$", methods, re.MULTILINE)
     lines = [line[18:] for line in (methods + beyond + encoders).splitlines()]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepare import Prepared
-from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import make_task
 from benchmark.run.estimate import (
     Size,
     disk_bytes,
-    estimated_size,
     exact_size,
     passes_of,
     seconds_per_pass,
@@ -35,15 +32,6 @@ CPU = torch.device("cpu")
 def grid_of(config: Config) -> Grid:
     mode = {"device": "cpu", "precision": "float32"}
     return expand(config, corpus="corpus", fingerprints={"chapman": "chapman"}, mode=mode)
-
-
-def test_a_prepared_dataset_is_counted_and_another_estimated(cohorts: dict[str, Prepared]) -> None:
-    chapman = cohorts["chapman"]
-    assert exact_size(chapman) == Size(len(chapman.entries), len(chapman.windows), exact=True)
-    estimated = estimated_size(len(chapman.entries), HEARTBEATS)
-    assert not estimated.exact
-    assert estimated.windows == pytest.approx(len(chapman.windows), rel=0.5)
-    assert estimated_size(10, Segmentation("recordings", 250, 100, 125)).windows == 70
 
 
 def test_updates_are_those_of_the_budget(small_config: SmallConfig) -> None:
