@@ -81,7 +81,6 @@ LONGER = {
     "benchmark/elsewhere.py": 560,
     "benchmark/embedding.py": 630,
     "benchmark/extras/speed.py": 590,
-    "benchmark/results/store.py": 740,
     "reports/page.py": 550,
     "reports/tables/render.py": 550,
 }

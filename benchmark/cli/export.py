@@ -15,7 +15,6 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.cli.explain import readable
 from benchmark.config.command_line import OK
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.sections import Data, Finetune
@@ -115,7 +114,7 @@ def find(results: Path, name: str, seed: int | None) -> Found:
     """
     store = Store(results)
     titles: dict[str, str] = {}
-    for run in readable(store, lambda key: run_of(store, store.load_plan(key), store.root)):
+    for run in (run_of(store, plan, store.root) for plan in store.readable_plans()):
         titles = {**run.plan.variants, **titles}
         for variant, title in run.plan.variants.items():
             rows = [run.rows[cell.key] for cell in of_row(run, variant)]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, field, fields
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
@@ -339,6 +340,16 @@ class Store:
             )
         key = latest.read_text(encoding="utf-8").strip()
         return [key, *sorted(path.stem for path in self.plans.glob("*.json") if path.stem != key)]
+
+    def readable_plans(self) -> list[Plan]:
+        """Read the plans, the latest first, passing over damaged ones. Raises NoResults if none can be read."""
+        plans = []
+        for key in self.plan_keys():
+            with suppress(NoResults):
+                plans.append(self.load_plan(key))
+        if not plans:
+            raise NoResults(f"no results in {self.root}: none of its plans can be read")
+        return plans
 
     def load_plan(self, key: str | None = None) -> Plan:
         """Read a plan by key, or the latest. Raises NoResults if it is missing or damaged."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchmark.results.store import Row, Store
+from benchmark.results.store import Store
 from benchmark.run.plan import make_plan
-from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
 
 
 @pytest.fixture(scope="session")
-def told_bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+def finished_bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """Random, PMQ and boosted features on Chapman, fine-tuned and probed. Tests change no file of it."""
     changes = {"evaluate": ["finetune", "linear"], "gates": ["features"], "boosting.iterations": 2}
     config = small_config({**changes, "data.simulation.recordings_per_patient": 2.0})
@@ -28,13 +26,3 @@ def told_bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: py
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the cohorts are simulated and prepared, once for the tests of a file."""
     return tmp_path_factory.mktemp("data")
-
-
-def rewritten(told_bench: Bench, store: Store, **provenance: Any) -> Row:
-    """Store PMQ's probe with another provenance under a valid digest; None takes an entry away."""
-    key = cell_of(told_bench, "pmq", "linear").key
-    row = told_bench.store.load_row(key)
-    assert row is not None
-    facts = {name: value for name, value in (row.provenance | provenance).items() if value is not None}
-    store.save_row(replace(row, provenance=facts), store.predictions(key))
-    return row
