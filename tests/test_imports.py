@@ -30,6 +30,8 @@ ROOMS = (
     "reports.statistics",
     "reports.load",
     "reports.archive",
+    "reports.score_tables",
+    "reports.words",
     "reports.inference",
     "reports.jackknife",
     "reports.results",
