@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -200,7 +201,9 @@ Severity = Literal["fatal", "leak", "warning"]
 IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"})
 """Kinds of reasons for skipping that lie in the ECG, not in a damaged file."""
 TEST = "test"
-NEARLY_ALL, FEWEST = 0.9, 3
+NEAR_BITS = 8
+"""Bits of 192 in which the outlines of near copies differ at most; those of other signals differ in some 70 to 100."""
+MOST, FEWEST = 0.5, 3
 """Share of the recordings, and their number, from which on broken limb leads are the fault of all files."""
 
 
@@ -273,7 +276,7 @@ def audit(
     for name, chosen in (joined or {}).items():
         pretraining = np.array([entry.recording in chosen for entry in prepared[name].entries], np.bool_)  # (R,)
         uses[name] = replace(uses[name], pretraining=pretraining)
-    return [*findings, *copies(prepared, uses), *names_in_two_datasets(prepared)]
+    return [*findings, *copies(prepared, uses), *near_copies(prepared, uses), *names_in_two_datasets(prepared)]
 
 
 def of_files(data: Prepared) -> Iterator[Finding]:
@@ -324,9 +327,9 @@ def doubtful_leads(data: Prepared) -> Iterator[Finding]:
     )
     for kind, names in doubts.items():
         text = f"{recordings(len(names))} {'is' if len(names) == 1 else 'are'} used with {kind} ({some(names)})"
-        if kind == LIMB_LEADS and len(names) >= max(FEWEST, NEARLY_ALL * len(data.entries)):
+        if kind == LIMB_LEADS and len(names) >= max(FEWEST, MOST * len(data.entries)):
             key = "`signals.leads` of its card" if data.form.endswith(OWN_FORM) else "the order that its files state"
-            text += f": nearly all of {len(data.entries)}, so the order of leads is probably wrong, correct {key}"
+            text += f": most of {len(data.entries)}, so the order of leads is probably wrong, correct {key}"
         yield Finding((data.name,), "warning", text, in_tables=True)
 
 
@@ -412,6 +415,27 @@ def copies(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterato
     for (datasets, severity, what), signals in found.items():
         count = "1 signal" if len(signals) == 1 else f"{len(signals)} signals"
         yield Finding(datasets, severity, f"{count} {what}: {some(signals)}")
+
+
+def near_copies(prepared: Mapping[str, Prepared], uses: Mapping[str, Use]) -> Iterator[Finding]:
+    """Warn of recordings that are equal but for their gain, steps or sampling rate (`prepare.outline_of`)."""
+    outlines = {signal.digest: signal.outline for data in prepared.values() for signal in data.signals}
+    places = grouped(
+        (signal.digest, (name, i)) for name, data in prepared.items() for i, signal in enumerate(data.signals)
+    )
+    alike = [grouped((outline[word], digest) for digest, outline in outlines.items() if outline) for word in range(3)]
+    pairs = {pair: None for groups in alike for group in groups.values() for pair in combinations(group, 2)}
+    findings: dict[tuple[tuple[str, ...], str], list[str]] = {}
+    for one, other in pairs:
+        if sum((a ^ b).bit_count() for a, b in zip(outlines[one], outlines[other], strict=True)) <= NEAR_BITS:
+            group = [*places[one], *places[other]]
+            titles = dict.fromkeys(f"{prepared[name].title} {prepared[name].entries[i].recording}" for name, i in group)
+            datasets = tuple(dict.fromkeys(name for name, _ in group))
+            findings.setdefault((datasets, _kind_of_copy(group, uses)[1]), []).append(" = ".join(titles))
+    for (datasets, what), examples in findings.items():
+        count = "1 signal" if len(examples) == 1 else f"{len(examples)} signals"
+        text = f"{count}, but for gain, steps or rate, {what}: {some(examples)}"
+        yield Finding(datasets, "warning", text, in_tables=what != "in more than one recording")
 
 
 def _kind_of_copy(group: Sequence[tuple[str, int]], uses: Mapping[str, Use]) -> tuple[Severity, str]:

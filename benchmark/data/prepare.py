@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -40,10 +40,11 @@ from benchmark.results.schema import KEY_LENGTH, digest
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
-INDEX_FORMAT = 7
+INDEX_FORMAT = 8
 """Raised with every change of the index's content; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
+OUTLINE_PARTS = 100
 CHUNK = 16
 """Recordings a worker takes at a time."""
 WORTH_A_WORKER = 512
@@ -71,12 +72,16 @@ def lead_problem(signal: NDArray[np.float32]) -> str:
         return IDENTICAL
     limbs = signal[:, :6].astype(np.float64)  # (n, 6)
     reduced = np.asarray(np.linalg.qr(limbs - limbs.mean(axis=0), mode="r"))  # (6, 6) of equal norms and angles
-    errors = [
-        nnls(reduced[:, :2] * signs, reduced[:, LEADS.index(lead)])[1]
+    fits = {
+        lead: nnls(reduced[:, :2] * signs, reduced[:, LEADS.index(lead)])
         for lead, signs in SIGNS.items()
         if varies[LEADS.index(lead)]
-    ]
+    }
+    errors = [error for _, error in fits.values()]
     broken = np.linalg.norm(errors) / 2 > LARGEST_ERROR * np.linalg.norm(reduced) / np.sqrt(6)
+    if {"III", "aVF"} <= fits.keys():  # whatever the leads' scales, I enters III with twice its share in aVF
+        (of_one, of_two), (half_one, half_two) = fits["III"][0], fits["aVF"][0]
+        broken |= of_one * half_two < 0.75 * half_one * of_two
     return LIMB_LEADS if broken and varies[:2].all() else ""
 
 
@@ -91,6 +96,8 @@ class SignalFacts(NamedTuple):
     """Hash of the samples in whole microvolts: equal for copies, whatever their names and on-disk forms."""
     warning: str = ""
     """What is doubtful about its leads."""
+    outline: Sequence[int] = ()
+    """Of `outline_of`."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +291,9 @@ def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Seque
             outcomes.append(str(reason))
         else:
             signal = recording.signal
-            facts = SignalFacts(recording.fs, len(signal), signal_digest(signal), lead_problem(signal))
+            facts = SignalFacts(
+                recording.fs, len(signal), signal_digest(signal), lead_problem(signal), outline_of(signal)
+            )
             outcomes.append((windows, facts, recording.report))
     return outcomes
 
@@ -293,6 +302,27 @@ def signal_digest(signal: NDArray[np.float32]) -> str:
     """Hash (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter."""
     microvolts = np.rint(signal.T * 1000) + 0.0  # (12, n); the sum makes -0.0 a 0.0
     return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
+
+
+def outline_of(signal: NDArray[np.float32]) -> list[int]:
+    """Return three numbers of (n, 12), of which near copies share one: other gain, coarser steps or another rate.
+
+    The bits of each are signs of 64 random sums over the leads' means in a hundredth of the time.
+    """
+    if len(signal) < OUTLINE_PARTS:
+        return []
+    edges = np.minimum(np.linspace(0, len(signal), OUTLINE_PARTS + 1), len(signal) - 1)  # in samples
+    before = np.minimum(edges.astype(int), len(signal) - 2)
+    until = np.cumsum(signal, axis=0, dtype=np.float64)[before] - signal[before] / 2  # integral up to a sample
+    until += (edges - before)[:, None] * (signal[before] + signal[before + 1]) / 2  # (parts + 1, 12)
+    parts = np.diff(until, axis=0)  # (parts, 12)
+    return np.packbits((parts - parts.mean(axis=0)).reshape(-1) @ outline_factors() > 0).view(">u8").tolist()
+
+
+@cache
+def outline_factors() -> NDArray[np.float64]:
+    """Return the factors of the sums of an outline, -1 or 1: (parts * 12, 192)."""
+    return np.random.default_rng(0).choice([-1.0, 1.0], (OUTLINE_PARTS * len(LEADS), 3 * 64))
 
 
 def _write(

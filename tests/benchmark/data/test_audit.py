@@ -213,6 +213,28 @@ def test_patients_and_copies_leak_where_they_cross_a_split(data: list[Prepared],
     assert not found.in_tables
 
 
+def test_near_copies_are_a_warning_that_a_table_carries_where_they_cross_a_split() -> None:
+    def with_outlines(**outlines: tuple[int, ...]) -> list[tuple[str, str, bool]]:
+        data = ptb_xl({"r4_1": "same", "r5_1": "same"})
+        signals = tuple(
+            signal._replace(outline=outlines.get(entry.recording, ()))
+            for entry, signal in zip(data.entries, data.signals, strict=True)
+        )
+        found = findings(replace(data, signals=signals))
+        return [
+            (f.severity, f.text, f.in_tables) for f in found if "in more than one recording: PTB-XL r4" not in f.text
+        ]
+
+    near = "1 signal, but for gain, steps or rate, "
+    assert with_outlines(r1_0=(1, 2, 3), r2_0=(1, 2, 3 ^ 0xFF), r3_0=(4, 5, 6), r3_1=(4, 5, 6 ^ 0x1FF)) == [
+        ("warning", f"{near}in more than one recording: PTB-XL r1_0 = PTB-XL r2_0", False)
+    ]
+    assert with_outlines(r1_0=(1, 2, 3), r10_0=(1, 0, 3)) == [
+        ("warning", f"{near}on two sides of a split: PTB-XL r1_0 = PTB-XL r10_0", True)
+    ]
+    assert with_outlines(r4_1=(1, 2, 3), r5_1=(1, 2, 3)) == []  # equal signals are copies
+
+
 def test_of_a_corpus_that_is_not_scored_the_training_part_counts_and_its_sides_do_not() -> None:
     corpus = ptb_xl({"r1_0": "tested", "r2_0": "crosses", "r10_0": "crosses"}, r3_1="p", r10_1="p")
     assert said(corpus, chapman({"JS19": "tested"}), pretrain="ptb-xl", tested=["chapman"]) == [
@@ -258,13 +280,11 @@ def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> N
     ]
     assert {(f.datasets, f.severity, f.in_tables) for f in found} == {(("mimic-iv-ecg",), "warning", True)}
     (most,) = doubted("wfdb files of a card", *[LIMB_LEADS] * 6)
-    assert most.text.endswith(
-        "nearly all of 6, so the order of leads is probably wrong, correct `signals.leads` of its card"
-    )
+    assert most.text.endswith("most of 6, so the order of leads is probably wrong, correct `signals.leads` of its card")
     (built_in,) = doubted("", *[LIMB_LEADS] * 6)
     assert built_in.text.endswith("so the order of leads is probably wrong, correct the order that its files state")
-    (five,) = doubted("wfdb files of a card", *[LIMB_LEADS] * 5, "")
-    assert "probably" not in five.text
+    (few,) = doubted("wfdb files of a card", *[LIMB_LEADS] * 2, *[""] * 4)
+    assert "probably" not in few.text
 
 
 def test_a_rate_and_an_amplitude_are_measured_whatever_the_unit_and_the_stated_rate() -> None:

@@ -11,6 +11,8 @@ import shutil
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import combinations
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +40,14 @@ from benchmark.data.prepare import (
     key_listing,
     lead_problem,
     open_prepared,
+    outline_of,
     prepare,
     signal_digest,
     skip_summary,
     write_skipped,
 )
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.data.simulate import CohortSettings, SimulatedDataset
+from benchmark.data.simulate import CohortSettings, SimulatedDataset, simulate
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +101,11 @@ def test_windows_lie_recording_after_recording_with_signals_and_reasons(
         first, end = prepared.first_window[index : index + 2]
         np.testing.assert_array_equal(prepared.windows[first:end], expected.astype(np.float16))
         assert prepared.signals[index] == SignalFacts(
-            500.0, 5000, signal_digest(recording.signal), lead_problem(recording.signal)
+            500.0,
+            5000,
+            signal_digest(recording.signal),
+            lead_problem(recording.signal),
+            outline_of(recording.signal),
         )
     assert (prepared.name, prepared.title, prepared.classes) == ("cpsc2018", "CPSC2018", CPSC2018.classes)
     slow = Skipped("A0002", "A0002", (6,), "heart rate below 50/min: median RR 375 samples at 250 Hz")
@@ -259,7 +266,7 @@ def test_where_a_file_lies_who_a_patient_is_and_his_statements_are_in_no_fingerp
 
     listing = dataset.listing()
     plain = fingerprint()
-    assert fingerprint(sex="f", age=50.0, statements=("s",)) == plain
+    assert fingerprint(statements=("s",)) == plain
     assert fingerprint(fold=3) != plain
     monkeypatch.setattr(CPSC2018, "first_label_counts", not CPSC2018.first_label_counts)
     assert prepare(dataset, tmp_path / "cache 2", workers=1).fingerprint != plain
@@ -357,13 +364,32 @@ def test_leads_that_are_exchanged_inverted_or_of_another_place_break_einthoven_s
     ecg: LeadsSignal, scaled: bool
 ) -> None:
     ecg = ecg / ecg.std(axis=0) if scaled else ecg
-    for first, second in ((0, 1), (0, 3), (1, 2), (3, 4), (4, 5), (0, 6), (5, 8)):
+    for first, second in (*combinations(range(6), 2), (0, 6), (5, 8)):
         order = np.arange(12)
         order[[first, second]] = second, first
         assert lead_problem(ecg[:, order]) == LIMB_LEADS
     for lead in range(6):
         assert lead_problem(ecg * np.where(np.arange(12) == lead, -1, 1).astype(np.float32)) == LIMB_LEADS
     assert lead_problem(ecg[:, [0, 1, 6, 7, 8, 9, 10, 11, 2, 3, 4, 5]]) == LIMB_LEADS  # I, II, V1 to V6, III, ...
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ecg: ecg * 1.37,
+        lambda ecg: np.rint(ecg * 200) / 200,
+        lambda ecg: np.trunc(ecg * 100) / 100,
+        lambda ecg: ecg + 0.3,
+        lambda ecg: ecg[::2],
+    ],
+    ids=["gain", "steps of 5 uV", "cut to 10 uV", "offset", "half the rate"],
+)
+def test_near_copies_have_an_outline_in_common_and_other_ecgs_have_not(change: Callable[[Any], Any]) -> None:
+    signals = [simulate(rhythm, seed=seed) for rhythm in ("SR", "AFIB", "SB") for seed in (1, 2)]
+    outlines = [outline_of(signal) for signal in signals]
+    changed = [outline_of(np.ascontiguousarray(change(signal), np.float32)) for signal in signals]
+    shared = [[any(map(eq, one, other)) for other in outlines] for one in changed]
+    assert np.array_equal(shared, np.eye(len(signals), dtype=bool))
 
 
 @pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
