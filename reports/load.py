@@ -23,7 +23,7 @@ from typing import Any
 from benchmark.results.names import CLASSICAL_TITLES, name_on_any
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import Plan, PlannedCell, Row, Store
-from reports.archive import portable, unpack
+from reports.archive import unpack
 from reports.results import Results, coordinates, role_of, run_of
 
 ALL = "all"
@@ -165,9 +165,16 @@ def incompatible(run: Results, other: Results) -> list[str]:
 
 def config_differences(one: Plan, two: Plan) -> list[tuple[str, Any, Any]]:
     """(dotted key, value of the first, of the second) where two configs differ; None where a key is not set."""
-    first, second = (flat(portable(plan.config)) for plan in (one, two))
+    first, second = ({key: portable(value) for key, value in flat(plan.config).items()} for plan in (one, two))
     keys = sorted(first.keys() | second.keys())
     return [(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)]
+
+
+def portable(value: Any) -> Any:
+    """Shorten absolute paths, alone or in a list, to their last part, since they differ between machines."""
+    if isinstance(value, list):
+        return [portable(item) for item in value]
+    return Path(value).name if isinstance(value, str) and value.startswith(("/", "~")) else value
 
 
 def shown(value: Any) -> str:

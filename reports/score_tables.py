@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES, Lines, per_recording
-from benchmark.results.names import HEARTBEAT, OVERALL, numbers
+from benchmark.results.names import HEARTBEAT, OVERALL
+from benchmark.results.printed import numbers
 from benchmark.results.store import Plan
 from reports.inference import TableStatistics, differences
 from reports.results import Layout, Record, Results, mean_over_subsets, role_of, unsupported_reason

@@ -20,9 +20,8 @@ from benchmark.results.names import (
     OVERALL,
     is_frozen,
     is_untrained,
-    numbers,
-    sources,
 )
+from benchmark.results.printed import numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import LEVEL, MARGIN, NEAR, POWER, TableStatistics
 from reports.results import DAMAGED, Layout, Record, Results, cell_errors, role_of

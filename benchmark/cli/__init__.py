@@ -25,6 +25,7 @@ from benchmark.config.flags import (
     shared,
 )
 from benchmark.data.datasets import DATASETS
+from benchmark.results.printed import sources
 
 WHOSE = (*CONFIG, "--datasets", "--pretrain-dataset", *DATA)
 """Flags that select and locate datasets."""
@@ -81,24 +82,30 @@ VERBS: dict[str, Verb] = {
         {
             "--results": Flag(
                 WHERE,
-                f"results store ({RESULTS}), capsule, or DIR@KEY for one run; several are put together",
+                f"results store ({RESULTS}), archive, or DIR@KEY for one run; several are put together",
                 how={"nargs": "+", "type": results_named, "metavar": "DIR|FILE"},
             ),
             **shared("--out", "--unit", "--scores", "--latex-landscape"),
-            "--capsule": Flag(
-                REPORTED, "pack the results reported, without signals", how={"type": file_to_write, "metavar": "FILE"}
+            "--archive": Flag(
+                REPORTED,
+                "pack the results reported into a zip, without signals",
+                how={"type": file_to_write, "metavar": "FILE"},
+            ),
+            "--beside": Flag(
+                REPORTED, "hold the run against the numbers that a paper prints", how={"choices": tuple(sources())}
             ),
             "--compare": Flag(
                 REPORTED,
-                "hold two results stores, capsules or runs together",
+                "hold two results stores, archives or runs together",
                 how={"nargs": 2, "type": results_named, "metavar": "RUN"},
             ),
         },
         examples={
             "report --unit recording": "the tables again, per recording",
             "report --scores auprc ece": "further columns of the main table, from the stored predictions",
-            "report --capsule mine.zip": "results to send around, without signals",
+            "report --archive mine.zip": "results to send around, without signals",
             "report --compare runs theirs.zip": "two of them side by side",
+            "report --beside pmq": "the run beside the tables of the PMQ paper",
         },
     ),
     "explain": Verb(

@@ -14,7 +14,7 @@ from benchmark.config.flags import RESULTS
 from benchmark.screen import Console, note, print_paragraphs, print_sheet, print_table
 from reports.archive import pack
 from reports.build import Report, build_report
-from reports.compare import compare_results, comparison_sheet
+from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
 from reports.load import load
 from reports.results import Results
 from reports.tables.render import Sheet, score_sheet, text_sheet
@@ -24,44 +24,40 @@ HealthTold = dict[str, Any]
 
 
 def report(arguments: Namespace, console: Console) -> int:
-    """Write and print the tables of the latest run or of several merged; or what a flag asks for instead."""
+    """Write and print the tables of the latest run or of several merged, or what a flag asks for instead.
+
+    Raises ConfigError if `--compare` has a flag of reports beside it.
+    """
     if arguments.compare:
-        return compare(arguments, console)
-    sources = arguments.results or [RESULTS]
-    run = load(sources)
-    for line in run.messages:
+        if arguments.results or arguments.archive or arguments.beside or arguments.scores or arguments.unit == "both":
+            raise ConfigError("--compare takes none of --results, --archive, --beside, --scores and --unit both")
+        first, second = map(load, arguments.compare)
+        for line in dict.fromkeys([*first.messages, *second.messages]):
+            note(console, line)
+        show_comparison(compare(first, second, arguments.unit), arguments.out, console)
+        return OK
+    results = load(arguments.results or [RESULTS])
+    for line in results.messages:
         note(console, line)
-    named = {Path(name) for source in sources for name in (source, source.rpartition("@")[0])}
+    if arguments.beside:
+        unit = None if arguments.unit == "both" else arguments.unit
+        show_comparison(beside(results, arguments.beside, unit), arguments.out, console)
+        return OK
     show_report(
-        run,
-        arguments.out,
-        arguments.unit,
-        console,
-        kept={store.root for store in run.stores} <= named,
-        landscape=arguments.latex_landscape,
-        further=arguments.scores,
+        results, arguments.out, arguments.unit, console, landscape=arguments.latex_landscape, further=arguments.scores
     )
-    if arguments.capsule:
-        contents = pack(run, arguments.capsule)
-        note(console, f"wrote {arguments.capsule} (no signals; contents {contents})")
+    if arguments.archive:
+        pack(results, arguments.archive)
+        note(console, f"wrote {arguments.archive}: plan, rows, predictions and pretraining records, no signals")
     return OK
 
 
-def compare(arguments: Namespace, console: Console) -> int:
-    """Results `--compare`. Raises ConfigError if a flag of reports alone is also given."""
-
-    given = arguments.results or arguments.capsule or arguments.scores or arguments.latex_landscape
-    if given or arguments.unit == "both":
-        raise ConfigError("--compare takes neither --results, --capsule, --scores, --latex-landscape nor --unit both")
-    first, second = arguments.compare
-    found, files, said = compare_results(first, second, arguments.out, unit=arguments.unit)
-    for line in said:
+def show_comparison(comparison: Comparison, out: Path, console: Console) -> None:
+    """Print a comparison and write its files under `out`."""
+    for line in printed_lines(comparison):
         note(console, line)
-    print_sheet(console, *comparison_sheet(found))
-    note(console, "")
-    for file in files:
+    for file in write_comparison(comparison, out):
         note(console, f"wrote {file}")
-    return OK
 
 
 def show_report(

@@ -291,8 +291,8 @@ def file_to_write(text: str) -> Path:
 
 
 def results_named(text: str) -> str:
-    """A results store, a capsule or DIR@KEY, as it was written; what is there says whether it is one."""
-    _path(text, "folder of results or a capsule")
+    """A results store, an archive or DIR@KEY, as it was written; what is there says whether it is one."""
+    _path(text, "folder of results or an archive")
     return text
 
 

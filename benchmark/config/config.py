@@ -44,7 +44,8 @@ from benchmark.config.sections import (
 from benchmark.config.words import dotted, laid_over, parsed, sized, values_of, whole_encoder
 from benchmark.data.segments import HEARTBEATS
 from benchmark.data.splits import VALIDATION_LABELS, Protocol, TaskSpec, ValidationLabels
-from benchmark.results.names import EVALUATIONS, FINETUNE, Gate, command, sources
+from benchmark.results.names import EVALUATIONS, FINETUNE, Gate, command
+from benchmark.results.printed import sources
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder

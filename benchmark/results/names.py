@@ -1,22 +1,12 @@
-"""Names shared by writers and readers of results: values in configs, plans and rows.
-
-Numbers that other groups have printed, and where: rows in italics beside ours, never part of a statistic.
-
-numbers.csv    source, row, column of the table, evaluation, label ratio, metric, percent, standard deviation,
-               and what others found who ran it again, and who
-sources.csv    source, what to cite, how it was measured, what differs here
-"""
+"""Names shared by writers and readers of results: values in configs, plans and rows."""
 
 from __future__ import annotations
 
-import csv
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
@@ -179,55 +169,3 @@ def measured_elsewhere(cards: Mapping[str, Mapping[str, Any]], windows: str) -> 
     """
     samples = {name: card.get("health_sample", {}) for name, card in cards.items() if card.get("health")}
     return [name for name, sample in samples.items() if sample.get(WINDOWS_SHA256) != windows]
-
-
-class Printed(NamedTuple):
-    """A number as printed."""
-
-    source: str
-    row: str
-    column: str
-    """A dataset under a task, e.g. 'ptb-xl.rhythm'."""
-    evaluation: str
-    """The table that it stands in."""
-    ratio: float
-    metric: str
-    percent: float
-    std: float | None
-    """As printed, in percent; None where there is none."""
-    again: float | None = None
-    """What others found who ran it again, in percent; None where nobody is known to have found another number."""
-    by: str = ""
-    """Who they are."""
-
-
-class Source(NamedTuple):
-    """Where numbers were printed."""
-
-    name: str
-    cite: str
-    protocol: str
-    differs: str
-
-
-@cache
-def sources() -> dict[str, Source]:
-    """Name -> source, in the order of the file."""
-    return {line["name"]: Source(**line) for line in _lines("sources.csv")}
-
-
-@cache
-def numbers() -> tuple[Printed, ...]:
-    """All printed numbers, in the order of the file."""
-    return tuple(map(_printed, _lines("numbers.csv")))
-
-
-def _printed(line: dict[str, str]) -> Printed:
-    place = (line["source"], line["row"], line["column"], line["evaluation"], float(line["ratio"]), line["metric"])
-    std, again = (float(line[name]) if line[name] else None for name in ("std", "again"))
-    return Printed(*place, float(line["percent"]), std, again, line["by"])
-
-
-def _lines(name: str) -> Iterator[dict[str, str]]:
-    text = resources.files("benchmark.results").joinpath("printed", name).read_text(encoding="utf-8")
-    yield from csv.DictReader(text.splitlines())

@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, field
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from traceback import format_exception
@@ -100,17 +100,6 @@ class Predictions:
     """(n,)"""
     patient: NDArray[np.str_]
     """(n,)"""
-
-
-ARRAYS = tuple(array.name for array in fields(Predictions))
-
-
-def row_bytes(row: Row, predictions: bytes) -> bytes:
-    """Return the content of a row's file, with SHA-256 digests of the row and of its predictions file."""
-    body = asdict(row)
-    sha256 = hashlib.sha256(predictions).hexdigest()
-    envelope = {"row": body, "row_sha256": content_digest(body), "predictions_sha256": sha256}
-    return json.dumps(envelope, indent=1, sort_keys=True).encode()
 
 
 def cell_key(content: Mapping[str, Any], ratio: float, seed: int, subset: int) -> str:
@@ -258,7 +247,9 @@ class Store:
         """Write predictions, then the row with both digests, then remove an earlier failure's file."""
         arrays = npz_bytes(vars(predictions))
         write_atomic(self.cells / f"{row.key}.npz", arrays)
-        write_atomic(self.cells / f"{row.key}.json", row_bytes(row, arrays))
+        body, sha256 = asdict(row), hashlib.sha256(arrays).hexdigest()
+        envelope = {"row": body, "row_sha256": content_digest(body), "predictions_sha256": sha256}
+        write_atomic(self.cells / f"{row.key}.json", json.dumps(envelope, indent=1, sort_keys=True).encode())
         self.failure_file(row.key).unlink(missing_ok=True)
 
     def load_row(self, key: str) -> Row | None:

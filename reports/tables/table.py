@@ -18,7 +18,8 @@ from typing import Any
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
-from benchmark.results.names import OVERALL, Printed, numbers, sources
+from benchmark.results.names import OVERALL
+from benchmark.results.printed import Printed, numbers, sources
 from benchmark.results.store import Plan, PlannedCell
 from reports.results import Layout, Records, Results, mean_over_subsets, role_of, unsupported_reason
 from reports.statistics.classes import computed

@@ -28,10 +28,10 @@ def test_a_report_of_nothing_is_one_line_and_makes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("flags", ["--results a b", "--capsule x.zip", "--latex-landscape", "--unit both"])
+@pytest.mark.parametrize("flags", ["--results a b", "--archive x.zip", "--beside pmq", "--unit both"])
 def test_two_runs_are_held_together_alone(flags: str) -> None:
     verb, arguments = parse(VERBS, f"report --compare a b {flags}".split())
-    with pytest.raises(ConfigError, match="--compare takes neither --results, --capsule, --scores, --latex"):
+    with pytest.raises(ConfigError, match="--compare takes none of --results, --archive, --beside, --scores"):
         verb.run(arguments, open_console())
 
 

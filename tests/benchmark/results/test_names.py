@@ -1,8 +1,6 @@
 """The names that the command line knows without loading the registries, and those that stored files hold.
 
 Measures of health: the names that stored cards hold, and where features count as collapsed.
-
-The printed numbers: whole, with known places, against the values of LITERATURE.md where the project has them.
 """
 
 from __future__ import annotations
@@ -13,21 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.splits import columns_of
 from benchmark.results import names
-from benchmark.results.metrics import FURTHER, METRICS
+from benchmark.results.metrics import FURTHER
 from benchmark.results.names import (
-    EVALUATIONS,
     MEASURES,
-    TASKS,
     UNTRAINED_EPOCH,
     WINDOWS_SHA256,
     collapsed,
     command,
     measured_elsewhere,
-    numbers,
     program,
-    sources,
 )
 
 
@@ -90,23 +83,3 @@ def test_health_of_other_windows_than_those_of_the_run_is_named() -> None:
     assert measured_elsewhere({"random": there, "moco": there, "pmq": here}, "a") == ["random", "moco"]
     assert measured_elsewhere({"random": {"health": []}, "pmq": here}, "a") == []
     assert measured_elsewhere({"random": {"health": [{"epoch": 0}]}, "pmq": here}, "a") == ["random"]
-
-
-def test_every_number_has_a_source_and_a_place_that_a_table_may_have() -> None:
-    columns = {column.name for column in columns_of(["ptb-xl"], [task for task in TASKS if task != "default"])}
-    for own in numbers():
-        assert own.source in sources()
-        assert own.column in columns
-        assert own.evaluation in EVALUATIONS
-        assert own.metric in METRICS
-        assert 0 < own.ratio <= 1
-        assert 50 < own.percent < 100  # AUROC in percent
-        assert own.std is None or 0 < own.std < 5
-        assert (own.again is None) == (own.by == "")
-        assert own.again is None or 50 < own.again < 100
-    assert {own.source for own in numbers()} == sources().keys()
-    places = [own[:6] for own in numbers()]
-    assert len(set(places)) == len(places)
-    ptb_xl = {one.column: one.percent for one in numbers() if one.row == "xresnet1d101"}
-    assert (ptb_xl["ptb-xl.superdiagnostic"], ptb_xl["ptb-xl.rhythm"], len(ptb_xl)) == (92.8, 95.7, 6)
-    assert all(own.cite and own.protocol and own.differs for own in sources().values())

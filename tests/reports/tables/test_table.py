@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.results.names import Printed, Source
+from benchmark.results.printed import Printed, Source
 from benchmark.results.store import Plan, Row
 from reports.load import load
 from reports.results import Results, layouts
