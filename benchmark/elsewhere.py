@@ -26,11 +26,10 @@ from torch import Tensor
 from benchmark.data.corpus import trials_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
-from benchmark.data.folds import tested_recordings
 from benchmark.data.heartbeats import Beats
 from benchmark.data.prepare import Prepared
-from benchmark.data.segments import Segmentation, without_absent
-from benchmark.data.splits import TaskSpec
+from benchmark.data.segments import Segmentation, zero_missing_leads
+from benchmark.data.splits import TaskSpec, tested_recordings
 from benchmark.data.task import Task, Windows
 from benchmark.results.metrics import pooled_by
 from benchmark.results.names import RECORDING
@@ -292,7 +291,7 @@ class ExternalWindows:
                 recordings.append(r)
                 whose.append(np.full(count[r], n))
         rows = np.concatenate(whose)  # (m,) a window of the same recording
-        signal = without_absent(self._signals(recordings), self.leads)
+        signal = zero_missing_leads(self._signals(recordings), self.leads)
         return Windows(
             signal=torch.from_numpy(signal).to(windows.signal.device),
             target=windows.target[torch.from_numpy(rows).to(windows.target.device)],

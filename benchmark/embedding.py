@@ -48,7 +48,7 @@ from benchmark.data.datasets.card_sections import NO_LEAD
 from benchmark.data.datasets.wfdb_files import FASTEST, SLOWEST, checked_recording, lead_columns
 from benchmark.data.heartbeats import FS, Beats, normalise_trials
 from benchmark.data.prepare import CHUNK, PIPELINE_VERSION, WORTH_A_WORKER
-from benchmark.data.segments import HEARTBEATS, Kind, Rate, Segmentation, without_absent
+from benchmark.data.segments import HEARTBEATS, Kind, Rate, Segmentation, zero_missing_leads
 from benchmark.machine.device import pick_device
 from benchmark.machine.process import shared_map
 from benchmark.results.files import read_json, write_atomic
@@ -95,7 +95,7 @@ def windows_of(recording: Recording, how: Taken) -> Windows:
         samples = kept.reshape(-1, len(LEADS))  # (n, 12)
         windows = np.stack([samples[first : first + length] for first in range(0, count * step, step)])
     scaled = windows if how.scale is None else how.scale.applied(windows)
-    return without_absent(scaled, how.leads).reshape(-1, cut.samples, len(LEADS))  # (m, S, 12)
+    return zero_missing_leads(scaled, how.leads).reshape(-1, cut.samples, len(LEADS))  # (m, S, 12)
 
 
 def cut_all(

@@ -21,10 +21,10 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.flags import Folders, config_of, place_of, words_of
 from benchmark.data.audit import (
     Finding,
+    counted,
     fact_lines,
     implausible,
     measured_beats,
-    recordings,
     some,
 )
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
@@ -101,7 +101,7 @@ def check(arguments: Namespace, console: Console) -> int:
         beats = measured_beats(dataset, entries)
         if beats:
             amplitude, rate = np.median(beats, axis=0).tolist()
-            of = f"medians of {recordings(len(beats))}" if len(beats) > 1 else "of 1 recording"
+            of = f"medians of {counted(len(beats), 'recording')}" if len(beats) > 1 else "of 1 recording"
             facts[name].append(
                 f"beats       QRS amplitude {float(f'{amplitude:.3g}'):g} mV, heart rate {rate:.0f}/min ({of})"
             )

@@ -23,7 +23,7 @@ from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Entry, Recording
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.prepare import Prepared, Skipped
-from benchmark.data.segments import without_absent
+from benchmark.data.segments import zero_missing_leads
 from benchmark.data.splits import split_or_none
 from benchmark.embedding import (
     Description,
@@ -297,7 +297,7 @@ def windows_in(prepared: Prepared, how: Taken, recordings: NDArray[np.int64]) ->
         own = every.take(np.arange(first[number], first[number + 1]), windows=how.per_trial)  # (t, P * S, 12)
         if len(own):
             windows = own.reshape(-1, prepared.segmentation.samples, own.shape[-1])  # (m, S, 12)
-            yield without_absent(windows, how.leads)
+            yield zero_missing_leads(windows, how.leads)
         else:
             yield f"fewer than {how.per_trial} {word}s: {there[number]}"
 

@@ -176,7 +176,7 @@ def leads_named(asked: Any) -> list[str]:
     return sorted((known[word.lower()] for word in words), key=LEADS.index)
 
 
-def without_absent(signal: NDArray[np.float16], leads: Sequence[str]) -> NDArray[np.float16]:
+def zero_missing_leads(signal: NDArray[np.float16], leads: Sequence[str]) -> NDArray[np.float16]:
     """Signals (..., 12) with zeros in the leads that are not named; the same array where all are."""
     absent = [column for column, lead in enumerate(LEADS) if lead not in leads]
     if not absent:

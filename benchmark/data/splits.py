@@ -1,19 +1,11 @@
 """Training, validation and test recordings, labelled subsets, and the tasks of a dataset.
 
 Splits: official folds where the dataset has them; else `paper`, the authors' last 10 % of each class for testing and
-the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. No
-split here depends on the run's seed. Named tasks of a dataset without folds have MERL's shares under both
-protocols, shuffled once: a fifth of the recordings for testing, a tenth of the others for validation.
-
-Recordings of a simulated cohort's own test part are tested in addition; the others are split as without them.
-
-Folds and names may put a patient on two sides: `patients_on_two_sides` finds these, and a run refuses them
-(`benchmark.data.audit`).
-
-Columns of the table: a dataset under one of its tasks.
-
-Every dataset has the task `default`, its own classes under `data.labels`; a named task has classes of its own, several
-of which a recording may have.
+the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. Named
+tasks without folds have MERL's shares, shuffled once. In a cross-validation (`TaskSpec.folds`) patients are dealt into
+K parts, stratified by class, anew for each seed and labelled subset; each part is tested by what is learned on the
+others, of whose patients every eighth is validated on. Folds and names may put a patient on two sides, which a run
+refuses (`benchmark.data.audit`).
 """
 
 from __future__ import annotations
@@ -43,7 +35,7 @@ ValidationLabels = Literal["share", "whole"]
 VALIDATION_LABELS: dict[Protocol, ValidationLabels] = {"paper": "whole", "strict": "share"}
 """By default, of each protocol."""
 SplitBy = Literal["protocol", "shuffled"]
-"""How recordings without official folds are split: as the protocol says, or shuffled (benchmark.data.splits)."""
+"""How recordings without official folds are split."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +58,7 @@ class TaskSpec:
     validation_labels: ValidationLabels = "whole"
     """Validation patients whose labels choose settings: all, or the share that is labelled for training too."""
     folds: int = 0
-    """Parts of a cross-validation (benchmark.data.folds), for a dataset without folds of its own; 0: one split."""
+    """Parts of a cross-validation of a dataset without official folds; 0: one split."""
 
     def content(self) -> dict[str, Any]:
         """What determines sides, labels and windows of a task, for a result's key."""
@@ -74,7 +66,6 @@ class TaskSpec:
         return content if self.folds else {name: value for name, value in content.items() if name != "folds"}
 
 
-Item = TypeVar("Item")
 SPLIT_VERSION = 2
 """Results version: raised with any change that can move a split or a labelled subset."""
 SPLIT_SEED = 42
@@ -82,6 +73,8 @@ SPLIT_SEED = 42
 VALIDATION_FOLD, TEST_FOLD = 9, 10
 TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
 """Of the recordings, and of those that are not tested, in a shuffled split."""
+HELD_OUT = 8
+"""Of the patients whom a part of a cross-validation does not test, every eighth is validated on."""
 SEVERAL_LABELS = "several labels"
 """Reason for being on no side."""
 
@@ -97,97 +90,95 @@ class Split:
     """Reason -> number of recordings on no side."""
 
 
-def task_labels(stated: tuple[int, ...], spec: TaskSpec, *, first_label_counts: bool) -> tuple[int, ...]:
-    """Classes that a recording with these stated labels counts for; empty if the task excludes it.
+def task_labels(labels: tuple[int, ...], spec: TaskSpec, *, first_label_counts: bool) -> tuple[int, ...]:
+    """Return the classes that a recording with these labels counts for; none if the task excludes it.
 
     `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label counts.
     """
     if spec.labels == "multi":
-        return stated
+        return labels
     if first_label_counts and spec.protocol == "paper":
-        return stated[:1]
-    return stated if len(stated) == 1 else ()
+        return labels[:1]
+    return labels if len(labels) == 1 else ()
 
 
-def target_matrix(
-    entries: Sequence[Entry], n_classes: int, spec: TaskSpec, *, first_label_counts: bool
-) -> NDArray[np.int64]:
-    """(R, C) multi-hot, one-hot for a single-label task; zeros where a recording is on no side of a split."""
-    target = np.zeros((len(entries), n_classes), np.int64)
-    for row, entry in zip(target, entries, strict=True):
-        row[list(task_labels(entry.labels, spec, first_label_counts=first_label_counts))] = 1
+def labels_under(prepared: Prepared, spec: TaskSpec) -> list[tuple[int, ...]]:
+    """Return the classes that each recording counts for."""
+    counted = prepared.first_label_counts
+    return [task_labels(entry.labels, spec, first_label_counts=counted) for entry in prepared.entries]
+
+
+def target_of(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
+    """Return (R, C) multi-hot, one-hot for a single-label task; zeros where a recording is on no side of a split."""
+    target = np.zeros((len(prepared.entries), len(prepared.classes)), np.int64)
+    for row, labels in zip(target, labels_under(prepared, spec), strict=True):
+        row[list(labels)] = 1
     return target
 
 
 def split_recordings(entries: Sequence[Entry], spec: TaskSpec, *, first_label_counts: bool) -> Split:
-    """Training, validation and test recordings of a labelled dataset; a side may be empty (`lacking`).
+    """Split the recordings of a labelled dataset; a side may be empty (`empty_parts`).
 
     Raises DatasetError where some recordings have an official fold and others have none.
     """
     classes = [task_labels(entry.labels, spec, first_label_counts=first_label_counts) for entry in entries]
-    counted = [index for index, labels_of in enumerate(classes) if labels_of]
-    usable = [index for index in counted if entries[index].fold != OWN_TEST_PART]
+    labelled = [index for index, labels in enumerate(classes) if labels]
+    usable = [index for index in labelled if entries[index].fold != OWN_TEST_PART]
     if any(entries[index].fold is not None for index in usable):
-        sides = _by_fold(entries, usable)
+        train, validation, test = _by_fold(entries, usable)
     elif spec.sides == "shuffled":
-        sides = _shuffled(entries, usable)
+        train, validation, test = _shuffled(sorted(usable, key=lambda index: entries[index].recording))
     elif spec.protocol == "paper":
-        sides = _by_name(entries, classes, usable)
+        train, validation, test = _by_name(entries, classes, usable)
     else:
-        sides = _by_patient(entries, classes, usable)
-    dropped = Counter(
+        train, validation, test = _by_patient(entries, classes, usable)
+    unlabelled = Counter(
         "no label" if not entry.labels else SEVERAL_LABELS
-        for entry, labels_of in zip(entries, classes, strict=True)
-        if not labels_of
+        for entry, labels in zip(entries, classes, strict=True)
+        if not labels
     )
-    sides[2].extend(index for index in counted if entries[index].fold == OWN_TEST_PART)
-    train, validation, test = (np.array(sorted(indices), np.int64) for indices in sides)
-    return Split(train, validation, test, dict(dropped))
+    tested_too = [index for index in labelled if entries[index].fold == OWN_TEST_PART]
+    return _split(train, validation, [*test, *tested_too], dict(unlabelled))
+
+
+def _split(train: list[int], validation: list[int], test: list[int], unlabelled: dict[str, int]) -> Split:
+    parts = [np.array(sorted(part), np.int64) for part in (train, validation, test)]
+    return Split(parts[0], parts[1], parts[2], unlabelled)
 
 
 def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
-    """Training, validation and test recordings of a prepared, labelled dataset. Raises as `split_recordings`."""
+    """Split the recordings of a prepared, labelled dataset. Raises as `split_recordings`."""
     return split_recordings(prepared.entries, spec, first_label_counts=prepared.first_label_counts)
 
 
 def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
-    """The split, and its problem or None; all sides are empty if the dataset cannot be split."""
+    """Return the split, and its problem or None; all sides are empty if the dataset cannot be split."""
     try:
         split = split_of(prepared, spec)
     except DatasetError as problem:
-        nobody = np.empty(0, np.int64)
-        return Split(nobody, nobody, nobody, {}), str(problem)
-    return split, lacking(split)
+        return _split([], [], [], {}), str(problem)
+    return split, empty_parts(split)
 
 
-Sides = tuple[list[int], list[int], list[int]]
+Item = TypeVar("Item")
+Parts = tuple[list[int], list[int], list[int]]
 """Recordings to train, validate and test on, in any order."""
 
 
-def _by_fold(entries: Sequence[Entry], usable: list[int]) -> Sides:
+def _by_fold(entries: Sequence[Entry], usable: list[int]) -> Parts:
     """Folds 1 to 8, 9 and 10, as PTB-XL's authors recommend."""
-    sides: Sides = ([], [], [])
+    parts: Parts = ([], [], [])
     for index in usable:
         fold = entries[index].fold
         if fold is None:
             raise DatasetError(f"recording {entries[index].recording} has no official fold, others of its dataset have")
-        sides[{VALIDATION_FOLD: 1, TEST_FOLD: 2}.get(fold, 0)].append(index)
-    return sides
+        parts[{VALIDATION_FOLD: 1, TEST_FOLD: 2}.get(fold, 0)].append(index)
+    return parts
 
 
-def _by_name(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Sides:
-    """The authors' split: the recordings of a (first) class in name order, cut at the end."""
-    sides: Sides = ([], [], [])
-    for label in sorted({classes[index][0] for index in usable}):
-        members = [index for index in usable if classes[index][0] == label]
-        _cut(sorted(members, key=lambda index: entries[index].recording), sides)
-    return sides
-
-
-def _shuffled(entries: Sequence[Entry], usable: list[int]) -> Sides:
-    """As scikit-learn's `train_test_split` with seed 42, twice, on the recordings in name order."""
-    rest = sorted(usable, key=lambda index: entries[index].recording)
-    drawn: list[list[int]] = []
+def _shuffled(rest: list[int]) -> Parts:
+    """As scikit-learn's `train_test_split` with seed 42, twice."""
+    drawn = []
     for share in (TEST_SHARE, VALIDATION_SHARE):
         order = np.random.RandomState(SPLIT_SEED).permutation(len(rest))
         size = math.ceil(share * len(rest))
@@ -197,48 +188,86 @@ def _shuffled(entries: Sequence[Entry], usable: list[int]) -> Sides:
     return rest, validation, test
 
 
-def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Sides:
-    """Patients stratified by the rarest class of their recordings, shuffled per stratum and cut as in `_by_name`."""
-    strata, recordings = strata_of(entries, classes, usable)
+def _by_name(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Parts:
+    """The authors' split: the recordings of a (first) class in name order, of which the last tenths are held out."""
+    of_class: dict[int, list[int]] = {}
+    for index in sorted(usable, key=lambda index: entries[index].recording):
+        of_class.setdefault(classes[index][0], []).append(index)
+    return _last_tenths(of_class.values())
+
+
+def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Parts:
+    """Patients stratified by the rarest class of their recordings, shuffled per stratum, the last tenths held out."""
+    strata, recordings = _strata(entries, classes, usable)
     random = np.random.default_rng(SPLIT_SEED)
-    sides: tuple[list[str], list[str], list[str]] = ([], [], [])
-    for label in sorted(strata):
-        _cut([strata[label][position] for position in random.permutation(len(strata[label]))], sides)
-    train, validation, test = ([index for patient in side for index in recordings[patient]] for side in sides)
-    return train, validation, test
+    shuffled = [[stratum[place] for place in random.permutation(len(stratum))] for stratum in strata]
+    train, validation, test = _last_tenths(shuffled)
+    return _of_patients(train, recordings), _of_patients(validation, recordings), _of_patients(test, recordings)
 
 
-def strata_of(
+def _of_patients(patients: Iterable[str], recordings: Mapping[str, list[int]]) -> list[int]:
+    return [index for patient in patients for index in recordings[patient]]
+
+
+def _strata(
     entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable: Sequence[int]
-) -> tuple[dict[int, list[str]], dict[str, list[int]]]:
-    """Class -> the patients whose rarest it is, in name order; patient -> his usable recordings."""
+) -> tuple[list[list[str]], dict[str, list[int]]]:
+    """The patients whose rarest class it is, in name order, of each class; patient -> his usable recordings."""
     patients_with = Counter(label for _, label in {(entries[i].patient, label) for i in usable for label in classes[i]})
     recordings: dict[str, list[int]] = {}
     for index in usable:
         recordings.setdefault(entries[index].patient, []).append(index)
     strata: dict[int, list[str]] = {}
     for patient in sorted(recordings):
-        own = {label for index in recordings[patient] for label in classes[index]}
-        strata.setdefault(min(own, key=lambda label: (patients_with[label], label)), []).append(patient)
-    return strata, recordings
+        labels = {label for index in recordings[patient] for label in classes[index]}
+        strata.setdefault(min(labels, key=lambda label: (patients_with[label], label)), []).append(patient)
+    return [patients for _, patients in sorted(strata.items())], recordings
 
 
-def _cut(members: list[Item], sides: tuple[list[Item], list[Item], list[Item]]) -> None:
-    """Append members to the sides: the last rint(10 %) to test, as many before to validation, the rest to training."""
-    tenth = int(np.rint(0.1 * len(members)))
-    train, validation, test = sides
-    train += members[: len(members) - 2 * tenth]
-    validation += members[len(members) - 2 * tenth : len(members) - tenth]
-    test += members[len(members) - tenth :]
+def _last_tenths(groups: Iterable[list[Item]]) -> tuple[list[Item], list[Item], list[Item]]:
+    """Hold out the last rint(10 %) of each group for testing, and as many before them for validation."""
+    train: list[Item] = []
+    validation: list[Item] = []
+    test: list[Item] = []
+    for members in groups:
+        tenth = int(np.rint(0.1 * len(members)))
+        train += members[: len(members) - 2 * tenth]
+        validation += members[len(members) - 2 * tenth : len(members) - tenth]
+        test += members[len(members) - tenth :]
+    return train, validation, test
+
+
+def is_cross_validated(prepared: Prepared, spec: TaskSpec) -> bool:
+    """Tell whether every patient of a dataset is tested: where the spec asks for it and the dataset has no folds."""
+    return spec.folds > 0 and all(entry.fold is None for entry in prepared.entries)
+
+
+def tested_recordings(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
+    """Return the numbers (R',) of the recordings that a cell tests: the test part, or all that have a label."""
+    if not is_cross_validated(prepared, spec):
+        return split_or_none(prepared, spec)[0].test
+    return np.flatnonzero([bool(labels) for labels in labels_under(prepared, spec)])
+
+
+def split_part(prepared: Prepared, spec: TaskSpec, part: int, seed: int) -> Split:
+    """Return the split whose test side is one of the `spec.folds` parts that a seed deals."""
+    usable = tested_recordings(prepared, spec).tolist()
+    strata, recordings = _strata(prepared.entries, labels_under(prepared, spec), usable)
+    random = np.random.default_rng([SPLIT_SEED, seed])
+    patients = [stratum[place] for stratum in strata for place in random.permutation(len(stratum))]
+    rest = [patient for place, patient in enumerate(patients) if place % spec.folds != part]
+    train = [patient for place, patient in enumerate(rest) if place % HELD_OUT]
+    parts = [_of_patients(side, recordings) for side in (train, rest[::HELD_OUT], patients[part :: spec.folds])]
+    return _split(parts[0], parts[1], parts[2], {})
 
 
 def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
-    """'training', 'validation' and 'test' -> indices of the recordings there."""
+    """Return 'training', 'validation' and 'test' -> numbers of the recordings there."""
     return {"training": split.train, "validation": split.validation, "test": split.test}
 
 
 def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, tuple[str, ...]]:
-    """Patients whose recordings stand on more than one side -> those sides."""
+    """Find patients whose recordings stand on more than one side -> those sides."""
     sides: dict[str, dict[str, None]] = {}
     for name, indices in sides_of(split).items():
         for index in indices:
@@ -246,50 +275,45 @@ def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, t
     return {patient: tuple(names) for patient, names in sides.items() if len(names) > 1}
 
 
-def lacking(split: Split) -> str | None:
-    """Description of a split's empty sides; None if all three have recordings."""
+def empty_parts(split: Split) -> str | None:
+    """Describe a split's empty sides; None if all three have recordings."""
     sides = sides_of(split)
     empty = [name for name, indices in sides.items() if len(indices) == 0]
     if not empty:
         return None
     counts = ", ".join(f"{name} {len(indices)}" for name, indices in sides.items())
-    why = f"no labelled recording for {' and '.join(empty)} ({counts})"
     several = split.unlabelled.get(SEVERAL_LABELS, 0)
-    return f"{why}: {remedies_of(several)}" if several else f"{why}: the dataset is too small"
+    remedy = multi_label_hint(several) if several else "the dataset is too small"
+    return f"no labelled recording for {' and '.join(empty)} ({counts}): {remedy}"
 
 
-def remedies_of(several: int) -> str:
-    """How labels count that a task leaves out. several: recordings with several labels under single labels."""
-    return "; or ".join(
-        [
-            *([f"--labels multi counts the {several} recordings with several labels"] if several else []),
-            "`others: ignore` in a card leaves out labels that are no class (docs/OWN_DATA.md)",
-        ]
-    )
+def multi_label_hint(several: int) -> str:
+    """Say how labels count that a task leaves out; several: recordings with several labels under single labels."""
+    multi = f"--labels multi counts the {several} recordings with several labels; or " if several else ""
+    return f"{multi}`others: ignore` in a card leaves out labels that are no class (docs/OWN_DATA.md)"
 
 
 def too_few_classes(prepared: Prepared, split: Split, spec: TaskSpec) -> str | None:
-    """Why a split cannot be scored whose three sides have recordings; None where it can be.
+    """Say why a split cannot be scored whose three sides have recordings; None where it can be.
 
     A class can be scored that has a training and a test recording; of a multi-label task also a test recording without
     it. A multi-label task needs one such class, a single-label task two.
     """
-    counted = prepared.first_label_counts
-    target = target_matrix(prepared.entries, len(prepared.classes), spec, first_label_counts=counted)  # (R, C)
+    target = target_of(prepared, spec)  # (R, C)
     trained, tested = target[split.train].sum(axis=0), target[split.test].sum(axis=0)  # (C,), (C,)
-    there = (trained > 0) & (tested > 0)  # (C,)
+    scored = (trained > 0) & (tested > 0)  # (C,)
     multi = spec.labels == "multi"
     if multi:
-        there &= tested < len(split.test)
-    if there.sum() >= (1 if multi else 2):
+        scored &= tested < len(split.test)
+    if scored.sum() >= (1 if multi else 2):
         return None
+    names = ", ".join(prepared.classes[index] for index in np.flatnonzero(scored)) or "none"
     counts = ", ".join(
         f"{name} {train}/{test}" for name, train, test in zip(prepared.classes, trained, tested, strict=True)
     )
-    scored = ", ".join(prepared.classes[index] for index in np.flatnonzero(there)) or "none"
     return (
-        f"fewer than {'one class' if multi else 'two classes'} can be scored ({scored}); recordings for training/test: "
-        f"{counts}: {remedies_of(split.unlabelled.get(SEVERAL_LABELS, 0))}"
+        f"fewer than {'one class' if multi else 'two classes'} can be scored ({names}); recordings for training/test: "
+        f"{counts}: {multi_label_hint(split.unlabelled.get(SEVERAL_LABELS, 0))}"
     )
 
 
@@ -314,7 +338,7 @@ def labelled_subset(
     classes: Sequence[str],
     fewest: int = 1,
 ) -> LabelledSubset:
-    """The labelled share of N pseudo-trials of one side, given as their numbers (N,), patients (N,), targets (N, C).
+    """Draw the labelled share of N pseudo-trials of one side: their numbers (N,), patients (N,) and targets (N, C).
 
     `paper`: pseudo-trials shuffled once, by `RandomState(42)` whatever the seed; the first int(windows * ratio) windows
     count, at least one. `strict`: the first int(patients * ratio) patients count, at least `fewest`, in an order drawn
@@ -336,7 +360,7 @@ def labelled_subset(
 
 
 def absent_classes(target: NDArray[np.int64], classes: Sequence[str]) -> tuple[str, ...]:
-    """The note on classes without a labelled window, of the targets (n, C) of the labelled pseudo-trials; or none."""
+    """Note the classes without a labelled window, of the targets (n, C) of the labelled pseudo-trials; or nothing."""
     labelled = set(np.nonzero(target)[1].tolist())
     absent = [name for index, name in enumerate(classes) if index not in labelled]
     return (f"no labelled window of class {', '.join(absent)}",) if absent else ()
@@ -346,13 +370,13 @@ def _patient_order(
     patient: NDArray[np.int64], target: NDArray[np.int64], random: np.random.Generator
 ) -> list[np.int64]:
     """All patients in random order after one of each class, the classes in random order."""
-    drawn = list(random.permutation(np.unique(patient)))
+    shuffled = list(random.permutation(np.unique(patient)))
     first: dict[np.int64, None] = {}
     for label in random.permutation(target.shape[1]):
         having = set(patient[target[:, label] == 1])
         if having and having.isdisjoint(first):
-            first[next(name for name in drawn if name in having)] = None
-    return [*first, *(name for name in drawn if name not in first)]
+            first[next(name for name in shuffled if name in having)] = None
+    return [*first, *(name for name in shuffled if name not in first)]
 
 
 @dataclass(frozen=True)
@@ -366,11 +390,11 @@ class NamedTask:
     """Code -> class; None: the dataset's own labels are the task's."""
     sides: SplitBy = "protocol"
 
-    def labels(self, one: Entry | Skipped) -> tuple[int, ...]:
-        """Indices into `classes` of a recording's labels, ascending; empty where it has none of the task."""
+    def labels(self, recording: Entry | Skipped) -> tuple[int, ...]:
+        """Return indices into `classes` of a recording's labels, ascending; none where it has none of the task."""
         if self.of_code is None:
-            return tuple(sorted(one.labels))
-        return tuple(sorted(self.classes.index(name) for name in labels_of(one.statements, self.of_code)))
+            return tuple(sorted(recording.labels))
+        return tuple(sorted(self.classes.index(name) for name in labels_of(recording.statements, self.of_code)))
 
 
 def _of_ptb_xl(task: str, what: str) -> NamedTask:
@@ -407,25 +431,23 @@ class DatasetTask:
 
 
 def tasks_of(dataset: str) -> tuple[str, ...]:
-    """The tasks that a dataset has, `default` first."""
+    """Return the tasks that a dataset has, `default` first."""
     return (DEFAULT_TASK, *TASKS.get(dataset, {}))
 
 
 def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[DatasetTask, ...]:
-    """Each dataset under those of the tasks that it has.
+    """Return each dataset under those of the tasks that it has; then the transports, which have one task.
 
-    Transports have one task and come last. Raises ValueError for a task that none of the datasets has, and for a
-    dataset that has none of the tasks.
+    Raises ValueError for a task that none of the datasets has, and for a dataset that has none of the tasks.
     """
-    asked = tuple(tasks)
-    transports = [name for name in datasets if AT in name]
-    datasets = [name for name in datasets if AT not in name]
-    possible = "; ".join(f"{name} has {', '.join(tasks_of(name))}" for name in datasets)
-    for task in asked if datasets else ():
-        if not any(task in tasks_of(name) for name in datasets):
+    requested = tuple(tasks)
+    plain = [name for name in datasets if AT not in name]
+    columns = [DatasetTask(name, task) for name in plain for task in requested if task in tasks_of(name)]
+    possible = "; ".join(f"{name} has {', '.join(tasks_of(name))}" for name in plain)
+    for task in requested if plain else ():
+        if task not in {column.task for column in columns}:
             raise ValueError(f"no dataset of the table has the task {task!r}: {possible}")
-    for name in datasets:
-        if not any(task in tasks_of(name) for task in asked):
-            raise ValueError(f"{name} has none of the tasks {', '.join(asked)}: it has {', '.join(tasks_of(name))}")
-    plain = (DatasetTask(name, task) for name in datasets for task in asked if task in tasks_of(name))
-    return (*plain, *map(DatasetTask, transports))
+    for name in plain:
+        if name not in {column.dataset for column in columns}:
+            raise ValueError(f"{name} has none of the tasks {', '.join(requested)}: it has {', '.join(tasks_of(name))}")
+    return (*columns, *(DatasetTask(name) for name in datasets if AT in name))

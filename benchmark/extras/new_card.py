@@ -54,7 +54,7 @@ from benchmark.data.datasets.tables import NOT_STATED, read_columns, read_table,
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, paths_below
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import Labels as LabelsOfTask
-from benchmark.data.splits import Protocol, TaskSpec, lacking, split_recordings, too_few_classes
+from benchmark.data.splits import Protocol, TaskSpec, empty_parts, split_recordings, too_few_classes
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command
 from benchmark.screen import Console, note
@@ -408,7 +408,7 @@ def task_of_labels(dataset: CardDataset) -> tuple[list[str], list[str]]:
         try:
             spec = TaskSpec(1, labels, protocol)
             split = split_recordings(entries, spec, first_label_counts=False)
-            reason = lacking(split) or too_few_classes(cast(Prepared, listed), split, spec)
+            reason = empty_parts(split) or too_few_classes(cast(Prepared, listed), split, spec)
         except DatasetError as problem:
             reason = str(problem)
         if reason is None:

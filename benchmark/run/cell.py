@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
-from benchmark.data.folds import is_cross_validated
 from benchmark.data.prepare import Prepared, open_prepared
-from benchmark.data.splits import SPLIT_VERSION, TaskSpec
+from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated
 from benchmark.data.task import Task, Windows, coverage, open_task_view, sides_for_tasks, task_on
 from benchmark.elsewhere import ExternalWindows, lacking, own_task, spread
 from benchmark.machine.device import device_facts, git_state, versions

@@ -19,12 +19,11 @@ from benchmark.data.corpus import pretrained_entries, trials_of
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import find_root, refuse_unfinished
-from benchmark.data.folds import is_cross_validated
 from benchmark.data.joined import JOIN, join, recut
 from benchmark.data.prepare import Prepared, prepare
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, SimulatedDataset
-from benchmark.data.splits import split_or_none
+from benchmark.data.splits import is_cross_validated, split_or_none
 from benchmark.data.task import of_task
 from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
 from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of

@@ -16,9 +16,6 @@ from benchmark.data.audit import (
     beats_of,
     class_lines,
     fact_lines,
-    lengths_text,
-    rates_text,
-    some,
 )
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
@@ -263,8 +260,8 @@ def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
     skipped = tuple(Skipped(f"s{index}", "p", (), reason) for index, reason in enumerate(reasons))
     found = findings(prepared("chapman", chapman().entries, skipped=skipped))
     assert [(f.severity, f.text) for f in found] == [
-        ("warning", "1 recording cannot be used: wrong checksum (s0)"),
         ("warning", "2 recordings cannot be used: file missing (s2, s3)"),
+        ("warning", "1 recording cannot be used: wrong checksum (s0)"),
     ]
 
 
@@ -317,12 +314,9 @@ def test_lengthened_recordings_are_counted_and_printed_under_every_table() -> No
     assert findings(replace(corpus, signals=signals, segmentation=replace(padding, pad=False))) == []
 
 
-def test_repeated_names_are_warnings_unless_they_are_numbers_in_two_datasets() -> None:
+def test_repeated_names_are_a_warning() -> None:
     twice = prepared("chapman", chapman().entries, skipped=(Skipped("JS10", "JS10", (), "too short: 1 s"),))
     assert said(twice) == [("warning", "listed more than once: JS10")]
-    corpus = prepared("mimic-iv-ecg", [Entry("JS10", "p", ""), Entry("7", "q", "")])
-    scored = prepared("chapman", [*chapman().entries, Entry("7", "7", "", (0,))])
-    assert said(corpus, scored) == [("warning", "recording names that stand in both MIMIC-IV-ECG and Chapman: JS10")]
 
 
 def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> None:
@@ -402,16 +396,14 @@ def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepare
 
 def test_a_task_that_cannot_be_split_says_so_and_a_corpus_without_classes_has_no_line_of_them() -> None:
     entries = (Entry("1", "1", "", (), fold=1, statements=("AFIB",)), Entry("2", "2", "", (), statements=("AFIB",)))
-    lines = class_lines(DATASETS["ptb-xl"], entries, PAPER)
+    lines = class_lines(prepared("ptb-xl", entries), PAPER)
     assert any(line.startswith("task rhythm: 1 of 12 classes (cannot be split); ") for line in lines)
-    assert list(class_lines(DATASETS["mimic-iv-ecg"], entries, PAPER)) == []
+    assert list(class_lines(prepared("mimic-iv-ecg", entries), PAPER)) == []
 
 
-def test_rates_and_lengths_that_differ_are_all_said_and_a_few_names_are_all_given() -> None:
-    same = [SignalFacts(500.0, 5000, "")] * 3
-    assert (rates_text(same), lengths_text(same)) == ("500", "10")
-    mixed = [*same, SignalFacts(257.0, 257 * 60, ""), SignalFacts(500.0, 3000, "")]
-    assert rates_text(mixed) == "500 (4 of 5), 257 (1 of 5)"
-    assert lengths_text(mixed) == "6 to 60, median 10"
-    assert some(["a", "b", "c"]) == "a, b, c"
-    assert some(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+def test_rates_lengths_and_forms_that_differ_are_all_said() -> None:
+    signals = (*[SignalFacts(500.0, 5000, "")] * 3, SignalFacts(257.0, 257 * 60, ""), SignalFacts(500.0, 3000, ""))
+    data = replace(mimic(), entries=mimic().entries[:5], signals=signals, others=("another form",))
+    lines = list(fact_lines(data, PAPER))
+    assert "signals     500 (4 of 5), 257 (1 of 5) Hz; 6 to 60, median 10 s" in lines
+    assert "also there  another form; not read, forms are never pooled" in lines

@@ -16,7 +16,7 @@ from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.heartbeats import (
     heartbeats,
 )
-from benchmark.data.segments import HEARTBEATS, Segmentation, leads_named, without_absent
+from benchmark.data.segments import HEARTBEATS, Segmentation, leads_named, zero_missing_leads
 
 
 def test_segmentations_differ_in_what_is_kept_joined_and_drawn() -> None:
@@ -137,8 +137,8 @@ def test_what_names_no_leads_is_refused_with_what_is_possible(asked: Any) -> Non
 def test_absent_leads_are_zero_and_the_given_array_stays_as_it_is() -> None:
     signal = np.random.default_rng(0).normal(size=(3, 5, 12)).astype(np.float16)
     before = signal.copy()
-    found = without_absent(signal, ["I", "V6"])
+    found = zero_missing_leads(signal, ["I", "V6"])
     np.testing.assert_array_equal(found[..., [0, 11]], signal[..., [0, 11]])
     assert not found[..., 1:11].any()
     np.testing.assert_array_equal(signal, before)
-    assert without_absent(signal, LEADS) is signal
+    assert zero_missing_leads(signal, LEADS) is signal

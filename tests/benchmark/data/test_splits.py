@@ -6,6 +6,7 @@ A column is a dataset under a task that it has; the sets of Chapman, Ningbo and 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from sklearn.utils import shuffle
 from benchmark.data.datasets.base import DatasetError, Entry
 from benchmark.data.datasets.chapman import Chapman
 from benchmark.data.datasets.ptb_xl import PTBXL
+from benchmark.data.prepare import Prepared
 from benchmark.data.splits import (
     TASKS,
     DatasetTask,
@@ -25,15 +27,18 @@ from benchmark.data.splits import (
     Split,
     TaskSpec,
     columns_of,
+    empty_parts,
+    is_cross_validated,
     labelled_subset,
-    lacking,
     patients_on_two_sides,
     sides_of,
+    split_part,
     split_recordings,
-    target_matrix,
+    target_of,
     task_labels,
     tasks_of,
 )
+from benchmark.data.splits import tested_recordings as recordings_tested
 from benchmark.results import names
 
 CLASSES = ("a", "b", "c")
@@ -69,19 +74,19 @@ def members(split: Split) -> list[int]:
 def test_strict_is_stratified_and_about_a_tenth():
     entries = cohort(1000)
     split = split_of(entries, STRICT)
-    target = target_matrix(entries, 3, STRICT, first_label_counts=False)
-    for side in (split.validation, split.test):
-        np.testing.assert_allclose(target[side].sum(0) / target[members(split)].sum(0), 0.1, atol=0.03)
+    shares = [
+        [sum(entries[i].labels == (label,) for i in side) for label in range(3)]
+        for side in (split.test, members(split))
+    ]
+    np.testing.assert_allclose(np.divide(*shares), 0.1, atol=0.03)
 
 
 def test_strict_shares_out_a_patients_rarest_class():
     """40 patients have a, 10 of them c as well: of these ten one is tested and one validates."""
     entries = [entry(f"{n:02d}", *([0, 2] if n % 4 == 0 else [0]), patient=f"p{n:02d}") for n in range(40)]
     split = split_of(entries, MULTI)
-    target = target_matrix(entries, 3, MULTI, first_label_counts=False)
-    assert [target[side].sum(0).tolist() for side in (split.train, split.validation, split.test)] == [
-        [32, 0, 8], [4, 0, 1], [4, 0, 1],
-    ]  # fmt: skip
+    rare = [sum(2 in entries[i].labels for i in side) for side in (split.train, split.validation, split.test)]
+    assert (rare, len(split.train), len(split.test)) == ([8, 1, 1], 32, 4)
 
 
 @pytest.mark.parametrize(("rule", "known"), [(STRICT, "5bd6b0da"), (MULTI, "5c1f34bd")])
@@ -132,10 +137,10 @@ def test_a_patient_on_two_sides_is_told_with_his_sides():
 
 
 def test_an_empty_side_is_told_and_a_missing_fold_an_error():
-    problem = lacking(split_of([entry(f"x{index}", 0) for index in range(4)], PAPER))
+    problem = empty_parts(split_of([entry(f"x{index}", 0) for index in range(4)], PAPER))
     assert problem is not None
     assert "for validation and test (training 4, validation 0, test 0)" in problem
-    assert lacking(split_of([entry(f"x{index}", 0) for index in range(10)], PAPER)) is None
+    assert empty_parts(split_of([entry(f"x{index}", 0) for index in range(10)], PAPER)) is None
     with pytest.raises(DatasetError, match="recording x has no official fold"):
         split_of([entry("x", 0), entry("y", 0, fold=1)], PAPER)
 
@@ -149,13 +154,14 @@ def test_an_empty_side_is_told_and_a_missing_fold_an_error():
         ("multi", "paper", True, [(), (0,), (2, 1)]),
     ],
 )
-def test_what_a_recording_counts_for(labels, protocol, first, expected):
-    entries = [entry("none"), entry("one", 0), entry("two", 2, 1)]
+def test_what_a_recording_counts_for(make_prepared: Callable[..., Prepared], labels, protocol, first, expected):
+    recordings = [(f"p{n}", own, 1, None) for n, own in enumerate(((), (0,), (2, 1)))]
+    data = replace(make_prepared("chapman", recordings), first_label_counts=first)
     spec = TaskSpec(6, labels, protocol)
-    assert [task_labels(each.labels, spec, first_label_counts=first) for each in entries] == expected
-    target = target_matrix(entries, 3, spec, first_label_counts=first)
-    assert target.shape == (3, 3)
-    assert [tuple(np.flatnonzero(row)) for row in target] == [tuple(sorted(labels)) for labels in expected]
+    assert [task_labels(own.labels, spec, first_label_counts=first) for own in data.entries] == expected
+    target = target_of(data, spec)
+    assert target.shape == (3, 4)
+    assert [tuple(np.flatnonzero(row)) for row in target] == [tuple(sorted(own)) for own in expected]
 
 
 def test_recordings_without_use_are_counted_by_reason():
@@ -229,16 +235,6 @@ def test_strict_subsets_are_the_same_on_every_machine_and_differ_between_seeds()
     assert len({tuple(subset(0.1, seed=seed).windows) for seed in range(5)}) > 1
 
 
-@pytest.mark.parametrize("protocol", ["paper", "strict"])
-def test_classes_without_a_window_are_noted(protocol):
-    drawn = subset(0.001, protocol)
-    (present,) = np.flatnonzero(TARGET[drawn.windows // 6 - 100].any(axis=0))
-    absent = ", ".join(name for index, name in enumerate(CLASSES) if index != present)
-    assert drawn.notes == (f"no labelled window of class {absent}",)
-    nothing_of_c = TARGET * [1, 1, 0]
-    assert subset(1.0, protocol, target=nothing_of_c).notes == ("no labelled window of class c",)
-
-
 @pytest.mark.parametrize("ratio", [0, -0.1, 1.1, 30])
 def test_a_ratio_out_of_range_is_named(ratio):
     with pytest.raises(ValueError, match=f"label ratio {ratio} is not above 0"):
@@ -297,3 +293,38 @@ def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None
     assert {side: len(own) for side, own in sides[0].items()} == {"training": 4950, "validation": 551, "test": 1376}
     assert all((sides[0][side] == sides[1][side]).all() for side in sides[0])
     assert sorted(index for own in sides[0].values() for index in own) == list(range(6877))
+
+
+FOLDS = TaskSpec(1, "single", "strict", folds=5)
+
+
+def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_is_learned_on_other_patients(
+    make_prepared: Callable[..., Prepared],
+) -> None:
+    """40 patients of a class each, 20 of the other, two recordings each; and one recording without a label."""
+    labels = [(0,)] * 40 + [(1,)] * 20
+    recordings = [(f"p{patient}", own, 2, None) for patient, own in enumerate(labels) for _ in range(2)]
+    chapman = make_prepared("chapman", [*recordings, ("p60", (), 2, None)])
+    assert is_cross_validated(chapman, FOLDS)
+    assert not is_cross_validated(chapman, STRICT)
+    parts = [split_part(chapman, FOLDS, part, seed=41) for part in range(5)]
+    tested = np.concatenate([part.test for part in parts])
+    assert sorted(tested.tolist()) == list(range(120)) == recordings_tested(chapman, FOLDS).tolist()
+    for part in parts:
+        assert patients_on_two_sides(chapman.entries, part) == {}
+        assert sorted(members(part)) == list(range(120))
+        assert len(part.validation) == 12  # 6 of 48 patients
+        assert sum(chapman.entries[r].labels == (0,) for r in part.test) == 16
+    assert split_part(chapman, FOLDS, 0, seed=42).test.tolist() != parts[0].test.tolist()
+
+
+def test_a_dataset_with_official_folds_keeps_its_split(cohorts: dict[str, Prepared]) -> None:
+    ptb_xl = cohorts["ptb-xl"]
+    assert not is_cross_validated(ptb_xl, FOLDS)
+    test = split_of(list(ptb_xl.entries), FOLDS).test
+    np.testing.assert_array_equal(recordings_tested(ptb_xl, FOLDS), test)
+
+
+def test_only_folds_that_are_requested_enter_a_key() -> None:
+    assert "folds" not in STRICT.content()
+    assert FOLDS.content()["folds"] == 5

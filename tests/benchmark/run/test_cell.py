@@ -12,12 +12,11 @@ import pytest
 import torch
 
 from benchmark.config.config import Config, validate
-from benchmark.data import task as task_module
 from benchmark.data.datasets.base import Entry
-from benchmark.data.folds import tested_recordings as recordings_tested
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec, split_of
-from benchmark.data.task import Windows
+from benchmark.data.splits import tested_recordings as recordings_tested
+from benchmark.data.task import Sides, Windows
 from benchmark.data.task import make_task as task_of
 from benchmark.results.metrics import F1_OVER, UNTESTED, macro_notes, score_both_units
 from benchmark.results.store import Row, Store
@@ -296,14 +295,14 @@ def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
     make_job: MakeJob, cohorts: dict[str, Prepared], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: set[str] = set()
-    windows_of = task_module.windows_of
+    windows_of = Sides.windows
 
-    def spied(*given: Any) -> Windows:
-        found = windows_of(*given)
-        read.update(found.recording.tolist())
-        return found
+    def spied(sides: Sides, index: Any) -> Windows:
+        windows = windows_of(sides, index)
+        read.update(windows.recording.tolist())
+        return windows
 
-    monkeypatch.setattr(task_module, "windows_of", spied)
+    monkeypatch.setattr(Sides, "windows", spied)
     linear = run(make_job("chapman", "linear"))
     tested = {
         cohorts["chapman"].entries[r].recording
