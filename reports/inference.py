@@ -29,6 +29,7 @@ from scipy.stats import t as student
 
 from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import OVERALL, UNTRAINED, name_on
+from benchmark.results.store import PlannedCell
 from reports.jackknife import JACKKNIFED, Floats, leave_one_out
 from reports.results import Layout, Results
 
@@ -76,19 +77,21 @@ class TableStatistics:
 
 def statistics_of(results: Results, layout: Layout, unit: str) -> TableStatistics:
     """Compute the statistics of a table in one score unit from its predictions. Raises UnequalTestSets."""
-    columns = list(score_columns(results, layout, unit))
+    columns = list(score_columns(results, layout.competing, layout.metrics, unit))
     if not columns:
         return TableStatistics(pd.DataFrame(), pd.DataFrame())
     pairs = pairwise(columns)
     return TableStatistics(mark_best(intervals(columns), pairs), pairs)
 
 
-def score_columns(results: Results, layout: Layout, unit: str) -> Iterator[ScoreColumn]:
-    """Yield the columns of a table's competing rows, Overall last at each label ratio. Raises UnequalTestSets."""
-    metrics = [metric for metric in layout.metrics if metric in JACKKNIFED]
-    cells = [cell for cell in layout.competing if cell.key in results.rows]
+def score_columns(
+    results: Results, cells: Sequence[PlannedCell], metrics: Sequence[str], unit: str
+) -> Iterator[ScoreColumn]:
+    """Yield the columns of the finished cells of an evaluation, Overall last at each ratio. Raises UnequalTestSets."""
+    metrics = [metric for metric in metrics if metric in JACKKNIFED]
+    cells = [cell for cell in cells if cell.key in results.rows]
     seeds = sorted({cell.seed for cell in cells})
-    for ratio in layout.ratios:
+    for ratio in dict.fromkeys(cell.ratio for cell in cells):
         overall: dict[str, list[Floats]] = {}
         count = 0
         for dataset in results.plan.datasets:
@@ -100,7 +103,7 @@ def score_columns(results: Results, layout: Layout, unit: str) -> Iterator[Score
             parts: dict[str, list[Floats]] = {}
             for metric in metrics:
                 rows = {}
-                for variant in dict.fromkeys(cell.variant for cell in here):
+                for variant in (name for name in results.plan.variants if any(cell.variant == name for cell in here)):
                     by_seed = [
                         [scores[cell.key][metric] for cell in here if (cell.variant, cell.seed) == (variant, seed)]
                         for seed in seeds
@@ -216,26 +219,19 @@ def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> pd.DataFrame:
     p = np.where(constant & np.isfinite(error), 1.0, 2 * student.sf(np.abs(mean) / np.where(constant, 1, error), df))
     p[np.isnan(error)] = np.nan
     same = np.where(constant, 0.0, student.sf((MARGIN - np.abs(mean)) / np.where(constant, 1, error), df))
-    adjusted = holm(p)
     half, half_holm = (student.isf(level / 2, df) * error for level in (LEVEL, _holm_levels(p)))
-    wide = 2 * half >= 1
-    remark = np.select(
-        [seeds == 0, np.isnan(error), wide, seeds == 1],
-        ["no seed has a score", "no error can be estimated", "the interval is wider than the scale", "one seed"],
-        "",
-    )
-    half[wide], half_holm[wide] = np.nan, np.nan
     frame = pd.DataFrame({"difference": mean, "low": mean - half, "high": mean + half})
-    frame = frame.assign(low_holm=mean - half_holm, high_holm=mean + half_holm, p=p, p_holm=adjusted)
-    frame = frame.assign(p_equivalent=holm(np.where(np.isnan(error), np.nan, same)), patients_se=np.sqrt(of_patients))
-    frame = frame.assign(seeds_se=np.where(seeds > 1, np.sqrt(of_seeds), np.nan), df=df, seeds=seeds)
+    frame = frame.assign(low_holm=mean - half_holm, high_holm=mean + half_holm).clip(-1, 1)
+    frame = frame.assign(p=p, p_holm=holm(p), p_equivalent=holm(np.where(np.isnan(error), np.nan, same)))
+    frame["patients_se"], frame["df"], frame["seeds"] = np.sqrt(of_patients), df, seeds
+    frame["seeds_se"] = np.where(seeds > 1, np.sqrt(of_seeds), np.nan)
     for times in MORE:
         error_then, df_then = _error(of_seeds / times, of_patients, freedom + (times - 1) * seeds, patients)
-        found = (student.isf(LEVEL / 2, df_then) + student.isf(1 - POWER, df_then)) * error_then
-        frame[f"detectable_{times}x" if times > 1 else "detectable"] = np.where(
-            wide | (seeds < 2) & (times > 1), np.nan, found
-        )
-    return frame.assign(remark=remark)
+        detectable = (student.isf(LEVEL / 2, df_then) + student.isf(1 - POWER, df_then)) * error_then
+        known = (seeds > 1) | (times == 1)
+        frame[f"detectable_{times}x" if times > 1 else "detectable"] = np.where(known, detectable, np.nan)
+    reasons = ["no seed has a score", "no error can be estimated", "one seed: the interval covers the patients alone"]
+    return frame.assign(remark=np.select([seeds == 0, np.isnan(error), seeds == 1], reasons, ""))
 
 
 def _error(of_seeds: Floats, of_patients: Floats, freedom: Floats, patients: int) -> tuple[Floats, Floats]:

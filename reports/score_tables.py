@@ -7,7 +7,6 @@ ranked and part of no statistic. Rows whose weights come from elsewhere are mark
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -25,6 +24,7 @@ from reports.inference import TableStatistics, differences
 from reports.results import Layout, Record, Results, mean_over_subsets, role_of, unsupported_reason
 from reports.words import (
     caption,
+    escape_markdown,
     evaluation_text,
     footers,
     labels_text,
@@ -281,7 +281,7 @@ def _raised(mark: str | None, style: Style) -> str:
 
 
 MARKDOWN = Style(
-    text=lambda text: " ".join(re.sub(r"([\\|*_`<\[])", r"\\\1", text).split()),
+    text=escape_markdown,
     bold="**{}**",
     italic="*{}*",
     spread="±{}",

@@ -5,6 +5,7 @@ None contains a time, a device or a path, so that a resumed run prints the same 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
@@ -69,6 +70,18 @@ def seeds_named(seeds: Collection[int]) -> str:
     first, *_, last = ordered = sorted(seeds) * 2 if len(seeds) == 1 else sorted(seeds)
     whole = ordered == list(range(first, last + 1)) and len(seeds) > 2
     return f"{first} to {last}" if whole else ", ".join(map(str, sorted(seeds)))
+
+
+def escape_markdown(text: str) -> str:
+    """Text on one line whose characters have no meaning in Markdown."""
+    return " ".join(re.sub(r"([\\|*`<\[]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", text).split())
+
+
+def markdown_table(frame: pd.DataFrame) -> str:
+    """A frame of texts as a Markdown table, its first column to the left and the others to the right."""
+    escaped = frame.map(escape_markdown).rename(columns=escape_markdown)
+    align = ["left"] + ["right"] * (len(frame.columns) - 1)
+    return str(escaped.to_markdown(index=False, disable_numparse=True, colalign=align))
 
 
 def and_text(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -30,16 +30,14 @@ from benchmark.embedding import (
     save_folder,
     standardisation_of,
 )
-from benchmark.results.metrics import TITLES
+from benchmark.results.metrics import COLUMNS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAINED, name_on, name_on_any
 from benchmark.results.store import BadCard, CorruptRow, PlannedCell, Row, Store
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
+from reports.inference import UnequalTestSets, intervals, pairwise, score_columns
 from reports.results import Results, evaluations_of, role_of, run_of
-from reports.statistics.bootstrap import UnequalTestSets, score_columns
-from reports.statistics.table import intervals, pairwise
-from reports.tables.render import literal, pipe_table
-from reports.tables.words import ratio_text, unit_text
+from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
 
 SIGNALS = (
     "segmentation", "beats", "window_seconds", "window_stride", "short", "rate", "standardise", "leads",
@@ -200,13 +198,14 @@ def scores_in(found: Found, evaluation: str) -> Scores:
         if cell.evaluation == evaluation and (cell.dataset, cell.ratio, cell.seed, cell.subset) in own
     ]
     try:
-        columns = score_columns(run, [*own.values(), *beside], unit)
+        columns = list(score_columns(run, [*own.values(), *beside], COLUMNS, unit))
     except (UnequalTestSets, CorruptRow) as problem:
         return Scores(title, (), 0, str(problem))
-    pairs = pairwise(columns, {(found.variant, untrained)}).to_dict("records") if beside else []
+    order = (found.variant, untrained)
+    columns = [replace(one, rows={name: one.rows[name] for name in order if name in one.rows}) for one in columns]
     differences = {
         (pair["ratio"], pair["dataset"], pair["metric"]): f"{percent(pair['difference'], '+')} {interval(pair, '+')}"
-        for pair in pairs
+        for pair in pairwise(columns).to_dict("records")
     }
     lines = tuple(
         (
@@ -264,7 +263,7 @@ def model_card(description: Description, origin: Origin) -> str:
     """The text of the card."""
     parts = [
         f"---\nlibrary_name: {PACKAGE}\ntags: [ecg, feature-extraction, contrastive-pretraining]\n---",
-        f"# {literal(description.title)}",
+        f"# {escape_markdown(description.title)}",
         f"An encoder of 12-lead ECGs, written by {PACKAGE} {_version()}.",
         *([SIMULATED] if origin.simulated and origin.trained else []),
         *_facts("What goes in and comes out", _reads(description)),
@@ -290,7 +289,7 @@ def _version() -> str:
 
 
 def _facts(title: str, facts: Mapping[str, str]) -> list[str]:
-    lines = [f"**{literal(name)}**: {literal(value)}" for name, value in facts.items() if value]
+    lines = [f"**{escape_markdown(name)}**: {escape_markdown(value)}" for name, value in facts.items() if value]
     return [f"## {title}", _items(lines)] if lines else []
 
 
@@ -326,13 +325,11 @@ def _scores(origin: Origin) -> Iterator[str]:
         "without pretraining, paired by test patient and seed."
     )
     for scores in origin.scores:
-        yield f"### {literal(scores.title)}, {scores.seeds} seed{'' if scores.seeds == 1 else 's'}"
+        yield f"### {escape_markdown(scores.title)}, {scores.seeds} seed{'' if scores.seeds == 1 else 's'}"
         if scores.problem:
-            yield f"No scores: {literal(scores.problem)}."
+            yield f"No scores: {escape_markdown(scores.problem)}."
         else:
-            yield pipe_table(
-                [literal(head) for head in HEADER], [[literal(cell) for cell in own] for own in scores.lines]
-            )
+            yield markdown_table(pd.DataFrame(scores.lines, columns=list(HEADER)))
 
 
 def _licences(origin: Origin) -> Iterator[str]:
@@ -347,14 +344,14 @@ def _licences(origin: Origin) -> Iterator[str]:
 
 
 def _licence(name: str, facts: Mapping[str, Any]) -> str:
-    title, reader = literal(str(facts.get("title", name))), DATASETS.get(str(facts.get("of", name)))
+    title, reader = escape_markdown(str(facts.get("title", name))), DATASETS.get(str(facts.get("of", name)))
     if facts.get("simulated"):
         return f"{title}: simulated here; no licence of others applies."
     if reader is not None:
         stated = f"{reader.licence}, as its publisher states it. {reader.how_to_get}. Cite {reader.cite}."
         return f"{title}: {stated}"
     if facts.get("licence"):
-        return f"{title}: {literal(str(facts['licence']))}, as the card of the data states it."
+        return f"{title}: {escape_markdown(str(facts['licence']))}, as the card of the data states it."
     return f"{title}: not known to the suite; its owner says."
 
 

@@ -16,9 +16,8 @@ import torch
 import run_benchmark
 from benchmark.data.simulate import CohortSettings
 from benchmark.results.names import RECORDING
+from reports.inference import ScoreColumn, intervals, pairwise, score_columns
 from reports.load import load
-from reports.statistics.bootstrap import ScoreColumn, score_columns
-from reports.statistics.estimates import Estimate, estimate
 from tests.on_disk import write_dataset
 
 pytestmark = pytest.mark.slow
@@ -112,14 +111,9 @@ def run(cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 
 def column() -> ScoreColumn:
-    """Macro AUROC per recording of all rows, (V, S, 1 + resamples)."""
+    """Macro AUROC per recording of all rows."""
     run = load(Path("runs"))
-    return score_columns(run, run.plan.cells, RECORDING, metrics=["auroc"], resamples=400)[0]
-
-
-def difference(scores: ScoreColumn, first: str, second: str) -> Estimate:
-    one, other = (scores.scores[scores.variants.index(row)] for row in (first, second))
-    return estimate(one - other, scores.patients)
+    return next(score_columns(run, run.plan.cells, ["auroc"], RECORDING))
 
 
 def test_shuffled_labels_are_predicted_by_chance(run: Callable[..., int]) -> None:
@@ -128,12 +122,9 @@ def test_shuffled_labels_are_predicted_by_chance(run: Callable[..., int]) -> Non
         return [row | {"scp_codes": rows[other]["scp_codes"]} for row, other in zip(rows, order, strict=True)]
 
     assert run(["random"], ["features"], shuffle) == 0
-    found = column()
-    over = {
-        row: estimate(scores - 0.5, found.patients) for row, scores in zip(found.variants, found.scores, strict=True)
-    }
-    assert over.keys() == {"random", "features"}
-    assert {row: own for row, own in over.items() if not own.low < 0 < own.high} == {}
+    scores = intervals([column()]).set_index("variant")
+    assert set(scores.index) == {"random", "features"}
+    assert ((scores["low"] < 0.5) & (scores["high"] > 0.5)).all()
 
 
 def test_a_test_recording_among_those_of_training_is_refused(
@@ -154,9 +145,9 @@ def test_an_encoder_that_learned_the_labels_is_first_and_a_second_name_is_no_dif
     run: Callable[..., int],
 ) -> None:
     assert run(["random", "pclr", "again.py", "oracle.py"], [], lambda rows: rows) == 0
-    found = column()
-    means = dict(zip(found.variants, found.scores[:, :, 0].mean(1), strict=True))
-    assert {row for row, mean in means.items() if mean > means["oracle"] - 0.02} == {"oracle"}
-    same = difference(found, "pclr", "again")
-    assert same.mean != 0
-    assert same.low < 0 < same.high
+    scores = column()
+    means = intervals([scores]).set_index("variant")["mean"]
+    assert list(means.index[means > means["oracle"] - 0.02]) == ["oracle"]
+    pair = pairwise([scores]).query("first == 'pclr' and second == 'again'").iloc[0]
+    assert pair["difference"] != 0
+    assert pair["low"] < 0 < pair["high"]
