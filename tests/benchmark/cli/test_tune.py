@@ -52,7 +52,7 @@ def test_a_dry_run_counts_trials_and_writes_nothing(
     assert run_benchmark.main(["tune", *flags, "--trials", "3", "--dry-run"]) == 0
     told = capsys.readouterr().out
     assert "3 trials of 2 methods" in told
-    assert "config tiny: 6 cells of trials on 6 pretrainings" in told
+    assert "config tiny: 6 cells on 6 pretrainings" in told
     assert "to do: 6 of 6 cells, 6 of 6 pretrainings" in told
     assert ["pmq", "validation", "0/3"] in [line.split() for line in told.splitlines()]
     assert "recipes (" not in told
