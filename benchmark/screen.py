@@ -1,28 +1,22 @@
-"""Terminal output: notes, errors, progress and tables. The one owner of rich.
+"""Terminal output by rich: notes, errors, progress, paragraphs and tables; plain lines without escape codes elsewhere.
 
-Notes and errors on the terminal; plain lines without escape codes elsewhere. `NO_COLOR` is honoured.
-
-Tables and paragraphs fitted to the terminal's width, drawn by rich; numbers are never wrapped or cut.
-
-Columns that do not fit move to further tables below, by whole groups (datasets) where possible; labels are repeated.
+Tables are fitted to the terminal's width, and numbers are never wrapped or cut: columns that do not fit move to further
+tables below, by whole groups (datasets) where possible, and labels are repeated.
 """
 
 from __future__ import annotations
 
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import groupby
-from typing import TextIO
+from typing import Literal, TextIO
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console as Console  # callers name the type without knowing rich
-from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -71,67 +65,49 @@ def duration(seconds: float) -> str:
     return f"{days} d {hours} h"
 
 
-INNER_SECONDS = 30.0
-"""Least seconds between two plain lines about the progress of a step."""
-
-
+LINE_SECONDS = 30.0
+"""Between two plain lines about progress, where there is no terminal."""
 WIDTH_OF_BARS = 72
 SPEED_SECONDS = 3600.0
 """Over which the time left is taken from what was done: cells take minutes."""
 
 
 @contextmanager
-def step(console: Console, what: str, shown: Callable[[int], str] = str) -> Iterator[Callable[[int, int], None]]:
+def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
     """Progress of one step before the grid: call the result with (done, total). Silent if never called.
 
-    `shown` writes a number: of pieces, or of bytes. The total may change between calls. The time left is of the rate
-    since the first piece, which waits for processes to start.
+    The total may change between calls.
     """
-    bar = open_bars(console) if console.is_terminal and not console.is_dumb_terminal else None
-    started = spoke = time.monotonic()
-    task: TaskID | None = None
-    first: tuple[int, float] | None = None
+    with open_bars(console) as bars:
+        started = printed = time.monotonic()
+        bar = bars.add_task(what, total=None, text="", visible=False)
 
-    def progress(done: int, total: int) -> None:
-        nonlocal task, spoke, first
-        now = time.monotonic()
-        words = f"{shown(done)} of {shown(total)}" if done else ""
-        if first and done > first[0] and not bar:
-            words += f", about {duration((now - first[1]) / (done - first[0]) * (total - done))} left"
-        elif done and not first:
-            first = done, now
-        if bar:
-            task = bar.add_task(what, total=total, text="") if task is None else task
-            bar.update(task, completed=done, total=total, text=words)
-        elif done < total and now - spoke >= INNER_SECONDS:
-            spoke = now
-            note(console, f"{what}: {words}")
-        if done == total:
-            rate = total / max(now - started, 1e-3)
-            speed = f" ({shown(round(rate))}/s)" if rate >= 1 else ""
-            note(console, f"{what}: {shown(total)} in {duration(now - started)}{speed}")
+        def progress(done: int, total: int) -> None:
+            nonlocal printed
+            now = time.monotonic()
+            bars.update(bar, completed=done, total=total, text=f"{done} of {total}", visible=True)
+            if done == total:
+                note(console, f"{what}: {total} in {duration(now - started)}")
+            elif bars.disable and now - printed >= LINE_SECONDS:
+                printed = now
+                remaining = bars.tasks[0].time_remaining
+                left = f", about {duration(remaining)} left" if remaining else ""
+                note(console, f"{what}: {done} of {total}{left}")
 
-    if bar:
-        bar.start()
-    try:
         yield progress
-    finally:
-        if bar:
-            bar.stop()
 
 
 def open_bars(console: Console) -> Progress:
     """Bars that are not started, each with a `text`, cut rather than wrapped; nothing is drawn without a terminal."""
-    columns: list[ProgressColumn] = [_cut_text("{task.description}"), _cut_text("{task.fields[text]}")]
+    columns: list[ProgressColumn] = [
+        TextColumn(text, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
+        for text in ("{task.description}", "{task.fields[text]}")
+    ]
     if console.width >= WIDTH_OF_BARS:
         columns.insert(1, BarColumn(bar_width=16))
         columns.append(TimeRemainingColumn())
     hidden = not console.is_terminal or console.is_dumb_terminal
     return Progress(*columns, console=console, transient=True, disable=hidden, speed_estimate_period=SPEED_SECONDS)
-
-
-def _cut_text(text_format: str) -> TextColumn:
-    return TextColumn(text_format, markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
 
 
 Span = tuple[str, str]
@@ -179,13 +155,15 @@ def print_table(console: Console, columns: Sequence[TableColumn], blocks: Sequen
     """Print one or more tables between empty lines, with a rule between blocks; nothing without rows."""
     if not any(blocks):
         return
-    draw = partial(_table, columns, blocks, console.width // LABEL_SHARE)
-    endless = console.options.update(max_width=sys.maxsize)
-    for shown in _side_by_side(
-        columns, lambda tried: Measurement.get(console, endless, draw(tried)).minimum <= console.width
-    ):
+    least = console.width // LABEL_SHARE
+    widths = []
+    for index, (group, heading, kind) in enumerate(columns):
+        cells = [str(_text(row[index])) for block in blocks for row in block if index < len(row)]
+        widest = max(map(cell_len, (group, heading, *cells)))
+        widths.append(min(widest, least) if kind == "label" else widest)
+    for shown in _side_by_side(columns, lambda tried: sum(widths[index] + 1 for index in tried) <= console.width + 1):
         console.print()
-        console.print(draw(shown))
+        console.print(_table([columns[index] for index in shown], [widths[index] for index in shown], shown, blocks))
     console.print()
 
 
@@ -203,25 +181,19 @@ def _side_by_side(columns: Sequence[TableColumn], fits: Callable[[list[int]], bo
     yield shown
 
 
-def _table(columns: Sequence[TableColumn], blocks: Sequence[Sequence[Row]], least: int, shown: Sequence[int]) -> Table:
-    """A table of the `shown` columns, a group's name above its first; labels are at least `least` wide."""
+def _table(
+    columns: Sequence[TableColumn], widths: Sequence[int], shown: Sequence[int], blocks: Sequence[Sequence[Row]]
+) -> Table:
+    """A table of the `shown` columns, a group's name above its first."""
     table = Table(
         box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
         header_style=STYLES["title"], border_style=STYLES["faint"],
     )  # fmt: skip
-    grouped, before = any(group for group, _, _ in columns), ""
-    for index in shown:
-        group, heading, kind = columns[index]
-        above = f"{group if group != before else ''}\n" if grouped else ""
-        texts = [group, heading, *(_text(row[index]) for block in blocks for row in block if index < len(row))]
-        widest = max(map(cell_len, map(str, texts)))
-        table.add_column(
-            _text(f"{above}{heading}"),
-            justify="right" if kind == "right" else "left",
-            no_wrap=kind != "label",
-            min_width=min(widest, least) if kind == "label" else widest,
-        )
-        before = group
+    groups = [group for group, _, _ in columns]
+    for place, ((group, heading, kind), width) in enumerate(zip(columns, widths, strict=True)):
+        above = f"{group if place == groups.index(group) else ''}\n" if any(groups) else ""
+        justify: Literal["left", "right"] = "right" if kind == "right" else "left"
+        table.add_column(_text(f"{above}{heading}"), justify=justify, no_wrap=kind != "label", min_width=width)
     for block in blocks:
         for row in block:
             table.add_row(*(_text(row[index]) for index in shown if index < len(row)))

@@ -50,23 +50,20 @@ class Interrupted(KeyboardInterrupt):
         self.status = STOPPED + number
 
 
-Hear = Callable[[int, "FrameType | None"], None]
-
-
 @contextmanager
-def hearing(hear: Hear) -> Iterator[None]:
-    """Within, `hear` handles SIGINT and SIGTERM, but for what is ignored, and in the main thread alone."""
+def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Within, `handler` gets SIGINT and SIGTERM, but for what is ignored, and in the main thread alone."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, hear) for number in (*heard, signal.SIGALRM)}
+    before = {number: signal.signal(number, handler) for number in (*heard, signal.SIGALRM)}
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
 
 
 @contextmanager
@@ -74,13 +71,13 @@ def interrupts() -> Iterator[None]:
     """Within, SIGINT and SIGTERM raise `Interrupted`."""
     latest = -ECHO_SECONDS
 
-    def hear(number: int, frame: FrameType | None) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal latest
         if time.monotonic() - latest >= ECHO_SECONDS:
             latest = time.monotonic()
             raise Interrupted(number)
 
-    with hearing(hear):
+    with handled_by(interrupt):
         yield
 
 
@@ -92,7 +89,7 @@ def saves_on_signals() -> Iterator[None]:
     """
     first: list[tuple[int, float]] = []
 
-    def hear(number: int, frame: FrameType | None) -> None:
+    def save(number: int, frame: FrameType | None) -> None:
         if not first:
             first.append((number, time.monotonic()))
             stop.set()
@@ -100,7 +97,7 @@ def saves_on_signals() -> Iterator[None]:
         elif number == signal.SIGALRM or time.monotonic() - first[0][1] >= ECHO_SECONDS:
             raise Interrupted(first[0][0])
 
-    with hearing(hear):
+    with handled_by(save):
         yield
     if first:
         raise Interrupted(first[0][0])
@@ -116,33 +113,19 @@ def exit_now(status: int) -> NoReturn:
     os._exit(status)
 
 
-Task = TypeVar("Task")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def shared_map(work: Callable[[Task], Result], tasks: Iterable[Task], processes: int) -> Generator[Result, None, None]:
-    """`work` of each task, in order, shared by processes; one process or none is this one.
-
-    A generator that is closed before its end kills them.
-    """
+def shared_map(work: Callable[[Item], Result], items: Iterable[Item], processes: int) -> Generator[Result, None, None]:
+    """Map `work` over items, in order, shared by processes; one process or none is this one."""
     if processes <= 1:
-        yield from map(work, tasks)
+        yield from map(work, items)
         return
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), begin_worker)
-    workers = []
-    try:
+    with ProcessPoolExecutor(processes, get_context("spawn"), begin_worker) as pool:
         with interrupts_blocked():  # all processes start here, and inherit it
-            results = pool.map(work, tasks)
-            workers = list((pool._processes or {}).values())
+            results = pool.map(work, items)
         yield from results
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for worker in workers:
-            worker.kill()
-        for worker in workers:
-            worker.join(1.0)  # until then it may still write a file
-        raise
-    pool.shutdown()
 
 
 def begin_worker() -> None:
@@ -183,7 +166,8 @@ def begin_peak_memory(device: torch.device) -> None:
 
         torch.cuda.reset_peak_memory_stats(device)
     elif PEAK_RESET.is_file():
-        give_back_freed_memory()
+        if trim := glibc("malloc_trim"):
+            trim(0)
         with suppress(OSError):  # a container may forbid it; the peak is then that of the whole process
             PEAK_RESET.write_text("5")
 
@@ -200,28 +184,20 @@ def peak_memory_gib(device: torch.device) -> float:
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
     import resource
 
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return kilobytes / (2**30 if os.uname().sysname == "Darwin" else 2**20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)
 
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 MOST = 2**31 - 1
 
 
+def glibc(name: str) -> Callable[..., int] | None:
+    """A function of glibc; None with another C library."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+
+
 def keep_freed_memory() -> None:
-    """Raise glibc's thresholds for mapping and trimming; no effect with another C library."""
-    if not sys.platform.startswith("linux"):
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
+    """Raise glibc's thresholds for mapping and trimming."""
+    if mallopt := glibc("mallopt"):
         mallopt(M_MMAP_THRESHOLD, MOST)
         mallopt(M_TRIM_THRESHOLD, MOST)
-
-
-def give_back_freed_memory() -> None:
-    """Return freed memory to the system, so that later use can be measured; glibc only."""
-    if not sys.platform.startswith("linux"):
-        return
-    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if malloc_trim is not None:
-        malloc_trim(0)

@@ -27,6 +27,7 @@ from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, WAYS, Evaluat
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.probes import EvaluationCache
+from methods.encoders.base import Encoder
 
 UNTESTED = "judged on validation patients alone"
 """Why a cell of `tune` has no scores; its validation scores are in its row's `training`."""
@@ -46,64 +47,63 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     Raises FileNotFoundError if the encoder or the prepared data are missing, TrainingStopped on a non-finite loss.
     """
     config = with_settings(context.config, cell.variant.settings)
-    column, device = config.data.column(cell.dataset), torch.device(context.device)
+    column, is_tested = config.data.column(cell.dataset), cell.evaluation != VALIDATION
     prepared, spec = (
         open_task_view(context.folders[cell.dataset], column),
         spec_of(config, cell.evaluation, column.name),
     )
-    tested = cell.evaluation != VALIDATION
     job = CellInput(cell, config, context)
-    tasks = tasks_of(job, prepared, spec, known)
-    task, unscored = tasks[0], next((own.unscored for own in tasks if own.unscored), "")
-    test = joined_test(prepared, tasks)
+    tasks = folds_of(job, prepared, spec, known)
+    task, test = tasks[0], joined_test(prepared, tasks)
+    unscored = next((fold.unscored for fold in tasks if fold.unscored), "")
     if unscored:
-        scores = dict.fromkeys(UNITS, no_scores(unscored, multi=task.multi))
         outcome, test = Outcome(np.empty((0, test.target.shape[1]), np.float32), {"seconds": 0.0}), test.first(0)
-        truth = test.truth()
-    elif not tested:
-        scores = dict.fromkeys(UNITS, no_scores(UNTESTED, multi=task.multi))
-        outcome, truth = learn(job, task, known), test.truth()
+    elif is_tested:
+        outcome = joined_outcome(prepared, tasks, [learn_on(job, fold, known) for fold in tasks])
     else:
-        found = [learn_on(job, own, known) for own in tasks]
-        outcome, truth = joined_outcome(prepared, tasks, found), test.truth()
-        scores = score_both_units(outcome.probability, truth, test.recording, multi=task.multi, pool=task.pool)
-        outcome.notes += macro_notes(
-            outcome.probability, truth, test.recording, prepared.classes, multi=task.multi, pool=task.pool
-        )
+        outcome = learn(job, task, known)
+    truth = test.truth()
+    if reason := unscored or ("" if is_tested else UNTESTED):
+        scores = dict.fromkeys(UNITS, no_scores(reason, multi=task.multi))
+    else:
+        judged = outcome.probability, truth, test.recording
+        scores = score_both_units(*judged, multi=task.multi, pool=task.pool)
+        outcome.notes += macro_notes(*judged, prepared.classes, multi=task.multi, pool=task.pool)
     row = Row(
-        **place_of(cell),
+        **identity_of(cell),
         protocol=spec.protocol,
         labels=spec.labels,
         scores={unit: scored.values for unit, scored in scores.items()},
         undefined={unit: scored.undefined for unit, scored in scores.items()},
-        notes=[*dict.fromkeys(note for own in tasks for note in own.notes), *outcome.notes],
+        notes=[*dict.fromkeys(note for fold in tasks for note in fold.notes), *outcome.notes],
         counts=counts_of(tasks, test),
-        coverage=dict(coverage(prepared, spec)) if tested else {},
+        coverage=dict(coverage(prepared, spec)) if is_tested else {},
         training=outcome.training,
-        provenance=provenance(job, prepared, device) | {"split": digests_of(tasks)},
+        provenance=provenance(job, prepared) | {"split": digests_of(tasks)},
     )
     context.store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
 
 
-def tasks_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
+def folds_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
     """A cell's task, or those of the parts of its cross-validation."""
-    cell, device, tested = job.cell, torch.device(job.context.device), job.cell.evaluation != VALIDATION
+    cell, is_tested = job.cell, job.cell.evaluation != VALIDATION
     parts: list[tuple[int, int] | None] = [None]
     if is_cross_validated(prepared, spec):
         parts = [(part, cell.draw_seed) for part in range(spec.folds)]
     tasks = []
     for part in parts:
-        place = job.context.folders[cell.dataset], job.config.data.column(cell.dataset), spec, tested, part
-        if place not in known.sides:
-            known.sides[place] = sides_for_tasks(prepared, spec, device=device, tested=tested, part=part)
-        tasks.append(task_on(known.sides[place], ratio=cell.ratio, seed=cell.draw_seed))
+        key = job.context.folders[cell.dataset], job.config.data.column(cell.dataset), spec, is_tested, part
+        if key not in known.sides:
+            device = torch.device(job.context.device)
+            known.sides[key] = sides_for_tasks(prepared, spec, device=device, tested=is_tested, part=part)
+        tasks.append(task_on(known.sides[key], ratio=cell.ratio, seed=cell.draw_seed))
     return tasks
 
 
 def order_of(prepared: Prepared, tasks: Sequence[Task]) -> NDArray[np.int64]:
-    """Places (n,) of the test windows of all tasks, one after the other, in the order of the dataset's recordings."""
+    """Indices (n,) of the test windows of all tasks, one after the other, in the order of the dataset's recordings."""
     number = {entry.recording: index for index, entry in enumerate(prepared.entries)}
-    return np.argsort([number[name] for own in tasks for name in own.test.recording], kind="stable").astype(np.int64)
+    return np.argsort([number[name] for task in tasks for name in task.test.recording], kind="stable").astype(np.int64)
 
 
 def joined_test(prepared: Prepared, tasks: Sequence[Task]) -> Windows:
@@ -111,7 +111,7 @@ def joined_test(prepared: Prepared, tasks: Sequence[Task]) -> Windows:
     if len(tasks) == 1:
         return tasks[0].test
     order = order_of(prepared, tasks)  # (n,)
-    sides = [own.test for own in tasks]
+    sides = [task.test for task in tasks]
     return Windows(
         signal=torch.cat([side.signal for side in sides])[order],
         target=torch.cat([side.target for side in sides])[order],
@@ -120,35 +120,34 @@ def joined_test(prepared: Prepared, tasks: Sequence[Task]) -> Windows:
     )
 
 
-def joined_outcome(prepared: Prepared, tasks: Sequence[Task], found: Sequence[Outcome]) -> Outcome:
+def joined_outcome(prepared: Prepared, tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> Outcome:
     """The outcomes of all tasks as one: probabilities of `joined_test`'s windows, and each part's training facts."""
-    if len(found) == 1:
-        return found[0]
-    probability = np.concatenate([own.probability for own in found])[order_of(prepared, tasks)]  # (n, C)
-    training = {"seconds": sum(own.training["seconds"] for own in found), "parts": [own.training for own in found]}
-    return Outcome(probability, training, list(dict.fromkeys(note for own in found for note in own.notes)))
+    if len(outcomes) == 1:
+        return outcomes[0]
+    probability = np.concatenate([part.probability for part in outcomes])[order_of(prepared, tasks)]  # (n, C)
+    training = {"seconds": sum(p.training["seconds"] for p in outcomes), "parts": [p.training for p in outcomes]}
+    return Outcome(probability, training, list(dict.fromkeys(note for part in outcomes for note in part.notes)))
 
 
 def counts_of(tasks: Sequence[Task], test: Windows) -> dict[str, int]:
     """Windows, recordings and patients of each side; of several parts the mean to learn on, and all that are tested."""
     if len(tasks) == 1:
         return tasks[0].counts()
-    each = [own.counts() for own in tasks]
-    mean = {name: round(sum(own[name] for own in each) / len(each)) for name in each[0]}
-    return mean | {
-        "test_windows": len(test),
-        "test_recordings": len(test.recordings),
-        "test_patients": test.patients,
-    }
+    counts = [task.counts() for task in tasks]
+    mean = {name: round(sum(part[name] for part in counts) / len(counts)) for name in counts[0]}
+    tested = {"test_windows": len(test), "test_recordings": len(test.recordings), "test_patients": test.patients}
+    return mean | tested
 
 
 def digests_of(tasks: Sequence[Task]) -> dict[str, str]:
     """Side -> hash of its recording names; of several parts of those of each."""
-    each = [own.digests() for own in tasks]
-    return each[0] if len(each) == 1 else {side: digest([own[side] for own in each]) for side in each[0]}
+    digests = [task.digests() for task in tasks]
+    if len(digests) == 1:
+        return digests[0]
+    return {side: digest([part[side] for part in digests]) for side in digests[0]}
 
 
-def place_of(cell: Cell) -> dict[str, Any]:
+def identity_of(cell: Cell) -> dict[str, Any]:
     """Fields of a row that identify its cell."""
     return {
         "key": cell.key,
@@ -171,18 +170,18 @@ def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     windows = ExternalWindows(open_prepared(job.cell.external_windows), job.config.task_spec(job.config.finetune).leads)
     sides = []
     for side in (task.validation, task.test):
-        place = job.cell.external_windows, side.content[1]
-        if place not in known.external:
-            known.external[place] = windows.of(side)
-        sides.append(known.external[place])
-    own = own_task(task, windows, *sides)
-    notes = lacking(task, own)
-    if all(map(len, own.sides().values())):
-        found = learn(job, own, known)
+        key = job.cell.external_windows, side.content[1]
+        if key not in known.external:
+            known.external[key] = windows.of(side)
+        sides.append(known.external[key])
+    external = own_task(task, windows, *sides)
+    notes = lacking(task, external)
+    if all(map(len, external.sides().values())):
+        outcome = learn(job, external, known)
     else:
-        nothing = np.empty((0, task.test.target.shape[1]), np.float32)  # (0, C)
-        found, own = Outcome(nothing, {"seconds": 0.0}), replace(own, test=own.test.first(0))
-    return Outcome(spread(found.probability, own, task), found.training, [*notes, *found.notes])
+        outcome = Outcome(np.empty((0, task.test.target.shape[1]), np.float32), {"seconds": 0.0})
+        external = replace(external, test=external.test.first(0))
+    return Outcome(spread(outcome.probability, external, task), outcome.training, [*notes, *outcome.notes])
 
 
 def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
@@ -191,18 +190,19 @@ def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     if cell.evaluation in CLASSICAL:
         return CLASSICAL[cell.evaluation].run(task, job.config, cell.learn_seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
-    encoder = known.encoders.get(cell.pretrain_key)
     method = cell.pretraining.method
-    if encoder is None and method.external_encoder is not None:
-        encoder = load_external(method.external_encoder, cell.pretraining.content["encoder"])
-    elif encoder is None:
-        encoder = load_encoder(job.context.store.pretrained / cell.pretrain_key, job.config.encoder_class())
-    known.encoders[cell.pretrain_key] = encoder
+    if cell.pretrain_key not in known.encoders:
+        if method.external_encoder is not None:
+            encoder: Encoder = load_external(method.external_encoder, cell.pretraining.content["encoder"])
+        else:
+            encoder = load_encoder(job.context.store.pretrained / cell.pretrain_key, job.config.encoder_class())
+        known.encoders[cell.pretrain_key] = encoder
+    encoder = known.encoders[cell.pretrain_key]
     judged = EvaluationInput(encoder, task, job.config, method, cell.learn_seed, job.context.precision, known)
     return EVALUATIONS[cell.evaluation].run(judged)
 
 
-def provenance(job: CellInput, prepared: Prepared, device: torch.device) -> dict[str, Any]:
+def provenance(job: CellInput, prepared: Prepared) -> dict[str, Any]:
     """Config, data, versions and device that produced a row; the corpus where its encoder was trained."""
     trained = job.cell.pretraining and job.cell.pretraining.method.trains
     return {
@@ -211,7 +211,7 @@ def provenance(job: CellInput, prepared: Prepared, device: torch.device) -> dict
         "corpus": dict(job.context.corpus) if trained else {},
         "versions": versions(),
         "git": git_state(),
-        "device": device_facts(device),
+        "device": device_facts(torch.device(job.context.device)),
         "precision": job.context.precision,
         "results_versions": results_versions(job.cell),
         "key_content": job.cell.content,

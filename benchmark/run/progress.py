@@ -1,7 +1,6 @@
 """How far a grid is: files that pretrainings write beside their checkpoints, and the bars that are drawn of them.
 
-A pretraining writes its progress at most every two seconds, so that any process that sees the store can show it: the
-command that runs the grid, and `status` in another shell.
+Any process that sees the store can show them: the command that runs the grid, and `status` in another shell.
 """
 
 from __future__ import annotations
@@ -18,17 +17,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from benchmark.results.files import write_atomic
 from benchmark.results.store import Store
-from benchmark.screen import Console, duration, note, open_bars
+from benchmark.screen import LINE_SECONDS, Console, duration, note, open_bars
 
 if TYPE_CHECKING:
-    from benchmark.run.grid import Pretraining
     from benchmark.run.tasks import Outcome, Task, Work
 
 PROGRESS = "progress.json"
 """In the folder of a pretraining while it runs."""
 WRITE_SECONDS = 2.0
-SAY_SECONDS = 30.0
-"""Between two lines where there is no terminal."""
 
 
 @dataclass(frozen=True)
@@ -76,34 +72,23 @@ def read_progress(folder: Path) -> Progress | None:
         return None
 
 
-def weight_of(pretraining: Pretraining) -> float:
-    """What a pretraining costs beside others, roughly: epochs times encoder passes of an update."""
-    return float(pretraining.content.get("epochs", 0)) * pretraining.method.encoder_passes
-
-
 class GridProgress:
     """Context in which the progress of a grid is shown: bars on a terminal, a line per half-minute elsewhere.
 
-    A bar a stage, that of the pretrainings in units of cost, and one per running pretraining. Leaving the context
-    restores the terminal.
+    A bar per stage and one per running pretraining. Leaving the context restores the terminal.
     """
 
     def __init__(self, console: Console, work: Work, store: Store) -> None:
         self.console = console
         self.store = store
-        self.weights = {task.key: weight_of(task) for task in work.pretrainings}
         self.total = Counter(pretrainings=len(work.pretrainings), cells=len(work.cells))
         self.done: Counter[str] = Counter()
-        self.failed = 0
-        self.began = self.spoke = time.monotonic()
+        self.failed: Counter[str] = Counter()
+        self.began = self.printed = time.monotonic()
         self.bars = open_bars(console)
-        self.stages = {
-            "pretrainings": self.bars.add_task("pretrainings", total=sum(self.weights.values()), text=""),
-            "cells": self.bars.add_task("cells", total=len(work.cells), text=""),
-        }
+        self.stages = {stage: self.bars.add_task(stage, total=count, text="") for stage, count in self.total.items()}
         self.running: dict[str, Any] = {}
         """Key of a running pretraining -> its bar."""
-        self.ended_weight = 0.0
 
     def __enter__(self) -> Self:
         self.bars.start()
@@ -113,10 +98,10 @@ class GridProgress:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.bars.stop()
-        word = "stopped" if kind else "finished"
-        failed = f", {self.failed} failed" if self.failed else ""
+        failed = f", {self.failed.total()} failed" if self.failed else ""
         done = f"{self.done.total()} of {self.total.total()} done{failed}"
-        note(self.console, f"{word}: {done}, in {duration(time.monotonic() - self.began)}")
+        elapsed = duration(time.monotonic() - self.began)
+        note(self.console, f"{'stopped' if kind else 'finished'}: {done}, in {elapsed}")
 
     def begin(self, task: Task) -> None:
         """Show a bar for a pretraining."""
@@ -127,36 +112,34 @@ class GridProgress:
         """Count the parts of a task that has ended, and say what failed."""
         if task.key in self.running:
             self.bars.remove_task(self.running.pop(task.key))
-            self.ended_weight += self.weights[task.key]
+        stage = "pretrainings" if task.is_pretraining else "cells"
         for outcome in outcomes:
             if outcome.failure:
-                self.failed += 1
+                self.failed[stage] += 1
                 where = f"; traceback in {outcome.file}" if outcome.failure.traceback and outcome.file else ""
                 note(self.console, f"FAILED  {outcome.name}: {outcome.failure.line}{where}")
             else:
-                self.done["pretrainings" if task.is_pretraining else "cells"] += 1
-        if not task.is_pretraining:
-            self.bars.advance(self.stages["cells"], len(outcomes))
+                self.done[stage] += 1
 
     def refresh(self, running: Sequence[Task]) -> None:
         """Read how far the running pretrainings are, and show it."""
-        weight, texts = self.ended_weight, []
+        shares, texts = 0.0, []
         for task in running:
-            if task.key in self.running and (found := read_progress(self.store.pretrained / task.key)):
-                share = found.done / max(found.total, 1)
-                weight += share * self.weights[task.key]
-                self.bars.update(self.running[task.key], completed=share, text=found.text)
-                texts.append(f"{task.name} {found.text}")
-        self.bars.update(self.stages["pretrainings"], completed=weight)
+            if task.key in self.running and (progress := read_progress(self.store.pretrained / task.key)):
+                share = progress.done / max(progress.total, 1)
+                shares += share
+                self.bars.update(self.running[task.key], completed=share, text=progress.text)
+                texts.append(f"{task.name} {progress.text}")
         for stage, bar in self.stages.items():
-            self.bars.update(bar, text=f"{self.done[stage]} of {self.total[stage]}")
-        if not self.console.is_terminal and time.monotonic() - self.spoke >= SAY_SECONDS:
-            self.spoke = time.monotonic()
-            failed = [f"{self.failed} failed"] if self.failed else []
-            note(self.console, "; ".join([*(self.stage_line(stage) for stage in self.stages), *failed, *texts]))
+            ended = self.done[stage] + self.failed[stage] + (shares if stage == "pretrainings" else 0.0)
+            self.bars.update(bar, completed=ended, text=f"{self.done[stage]} of {self.total[stage]}")
+        if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:
+            self.printed = time.monotonic()
+            failed = [f"{self.failed.total()} failed"] if self.failed else []
+            note(self.console, "; ".join([*map(self.stage_line, self.stages), *failed, *texts]))
 
     def stage_line(self, stage: str) -> str:
         """'12 of 36 cells, about 3 min left'."""
         counted = f"{self.done[stage]} of {self.total[stage]} {stage}"
-        (left,) = (bar.time_remaining for bar in self.bars.tasks if bar.id == self.stages[stage])
-        return f"{counted}, about {duration(left)} left" if left else counted
+        (remaining,) = (bar.time_remaining for bar in self.bars.tasks if bar.id == self.stages[stage])
+        return f"{counted}, about {duration(remaining)} left" if remaining else counted

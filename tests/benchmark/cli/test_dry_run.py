@@ -19,7 +19,7 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared, prepare
 from benchmark.machine.device import Machine
 from benchmark.results.store import Predictions, Row, Store
-from benchmark.run.cell import place_of
+from benchmark.run.cell import identity_of
 from benchmark.run.datasets import locate, names_of
 from benchmark.run.grid import Cell, make_grid
 from benchmark.screen import open_console
@@ -63,7 +63,7 @@ def finish(cell: Cell, store: Store) -> None:
         name: {} for name in ("scores", "undefined", "counts", "coverage", "provenance", "training")
     }
     nothing = np.empty(0)
-    row = Row(**place_of(cell), notes=[], **text, **facts)  # type: ignore[arg-type]
+    row = Row(**identity_of(cell), notes=[], **text, **facts)  # type: ignore[arg-type]
     store.save_row(row, Predictions(nothing.astype(np.float32), nothing.astype(np.int64), nothing, nothing))  # type: ignore[arg-type]
 
 

@@ -159,7 +159,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path, how: signal.Si
 
 
 @pytest.mark.slow
-def test_a_map_that_is_left_kills_its_processes() -> None:
+def test_a_map_that_is_left_ends_its_processes() -> None:
     each = shared_map(slow_pid, range(100), 2)
     workers = {next(each), next(each)}
     each.close()

@@ -10,7 +10,7 @@ from benchmark.config.config import load_config
 from benchmark.results.names import CARD
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store, card_bytes
-from benchmark.run.cell import place_of, results_versions
+from benchmark.run.cell import identity_of, results_versions
 from benchmark.run.grid import Grid, expand
 from tests.basic import BASIC
 
@@ -46,7 +46,7 @@ def keep(grid: Grid, store: Store, overrides: dict[str, Any] | None = None, *, c
         } | ({"key_content": cell.content} if contents else {})
         texts = {"protocol": "paper", "labels": "single", "notes": []}
         facts: dict[str, Any] = {name: {} for name in ("scores", "undefined", "counts", "coverage", "training")}
-        store.save_row(Row(**place_of(cell), **texts, **facts, provenance=told), NOTHING)
+        store.save_row(Row(**identity_of(cell), **texts, **facts, provenance=told), NOTHING)
     for pretraining in grid.pretrainings:
         card = {"key_content": pretraining.content} if contents else {}
         (store.pretrained / pretraining.key).mkdir(parents=True, exist_ok=True)

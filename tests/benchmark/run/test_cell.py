@@ -21,7 +21,7 @@ from benchmark.data.task import make_task as task_of
 from benchmark.results.metrics import F1_OVER, UNTESTED, macro_notes, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
-from benchmark.run.cell import CellInput, learn_on, run_cell, source_facts, tasks_of
+from benchmark.run.cell import CellInput, folds_of, learn_on, run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Pretraining, spec_of
 from benchmark.run.rows import Variant
 from benchmark.run.tasks import Task, code_digest
@@ -134,7 +134,7 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(
     scores = score_both_units(found.probability, found.truth, found.recording, multi=False)
     assert row.scores == {unit: scored.values for unit, scored in scores.items()}
     own = EvaluationCache()
-    tasks = tasks_of(job, cohorts["chapman"], spec, own)
+    tasks = folds_of(job, cohorts["chapman"], spec, own)
     alone = learn_on(job, tasks[1], own).probability
     place = np.flatnonzero(np.isin(found.recording, tasks[1].test.recording))
     np.testing.assert_array_equal(found.probability[place], alone)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,7 @@ def ended(task: Task, failure: Failure | None = None) -> list[Outcome]:
 
 
 def test_on_a_pipe_a_line_says_what_is_done_and_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_module, "SAY_SECONDS", 0.0)
+    monkeypatch.setattr(progress_module, "LINE_SECONDS", 0.0)
     out, work = io.StringIO(), bench.missing()
     random, pmq, first, second, *_ = tasks_of(work)
     with GridProgress(open_console(out), work, bench.store) as progress:
@@ -81,10 +80,3 @@ def test_on_a_terminal_there_are_bars_with_the_time_left_and_the_screen_is_given
         assert part in text
     assert "\x1b[?25h" in text.rpartition("epoch 2/3")[2]  # the cursor
     assert "finished: 1 of 6 done, in " in text
-
-
-def test_a_longer_pretraining_counts_for_more(bench: Bench) -> None:
-    random, pmq = bench.grid.pretrainings
-    assert progress_module.weight_of(random) == 0
-    longer = replace(pmq, content=pmq.content | {"epochs": 20})
-    assert progress_module.weight_of(longer) == 10 * progress_module.weight_of(pmq) > 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.config.config import Config, load_config
-from benchmark.run.cell import place_of, results_versions
+from benchmark.run.cell import identity_of, results_versions
 from benchmark.run.engine import open_engine
 from benchmark.run.grid import Cell, expand
 from benchmark.run.rows import variants_of
@@ -35,7 +35,7 @@ def facts_of(cell: Cell) -> dict[str, object]:
     """What a process knows of a cell's method."""
     variant = cell.variant
     knobs = {name: value for name, value in vars(variant.config).items() if name in ("sharpness", "queue_size")}
-    return place_of(cell) | results_versions(cell) | {"knobs": knobs, "config": type(variant.config).__name__}
+    return identity_of(cell) | results_versions(cell) | {"knobs": knobs, "config": type(variant.config).__name__}
 
 
 def cells_of(config: Config) -> tuple[Cell, ...]:
