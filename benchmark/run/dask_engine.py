@@ -17,7 +17,6 @@ from distributed import Client, KilledWorker, Worker, WorkerPlugin
 
 from benchmark.config.errors import ConfigError
 from benchmark.machine.process import stop
-from benchmark.run.tasks import code_digest
 
 PATIENCE_SECONDS = 60.0
 """Wait for a first worker, and for the scheduler."""
@@ -76,7 +75,7 @@ class Dask:
 def open_dask(name: str, jobs: int | None) -> Iterator[Dask]:
     """Context with the workers of a scheduler, given by its address or file.
 
-    Raises ConfigError in one line where nothing answers, no worker comes, or one runs other code.
+    Raises ConfigError in one line where nothing answers, no worker comes, or one has several threads.
     """
     where = {"scheduler_file": name} if name.endswith(".json") else {"address": name}
     logging.getLogger("distributed").setLevel(logging.ERROR)
@@ -88,32 +87,12 @@ def open_dask(name: str, jobs: int | None) -> Iterator[Dask]:
         raise ConfigError(f"--engine {name}: no Dask scheduler answers there ({error})") from None
     with client:
         if jobs is None:  # else workers may come for what is handed over
-            wait_for_workers(client, name)
-        refuse_other_code(client)
+            try:
+                client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
+            except TimeoutError:
+                start = START_ONE.format(f"--scheduler-file {name}" if name.endswith(".json") else name)
+                none = f"the scheduler has had no worker for {PATIENCE_SECONDS:.0f} s"
+                raise ConfigError(f"--engine {name}: {none}; start some: {start}") from None
         engine = Dask(client, jobs)
         engine.width()
         yield engine
-
-
-def wait_for_workers(client: Client, name: str) -> None:
-    """Wait for a first worker. Raises ConfigError where none comes."""
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
-    except TimeoutError:
-        where = f"--scheduler-file {name}" if name.endswith(".json") else name
-        raise ConfigError(
-            f"--engine {name}: the scheduler has had no worker for {PATIENCE_SECONDS:.0f} s; start some: "
-            f"{START_ONE.format(where)}"
-        ) from None
-
-
-def refuse_other_code(client: Client) -> None:
-    """Raise ConfigError for a worker with other code than this checkout's."""
-    remedy = "restart the workers with this checkout and its environment"
-    try:
-        codes = client.run(code_digest)
-    except Exception as error:  # whatever comes of reading other code
-        raise ConfigError(f"the workers cannot run this code ({type(error).__name__}: {error}): {remedy}") from None
-    other = [worker for worker, code in codes.items() if code != code_digest()]
-    if other:
-        raise ConfigError(f"the worker {other[0]} has other code than this checkout: {remedy}")

@@ -7,7 +7,6 @@ is known of clusters is Dask's: whatever starts `dask scheduler` and `dask worke
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -94,8 +93,7 @@ class Pool:
             try:
                 future = self.executor.submit(function, *arguments)
             except BrokenProcessPool:
-                end(self.processes, GRACE_SECONDS)
-                self.executor.shutdown()
+                self.end(GRACE_SECONDS)
                 self.executor = self.opened()
                 future = self.executor.submit(function, *arguments)
         self.processes = list((self.executor._processes or {}).values())  # type: ignore[arg-type]
@@ -106,22 +104,16 @@ class Pool:
         for process in self.processes:
             process.terminate()
 
-    def close(self) -> None:
-        """End the processes: at once where an exception is on its way, since what could be saved is."""
-        if sys.exc_info()[0]:
-            self.executor.shutdown(wait=False, cancel_futures=True)
-            end(self.processes, 0)
+    def end(self, patience: float) -> None:
+        """Wait up to so many seconds for the end of the processes, and kill the others."""
+        self.executor.shutdown(wait=False, cancel_futures=True)
+        until = time.monotonic() + patience
+        for process in self.processes:
+            process.join(max(0.0, until - time.monotonic()))
+            process.kill()
+        for process in self.processes:
+            process.join(1.0)  # until then it may still write a file
         self.executor.shutdown()
-
-
-def end(processes: Sequence[SpawnProcess], patience: float) -> None:
-    """Wait up to so many seconds for the end of processes, and kill the others."""
-    until = time.monotonic() + patience
-    for process in processes:
-        process.join(max(0.0, until - time.monotonic()))
-        process.kill()
-    for process in processes:
-        process.join(1.0)  # until then it may still write a file
 
 
 def begin_task_worker(devices: SimpleQueue[str]) -> None:
@@ -149,5 +141,7 @@ def open_engine(name: str, jobs: int | None, devices: Sequence[str] = ()) -> Ite
         pool = Pool(jobs or len(devices), devices)
         try:
             yield pool
-        finally:
-            pool.close()
+            pool.executor.shutdown()
+        except BaseException:
+            pool.end(0)  # at once, since what could be saved is
+            raise

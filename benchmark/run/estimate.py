@@ -12,7 +12,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config.config import Config
 from benchmark.config.refuse import with_settings
-from benchmark.config.sections import Attention, Finetune, Supervised
 from benchmark.data.corpus import pairs_of
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared
@@ -80,16 +79,15 @@ def passes_of(cell: Cell, config: Config, sizes: Mapping[str, Size]) -> float | 
     config = with_settings(config, cell.variant.settings)
     windows = sizes[config.data.column(cell.dataset).dataset].windows
     labelled, held_out = TRAINING_SHARE * cell.ratio * windows, HELD_OUT_SHARE * windows
-    trained: dict[str, tuple[Finetune | Attention | Supervised, float]] = {
-        FINETUNE: (config.finetune, PASSES_PER_STEP),
-        SUPERVISED: (config.supervised, PASSES_PER_STEP),
-        "attention": (config.attention, 1.0),
+    trained: dict[str, tuple[int, float]] = {
+        FINETUNE: (config.finetune.epochs, PASSES_PER_STEP),
+        SUPERVISED: (config.supervised.epochs, PASSES_PER_STEP),
+        "attention": (config.attention.epochs, 1.0),
     }
     if cell.evaluation not in trained:
         return labelled + 2 * held_out
-    settings, each = trained[cell.evaluation]
-    seen = max(labelled, getattr(settings, "least_updates", 0) * min(settings.batch_size, labelled))  # per epoch
-    return settings.epochs * (each * seen + held_out) + held_out
+    epochs, passes_per_window = trained[cell.evaluation]
+    return epochs * (passes_per_window * labelled + held_out) + held_out
 
 
 def multiplications(encoder: Encoder, samples: int) -> float:

@@ -8,11 +8,12 @@ from collections.abc import Container, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any, Protocol
 
+from benchmark.config.errors import ConfigError
 from benchmark.machine.process import GRACE_SECONDS
 from benchmark.results.store import Failure
 from benchmark.run.engine import Engine
 from benchmark.run.grid import Context
-from benchmark.run.tasks import Outcome, Task, Work, failed, lost, run, tasks_of
+from benchmark.run.tasks import RESTART, Outcome, Task, Work, failed, lost, run, tasks_of
 
 LOOK_SECONDS = 0.5
 
@@ -57,6 +58,10 @@ def execute(work: Work, context: Context, engine: Engine, watch: Watch) -> int:
                         waiting.insert(0, task)  # another worker goes on from its checkpoint
                         continue
                     outcomes = lost(task, error, context.store)
+                except (ConfigError, OSError):
+                    raise
+                except Exception as error:  # tasks raise none: the worker cannot load this code
+                    raise ConfigError(f"a worker cannot run this code ({error!r}): {RESTART}") from None
                 if any(outcome.stopped for outcome in outcomes):
                     waiting.insert(0, task)  # its worker closes, and another one goes on
                     continue

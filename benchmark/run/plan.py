@@ -16,7 +16,6 @@ from benchmark.results.schema import digest, flat
 from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, PlannedCell, Store
 from benchmark.run.datasets import facts_of_external
 from benchmark.run.grid import Cell, Grid
-from benchmark.training.evaluations import WAYS
 
 
 def make_plan(
@@ -105,7 +104,7 @@ def cache_miss_lines(cells: Sequence[Cell], grid: Grid, store: Store) -> list[st
 
 
 def differences(cell: Cell, key: str, store: Store) -> str:
-    """The settings in which a cell differs from a stored one: 'pretrain.epochs 60, was 30; ...'."""
+    """What differs between the keys of a cell and of a stored one: 'pretraining.epochs 60, was 30; ...'."""
     try:
         row = store.load_row(key)
         card = store.card(row.pretrain_key) if row else None
@@ -113,8 +112,8 @@ def differences(cell: Cell, key: str, store: Store) -> str:
         row = None
     if row is None:
         return "damaged, or of another version"
-    old = settings_of(cell, row.provenance["key_content"], (card or {}).get("key_content", {}))
-    new = settings_of(cell, cell.content, cell.pretraining.content if cell.pretraining else {})
+    old = texts_of(cell.evaluation, row.provenance["key_content"], (card or {}).get("key_content", {}))
+    new = texts_of(cell.evaluation, cell.content, cell.pretraining.content if cell.pretraining else {})
     names = [name for name in dict.fromkeys([*new, *old]) if new.get(name) != old.get(name)]
     changes = [(name, new.get(name, "not set"), old.get(name, "not set")) for name in names]
     return "; ".join(
@@ -123,32 +122,8 @@ def differences(cell: Cell, key: str, store: Store) -> str:
     )
 
 
-def settings_of(cell: Cell, content: Mapping[str, Any], pretraining: Mapping[str, Any]) -> dict[str, str]:
-    """Name of each part of a cell's key and of its pretraining's, as a config names it, -> its value as text."""
-    section, method = WAYS[cell.evaluation].section or cell.evaluation, cell.variant.method_name
-    of_cell = {
-        "settings.": f"{section}.",
-        "task.": "data.",
-        "mode.": "",
-        "version": f"version of {cell.evaluation}",
-        "data": f"data fingerprint of {cell.dataset}",
-    }
-    of_pretraining = {
-        "config.": f"methods.{method}.",
-        "task.": "pretrain: data.",
-        "mode.": "",
-        "version": "version of pretrainings",
-        "method_version": f"version of {method}",
-        "data": "data fingerprint of the pretraining corpus",
-        **{name: f"pretrain.{name}" for name in ("epochs", "budget", "seed")},
-    }
-    parts = {name: value for name, value in flat(content).items() if name != "pretrain"}
-    named = {renamed(name, of_cell): value for name, value in parts.items()}
-    named |= {renamed(name, of_pretraining): value for name, value in flat(pretraining).items()}
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in named.items()}
-
-
-def renamed(name: str, titles: Mapping[str, str]) -> str:
-    """A dotted name whose beginning, up to the dot, is another one."""
-    section, dot, rest = name.partition(".")
-    return titles.get(section + dot, section + dot) + rest
+def texts_of(evaluation: str, cell: Mapping[str, Any], pretraining: Mapping[str, Any]) -> dict[str, str]:
+    """Dotted name of each part of the keys of a cell and of its pretraining -> its value as text."""
+    parts = {name: value for name, value in cell.items() if name != "pretrain"}
+    values = flat({evaluation: parts, "pretraining": pretraining})
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}

@@ -227,13 +227,14 @@ def code_digest(packages: tuple[str, ...] = PACKAGES) -> str:
     return content.hexdigest()
 
 
+RESTART = "restart the workers with this checkout and its environment, then the same command"
+
+
 def refuse_unfit(context: Context) -> None:
     """Raise ConfigError in one line if this process cannot run tasks of the context."""
     worker = f"the worker {socket.gethostname()}:{os.getpid()}"
     if code_digest() != context.code:
-        raise ConfigError(
-            f"{worker} has other code than this run was started with: restart the workers, then the same command"
-        )
+        raise ConfigError(f"{worker} has other code than this run was started with: {RESTART}")
     unseen = [folder for folder in (*context.folders.values(), context.store.root) if not folder.is_dir()]
     if unseen:
         raise ConfigError(

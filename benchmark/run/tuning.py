@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from random import Random
 from typing import Any
 
@@ -21,7 +22,6 @@ from benchmark.results.names import LINEAR, TRIAL
 from benchmark.results.store import CorruptRow, Store
 from benchmark.run.grid import Cell, Grid
 from benchmark.run.rows import Variant
-from methods.base import MethodConfig
 from methods.parts.knobs import spaces_of
 
 Knobs = dict[str, Any]
@@ -48,18 +48,17 @@ class Tuning:
     title: str
     trials: list[Trial]
     best: int
-    """Number of the chosen trial, from 0."""
+    """Number of the trial with the highest mean, from 0; of equal ones the earliest."""
 
     @property
     def chosen(self) -> Trial:
-        """The trial with the highest mean; of equal ones the earliest."""
+        """The best trial."""
         return self.trials[self.best]
 
 
-def best_of(trials: Sequence[Trial]) -> int | None:
-    """Number of the trial with the highest mean, the earliest of equal ones; None if all failed."""
-    done = [number for number, trial in enumerate(trials) if trial.mean is not None]
-    return max(done, key=lambda number: trials[number].mean or 0.0, default=None)
+def tuned_methods(config: Config) -> list[str]:
+    """The compared methods that train."""
+    return [name for name in config.compared() if config.method_class(name).trains]
 
 
 def draws_of(config: Config, trials: int, seed: int) -> dict[str, list[Knobs]]:
@@ -71,55 +70,26 @@ def draws_of(config: Config, trials: int, seed: int) -> dict[str, list[Knobs]]:
             {knob: space.draw(Random(f"{seed} {number} {knob}")) for knob, space in spaces.items()}
             for number in range(1, trials)
         ]
-        draws[name] = [own_values(config.method_config(name), list(spaces)), *drawn]
+        draws[name] = [{knob: attrgetter(knob)(config.method_config(name)) for knob in spaces}, *drawn]
     return draws
-
-
-def tuned_methods(config: Config) -> list[str]:
-    """The compared methods that train."""
-    return [name for name in config.compared() if config.method_class(name).trains]
-
-
-def own_values(config: MethodConfig, knobs: Sequence[str]) -> Knobs:
-    """The values of some knobs in a method's config."""
-    found = {}
-    for knob in knobs:
-        value: Any = config
-        for part in knob.split("."):
-            value = getattr(value, part)
-        found[knob] = value
-    return found
 
 
 def variants_of_draws(config: Config, draws: Mapping[str, Sequence[Knobs]]) -> tuple[Variant, ...]:
     """One row per method and trial, named 'pmq#0', 'pmq#1', ... Raises ValueError for a value the method refuses."""
-    return tuple(
-        Variant(
-            trial_name(name, number),
-            f"{kind.title}, trial {number}",
-            kind,
-            config.method_config(name, knobs),
-            TRIAL,
-            name,
-        )
-        for name, kind in ((name, config.method_class(name)) for name in draws)
-        for number, knobs in enumerate(draws[name])
-    )
-
-
-def trial_name(method: str, number: int) -> str:
-    """Name of a trial's row."""
-    return f"{method}#{number}"
+    variants = []
+    for name, settings in draws.items():
+        kind = config.method_class(name)
+        for number, knobs in enumerate(settings):
+            title, method_config = f"{kind.title}, trial {number}", config.method_config(name, knobs)
+            variants.append(Variant(f"{name}#{number}", title, kind, method_config, TRIAL, name))
+    return tuple(variants)
 
 
 def changes(tuning: Tuning) -> str:
     """'temperature 0.2, recipe.lr 0.003': the chosen values that are not the config's own."""
-    own = tuning.trials[0].knobs
-    changed = [f"{knob} {value:g}" for knob, value in tuning.chosen.knobs.items() if value != own[knob]]
+    first = tuning.trials[0].knobs
+    changed = [f"{knob} {value:g}" for knob, value in tuning.chosen.knobs.items() if value != first[knob]]
     return ", ".join(changed) or "the config's own setting"
-
-
-NOT_RUN = "not run"
 
 
 def middle_ratio(config: Config) -> float:
@@ -129,16 +99,8 @@ def middle_ratio(config: Config) -> float:
 
 def search_config(config: Config, ratio: float) -> Config:
     """The config of the trials' cells: one label ratio, and the first seed."""
-    return config.model_copy(
-        update={
-            "ratios": [ratio],
-            "seeds": config.seeds[:1],
-            "evaluate": [LINEAR],
-            "gates": [],
-            "ablate": [],
-            "sweeps": {},
-        }
-    )
+    rows = {"evaluate": [LINEAR], "gates": [], "ablate": [], "sweeps": {}}
+    return config.model_copy(update={"ratios": [ratio], "seeds": config.seeds[:1], **rows})
 
 
 def tunings_of(
@@ -150,12 +112,12 @@ def tunings_of(
         cells.setdefault(cell.variant.name, []).append(cell)
     tunings, without = [], []
     for name, settings in draws.items():
-        trials = [judged(cells[trial_name(name, number)], knobs, store) for number, knobs in enumerate(settings)]
-        best = best_of(trials)
-        if best is None:
+        trials = [judged(cells[f"{name}#{number}"], knobs, store) for number, knobs in enumerate(settings)]
+        means = [-1.0 if trial.mean is None else trial.mean for trial in trials]
+        if max(means) < 0:
             without.append(name)
         else:
-            tunings.append(Tuning(name, config.method_class(name).title, trials, best))
+            tunings.append(Tuning(name, config.method_class(name).title, trials, means.index(max(means))))
     return tunings, without
 
 
@@ -171,11 +133,10 @@ def judged(cells: Sequence[Cell], knobs: Knobs, store: Store) -> Trial:
         except CorruptRow as error:
             return Trial(knobs, {}, None, str(error))
         if row is None:
-            keys = [cell.key, cell.pretrain_key]
-            failures = store.failures(keys)
-            return Trial(knobs, {}, None, next((failures[key].line for key in keys if key in failures), NOT_RUN))
-        if reached := row.training.get("validation_f1"):
-            scores[cell.dataset] = float(max(reached))
+            failures = store.failures([cell.key, cell.pretrain_key])
+            return Trial(knobs, {}, None, next((failure.line for failure in failures.values()), "not run"))
+        if validation_f1 := row.training.get("validation_f1"):
+            scores[cell.dataset] = float(max(validation_f1))
     if not scores:
         return Trial(knobs, {}, None, "no dataset can be scored on its validation patients")
     return Trial(knobs, scores, float(np.mean(list(scores.values()))))

@@ -189,7 +189,7 @@ def test_minirocket_is_planned_run_and_in_the_table(
 ) -> None:
     own = [*argv, "--methods", "random", "--gates", "minirocket", "full-labels", "--set", "minirocket.features=168"]
     assert run_benchmark.main([*own, "--dry-run"]) == 0
-    assert "without 2 of minirocket, of which none is stored yet" in capsys.readouterr().out
+    assert "without 2 cells of baselines that have no encoder" in capsys.readouterr().out
     assert run_benchmark.main(own) == 0
     assert table(tmp_path).count("| *MiniRocket, ridge* |") == 4  # two tables, a block of half and of all labels each
     own = (row for row in rows(tmp_path / "runs") if row.variant == "minirocket")

@@ -10,9 +10,8 @@ import pytest
 
 from benchmark.config.errors import ConfigError
 from benchmark.results.store import Store
-from benchmark.run import dask_engine, tasks
+from benchmark.run import dask_engine
 from benchmark.run.engine import open_engine
-from benchmark.run.tasks import code_digest
 from tests.benchmark.run.grid_runs import HANGS, members, runs_in, scheduler, until
 
 pytest.importorskip("distributed")
@@ -47,20 +46,11 @@ def test_a_killed_and_a_closed_worker_cost_nothing_and_a_wrong_one_is_refused(
             process.terminate()
 
 
-def test_other_code_no_worker_and_no_scheduler_are_each_refused_in_a_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_worker_and_no_scheduler_are_each_refused_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_engine, "PATIENCE_SECONDS", 2.0)
     with pytest.raises(ConfigError, match=r"^--engine tcp://127\.0\.0\.1:1: no Dask scheduler answers there"):
         open_engine("tcp://127.0.0.1:1", None).__enter__()
-    with runs_in(tmp_path) as runs, scheduler(runs) as worker:
+    with runs_in(tmp_path) as runs, scheduler(runs):
         file = str(tmp_path / "scheduler.json")
         with pytest.raises(ConfigError, match="no worker for 2 s; start some: dask worker --scheduler-file"):
             open_engine(file, None).__enter__()
-        monkeypatch.setattr(dask_engine, "PATIENCE_SECONDS", 60.0)
-        worker("one")
-        monkeypatch.setattr(tasks, "PACKAGES", ("methods",))
-        code_digest.cache_clear()
-        with pytest.raises(ConfigError, match=r"the worker tcp://.* has other code than this checkout: restart"):
-            open_engine(file, None).__enter__()
-        code_digest.cache_clear()

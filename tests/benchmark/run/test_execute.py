@@ -123,6 +123,11 @@ def test_the_cells_of_a_failed_pretraining_fail_with_its_reason_and_the_others_a
     assert bench.store.failures([key])[key] == expected
 
 
+def test_a_worker_that_cannot_load_the_code_ends_the_run_in_a_line(bench: Bench) -> None:
+    with pytest.raises(ConfigError, match=r"^a worker cannot run this code \(AttributeError.*restart the workers"):
+        bench.work_off(Scripted({RANDOM: [AttributeError("no function run")]}))
+
+
 @pytest.mark.parametrize("error", [ConfigError("other code"), KeyboardInterrupt()])
 def test_what_no_task_is_guilty_of_ends_the_run_and_lets_running_tasks_save(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, error: BaseException

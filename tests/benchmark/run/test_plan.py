@@ -65,15 +65,18 @@ def why(grid: Grid, store: Store) -> list[str]:
 
 
 CHANGES: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "pretraining": ({"pretrain.epochs": 60}, ["4 stored cells do not match: pretrain.epochs 60, was 3"]),
-    "encoder": ({"encoder.hidden": 32}, ["8 stored cells do not match: encoder.hidden 32, was 16"]),
-    "evaluation": ({"finetune.lr": 0.01}, ["8 stored cells do not match: finetune.lr 0.01, was 0.001"]),
-    "method": ({"methods.pmq.momentum": 0.5}, ["4 stored cells do not match: methods.pmq.momentum 0.5, was 0.99"]),
+    "pretraining": ({"pretrain.epochs": 60}, ["4 stored cells do not match: pretraining.epochs 60, was 3"]),
+    "encoder": ({"encoder.hidden": 32}, ["8 stored cells do not match: pretraining.encoder.hidden 32, was 16"]),
+    "evaluation": ({"finetune.lr": 0.01}, ["8 stored cells do not match: finetune.settings.lr 0.01, was 0.001"]),
+    "method": (
+        {"methods.pmq.momentum": 0.5},
+        ["4 stored cells do not match: pretraining.config.momentum 0.5, was 0.99"],
+    ),
     "two": (
         {"finetune.epochs": 7, "pretrain.epochs": 60},
         [
-            "4 stored cells do not match: finetune.epochs 7, was 6",
-            "4 stored cells do not match: finetune.epochs 7, was 6; pretrain.epochs 60, was 3",
+            "4 stored cells do not match: finetune.settings.epochs 7, was 6",
+            "4 stored cells do not match: finetune.settings.epochs 7, was 6; pretraining.epochs 60, was 3",
         ],
     ),
 }
@@ -86,9 +89,11 @@ def test_the_settings_that_differ_from_those_of_stored_cells_are_named(tmp_path:
     assert why(grid_of(), store) == []
     for overrides, lines in CHANGES.values():
         assert why(grid_of(overrides), store) == lines
-    assert why(grid_of(data="other"), store) == [
-        "12 stored cells do not match: data fingerprint of chapman other, was data"
-    ]
+    (features, finetune) = why(grid_of(data="other"), store)
+    assert {features, finetune} == {
+        "4 stored cells do not match: features.data other, was data",
+        "8 stored cells do not match: finetune.data other, was data",
+    }
     for path in store.cells.glob("*.npz"):
         path.unlink()
     assert why(grid_of(data="other"), store) == ["12 stored cells do not match: damaged, or of another version"]

@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmark.config.config import Config
-from benchmark.run.tuning import Trial, best_of, draws_of, variants_of_draws
+from benchmark.run.tuning import draws_of, variants_of_draws
 
 SmallConfig = Callable[..., Config]
-
-
-def test_the_best_is_the_earliest_with_the_highest_mean() -> None:
-    trials = [Trial({}, {}, mean) for mean in (None, 0.5, 0.6, 0.6)]
-    assert best_of(trials) == 2
-    assert best_of(trials[:1]) is None
 
 
 SETTINGS = {
