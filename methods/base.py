@@ -9,6 +9,7 @@ All state is in parameters and buffers; torch's generator is seeded from (seed, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
@@ -95,6 +96,17 @@ class PretrainMethod(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """The scalar loss of a batch, with its graph."""
         raise NotImplementedError(f"{type(self).__name__} has no loss: it is not a method that trains")
+
+    def loss_terms(self, batch: Batch) -> Iterator[Tensor]:
+        """Yield 0-d terms whose sum is `forward`; the trainer frees the graph of each before it asks for the next."""
+        yield self(batch)
+
+    def positives(self, batch: Batch) -> Tensor | None:
+        """Tell which of N candidates are positives of each query, its own pair included: (B, N) bool.
+
+        None for a method whose positives do not depend on patients. Called before `forward`, for the health.
+        """
+        return None
 
     def after_step(self) -> None:
         """Called after each optimiser step, e.g. for a momentum update."""

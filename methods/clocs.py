@@ -58,3 +58,7 @@ class CLOCS(PretrainMethod):
         """The loss of both windows of each pair."""
         z1, z2 = self.encoder.pooled(batch.x1), self.encoder.pooled(batch.x2)  # (B, K), (B, K)
         return cmsc_loss(z1, z2, batch.patient, self.config.temperature)
+
+    def positives(self, batch: Batch) -> Tensor:
+        """Tell which windows of the batch are of the query's patient: (B, B) bool."""
+        return batch.patient[:, None] == batch.patient  # (B, B)

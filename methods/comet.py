@@ -6,7 +6,7 @@ and patient level contrast windows that share an id, on unmasked views that diff
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import field
 from functools import partial
 from typing import Annotated, ClassVar
@@ -20,7 +20,7 @@ from torch import Tensor
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.parts.knobs import Choice, LossWeight, Share
-from methods.parts.losses import shared_id_nce, time_cosine, two_view_nce, with_gradients
+from methods.parts.losses import shared_id_nce, time_cosine, two_view_nce
 from methods.parts.masks import Mask, continuous_mask
 
 ID_TEMPERATURE = 0.1
@@ -91,18 +91,24 @@ class COMET(PretrainMethod):
         self.mask = partial(continuous_mask, spans=config.mask_spans, span_share=config.mask_span_share)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Weighted sum of the four levels."""
+        """Compute the weighted sum of the four levels: 0-d."""
+        return torch.stack(list(self.loss_terms(batch))).sum()
+
+    def loss_terms(self, batch: Batch) -> Iterator[Tensor]:
+        """Yield the weighted loss of each level, 0-d, from two passes of its own.
+
+        The graphs of all eight passes would take 16 GiB at the paper's size.
+        """
         levels: list[tuple[float, Mask | None, Loss]] = [
             (self.config.observation_weight, self.mask, observation_loss),
             (self.config.sample_weight, self.mask, sample_loss),
             (self.config.trial_weight, None, partial(trial_loss, trial=batch.trial)),
             (self.config.patient_weight, None, partial(patient_loss, patient=batch.patient)),
         ]
-        # Eight passes kept for the backward pass would take 16 GiB at full size: each level has its backward at once.
-        terms = [partial(self.level, batch, weight, mask, loss) for weight, mask, loss in levels if weight > 0]
-        return torch.stack([with_gradients(term, self.encoder.parameters()) for term in terms]).sum()
+        for weight, mask, loss in levels:
+            if weight > 0:
+                yield weight * loss(self.encoder(batch.x1, mask), self.encoder(batch.x2, mask))
 
-    def level(self, batch: Batch, weight: float, mask: Mask | None, loss: Loss) -> Tensor:
-        """One level's weighted loss, from two passes of its own: 0-d."""
-        h1, h2 = self.encoder(batch.x1, mask), self.encoder(batch.x2, mask)  # (B, S, K)
-        return weight * loss(h1, h2)
+    def positives(self, batch: Batch) -> Tensor:
+        """Tell which windows of the batch are of the query's patient: (B, B) bool."""
+        return batch.patient[:, None] == batch.patient  # (B, B)

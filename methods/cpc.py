@@ -71,7 +71,7 @@ class CPC(PretrainMethod):
         super().__init__(encoder, config)
         self.config = config
         embedded_width = width_of(encoder, encoder.embed)
-        self.prediction = nn.Linear(encoder.config.output, config.horizon * embedded_width, bias=False)
+        self.prediction_head = nn.Linear(encoder.config.output, config.horizon * embedded_width, bias=False)
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of one cut per window. Raises ValueError if the encoder has a single embedded step."""
@@ -81,7 +81,7 @@ class CPC(PretrainMethod):
         horizon = min(self.config.horizon, steps // 2)
         cut = torch.randint(1, steps - horizon + 1, (count, 1), device=embedded.device)  # (B, 1)
         past = torch.arange(steps, device=embedded.device) < cut  # (B, T)
-        predicted = self.prediction(self.context(embedded, past, cut)).view(count, -1, width)  # (B, H, E)
+        predicted = self.prediction_head(self.context(embedded, past, cut)).view(count, -1, width)  # (B, H, E)
         around = cut - 1 + torch.arange(horizon + 1, device=cut.device)  # (B, H + 1) the last seen step and the next
         encoded = embedded.gather(1, around.unsqueeze(2).expand(-1, -1, width))  # (B, H + 1, E)
         negatives = other_steps(len(encoded), horizon + 1, self.config.negatives, cut.device)  # (H, B, N)

@@ -14,12 +14,13 @@ import torch
 import torch.nn.functional as F
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-from torch import Tensor
+from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.base import Batch, MethodConfig, Pairing, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single
+from methods.momentum import MomentumMethod
 from methods.parts.knobs import Choice, Momentum, Share
-from methods.parts.momentum import mlp_head, momentum_copy, update_momentum
+from methods.parts.momentum import mlp_head
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def hide(embedded: Tensor, hidden: Tensor) -> Tensor:
     return embedded * visible.to(embedded.device)[:, None]  # (B, T, D)
 
 
-class JEPA(PretrainMethod):
+class JEPA(MomentumMethod):
     """Joint-embedding predictive architecture."""
 
     name: ClassVar[str] = "jepa"
@@ -70,35 +71,21 @@ class JEPA(PretrainMethod):
     Config: ClassVar[type[MethodConfig]] = JEPAConfig
     encoder_passes: ClassVar[float] = 5.0  # measured: one window, forth and back and forth, without the pooled shortcut
 
-    updates_done: Tensor  # ()
-    updates: Tensor  # (), 0 before `begin`
-
     def __init__(self, encoder: Encoder, config: JEPAConfig) -> None:
-        super().__init__(encoder, config)
-        self.config = config
-        self.prediction = mlp_head(encoder.config.output, config.prediction_layers)
-        self.target_encoder = momentum_copy(encoder)
-        self.register_buffer("updates_done", torch.zeros((), dtype=torch.int64))
-        self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
-
-    def begin(self, updates: int) -> None:
-        """Set the length of the momentum's schedule; before that the momentum is constant."""
-        self.updates.fill_(updates)
+        prediction_head = mlp_head(encoder.config.output, config.prediction_layers)
+        super().__init__(encoder, config, nn.Identity(), prediction_head)
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss on the hidden steps. Raises ValueError if the encoder gives a single step."""
         with torch.no_grad():
-            target = self.target_encoder(batch.x1)  # (B, S', K)
+            target = self.momentum_encoder(batch.x1)  # (B, S', K)
         refuse_single(self.name, target.shape[1])
         hidden = hidden_steps(target.shape[1], self.config.blocks, self.config.block_share)  # (S',)
         context = self.encoder(batch.x1, lambda embedded: hide(embedded, hidden))  # (B, S', K)
         at = hidden.nonzero().flatten().to(target.device)  # (H,)
-        return jepa_loss(self.prediction(context[:, at]), target[:, at])
+        return jepa_loss(self.prediction_head(context[:, at]), target[:, at])
 
-    def after_step(self) -> None:
-        """Momentum update of the target encoder."""
-        share_done = torch.where(self.updates > 0, self.updates_done / self.updates.clamp(min=1), 0.0).clamp(
-            max=1
-        )  # ()
-        update_momentum(self.target_encoder, self.encoder, 1 - (1 - self.config.momentum) * (1 - share_done))
-        self.updates_done += 1
+    def momentum(self) -> Tensor:
+        """Give the momentum of the next move, which rises to 1 in equal steps."""
+        momentum: Tensor = 1 - (1 - self.config.momentum) * (1 - self.share_done())
+        return momentum

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Annotated, ClassVar
 
+import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
@@ -51,10 +52,14 @@ class PCLR(PretrainMethod):
     def __init__(self, encoder: Encoder, config: PCLRConfig) -> None:
         super().__init__(encoder, config)
         self.config = config
-        self.projection: nn.Sequential = mlp_head(encoder.config.output, config.projection_layers)
+        self.projection_head: nn.Sequential = mlp_head(encoder.config.output, config.projection_layers)
 
     def forward(self, batch: Batch) -> Tensor:
         """NT-Xent of the projections of both views."""
-        z1 = self.projection(self.encoder.pooled(batch.x1))  # (B, K)
-        z2 = self.projection(self.encoder.pooled(batch.x2))  # (B, K)
+        z1 = self.projection_head(self.encoder.pooled(batch.x1))  # (B, K)
+        z2 = self.projection_head(self.encoder.pooled(batch.x2))  # (B, K)
         return nt_xent(z1, z2, self.config.temperature)
+
+    def positives(self, batch: Batch) -> Tensor:
+        """Tell that a query has its own pair alone: (B, B) bool."""
+        return torch.eye(len(batch.patient), dtype=torch.bool, device=batch.patient.device)  # (B, B)

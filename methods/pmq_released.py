@@ -23,7 +23,7 @@ from methods.parts.masks import frequency_then_time
 from methods.parts.momentum import KeyQueue, RunningAverage, batch_norm_head, momentum_copy, update_momentum
 
 LOG_EPSILON = math.log(1e-12)
-KEY_LAYERS = slice(0, 5)
+MOMENTUM_LAYERS = slice(0, 5)
 """Linear, BatchNorm, ReLU, Linear, BatchNorm: the first two layers of the projection."""
 
 
@@ -73,12 +73,12 @@ class PMQReleased(PretrainMethod):
         width = encoder.config.output
         self.config = config
         self.mask = frequency_then_time(config.frequency_mask, config.time_mask)
-        self.projection = batch_norm_head(width, layers=3)
-        self.prediction = batch_norm_head(width, layers=2)
+        self.projection_head = batch_norm_head(width, layers=3)
+        self.prediction_head = batch_norm_head(width, layers=2)
         self.average: RunningAverage[Encoder] = RunningAverage(encoder)
-        self.average_projection = RunningAverage(self.projection[KEY_LAYERS])
-        self.key_encoder = momentum_copy(encoder)
-        self.key_projection = momentum_copy(self.projection[KEY_LAYERS])
+        self.average_projection_head = RunningAverage(self.projection_head[MOMENTUM_LAYERS])
+        self.momentum_encoder = momentum_copy(encoder)
+        self.momentum_projection_head = momentum_copy(self.projection_head[MOMENTUM_LAYERS])
         self.queue = KeyQueue(config.queue_size, width)
         self.queue.keys.copy_(unit_length(torch.randn_like(self.queue.keys)))
         self.queue.patient.zero_()
@@ -86,26 +86,21 @@ class PMQReleased(PretrainMethod):
     def forward(self, batch: Batch) -> Tensor:
         """The loss of a batch; in training mode the key branch moves first and the keys enter the queue last."""
         if self.training:
-            update_momentum(self.key_encoder, self.average.module, self.config.momentum)
-            update_momentum(self.key_projection, self.average_projection.module, self.config.momentum)
-        q, k = self.query_and_key(batch)  # (B, K), (B, K)
-        queue = self.queue.snapshot()
-        loss = released_loss(q, k, batch.patient, queue.keys, queue.patient, self.config.temperature)
+            update_momentum(self.momentum_encoder, self.average.module, self.config.momentum)
+            update_momentum(self.momentum_projection_head, self.average_projection_head.module, self.config.momentum)
+        q = unit_length(self.prediction_head(self.projection_head(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
+        with torch.no_grad():
+            k = unit_length(self.momentum_projection_head(self.momentum_encoder.pooled(batch.x2, self.mask)))  # (B, K)
+        keys = self.queue.keys.clone()  # (M, K), since `push` would change what the backward pass reads
+        loss = released_loss(q, k, batch.patient, keys, self.queue.patient, self.config.temperature)
         if self.training:
             self.queue.push(k, batch.patient, batch.recording)
         return loss
 
-    def query_and_key(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Queries of the first view and momentum keys of the second, (B, K) each, of unit length."""
-        q = unit_length(self.prediction(self.projection(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
-        with torch.no_grad():
-            k = unit_length(self.key_projection(self.key_encoder.pooled(batch.x2, self.mask)))  # (B, K)
-        return q, k
-
     def after_step(self) -> None:
         """Add the new weights to the running averages."""
         self.average.update(self.encoder)
-        self.average_projection.update(self.projection[KEY_LAYERS])
+        self.average_projection_head.update(self.projection_head[MOMENTUM_LAYERS])
 
     def exported(self) -> Encoder:
         """The running average of the encoder."""

@@ -50,7 +50,7 @@ class Siamese(PretrainMethod, Generic[C]):
         super().__init__(encoder, config)
         self.config = config
         self.mask = frequency_then_time(config.frequency_mask, config.time_mask)
-        self.projection = self.head(encoder.config.output)
+        self.projection_head = self.head(encoder.config.output)
 
     def head(self, width: int) -> nn.Module:
         """The projection, (B, K) -> (B, K): three layers, batch normalisation after all but the last."""
@@ -58,7 +58,9 @@ class Siamese(PretrainMethod, Generic[C]):
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of the projections of both views."""
-        z1, z2 = (self.projection(self.encoder.pooled(x, self.mask)).float() for x in (batch.x1, batch.x2))  # (B, K)
+        z1, z2 = (
+            self.projection_head(self.encoder.pooled(x, self.mask)).float() for x in (batch.x1, batch.x2)
+        )  # (B, K)
         with torch.autocast(z1.device.type, enabled=False):
             return self.loss(z1, z2)
 
@@ -182,7 +184,7 @@ class SimSiam(Siamese[SiameseConfig]):
 
     def __init__(self, encoder: Encoder, config: SiameseConfig) -> None:
         super().__init__(encoder, config)
-        self.prediction = batch_norm_head(encoder.config.output, layers=2)[:-1]
+        self.prediction_head = batch_norm_head(encoder.config.output, layers=2)[:-1]
 
     def head(self, width: int) -> nn.Module:
         """Three layers, batch normalisation after each."""
@@ -190,7 +192,7 @@ class SimSiam(Siamese[SiameseConfig]):
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """Of two projections, (B, K) each: 0-d."""
-        return simsiam_loss(self.prediction(z1), z1, self.prediction(z2), z2)
+        return simsiam_loss(self.prediction_head(z1), z1, self.prediction_head(z2), z2)
 
 
 class RandomInit(PretrainMethod):

@@ -37,6 +37,7 @@ from methods.comet import COMET, ID_TEMPERATURE, COMETConfig
 from methods.encoders.base import Encoder
 from methods.encoders.dilated import Block, Dilated
 from methods.moco import MoCo, MoCoConfig
+from methods.parts.losses import unit_length
 from methods.parts.masks import Mask
 from methods.parts.momentum import KeyQueue
 from methods.pclr import PCLR
@@ -160,9 +161,11 @@ class PlainReleased(PMQReleased):
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of a batch; the key branch moves first, the keys enter the queue last."""
-        follow(self.key_encoder, self.average.module, self.config.momentum)
-        follow(self.key_projection, self.average_projection.module, self.config.momentum)
-        q, k = self.query_and_key(batch)  # (B, K), (B, K)
+        follow(self.momentum_encoder, self.average.module, self.config.momentum)
+        follow(self.momentum_projection_head, self.average_projection_head.module, self.config.momentum)
+        q = unit_length(self.prediction_head(self.projection_head(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
+        with torch.no_grad():
+            k = unit_length(self.momentum_projection_head(self.momentum_encoder.pooled(batch.x2, self.mask)))  # (B, K)
         keys, ids = self.queue.keys.clone(), self.queue.patient.clone()  # (M, K), (M,)
         loss = host_matrix_loss(q, k, batch.patient, keys, ids, self.config.temperature)
         overwrite_oldest(self.queue, k, batch.patient)
@@ -178,7 +181,7 @@ class PlainMoCo(MoCo):
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of a batch, whose keys then enter the queue."""
-        q, k = self.query_and_key(batch)  # (B, K), (B, K)
+        q, k = unit_length(self.online(batch.x1)), unit_length(self.target(batch.x2))  # (B, K), (B, K)
         own = torch.einsum("bk,bk->b", q, k)[:, None]  # (B, 1)
         queued = torch.einsum("bk,mk->bm", q, self.queue.keys.clone())  # (B, M)
         logits = torch.cat([own, queued], dim=1) / self.config.temperature  # (B, 1 + M)
@@ -187,8 +190,9 @@ class PlainMoCo(MoCo):
 
     def after_step(self) -> None:
         """MoCo, Eq. 2."""
-        follow(self.key_encoder, self.encoder, self.config.momentum)
-        follow(self.key_projection, self.projection, self.config.momentum)
+        follow(self.momentum_encoder, self.encoder, self.config.momentum)
+        follow(self.momentum_projection_head, self.projection_head, self.config.momentum)
+        self.updates_done += 1
 
 
 class PlainBYOL(BYOL):
@@ -201,8 +205,8 @@ class PlainBYOL(BYOL):
     def after_step(self) -> None:
         """BYOL, Eq. 1."""
         momentum = self.momentum()
-        follow(self.target_encoder, self.encoder, momentum)
-        follow(self.target_projection, self.projection, momentum)
+        follow(self.momentum_encoder, self.encoder, momentum)
+        follow(self.momentum_projection_head, self.projection_head, momentum)
         self.updates_done += 1
 
 
@@ -228,7 +232,7 @@ class PlainPCLR(PCLR):
 
     def forward(self, batch: Batch) -> Tensor:
         """NT-Xent of both views."""
-        views = [self.projection(self.encoder.pooled(x)) for x in (batch.x1, batch.x2)]  # (B, K) each
+        views = [self.projection_head(self.encoder.pooled(x)) for x in (batch.x1, batch.x2)]  # (B, K) each
         z = F.normalize(torch.cat(views), dim=1)  # (2B, K)
         oneself = torch.eye(len(z), dtype=torch.bool, device=z.device)  # (2B, 2B)
         logits = (z @ z.T / self.config.temperature).float().masked_fill(oneself, -torch.inf)  # (2B, 2B)

@@ -64,6 +64,7 @@ class Epoch:
 
     losses: torch.Tensor  # (n,)
     step: int = 0
+    positives: torch.Tensor | None = None  # (B,) of each query of the last batch, for methods with patients
 
 
 def save_checkpoint(

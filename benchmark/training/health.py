@@ -29,8 +29,11 @@ from methods.parts.losses import unit_length
 
 CHUNK = 128
 """Windows encoded at a time."""
-COLUMNS = ("untrained→last", *MEASURES.values(), "chance")
-LEGEND = "retrieval@1: the nearest held-out window is of the same patient; chance: if it were drawn at random"
+COLUMNS = ("untrained→last", *MEASURES.values(), "chance", "positives", "beyond the pair")
+LEGEND = (
+    "retrieval@1: the nearest held-out window is of the same patient; chance: if it were drawn at random; positives: "
+    "of a query, its own pair included, and the share of queries that have more than this one"
+)
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,19 @@ class EpochHealth:
     retrieval: float | None = None
     """Share of the held-out windows whose nearest window is of the same patient."""
     retrieval_chance: float | None = None
+    positives: float | None = None
+    """Positives of a query in the epoch's last batch, its own pair included, for methods with patients; the mean."""
+    beyond_pair: float | None = None
+    """Share of these queries with a positive beside their own pair."""
 
 
-def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None) -> EpochHealth:
-    """Health after an epoch. No random draws; the encoder is not changed."""
+def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None, positives: Tensor | None = None) -> EpochHealth:
+    """Measure health after an epoch. No random draws; the encoder is not changed. positives: (B,) of each query."""
     health = EpochHealth(epoch)
+    if positives is not None:
+        health = replace(
+            health, positives=float(positives.double().mean()), beyond_pair=float((positives > 1).double().mean())
+        )
     if probe is None or not len(probe.recording):
         return health
     features = pooled_features(encoder, probe.signal)  # (n, K)
@@ -181,7 +192,9 @@ def health_rows(pretrainings: Mapping[str, Sequence[EpochHealth]]) -> list[list[
     for name, epochs in pretrainings.items():
         last = epochs[-1]
         chance = "-" if last.retrieval_chance is None else f"{last.retrieval_chance:.3f}"
-        rows.append([name, *(course(epochs, column) for column in MEASURES), chance])
+        positives = "-" if last.positives is None else f"{last.positives:.2f}"
+        beyond = "-" if last.beyond_pair is None else f"{last.beyond_pair:.2f}"
+        rows.append([name, *(course(epochs, column) for column in MEASURES), chance, positives, beyond])
     return rows
 
 

@@ -186,7 +186,7 @@ def pretrain(
         own = min(n, total - number * n)
         train_epoch(run, epoch, number, order[:own])
         history.loss.append(float(epoch.losses[:own].mean()))
-        history.health.append(vars(measure(number + 1, method.exported(), probe)))
+        history.health.append(vars(measure(number + 1, method.exported(), probe, epoch.positives)))
         save_checkpoint(checkpoint, method, optimiser, history, None)
         if on_epoch:
             on_epoch(history)
@@ -195,7 +195,7 @@ def pretrain(
 
 
 def train_epoch(run: Training, epoch: Epoch, number: int, order: torch.Tensor) -> None:
-    """Do the updates that are left of epoch `number`; order: (n, B) pairs. Raises as `pretrain`."""
+    """Do the remaining updates of epoch `number`; order: (n, B) pairs. Raises as `pretrain`."""
     method, recipe, history, n = run.method, run.config.recipe, run.history, len(order)
     started = time.perf_counter()
 
@@ -207,6 +207,8 @@ def train_epoch(run: Training, epoch: Epoch, number: int, order: torch.Tensor) -
         for step, batch in enumerate(batches, start=epoch.step):
             done = number * run.per_epoch + step + 1
             rate = learning_rate(recipe, done - 1, history.updates, run.per_epoch)
+            if step == n - 1 and (positives := method.positives(batch)) is not None:
+                epoch.positives = positives.sum(1)  # (B,)
             epoch.losses[step] = train_step(method, run.optimiser, batch, rate, run.precision)
             epoch.step = step + 1
             if run.on_step:
@@ -230,11 +232,14 @@ def train_step(
     """One update; returns the loss (0-d), without synchronising. Raises TrainingStopped if GPU memory runs out."""
     for group in optimiser.param_groups:
         group["lr"] = rate
+    optimiser.zero_grad()
+    device, losses = batch.x1.device, []
     try:
-        with autocast(batch.x1.device, precision):
-            loss: torch.Tensor = method(batch)  # ()
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        with autocast(device, precision):
+            for loss in method.loss_terms(batch):
+                with autocast(device, "float32"):  # a backward pass keeps the types of its forward pass
+                    loss.backward()  # type: ignore[no-untyped-call]
+                losses.append(loss.detach())
         optimiser.step()
         method.after_step()
     except torch.OutOfMemoryError:
@@ -242,7 +247,7 @@ def train_step(
             f"{method.name}: the GPU is full at batch size {len(batch.x1)}; use a smaller one "
             f"({smaller_batch(method.name, len(batch.x1))}), a smaller queue or --precision bf16"
         ) from None
-    return loss.detach()
+    return torch.stack(losses).sum()
 
 
 def refuse_non_finite(losses: torch.Tensor, name: str, recipe: Recipe, epoch: int) -> None:

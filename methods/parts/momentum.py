@@ -12,7 +12,7 @@ heads between the representation and the space of the loss are multi-layer perce
 from __future__ import annotations
 
 import copy
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -27,12 +27,14 @@ def momentum_copy(module: M) -> M:
 
 @torch.no_grad()
 def update_momentum(target: nn.Module, source: nn.Module, momentum: float | Tensor) -> None:
-    """target <- momentum * target + (1 - momentum) * source, parameter by parameter.
+    """Move a copy: target <- momentum * target + (1 - momentum) * source, parameter by parameter.
 
-    A scheduled momentum is a 0-d tensor, so that nothing is read back from the device. Raises ValueError if the
-    parameters differ in shape.
+    A scheduled momentum is a 0-d tensor, so that nothing is read back from the device.
     """
-    targets, sources = _paired(target, source)
+    targets: list[Tensor] = list(target.parameters())
+    sources: list[Tensor] = list(source.parameters())
+    if not targets:
+        return
     if isinstance(momentum, Tensor):
         torch._foreach_lerp_(targets, sources, [1.0 - momentum] * len(targets))
     else:
@@ -52,34 +54,16 @@ class RunningAverage(nn.Module, Generic[M]):
 
     @torch.no_grad()
     def update(self, source: nn.Module) -> None:
-        """Add an iterate to the average. Raises ValueError if the parameters differ in shape."""
-        averages, sources = _paired(self.module, source)
+        """Add an iterate to the average."""
         self.count += 1
-        for average, parameter in zip(averages, sources, strict=True):
+        for average, parameter in zip(self.module.parameters(), source.parameters(), strict=True):
             average.lerp_(parameter, 1.0 / self.count.to(average.dtype))
-        for kept, counted in zip(self.module.buffers(), source.buffers(), strict=True):
-            kept.copy_(counted)
-
-
-def _paired(target: nn.Module, source: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
-    """Parameters of both modules, in the same order."""
-    targets, sources = list(target.parameters()), list(source.parameters())
-    shapes = [[tuple(parameter.shape) for parameter in side] for side in (targets, sources)]
-    if shapes[0] != shapes[1]:
-        raise ValueError(f"momentum copy and its source differ in their parameters: {shapes[0]} and {shapes[1]}")
-    return [t.detach() for t in targets], [s.detach() for s in sources]
+        for stored, latest in zip(self.module.buffers(), source.buffers(), strict=True):
+            stored.copy_(latest)
 
 
 EMPTY = -1
 """Id of a slot that holds no key yet."""
-
-
-class Entries(NamedTuple):
-    """Contents of the queue."""
-
-    keys: Tensor  # (M, K)
-    patient: Tensor  # (M,) int64, EMPTY where there is no key
-    recording: Tensor  # (M,) int64, EMPTY where there is no key
 
 
 class KeyQueue(nn.Module):
@@ -96,10 +80,6 @@ class KeyQueue(nn.Module):
         self.register_buffer("patient", torch.full((size,), EMPTY))  # (M,)
         self.register_buffer("recording", torch.full((size,), EMPTY))  # (M,)
         self.register_buffer("pointer", torch.zeros((), dtype=torch.int64))
-
-    def snapshot(self) -> Entries:
-        """Copies of all entries, unaffected by a later `push`: a loss may hold them until its backward pass."""
-        return Entries(self.keys.clone(), self.patient.clone(), self.recording.clone())
 
     @torch.no_grad()
     def push(self, keys: Tensor, patient: Tensor, recording: Tensor) -> None:

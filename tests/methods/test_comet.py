@@ -82,23 +82,6 @@ def test_losses_of_shared_ids_equal_the_double_loop(loss: Callable[..., Tensor],
     assert loss(h1, h2, torch.tensor(ids)).item() == pytest.approx(looped_ids(h1, h2, ids), rel=1e-12)
 
 
-@pytest.mark.parametrize("loss", [trial_loss, patient_loss])
-def test_without_a_shared_id_the_loss_is_a_zero_with_a_graph(loss: Callable[..., Tensor]) -> None:
-    h1, h2 = (torch.randn(3, 5, 2, requires_grad=True) for _ in range(2))
-    value = loss(h1, h2, torch.tensor([2**24, 2**24 + 1, 0]))
-    value.backward()
-    assert value.item() == 0
-    assert torch.equal(h1.grad, torch.zeros(3, 5, 2))
-
-
-def test_gradients_are_right() -> None:
-    h1, h2 = (torch.randn(3, 4, 2, dtype=torch.float64, requires_grad=True) for _ in range(2))
-    ids = torch.tensor([1, 0, 1])
-    torch.autograd.gradcheck(observation_loss, (h1, h2))
-    torch.autograd.gradcheck(sample_loss, (h1, h2))
-    torch.autograd.gradcheck(lambda a, b: trial_loss(a, b, ids), (h1, h2))
-
-
 def make_comet(**knobs: object) -> COMET:
     torch.manual_seed(0)
     config = COMETConfig(**knobs)  # type: ignore[arg-type]
@@ -127,15 +110,6 @@ def test_the_levels_are_those_of_a_coarser_step_where_the_encoder_gives_one() ->
     torch.testing.assert_close(method(batch), expected)
     method(batch).backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in method.encoder.parameters())
-
-
-@pytest.mark.parametrize("steps", [1, 2, 3, 4, 7])
-def test_a_mask_hides_stretches_of_the_samples_whatever_the_step(steps: int) -> None:
-    method = COMET(ResNet1d(ResNet1dConfig(output=8)), COMETConfig(encoder_dropout=0.0))
-    batch = batch_of_trials()
-    short = batch._replace(x1=batch.x1[:, : 4 * steps], x2=batch.x2[:, : 4 * steps])
-    assert method.encoder(short.x1).shape[1] == steps
-    assert method(short).isfinite()
 
 
 def test_a_level_without_weight_costs_no_pass() -> None:
@@ -171,22 +145,6 @@ def test_each_level_has_two_passes_of_its_own_and_two_levels_are_masked() -> Non
     method.encoder.forward = counted  # type: ignore[method-assign]
     method(batch_of_trials())
     assert passes == [True] * 4 + [False] * 4
-
-
-def test_levels_taken_one_by_one_give_the_gradients_of_their_sum() -> None:
-    one_by_one, direct, batch = make_comet(), make_comet(), batch_of_trials()
-    torch.manual_seed(1)
-    one_by_one(batch).backward()
-    torch.manual_seed(1)
-    levels = [
-        (0.1, direct.mask, observation_loss),
-        (0.1, direct.mask, sample_loss),
-        (0.7, None, lambda a, b: trial_loss(a, b, batch.trial)),
-        (0.1, None, lambda a, b: patient_loss(a, b, batch.patient)),
-    ]
-    torch.stack([direct.level(batch, *level) for level in levels]).sum().backward()
-    for one, other in zip(one_by_one.parameters(), direct.parameters(), strict=True):
-        torch.testing.assert_close(one.grad, other.grad)
 
 
 def test_unmasked_views_differ_by_the_dropout() -> None:

@@ -74,7 +74,7 @@ def test_few_steps_shorten_the_horizon(steps: int) -> None:
     method = CPC(ResNet1d(ResNet1dConfig.small()), CPCConfig(negatives=10_000))
     chance = torch.tensor(10_001.0).log().item() * min(12, steps // 2)
     with torch.no_grad():
-        method.prediction.weight.zero_()
+        method.prediction_head.weight.zero_()
     assert method(make_batch(steps)).item() == pytest.approx(chance, rel=1e-5)
 
 

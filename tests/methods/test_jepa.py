@@ -49,7 +49,7 @@ def test_the_prediction_depends_on_the_visible_alone_and_the_target_on_all() -> 
     other = torch.where(hidden[:, None], torch.randn_like(x), x)
     context = [method.encoder(view, lambda embedded: hide(embedded, hidden)) for view in (x, other)]
     assert torch.equal(*context)
-    assert not torch.equal(method.target_encoder(x), method.target_encoder(other))
+    assert not torch.equal(method.momentum_encoder(x), method.momentum_encoder(other))
 
 
 def test_the_momentum_rises_to_one_in_equal_steps() -> None:
@@ -57,11 +57,11 @@ def test_the_momentum_rises_to_one_in_equal_steps() -> None:
     method.begin(4)
     targets = [torch.zeros(2, 12)]
     with torch.no_grad():
-        method.target_encoder.input.weight.zero_()  # type: ignore[union-attr, operator]
+        method.momentum_encoder.input.weight.zero_()  # type: ignore[union-attr, operator]
         method.encoder.input.weight.fill_(1)  # type: ignore[union-attr, operator]
     for _ in range(6):
         method.after_step()
-        targets.append(method.target_encoder.input.weight.detach().clone())  # type: ignore[union-attr]
+        targets.append(method.momentum_encoder.input.weight.detach().clone())  # type: ignore[union-attr]
     kept = [float((1 - new).mean() / (1 - old).mean()) for old, new in pairwise(targets)]
     assert kept == pytest.approx([0.5, 0.625, 0.75, 0.875, 1, 1])
 
@@ -69,22 +69,22 @@ def test_the_momentum_rises_to_one_in_equal_steps() -> None:
 def test_before_a_beginning_the_momentum_stays() -> None:
     method = JEPA(Dilated(DilatedConfig(hidden=2, depth=0, output=2)), JEPAConfig(momentum=0.5))
     with torch.no_grad():
-        method.target_encoder.input.weight.zero_()  # type: ignore[union-attr, operator]
+        method.momentum_encoder.input.weight.zero_()  # type: ignore[union-attr, operator]
         method.encoder.input.weight.fill_(1)  # type: ignore[union-attr, operator]
     for _ in range(3):
         method.after_step()
-    target = method.target_encoder.input.weight  # type: ignore[union-attr]
+    target = method.momentum_encoder.input.weight  # type: ignore[union-attr]
     torch.testing.assert_close(target, torch.full_like(target, 0.875))  # type: ignore[arg-type]
 
 
 def test_the_target_normalises_with_its_own_statistics_and_gets_no_gradient() -> None:
     method = JEPA(ResNet1d(ResNet1dConfig.small()), JEPAConfig())
     method(make_batch(40)).backward()
-    own, target = (dict(part.named_buffers()) for part in (method.encoder, method.target_encoder))
+    own, target = (dict(part.named_buffers()) for part in (method.encoder, method.momentum_encoder))
     name = "blocks.2.bn2.running_mean"
     assert target[name].any()
     assert not torch.equal(own[name], target[name])
-    assert all(parameter.grad is None for parameter in method.target_encoder.parameters())
+    assert all(parameter.grad is None for parameter in method.momentum_encoder.parameters())
 
 
 def test_a_single_step_is_refused_in_one_line() -> None:

@@ -51,7 +51,7 @@ def test_gradients_are_right() -> None:
 def test_the_head_has_two_layers_without_normalisation() -> None:
     torch.manual_seed(0)
     method = PCLR(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), PCLRConfig())
-    assert [type(module) for module in method.projection] == [nn.Linear, nn.ReLU, nn.Linear]
+    assert [type(module) for module in method.projection_head] == [nn.Linear, nn.ReLU, nn.Linear]
     x1, x2 = torch.randn(2, 3, 20, 12)
-    z1, z2 = (method.projection(method.encoder.pooled(x)) for x in (x1, x2))
+    z1, z2 = (method.projection_head(method.encoder.pooled(x)) for x in (x1, x2))
     torch.testing.assert_close(method(Batch(x1, x2, *[torch.arange(3)] * 3)), nt_xent(z1, z2, 0.1))

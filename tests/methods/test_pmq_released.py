@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from methods.base import Batch
 from methods.encoders.dilated import Dilated, DilatedConfig, load_released
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
-from methods.pmq_released import KEY_LAYERS, PMQReleased, PMQReleasedConfig, released_loss
+from methods.pmq_released import MOMENTUM_LAYERS, PMQReleased, PMQReleasedConfig, released_loss
 
 BATCH, QUEUE, STEPS = 16, 64, 6
 
@@ -82,11 +82,11 @@ def start(run: dict[str, Tensor]) -> PMQReleased:
     """The method with the initial weights of the reference run."""
     config = PMQReleasedConfig(encoder_dropout=0.0, momentum=0.9, queue_size=QUEUE, time_mask=0.0, frequency_mask=0.0)
     method = PMQReleased(load_released(state(run, "init.net.")), config)
-    method.projection.load_state_dict(state(run, "init.proj."))
-    method.average_projection.module.load_state_dict(method.projection[KEY_LAYERS].state_dict())
-    method.prediction.load_state_dict(state(run, "init.pred."))
-    method.key_encoder.load_state_dict(load_released(state(run, "init.key_net.")).state_dict())
-    method.key_projection.load_state_dict(state(run, "init.key_proj."))
+    method.projection_head.load_state_dict(state(run, "init.proj."))
+    method.average_projection_head.module.load_state_dict(method.projection_head[MOMENTUM_LAYERS].state_dict())
+    method.prediction_head.load_state_dict(state(run, "init.pred."))
+    method.momentum_encoder.load_state_dict(load_released(state(run, "init.key_net.")).state_dict())
+    method.momentum_projection_head.load_state_dict(state(run, "init.key_proj."))
     method.queue.keys.copy_(run["init.queue"])
     return method
 
@@ -120,7 +120,7 @@ def test_six_steps_of_the_released_training_are_reproduced(run: dict[str, Tensor
         slots = (torch.arange(BATCH) + step * BATCH) % QUEUE
         torch.testing.assert_close(method.queue.keys[slots], run[f"step{step}.keys"], rtol=1e-5, atol=1e-5)
         assert torch.equal(method.queue.patient, run[f"step{step}.queue_ids"])
-        for module, name in ((method.encoder, "net_sum"), (method.key_encoder, "key_net_sum")):
+        for module, name in ((method.encoder, "net_sum"), (method.momentum_encoder, "key_net_sum")):
             difference = np.abs(sums(module) - run[f"step{step}.{name}"].numpy())
             assert difference[counted].max() < 1e-4
     exported = load_released(state(run, "final.export."))
@@ -128,7 +128,7 @@ def test_six_steps_of_the_released_training_are_reproduced(run: dict[str, Tensor
         # A gradient near zero makes Adam's step, here 1e-3, sensitive to rounding.
         torch.testing.assert_close(ours.detach(), theirs.detach(), rtol=1e-5, atol=5e-5 if count else 1e-2)
     for name in ("0.weight", "1.weight", "1.bias", "3.weight", "4.weight", "4.bias"):
-        ours = method.key_projection.get_parameter(name)
+        ours = method.momentum_projection_head.get_parameter(name)
         torch.testing.assert_close(ours.detach(), run[f"final.key_proj.{name}"], rtol=1e-5, atol=1e-5)
 
 
@@ -146,9 +146,9 @@ def test_the_queue_starts_with_unit_noise_of_nobody() -> None:
 
 def test_the_key_head_is_two_of_three_layers_and_the_encoder_drops() -> None:
     method = make_released()
-    heads = method.projection, method.key_projection, method.prediction
+    heads = method.projection_head, method.momentum_projection_head, method.prediction_head
     assert [len(list(head.parameters())) for head in heads] == [12, 8, 8]
-    assert method.encoder.dropout == method.key_encoder.dropout == 0.1
+    assert method.encoder.dropout == method.momentum_encoder.dropout == 0.1
 
 
 def test_the_average_is_exported_and_the_keys_follow_it() -> None:
@@ -158,10 +158,10 @@ def test_the_average_is_exported_and_the_keys_follow_it() -> None:
         method.encoder.input.weight.add_(1.0)
     method.after_step()
     torch.testing.assert_close(method.exported().input.weight, initial + 0.5)
-    torch.testing.assert_close(method.key_encoder.input.weight, initial)
+    torch.testing.assert_close(method.momentum_encoder.input.weight, initial)
     x1, x2 = torch.randn(2, 3, 40, 12)
     method(Batch(x1, x2, *[torch.arange(1, 4)] * 3))
-    torch.testing.assert_close(method.key_encoder.input.weight, initial + 0.05)
+    torch.testing.assert_close(method.momentum_encoder.input.weight, initial + 0.05)
 
 
 def test_the_exported_average_normalises_by_what_the_trained_encoder_counted() -> None:
@@ -173,7 +173,7 @@ def test_the_exported_average_normalises_by_what_the_trained_encoder_counted() -
         method(Batch(x[0], x[1], ids, ids, ids)).backward()
         optimiser.step()
         method.after_step()
-    encoders = (method.exported(), method.encoder, method.key_encoder)
+    encoders = (method.exported(), method.encoder, method.momentum_encoder)
     exported, trained, key = (dict(encoder.named_buffers()) for encoder in encoders)
     for name, counted in exported.items():
         assert torch.equal(counted, trained[name])

@@ -101,13 +101,13 @@ def test_a_knob_or_a_choice_that_does_not_exist_is_refused_by_name(name: str, kn
 
 SIZES = {
     "random": (0, 0, 0),
-    "moco": (1520, 3544, 295177),
+    "moco": (1520, 3544, 295179),
     "byol": (1520, 3544, 266),
     "clocs": (0, 0, 0),
     "pclr": (544, 0, 0),
     "comet": (0, 0, 0),
     "etp": (12576, 0, 0),
-    "pmq": (1520, 3544, 295177),
+    "pmq": (1520, 3544, 295179),
     "pmq-released": (1520, 6480, 295212),
     "simclr": (544, 0, 0),
     "vicreg": (880, 0, 66),

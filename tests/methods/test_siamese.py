@@ -46,7 +46,7 @@ class Unfinished(Siamese[SiameseConfig]):
 
 def test_the_head_is_not_normalised_at_its_end() -> None:
     method = Unfinished(Dilated(DilatedConfig.small()), SiameseConfig())
-    kinds = [type(module) for module in method.projection]  # type: ignore[arg-type]
+    kinds = [type(module) for module in method.projection_head]  # type: ignore[arg-type]
     inner = [nn.Linear, nn.BatchNorm1d, nn.ReLU]
     assert kinds == [*inner, *inner, nn.Linear]
 
@@ -77,10 +77,10 @@ def test_a_head_without_normalisation_projects_two_masked_views() -> None:
     torch.manual_seed(0)
     config = SimCLRConfig(time_mask=0.0, frequency_mask=0.0)
     method = SimCLR(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), config)
-    assert [type(module) for module in method.projection] == [nn.Linear, nn.ReLU, nn.Linear]  # type: ignore[arg-type]
+    assert [type(module) for module in method.projection_head] == [nn.Linear, nn.ReLU, nn.Linear]  # type: ignore[arg-type]
     x = torch.randn(3, 20, 12)
     batch = Batch(x, x, *[torch.arange(3)] * 3)
-    z = method.projection(method.encoder.pooled(x))
+    z = method.projection_head(method.encoder.pooled(x))
     torch.testing.assert_close(method(batch), simclr_loss(z, z, 0.1))
     masked = SimCLR(method.encoder, SimCLRConfig())
     masked.load_state_dict(method.state_dict())
@@ -144,7 +144,7 @@ def test_projections_get_no_gradient_as_targets() -> None:
 def test_the_projection_ends_normalised_and_the_prediction_does_not() -> None:
     method = SimSiam(Dilated(DilatedConfig.small()), SiameseConfig())
     projection, prediction = (
-        [type(part) for part in head.children()] for head in (method.projection, method.prediction)
+        [type(part) for part in head.children()] for head in (method.projection_head, method.prediction_head)
     )
     layer = [nn.Linear, nn.BatchNorm1d]
     assert projection == [*layer, nn.ReLU, *layer, nn.ReLU, *layer]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from methods.parts.masks import continuous_mask, dropout, frequency_mask, frequency_then_time, survivors, time_mask
+from methods.parts.masks import bernoulli_mask, continuous_mask, dropout, frequency_mask, frequency_then_time, time_mask
 
 
 def test_zero_is_off_and_one_hides_everything() -> None:
@@ -93,7 +93,7 @@ CPU = torch.device("cpu")
 @pytest.mark.parametrize("lost", [0.1, 0.5, 0.9])
 def test_so_many_survive_each_on_its_own(lost: float) -> None:
     torch.manual_seed(0)
-    gone = ~survivors((399, 1001), lost, CPU).flatten()  # not a multiple of four
+    gone = ~bernoulli_mask((399, 1001), lost, CPU).flatten()  # not a multiple of four
     for quarter in (gone[i::4] for i in range(4)):  # each from its own bits of a draw
         assert float(quarter.double().mean()) == pytest.approx(lost, abs=0.01)
     for distance in (1, 2, 3, 4):
@@ -102,15 +102,15 @@ def test_so_many_survive_each_on_its_own(lost: float) -> None:
 
 
 def test_the_edges_are_exact() -> None:
-    assert survivors((1000, 100), 0.0, CPU).all()
-    assert not survivors((1000, 100), 1.0, CPU).any()
-    assert {survivors((3,), lost, CPU).dtype for lost in (0.0, 0.5, 1.0)} == {torch.bool}
-    assert survivors((3, 0), 0.5, CPU).shape == (3, 0)
+    assert bernoulli_mask((1000, 100), 0.0, CPU).all()
+    assert not bernoulli_mask((1000, 100), 1.0, CPU).any()
+    assert {bernoulli_mask((3,), lost, CPU).dtype for lost in (0.0, 0.5, 1.0)} == {torch.bool}
+    assert bernoulli_mask((3, 0), 0.5, CPU).shape == (3, 0)
 
 
 def test_a_cpu_draws_sixteen_bits_an_element() -> None:
     torch.manual_seed(3)
-    found = survivors((2, 5), 0.25, CPU)
+    found = bernoulli_mask((2, 5), 0.25, CPU)
     torch.manual_seed(3)
     draws = torch.empty(3, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:10]
     assert torch.equal(found, (draws.view(2, 5).int() + 2**15) >= 2**14)

@@ -45,13 +45,6 @@ def test_moves_parameters_and_only_those(momentum: float) -> None:
     assert all(map(torch.equal, copies(original), given)), "a copy is apart from what it was made of"
 
 
-def test_different_modules_are_refused() -> None:
-    with pytest.raises(ValueError, match="differ in their parameters"):
-        update_momentum(nn.Linear(3, 3), head(), 0.9)
-    with pytest.raises(ValueError, match="differ in their parameters"):
-        update_momentum(nn.Linear(3, 3), nn.Linear(3, 4), 0.9)
-
-
 def test_the_running_average_counts_the_initial_weights() -> None:
     source = nn.Linear(2, 2, bias=False)
     average = RunningAverage(source)
@@ -121,18 +114,6 @@ def test_overwrites_the_oldest_slot_first() -> None:
     push_numbers(queue, 0, 3)
     push_numbers(queue, 3, 3)
     assert queue.patient.tolist() == [4, 5, 2, 3]
-
-
-def test_a_snapshot_survives_a_push_before_backward() -> None:
-    queue = KeyQueue(4, 2)
-    push_numbers(queue, 0, 4)
-    held = queue.snapshot()
-    q = torch.ones(1, 2, requires_grad=True)
-    loss = (q @ held.keys.T).sum()
-    push_numbers(queue, 4, 4)
-    loss.backward()
-    assert held.patient.tolist() == [0, 1, 2, 3]
-    assert torch.equal(q.grad, torch.full((1, 2), 6.0))
 
 
 NORMALISED = (nn.Linear, nn.BatchNorm1d)
