@@ -1,4 +1,4 @@
-"""Compare contrastive pretraining methods for ECG. main() parses the command line and runs its verb."""
+"""Compare contrastive pretraining methods for ECG. main() runs a command line."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ if __name__ == "__main__":  # before the imports, which need the suite's own `me
         sys.exit(f"another package named `methods` ({foreign}) hides this checkout's: remove it from PYTHONPATH")
 
 from benchmark import screen as terminal
-from benchmark.cli import VERBS
-from benchmark.config.command_line import FAILED, INTERRUPTED, USAGE, parse, refuse_unknown
+from benchmark.cli.main import FAILED, INTERRUPTED, USAGE, run
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
 from benchmark.machine.process import STOPPED, Interrupted, exit_now, interrupts, keep_freed_memory
@@ -27,7 +26,7 @@ from benchmark.screen import open_console
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (default: sys.argv); returns the exit status (benchmark.config.command_line)."""
+    """Run a command line (default: sys.argv); returns the exit status (benchmark.cli.main)."""
     keep_freed_memory()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -36,9 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         with interrupts():
-            verb, arguments = parse(VERBS, sys.argv[1:] if argv is None else argv)
-            refuse_unknown(verb, arguments)
-            return verb.run(arguments, console)
+            return run(sys.argv[1:] if argv is None else argv, console)
     except (ConfigError, DatasetError) as problem:
         terminal.error(str(problem))
         return USAGE

@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-from methods.parts.knobs import LearningRate, Share, WeightDecay
+from methods.parts.knobs import Recipe as Recipe
+from methods.parts.knobs import Share
 from methods.parts.masks import Mask
 
 Pairing = Literal["neighbor", "same", "patient"]
@@ -38,21 +39,6 @@ class Batch(NamedTuple):
     recording: Tensor  # (B,) int64 >= 0, the ECG the first window came from
     trial: Tensor  # (B,) int64 >= 0, the pseudo-trial of the first window
     text: Tensor | None = None  # (B, E) frozen report embedding
-
-
-@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))  # strict as a whole, no dict fits
-class Recipe:
-    """Optimiser settings. A method's config defaults to its paper's; the `unified` preset replaces them."""
-
-    optimiser: Literal["adamw", "adam"] = "adamw"
-    lr: LearningRate = 1e-3
-    weight_decay: WeightDecay = 1e-2
-    """Decoupled for adamw, an L2 term of the gradient for adam."""
-    schedule: Literal["warmup-cosine", "constant", "stable"] = "warmup-cosine"
-    """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero; stable: a warm-up over a
-    quarter of an epoch, a constant part, and a linear decay to zero over the last fifth of the updates."""
-    batch_size: Annotated[int, Field(ge=2, strict=True)] = 256
-    """Pairs of windows."""
 
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))

@@ -18,10 +18,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmark.cli import VERBS
-from benchmark.config.command_line import parse
-from benchmark.config.errors import ConfigError, config_names
-from benchmark.config.flags import config_of
+from benchmark.cli.arguments import config_of
+from benchmark.cli.commands import COMMANDS
+from benchmark.cli.main import parse
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import config_names
 from benchmark.results.schema import digest
 from benchmark.run.grid import Grid, expand
 
@@ -34,14 +35,14 @@ FLAG_SETS = (
     "--protocol strict --seeds 1 2 3",
     "--gates none",
     "--gates random frozen features full-labels supervised",
-    "--ablations",
-    "--queue-sizes 256 1024",
+    "--ablate all",
+    "--set sweeps.pmq.queue_size=[256,1024]",
     "--preset paper",
-    "--segmentation recordings --window-seconds 2.5",
+    "--segmentation recordings --set data.segmentation.seconds=2.5",
     "--segmentation recordings",
-    "--window-rate 500",
+    "--set data.rate=500",
     "--standardise dataset --leads I II V1",
-    "--labels multi --pool max",
+    "--labels multi --set data.pool=max",
     "--encoder resnet1d",
     "--encoder dilated xresnet1d101 --evaluate linear",
     "--set pretrain.recipe.schedule=stable",
@@ -64,7 +65,7 @@ precision: float32
 """
 RUNS = {
     "run": "run --config STORE/small.yaml --methods random pmq pclr --gates features random frozen --results STORE/a",
-    "other": "run --config STORE/small.yaml --methods moco pmq --gates none --ablations --results STORE/b",
+    "other": "run --config STORE/small.yaml --methods moco pmq --gates none --ablate all --results STORE/b",
     "merged": "report --results STORE/a STORE/b --scores auprc sens90 brier ece --unit both",
     "compared": "report --compare STORE/a STORE/b",
     "status": "status --results STORE/a",
@@ -74,14 +75,14 @@ RUNS = {
 }
 WRONG = (
     "frun", "--methods pmqq", "--ratios 30", "--ratios 0,3", "--seeds -1", "--datasets nowhere", "--tasks form",
-    "--evaluate liner", "--preset fast", "--gates nothing", "--window-seconds 0", "--window-rate 77", "--leads XX",
+    "--evaluate liner", "--preset fast", "--gates nothing", "--set data.rate=77", "--leads XX",
     "--set nothing=1", "--set methods.pmq.queue=3", "--set pretrain.epochs=none", "--set finetune.lr=-1",
     "--set data.pool=min", "--encoder s5", "--device tpu", "--engine slurm", "--config nobody",
     "--unit beat", "--scores f2", "report --results nowhere", "explain pmq --results nowhere", "export",
     "export pmq --results nowhere --to x", "embed nothing.npy --encoder nowhere --out a.npy", "data show",
     "data download nothing", "data new-card nowhere", "check nothing", "check nothing.py",
     "tune --trials 0", "speed --config nobody",
-    "--methods pmq pmq", "--queue-sizes few", "--labels many", "--config demo --data-root nowhere",
+    "--methods pmq pmq", "--set sweeps.pmq.queue_size=few", "--labels many", "--config demo --data-root nowhere",
 )  # fmt: skip
 MASKS = (
     (re.compile(r"\d+(\.\d+)? (ms|s|min|h|hours|minutes|seconds|KB|MB|GB|KiB|MiB|GiB)\b"), "TIME"),
@@ -115,7 +116,7 @@ def write_keys(folder: Path) -> None:
     for name in config_names():
         lines = []
         for flags in FLAG_SETS:
-            _, arguments = parse(VERBS, ["--config", name, *flags.split()])
+            _, arguments = parse(["--config", name, *flags.split()])
             try:
                 config = config_of(arguments)
                 columns = {column.name: f"data of {column.name}" for column in config.data.columns()}
@@ -137,7 +138,7 @@ def keys_of(grid: Grid) -> list[str]:
 
 def write_said(folder: Path, where: Path) -> None:
     """The help of every verb, and what wrong commands say."""
-    for verb in VERBS:
+    for verb in COMMANDS:
         (folder / f"help {verb}").write_text(said([*verb.split(), "--help"], where))
     wrong = [f"$ {line}\n{said(line.split(), where)}" for line in WRONG]
     (folder / "wrong").write_text("\n".join(wrong))
@@ -150,7 +151,7 @@ def write_runs(folder: Path, store: Path) -> None:
         own = folder / name
         own.mkdir()
         words = line.replace("STORE", str(store)).split()
-        takes = VERBS[words[0]].flags
+        takes = (*COMMANDS[words[0]].flags, *COMMANDS[words[0]].further)
         words += ["--out", str(own / "out")] if "--out" in takes else []
         words += ["--cache", str(store / "cache")] if "--cache" in takes and "--cache" not in words else []
         (own / "said").write_text(masked(said(words, store), str(store), str(own)))

@@ -14,7 +14,7 @@ from typing import cast
 
 import torch
 
-from benchmark.config.command_line import FAILED, OK
+from benchmark.cli.main import FAILED, OK
 from benchmark.config.errors import ConfigError
 from benchmark.elsewhere import tried
 from benchmark.screen import Console, note, step

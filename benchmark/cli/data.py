@@ -15,10 +15,11 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.command_line import FAILED, OK
+from benchmark.cli.arguments import config_of, datasets_of, folders_of
+from benchmark.cli.main import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import Folders, config_of, place_of, words_of
+from benchmark.config.load import Folders
 from benchmark.data.audit import (
     Finding,
     counted,
@@ -55,10 +56,10 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
     These are named by flags, the pretraining corpus first; else the config's simulated ones, else all that are found.
     Raises ConfigError, and DatasetError if none is found.
     """
-    from benchmark.config.words import names_of as names_in  # here, because the readers load slowly
+    from benchmark.config.load import dataset_names as names_in  # here, because the readers load slowly
 
-    config, place = config_of(arguments), place_of(arguments)
-    if named := [own for name in names_in(words_of(arguments)) for own in datasets_in(name)]:
+    config, place = config_of(arguments), folders_of(arguments)
+    if named := [own for name in names_in(datasets_of(arguments)) for own in datasets_in(name)]:
         return config, place, list(dict.fromkeys(named))
     if config.data.simulation is not None:
         return config, place, names_of(config)

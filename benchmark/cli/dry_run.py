@@ -8,9 +8,8 @@ from pathlib import Path
 
 import torch
 
-from benchmark.config.config import Config
-from benchmark.config.flags import Folders
-from benchmark.config.refuse import by_encoder, with_settings
+from benchmark.config.config import Config, by_encoder, with_settings
+from benchmark.config.load import Folders
 from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.transport import datasets_in, is_transport
 from benchmark.machine.device import Machine

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.command_line import OK
-from benchmark.config.config import load_config
-from benchmark.config.errors import OTHER, ConfigError, is_file
-from benchmark.config.flags import device_of, overrides_of, place_of
+from benchmark.cli.arguments import device_of, folders_of, overrides_of
+from benchmark.cli.main import OK
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import is_card, load_config
 from benchmark.data.corpus import trials_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import Entry, Recording
@@ -165,7 +165,7 @@ def write_embeddings(arguments: Namespace, console: Console) -> Iterator[str]:
 
 
 def _named(words: Sequence[str], arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
-    datasets = [word for word in words if word in DATASETS or is_file(word)]
+    datasets = [word for word in words if word in DATASETS or is_card(word)]
     arrays = [word for word in words if word.endswith(ARRAY)]
     if (datasets or arrays) and len(words) > 1:
         raise ConfigError(f"{(datasets or arrays)[0]}: a dataset or a {ARRAY} is embedded alone, not with {words[-1]}")
@@ -200,7 +200,7 @@ def records_of(path: Path) -> list[Path]:
     if not record.with_name(record.name + HEADER).is_file():
         names = ", ".join(DATASETS)
         raise ConfigError(
-            f"{path}: neither a WFDB record, a folder, a {ARRAY} file nor a dataset ({names}, or {OTHER})"
+            f"{path}: neither a WFDB record, a folder, a {ARRAY} file nor a dataset ({names}, or a card, a .yaml file)"
         )
     return [record]
 
@@ -237,17 +237,17 @@ def _read_row(file: Path, rate: float, columns: Sequence[int], number: int) -> R
 def _group(
     read: Callable[[Any], Recording], items: Sequence[Any], arguments: Namespace, encoder: SavedEncoder
 ) -> tuple[NDArray[np.int64], Iterable[Windows | str]]:
-    about, workers = encoder.description, place_of(arguments).workers
+    about, workers = encoder.description, folders_of(arguments).workers
     return np.arange(len(items)), cut_all(read, items, about.taken, workers)
 
 
 def of_dataset(word: str, arguments: Namespace, encoder: SavedEncoder, console: Console) -> Named:
     """Recordings of a dataset, built in or declared, cut as the encoder's, with patient, split and labels; cached."""
     about = encoder.description
-    arguments = Namespace(**vars(arguments), datasets=[word]) if is_file(word) else arguments
+    arguments = Namespace(**vars(arguments), datasets=[word]) if is_card(word) else arguments
     settings = {**signals_of(about), **about.rules}
     config = load_config(arguments.config, overrides_of(arguments) | settings)
-    place, name = place_of(arguments), config.data.datasets[0] if is_file(word) else word
+    place, name = folders_of(arguments), config.data.datasets[0] if is_card(word) else word
     prepared = prepare_data(locate(config, name, place), config, place, console)
     sides = {}
     if prepared.classes:
@@ -261,12 +261,12 @@ def of_dataset(word: str, arguments: Namespace, encoder: SavedEncoder, console: 
 def signals_of(about: Description) -> dict[str, Any]:
     """Config key -> value under which a dataset is cut as an encoder's recordings are."""
     cut = about.segmentation
-    settings: dict[str, Any] = {"data.segmentation": cut.kind, "data.rate": cut.rate}
+    settings: dict[str, Any] = {"data.segmentation.kind": cut.kind, "data.rate": cut.rate}
     settings["data.standardise"] = "none" if cut.raw else "recording"  # a scale is the encoder's, not the dataset's
     if cut.kind == "heartbeats":
-        return settings | {"data.beats": cut.beats, "finetune.beats_per_trial": about.per_trial}
-    settings |= {"data.window_seconds": cut.seconds, "data.short": "pad" if cut.pad else "skip"}
-    return settings | {"data.window_stride": cut.stride / cut.rate}
+        return settings | {"data.segmentation.beats": cut.beats, "finetune.beats_per_trial": about.per_trial}
+    settings |= {"data.segmentation.seconds": cut.seconds, "data.segmentation.short": "pad" if cut.pad else "skip"}
+    return settings | {"data.segmentation.stride": cut.stride / cut.rate}
 
 
 def named_of(prepared: Prepared, sides: Mapping[str, NDArray[np.int64]], how: Taken) -> Named:

@@ -16,8 +16,9 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmark.config.command_line import OK
-from benchmark.config.errors import KEY_START, ConfigError, config_names
+from benchmark.cli.main import OK
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import config_names
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import EVALUATION_TITLES, command, evaluation_of, name_on_any
 from benchmark.results.schema import flat
@@ -67,7 +68,7 @@ def find_cell(store: Store, words: str) -> PlannedCell | Row:
     chosen: dict[str, PlannedCell | Row] = {}
     for plan in plans:
         chosen = chosen or {cell.key: cell for cell in plan.cells if names(words, cell, plan)}
-    if not chosen and KEY_START.fullmatch(words):
+    if not chosen and re.fullmatch(r"[0-9a-f]{4,16}", words):
         keys = [key for key in store.row_keys() if key.startswith(words)]
         chosen = {key: row for key in keys if (row := store.load_row(key))}
         chosen |= {cell.key: cell for plan in reversed(plans) for cell in plan.cells if cell.key.startswith(words)}

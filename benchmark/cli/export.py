@@ -15,9 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError, unknown
-from benchmark.config.sections import Data, Finetune
+from benchmark.config.schema import Data, Finetune
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.segments import HEARTBEATS
@@ -40,7 +40,7 @@ from reports.results import Results, evaluations_of, role_of, run_of
 from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
 
 SIGNALS = (
-    "segmentation", "beats", "window_seconds", "window_stride", "short", "rate", "standardise", "leads",
+    "segmentation", "rate", "standardise", "leads",
 )  # fmt: skip
 """Keys of `data` that say how signals were taken."""
 SHOWN = 12

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.cli.explain import describe
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from benchmark.results.files import holder_of
 from benchmark.results.names import ABOUT_GATES, DEFAULT_TASK, EVALUATION_FACTS, command
 from benchmark.results.store import Store
@@ -34,8 +34,10 @@ def list_all(arguments: Namespace, console: Console) -> int:
 
 def listing() -> Iterator[str]:
     """Methods, encoders, datasets, tasks, configs, evaluations, gates and ablations, a line each."""
-    from benchmark.config.config import load_config  # here, because the methods load slowly
-    from benchmark.config.errors import config_names
+    from benchmark.config.load import (
+        config_names,
+        load_config,  # here, because the methods load slowly
+    )
     from benchmark.data.datasets import DATASETS
     from benchmark.data.splits import TASKS
     from methods import BEYOND, METHODS
@@ -68,7 +70,7 @@ def listing() -> Iterator[str]:
     yield "gates (--gates); rows that are not ranked"
     for gate, line in ABOUT_GATES.items():
         yield f"  {gate:<15} {line}"
-    yield "ablations (--ablations, --ablate)"
+    yield "ablations (--ablate; all for every one)"
     for owner, named in load_config("demo").ablations.items():
         for name, knobs in named.items():
             changes = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())

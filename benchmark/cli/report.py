@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmark import screen as terminal
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import RESULTS
 from benchmark.screen import Console, note, print_paragraphs, print_sheet, print_table
 from reports.archive import pack
 from reports.build import Report, build_report
@@ -36,7 +35,7 @@ def report(arguments: Namespace, console: Console) -> int:
             note(console, line)
         show_comparison(compare(first, second, arguments.unit), arguments.out, console)
         return OK
-    results = load(arguments.results or [RESULTS])
+    results = load(arguments.results or ["runs"])
     for line in results.messages:
         note(console, line)
     if arguments.beside:

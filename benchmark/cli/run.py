@@ -13,11 +13,12 @@ from typing import Any
 import torch
 
 from benchmark import screen as terminal
+from benchmark.cli.arguments import config_of, device_of, devices_of, folders_of, jobs_of
 from benchmark.cli.dry_run import print_dry_run
-from benchmark.config.command_line import FAILED, OK
+from benchmark.cli.main import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import Folders, config_of, device_of, devices_of, jobs_of, place_of
+from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset
 from benchmark.data.joined import write_joined
 from benchmark.data.prepare import Prepared, skip_summary, write_skipped
@@ -327,7 +328,7 @@ def run(arguments: Namespace, console: Console) -> int:
     config = config_of(arguments)
     refuse_lone_windows(config, variants_of(config))  # before the data are prepared
     refuse_unusable(config)
-    place = place_of(arguments)
+    place = folders_of(arguments)
     machine = machine_of(arguments, config)
     if arguments.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError("--tensorboard needs an extra: pip install 'ecg-pretrain-bench[tensorboard]'")

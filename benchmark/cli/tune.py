@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmark import screen as terminal
+from benchmark.cli.arguments import config_of, folders_of, values_of
 from benchmark.cli.dry_run import print_dry_run
+from benchmark.cli.main import FAILED, OK
 from benchmark.cli.run import GridRequest, machine_of, open_all, prepare_all, sweep_all, work_off
-from benchmark.config.command_line import FAILED, OK
-from benchmark.config.config import Config, validate, values_of_config
+from benchmark.config.config import Config, laid_over
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import config_of, overrides_of, place_of
-from benchmark.config.words import laid_over, yaml_text
+from benchmark.config.load import validate, yaml_text
 from benchmark.results.files import csv_text, naming, write_atomic
 from benchmark.results.store import Store
 from benchmark.run.datasets import audit_run, with_columns
@@ -48,7 +48,7 @@ class Search:
     variants: tuple[Variant, ...]
     """A row per method and trial."""
     values: Mapping[str, Any]
-    """What the config of the flags is made of (`values_of_config`)."""
+    """What the config of the flags is made of (`values_of`)."""
 
 
 def tune(arguments: Namespace, console: Console) -> int:
@@ -63,12 +63,12 @@ def tune(arguments: Namespace, console: Console) -> int:
     draws = draws_of(config, trials, arguments.search_seed)
     config = search_config(config, ratio_of(arguments, config))
     variants = variants_of_draws(config, draws)
-    asked = GridRequest(config, place_of(arguments), machine, arguments.results, arguments.out)
+    asked = GridRequest(config, folders_of(arguments), machine, arguments.results, arguments.out)
     if arguments.dry_run:
         note(console, f"{trials} trials of {len(draws)} methods")
         print_dry_run(console, config, asked.place, asked.machine, asked.results, variants)
         return OK
-    values = values_of_config(arguments.config, overrides_of(arguments))
+    values = values_of(arguments)
     return search(asked, Search(draws, variants, values), console)
 
 

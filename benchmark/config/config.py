@@ -1,183 +1,62 @@
-"""The config of a run, read from YAML and overrides: validated, frozen and hashable.
-
-Read a YAML file and dotted overrides into a `Config`. A wrong key or value raises `ConfigError`.
-
-The file is in `configs/` or given by path; flags and `--set dotted.key=value` override it. `methods` lists the compared
-methods and `knobs` the overrides of their knobs; the dotted key `methods.pmq.momentum` is `knobs.pmq.momentum`.
-"""
+"""The config of a run: frozen, hashable, and what the rest of the suite asks it; its keys are in `schema`."""
 
 from __future__ import annotations
 
-import copy
-import re
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from importlib import resources
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import TYPE_CHECKING, Any
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import ValidationError, field_validator, model_validator
 
-from benchmark.config.errors import ConfigError, built, config_names, is_code, one_line, unknown
-from benchmark.config.refuse import is_knob, refuse, with_settings, without_idle
-from benchmark.config.sections import (
-    Attention,
-    Boosting,
-    Data,
-    Finetune,
-    Knn,
-    Linear,
-    MiniRocket,
-    Overrides,
-    Pretrain,
-    Ratio,
-    Section,
-    Seed,
-    Supervised,
-)
-from benchmark.config.words import dotted, laid_over, parsed, sized, values_of, whole_encoder
-from benchmark.data.segments import HEARTBEATS
-from benchmark.data.splits import VALIDATION_LABELS, Protocol, TaskSpec, ValidationLabels
-from benchmark.results.names import EVALUATIONS, FINETUNE, Gate, command
-from benchmark.results.printed import sources
+from benchmark.config.errors import built, names_of, one_line, unknown
+from benchmark.config.schema import Finetune, Linear, Pretrain, Recordings, Settings
+from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
 from methods import get_method
-from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import DEFAULT, get_encoder
-from methods.encoders.base import Encoder, EncoderConfig
-from methods.encoders.pretrained import PretrainedConfig
+from methods.parts.knobs import Recipe
 
-PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
-    "pmq": {
-        "w/o mask_t": {"time_mask": 0.0},
-        "w/o mask_f": {"frequency_mask": 0.0},
-        "w/o neighbor": {"pairing": "same"},
-        "w/o queue": {"queue_size": 0},
-    }
-}
-"""Table 2 of the PMQ paper. "w/o neighbor" shows one heartbeat in both views, as many pairs per epoch."""
-
+if TYPE_CHECKING:
+    from methods.base import MethodConfig, PretrainMethod
+    from methods.encoders.base import Encoder, EncoderConfig
 
 ALL_ABLATIONS = "all"
 """Selects every ablation of the compared methods."""
-
-T = TypeVar("T")
-
-
-def known_evaluation(name: str) -> str:
-    """The name of an evaluation as given. Raises ValueError for an unknown one."""
-    if name not in EVALUATIONS:
-        raise ValueError(unknown("evaluation", name, EVALUATIONS))
-    return name
+SET_ELSEWHERE = ("leads", "dropout")
+"""Fields of an encoder's config that its section may not set: the data set `leads`, each method sets `dropout`."""
+SWEPT = {"pretrain": Pretrain, "finetune": Finetune, "linear": Linear}
+"""Sections whose keys a sweep may name, and `encoder`; the others decide which data and cells there are."""
+NOT_SWEPT = ("pretrain.preset", "pretrain.recipe")
+ROWS: dict[str, Any] = {"ablate": [], "sweeps": {}, "encoders": []}
+"""What a config with other values of some keys does not have: it is that of one row."""
 
 
-Evaluation = Annotated[str, AfterValidator(known_evaluation)]
-
-
-class Config(Section):
-    """Every setting that affects results; folders and process counts are not part of it."""
-
-    name: str
-    """Shown in plans and lists."""
-    caption: str = ""
-    """Sentence of the tables' captions."""
-    methods: Annotated[list[str], Field(min_length=1)]
-    """Compared methods, in row order."""
-    knobs: dict[str, dict[str, Any]] = {}
-    """Method name (or path of its file) -> overrides of its knobs. Fields of `recipe` override the preset's. The dotted
-    key `methods.NAME.KNOB` sets them too (benchmark.config.config)."""
-    ablations: dict[str, dict[str, Overrides]] = PAPER_ABLATIONS
-    """Defined ablations: method -> name -> overrides of its knobs."""
-    ablate: list[str] = []
-    """Ablations to run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
-    sweeps: dict[str, dict[str, list[Any]]] = {}
-    """Method -> knob (e.g. queue_size, recipe.lr) or config key (e.g. pretrain.epochs, encoder.hidden, finetune.lr) ->
-    values, each run at the smallest label ratio."""
-    gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
-    """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels; on
-    demand `supervised`, trained from scratch on all labels by a recipe of its own, and `minirocket`, MiniRocket's
-    random convolutions under a ridge regression."""
-    data: Data = Data()
-    encoder: dict[str, Any] = {}
-    """`name` (or file) of the shared encoder, the default one if absent, and all its knobs."""
-    encoders: list[dict[str, Any]] = []
-    """Further encoders, each a section like `encoder`: all rows are made with each of them too."""
-    pretrain: Pretrain = Pretrain()
-    finetune: Finetune = Finetune()
-    linear: Linear = Linear()
-    attention: Attention = Attention()
-    boosting: Boosting = Boosting()
-    minirocket: MiniRocket = MiniRocket()
-    knn: Knn = Knn()
-    supervised: Supervised = Supervised()
-    evaluate: Annotated[list[Evaluation], Field(min_length=1)] = [FINETUNE]
-    """finetune: encoder and head; linear, knn, attention: a frozen encoder (docs/PROTOCOLS.md). A table each."""
-    ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
-    """Shares of the training labels, in (0, 1]."""
-    seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
-    """What a seed varies: `protocol`."""
-    subsets: Annotated[int, Field(ge=1, le=100)] | None = None
-    """Labelled subsets per seed on which a frozen encoder is judged; a seed's score is their mean. By default 5 under
-    `strict`, and the one that all seeds share under `paper`."""
-    finetuned_subsets: Annotated[int, Field(ge=1, le=100)] = 1
-    """Labelled subsets per seed on which an encoder is fine-tuned (`protocol: strict`); a seed's score is the mean."""
-    repeats: Annotated[int, Field(ge=1, le=100)] = 1
-    """Fine-tunings on each labelled subset of a seed, which differ in their new layers and the order of their batches.
-    Tells what a fine-tuning's seed moves from what the labelled patients move."""
-    validation_labels: ValidationLabels | None = None
-    """Whose labels choose the strength of a probe, the epoch of fine-tuning and the like. share: of the validation
-    patients the share that is labelled for training too, at least one per class; whole: of all. By default share under
-    `strict` and whole under `paper`, as the papers' codes do."""
-    protocol: Protocol = "paper"
-    """paper or strict: how labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md).
-    By default strict for data of a card that states patients (docs/OWN_DATA.md), else paper."""
-    precision: Literal["auto", "float32", "bf16"] = "auto"
-    """auto: bf16 where the device multiplies it natively, else float32."""
-    printed: list[str] = []
-    """Sources of printed numbers that are rows in italics (benchmark/results/printed/sources.csv)."""
+class Config(Settings):
+    """A config. `benchmark.config.load` makes one of a YAML file and overrides, and checks that its parts fit."""
 
     @field_validator("sweeps", mode="before")
     @classmethod
-    def _swept_fields(cls, sweeps: Any) -> Any:
+    def _dotted_recipe(cls, sweeps: Any) -> Any:
         """Accept `--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` as a sweep of 'recipe.lr'."""
         if not isinstance(sweeps, Mapping):
             return sweeps
         return {name: dict(dotted(knobs)) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
 
-    @field_validator("printed")
-    @classmethod
-    def _known_sources(cls, names: list[str]) -> list[str]:
-        for name in names:
-            if name not in sources():
-                raise ValueError(unknown("source of printed numbers", name, list(sources())))
-        return names
-
     @model_validator(mode="before")
     @classmethod
-    def _beats_of_protocol(cls, values: dict[str, Any]) -> dict[str, Any]:
-        data = values.get("data", {})
-        if values.get("protocol") != "strict" or not isinstance(data, dict):
-            return values
-        of_heartbeats = data.get("segmentation", HEARTBEATS.kind) == HEARTBEATS.kind
-        return values | {"data": {"beats": "fused"} | data} if of_heartbeats else values
-
-    @model_validator(mode="before")
-    @classmethod
-    def _whole_encoder(cls, values: dict[str, Any]) -> dict[str, Any]:
+    def _filled_in(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """The encoders' knobs, and the heartbeats of the protocol."""
         whole = values | {"encoder": whole_encoder(values.get("encoder", {}))}
         if isinstance(further := values.get("encoders"), list):
             whole["encoders"] = [whole_encoder(section, f"encoders.{n}") for n, section in enumerate(further)]
+        data = values.get("data", {})
+        how = data.get("segmentation", {}) if isinstance(data, dict) else None
+        if (
+            isinstance(how, dict)
+            and how.get("kind", "heartbeats") == "heartbeats"
+            and values.get("protocol") == "strict"
+        ):
+            whole["data"] = data | {"segmentation": {"beats": "fused"} | how}
         return whole
-
-    @model_validator(mode="after")
-    def _fits_together(self) -> Config:
-        refuse(self)
-        return self
 
     def method_class(self, name: str) -> type[PretrainMethod]:
         """The class of a method given by name or file; a compared file may also be given by its method's name."""
@@ -188,13 +67,13 @@ class Config(Section):
         """Names of the compared methods, in row order."""
         return [self.method_class(name).name for name in self.methods]
 
-    def ablations_of(self, asked: str) -> list[tuple[str, str]]:
+    def ablations_of(self, entry: str) -> list[tuple[str, str]]:
         """(method, ablation) pairs of the compared methods that an entry of `ablate` selects."""
         return [
             (method, name)
             for method in self.compared()
             for name in self.ablations.get(method, {})
-            if asked in (ALL_ABLATIONS, name, f"{method}:{name}")
+            if entry in (ALL_ABLATIONS, name, f"{method}:{name}")
         ]
 
     def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
@@ -205,8 +84,8 @@ class Config(Section):
         method = self.method_class(name)
         files = [path for path in self.knobs if is_code(path) and get_method(path) is method]
         values: dict[str, Any] = {"recipe": asdict(self.preset_recipe(method))}
-        for own in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
-            values = laid_over(values, own)
+        for laid in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
+            values = laid_over(values, laid)
         return built(method.Config, values, f"methods.{name}.")
 
     def swept(self, name: str, knob: str, value: Any) -> tuple[dict[str, Any], MethodConfig]:
@@ -229,6 +108,8 @@ class Config(Section):
 
     def encoder_of(self, method: type[PretrainMethod]) -> tuple[type[Encoder], EncoderConfig]:
         """The encoder of a method's row and its config: the one that it brings, else the shared one."""
+        from methods.encoders.pretrained import PretrainedConfig  # here, because torch loads slowly
+
         if method.external_encoder is not None:
             return method.external_encoder, PretrainedConfig(output=method.external_encoder.features)
         return self.encoder_class(), self.encoder_config()
@@ -240,23 +121,22 @@ class Config(Section):
         """
         data = self.data
         per_trial = stage.beats_per_trial
-        if data.segmentation == "recordings":
-            per_trial = data.crops_of_typical() if isinstance(stage, Pretrain) else 1
+        if isinstance(data.segmentation, Recordings):
+            per_trial = data.segmentation.crops_of_typical() if isinstance(stage, Pretrain) else 1
         spec = TaskSpec(per_trial, data.labels, self.protocol, standardise=data.standardise)
         if named := data.column(column).named if column else None:
             spec = replace(spec, labels="multi", sides=named.sides)
         if isinstance(stage, Pretrain):
             return spec
         labels = self.validation_labels or VALIDATION_LABELS[self.protocol]
-        folds = data.folds or 0
-        return replace(spec, leads=tuple(data.leads), pool=data.pool, validation_labels=labels, folds=folds)
+        return replace(spec, leads=tuple(data.leads), pool=data.pool, validation_labels=labels, folds=data.folds or 0)
 
     def finetuning(self, method: type[PretrainMethod]) -> Finetune:
         """The settings of a method's fine-tuning, with its dropout on the encoder's output."""
         if self.finetune.encoder_dropout is not None:
             return self.finetune
-        own = method.finetune_dropout if self.pretrain.preset == "paper" else 0.0
-        return self.finetune.model_copy(update={"encoder_dropout": own})
+        dropout = method.finetune_dropout if self.pretrain.preset == "paper" else 0.0
+        return self.finetune.model_copy(update={"encoder_dropout": dropout})
 
     def preset_recipe(self, method: type[PretrainMethod]) -> Recipe:
         """A method's recipe before overrides: the shared one, or that of its paper under `preset: paper`."""
@@ -266,87 +146,118 @@ class Config(Section):
         return hash(self.model_dump_json())
 
 
-KNOB = re.compile(r"^methods[.]")
-"""Prefix of a knob's dotted key, replaced by the section `knobs`."""
+def is_code(word: str) -> bool:
+    """Whether a method's word is a file of code."""
+    return word.endswith(".py")
 
 
-def parse_value(text: str) -> Any:
-    """A value of `--set`: YAML scalar or flow list. Raises ConfigError if it is not YAML."""
-    try:
-        return parsed(text)
-    except ValueError:
-        raise ConfigError(f"--set: {text!r} is not a YAML value") from None
+def is_knob(method: type[PretrainMethod], name: str) -> bool:
+    """Whether a sweep's name is a knob of the method; else it is a config key."""
+    return name.partition(".")[0] in names_of(method.Config)
 
 
-def config_values(name_or_file: str) -> Any:
-    """What the YAML of a config holds, given by name or file. Raises ConfigError if there is none."""
-    if name_or_file in config_names():
-        packaged = resources.files("benchmark.config") / "configs" / f"{name_or_file}.yaml"
-        return parsed(packaged.read_text(encoding="utf-8"))
-    path = Path(name_or_file)
-    if path.suffix in (".yaml", ".yml") and path.exists():
-        return values_of(path, f"config {name_or_file!r}")
-    raise ConfigError(unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
+def laid_over(knobs: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Knobs with overrides applied; of the recipe (`recipe: {lr: 1e-4}` or `recipe.lr: 1e-4`) field by field."""
+    laid = dict(knobs)
+    for key, value in overrides.items():
+        knob, dot, field = key.partition(".")
+        change, below = {field: value} if dot else value, laid.get(knob)
+        laid[knob] = {**below, **change} if isinstance(below, Mapping) and isinstance(change, Mapping) else change
+    return laid
 
 
-def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
-    """A config with dotted overrides applied, including `methods.NAME.KNOB`.
+def dotted(knobs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(knob, value) pairs; a recipe field is named 'recipe.lr'."""
+    for knob, value in knobs.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{knob}.{field}", inner) for field, inner in value.items())
+        else:
+            yield knob, value
 
-    Raises ConfigError, also for keys without effect (`benchmark.config.refuse`).
+
+def knobs_of(kind: type[Encoder]) -> list[str]:
+    """Knobs of an encoder that the section may set."""
+    return [knob.name for knob in fields(kind.Config) if knob.name not in SET_ELSEWHERE]
+
+
+def whole_encoder(given: Any, place: str = "encoder") -> dict[str, Any]:
+    """The validated section with defaults filled in. Raises ValueError in one line that names its `place`."""
+    from methods.encoders.pretrained import PretrainedEncoder  # here, because torch loads slowly
+
+    if not isinstance(given, Mapping) or not isinstance(given.get("name", DEFAULT), str):
+        raise ValueError(f"{place}: {{name: {DEFAULT}}} was expected, with knobs of that encoder, got {given!r}")
+    name = given.get("name", DEFAULT)
+    kind = get_encoder(name)
+    if issubclass(kind, PretrainedEncoder):
+        raise ValueError(f"{place}: {kind.name} brings weights of its own and is not pretrained; use --methods {name}")
+    allowed = knobs_of(kind)
+    values = {key: value for key, value in given.items() if key != "name"}
+    for key in values:
+        if key not in allowed:
+            keys = [f"{place}.{knob}" for knob in ("name", *allowed)]
+            raise ValueError(unknown("config key", f"{place}.{key}", keys))
+    knobs = built(kind.Config, values, f"{place}.").content()
+    return {"name": name} | {knob: knobs[knob] for knob in allowed if knob in knobs}
+
+
+def sized(section: Mapping[str, Any]) -> tuple[type[Encoder], EncoderConfig]:
+    """The encoder of a section and its config, without dropout, which each method sets."""
+    kind = get_encoder(section["name"])
+    return kind, kind.Config(**{knob: value for knob, value in section.items() if knob != "name"})
+
+
+def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The encoders' names; of those with one name, also the knobs in which they differ: 'dilated hidden 8'.
+
+    Raises ValueError for two equal sections.
     """
-    return validate(values_of_config(name_or_file, overrides))
+    names = [get_encoder(section["name"]).name for section in sections]
+    labels = []
+    for name, section in zip(names, sections, strict=True):
+        alike = [other for also, other in zip(names, sections, strict=True) if also == name]
+        knobs = {knob: value for knob, value in section.items() if knob != "name"}
+        differing = [f"{k} {value}" for k, value in knobs.items() if any(other.get(k) != value for other in alike)]
+        labels.append(" ".join([name, *differing]))
+    if twice := [label for label in labels if labels.count(label) > 1]:
+        raise ValueError(f"encoders: {twice[0]!r} is named twice; name it once, or give one of them other knobs")
+    return labels
 
 
-def values_of_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What `load_config` makes a config of, which a YAML file can hold.
+def swept_keys(config: Config) -> list[str]:
+    """The config keys that a sweep may name, dotted."""
+    keys = [f"{section}.{name}" for section, kind in SWEPT.items() for name in names_of(kind)]
+    return [
+        *(key for key in keys if key not in NOT_SWEPT),
+        *(f"encoder.{knob}" for knob in ("name", *knobs_of(config.encoder_class()))),
+    ]
 
-    Without a protocol it is `strict` where the user's own data state their patients. Raises ConfigError.
+
+def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
+    """The config of a row: with the values of dotted keys of `SWEPT` or `encoder`, or `encoder` as a whole, replaced.
+
+    Raises ValueError in one line.
     """
-    values = config_values(name_or_file)
-    if not isinstance(values, dict):
-        raise ConfigError(f"config {name_or_file!r} holds no keys; see `{command()} list` for ones that do")
-    values.setdefault("name", Path(name_or_file).stem)
-    laid = {KNOB.sub("knobs.", key): value for key, value in (overrides or {}).items()}
-    _choose_encoders(values, laid)
-    for key, value in laid.items():
-        _lay(values, key, copy.deepcopy(value))
-    complete = without_idle(values, laid)
-    if "protocol" not in values and validate(complete).data.with_patients():
-        by_patient = {"protocol": "strict"}
-        return without_idle(values | by_patient, laid | by_patient)
-    return complete
-
-
-def validate(values: Mapping[str, Any]) -> Config:
-    """A config from plain values, e.g. those stored in a plan. Raises ConfigError in one line."""
+    if not settings:
+        return config
+    values = config.model_dump() | ROWS
+    for key, value in settings.items():
+        section, _, name = key.partition(".")
+        if not name:
+            values[section] = value
+            continue
+        renamed = key == "encoder.name" and value != config.encoder_class().name
+        values[section] = ({} if renamed else values[section]) | {name: value}
     try:
-        return Config.model_validate(values)
+        changed = type(config).model_validate(values)
     except ValidationError as error:
-        raise ConfigError(one_line(error, "", Config)) from None
+        raise ValueError(one_line(error, "", type(config))) from None
+    return changed.model_copy(update={"ablate": config.ablate, "sweeps": config.sweeps})
 
 
-def _choose_encoders(values: dict[str, Any], laid: dict[str, Any]) -> None:
-    """Where the overrides name encoders, these take the place of the file's; each has the knobs that the file gives it.
-
-    Both mappings are changed.
-    """
-    section, further = values.get("encoder", {}), values.get("encoders", [])
-    if "encoder.name" not in laid or not isinstance(section, dict) or not isinstance(further, list):
-        return
-    known = {own.get("name", DEFAULT): own for own in (*further, section) if isinstance(own, dict)}
-    values |= {"encoder": known.get(laid["encoder.name"], {}), "encoders": []}
-    if isinstance(asked := laid.get("encoders"), list):
-        laid["encoders"] = [
-            known.get(own.get("name", DEFAULT), {}) | own if isinstance(own, dict) else own for own in asked
-        ]
-
-
-def _lay(values: dict[str, Any], dotted: str, value: Any) -> None:
-    """Set a dotted key in nested dicts, creating sections. Raises ConfigError if a section is a value."""
-    *sections, last = dotted.split(".")
-    for section in sections:
-        inner = values.setdefault(section, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f"config key {dotted!r}: {section!r} is a value, not a section")
-        values = inner
-    values[last] = value
+def by_encoder(config: Config) -> dict[str, Config]:
+    """Label of each encoder -> the config with it alone, the first as it is; '' -> the config where there is one."""
+    if not config.encoders:
+        return {"": config}
+    first, *further = labels_of([config.encoder, *config.encoders])
+    changed = (with_settings(config, {"encoder": section}) for section in config.encoders)
+    return {first: config, **dict(zip(further, changed, strict=True))}

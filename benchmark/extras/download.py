@@ -28,10 +28,10 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from benchmark.config.command_line import FAILED, OK
+from benchmark.cli.arguments import parse_data
+from benchmark.cli.main import FAILED, OK
 from benchmark.config.errors import ConfigError, unknown
-from benchmark.config.flags import parse_data
-from benchmark.config.words import values_of
+from benchmark.config.load import read_yaml
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.registry import UNFINISHED
@@ -81,7 +81,7 @@ def requests_of(arguments: Namespace) -> list[Request]:
 
 
 def _request_of(name: str, root: Path | None, arguments: Namespace) -> Request:
-    catalogue = values_of(CATALOGUE)
+    catalogue = read_yaml(CATALOGUE)
     dataset, homes = catalogue["datasets"][name], catalogue["homes"]
     subset = next(iter(dataset["subsets"])) if arguments.subset is None else arguments.subset
     home = next(iter(homes)) if vars(arguments)["from"] is None else vars(arguments)["from"]

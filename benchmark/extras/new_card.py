@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
-from benchmark.config.words import load_card
+from benchmark.config.load import load_card
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
 from benchmark.data.datasets.card import Card, CardDataset

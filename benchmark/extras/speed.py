@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmark.cli.arguments import config_of
+from benchmark.cli.main import OK
 from benchmark.cli.run import machine_of
-from benchmark.config.command_line import OK
-from benchmark.config.config import Config
-from benchmark.config.flags import config_of
-from benchmark.config.sections import Finetune
-from benchmark.config.words import labels_of, sized
+from benchmark.config.config import Config, labels_of, sized
+from benchmark.config.schema import Finetune
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.simulate import simulate
 from benchmark.extras.plain_steps import (

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from benchmark.config.config import Config
-from benchmark.config.refuse import with_settings
+from benchmark.config.config import Config, with_settings
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated
 from benchmark.data.task import Task, Windows, coverage, open_task_view, sides_for_tasks, task_on

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.config.config import Config
+from benchmark.config.config import Config, with_settings
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import Folders
-from benchmark.config.refuse import with_settings
+from benchmark.config.load import Folders
 from benchmark.data.audit import Finding, audit
 from benchmark.data.corpus import pretrained_entries, trials_of
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
@@ -256,7 +255,7 @@ def external_forms(
     made_of = cache(lambda name, cut: make(by_name[name], cut))
     forms: dict[tuple[str, str], Prepared] = {}
     for variant, kind in external_rows(config):
-        cut = segmentation_of(kind.signals, config.data.beats)
+        cut = segmentation_of(kind.signals, config.data.cut().beats)
         for column in config.data.columns():
             parts = [made_of(name, cut) for name in datasets_in(column.dataset)]
             known = [part for part in parts if part is not None]

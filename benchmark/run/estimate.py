@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmark.config.config import Config
-from benchmark.config.refuse import with_settings
+from benchmark.config.config import Config, with_settings
 from benchmark.data.corpus import pairs_of
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared
@@ -51,7 +50,7 @@ def updates_of(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> 
     """Updates of a pretraining."""
     settings, size = with_settings(config, task.variant.settings).pretrain, sizes[config.data.pretrain]
     pairs = size.windows / 2
-    if config.data.segmentation == "recordings":
+    if config.data.segmentation.kind == "recordings":
         pairs = size.recordings * pairs_of(config.task_spec(config.pretrain).per_trial)
     trained = pairs_bought(settings.epochs * pairs, settings.pair_costs(task.method))
     return trained / task.variant.config.recipe.batch_size

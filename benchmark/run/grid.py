@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmark.config.config import Config
+from benchmark.config.config import Config, with_settings
 from benchmark.config.errors import ConfigError
-from benchmark.config.refuse import with_settings
 from benchmark.data.prepare import Prepared
 from benchmark.data.report_text import embedder_identity
 from benchmark.data.splits import TaskSpec
@@ -224,7 +223,7 @@ def classical_content(config: Config, evaluation: str, fingerprint: str, column:
         "version": how.version,
         "evaluation": evaluation,
         "settings": dict(how.settings(config)),
-        "segmentation": config.data.segmentation,
+        "segmentation": config.data.segmentation.kind,
         "data": fingerprint,
         "task": spec.content(),
     }

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from benchmark.config.config import Config
-from benchmark.config.refuse import with_settings
+from benchmark.config.config import Config, with_settings
 from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import TaskSpec

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from benchmark.config.config import Config
+from benchmark.config.config import Config, by_encoder
 from benchmark.config.errors import ConfigError
-from benchmark.config.refuse import by_encoder
+from benchmark.config.schema import Recordings
 from benchmark.data.segments import TYPICAL_SECONDS
 from benchmark.results.names import (
     ABLATION,
@@ -112,13 +112,14 @@ def on_encoder(row: Variant, label: str, settings: dict[str, Any]) -> Variant:
 
 def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:
     """Raise ConfigError for a row that pairs neighbouring windows where a recording of 10 s holds one."""
-    if config.data.segmentation != "recordings" or config.data.crops_of_typical() > 1:
+    how = config.data.segmentation
+    if not isinstance(how, Recordings) or how.crops_of_typical() > 1:
         return
     for row in variants:
         if row.method is not None and row.method.trains and row.config.pairing == "neighbor":
             raise ConfigError(
                 f"{row.name} pairs neighbouring windows (pairing: neighbor), and a recording of {TYPICAL_SECONDS} s "
-                f"holds one of data.window_seconds={config.data.window_seconds:g}: set that to 5 or less, "
+                f"holds one of data.segmentation.seconds={how.seconds:g}: set that to 5 or less, "
                 f"methods.{row.method_name}.pairing=same, or compare other methods"
             )
 

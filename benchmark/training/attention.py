@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmark.config.sections import Attention
+from benchmark.config.schema import Attention
 from benchmark.data.task import Task
 from benchmark.machine.device import seed_torch
 from benchmark.training.finetune import Outcome, trained

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, uniform_filter1d
 from threadpoolctl import threadpool_limits
 
-from benchmark.config.sections import Boosting
+from benchmark.config.schema import Boosting
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.heartbeats import FS
 from benchmark.data.segments import Kind

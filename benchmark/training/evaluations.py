@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.config.config import Config
-from benchmark.config.sections import Knn
+from benchmark.config.schema import Knn
 from benchmark.data.task import Task
 from benchmark.results.names import FEATURES
 from benchmark.training.attention import ATTENTION_VERSION, attend
@@ -222,7 +222,7 @@ class Classical:
 
 def run_boosting(task: Task, config: Config, seed: int) -> Outcome:
     """Boosted beat features."""
-    return boost(task, config.boosting, kind=config.data.segmentation, rate=config.data.rate, seed=seed)
+    return boost(task, config.boosting, kind=config.data.segmentation.kind, rate=config.data.rate, seed=seed)
 
 
 CLASSICAL = {

@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from benchmark.config.sections import Attention, Finetune, Supervised
+from benchmark.config.schema import Attention, Finetune, Supervised
 from benchmark.data.task import Crops, Task, Windows
 from benchmark.machine.device import seed_torch, stream
 from benchmark.results.metrics import macro_f1, per_recording

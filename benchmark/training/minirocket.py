@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
-from benchmark.config.sections import MiniRocket
+from benchmark.config.schema import MiniRocket
 from benchmark.data.task import Task
 from benchmark.machine.device import stream
 from benchmark.training.finetune import Outcome, validation_score

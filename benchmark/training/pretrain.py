@@ -26,7 +26,7 @@ from typing import Any
 
 import torch
 
-from benchmark.config.sections import Budget
+from benchmark.config.schema import Budget
 from benchmark.data.corpus import Corpus, EpochShape, epoch_order, epoch_shape
 from benchmark.data.task import ProbeWindows
 from benchmark.machine.device import stream

@@ -16,25 +16,27 @@ import griffe
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from benchmark.cli import VERBS
-from benchmark.config.command_line import verb_parser
+from benchmark.cli.commands import COMMANDS
+from benchmark.cli.main import parser_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "DEVIATIONS.md": "deviations.md"}
 BESIDE |= {"CONTRIBUTING.md": "contributing.md"}
 """File of the repository's root -> its page."""
 SECTIONS = {
-    "": "config.Config",
-    "data": "sections.Data",
-    "data.simulation": "sections.Simulation",
-    "pretrain": "sections.Pretrain",
-    "finetune": "sections.Finetune",
-    "linear": "sections.Linear",
-    "attention": "sections.Attention",
-    "boosting": "sections.Boosting",
-    "minirocket": "sections.MiniRocket",
-    "knn": "sections.Knn",
-    "supervised": "sections.Supervised",
+    "": "schema.Settings",
+    "data": "schema.Data",
+    "data.segmentation": "schema.Heartbeats",
+    "data.segmentation (of recordings)": "schema.Recordings",
+    "data.simulation": "schema.Simulation",
+    "pretrain": "schema.Pretrain",
+    "finetune": "schema.Finetune",
+    "linear": "schema.Linear",
+    "attention": "schema.Attention",
+    "boosting": "schema.Boosting",
+    "minirocket": "schema.MiniRocket",
+    "knn": "schema.Knn",
+    "supervised": "schema.Supervised",
 }
 """Dotted prefix -> module and class in benchmark.config."""
 OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`"}
@@ -164,10 +166,10 @@ def meaning(field: griffe.Attribute) -> str:
 
 
 def commands_page() -> str:
-    """The help of every verb."""
-    lines = ["# Every command", "", "What `--help` prints. `run` is the verb where none is given.", ""]
-    for name, verb in VERBS.items():
-        lines += [f"## {name}", "", "```text", verb_parser(name, verb).format_help().rstrip(), "```", ""]
+    """The help of every command."""
+    lines = ["# Every command", "", "What `--help` prints. `run` is the command where none is given.", ""]
+    for name in COMMANDS:
+        lines += [f"## {name}", "", "```text", parser_of(name).format_help().rstrip(), "```", ""]
     return "\n".join(lines)
 
 

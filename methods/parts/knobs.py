@@ -1,4 +1,4 @@
-"""Knobs that several methods share: the bounds of each, and the values from which `tune` may draw it.
+"""Knobs that several methods share, and the recipe: the bounds of each, and the values from which `tune` may draw it.
 
 A space stands in the knob's type, beside its bounds, so the same knob has the same space in every method. A knob
 without a space is not tuned.
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Annotated, get_type_hints
+from typing import Annotated, Literal, get_type_hints
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 DIGITS = 2
 """Significant digits of a drawn value."""
@@ -57,6 +58,23 @@ LossWeight = Annotated[float, Field(ge=0), Log(0.05, 1.0)]
 LearningRate = Annotated[float, Field(gt=0, strict=True), Log(1e-4, 1e-2)]
 """Peak of the schedule."""
 WeightDecay = Annotated[float, Field(ge=0, strict=True), Choice((0.0, 1e-4, 1e-3, 1e-2, 1e-1))]
+
+
+@checked_dataclass(
+    frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False)
+)  # strict as a whole, no dict fits
+class Recipe:
+    """Optimiser settings. A method's config defaults to its paper's; the `unified` preset replaces them."""
+
+    optimiser: Literal["adamw", "adam"] = "adamw"
+    lr: LearningRate = 1e-3
+    weight_decay: WeightDecay = 1e-2
+    """Decoupled for adamw, an L2 term of the gradient for adam."""
+    schedule: Literal["warmup-cosine", "constant", "stable"] = "warmup-cosine"
+    """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero; stable: a warm-up over a
+    quarter of an epoch, a constant part, and a linear decay to zero over the last fifth of the updates."""
+    batch_size: Annotated[int, Field(ge=2, strict=True)] = 256
+    """Pairs of windows."""
 
 
 def spaces_of(config: type) -> Mapping[str, Space]:

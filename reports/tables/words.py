@@ -59,7 +59,7 @@ def signed(value: float, sign: str = "+") -> str:
 
 def unit_text(plan: Plan, unit: str) -> str:
     """The unit of a score: 'window' instead of 'heartbeat' where recordings were cut into crops."""
-    crops = plan.config["data"].get("segmentation") == "recordings"
+    crops = plan.config["data"].get("segmentation", {}).get("kind") == "recordings"
     return "window" if crops and unit == HEARTBEAT else unit
 
 
@@ -139,9 +139,10 @@ def signals_text(plan: Plan) -> Iterator[str]:
     """A line on how signals were taken, where it is not as in the paper; window lengths stand in the page's config."""
     data, other = plan.config["data"], plan.other_signals
     told = []
-    if data.get("segmentation") == "recordings":
-        seconds = data.get("window_seconds", 0)
-        stride = data.get("window_stride") or seconds / 2
+    how = data.get("segmentation", {})
+    if how.get("kind") == "recordings":
+        seconds = how["seconds"]
+        stride = how["stride"] or seconds / 2
         told.append(f"crops of {seconds:g} s every {stride:g} s of whole recordings")
     if "rate" in other:
         told.append(f"{other['rate']} Hz")

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.config import Config, load_config
+from benchmark.config.config import Config
+from benchmark.config.load import load_config
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, SignalFacts, prepare

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.command_line import OK, USAGE
+from benchmark.cli.main import OK, USAGE
 from benchmark.results.store import Store
 from run_benchmark import main
 from tests.basic import BASIC

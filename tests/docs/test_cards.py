@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 import wfdb
 
-from benchmark.config.config import load_config
-from benchmark.config.words import load_card
+from benchmark.config.load import load_card, load_config
 from benchmark.data.datasets.base import LEADS, Dataset, Entry, Unusable
 from tests.docs.pages import DOCS
 

@@ -2,7 +2,7 @@
 
 `main` parses them as a shell would hand them over; sizes are cut by further `--set` values. What a run leaves is there
 for the commands after it, as for a reader who goes from top to bottom. One grid is run; the configs of the others,
-which differ from it in values, are made by tests/benchmark/cli/test_init.py.
+which differ from it in values, are made by tests/benchmark/cli/test_main.py.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cli import VERBS
-from benchmark.config.command_line import OK, parse
+from benchmark.cli.main import OK, parse
 from benchmark.data.datasets import DATASETS
 from benchmark.data.simulate import COHORTS, CohortSettings
 from run_benchmark import main
@@ -74,8 +73,7 @@ def test_every_other_command_is_one_that_a_clean_checkout_runs() -> None:
 def is_tried(line: str) -> bool:
     """Whether a command is run here: a grid where it is one of `RUN` or `PLANNED`, and every other verb."""
     rest = line.removeprefix("python run_benchmark.py").strip()
-    verb = parse(VERBS, shlex.split(rest))[0]
-    if verb in (VERBS["run"], VERBS["tune"]):
+    if parse(shlex.split(rest))[0] in ("run", "tune"):
         return rest in RUN + PLANNED
     return line.split()[2] not in ELSEWHERE
 
@@ -94,12 +92,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(line: str) -> list[str]:
     """The words of a command line after the program, with the reader's folders, and cut to seconds."""
     words = shlex.split(line)
-    verb = parse(VERBS, words)[0]
+    name = parse(words)[0]
     swaps = {"theirs.zip": "mine.zip", "again": "mine.zip", "other/runs": "runs"}
     words = [swaps.get(word, re.sub(r"^/(data|shared)", r"\1-root", word)) for word in words]
-    if verb not in (VERBS["run"], VERBS["tune"]):
+    if name not in ("run", "tune"):
         return words
-    if verb is VERBS["tune"]:
+    if name == "tune":
         words[words.index("--trials") + 1] = "2"
         words += ["--methods", "pmq"]
     sizes = SMALL

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from methods.encoders.pretrained import PretrainedEncoder, Signals
 from run_benchmark import main
 from tests.docs.pages import DOCS, text_of

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 import torch
 
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from methods.base import Batch, Batching, Pairing, PretrainMethod
 from methods.from_file import find_class
 from run_benchmark import main

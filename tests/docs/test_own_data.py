@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.command_line import OK
-from benchmark.config.words import load_card
+from benchmark.cli.main import OK
+from benchmark.config.load import load_card
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.card_sections import Labels, Signals, Table
 from run_benchmark import main

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("mkdocs", reason="needs the extra [docs]: pip install -c constraints.txt -e '.[docs]'")
-from benchmark.config.sections import Section
+from benchmark.config.schema import Section
 from docs.site.pages import INTERFACES, SECTIONS, config_page
 
 ROOT = Path(__file__).resolve().parents[2]

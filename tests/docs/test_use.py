@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from benchmark.data.simulate import CohortSettings
 from run_benchmark import main
 from tests.benchmark.embedding.exported import recording

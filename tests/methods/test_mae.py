@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
+from benchmark.config.load import load_config
 from methods.base import Batch
 from methods.encoders.vit import Block
 from methods.mae import MAE, MAEConfig, block, positions, reconstruction_loss, visible_tokens

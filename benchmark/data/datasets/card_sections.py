@@ -16,7 +16,7 @@ from benchmark.data.datasets.tables import SHOWN, truth
 RECORDING, PATIENT = "{recording}", "{patient}"
 """Parts of a path pattern that stand for identifiers."""
 QUESTION = "?"
-"""The value of a key that the folder does not tell; a card with one is refused (benchmark.config.words)."""
+"""The value of a key that the folder does not tell; a card with one is refused (benchmark.config.load)."""
 FOLDS = {"train": 1, "validation": 9, "test": 10}
 """Part of a split -> an official fold of that part (benchmark.data.splits)."""
 Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]

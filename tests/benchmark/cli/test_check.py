@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.cli.main import FAILED, OK, USAGE
 from run_benchmark import main
 from tests.benchmark.external_models import SIGNALS, write
 
@@ -38,7 +38,7 @@ def test_a_method_in_a_file_that_does_not(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize(
     ("word", "line"),
-    [("pmqq", "unknown method or encoder 'pmqq' (did you mean 'pmq'?)"), ("missing.py", "missing.py does not exist")],
+    [("pmqq", "unknown method or encoder 'pmqq': did you mean 'pmq'?"), ("missing.py", "missing.py does not exist")],
 )
 def test_a_class_that_is_not_there_is_one_line(word: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", word]) == USAGE

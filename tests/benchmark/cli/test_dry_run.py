@@ -14,7 +14,7 @@ import torch
 from benchmark.cli import dry_run
 from benchmark.cli.dry_run import print_dry_run
 from benchmark.config.config import Config
-from benchmark.config.flags import Folders
+from benchmark.config.load import Folders
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared, prepare
 from benchmark.machine.device import Machine

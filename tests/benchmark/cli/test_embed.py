@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from benchmark import load_encoder
-from benchmark.config.command_line import OK, USAGE
-from benchmark.config.config import load_config
+from benchmark.cli.main import OK, USAGE
+from benchmark.config.load import load_config
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.prepare import Prepared

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.cli.explain import describe, find_cell, text_of
-from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.cli.main import FAILED, OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.results.names import CARD
 from benchmark.results.store import NoResults, Store

@@ -21,7 +21,7 @@ from benchmark.cli.export import (
     find,
     scores_of,
 )
-from benchmark.config.command_line import OK, USAGE
+from benchmark.cli.main import OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.data.task import make_task
 from benchmark.embedding import MODEL_CARD, read_description
@@ -89,7 +89,7 @@ def test_a_row_of_several_pretrainings_lists_them(results: Path) -> None:
 def test_the_config_of_the_row_says_how_windows_are_cut(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = find(results, "pmq", None)
     config = found.row.provenance["config"]
-    data = config["data"] | {"segmentation": "recordings", "window_seconds": 2.0}
+    data = config["data"] | {"segmentation": {"kind": "recordings", "seconds": 2.0}}
     monkeypatch.setitem(config, "data", data)
     assert found.cut() == {"kind": "recordings", "samples": 500, "per_trial": 1, "stride": 250}
     monkeypatch.setitem(config, "data", data | {"standardise": "dataset"})

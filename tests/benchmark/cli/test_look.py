@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchmark.config.errors import config_names
+from benchmark.config.load import config_names
 from benchmark.data.datasets import DATASETS
 from benchmark.results.names import TASKS
 from methods import BEYOND, METHODS

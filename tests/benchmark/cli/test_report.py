@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from benchmark.cli import VERBS, report
+from benchmark.cli import report
+from benchmark.cli.main import FAILED, parse
 from benchmark.cli.report import show_report
-from benchmark.config.command_line import FAILED, parse
 from benchmark.config.errors import ConfigError
 from benchmark.screen import open_console
 from reports import build
@@ -30,9 +30,9 @@ def test_a_report_of_nothing_is_one_line_and_makes_nothing(
 
 @pytest.mark.parametrize("flags", ["--results a b", "--archive x.zip", "--beside pmq", "--unit both"])
 def test_two_runs_are_held_together_alone(flags: str) -> None:
-    verb, arguments = parse(VERBS, f"report --compare a b {flags}".split())
+    _, arguments = parse(f"report --compare a b {flags}".split())
     with pytest.raises(ConfigError, match="--compare takes none of --results, --archive, --beside, --scores"):
-        verb.run(arguments, open_console())
+        report.report(arguments, open_console())
 
 
 @pytest.mark.parametrize(("kept", "there"), [(True, "runs/cells/a.error.json"), (False, "out/report.html")])

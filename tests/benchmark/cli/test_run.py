@@ -21,12 +21,12 @@ import pytest
 import torch
 
 import run_benchmark
-from benchmark.cli import VERBS
+from benchmark.cli.arguments import config_of
+from benchmark.cli.main import parse
 from benchmark.cli.run import machine_of, named, warnings_of
-from benchmark.config.command_line import parse
-from benchmark.config.config import Config, load_config
+from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import config_of
+from benchmark.config.load import load_config
 from benchmark.data.simulate import CohortSettings
 from benchmark.machine.device import Machine
 from benchmark.results.files import file_lock
@@ -341,7 +341,7 @@ def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
 
 
 def machine_for(words: str) -> Machine:
-    _, arguments = parse(VERBS, words.split())
+    _, arguments = parse(words.split())
     return machine_of(arguments, config_of(arguments))
 
 

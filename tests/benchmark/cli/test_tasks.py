@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from benchmark.results.metrics import UNTESTED
 from benchmark.results.names import SUPERVISED
 from benchmark.results.store import Row, Store

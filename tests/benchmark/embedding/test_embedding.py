@@ -28,8 +28,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
 
 from benchmark import EcgEmbedder, embedding, load_encoder
-from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
+from benchmark.config.load import load_config
 from benchmark.data.corpus import Scale, trials_of
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.heartbeats import pseudo_trials

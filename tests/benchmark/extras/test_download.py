@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.cli.main import FAILED, OK, USAGE
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.registry import UNFINISHED
 from benchmark.extras import download as module

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.config.config import Config, load_config
+from benchmark.config.config import Config
+from benchmark.config.load import load_config
 from benchmark.extras import speed as module
 from benchmark.extras.speed import (
     INSTALL_NEUROKIT2,

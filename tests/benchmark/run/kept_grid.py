@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmark.config.config import load_config
+from benchmark.config.load import load_config
 from benchmark.results.names import CARD
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store, card_bytes

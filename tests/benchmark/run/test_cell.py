@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.config import Config, validate
+from benchmark.config.config import Config
+from benchmark.config.load import validate
 from benchmark.data.datasets.base import Entry
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec, split_of

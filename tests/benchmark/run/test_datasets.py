@@ -13,7 +13,7 @@ import pytest
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.flags import Folders
+from benchmark.config.load import Folders
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import OWN_TEST_PART, DatasetError
 from benchmark.data.prepare import Prepared

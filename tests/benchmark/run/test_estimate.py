@@ -39,7 +39,7 @@ def test_updates_are_those_of_the_budget(small_config: SmallConfig) -> None:
     short, long = grid_of(config).pretrainings
     assert updates_of(short, config, SIZES) == 2 * 500 / 8
     assert updates_of(long, config, SIZES) == 20 * 500 / 8
-    crops = small_config({"methods": ["moco"], "data.segmentation": "recordings", "data.window_seconds": 2.5})
+    crops = small_config({"methods": ["moco"], "data.segmentation": {"kind": "recordings", "seconds": 2.5}})
     assert updates_of(grid_of(crops).pretrainings[0], crops, SIZES) == 2 * 100 * 2 / 8
 
 
@@ -70,5 +70,5 @@ def test_disk_grows_with_beats_encoders_and_cells(small_config: SmallConfig) -> 
     assert disk_bytes(config, SIZES | {"chapman": Size(50, 5000, True)}, 1, 10, 1000) > base
     assert disk_bytes(config, SIZES, 2, 10, 1000) == base + 4000
     assert disk_bytes(config, SIZES, 1, 20, 1000) > base
-    crops = small_config({"methods": ["moco"], "data.segmentation": "recordings", "data.window_seconds": 2.5})
+    crops = small_config({"methods": ["moco"], "data.segmentation": {"kind": "recordings", "seconds": 2.5}})
     assert disk_bytes(crops, SIZES, 0, 0, 0) == 150 * 10 * 250 * 24  # 150 recordings of 10 s

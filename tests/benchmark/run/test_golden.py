@@ -23,8 +23,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.config import Config
-from benchmark.config.words import NOT_ASKED
+from benchmark.config.config import SET_ELSEWHERE, Config
 from benchmark.data.prepare import PIPELINE_VERSION, Prepared
 from benchmark.data.report_text import TEXT_VERSION
 from benchmark.data.simulate import SIMULATOR_VERSION
@@ -114,7 +113,7 @@ def subject_of_cell(cell: Cell, store: Store) -> Subject:
 
 def config_of_encoder(name: str) -> dict[str, Any]:
     """What the grid of another encoder than the default has in place of `TINY`."""
-    sizes = {knob: value for knob, value in asdict(ENCODERS[name].Config.small()).items() if knob not in NOT_ASKED}
+    sizes = {knob: value for knob, value in asdict(ENCODERS[name].Config.small()).items() if knob not in SET_ELSEWHERE}
     own = {"methods": ["random", *OTHER_ENCODERS[name]], "gates": [], "sweeps": {}, "evaluate": [LINEAR]}
     own |= {"pretrain.epochs": 2, "pretrain.recipe": CALM}
     return TINY | own | {"encoder": {"name": name, **sizes, **LONG_TOKENS.get(name, {})}, "data.datasets": ["chapman"]}

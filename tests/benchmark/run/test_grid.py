@@ -10,8 +10,8 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from benchmark.config.config import load_config
 from benchmark.config.errors import ConfigError
+from benchmark.config.load import load_config
 from benchmark.data import splits
 from benchmark.results.schema import digest
 from benchmark.run import grid as keys_module
@@ -28,12 +28,12 @@ ALL_GATES = ["random", "frozen", "features", "full-labels", "supervised"]
 
 
 def test_a_row_that_pairs_neighbours_is_refused_where_a_recording_is_one_window() -> None:
-    whole = {**BASE, "data.segmentation": "recordings"}
+    whole = {**BASE, "data.segmentation.kind": "recordings"}
     with pytest.raises(
         ConfigError, match=r"^pmq pairs neighbouring windows .pairing: neighbor., and a recording of 10"
     ):
         grid_of(load_config(BASIC, whole))
-    grid_of(load_config(BASIC, {**whole, "data.window_seconds": 5.0}))
+    grid_of(load_config(BASIC, {**whole, "data.segmentation.seconds": 5.0}))
     grid_of(load_config(BASIC, {**whole, "methods.pmq.pairing": "same"}))
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmark.config.config import Config, load_config
+from benchmark.config.config import Config
+from benchmark.config.load import load_config
 from benchmark.run.cell import identity_of, results_versions
 from benchmark.run.engine import open_engine
 from benchmark.run.grid import Cell, expand

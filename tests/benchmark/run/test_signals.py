@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark import load_encoder
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.simulate import CohortSettings
 from benchmark.results.metrics import score_both_units
@@ -21,11 +21,12 @@ from tests.on_disk import write_dataset
 
 TINY = [
     *("encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "pretrain.epochs=0.5", "finetune.epochs=2"),
+    *("data.segmentation.seconds=2.5", "data.rate=100", "data.pool=max"),
     *("boosting.iterations=2", "methods.pmq.queue_size=16", "linear.strengths=[0.1]"),
 ]
 LITERATURE = [
-    *("--segmentation", "recordings", "--window-seconds", "2.5", "--window-rate", "100"),
-    *("--standardise", "dataset", "--pool", "max", "--leads", "2", "--protocol", "strict", "--labels", "multi"),
+    *("--segmentation", "recordings"),
+    *("--standardise", "dataset", "--leads", "2", "--protocol", "strict", "--labels", "multi"),
 ]
 GRID = [
     "--config",
@@ -102,7 +103,7 @@ def test_real_recordings_are_taken_whole_at_their_own_rate(
 ) -> None:
     """2,273 recordings of PTB-XL at 100 Hz, and some of CPSC2018, of which none here is shorter than 10 s."""
     monkeypatch.chdir(tmp_path)
-    whole = ["--segmentation", "recordings", "--window-rate", "100", "--set", "data.short=pad"]
+    whole = ["--segmentation", "recordings", "--set", "data.rate=100", "data.segmentation.short=pad"]
     where = ["--data", f"ptb-xl={real_ptb_xl}", f"cpsc2018={shared_ecgs / 'cpsc2018'}"]
     main(["data", "check", "--datasets", "ptb-xl", "cpsc2018", *where, *whole, "--workers", "1"])
     shown = capsys.readouterr().out

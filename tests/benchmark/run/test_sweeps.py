@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from benchmark.config.config import Config, load_config
+from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
+from benchmark.config.load import load_config
 from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.names import SWEEP

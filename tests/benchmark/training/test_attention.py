@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.config.sections import Attention
+from benchmark.config.schema import Attention
 from benchmark.data.task import Task
 from benchmark.training.attention import AttentionHead, attend
 from benchmark.training.finetune import Outcome

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from benchmark.config.sections import Boosting
+from benchmark.config.schema import Boosting
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.heartbeats import heartbeats

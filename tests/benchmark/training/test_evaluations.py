@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.config import Config, load_config
+from benchmark.config.config import Config
+from benchmark.config.load import load_config
 from benchmark.data.task import Task
 from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import evaluations

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.sections import Finetune, Supervised
+from benchmark.config.schema import Finetune, Supervised
 from benchmark.data.task import Task
 from benchmark.results.metrics import macro_f1
 from benchmark.training import finetune as module

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.sections import MiniRocket
+from benchmark.config.schema import MiniRocket
 from benchmark.data.task import Task, Windows
 from benchmark.training.minirocket import (
     KERNELS,

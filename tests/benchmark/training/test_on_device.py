@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from benchmark.config.sections import Finetune, Supervised
+from benchmark.config.schema import Finetune, Supervised
 from benchmark.data.corpus import Corpus
 from benchmark.data.task import Crops, Windows
 from benchmark.training import finetune

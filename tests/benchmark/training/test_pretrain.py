@@ -20,8 +20,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.config.config import load_config, parse_value
-from benchmark.config.sections import Budget, Pretrain
+from benchmark.config.load import load_config, parse_value
+from benchmark.config.schema import Budget, Pretrain
 from benchmark.data.corpus import Corpus, EpochShape
 from benchmark.machine.process import Stopped, stop
 from benchmark.training.checkpoint import History, load_checkpoint

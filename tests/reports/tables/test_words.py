@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.config.sections import Data
+from benchmark.config.schema import Data
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.schema import digest
@@ -143,9 +143,9 @@ def test_rows_that_pair_recordings_say_when_most_windows_have_no_other(
         ({"data": {"rate": 100, "standardise": "none", "leads": ["I"], "pool": "max"}},
          "Signals: 100 Hz; not standardised; downstream with leads I alone, the others zero; a recording's "
          "probabilities are the maxima over its windows."),
-        ({"data": {"segmentation": "recordings", "window_seconds": 2.5}},
+        ({"data": {"segmentation": {"kind": "recordings", "seconds": 2.5, "stride": None}}},
          "Signals: crops of 2.5 s every 1.25 s of whole recordings."),
-        ({"data": {"segmentation": "recordings"}},
+        ({"data": {"segmentation": {"kind": "recordings", "seconds": 10.0, "stride": None}}},
          "Scored per window; protocol paper, single labels. Data: PTB-XL (simulated), Chapman (real); pretraining on "
          "MIMIC-IV-ECG (simulated)."),
         ({"methods": ["random"]},

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.cli.main import FAILED, OK, USAGE
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.simulate import CohortSettings, simulate
 from tests.on_disk import write_dataset
@@ -93,7 +93,7 @@ def test_check_names_a_pretraining_recording_in_a_test_set(root: Path, said: Sai
     (line,) = [line for line in out.splitlines() if "both pretrained on and tested" in line]
     assert line.startswith("  leak: ")
     assert " = CPSC2018 A00" in line
-    status, out, _ = said("data", "check", "--data-root", root, "--datasets", "chapman", "cpsc2018")
+    status, out, _ = said("data", "check", "--config", "demo", "--data-root", root, "--datasets", "chapman", "cpsc2018")
     assert status == OK  # nothing is pretrained on here
     assert "warning: " in out
     assert "in more than one recording: Chapman JS" in out

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.config.command_line import FAILED, OK, USAGE
+from benchmark.cli.main import FAILED, OK, USAGE
 from tests.own_folder import write_own_folder
 
 Said = Callable[..., tuple[int, str, str]]

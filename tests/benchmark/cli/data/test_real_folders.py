@@ -16,7 +16,7 @@ import pytest
 import wfdb
 from numpy.typing import NDArray
 
-from benchmark.config.command_line import OK
+from benchmark.cli.main import OK
 from benchmark.data.datasets.ptb_xl import PTBXL
 from run_benchmark import main
 from tests.benchmark.data.datasets.cards import written

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.config.words import parsed
+from benchmark.config.load import parse_yaml
 from benchmark.data.datasets.base import LEADS, DatasetError
 from benchmark.data.datasets.card import Card
 from benchmark.extras import new_card
@@ -20,7 +20,7 @@ from benchmark.extras.new_card import draft, scan_folder
 def drafted(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """The content of the card, and the keys of its questions."""
     text = draft(folder, "ours.yaml")
-    return parsed(text), [line.split(":")[0].strip() for line in text.splitlines() if "# QUESTION:" in line]
+    return parse_yaml(text), [line.split(":")[0].strip() for line in text.splitlines() if "# QUESTION:" in line]
 
 
 def read(folder: Path, content: dict[str, Any]) -> list[tuple[int, ...]]:

@@ -1,32 +1,41 @@
-"""The sections of a config: keys, types, bounds and meanings; `benchmark.config.config` joins them."""
+"""Every key of a config: type, bounds, default and meaning. The docstring of a field is its line in `--help`.
+
+`benchmark.config.config` makes a config of the values; nothing here loads torch, so that `--help` is quick.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainValidator,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
-from benchmark.config.errors import LARGEST_SEED
+from benchmark.config.errors import unknown
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, About, Source
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.registry import source_of
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.joined import JOIN
-from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Kind, Rate, Segmentation, leads_named
-from benchmark.data.splits import DatasetTask, Labels, Standardise, columns_of
+from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Rate, Segmentation, leads_named
+from benchmark.data.splits import DatasetTask, Labels, Protocol, Standardise, ValidationLabels, columns_of
 from benchmark.data.transport import is_transport, transport_of
-from benchmark.results.names import DEFAULT_TASK, Pool, Preset
-from methods.base import PretrainMethod, Recipe
+from benchmark.results.names import DEFAULT_TASK, EVALUATIONS, FINETUNE, Gate, Pool, Preset
+from benchmark.results.printed import sources
+from methods.parts.knobs import Recipe
+
+if TYPE_CHECKING:
+    from methods.base import PretrainMethod
 
 Overrides = dict[str, Any]
 """A method's knob -> its value."""
@@ -47,27 +56,42 @@ def number_of_epochs(value: Any) -> float:
     return int(value) if value == int(value) else value
 
 
-Ratio = Annotated[float, Field(gt=0), AfterValidator(share_not_percent)]
-
-
-Epochs = Annotated[float, PlainValidator(number_of_epochs)]
-
-
-Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
-
-
-Count = Annotated[int, Field(ge=1)]
-
-
 def joined_names(value: Any) -> Any:
     """Names of datasets in a list as one: 'ptb-xl+chapman'."""
     return JOIN.join(value) if isinstance(value, list) and all(isinstance(name, str) for name in value) else value
 
 
+def known_evaluation(name: str) -> str:
+    """The name of an evaluation. Raises ValueError for an unknown one."""
+    if name not in EVALUATIONS:
+        raise ValueError(unknown("evaluation", name, EVALUATIONS))
+    return name
+
+
+def known_source(name: str) -> str:
+    """The name of a source of printed numbers. Raises ValueError for an unknown one."""
+    if name not in sources():
+        raise ValueError(unknown("source of printed numbers", name, list(sources())))
+    return name
+
+
+Ratio = Annotated[float, Field(gt=0), AfterValidator(share_not_percent)]
+Epochs = Annotated[float, PlainValidator(number_of_epochs)]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
+Count = Annotated[int, Field(ge=1)]
+Subsets = Annotated[int, Field(ge=1, le=100)]
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+BatchSize = Annotated[int, Field(ge=2)]
+Dropout = Annotated[float, Field(ge=0, lt=1)]
+
+
 class Section(BaseModel):
     """A frozen, strictly typed part of a config that refuses unknown keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 SIZED_LIKE = {"ningbo": "chapman"}
@@ -75,25 +99,26 @@ SIZED_LIKE = {"ningbo": "chapman"}
 
 
 class Simulation(Section):
-    """Simulated cohorts in place of the real datasets (dials: docs/SIMULATOR.md)."""
+    """Simulated cohorts in place of the real datasets (docs/SIMULATOR.md)."""
 
     seed: Seed = 1
-    """Of the simulator; cohorts of another seed share no patient."""
+    """Seed of the simulator; cohorts of another seed share no patient."""
     patients: dict[str, Count]
     """Patients per cohort, by dataset name; where ningbo is absent, as many as chapman has."""
     test_patients: dict[str, Count] = {}
     """Further patients, by dataset name, who are tested alone: the other parts stay as `patients` makes them."""
     recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
     """Mean number of ECGs per patient of the pretraining cohort."""
-    noise: Annotated[float, Field(ge=0)] = 1.0
+    noise: NotNegative = 1.0
     """Scale of all noise: 0 none, 1 a routine hospital recording."""
-    anatomy: Annotated[float, Field(ge=0)] = 1.0
+    anatomy: NotNegative = 1.0
     """Scale of the differences between patients."""
     severity: Annotated[float, Field(ge=0, le=2)] = 1.0
     """Scale of disease changes relative to anatomy."""
     persistence: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Share of a patient's later recordings that show conditions of his own; the others show newly drawn ones."""
-    report_errors: Annotated[float, Field(ge=0)] = 1.0
+    """Share of a patient's later recordings that show the patient's own conditions; the others show newly drawn
+    ones."""
+    report_errors: NotNegative = 1.0
     """Scale of the error and hedging rates in the pretraining cohort's machine reports."""
 
     def sizes(self) -> dict[str, int]:
@@ -101,8 +126,44 @@ class Simulation(Section):
         return {name: self.patients[like] for name, like in SIZED_LIKE.items() if like in self.patients} | self.patients
 
 
+class Heartbeats(Section):
+    """Windows that are centred on an R peak and padded, as in the paper."""
+
+    kind: Literal["heartbeats"] = "heartbeats"
+    """heartbeats: the paper's; recordings: kept whole, which keeps the rhythm."""
+    beats: Beats = "authors"
+    """How heartbeats are found. authors: R peaks lead by lead, and no heart slower than 50/min, as PMQ's and COMET's
+    code does; fused: R peaks of all leads together, and the 1.2 s around them of a slower heart. By default fused under
+    `protocol: strict` (docs/evidence/REAL.md)."""
+
+
+class Recordings(Section):
+    """Recordings that are kept whole: judged by crops at a stride, trained on by crops that begin anywhere."""
+
+    kind: Literal["recordings"]
+    """heartbeats: the paper's; recordings: kept whole, which keeps the rhythm."""
+    seconds: Annotated[float, Field(ge=0.25, le=10)] = float(TYPICAL_SECONDS)
+    """Length of a crop; by default a whole recording."""
+    stride: Annotated[float, Field(gt=0, le=10)] | None = None
+    """Seconds from the beginning of a crop to that of the next; None: half a crop."""
+    short: Literal["skip", "pad"] = "skip"
+    """Recordings shorter than a crop are skipped, or padded with zeros."""
+
+    @field_validator("stride")
+    @classmethod
+    def _without_gaps(cls, stride: float | None, given: ValidationInfo) -> float | None:
+        seconds = given.data.get("seconds", 0.0)
+        if stride and seconds and stride > seconds:
+            raise ValueError(f"it would leave gaps between crops of {seconds:g} s (data.segmentation.seconds)")
+        return stride
+
+    def crops_of_typical(self) -> int:
+        """Crops that follow each other in a recording of 10 s: the pseudo-trial that is pretrained on."""
+        return max(1, int(TYPICAL_SECONDS / self.seconds))
+
+
 class Data(Section):
-    """Datasets, labels and segmentation."""
+    """Datasets, labels and windows."""
 
     pretrain: Annotated[str, BeforeValidator(joined_names)] = "mimic-iv-ecg"
     """Corpus to pretrain on: whole where it has no labels, else its training part. Of several, in a list or joined by
@@ -110,24 +171,13 @@ class Data(Section):
     pretrain_prefix: str = ""
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
-    """Columns of the table; A@B is learned on A and tested on B (benchmark.data.transport)."""
+    """Columns of the table; A@B is learned on A and tested on B; FILE.yaml is the card of your own data."""
     task: Annotated[list[str], Field(min_length=1)] = [DEFAULT_TASK]
     """Tasks; a column is a dataset under one that it has (docs/PROTOCOLS.md). default: the dataset's own classes."""
     labels: Labels = "single"
     """Of the task `default`. single: one class a recording, softmax; multi: all its labels, sigmoid, as other tasks."""
-    segmentation: Kind = "heartbeats"
-    """heartbeats: the paper's, centred and padded; recordings: kept whole, which keeps the rhythm, judged by crops at a
-    stride and trained on by crops that begin anywhere."""
-    beats: Beats = "authors"
-    """How heartbeats are found. authors: R peaks lead by lead, and no heart slower than 50/min, as PMQ's and COMET's
-    code does; fused: R peaks of all leads together, and the 1.2 s around them of a slower heart. By default fused under
-    `protocol: strict` (docs/evidence/REAL.md)."""
-    window_seconds: Annotated[float, Field(ge=0.25, le=10)] = float(TYPICAL_SECONDS)
-    """Length of a crop, seconds; by default a whole recording."""
-    window_stride: Annotated[float, Field(gt=0, le=10)] | None = None
-    """Seconds from the beginning of a crop to that of the next; None: half a crop."""
-    short: Literal["skip", "pad"] = "skip"
-    """What becomes of recordings shorter than a crop: left out, or lengthened by zeros."""
+    segmentation: Annotated[Heartbeats | Recordings, Discriminator("kind")] = Heartbeats()
+    """How recordings become windows: `kind: heartbeats` or `kind: recordings`, with the keys of that kind."""
     rate: Rate = 250
     """Hz that recordings are resampled to: 100, 250 (the paper's) or 500. Heartbeats have 1.2 s at any."""
     standardise: Standardise = "recording"
@@ -136,9 +186,8 @@ class Data(Section):
     pool: Pool = "mean"
     """A recording's probabilities: the mean of those of its windows, or each class's maximum."""
     folds: Annotated[int, Field(ge=2, le=20)] | None = None
-    """Parts of a cross-validation of the datasets that have no folds of their own: every patient is tested by what was
-    learned without him, in parts that are drawn anew per seed and labelled subset (`protocol: strict`). None: one
-    split."""
+    """Parts of a cross-validation of the datasets without folds, under `protocol: strict`: every patient is tested by
+    what was learned without him, in parts that are drawn anew per seed and labelled subset. None: one split."""
     leads: Annotated[list[str], PlainValidator(leads_named)] = list(LEADS)
     """Leads that there are downstream, by name or as one of the numbers 12, 8, 6, 3, 2, 1; the others are zero there.
     Pretraining always has 12."""
@@ -157,13 +206,11 @@ class Data(Section):
                 raise ValueError(f"{name!r} is a built-in dataset; give the card another name")
         return cards
 
-    @field_validator("window_stride")
+    @model_validator(mode="before")
     @classmethod
-    def _without_gaps(cls, stride: float | None, given: ValidationInfo) -> float | None:
-        seconds = given.data.get("window_seconds", 0.0)
-        if stride and seconds and stride > seconds:
-            raise ValueError(f"it would leave gaps between crops of {seconds:g} s (data.window_seconds)")
-        return stride
+    def _filled_in(cls, values: Any) -> Any:
+        how = values.get("segmentation") if isinstance(values, dict) else None
+        return values | {"segmentation": {"kind": "heartbeats"} | how} if isinstance(how, dict) else values
 
     @property
     def corpora(self) -> list[str]:
@@ -185,7 +232,7 @@ class Data(Section):
     def with_patients(self) -> list[str]:
         """Titles of the user's datasets, among those used, whose cards say which recordings are of one patient."""
         used = [self.cards[name] for name in dict.fromkeys([*self.corpora, *self.datasets]) if name in self.cards]
-        return [card.title for card in used if isinstance(card, Card) and card.states_patients]
+        return [card.title for card in used if card.states_patients]
 
     def columns(self) -> tuple[DatasetTask, ...]:
         """The columns of the table. Raises ValueError where a dataset or a task makes none."""
@@ -197,16 +244,12 @@ class Data(Section):
 
     def cut(self) -> Segmentation:
         """The segmentation of recordings."""
-        raw, pad = self.standardise != "recording", self.short == "pad"
-        if self.segmentation == "heartbeats":
-            return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw, beats=self.beats)
-        samples = round(self.window_seconds * self.rate)
-        stride = round(self.window_stride * self.rate) if self.window_stride else samples // 2
-        return Segmentation("recordings", samples, self.rate, stride, raw, pad)
-
-    def crops_of_typical(self) -> int:
-        """Whole windows that follow each other in a recording of 10 s: the pseudo-trial that is pretrained on."""
-        return max(1, int(TYPICAL_SECONDS / self.window_seconds))
+        how, raw = self.segmentation, self.standardise != "recording"
+        if isinstance(how, Heartbeats):
+            return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw, beats=how.beats)
+        samples = round(how.seconds * self.rate)
+        stride = round(how.stride * self.rate) if how.stride else samples // 2
+        return Segmentation("recordings", samples, self.rate, stride, raw, how.short == "pad")
 
     def words(self) -> str:
         """What differs from the paper's signals, in words; '' for nothing."""
@@ -225,19 +268,19 @@ class Finetune(Section):
 
     epochs: Count = 50
     """Passes over the labelled subset."""
-    lr: Annotated[float, Field(gt=0)] = 1e-4
+    lr: Positive = 1e-4
     """Of AdamW, constant."""
-    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    weight_decay: NotNegative = 1e-2
     """Of AdamW."""
-    batch_size: Annotated[int, Field(ge=2)] = 256
+    batch_size: BatchSize = 256
     """Windows."""
     least_updates: Count = 1
     """Minimum updates per epoch; a smaller subset is passed over repeatedly."""
     head_hidden: Count = 128
     """Width of the head's hidden layer."""
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    dropout: Dropout = 0.1
     """On the logits (PMQ, Implementation Details)."""
-    encoder_dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
+    encoder_dropout: Dropout | None = None
     """On the encoder's output, before pooling. None: none, or under `pretrain.preset: paper` that of the method's
     authors (0.1 for pmq-released)."""
     beats_per_trial: Count = 6
@@ -247,7 +290,7 @@ class Finetune(Section):
 class Linear(Section):
     """Logistic regression on frozen features."""
 
-    strengths: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [0.01, 0.1, 1.0, 10.0]
+    strengths: Annotated[list[Positive], Field(min_length=1)] = [0.01, 0.1, 1.0, 10.0]
     """Candidate inverse regularisation strengths C; the best by validation macro-F1 is used."""
 
 
@@ -256,11 +299,11 @@ class Attention(Section):
 
     epochs: Count = 20
     """Passes over the labelled subset."""
-    lr: Annotated[float, Field(gt=0)] = 1e-3
+    lr: Positive = 1e-3
     """Of AdamW, constant."""
-    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    weight_decay: NotNegative = 1e-2
     """Of AdamW."""
-    batch_size: Annotated[int, Field(ge=2)] = 128
+    batch_size: BatchSize = 128
     """Windows."""
     least_updates: Count = 20
     """Minimum updates per epoch; a smaller subset is passed over repeatedly."""
@@ -279,7 +322,7 @@ class Boosting(Section):
     """Maximum leaves of a tree."""
     leaf_windows: Annotated[list[Count], Field(min_length=1)] = [5, 20]
     """Candidate minimum windows per leaf."""
-    l2: Annotated[float, Field(ge=0)] = 10.0
+    l2: NotNegative = 10.0
     """L2 regularisation of the leaves' values."""
     feature_share: Annotated[float, Field(gt=0, le=1)] = 0.1
     """Share of the features available to a split, drawn anew for each."""
@@ -292,9 +335,7 @@ class MiniRocket(Section):
     """Rounded down to a multiple of 84, the number of kernels."""
     dilations: Count = 32
     """Maximum dilations per kernel."""
-    penalties: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)] = [
-        *(1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001),
-    ]
+    penalties: Annotated[list[Positive], Field(min_length=1)] = [1000.0, 100.0, 10.0, 1.0, 0.1, 0.01, 0.001]
     """Candidate L2 penalties per labelled window; the first best by validation macro-F1 is used."""
 
 
@@ -303,7 +344,7 @@ class Knn(Section):
 
     neighbours: Annotated[list[Count], Field(min_length=1)] = [1, 5, 20, 100]
     """Candidate numbers k of neighbours; the first best by validation macro-F1 is used."""
-    temperature: Annotated[float, Field(gt=0)] = 0.07
+    temperature: Positive = 0.07
     """Of the votes: the lower, the more the nearest count (0.07: Wu et al. 2018, "Instance discrimination")."""
 
 
@@ -313,15 +354,15 @@ class Supervised(Section):
 
     epochs: Count = 50
     """Passes over the labelled windows."""
-    lr: Annotated[float, Field(gt=0)] = 1e-2
+    lr: Positive = 1e-2
     """Highest of the one-cycle schedule (AdamW)."""
-    weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    weight_decay: NotNegative = 1e-2
     """Of AdamW, on all parameters."""
-    batch_size: Annotated[int, Field(ge=2)] = 128
+    batch_size: BatchSize = 128
     """Windows."""
     head_hidden: Count = 128
     """Width of the head's hidden layer."""
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    dropout: Dropout = 0.5
     """Before the head's last layer; before its first, half as much."""
 
 
@@ -342,7 +383,8 @@ class Pretrain(Section):
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Preset = "unified"
-    """unified: `recipe` for all; paper: the recipe of each method's own paper."""
+    """unified: `pretrain.recipe` for all; paper: the recipe of each method's own paper. methods.NAME.recipe comes
+    first."""
     recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
     """Recipe of `preset: unified`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
@@ -353,10 +395,90 @@ class Pretrain(Section):
     @field_validator("recipe")
     @classmethod
     def _of_the_preset(cls, recipe: Recipe | None, given: ValidationInfo) -> Recipe | None:
-        return None if given.data.get("preset") == "paper" else recipe or Recipe()
+        if given.data.get("preset") != "paper":
+            return recipe or Recipe()
+        if recipe is not None:
+            raise ValueError("each method has its own under preset: paper; set e.g. methods.pmq.recipe.lr")
+        return None
 
     def pair_costs(self, method: type[PretrainMethod]) -> tuple[float, float]:
         """Encoder passes of a pair of windows in PMQ and in a method; equal where pairs count."""
+        from methods.base import PretrainMethod  # here, because torch loads slowly
+
         if self.budget == "passes":
             return PretrainMethod.encoder_passes, method.encoder_passes
         return 1.0, 1.0
+
+
+PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
+    "pmq": {
+        "w/o mask_t": {"time_mask": 0.0},
+        "w/o mask_f": {"frequency_mask": 0.0},
+        "w/o neighbor": {"pairing": "same"},
+        "w/o queue": {"queue_size": 0},
+    }
+}
+"""Table 2 of the PMQ paper. "w/o neighbor" shows one heartbeat in both views, as many pairs per epoch."""
+
+
+class Settings(Section):
+    """Every setting that affects results; folders and process counts are not part of it."""
+
+    name: str
+    """Shown in plans and lists."""
+    caption: str = ""
+    """Sentence of the tables' captions."""
+    methods: Annotated[list[str], Field(min_length=1)]
+    """Compared methods, in row order: names of `list`, or .py files."""
+    knobs: dict[str, dict[str, Any]] = {}
+    """Method name (or path of its file) -> overrides of its knobs. Fields of `recipe` override the preset's. The dotted
+    key `methods.NAME.KNOB` sets them too."""
+    ablations: dict[str, dict[str, Overrides]] = PAPER_ABLATIONS
+    """Defined ablations: method -> name -> overrides of its knobs."""
+    ablate: list[str] = []
+    """Ablations to run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
+    sweeps: dict[str, dict[str, list[Any]]] = {}
+    """Method -> knob (e.g. queue_size, recipe.lr) or config key (e.g. pretrain.epochs, encoder.hidden, finetune.lr) ->
+    values, each run at the smallest label ratio."""
+    gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
+    """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels; on
+    demand `supervised`, trained from scratch on all labels by a recipe of its own, and `minirocket`, MiniRocket's
+    random convolutions under a ridge regression."""
+    data: Data = Data()
+    encoder: dict[str, Any] = {}
+    """`name` (or file) of the shared encoder, the default one if absent, and all its knobs."""
+    encoders: list[dict[str, Any]] = []
+    """Further encoders, each a section like `encoder`: all rows are made with each of them too."""
+    pretrain: Pretrain = Pretrain()
+    finetune: Finetune = Finetune()
+    linear: Linear = Linear()
+    attention: Attention = Attention()
+    boosting: Boosting = Boosting()
+    minirocket: MiniRocket = MiniRocket()
+    knn: Knn = Knn()
+    supervised: Supervised = Supervised()
+    evaluate: Annotated[list[Annotated[str, AfterValidator(known_evaluation)]], Field(min_length=1)] = [FINETUNE]
+    """A table each. finetune: encoder and head; linear, knn, attention: a frozen encoder (docs/PROTOCOLS.md)."""
+    ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
+    """Shares of the training labels, in (0, 1]."""
+    seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
+    """Seeds; what one varies is said by `protocol`."""
+    subsets: Subsets | None = None
+    """Labelled subsets per seed on which a frozen encoder is judged; a seed's score is their mean. By default 5 under
+    `strict`, and the one that all seeds share under `paper`."""
+    finetuned_subsets: Subsets = 1
+    """Labelled subsets per seed on which an encoder is fine-tuned (`protocol: strict`); a seed's score is the mean."""
+    repeats: Subsets = 1
+    """Fine-tunings on each labelled subset of a seed, which differ in their new layers and the order of their batches.
+    Tells what a fine-tuning's seed moves from what the labelled patients move."""
+    validation_labels: ValidationLabels | None = None
+    """Whose labels choose the strength of a probe, the epoch of fine-tuning and the like. share: of the validation
+    patients the share that is labelled for training too, at least one per class; whole: of all. By default share under
+    `strict` and whole under `paper`, as the papers' codes do."""
+    protocol: Protocol = "paper"
+    """How labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md). By default strict for
+    data of a card that states patients (docs/OWN_DATA.md), else paper."""
+    precision: Literal["auto", "float32", "bf16"] = "auto"
+    """auto: bf16 where the device multiplies it natively, else float32."""
+    printed: list[Annotated[str, AfterValidator(known_source)]] = []
+    """Sources of printed numbers that are rows in italics (benchmark/results/printed/sources.csv)."""

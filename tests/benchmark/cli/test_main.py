@@ -1,0 +1,148 @@
+"""argv -> a command and its flags: what is meant, what is refused in one line, what the help shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.cli.arguments import config_of
+from benchmark.cli.commands import COMMANDS, KEYS
+from benchmark.cli.main import USAGE, field_of, parse
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import config_names
+from run_benchmark import main
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MY_METHOD = "import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'my_method'\n    title = 'Mine'\n"
+CARDS = {
+    name: text
+    for path in DOCUMENTS
+    for text, name in re.findall(r"```yaml\n((?:.*\n)*?name: (\S+)\n(?:.*\n)*?)```", path.read_text())
+} | {"tuned": "methods: [pmq]"}
+"""Name -> card, of those that the documents show, and the config that `tune` writes."""
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "values"),
+    [
+        ("", "run", {"methods": None, "dry_run": False, "results": Path("runs")}),
+        ("--seeds 1 2 --methods pmq moco", "run", {"seeds": [1, 2], "methods": ["pmq", "moco"]}),
+        ("run --segmentation recordings", "run", {"data.segmentation.kind": "recordings"}),
+        ("data", "data check", {"workers": None}),
+        ("data show A1", "data show", {"word": "A1"}),
+        ("explain pmq 41", "explain", {"word": ["pmq", "41"], "all": False}),
+        ("explain --all 3f2a", "explain", {"word": ["3f2a"], "all": True}),
+    ],
+)
+def test_a_line_is_a_command_and_its_flags(line: str, name: str, values: dict[str, Any]) -> None:
+    command, arguments = parse(line.split())
+    assert command == name
+    assert {key: vars(arguments)[key] for key in values} == values
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tun", "unknown command 'tun' (did you mean 'tune'?); there are: run, status,"),
+        ("data chek", "unknown action of `data` 'chek' (did you mean 'check'?); there are: check, show, download"),
+        ("status --trials 3", "`status` takes no --trials; `tune` does"),
+        ("--seed 3", "`run` takes no --seed; `export` does"),
+        ("run --methds pmq", "unknown flag of `run` '--methds' (did you mean '--methods'?)"),
+        ("--workers 3 tune", "`run` takes no 'tune'; a command comes before its flags"),
+        ("explain", "the following arguments are required: CELL"),
+        ("export pmq", "the following arguments are required: --to"),
+        ("--protocol stric", "argument --protocol: invalid choice: 'stric' (choose from 'paper', 'strict')"),
+        ("--gates nothing", "argument --gates: invalid choice: 'nothing'"),
+        ("--seeds 1,2", "argument --seeds: invalid int value: '1,2': separate several by spaces"),
+        ("--ratios x", "argument --ratios: invalid float value: 'x'"),
+        ("--workers 0", "argument --workers: '0' is not a whole number of 1 or more"),
+        ("--only x", "argument --only: 'x' begins no key"),
+        ("--results FILE", "is a file: name a folder"),
+        ("report --archive FOLDER", "is a folder: name a file in it"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_line(
+    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    argv = line.replace("FILE", str(tmp_path / "file")).replace("FOLDER", str(tmp_path)).split()
+    assert main(argv) == USAGE
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.count("\n")) == ("", 1)
+    assert message in shown.err
+
+
+def help_of(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as ended:
+        parse(argv)
+    assert ended.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_help_lists_the_commands_and_a_few_examples(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = help_of(["--help"], capsys)
+    assert [line for line in COMMANDS if f"\n  {line} " not in shown] == []
+    assert shown.count("python run_benchmark.py") == 3
+    monkeypatch.setattr(sys, "argv", ["/env/bin/ecg-pretrain-bench"])
+    assert "python" not in help_of(["-h"], capsys)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_commands_help_shows_its_flags_alone_and_its_examples_are_taken(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = COMMANDS[name]
+    flags = {flag for flag in (*command.keys, *command.flags, *command.further) if flag != "word"}
+    shown = help_of([*name.split(), "--help"], capsys).partition("\nexamples:\n")[0]
+    assert set(re.findall(r"^  (--[a-z-]+)", shown, re.MULTILINE)) == flags
+    assert command.examples
+    for line in command.examples:
+        assert parse(shlex.split(line))[0] == name
+    module, _, function = command.function.partition(":")
+    assert callable(getattr(import_module(module), function))
+
+
+def test_help_of_run_names_every_shipped_config_and_the_meaning_of_the_keys(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = " ".join(help_of(["run", "--help"], capsys).split())
+    assert [name for name in config_names() if name not in shown] == []
+    for flag, key in KEYS.items():
+        assert " ".join(field_of(key)[0].description.split())[:40] in shown.replace("%%", "%"), flag
+
+
+def commands_of(text: str) -> Iterator[list[str]]:
+    """Each `python run_benchmark.py ...` of a document, in a block or inline, without its comment."""
+    for command in re.findall(r"python run_benchmark\.py([^`]*?)(?:`|\n(?! ))", text.replace("\\\n", " ")):
+        yield shlex.split(command, comments=True)
+
+
+def test_the_commands_of_the_documents_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my_method.py").write_text(MY_METHOD)  # the file that CONTRIBUTING.md names
+    Path("docs").symlink_to(ROOT / "docs")  # METHODS.md names its examples
+    Path("theirs.py").symlink_to(ROOT / "docs" / "elsewhere" / "theirs.py")
+    made = set()
+    for words in (words for path in DOCUMENTS for words in commands_of(path.read_text())):
+        for card in (Path(word) for word in words if word.endswith(".yaml") and word[:5] != "docs/"):
+            card.parent.mkdir(exist_ok=True)
+            card.write_text(CARDS[card.stem])  # the file that OWN_DATA.md has written before
+        name, arguments = parse(words)
+        if "--config" in COMMANDS[name].flags and str(arguments) not in made:
+            made.add(str(arguments))
+            assert config_of(arguments).methods, words
+
+
+def test_an_unknown_choice_has_the_nearest_named() -> None:
+    with pytest.raises(ConfigError, match=r"\(did you mean 'frozen'\?\)"):
+        parse(["--gates", "frozn"])

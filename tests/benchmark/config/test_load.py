@@ -1,0 +1,185 @@
+"""YAML as people mean it, overrides of any key, cards of datasets, and one line for a file that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import (
+    config_names,
+    load_card,
+    load_config,
+    parse_value,
+    read_yaml,
+    validate,
+    with_cards,
+)
+from methods import BEYOND
+from methods.base import Recipe
+from tests.basic import ANYWHERE, BASIC
+
+SCALARS = {
+    "1e-3": 0.001, "1E3": 1000, "1.0E3": 1000.0, "1e999": float("inf"), "-.5": -0.5, "5.": 5.0, "0": 0, "-7": -7,
+    "true": True, "false": False, "null": None, "": None, "[0.5, 1e-2]": [0.5, 0.01], "{a: 1}": {"a": 1}, "on": "on",
+    "no": "no", "010": "010", "0x10": "0x10", "1_000": "1_000", "1:30": "1:30", "2020-01-01": "2020-01-01",
+    "files/p10": "files/p10", "'1e-3'": "1e-3",
+}  # fmt: skip
+CARD: dict[str, Any] = {
+    "name": "ours",
+    "title": "Our hospital",
+    "signals": {"files": "waves/{recording}.hea"},
+    "table": {"file": "labels.csv", "recording": "id", "split": {"column": "fold", "train": [1], "test": [2]}},
+    "labels": {"column": "rhythm", "classes": ["SR", "AF"], "first_counts": True},
+}
+
+
+def test_scalars_are_what_people_mean() -> None:
+    parsed = {text: parse_value(text) for text in SCALARS}
+    assert parsed == SCALARS
+    assert {text: type(value) for text, value in parsed.items()} == {text: type(own) for text, own in SCALARS.items()}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "x.yaml cannot be read: No such file"),
+        (b"a: [", "x.yaml is not YAML: "),
+        (b"\xff\xfe", "x.yaml is not UTF-8 text: save it as UTF-8"),
+        (b"a: !!python/object:os.system 1", "x.yaml is not YAML: "),
+    ],
+)
+def test_a_file_that_is_no_yaml_is_one_line(tmp_path: Path, content: bytes | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "x.yaml").write_bytes(content)
+    with pytest.raises(ConfigError, match=message) as caught:
+        read_yaml(tmp_path / "x.yaml")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "holds no keys"),
+        ("caption: x", "methods: Field required"),
+        ("methods: [random]\nvariants: {}", "unknown config key 'variants'"),
+    ],
+)
+def test_a_file_that_is_no_config_is_one_line(content: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(content)
+    with pytest.raises(ConfigError, match=words) as caught:
+        load_config(str(tmp_path / "mine.yaml"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", config_names())
+def test_packaged_configs_are_valid_and_say_what_they_are(name: str) -> None:
+    """One that is stored in a plan comes back the same."""
+    config = load_config(name)
+    assert config.name == name
+    assert len(config.caption) > 20
+    assert load_config(name, {"methods": ANYWHERE}).methods == ANYWHERE
+    assert name == "literature" or not {*config.methods} & {*BEYOND}
+    again = validate(config.model_dump(mode="json"))
+    assert again == config
+    assert hash(again) == hash(config)
+
+
+def test_an_override_reaches_any_key_and_is_left_as_it_was() -> None:
+    cases: tuple[tuple[dict[str, Any], str, object], ...] = (
+        ({"pretrain.recipe.lr": 0.5}, "pretrain.recipe.lr", 0.5),
+        ({"pretrain.recipe": {"optimiser": "adam"}}, "pretrain.recipe.optimiser", "adam"),
+        ({"encoder": {"hidden": 8}, "encoder.depth": 3}, "encoder.depth", 3),
+        ({"ratios": [0.5]}, "ratios", [0.5]),
+        ({"data.simulation.noise": 0}, "data.simulation.noise", 0.0),
+        ({"data.simulation": None}, "data.simulation", None),
+        ({"data.segmentation.beats": "fused"}, "data.segmentation.beats", "fused"),
+    )
+    for overrides, path, value in cases:
+        before = deepcopy(overrides)
+        found: Any = load_config("demo", overrides).model_dump()
+        for key in path.split("."):
+            found = found[key]
+        assert found == value
+        assert overrides == before
+    by_knob = load_config("demo", {"methods": ["pmq"], "methods.pmq.momentum": 0.5})
+    assert by_knob == load_config("demo", {"knobs.pmq": {"queue_size": 512, "momentum": 0.5}, "methods": ["pmq"]})
+
+
+def test_an_override_drops_what_it_puts_out_of_effect(tmp_path: Path) -> None:
+    config = load_config("demo", {"pretrain.preset": "paper"})
+    assert config.pretrain.recipe is None
+    assert config.method_config("clocs").recipe == Recipe("adam", lr=1e-4, weight_decay=0.0, schedule="constant")
+    assert load_config("real", {"protocol": "paper", "subsets": 1}).data.folds is None
+    crops = "methods: [pmq]\ndata: {segmentation: {kind: recordings, seconds: 5}}\n"
+    (tmp_path / "crops.yaml").write_text(crops)
+    heartbeats = load_config(str(tmp_path / "crops.yaml"), {"data.segmentation.kind": "heartbeats"})
+    assert heartbeats.data.segmentation == load_config("paper").data.segmentation
+    (tmp_path / "both.yaml").write_text("methods: [pmq]\npretrain: {preset: paper, recipe: {lr: 0.5}}\n")
+    with pytest.raises(ConfigError, match=r"pretrain\.recipe: each method has its own under preset: paper"):
+        load_config(str(tmp_path / "both.yaml"))
+
+
+def test_encoders_that_are_named_have_each_the_knobs_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(Path(BASIC).read_text() + "encoders: [{name: resnet1d, output: 8}]\n")
+    whole = load_config(str(file))
+    assert [encoder["output"] for encoder in whole.encoders] == [8]
+    turned = load_config(str(file), {"encoder.name": "resnet1d", "encoders": [{"name": "dilated"}]})
+    assert (turned.encoder, turned.encoders) == (whole.encoders[0], [whole.encoder])
+    alone = load_config(str(file), {"encoder.name": "resnet1d"})
+    assert (alone.encoder, alone.encoders) == (whole.encoders[0], [])
+
+
+def card_file(path: Path, content: Any) -> str:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content))  # JSON is YAML
+    return str(path)
+
+
+def with_card(*words: str, **further: Any) -> Config:
+    return load_config(BASIC, with_cards({"data.datasets": list(words), "data.simulation": None} | further))
+
+
+def test_a_card_is_named_by_its_file_and_the_config_holds_its_content_and_no_path(tmp_path: Path) -> None:
+    card = card_file(tmp_path / "data" / "ours.yaml", CARD)
+    config = with_card(card, "ptb-xl", **{"data.pretrain": card})
+    assert (config.data.datasets, config.data.pretrain) == (["ours", "ptb-xl"], "ours")
+    source = config.data.source("ours")
+    assert (source.title, source.classes, source.first_label_counts) == ("Our hospital", ("SR", "AF"), True)
+    stored = json.dumps(config.model_dump(mode="json"), sort_keys=True)
+    assert str(tmp_path) not in stored
+    assert validate(json.loads(stored)) == config
+
+
+@pytest.mark.parametrize("where", ["column", "path", "nowhere"])
+def test_own_data_that_state_patients_are_split_by_patient_unless_a_protocol_is_chosen(
+    where: str, tmp_path: Path
+) -> None:
+    signals = {"files": "{patient}/{recording}.hea"} if where == "path" else {"files": "{recording}.hea"}
+    table = {"file": "t.csv", "recording": "id"} | ({"patient": "who"} if where == "column" else {})
+    card = card_file(tmp_path / "ours.yaml", CARD | {"signals": signals, "table": table})
+    pretrain = {"data.pretrain": card}
+    config = with_card(card, **pretrain)
+    assert config.protocol == ("paper" if where == "nowhere" else "strict")
+    assert with_card(card, protocol="paper", **pretrain).protocol == "paper"
+
+
+def test_names_and_cards_must_fit(tmp_path: Path) -> None:
+    card = card_file(tmp_path / "ours.yaml", CARD)
+    other = card_file(tmp_path / "other" / "ours.yaml", CARD | {"title": "Another"})
+    with pytest.raises(ConfigError, match="another card is named 'ours' too"):
+        with_card(card, other)
+    with pytest.raises(ConfigError, match=r"unknown dataset 'our' \(did you mean 'ours'\?\)"):
+        with_card(card, "our")
+    with pytest.raises(ConfigError, match="'ptb-xl' is a built-in dataset; give the card another name"):
+        with_card(card_file(tmp_path / "taken.yaml", CARD | {"name": "ptb-xl"}))
+    with pytest.raises(ConfigError, match=r"unknown config key 'data\.cards\.ours\.label' \(did you mean .*labels'"):
+        load_config(BASIC, {"data.cards.ours": CARD | {"label": {}}})
+    with pytest.raises(ConfigError, match="there is no such file; `data new-card FOLDER` writes a first one"):
+        load_card(str(tmp_path / "absent.yaml"))
