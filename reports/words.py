@@ -61,7 +61,7 @@ def signed(value: float, sign: str = "+") -> str:
 
 def unit_text(plan: Plan, unit: str) -> str:
     """The unit of a score: 'window' instead of 'heartbeat' where recordings were cut into crops."""
-    crops = plan.config["data"].get("segmentation") == "recordings"
+    crops = plan.config["data"].get("segmentation", {}).get("kind") == "recordings"
     return "window" if crops and unit == HEARTBEAT else unit
 
 
@@ -209,9 +209,9 @@ def _settings(plan: Plan, datasets: Sequence[str], unit: str) -> str:
         f"{labels_of(plan)} labels. Data: {sources_text}; {_corpus_text(plan)}."
     ]
     signals = []
-    if config["data"].get("segmentation") == "recordings":
-        seconds = config["data"].get("window_seconds", 0)
-        signals.append(f"crops of {seconds:g} s every {config['data'].get('window_stride') or seconds / 2:g} s")
+    how = config["data"].get("segmentation", {})
+    if how.get("kind") == "recordings":
+        signals.append(f"crops of {how['seconds']:g} s every {how['stride'] or how['seconds'] / 2:g} s")
     signals += [f"{other['rate']} Hz"] if "rate" in other else []
     if "standardise" in other:
         signals.append({"dataset": "one mean and deviation per dataset"}.get(other["standardise"], "not standardised"))

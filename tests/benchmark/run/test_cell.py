@@ -123,7 +123,7 @@ def test_scores_follow_from_the_stored_predictions(
 def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(
     make_job: MakeJob, cohorts: dict[str, Prepared]
 ) -> None:
-    job = make_job("chapman", "linear", **{"protocol": "strict", "data.folds": 3, "data.beats": "authors"})
+    job = make_job("chapman", "linear", **{"protocol": "strict", "data.folds": 3, "data.segmentation.beats": "authors"})
     row, found = run(job), job.context.store.predictions(job.cell.key)
     spec = spec_of(job.config, "linear", "chapman")
     assert spec.folds == 3
