@@ -28,9 +28,9 @@ from benchmark.data.audit import (
     measured_beats,
     some,
 )
+from benchmark.data.datasets import find_root
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.registry import find_root
 from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.prepare import Prepared, list_part
 from benchmark.data.segments import Segmentation

@@ -21,10 +21,9 @@ from pydantic import (
 )
 
 from benchmark.config.errors import unknown
-from benchmark.data.datasets import DATASETS
+from benchmark.data.datasets import DATASETS, source_of
 from benchmark.data.datasets.base import LEADS, About, Source
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.registry import source_of
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.joined import JOIN
 from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Rate, Segmentation, leads_named

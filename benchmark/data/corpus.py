@@ -3,25 +3,14 @@
 A pseudo-trial is `per_trial` consecutive windows of a recording; it gives half as many pairs per epoch for every
 method, one of a single window gives one. `neighbor`: two windows that follow each other (PMQ, Segment(t, t + 2 dt));
 `same`: one window twice; `patient`: a window and one of another recording of the patient (PCLR), else another one of
-the same recording. Heartbeats are whole windows, crops begin at any sample.
-
-Windows stay in their memory map, and a thread reads those of the next batches while an update runs. What a batch holds
-is drawn on the CPU from the seed of its step, so that every device trains on the same batches, and a run goes on from
-any step to the same bits.
-
-Pseudo-trials of heartbeats are standardised as a whole (PMQ, COMET), once per number of windows, and kept beside the
-windows:
-
-    trials-K.f16     pseudo-trials of K windows
-
-Crops of whole recordings, and windows in mV, are not standardised once more: they are read from the windows' own map.
-One mean and deviation for a whole dataset are those of the PTB-XL benchmark (Strodthoff et al. 2021), whose scaler sees
-the training set as one long row of samples, all leads together.
+the same recording. Windows stay in their memory map, and a thread reads those of the next batches while an update runs.
+What a batch holds is drawn on the CPU from the seed of its step, so that every device trains on the same batches, and a
+run goes on from any step to the same bits. Pseudo-trials of heartbeats are standardised as a whole (PMQ, COMET), once
+per number K of windows, and kept beside the windows in trials-K.f16.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -51,18 +40,18 @@ CHUNK = 128
 
 
 class Scale(NamedTuple):
-    """Scalar mean and deviation, mV."""
+    """Scalar mean and deviation, mV, of all samples and leads, as in the PTB-XL benchmark (Strodthoff et al. 2021)."""
 
     mean: float
     deviation: float
 
     def applied(self, signal: NDArray[np.floating[Any]]) -> NDArray[np.float16]:
-        """Signals of any shape, standardised in float32."""
+        """Standardise signals of any shape, in float32."""
         return ((signal.astype(np.float32) - np.float32(self.mean)) / np.float32(self.deviation)).astype(np.float16)
 
 
 def scale_of(prepared: Prepared, recordings: NDArray[np.int64]) -> Scale:
-    """Mean and deviation (ddof 0) over all samples and leads of some recordings; (0, 1) of nothing or of zeros."""
+    """Return mean and deviation (ddof 0) over all samples of some recordings; (0, 1) of nothing or of zeros."""
     count, total, squares = 0, 0.0, 0.0
     for number in recordings:
         values = prepared.windows_of(int(number)).astype(np.float64)
@@ -72,8 +61,7 @@ def scale_of(prepared: Prepared, recordings: NDArray[np.int64]) -> Scale:
     if not count:
         return Scale(0.0, 1.0)
     mean = total / count
-    deviation = float(np.sqrt(max(0.0, squares / count - mean * mean)))
-    return Scale(mean, deviation or 1.0)
+    return Scale(mean, float(np.sqrt(max(0.0, squares / count - mean * mean))) or 1.0)
 
 
 @dataclass(frozen=True)
@@ -98,7 +86,7 @@ class Trials:
     def take(
         self, trial: NDArray[np.int64], first: NDArray[np.int64] | int = 0, windows: int = 1
     ) -> NDArray[np.float16]:
-        """(n, windows * S, 12) consecutive samples of numbered pseudo-trials, each from its given sample on."""
+        """Return (n, windows * S, 12) consecutive samples of numbered pseudo-trials, each from its given sample on."""
         length, start = windows * self.window, self.start[trial] + first
         if len(self.maps) == 1:
             taken = stretches(self.maps[0], start, length)
@@ -111,13 +99,13 @@ class Trials:
         return taken if self.scale is None else self.scale.applied(taken)
 
     def windows(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
-        """(n, S, 12) numbered windows: trial * per_trial + place in the pseudo-trial."""
+        """Return (n, S, 12) numbered windows: trial * per_trial + place in the pseudo-trial."""
         trial, place = np.divmod(index, self.per_trial)  # (n,), (n,)
         return self.take(trial, place * self.window)
 
 
 def stretches(samples: NDArray[np.float16], start: NDArray[np.int64], length: int) -> NDArray[np.float16]:
-    """(n, length, 12) consecutive samples of (N, 12) from each of n starts."""
+    """Return (n, length, 12) consecutive samples of (N, 12) from each of n starts."""
     places = max(len(samples) - length + 1, 0)
     by_sample, by_lead = samples.strides
     every = as_strided(samples, (places, length, len(LEADS)), (by_sample, by_sample, by_lead))
@@ -125,7 +113,7 @@ def stretches(samples: NDArray[np.float16], start: NDArray[np.int64], length: in
 
 
 def trials_of(prepared: Prepared, per_trial: int) -> Trials:
-    """Pseudo-trials of `per_trial` windows; those left over at a recording's end are dropped."""
+    """Return the pseudo-trials of `per_trial` windows; those left over at a recording's end are dropped."""
     cut = prepared.segmentation
     count = prepared.trials_of_each(per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
@@ -137,7 +125,7 @@ def trials_of(prepared: Prepared, per_trial: int) -> Trials:
         maps = tuple(part.maps[0] for part in parts)
         begin = np.cumsum([0, *map(len, maps)])
         members = zip(parts, prepared.members, begin, strict=False)
-        start = np.concatenate([part.start[np.isin(part.recording, own)] + at for part, (_, own), at in members])
+        start = np.concatenate([part.start[np.isin(part.recording, used)] + at for part, (_, used), at in members])
     elif cut.joined_scale:
         maps = (normalised_trials(prepared, first + place * per_trial, per_trial),)
         start = np.arange(len(recording)) * per_trial * cut.samples  # (T,)
@@ -150,9 +138,9 @@ def trials_of(prepared: Prepared, per_trial: int) -> Trials:
 
 
 def normalised_trials(prepared: Prepared, first: NDArray[np.int64], per_trial: int) -> NDArray[np.float16]:
-    """(n, 12) pseudo-trials of the given first windows, one after the other, as a memory map.
+    """Write (n, 12) pseudo-trials of the given first windows, one after the other, and map them.
 
-    They are written once, to a temporary name that is renamed, so that processes need no lock.
+    They are written once, to a temporary name that is renamed.
     """
     path: Path = prepared.folder / f"trials-{per_trial}.f16"
     shape = len(first) * per_trial * prepared.segmentation.samples, len(LEADS)
@@ -165,7 +153,7 @@ def normalised_trials(prepared: Prepared, first: NDArray[np.int64], per_trial: i
 
 
 def scaled(trials: Trials, prepared: Prepared, spec: TaskSpec, recordings: NDArray[np.int64]) -> Trials:
-    """The pseudo-trials, standardised by mean and deviation of some recordings where the task asks for that."""
+    """Return the pseudo-trials, standardised by mean and deviation of some recordings where the task asks for that."""
     if spec.standardise != "dataset":
         return trials
     return replace(trials, scale=scale_of(prepared, recordings))
@@ -184,22 +172,21 @@ class PatientIndex(NamedTuple):
 
 
 def patient_index(patient: Tensor, recording: Tensor) -> PatientIndex:
-    """Index of pseudo-trials from their patients and recordings, (T,) each."""
+    """Index pseudo-trials by their patients and recordings, (T,) each."""
     order = torch.argsort(recording, stable=True)
     order = order[torch.argsort(patient[order], stable=True)]  # (T,)
-    ranges = []
     position = torch.argsort(order)  # (T,)
+    ranges = []
     for ids in (patient[order], recording[order]):
         _, run, count = torch.unique_consecutive(ids, return_inverse=True, return_counts=True)
-        start = count.cumsum(0) - count  # (runs,)
-        ranges += [start[run][position], count[run][position]]  # (T,), (T,)
+        ranges += [(count.cumsum(0) - count)[run][position], count[run][position]]  # (T,), (T,)
     return PatientIndex(order, position, *ranges)
 
 
 def draw_partner(
     index: PatientIndex, trial: Tensor, window: Tensor, windows: int, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor]:
-    """Pseudo-trial and window (B,) of the partner of each of B windows, of `windows` in a pseudo-trial.
+    """Draw pseudo-trial and window (B,) of the partner of each of B windows, of `windows` in a pseudo-trial.
 
     One of another recording of the patient, else another one of the same recording, else itself. All candidates are
     equally likely.
@@ -231,7 +218,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(per_trial: int) -> int:
-    """Pairs of a pseudo-trial of so many windows; one window gives a pair too, of itself or with another recording."""
+    """Count the pairs of a pseudo-trial; one window gives a pair too, of itself or with another recording."""
     return max(1, per_trial // 2)
 
 
@@ -276,7 +263,7 @@ class Corpus:
         return patient_index(self.patient, self.recording)
 
     def facts(self, pairing: Pairing) -> dict[str, int]:
-        """Counts to report: pairs of patients with one recording and of all, recordings without text."""
+        """Count, to report, pairs of patients with one recording and of all, recordings without text."""
         facts = {}
         if pairing == "patient":
             alone = self.patient_index.patient_count == self.patient_index.recording_count  # (T,)
@@ -287,7 +274,7 @@ class Corpus:
         return facts
 
     def draw_pairs(self, numbers: Tensor, pairing: Pairing, generator: torch.Generator | None = None) -> Pairs:
-        """The two windows of numbered pairs (B,); by torch's default generator, or by another one that reads ahead."""
+        """Draw the two windows of numbered pairs (B,); by torch's default generator, or one that reads ahead."""
         samples, windows = self.trials.window, self.trials.per_trial
         each = pairs_of(windows)
         trial, pair = numbers // each, numbers % each  # (B,), (B,)
@@ -316,7 +303,7 @@ class Corpus:
         return Pairs(trial, first, other, other_window * samples + shift)
 
     def read(self, pairs: Pairs, pairing: Pairing) -> tuple[Tensor, Tensor]:
-        """Both windows (B, S, 12) of some pairs, in float16 on the host; pinned where they go to a GPU."""
+        """Read both windows (B, S, 12) of some pairs, in float16 on the host; pinned where they go to a GPU."""
         sides = [(pairs.trial, pairs.first), (pairs.other_trial, pairs.other_first)][: 1 if pairing == "same" else 2]
         windows = [
             torch.from_numpy(self.trials.take(self.chosen[trial.numpy()], first.numpy())) for trial, first in sides
@@ -325,7 +312,7 @@ class Corpus:
         return windows[0], windows[-1]
 
     def to_batch(self, pairs: Pairs, windows: tuple[Tensor, Tensor]) -> Batch:
-        """The batch of some pairs, whose windows were read, in float32 on the device, which is not waited for."""
+        """Return the batch of some pairs, whose windows were read, in float32 on the device."""
         x1, x2 = windows
         first = x1.to(self.device, non_blocking=True).float()
         second = first if x2 is x1 else x2.to(self.device, non_blocking=True).float()
@@ -334,14 +321,14 @@ class Corpus:
         return Batch(first, second, patient, recording, trial, None if self.text is None else self.text[trial])
 
     def batch(self, numbers: Tensor, pairing: Pairing) -> Batch:
-        """The batch of numbered pairs (B,), by torch's default generator."""
+        """Return the batch of numbered pairs (B,), by torch's default generator."""
         pairs = self.draw_pairs(numbers, pairing)
         return self.to_batch(pairs, self.read(pairs, pairing))
 
     def batches(
         self, order: Tensor, pairing: Pairing, seed_of: Callable[[int], int], first: int = 0
     ) -> Generator[Batch]:
-        """The batches of an epoch from step `first` on, those of its `order` (n, B), read ahead.
+        """Yield the batches of an epoch from step `first` on, those of its `order` (n, B), read ahead.
 
         seed_of: step -> seed, by which torch is seeded before a batch is handed out; its generator is left as if it had
         drawn the batch.
@@ -361,7 +348,7 @@ class Corpus:
 
 
 def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
-    """Numbers of the pseudo-trials to pretrain on: all of a dataset without labels, else those of its training part."""
+    """Number the pseudo-trials to pretrain on: all of a dataset without labels, else those of its training part."""
     count = prepared.trials_of_each(spec.per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
     if not prepared.classes:
@@ -370,7 +357,7 @@ def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
 
 
 def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
-    """The recordings of `corpus_trials`; none where the dataset cannot be split."""
+    """Return the recordings of `corpus_trials`; none where the dataset cannot be split."""
     whole = np.flatnonzero(prepared.trials_of_each(spec.per_trial))  # (R',)
     if prepared.classes:
         whole = np.intersect1d(whole, split_or_none(prepared, spec)[0].train)
@@ -378,10 +365,9 @@ def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
 
 
 def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_embedder: str | None = None) -> Corpus:
-    """The corpus of `corpus_trials`; with an embedder, the recordings that have a report, and its embedding.
+    """Return the corpus of `corpus_trials`; with an embedder, of the recordings with a report, and its embedding.
 
-    Raises DatasetError if no recording is
-    usable.
+    Raises DatasetError if no recording is usable.
     """
     trials, chosen = trials_of(prepared, spec.per_trial), corpus_trials(prepared, spec)  # (T,)
     if not len(chosen):
@@ -420,7 +406,7 @@ class EpochShape(NamedTuple):
 
 
 def epoch_shape(patient: Tensor, batching: Batching, batch_size: int) -> EpochShape:
-    """Updates and batch size of an epoch over pairs of the given patients (N,).
+    """Return updates and batch size of an epoch over pairs of the given patients (N,).
 
     A last, smaller batch is dropped (batch normalisation); a corpus smaller than a batch shrinks the batch. A batch of
     different patients holds at most half of them, else the one with the fewest pairs would limit their number. Raises
@@ -435,22 +421,16 @@ def epoch_shape(patient: Tensor, batching: Batching, batch_size: int) -> EpochSh
         size = min(batch_size, len(pairs))
         return EpochShape(len(pairs) // size, size)
     size = min(batch_size, max(2, len(pairs) // 2))
-    return EpochShape(full_batches(pairs, size), size)
-
-
-def full_batches(pairs: Tensor, size: int) -> int:
-    """Largest number of full batches of `size` different patients; pairs: number of each patient's.
-
-    n batches can be filled if sum(min(pairs, n)) >= n * size.
-    """
-    enough = range(1, int(pairs.sum()) // size + 1)
-    return bisect_left(enough, True, key=lambda n: int(pairs.clamp(max=n).sum()) < n * size)
+    updates = 0  # n batches can be filled if sum(min(pairs, n)) >= n * size
+    while int(pairs.clamp(max=updates + 1).sum()) >= (updates + 1) * size:
+        updates += 1
+    return EpochShape(updates, size)
 
 
 def epoch_order(
     trial: Tensor, patient: Tensor, shape: EpochShape, *, batching: Batching, seed: int, epoch: int
 ) -> Tensor:
-    """Numbers of the pairs of an epoch's batches (n, B); trial, patient: (N,) of the pairs.
+    """Number the pairs of an epoch's batches (n, B); trial, patient: (N,) of the pairs.
 
     shuffled: at random; trial: the pairs of a pseudo-trial together, shuffled anew each epoch; trial-fixed: the same
     batches in every epoch, permuted inside, as by the PMQ authors' loader; patient: at most one pair of a patient in a

@@ -1,16 +1,11 @@
 """Heartbeat windows and pseudo-trials: the preprocessing of PMQ and COMET, to the authors' values.
 
-Resample to 250 Hz, standardise per recording and lead, find the R peaks of each lead, and cut one window of a median
-RR interval around every beat, zero-padded to 300 samples. Consecutive beats joined end to end make a pseudo-trial.
-At another rate the beats are found in the same way, and cut from the recording at that rate.
-
-R peaks of all leads in one pass: the method "neurokit" of neurokit2 (Makowski et al. 2021), to the same peaks.
-
-A QRS complex is where the smoothed slope exceeds 1.5 times its own average; its R peak is its most prominent maximum.
-The authors search each lead by itself and take the median of the i-th peaks, so that a peak missed in one lead moves
-all later ones. `fused` searches the mean slope of all leads once, and takes the median of a complex's peaks. The
-authors also leave out hearts slower than 50/min, whose interval does not fit the window; `fused` crops it
-(docs/evidence/REAL.md).
+Resample to 250 Hz, standardise per recording and lead, find the R peaks of each lead by the method "neurokit" of
+neurokit2 (Makowski et al. 2021), all leads in one pass, and cut one window of a median RR interval around every beat,
+zero-padded to 300 samples; at another rate, from the recording at that rate. The authors take the median of the i-th
+peaks of all leads, so that a peak missed in one lead moves all later ones, and leave out hearts slower than 50/min,
+whose interval does not fit the window; `fused` searches the mean slope of all leads once, takes the median of a
+complex's peaks, and crops the interval of a slow heart (docs/evidence/STUDIES.md).
 """
 
 from __future__ import annotations
@@ -41,36 +36,37 @@ Whole = NDArray[np.intp]
 
 
 def find_r_peaks(cleaned: NDArray[np.float64], fs: int) -> list[Whole]:
-    """Samples of the R peaks of each lead of (L, n), a filtered ECG at fs Hz; a lead may have none."""
+    """Find the samples of the R peaks of each lead of (L, n), a filtered ECG at fs Hz; a lead may have none.
+
+    A QRS complex is where the smoothed slope exceeds 1.5 times its own average, its R peak its most prominent maximum.
+    """
     lead, begin, end = complexes(np.abs(np.gradient(cleaned, axis=1)), fs)
-    found = most_prominent(cleaned, lead, begin, end)  # (Q,), -1 where a complex has no maximum
-    there = found >= 0  # (Q,)
-    lead, found = lead[there], found[there]
-    of_leads = np.split(found, np.searchsorted(lead, range(1, len(cleaned))))  # lead by lead
-    return [spaced(peaks, int(np.rint(REFRACTORY * fs))) for peaks in of_leads]
+    peaks = most_prominent(cleaned, lead, begin, end)  # (Q,), -1 where a complex has no maximum
+    lead, peaks = lead[peaks >= 0], peaks[peaks >= 0]
+    of_leads = np.split(peaks, np.searchsorted(lead, range(1, len(cleaned))))  # lead by lead
+    return [spaced(of_lead, int(np.rint(REFRACTORY * fs))) for of_lead in of_leads]
 
 
 def fused_r_peaks(cleaned: NDArray[np.float64], fs: int) -> Whole:
-    """Samples (n,) of the R peaks of (L, n), a filtered ECG at fs Hz: medians over the leads within each complex."""
+    """Find the samples (n,) of the R peaks of (L, n) at fs Hz: medians over the leads within each complex."""
     slope = np.abs(np.gradient(cleaned, axis=1)).mean(axis=0, keepdims=True)  # (1, n)
     _, begin, end = complexes(slope, fs)  # (Q,)
     leads, count = len(cleaned), len(begin)
-    each = np.repeat(np.arange(leads), count)  # (L * Q,)
-    found = most_prominent(cleaned, each, np.tile(begin, leads), np.tile(end, leads)).reshape(leads, count)
-    centres = _medians(np.where(found < 0, np.nan, found).T)  # (Q,)
+    lead = np.repeat(np.arange(leads), count)  # (L * Q,)
+    peaks = most_prominent(cleaned, lead, np.tile(begin, leads), np.tile(end, leads)).reshape(leads, count)
+    centres = _medians(np.where(peaks < 0, np.nan, peaks).T)  # (Q,)
     return spaced(centres[np.isfinite(centres)].astype(np.intp), int(np.rint(REFRACTORY * fs)))
 
 
 def complexes(slope: NDArray[np.float64], fs: int) -> tuple[Whole, Whole, Whole]:
-    """Lead, first sample and the sample after the last of every QRS complex, (Q,) each, lead by lead, of (L, n)."""
+    """Find lead, first sample and end of every QRS complex of (L, n), (Q,) each, lead by lead."""
     smooth = uniform_filter1d(slope, int(np.rint(SLOPE_WINDOW * fs)), mode="nearest")  # (L, n)
     average = uniform_filter1d(smooth, int(np.rint(AVERAGE_WINDOW * fs)), mode="nearest")  # (L, n)
-    steep = smooth > THRESHOLD * average  # (L, n)
-    return long_stretches(steep)
+    return long_stretches(smooth > THRESHOLD * average)
 
 
 def long_stretches(steep: NDArray[np.bool_]) -> tuple[Whole, Whole, Whole]:
-    """Lead, begin and end (Q,) of the stretches of (L, n) that are long enough; one that is cut off is left out."""
+    """Find lead, begin and end (Q,) of the stretches of (L, n) that are long enough and not cut off."""
     lead, change = np.nonzero(steep[:, :-1] != steep[:, 1:])  # (C,) begins and ends in turn, lead by lead
     paired = steep[lead, change + 1][:-1] & (lead[:-1] == lead[1:])  # (C - 1,) a begin before an end of the same lead
     lead, begin, end = lead[:-1][paired], change[:-1][paired], change[1:][paired]
@@ -81,7 +77,7 @@ def long_stretches(steep: NDArray[np.bool_]) -> tuple[Whole, Whole, Whole]:
 
 
 def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end: Whole) -> Whole:
-    """Sample of the most prominent local maximum between begin and end of each of Q stretches, -1 where it has none.
+    """Find the most prominent local maximum between begin and end of each of Q stretches, -1 where it has none.
 
     Prominence as in `scipy.signal.find_peaks` on the stretch alone; of equal ones the first counts.
     """
@@ -132,13 +128,13 @@ def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
 
 
 def spaced(peaks: Whole, delay: int) -> Whole:
-    """Those of the peaks (k,) of a lead that come more than `delay` samples after the last one, or after sample 0."""
-    kept, last = [], 0
+    """Return those of the peaks (k,) that come more than `delay` samples after the last one, or after sample 0."""
+    accepted, last = [], 0
     for peak in peaks.tolist():
         if peak - last > delay:
-            kept.append(peak)
+            accepted.append(peak)
             last = peak
-    return np.array(kept, np.intp)
+    return np.array(accepted, np.intp)
 
 
 FS = 250
@@ -153,7 +149,7 @@ PERIOD = FS // 50
 """Samples of one period of 50 Hz mains."""
 HIGHPASS_EDGE = 18
 """Samples by which `sosfiltfilt` extends a signal on each side for the high-pass filter."""
-FLAT = 1e-8
+MIN_DEVIATION = 1e-8
 """Divisor in place of a pseudo-trial's standard deviation of zero."""
 
 Filter = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -174,7 +170,7 @@ class Heartbeats:
 def heartbeats(
     signal: NDArray[np.floating[Any]], fs: float, rate: int = FS, *, raw: bool = False, beats: Beats = "authors"
 ) -> Heartbeats:
-    """Beats of a recording, given as (n, L) at fs Hz, in windows at `rate` Hz; `raw`: in the recording's unit.
+    """Cut the beats of a recording, given as (n, L) at fs Hz, in windows at `rate` Hz; `raw`: in the recording's unit.
 
     Raises Unusable if it has NaN or is too short, if there are no two beats, or, as the authors have it, if the rate is
     under 50/min.
@@ -197,12 +193,17 @@ def heartbeats(
 
 
 def _as_authors(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
-    """R peaks (n,) of (L, n) and the median RR interval, samples. Raises Unusable."""
-    peaks = _table(find_r_peaks(cleaned, FS))  # (n, L)
-    median_rr = _median_rr(peaks)
+    """R peaks (n,) of (L, n), by index medians over the leads, and the median RR interval, samples. Raises Unusable."""
+    peaks = find_r_peaks(cleaned, FS)
+    table = np.full((max(map(len, peaks)), len(peaks)), np.nan)  # (n, L) i-th peak of each lead
+    for column, lead in enumerate(peaks):
+        table[: len(lead), column] = lead
+    if len(table) < 2:
+        raise Unusable("no beats found: no lead has two R peaks")
+    median_rr = float(_medians(_medians(np.diff(table, axis=0).T)[None])[0])
     if median_rr > WINDOW:
         raise Unusable(f"heart rate below 50/min: median RR {median_rr:g} samples at {FS} Hz")
-    return _centres(peaks), median_rr
+    return _medians(table).astype(np.int64), median_rr
 
 
 def _of_all_leads(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
@@ -214,7 +215,7 @@ def _of_all_leads(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], floa
 
 
 def pseudo_trials(signal: NDArray[np.floating[Any]], fs: float, beats_per_trial: int) -> NDArray[np.float32]:
-    """Normalised pseudo-trials of a recording, (T, beats_per_trial * 300, L); T is 0 where it is unusable."""
+    """Make the normalised pseudo-trials of a recording, (T, beats_per_trial * 300, L); T is 0 where it is unusable."""
     try:
         windows = heartbeats(signal, fs).windows
     except Unusable:
@@ -232,13 +233,13 @@ def normalise_trials(windows: NDArray[np.floating[Any]], per_trial: int) -> NDAr
     joined = windows[: count * per_trial].astype(np.float64)
     joined = joined.reshape(count, per_trial * samples, leads)  # (T, per_trial * S, L)
     deviation = joined.std(axis=1, keepdims=True)  # (T, 1, L)
-    deviation[deviation == 0] = FLAT
+    deviation[deviation == 0] = MIN_DEVIATION
     joined -= joined.mean(axis=1, keepdims=True)
     return np.asarray(joined / deviation, np.float32)
 
 
 def resample(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS) -> NDArray[np.float64]:
-    """A recording (n, L) at `rate` Hz, int(n * rate / fs) points.
+    """Resample a recording (n, L) to `rate` Hz, int(n * rate / fs) points.
 
     To 250 Hz as the authors do: linear interpolation from the first sample to the last, no anti-alias filter. To any
     other rate by a polyphase filter, which removes what the lower rate cannot hold.
@@ -262,8 +263,8 @@ def _polyphase(signal: NDArray[np.float64], fs: float, rate: int) -> NDArray[np.
     from scipy.signal import resample_poly  # here, because it loads slowly and prepared data need no filter
 
     share = (Fraction(rate) / Fraction(fs)).limit_denominator(FINEST)
-    found = resample_poly(signal, share.numerator, share.denominator, padtype="line")
-    return np.asarray(found[: int(len(signal) * rate / fs)])
+    resampled = resample_poly(signal, share.numerator, share.denominator, padtype="line")
+    return np.asarray(resampled[: int(len(signal) * rate / fs)])
 
 
 def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -277,7 +278,7 @@ def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def clean(signal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The filter of neurokit2's `ecg_clean` at 250 Hz, for all leads at once: (n, L) -> (L, n), the same bits.
+    """Filter as neurokit2's `ecg_clean` at 250 Hz, all leads at once: (n, L) -> (L, n), the same bits.
 
     High-pass Butterworth of order 5 at 0.5 Hz, then a moving average over one 50 Hz period, each forward and backward.
     """
@@ -318,25 +319,6 @@ def _highpass() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
     sections = butter(5, 0.5, btype="highpass", output="sos", fs=FS)
     return sections, sosfilt_zi(sections)
-
-
-def _table(peaks: list[NDArray[np.intp]]) -> NDArray[np.float64]:
-    """(n, L) i-th peak of each lead, NaN where a lead has fewer."""
-    table = np.full((max(map(len, peaks)), len(peaks)), np.nan)  # (n, L)
-    for column, lead in enumerate(peaks):
-        table[: len(lead), column] = lead
-    return table
-
-
-def _median_rr(table: NDArray[np.float64]) -> float:
-    if len(table) < 2:
-        raise Unusable("no beats found: no lead has two R peaks")
-    return float(_medians(_medians(np.diff(table, axis=0).T)[None])[0])
-
-
-def _centres(table: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(n,) medians over leads of the i-th peaks (n, L), by index: a missed peak shifts a lead's later ones."""
-    return _medians(table).astype(np.int64)  # (n,)
 
 
 def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:

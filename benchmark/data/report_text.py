@@ -8,8 +8,6 @@ transformers, e.g. emilyalsentzer/Bio_ClinicalBERT, of which the pooled output o
 from __future__ import annotations
 
 import hashlib
-import io
-import logging
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -20,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import DatasetError
-from benchmark.results.files import seal, unseal, write_atomic
+from benchmark.results.files import replacing
 from benchmark.results.schema import digest
 
 TEXT_VERSION = 1
@@ -31,46 +29,31 @@ WIDTH = 768
 MAX_TOKENS = 128
 TEXTS_AT_A_TIME = 64
 
-log = logging.getLogger(__name__)
-
 
 def has_text(report: str) -> bool:
-    """Whether a report has a letter or digit."""
+    """Tell whether a report has a letter or digit."""
     return any(character.isalnum() for character in report)
 
 
 def embed_reports(reports: Sequence[str], embedder: str, *, cache: Path, device: torch.device) -> NDArray[np.float32]:
-    """Embeddings of reports (R, E), cached in the folder `cache`; a damaged file is computed again and logged.
+    """Embed reports, (R, E), cached in the folder `cache`.
 
     A language model runs on `device`. Raises DatasetError if the embedder is not available.
     """
     distinct = list(dict.fromkeys(reports))
-    path = cache / f"text-{digest([embedder_identity(embedder), distinct])}.sealed"
-    vectors = kept_vectors(path)  # (D, E)
-    if vectors is None:
-        vectors = tfidf_vectors(distinct) if embedder == TFIDF else model_vectors(distinct, embedder, device)  # (D, E)
-        buffer = io.BytesIO()
-        np.save(buffer, vectors, allow_pickle=False)
-        write_atomic(path, seal(path.name, buffer.getvalue()))
-    number = {report: index for index, report in enumerate(distinct)}
-    return vectors[[number[report] for report in reports]]
-
-
-def kept_vectors(path: Path) -> NDArray[np.float32] | None:
-    """The embeddings (D, E) in a sealed .npy file; None if it is missing, or logged as damaged or of other reports."""
+    path = cache / f"text-{digest([embedder_identity(embedder), distinct])}.npy"
     if not path.is_file():
-        return None
-    body = unseal(path.name, path.read_bytes())
-    if body is None:
-        log.warning("%s is damaged or of other reports; it is not used, and the reports are embedded again", path)
-        return None
-    vectors: NDArray[np.float32] = np.load(io.BytesIO(body), allow_pickle=False)
-    return vectors
+        vectors = tfidf_vectors(distinct) if embedder == TFIDF else model_vectors(distinct, embedder, device)  # (D, E)
+        with replacing(path) as file:
+            np.save(file, vectors, allow_pickle=False)
+    number = {report: index for index, report in enumerate(distinct)}
+    embedded: NDArray[np.float32] = np.load(path, allow_pickle=False)[[number[report] for report in reports]]
+    return embedded
 
 
 @lru_cache(maxsize=8)
 def embedder_identity(embedder: str) -> dict[str, str | int]:
-    """What determines the embeddings besides the text, for content keys; a folder is hashed by its files' bytes.
+    """Return what determines the embeddings besides the text, for content keys; a folder is hashed by its files' bytes.
 
     Raises DatasetError for a language model if transformers is not installed.
     """
@@ -92,7 +75,7 @@ def embedder_identity(embedder: str) -> dict[str, str | int]:
 
 
 def tfidf_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """TF-IDF and truncated SVD, fitted on the texts themselves: (D, WIDTH) with rows of unit length."""
+    """Embed texts by TF-IDF and truncated SVD, fitted on themselves: (D, WIDTH) with rows of unit length."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.preprocessing import normalize
@@ -105,7 +88,7 @@ def tfidf_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def model_vectors(texts: Sequence[str], name: str, device: torch.device) -> NDArray[np.float32]:
-    """Pooled outputs of a frozen language model, of at most 128 tokens of each text: (D, E).
+    """Embed texts by the pooled outputs of a frozen language model, of at most 128 tokens each: (D, E).
 
     Raises DatasetError where the model cannot be loaded or has no pooled output.
     """

@@ -1,15 +1,10 @@
-"""Windows of a recording: heartbeats (the paper's, `benchmark.data.heartbeats`) or crops; and absent leads.
+"""Windows of a recording: heartbeats (the paper's, `benchmark.data.heartbeats`) or crops; and missing leads.
 
 Heartbeats are centred on an R peak and padded, which leaves of the rhythm only the width of the padding. `recordings`
 keeps recordings whole, as the PTB-XL benchmark does: what is judged are crops of them at a fixed stride, what is
 learned from are crops that begin anywhere; pretraining draws Segment(t, t + 2 dt) from any t (PMQ, section
-"Neighboring"), of which the first half is the query and the second the key. A crop may be as long as the recording.
-
-Fewer than 12 leads: which, by number or name, and what an encoder of 12 reads in place of the others.
-
-Absent leads are zero, the mean of a standardised lead, as is usual for convolutional networks; ST-MEM (Na et al. 2024)
-leaves the tokens of an absent lead out, which networks that mix leads in their first layer cannot. Limb leads that
-could be computed from I and II stay absent: 8 leads would else be 12.
+"Neighboring"), of which the first half is the query and the second the key. Missing leads are zero, the mean of a
+standardised lead; limb leads that could be computed from I and II stay missing, since 8 leads would else be 12.
 """
 
 from __future__ import annotations
@@ -53,25 +48,25 @@ class Segmentation:
     """How heartbeats are found."""
 
     def content(self) -> dict[str, Any]:
-        """What determines the windows, for keys."""
+        """Return what determines the windows, for keys."""
         return asdict(self)
 
     def cut(self, signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
-        """What is kept of a recording (n_samples, L) in mV at fs Hz: windows (n, S, L), or its samples (n, 1, L).
+        """Cut a recording (n_samples, L) in mV at fs Hz into windows (n, S, L), or return its samples (n, 1, L).
 
         Standardised per recording and lead unless raw. Raises Unusable if it yields no window.
         """
         if self.kind == "heartbeats":
-            kept = heartbeats(signal, fs, self.rate, raw=self.raw, beats=self.beats).windows
+            items = heartbeats(signal, fs, self.rate, raw=self.raw, beats=self.beats).windows  # (n, S, L)
         else:
-            kept = whole(signal, fs, self.samples, self.rate, raw=self.raw, pad=self.pad)[:, None]  # (n, 1, L)
-        if self.raw and np.abs(kept).max() > LARGEST:
-            raise Unusable(f"too large to be kept in mV: {np.abs(kept).max():g}")
-        return kept
+            items = whole(signal, fs, self.samples, self.rate, raw=self.raw, pad=self.pad)[:, None]  # (n, 1, L)
+        if self.raw and np.abs(items).max() > LARGEST:
+            raise Unusable(f"too large to be kept in mV: {np.abs(items).max():g}")
+        return items
 
     @property
     def unit(self) -> int:
-        """Samples of what is kept as one item: a window, or one sample of a whole recording."""
+        """Samples of an item of the prepared data: S of a window, 1 of a whole recording."""
         return 1 if self.kind == "recordings" else self.samples
 
     @property
@@ -85,22 +80,22 @@ class Segmentation:
         return self.kind == "recordings"
 
     def step(self, per_trial: int) -> int:
-        """Samples from the beginning of a pseudo-trial to that of the next; crops of a recording overlap."""
+        """Return the samples from the beginning of a pseudo-trial to that of the next; crops of a recording overlap."""
         return self.stride if self.stride and per_trial == 1 else per_trial * self.samples
 
-    def trials_in(self, kept: NDArray[np.int64], per_trial: int) -> NDArray[np.int64]:
-        """Pseudo-trials of `per_trial` windows that recordings with so many kept items give."""
-        samples, length = kept * self.unit, per_trial * self.samples
+    def trials_in(self, items: NDArray[np.int64], per_trial: int) -> NDArray[np.int64]:
+        """Count the pseudo-trials of `per_trial` windows that recordings with so many items give."""
+        samples, length = items * self.unit, per_trial * self.samples
         return np.where(samples >= length, (samples - length) // self.step(per_trial) + 1, 0)
 
     def windows_of_typical(self) -> int:
-        """Windows of a recording of 10 s; of heartbeats, those at a rate of 70/min."""
+        """Count the windows of a recording of 10 s; of heartbeats, those at a rate of 70/min."""
         if self.kind == "heartbeats":
             return 11
         return max(1, int(self.trials_in(np.array(TYPICAL_SECONDS * self.rate // self.unit), 1)))
 
     def is_padded(self, samples: int, fs: float) -> bool:
-        """Whether a recording of so many samples at fs Hz was lengthened."""
+        """Tell whether a recording of so many samples at fs Hz was lengthened."""
         return self.pad and int(samples * self.rate / fs) < self.samples
 
     @property
@@ -114,7 +109,7 @@ class Segmentation:
         return {"heartbeats": "heartbeat", "recordings": "crop"}[self.kind]
 
     def words(self) -> Iterator[str]:
-        """What differs from the paper's preparation, in words: '100 Hz', 'crops of 2.5 s every 1.25 s'."""
+        """Say what differs from the paper's preparation: '100 Hz', 'crops of 2.5 s every 1.25 s'."""
         if self.kind == "recordings":
             yield f"crops of {self.seconds:g} s every {self.stride / self.rate:g} s of whole recordings"
         if self.beats == "fused":
@@ -133,7 +128,7 @@ HEARTBEATS = Segmentation()
 def whole(
     signal: NDArray[np.floating[Any]], fs: float, samples: int, rate: int, *, raw: bool, pad: bool
 ) -> NDArray[np.float32]:
-    """A recording (n_samples, L) at `rate` Hz, (n, L), of at least `samples`; standardised per lead unless `raw`.
+    """Return a recording at `rate` Hz, (n, L) of at least `samples`, standardised per lead unless `raw`.
 
     Raises Unusable if it has NaN or is shorter; with `pad`, zeros follow a shorter one.
     """
@@ -159,28 +154,28 @@ LEAD_SETS: dict[int, tuple[str, ...]] = {
 Challenge 2021, 1 a watch."""
 
 
-def leads_named(asked: Any) -> list[str]:
-    """The leads of a number of `LEAD_SETS`, of one name or of a list of names, in the order of `LEADS`.
+def leads_named(given: Any) -> list[str]:
+    """Return the leads of a number of `LEAD_SETS`, of one name or of a list of names, in the order of `LEADS`.
 
     Raises ValueError in one line for anything else.
     """
-    words = [str(word).strip() for word in (asked if isinstance(asked, list | tuple) else [asked])]
+    words = [str(word).strip().lower() for word in (given if isinstance(given, list | tuple) else [given])]
     if len(words) == 1 and words[0].isdecimal() and int(words[0]) in LEAD_SETS:
         return list(LEAD_SETS[int(words[0])])
-    known = {lead.lower(): lead for lead in LEADS}
-    strange = [word for word in words if word.lower() not in known]
-    if strange or not words or len(set(map(str.lower, words))) < len(words):
-        what = f"{strange[0]!r} is no lead" if strange else "each lead has to be named once"
+    leads = [lead for lead in LEADS if lead.lower() in words]
+    if not leads or len(leads) < len(words):
+        unknown = [word for word in words if word not in map(str.lower, LEADS)]
+        problem = f"{unknown[0]!r} is no lead" if unknown else "each lead has to be named once"
         numbers = ", ".join(map(str, LEAD_SETS))
-        raise ValueError(f"{what}; there are {' '.join(LEADS)}, or one of the numbers {numbers}")
-    return sorted((known[word.lower()] for word in words), key=LEADS.index)
+        raise ValueError(f"{problem}; there are {' '.join(LEADS)}, or one of the numbers {numbers}")
+    return leads
 
 
 def zero_missing_leads(signal: NDArray[np.float16], leads: Sequence[str]) -> NDArray[np.float16]:
-    """Signals (..., 12) with zeros in the leads that are not named; the same array where all are."""
-    absent = [column for column, lead in enumerate(LEADS) if lead not in leads]
-    if not absent:
+    """Return signals (..., 12) with zeros in the leads that are not named; the same array where all are."""
+    missing = [column for column, lead in enumerate(LEADS) if lead not in leads]
+    if not missing:
         return signal
-    kept = signal.copy()
-    kept[..., absent] = 0
-    return kept
+    zeroed = signal.copy()
+    zeroed[..., missing] = 0
+    return zeroed

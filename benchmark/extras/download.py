@@ -32,9 +32,8 @@ from benchmark.cli.arguments import parse_data
 from benchmark.cli.main import FAILED, OK
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.load import read_yaml
-from benchmark.data.datasets import DATASETS
+from benchmark.data.datasets import DATASETS, UNFINISHED
 from benchmark.data.datasets.base import DatasetError
-from benchmark.data.datasets.registry import UNFINISHED
 from benchmark.results.files import naming
 from benchmark.screen import Console, note, step
 

@@ -15,9 +15,9 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
 from benchmark.data.audit import Finding, audit
 from benchmark.data.corpus import pretrained_entries, trials_of
+from benchmark.data.datasets import find_root, refuse_unfinished
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.registry import find_root, refuse_unfinished
 from benchmark.data.joined import JOIN, join, recut
 from benchmark.data.prepare import Prepared, prepare
 from benchmark.data.segments import Segmentation

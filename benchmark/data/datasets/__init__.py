@@ -1,17 +1,17 @@
-"""DATASETS: the built-in datasets by name; all others are declared by a card (docs/OWN_DATA.md).
+"""The datasets by name, built in (`DATASETS`) or declared by a card (docs/OWN_DATA.md), and their folders.
 
-To add a dataset, add its file and a line here. A reader is imported when it is asked for, so that the names are there
-without pandas.
+To add a built-in dataset, add its file and a line here. A reader is imported when it is needed, so that the names are
+there without pandas.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
 
+from benchmark.data.datasets.base import BuiltIn, DatasetError, Source
 from methods.from_file import Table
-
-if TYPE_CHECKING:
-    from benchmark.data.datasets.base import BuiltIn
 
 DATASETS: Table[BuiltIn] = Table(
     {
@@ -22,3 +22,51 @@ DATASETS: Table[BuiltIn] = Table(
         "ningbo": "benchmark.data.datasets.chapman:Ningbo",
     }
 )
+UNFINISHED = ".download"
+"""Folder in a dataset's folder that is there while a download has not ended."""
+
+
+def source_of(name: str, cards: Mapping[str, Source] | None = None) -> Source:
+    """Return the dataset of a name: that of a card, else a built-in one.
+
+    Raises ValueError for an unknown name, with the nearest known one.
+    """
+    if cards and name in cards:
+        return cards[name]
+    if name in DATASETS:
+        return DATASETS[name]
+    known = [*DATASETS, *(cards or {})]
+    near = get_close_matches(name.lower(), known)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    raise ValueError(f"unknown dataset {name!r}: {hint}")
+
+
+def refuse_unfinished(source: Source, root: Path) -> None:
+    """Raise DatasetError for a folder whose download has not ended: it would read as a smaller dataset."""
+    if (root / UNFINISHED).exists():
+        raise DatasetError(
+            f"{source.title}: the download into {root} has not ended: run `data download {source.name}` again, "
+            f"or remove {root / UNFINISHED} to use what is there"
+        )
+
+
+def find_root(source: Source, data_root: Path | None, paths: Mapping[str, Path]) -> Path:
+    """Find the folder of a dataset: the one given for it, else the first of its known folder names under the data root.
+
+    Raises DatasetError if there is no such folder.
+    """
+    name = source.name
+    if name in paths:
+        if not paths[name].is_dir():
+            raise DatasetError(f"{source.title}: {paths[name]} is not a folder. {source.how_to_get}".rstrip())
+        return paths[name]
+    if data_root is None:
+        remedy = f"use --data-root DIR or --data {name}=DIR. {source.how_to_get}".rstrip()
+        raise DatasetError(f"{source.title}: no folder given: {remedy}")
+    for folder in source.folders:
+        if (data_root / folder).is_dir():
+            return data_root / folder
+    raise DatasetError(
+        f"{source.title}: none of {', '.join(source.folders)} is in {data_root}: "
+        f"use --data {name}=DIR. {source.how_to_get}".rstrip()
+    )

@@ -1,10 +1,8 @@
 """The contract of a dataset: a table of entries, and a reader of one entry's signal.
 
-A reader lists its entries from the dataset's own tables without opening a signal, so that listing is cheap and
-the signals can be read by many processes. Reading one entry either returns a `Recording` or raises `Unusable`
-with the reason, which is written to `skipped.csv`; it never changes a label.
-
-Dataset folders in; entries and recordings (mV, leads in one order) out. One file per dataset; the one owner of wfdb.
+A reader lists its entries from the dataset's own tables without opening a signal, so that listing is cheap and the
+signals can be read by many processes. Reading one entry returns a `Recording`, in mV with the leads in one order, or
+raises `Unusable` with the reason, which is written to `skipped.csv`; it never changes a label.
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ class Recording:
 
 @dataclass(frozen=True)
 class Listing:
-    """What a reader found in a folder: the recordings it can offer and those its tables already rule out."""
+    """What a folder holds: the recordings it can offer and those its tables already rule out."""
 
     entries: tuple[Entry, ...]
     skipped: tuple[tuple[str, str], ...] = ()
@@ -109,7 +107,7 @@ class About(Protocol):
 
 
 class Source(About, Protocol):
-    """A dataset before its folder is known: a reader's class, or a card (benchmark.data.datasets.registry)."""
+    """A dataset before its folder is known: a reader's class, or a card (benchmark.data.datasets)."""
 
     @property
     def licence(self) -> str:
@@ -124,7 +122,7 @@ class Source(About, Protocol):
 
 
 class BuiltIn(Source, Protocol):
-    """A dataset with a reader of its own, as `registry` lists them."""
+    """A dataset with a reader of its own, as `DATASETS` lists them."""
 
     @property
     def cite(self) -> str:
@@ -132,7 +130,7 @@ class BuiltIn(Source, Protocol):
 
 
 class Dataset(About, Protocol):
-    """A dataset on disk, or a simulated one. `registry` lists the built-in ones, each in a file of this folder."""
+    """A dataset on disk, or a simulated one. `DATASETS` lists the built-in ones, each in a file of this folder."""
 
     root: Path
 

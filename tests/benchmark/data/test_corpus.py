@@ -30,7 +30,6 @@ from benchmark.data.corpus import (
     corpus_of,
     epoch_order,
     epoch_shape,
-    full_batches,
     scale_of,
     trials_of,
 )
@@ -386,11 +385,9 @@ def test_no_patient_stands_twice_in_a_batch_or_of_patient_once_in_an_epoch(size:
 
 
 def test_patient_batches_are_as_many_as_the_patients_allow() -> None:
-    pairs = torch.tensor([60, 30, 5, 5, 5, 5, 5, 5])
-    assert full_batches(pairs, 2) == 60  # of 120 pairs
-    assert full_batches(pairs, 4) == 15  # 15 + 15 + 30 others = 4 * 15
-    assert full_batches(pairs, 8) == 5  # the fewest pairs decide
-    assert full_batches(pairs, 9) == 0
+    """Patients of 60, 30 and six times 5 pairs: 60 batches of 2 hold all 120 pairs, 15 of 4 are 15 + 15 + 30 others."""
+    updates = {size: epoch_shape(PATIENT_OF_PAIR, "patient", size).updates for size in (2, 4)}
+    assert updates == {2: 60, 4: 15}
     assert len(order_of("patient", 4)) == 15
     seen = {pair for epoch in range(60) for pair in order_of("patient", 4, epoch=epoch).flatten().tolist()}
     assert seen == set(range(120))

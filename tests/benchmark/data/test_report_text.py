@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -60,26 +59,6 @@ def test_every_report_gets_the_vector_of_its_text_made_once_and_kept_by_content(
     assert len(list(tmp_path.iterdir())) == 2
     file.unlink()
     np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
-
-
-def test_damaged_and_swapped_embeddings_are_made_again_and_told(
-    tmp_path: Path, flip: Callable[[Path, float], None], caplog: pytest.LogCaptureFixture
-) -> None:
-    first = embed(REPORTS, tmp_path)
-    (file,) = tmp_path.iterdir()
-    content = file.read_bytes()
-    for share in (0.0, 0.1, 0.9):
-        flip(file, share)
-        np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
-        assert file.read_bytes() == content
-    embed(REPORTS[::-1], tmp_path)
-    (other,) = set(tmp_path.iterdir()) - {file}
-    other.replace(file)
-    np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
-    assert len(caplog.messages) == 4
-    assert set(caplog.messages) == {
-        f"{file} is damaged or of other reports; it is not used, and the reports are embedded again"
-    }
 
 
 @pytest.mark.skipif(find_spec("transformers") is not None, reason="transformers is installed")

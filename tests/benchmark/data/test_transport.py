@@ -10,7 +10,7 @@ import pytest
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.data.datasets.registry import source_of
+from benchmark.data.datasets import source_of
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TASKS, split_or_none
 from benchmark.data.task import of_task

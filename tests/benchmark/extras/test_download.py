@@ -19,8 +19,7 @@ from urllib.parse import unquote
 import pytest
 
 from benchmark.cli.main import FAILED, OK, USAGE
-from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.registry import UNFINISHED
+from benchmark.data.datasets import DATASETS, UNFINISHED
 from benchmark.extras import download as module
 from benchmark.extras.download import SUMS, folder_lock
 from run_benchmark import main

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.datasets.base import DatasetError
-from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.registry import (
+from benchmark.data.datasets import (
     DATASETS,
     find_root,
     refuse_unfinished,
     source_of,
 )
+from benchmark.data.datasets.base import DatasetError
+from benchmark.data.datasets.card import Card
 
 
 @pytest.mark.parametrize("name", DATASETS)
