@@ -98,7 +98,7 @@ SIZED_LIKE = {"ningbo": "chapman"}
 
 
 class Simulation(Section):
-    """Simulated cohorts in place of the real datasets (docs/SIMULATOR.md)."""
+    """Simulated cohorts in place of the real datasets (docs/DATA.md)."""
 
     seed: Seed = 1
     """Seed of the simulator; cohorts of another seed share no patient."""

@@ -291,9 +291,9 @@ def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Seque
             outcomes.append(str(reason))
         else:
             signal = recording.signal
-            facts = SignalFacts(
-                recording.fs, len(signal), signal_digest(signal), lead_problem(signal), outline_of(signal)
-            )
+            facts = SignalFacts(recording.fs, len(signal), signal_digest(signal))
+            if not dataset.drawn_from:  # drawn leads obey the laws, and no drawn recording is another's copy
+                facts = facts._replace(warning=lead_problem(signal), outline=outline_of(signal))
             outcomes.append((windows, facts, recording.report))
     return outcomes
 

@@ -6,7 +6,7 @@
 In: a diagnosis or cohort settings, and a seed. Out: signals in mV, or datasets that draw them.
 Modules: `heart` (waves of a beat, and their projection to the leads), `patient` (anatomy, diagnoses and how they change
 the heart), `recording` (rhythm, conduction and noise of one ECG), `machine_reports` (report lines), `cohorts`
-(datasets). Documentation: docs/SIMULATOR.md.
+(datasets). Documentation: docs/DATA.md.
 """
 
 from __future__ import annotations

@@ -2,17 +2,8 @@
 
 Each patient and recording has a random stream seeded by (seed, cohort, patient, recording): equal settings give equal
 samples, a larger cohort begins with the patients of a smaller one, and cohorts share no patient. Patients of a separate
-test part follow the others, whom they leave as they are.
-
-PTB-XL: folds are disjoint in patients and balanced over superclasses, as in the real dataset (Wagner et al. 2020, Sci.
-Data 7:154); about one patient in eight has more than one recording. Its statements are one SCP code or two a diagnosis.
-
-Chapman and Ningbo: one recording per patient; rhythms in the four groups SB, AFIB, GSVT and SR as often as in Chapman
-(Zheng et al. 2020), and rhythms and conditions as often as the Challenge 2021 counts them in Ningbo.
-
-CPSC2018: nine classes, up to three labels a recording, 6 to 60 seconds, no patient identifiers.
-
-MIMIC-IV-ECG: several recordings per patient over years, with report lines as an ECG machine prints them.
+test part follow the others, whom they leave as they are. Each cohort has the classes, patients, folds, lengths and
+reports of its dataset (docs/DATA.md).
 """
 
 from __future__ import annotations
@@ -28,9 +19,9 @@ import numpy as np
 
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Listing, Recording
-from benchmark.data.datasets.ptb_xl import SCP_STATEMENTS
+from benchmark.data.datasets.ptb_xl import SUPERCLASS_OF_CODE
 from benchmark.data.simulate.machine_reports import machine_report
-from benchmark.data.simulate.patient import Person, Population, draw_diagnoses, draw_person, keep_or_redraw
+from benchmark.data.simulate.patient import RHYTHMS, Population, draw_conditions, draw_diagnoses, draw_person
 from benchmark.data.simulate.recording import record
 from benchmark.results.schema import digest
 
@@ -115,11 +106,11 @@ class SimulatedDataset:
         return digest([SIMULATOR_VERSION, self.name, asdict(self.settings)])
 
     def listing(self) -> Listing:
-        """All recordings; none is drawn, so that reports made with a signal are not in the entries yet."""
+        """List all recordings; none is drawn, so that reports made with a signal are not in the entries yet."""
         return Listing(tuple(self.cohort.entries(self)), form="simulated")
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
-        """None."""
+        """Return none."""
         return ()
 
     def read(self, entry: Entry) -> Recording:
@@ -127,9 +118,9 @@ class SimulatedDataset:
         cohort, settings = self.cohort, self.settings
         patient, visit = map(int, entry.path.split("/"))
         rng = self.stream(patient, FIRST_RECORDING + visit)
-        person, diagnoses = self.diagnosed(patient, visit, rng)
+        diagnoses = self.diagnoses(patient, visit, rng)
         drawn = record(
-            person.anatomy,
+            draw_person(self.stream(patient, PERSON), cohort.population, settings.anatomy),
             diagnoses,
             rng,
             seconds=cohort.seconds(rng),
@@ -142,22 +133,19 @@ class SimulatedDataset:
         report = cohort.report(diagnoses, drawn.rate, rng, settings.report_errors) if cohort.report else ""
         return Recording((steps / cohort.steps_per_mv).astype(np.float32), FS, report)
 
-    def diagnosed(self, patient: int, visit: int, rng: np.random.Generator) -> tuple[Person, tuple[str, ...]]:
-        """A patient and what one of his recordings shows. rng: the recording's stream, not drawn from yet."""
-        population, settings = self.cohort.population, self.settings
-        person = shown = draw_person(self.stream(patient, PERSON), population, settings.anatomy)
+    def diagnoses(self, patient: int, visit: int, rng: np.random.Generator | None = None) -> tuple[str, ...]:
+        """Draw what a recording shows. rng: the recording's stream, not drawn from yet; by default a new one."""
+        population = self.cohort.population
+        conditions = draw_conditions(self.stream(patient, PERSON), population)
         if visit > 0:
             changes = self.stream(patient, FIRST_RECORDING + visit, CHANGES)
-            shown = keep_or_redraw(changes, person, population, settings.persistence)
-        return person, draw_diagnoses(rng, shown, population, first=visit == 0)
-
-    def diagnoses(self, visit: Visit) -> tuple[str, ...]:
-        """What a recording shows."""
-        stream = self.stream(visit.patient, FIRST_RECORDING + visit.visit)
-        return self.diagnosed(visit.patient, visit.visit, stream)[1]
+            if changes.random() >= self.settings.persistence:
+                conditions = draw_conditions(changes, population)
+        rng = rng or self.stream(patient, FIRST_RECORDING + visit)
+        return draw_diagnoses(rng, conditions, population, first=visit == 0)
 
     def visits(self) -> Iterator[Visit]:
-        """All recordings, patient by patient."""
+        """Yield all recordings, patient by patient."""
         number = 0
         for patient in range(self.settings.patients + self.settings.test_patients):
             count = self.cohort.visits(self.stream(patient, VISITS), self.settings.recordings_per_patient)
@@ -166,11 +154,11 @@ class SimulatedDataset:
                 number += 1
 
     def is_tested(self, patient: int) -> bool:
-        """Whether a patient is one of the separate test part."""
+        """Tell whether a patient is one of the separate test part."""
         return patient >= self.settings.patients
 
     def stream(self, patient: int, *part: int) -> np.random.Generator:
-        """Random stream of a patient's part."""
+        """Make the random stream of a patient's part."""
         return np.random.default_rng([self.settings.seed, list(COHORTS).index(self.name), patient, *part])
 
 
@@ -202,24 +190,21 @@ CODES = {
     "SVT": ("SVTAC", "supraventrikuläre tachykardie"),
 }
 """Diagnosis -> SCP codes and words of the (mostly German) report of PTB-XL."""
-SUPERCLASS = {statement.code: statement.superclass for statement in SCP_STATEMENTS if statement.superclass}
-RHYTHM_CODES = {statement.code for statement in SCP_STATEMENTS if statement.kinds == "rhythm"}
 FOLDS = 10
 RAREST_FIRST = ("HYP", "CD", "MI", "STTC", "NORM")
 
 
 def ptb_xl_entries(data: SimulatedDataset) -> Iterator[Entry]:
-    """Recordings of PTB-XL, with codes, superclasses, folds and reports."""
-    diagnoses = {visit: data.diagnoses(visit) for visit in data.visits()}
+    """Yield the recordings of PTB-XL, with codes, superclasses, folds and reports."""
+    diagnoses = {visit: data.diagnoses(visit.patient, visit.visit) for visit in data.visits()}
     codes = {visit: " ".join(CODES[name][0] for name in names).split() for visit, names in diagnoses.items()}
     superclasses = {
-        visit: tuple(dict.fromkeys(SUPERCLASS[code] for code in stated if code in SUPERCLASS))
-        for visit, stated in codes.items()
+        visit: dict.fromkeys(filter(None, map(SUPERCLASS_OF_CODE.get, of_visit))) for visit, of_visit in codes.items()
     }
     classes: dict[int, set[str]] = defaultdict(set)
-    for visit, stated in superclasses.items():
+    for visit, of_visit in superclasses.items():
         if not data.is_tested(visit.patient):
-            classes[visit.patient] |= {*stated}
+            classes[visit.patient] |= {*of_visit}
     fold_of = folds(classes)
     for visit, names in diagnoses.items():
         yield Entry(
@@ -234,7 +219,7 @@ def ptb_xl_entries(data: SimulatedDataset) -> Iterator[Entry]:
 
 
 def folds(classes: Mapping[int, set[str]]) -> dict[int, int]:
-    """Patient -> fold; each patient, in order, gets the fold in which their rarest superclass is rarest so far.
+    """Map patients to folds; each patient, in order, gets the fold in which their rarest superclass is rarest so far.
 
     A fold depends only on earlier patients, so a larger cohort keeps it.
     """
@@ -249,8 +234,8 @@ def folds(classes: Mapping[int, set[str]]) -> dict[int, int]:
 
 
 def german_report(diagnoses: tuple[str, ...]) -> str:
-    """Report text: the rhythm first, then the findings."""
-    ordered = sorted(diagnoses, key=lambda name: CODES[name][0] not in RHYTHM_CODES)
+    """Return the report: the rhythm first, then the findings."""
+    ordered = sorted(diagnoses, key=lambda name: name not in RHYTHMS)
     return " ".join(CODES[name][1] for name in ordered)
 
 
@@ -297,19 +282,20 @@ FIRST_OF_NINGBO, LAST_OF_NINGBO = 10_647, 45_551
 
 
 def chapman_entries(data: SimulatedDataset) -> Iterator[Entry]:
-    """Recordings of Chapman and Ningbo, with SNOMED codes."""
+    """Yield the recordings of Chapman and Ningbo, with SNOMED codes."""
     first = FIRST_OF_NINGBO if data.name == "ningbo" else 1
     for visit in data.visits():
-        shown = data.diagnoses(visit)
+        shown = data.diagnoses(visit.patient, visit.visit)
         codes = {name: code for name, code in SNOMED.items() if name in shown}
         labels = [RHYTHM_GROUP[name] for name in codes if name in RHYTHM_GROUP]
         yield _of_nobody(data, visit, f"JS{visit.number + first:05d}", labels, tuple(dict.fromkeys(codes.values())))
 
 
 def cpsc2018_entries(data: SimulatedDataset) -> Iterator[Entry]:
-    """Recordings of CPSC2018."""
+    """Yield the recordings of CPSC2018."""
     for visit in data.visits():
-        labels = [CPSC2018_CLASS[name] for name in data.diagnoses(visit) if name in CPSC2018_CLASS][:MOST_LABELS]
+        shown = data.diagnoses(visit.patient, visit.visit)
+        labels = [CPSC2018_CLASS[name] for name in shown if name in CPSC2018_CLASS][:MOST_LABELS]
         yield _of_nobody(data, visit, f"A{visit.number + 1:04d}", labels, ())
 
 
@@ -330,7 +316,7 @@ MINUTES_OF_A_DAY = 12 * 60
 
 
 def mimic_entries(data: SimulatedDataset) -> Iterator[Entry]:
-    """Recordings of MIMIC-IV-ECG by patient and time; numbers are distinct for 100,000 patients of 60 recordings."""
+    """Yield the recordings of MIMIC-IV-ECG by patient and time, numbered for 100,000 patients of 60 recordings."""
     entries = []
     for visit in data.visits():
         subject = 10_000_000 + 10 * (visit.patient * 61_803 % 100_000) + visit.patient % 10
@@ -340,20 +326,20 @@ def mimic_entries(data: SimulatedDataset) -> Iterator[Entry]:
 
 
 def mimic_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator, errors: float) -> str:
-    """What a machine says of a recording. rng: the recording's stream after its signal."""
+    """Draw what a machine says of a recording. rng: the recording's stream after its signal."""
     rng.integers(0, MINUTES_OF_A_DAY)
     return ". ".join(machine_report(diagnoses, rate, rng, errors)[:REPORT_LINES])
 
 
 def cpsc2018_seconds(rng: np.random.Generator) -> float:
-    """Length of a recording: 6 to 60 s, most often 9.5 to 15."""
+    """Draw the length of a recording: 6 to 60 s, most often 9.5 to 15."""
     lengths = ((6, 9.5), (9.5, 15), (15, 35), (35, 60))
     shortest, longest = lengths[int(np.searchsorted([0.02, 0.77, 0.96], rng.random()))]
     return round(2 * rng.uniform(shortest, longest)) / 2
 
 
 def shares(text: str) -> dict[str, float]:
-    """The shares of a text such as 'NORM 0.4, LVH 0.6', by name."""
+    """Read the shares of a text such as 'NORM 0.4, LVH 0.6', by name."""
     return {name: float(share) for name, share in (pair.split() for pair in text.split(","))}
 
 

@@ -1,14 +1,11 @@
-"""A heartbeat as a moving dipole, and its projection to the twelve leads.
-
-Dipoles are those of the normal vectorcardiogram: the septum depolarises to the right and the front, the free walls to
-the left, the feet and the back, the base last and backwards; repolarisation is parallel to the main QRS vector.
-
-The heart as a moving dipole, and the twelve leads as its projections.
+"""A heartbeat as a moving dipole, and the twelve leads as its projections.
 
 The dipole's three components are sums of Gaussian waves placed relative to every beat (Sameni et al. 2007, EURASIP
-J. Adv. Signal Process. 43407, Eq. 3, the 3D form of McSharry et al. 2003, IEEE TBME 50:289, Eq. 1). Leads I, II and
-V1-V6 follow from Frank's X, Y, Z by Dower's matrix (Dower et al. 1980, Clin. Cardiol. 3:87); III and the augmented
-leads follow from I and II by the laws of Einthoven and Goldberger. Axes: x to the left, y to the feet, z to the back.
+J. Adv. Signal Process. 43407, Eq. 3, the 3D form of McSharry et al. 2003, IEEE TBME 50:289, Eq. 1): the septum
+depolarises to the right and the front, the free walls to the left, the feet and the back, the base last and backwards;
+repolarisation is parallel to the main QRS vector. Leads I, II and V1-V6 follow from Frank's X, Y, Z by Dower's matrix
+(Dower et al. 1980, Clin. Cardiol. 3:87); III and the augmented leads from I and II by the laws of Einthoven and
+Goldberger. Axes: x to the left, y to the feet, z to the back.
 """
 
 from __future__ import annotations
@@ -49,7 +46,7 @@ EIGHT_TO_TWELVE = np.vstack(
 
 
 def rotation(degrees: Floats) -> Floats:
-    """Rotation matrix of the dipole.
+    """Make a rotation matrix of the dipole.
 
     Args:
         degrees: (3,) angles about the x axis (sagittal plane), the y axis (horizontal) and the z axis (frontal);
@@ -67,7 +64,7 @@ def rotation(degrees: Floats) -> Floats:
 
 
 def lead_vectors(across: Floats, down: Floats) -> Floats:
-    """Lead vectors of I, II, V1-V6 for displaced chest electrodes.
+    """Compute the lead vectors of I, II, V1-V6 for displaced chest electrodes.
 
     Args:
         across: (6,) displacement to the left, in electrode spacings; between electrodes Dower's rows
@@ -77,9 +74,9 @@ def lead_vectors(across: Floats, down: Floats) -> Floats:
     Returns:
         (8, 3), mV per mV of dipole.
     """
-    place = np.arange(6) + across
-    left = np.clip(np.floor(place), 0, 4).astype(int)
-    share = (place - left)[:, None]
+    position = np.arange(6) + across
+    left = np.clip(np.floor(position), 0, 4).astype(int)
+    share = (position - left)[:, None]
     chest = (1 - share) * CHEST_VECTORS[left] + share * CHEST_VECTORS[left + 1]  # (6, 3)
     chest[:, 1] += INTERCOSTAL_TILT * down
     return np.vstack([LIMB_VECTORS, chest])  # (8, 3)
@@ -88,7 +85,7 @@ def lead_vectors(across: Floats, down: Floats) -> Floats:
 def wave_trains(
     centre: Floats, rise: Floats, fall: Floats, height: Floats, order: Floats, samples: int, fs: float
 ) -> Floats:
-    """Time courses of C waves over B beats: exp(-|u|^order / 2), u in widths of its flank.
+    """Compute the time courses of C waves over B beats: exp(-|u|^order / 2), u in widths of its flank.
 
     Args:
         centre: (C, B) seconds.
@@ -122,7 +119,7 @@ def wave_trains(
 
 
 def twelve_leads(eight: NDArray[np.float32]) -> NDArray[np.float32]:
-    """All twelve leads, (n, 12) in the order of `benchmark.data.datasets.base.LEADS`, from I, II, V1-V6, (n, 8)."""
+    """Compute all twelve leads, (n, 12) in the order of `datasets.base.LEADS`, from I, II, V1-V6, (n, 8)."""
     return eight @ EIGHT_TO_TWELVE.T.astype(np.float32)  # (n, 12)
 
 
@@ -167,27 +164,27 @@ class Heart:
 
 
 def vector(x: float, y: float, z: float) -> Floats:
-    """Dipole in mV: x to the left, y to the feet, z to the back; (3,)."""
+    """Make a dipole in mV: x to the left, y to the feet, z to the back; (3,)."""
     return np.array([x, y, z])
 
 
 def scaled(wave: Wave, factor: float | Floats) -> Wave:
-    """The wave with its dipole multiplied, by a number or per axis."""
+    """Return the wave with its dipole multiplied, by a number or per axis."""
     return wave._replace(dipole=wave.dipole * factor)
 
 
 def with_waves(heart: Heart, **waves: Wave | None) -> Heart:
-    """The heart with waves added or replaced; None removes a wave."""
+    """Return the heart with waves added or replaced; None removes a wave."""
     merged = {**heart.waves, **waves}
     return replace(heart, waves={name: wave for name, wave in merged.items() if wave is not None})
 
 
 def without_atrial_waves(heart: Heart) -> Heart:
-    """The heart without P waves of any kind."""
+    """Return the heart without P waves of any kind."""
     return replace(heart, waves={name: wave for name, wave in heart.waves.items() if wave.clock != "P"})
 
 
-def toward(heart: Heart, other: Heart, share: float) -> Heart:
+def interpolate(heart: Heart, other: Heart, share: float) -> Heart:
     """Interpolate to another heart: share 0 is this heart, 1 the other, 2 extrapolates to twice the difference.
 
     Times and dipoles are interpolated linearly, widths geometrically, so they stay positive. A wave that only the other

@@ -1,16 +1,12 @@
 """The report that an ECG machine would print of a simulated recording, with the errors of such machines.
 
-Wordings and error rates of ECG machines: the tables of `machine_report`.
-
-Published rates for programs like that of MIMIC-IV-ECG, against cardiologists: fibrillation is missed
-in 9 % of its ECGs and seen in 1 % of the others, sinus rhythm is missed in 1 % and read into 10 % of the others (Poon
-et al. 2005, J. Electrocardiol. 38:235); missed fibrillation is mostly called sinus or supraventricular tachycardia (Bae
-et al. 2012, Clin. Cardiol. 35:348); a third of the statements of flutter are wrong (Lindow et al. 2019, Scand. J. Prim.
-Health Care 37:426); infarction, bundle branch block and hypertrophy are found in 74-93 % with 97-99 % specificity (de
-Bruyne et al. 1997, J. Clin. Epidemiol. 50:947), hypertrophy against echocardiography in 45 % with 83 % (Devereux et al.
-1984, JACC 3:82). Rates of single findings are our choice within these bounds or, without a study, assumed.
-
-Wordings and error rates are tables of this file, scaled by `errors`. The summary follows from the lines.
+Published rates for programs like that of MIMIC-IV-ECG, against cardiologists: fibrillation is missed in 9 % of its
+ECGs and seen in 1 % of the others, sinus rhythm is missed in 1 % and read into 10 % of the others (Poon et al. 2005, J.
+Electrocardiol. 38:235); missed fibrillation is mostly called sinus or supraventricular tachycardia (Bae et al. 2012,
+Clin. Cardiol. 35:348); a third of the statements of flutter are wrong (Lindow et al. 2019, Scand. J. Prim. Health Care
+37:426); infarction, bundle branch block and hypertrophy are found in 74-93 % with 97-99 % specificity (de Bruyne et al.
+1997, J. Clin. Epidemiol. 50:947), hypertrophy against echocardiography in 45 % with 83 % (Devereux et al. 1984, JACC
+3:82). Rates of single findings are our choice within these bounds or, without a study, assumed.
 """
 
 from __future__ import annotations
@@ -55,7 +51,7 @@ class FindingReading(NamedTuple):
 
 
 def rhythm_readings(table: str) -> dict[str, RhythmReading]:
-    """The readings of a table: 'rhythm | grade | line', then what is printed instead, with its share."""
+    """Read a table: 'rhythm | grade | line', then what is printed instead, with its share."""
     heads, misreadings = (table.splitlines()[start::2] for start in range(2))
     readings = {}
     for head, misread in zip(heads, misreadings, strict=True):
@@ -67,7 +63,7 @@ def rhythm_readings(table: str) -> dict[str, RhythmReading]:
 
 
 def finding_readings(table: str) -> dict[str, FindingReading]:
-    """The readings of a table: 'finding | grade | missed uncertain false_alarm', then a line of each kind of wordings.
+    """Read a table: 'finding | grade | missed uncertain false_alarm', then a line of each kind of wordings.
 
     These are certain, uncertain, and printed when the finding is missed, where '-' is no line.
     """
@@ -203,7 +199,7 @@ GRADES: dict[str, int] = {
 
 
 def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator, errors: float = 1.0) -> list[str]:
-    """Report lines of a recording.
+    """Draw the report lines of a recording.
 
     Args:
         diagnoses: what the recording shows.

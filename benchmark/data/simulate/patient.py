@@ -1,15 +1,10 @@
 """A simulated patient: anatomy, diagnoses, and how each diagnosis changes the heart.
 
-A patient's anatomy, constant over recordings: heart, its position in the chest, conduction to the leads.
-
-Drawn once per patient. `spread` scales the differences between patients; at 0 all have the same heart.
-
-Conduction and structure persist over a patient's recordings; rhythm, ischaemia and premature beats are episodic.
-
-A change is applied to the healthy heart in body axes, before the rotation of the patient's anatomy, so that a finding
-shows in its diagnostic leads: criteria of Surawicz et al. 2009 (JACC 53:976, conduction),
-Hancock et al. 2009 (JACC 53:992, hypertrophy), Thygesen et al. 2018 (Circulation 138:e618, ST segments and Q waves).
-Infarctions, shifts of ST and the anterior fascicle's block are additive, so that they combine.
+Conduction and structure persist over a patient's recordings; rhythm, ischaemia and premature beats are episodic. A
+change is applied to the healthy heart in body axes, before the rotation of the patient's anatomy, so that a finding
+shows in its diagnostic leads: criteria of Surawicz et al. 2009 (JACC 53:976, conduction), Hancock et al. 2009 (JACC
+53:992, hypertrophy), Thygesen et al. 2018 (Circulation 138:e618, ST segments and Q waves). Infarctions, shifts of ST
+and the anterior fascicle's block are additive, so that they combine.
 """
 
 from __future__ import annotations
@@ -29,9 +24,9 @@ from benchmark.data.simulate.heart import (
     Floats,
     Heart,
     Wave,
+    interpolate,
     rotation,
     scaled,
-    toward,
     vector,
     with_waves,
     without_atrial_waves,
@@ -89,7 +84,7 @@ _CLASHES: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
 
 
 def clash(one: str, other: str) -> bool:
-    """Whether two different diagnoses exclude each other in one ECG."""
+    """Tell whether two different diagnoses exclude each other in one ECG."""
     if one in RHYTHMS and other in RHYTHMS:
         return True
     if "NORM" in (one, other):
@@ -98,17 +93,17 @@ def clash(one: str, other: str) -> bool:
 
 
 def check_diagnoses(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, if one ECG can show them all.
+    """Return the names, if one ECG can show them all.
 
     Raises:
         ValueError: an unknown name, a name given twice, or two that clash.
     """
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if name not in DIAGNOSES:
             near = difflib.get_close_matches(name.upper(), DIAGNOSES, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}? " if near else ""
             raise ValueError(f"unknown diagnosis {name!r}: {hint}known are {', '.join(DIAGNOSES)}")
-        for earlier in names[:place]:
+        for earlier in names[:index]:
             if earlier == name or clash(earlier, name):
                 raise ValueError(f"diagnoses {earlier!r} and {name!r} cannot stand in one ECG: drop one of them")
     return names
@@ -146,18 +141,18 @@ class Anatomy:
     """Waves of the patient's premature ventricular beats."""
 
 
-def draw_anatomy(rng: np.random.Generator, *, woman: bool, spread: float = 1.0) -> Anatomy:
-    """Draw a patient's anatomy. `spread` scales the differences between patients (1: realistic, 0: none)."""
-    turned = HEART_ANGLES * _normal(rng, 3) * spread  # (3,)
-    trunk = 0.28 * _normal(rng, 2) * spread  # (2,) the row of electrodes as a whole
+def draw_anatomy(rng: np.random.Generator, *, woman: bool, variation: float = 1.0) -> Anatomy:
+    """Draw a patient's anatomy. `variation` scales the differences between patients (1: realistic, 0: none)."""
+    turned = HEART_ANGLES * _normal(rng, 3) * variation  # (3,)
+    trunk = 0.28 * _normal(rng, 2) * variation  # (2,) the row of electrodes as a whole
     return Anatomy(
-        heart=_draw_heart(rng, woman, spread),
+        heart=_draw_heart(rng, woman, variation),
         position=rotation(turned),
-        atrial_position=rotation(0.5 * turned + 6.0 * _normal(rng, 3) * spread),
-        across=0.5 * trunk[0] + 0.12 * spread * _normal(rng, 6),
-        down=trunk[1] + 0.15 * spread * _normal(rng, 6),
-        conduction=CONDUCTION * np.exp(0.09 * spread * _normal(rng, (3, 8))),
-        resting_rate=float(73 + 8 * spread * _normal(rng)),
+        atrial_position=rotation(0.5 * turned + 6.0 * _normal(rng, 3) * variation),
+        across=0.5 * trunk[0] + 0.12 * variation * _normal(rng, 6),
+        down=trunk[1] + 0.15 * variation * _normal(rng, 6),
+        conduction=CONDUCTION * np.exp(0.09 * variation * _normal(rng, (3, 8))),
+        resting_rate=float(73 + 8 * variation * _normal(rng)),
         severity={name: float(rng.uniform(0.7, 1.35)) for name in DIAGNOSES},
         ectopic_focus=_draw_focus(rng),
     )
@@ -165,26 +160,26 @@ def draw_anatomy(rng: np.random.Generator, *, woman: bool, spread: float = 1.0) 
 
 def _normal(rng: np.random.Generator, size: int | tuple[int, ...] | None = None) -> Floats:
     """Standard normal, clipped at two standard deviations, since extremes are left to the diagnoses."""
-    return np.clip(rng.standard_normal(size), -2.0, 2.0)
+    return np.minimum(np.maximum(rng.standard_normal(size), -2.0), 2.0)  # faster than np.clip on a few numbers
 
 
-def _draw_heart(rng: np.random.Generator, woman: bool, spread: float) -> Heart:
-    voltage = float(np.exp(0.16 * spread * _normal(rng))) * (WOMEN_VOLTAGE**spread if woman else 1.0)
-    slow = float(np.exp(0.06 * spread * _normal(rng)))
-    jt = float(np.exp(0.055 * spread * _normal(rng))) * (WOMEN_JT**spread if woman else 1.0)
+def _draw_heart(rng: np.random.Generator, woman: bool, variation: float) -> Heart:
+    voltage = float(np.exp(0.16 * variation * _normal(rng))) * (WOMEN_VOLTAGE**variation if woman else 1.0)
+    slow = float(np.exp(0.06 * variation * _normal(rng)))
+    jt = float(np.exp(0.055 * variation * _normal(rng))) * (WOMEN_JT**variation if woman else 1.0)
     pace = {"P": 1.0, "R": slow, "J": jt}
-    waves = {name: _personal(rng, wave, pace[wave.clock], voltage, spread) for name, wave in HEALTHY.waves.items()}
-    notch = 0.09 * voltage * spread * _normal(rng, 3)  # (3,)
+    waves = {name: _personal(rng, wave, pace[wave.clock], voltage, variation) for name, wave in HEALTHY.waves.items()}
+    notch = 0.09 * voltage * variation * _normal(rng, 3)  # (3,)
     waves["notch"] = Wave("R", float(rng.uniform(-0.018, 0.028)), 0.005, 0.005, notch)
-    pr = HEALTHY.pr + 0.015 * spread * float(_normal(rng))
+    pr = HEALTHY.pr + 0.015 * variation * float(_normal(rng))
     return Heart(waves=waves, pr=pr, onset=HEALTHY.onset * slow, j_point=HEALTHY.j_point * slow)
 
 
-def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float, spread: float) -> Wave:
+def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float, variation: float) -> Wave:
     size = float(np.linalg.norm(wave.dipole))
-    bent = wave.dipole + 0.11 * size * spread * _normal(rng, 3)  # (3,)
-    height = voltage * float(np.exp(0.15 * spread * _normal(rng)))
-    rise, fall = np.exp(0.10 * spread * _normal(rng, 2))
+    bent = wave.dipole + 0.11 * size * variation * _normal(rng, 3)  # (3,)
+    height = voltage * float(np.exp(0.15 * variation * _normal(rng)))
+    rise, fall = np.exp(0.10 * variation * _normal(rng, 2))
     if wave.clock == "J":
         rise, fall = rise * rise, fall**0.5
     return wave._replace(
@@ -225,43 +220,23 @@ class Population:
     """(leading condition, further one) -> factor of the further one's share."""
 
 
-@dataclass(frozen=True)
-class Person:
-    """A patient."""
-
-    woman: bool
-    age: int
-    """Years at the first recording."""
-    conditions: tuple[str, ...]
-    """The leading one first; empty if healthy."""
-    anatomy: Anatomy
-
-
-def draw_person(rng: np.random.Generator, population: Population, spread: float) -> Person:
-    """A patient of the population; `spread` as in `draw_anatomy`."""
-    conditions = _draw_conditions(rng, population)
+def draw_person(rng: np.random.Generator, population: Population, variation: float) -> Anatomy:
+    """Draw the anatomy of a patient of the population, after the conditions; `variation` as in `draw_anatomy`."""
+    draw_conditions(rng, population)
     woman = bool(rng.integers(2))
-    mean, deviation = (66, 12) if conditions else (46, 15)
-    age = int(np.clip(mean + deviation * rng.standard_normal(), 18, 89))
-    return Person(woman, age, conditions, draw_anatomy(rng, woman=woman, spread=spread))
+    rng.standard_normal()  # of an age, which no signal shows
+    return draw_anatomy(rng, woman=woman, variation=variation)
 
 
-def keep_or_redraw(rng: np.random.Generator, person: Person, population: Population, persistence: float) -> Person:
-    """The patient at a later recording: unchanged with probability `persistence`, else with newly drawn conditions."""
-    if rng.random() < persistence:
-        return person
-    return replace(person, conditions=_draw_conditions(rng, population))
-
-
-def draw_diagnoses(rng: np.random.Generator, person: Person, population: Population, *, first: bool) -> tuple[str, ...]:
-    """Diagnoses of a recording: conditions first (NORM without any), and exactly one rhythm.
+def draw_diagnoses(
+    rng: np.random.Generator, conditions: tuple[str, ...], population: Population, *, first: bool
+) -> tuple[str, ...]:
+    """Draw the diagnoses of a recording: conditions first (NORM without any), and exactly one rhythm.
 
     `first`: the patient's first recording, which shows all conditions.
     """
-    seen = rng.random(len(person.conditions)) < RECURRENCE
-    shown = [
-        name for name, again in zip(person.conditions, seen, strict=True) if first or again or name not in EPISODIC
-    ]
+    seen = rng.random(len(conditions)) < RECURRENCE
+    shown = [name for name, again in zip(conditions, seen, strict=True) if first or again or name not in EPISODIC]
     if not any(name in RHYTHMS for name in shown):
         possible = {
             rhythm: share for rhythm, share in population.rhythms.items() if not any(clash(rhythm, s) for s in shown)
@@ -272,12 +247,13 @@ def draw_diagnoses(rng: np.random.Generator, person: Person, population: Populat
 
 
 def choose(rng: np.random.Generator, shares: Mapping[str, float]) -> str:
-    """One of the names, with probability proportional to its share."""
+    """Draw one of the names, with probability proportional to its share."""
     weights = np.array(list(shares.values()))
     return list(shares)[int(np.searchsorted(np.cumsum(weights), rng.random() * weights.sum(), side="right"))]
 
 
-def _draw_conditions(rng: np.random.Generator, population: Population) -> tuple[str, ...]:
+def draw_conditions(rng: np.random.Generator, population: Population) -> tuple[str, ...]:
+    """Draw the conditions of a patient, the leading one first; none of a healthy one."""
     leading = choose(rng, population.conditions)
     if leading == "NORM":
         return ()
@@ -469,18 +445,18 @@ def diseased(
     *,
     share: float = 1.0,
 ) -> Heart:
-    """The heart with these diagnoses.
+    """Change a heart by diagnoses.
 
     Args:
         heart: the patient's healthy heart.
         names: diagnoses, as `check_diagnoses` allows them.
         severity: diagnosis -> severity in this patient; 1 is typical.
         focus: waves of the patient's premature ventricular beats, added if diagnosed.
-        share: scale of all changes, as in `toward`.
+        share: scale of all changes, as in `interpolate`.
     """
     for name, change in _SHAPES.items():
         if name in names:
-            heart = toward(heart, change(heart, severity[name]), share)
+            heart = interpolate(heart, change(heart, severity[name]), share)
     for name, replacement in _ATRIA.items():
         if name in names:
             heart = replacement(heart)

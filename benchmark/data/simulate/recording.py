@@ -1,25 +1,15 @@
 """One simulated recording: rhythm, conduction, beats, projection to the leads, noise.
 
-Beat times: RR intervals of each rhythm, premature beats, and continuous atrial activity.
-
-Sinus rhythm varies with respiration and the 0.1 Hz wave of blood pressure (Task Force of the ESC and
-NASPE 1996, Circulation 93:1043); fibrillation conducts at random; flutter conducts every second to fourth wave.
-
-Noise of a recording: electrode noise, muscle, baseline wander, mains.
-
-Noise is generated at the electrodes and projected to the leads, so it also obeys the laws of Einthoven and Goldberger.
-Levels follow the literature (Clifford et al. 2006, Advanced Methods and Tools for ECG Data
-Analysis, ch. 3); `level` 1 is a routine hospital recording, 0 is none.
-
-AV blocks with dropped beats, applied to a train of sinus beats.
-
-Second degree, Mobitz type I: the PR interval grows within a group, most at its second beat, until a P wave is not
-conducted. Third degree: no P wave is conducted; slow junctional escape (Kusumoto et al. 2019, JACC 74:e51).
+Sinus rhythm varies with respiration and the 0.1 Hz wave of blood pressure (Task Force of the ESC and NASPE 1996,
+Circulation 93:1043); fibrillation conducts at random, flutter every second to fourth wave. AV block of second degree,
+Mobitz type I: the PR interval grows within a group, most at its second beat, until a P wave is not conducted; of third
+degree: none is, beside slow junctional escape (Kusumoto et al. 2019, JACC 74:e51). Noise is generated at the electrodes
+and projected to the leads, so it obeys Einthoven's laws too; its levels follow Clifford et al. 2006 (Advanced Methods
+and Tools for ECG Data Analysis, ch. 3): 1 is a routine hospital recording.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,7 +22,6 @@ from benchmark.data.simulate.heart import (
     CLOCKS,
     ESCAPE,
     KINDS,
-    LIMB_VECTORS,
     SINUS,
     VENTRICULAR,
     Floats,
@@ -61,7 +50,7 @@ class Breath(NamedTuple):
     phase: float
 
     def at(self, time: Floats) -> Floats:
-        """Respiration from -1 to 1 at `time` in seconds; same shape."""
+        """Compute respiration from -1 to 1 at `time` in seconds; same shape."""
         course: Floats = np.sin(2 * np.pi * self.hz * time + self.phase)
         return course
 
@@ -77,7 +66,7 @@ class Beats:
 
 
 def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> float:
-    """Heart rate of a recording, beats per minute. Each rhythm stays within its definition."""
+    """Draw the heart rate of a recording, beats per minute. Each rhythm stays within its definition."""
     if rhythm == "SB":
         return float(rng.uniform(50.5, 58.5) if rng.random() < 0.85 else rng.uniform(42, 50))
     if rhythm == "ST":
@@ -94,11 +83,11 @@ def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> flo
 def draw_beats(
     rng: np.random.Generator, rhythm: str, rate: float, premature: tuple[int, ...], seconds: float, breath: Breath
 ) -> Beats:
-    """Beats of one recording.
+    """Draw the beats of one recording.
 
     Args:
         rng: the recording's stream.
-        rhythm: one of `diagnoses.RHYTHMS`.
+        rhythm: one of `patient.RHYTHMS`.
         rate: mean rate without premature beats, per minute.
         premature: ATRIAL, VENTRICULAR, both or neither; of each at least one falls into the recording.
         seconds: length of the recording.
@@ -112,12 +101,12 @@ def draw_beats(
     for ectopic in premature:
         _make_premature(rng, ectopic, rr, kind, start, seconds)
     time = start + np.cumsum(rr)
-    kept = time < seconds + MARGIN_S
-    return Beats(time[kept], kind[kept], followed(rr)[kept], np.zeros(int(kept.sum())))
+    inside = time < seconds + MARGIN_S
+    return Beats(time[inside], kind[inside], followed(rr)[inside], np.zeros(int(inside.sum())))
 
 
 def followed(rr: Floats) -> Floats:
-    """RR intervals that set repolarisation, (B,): mostly their mean, since it adapts over minutes."""
+    """Return the RR intervals that set repolarisation, (B,): mostly their mean, since it adapts over minutes."""
     return 0.8 * float(rr.mean()) + 0.2 * rr
 
 
@@ -160,7 +149,7 @@ def _make_premature(
 def atrial_activity(
     rng: np.random.Generator, rhythm: str, rate: float, samples: int, fs: float
 ) -> tuple[Floats, Floats] | None:
-    """Continuous atrial activity outside sinus rhythm.
+    """Draw continuous atrial activity outside sinus rhythm.
 
     Returns:
         time course (n,) and dipole (3,) in mV of the f-waves (AFIB) or the flutter's sawtooth (AFL), else None.
@@ -199,7 +188,7 @@ WANDER_MV = 0.035
 def electrode_noise(
     rng: np.random.Generator, samples: int, fs: float, level: float, mains_hz: float, breath: Breath
 ) -> NDArray[np.float32]:
-    """Noise of the leads I, II, V1-V6.
+    """Draw the noise of the leads I, II, V1-V6.
 
     Args:
         rng: the recording's stream; the same number of draws is made whatever the level.
@@ -255,13 +244,13 @@ GROUPS, GROUP_SHARES = (3, 4, 5), (0.40, 0.35, 0.25)
 
 
 def second_degree(rng: np.random.Generator, beats: Beats) -> Beats:
-    """Sinus beats in Wenckebach groups; `delay`: PR prolongation over a group's first beat, seconds."""
+    """Group sinus beats as Wenckebach; `delay`: PR prolongation over a group's first beat, seconds."""
     group = int(rng.choice(GROUPS, p=GROUP_SHARES))
-    place = (np.arange(len(beats.time)) + rng.integers(group)) % group  # (B,)
+    position = (np.arange(len(beats.time)) + rng.integers(group)) % group  # (B,)
     step = rng.uniform(0.06, 0.11)
     grown = step * np.cumsum([0.0, 1.0, *(0.5 ** np.arange(1, group - 1))])  # (group,) decreasing steps
-    lost = place == group - 1  # (B,)
-    delay = np.where(lost, 0.0, grown[place])
+    lost = position == group - 1  # (B,)
+    delay = np.where(lost, 0.0, grown[position])
     time = beats.time + delay
     kind = np.where(lost, BLOCKED, beats.kind).astype(np.int8)  # (B,)
     rr = beats.rr.copy()
@@ -270,7 +259,7 @@ def second_degree(rng: np.random.Generator, beats: Beats) -> Beats:
 
 
 def third_degree(rng: np.random.Generator, beats: Beats, seconds: float) -> Beats:
-    """The sinus beats without ventricles, and independent junctional escape beats at 40-56/min, in order of time."""
+    """Return sinus beats without ventricles, and independent junctional escape beats at 40-56/min, in order of time."""
     basic = 60.0 / rng.uniform(40.0, 56.0)
     count = int((seconds + 2 * MARGIN_S) / basic) + 2
     rr = basic * (1 + 0.008 * rng.standard_normal(count))  # (E,)
@@ -301,14 +290,6 @@ class Simulated:
     """Ventricular beats whose R peak is within the recording."""
     rate: float
     """Beats per minute."""
-    pr: float | None
-    """PR interval in seconds, the shortest if it varies; None if no P wave is conducted."""
-    qrs: float
-    """QRS duration in seconds."""
-    qt: float
-    """QT interval in seconds, of a beat at the mean rate."""
-    axes: Mapping[str, float]
-    """Frontal axis in degrees of the P, QRS and T areas; P is absent without P waves."""
 
 
 def simulate(
@@ -321,7 +302,7 @@ def simulate(
     anatomy: float = 1.0,
     severity: float = 1.0,
 ) -> NDArray[np.float32]:
-    """One recording of a newly drawn patient, e.g. `simulate("LBBB", seed=1)`.
+    """Draw one recording of a newly drawn patient, e.g. `simulate("LBBB", seed=1)`.
 
     Args:
         diagnosis: a name of `DIAGNOSES`, or several that one ECG can show together.
@@ -339,10 +320,10 @@ def simulate(
         ValueError: unknown or contradictory diagnoses, or a length, rate or scale out of range.
     """
     if anatomy < 0:
-        raise ValueError(f"anatomy is {anatomy}: the dial goes from 0 (typical heart) upwards")
+        raise ValueError(f"anatomy is {anatomy}: the scale goes from 0 (typical heart) upwards")
     names = (diagnosis,) if isinstance(diagnosis, str) else diagnosis
     rng = np.random.default_rng([seed, STREAM_OF_SINGLE_RECORDINGS])
-    patient = draw_anatomy(rng, woman=bool(rng.integers(2)), spread=anatomy)
+    patient = draw_anatomy(rng, woman=bool(rng.integers(2)), variation=anatomy)
     return record(patient, names, rng, seconds=seconds, fs=fs, noise=noise, severity=severity).signal
 
 
@@ -357,7 +338,7 @@ def record(
     severity: float = 1.0,
     mains_hz: float = 50.0,
 ) -> Simulated:
-    """One recording of a patient with these diagnoses.
+    """Draw one recording of a patient with these diagnoses.
 
     Args:
         patient: the patient's anatomy.
@@ -390,7 +371,10 @@ def record(
     eight = _seen_by_leads(rng, patient, heart, trains, breath, fs)  # (n, 8)
     eight += _atria_in_leads(rng, patient, rhythm, rate, samples, fs)
     noisy = eight.astype(np.float32) + electrode_noise(rng, samples, fs, noise, mains_hz, breath)  # (n, 8)
-    return _with_truth(twelve_leads(noisy), heart, beats, seconds, patient)
+    inside = (beats.time >= 0) & (beats.time < seconds) & (beats.kind != BLOCKED)
+    shown = Beats(beats.time[inside], beats.kind[inside], beats.rr[inside], beats.delay[inside])
+    mean_rr = float(np.diff(shown.time).mean()) if len(shown.time) > 1 else float(shown.rr.mean())
+    return Simulated(twelve_leads(noisy), shown, rate=60.0 / mean_rr)
 
 
 def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, fs: float) -> Floats:
@@ -460,33 +444,3 @@ def _lead_heights(patient: Anatomy, heart: Heart, leads: Floats) -> Floats:
 
 def _turned(wave: Wave, patient: Anatomy) -> Floats:
     return (patient.atrial_position if wave.clock == "P" else patient.position) @ wave.dipole
-
-
-def _with_truth(signal: NDArray[np.float32], heart: Heart, beats: Beats, seconds: float, patient: Anatomy) -> Simulated:
-    inside = (beats.time >= 0) & (beats.time < seconds) & (beats.kind != BLOCKED)
-    shown = Beats(beats.time[inside], beats.kind[inside], beats.rr[inside], beats.delay[inside])
-    mean_rr = float(np.diff(shown.time).mean()) if len(shown.time) > 1 else float(shown.rr.mean())
-    t = heart.waves["t"]
-    qrs = heart.j_point - heart.onset
-    has_p = any(wave.clock == "P" for wave in heart.waves.values()) and SINUS in beats.kind
-    return Simulated(
-        signal=signal,
-        beats=shown,
-        rate=60.0 / mean_rr,
-        pr=heart.pr * min(1.0, mean_rr**0.25) if has_p else None,
-        qrs=qrs,
-        qt=qrs + (t.centre + 2.3 * t.fall) * float(np.cbrt(mean_rr)),
-        axes=_axes(patient, heart),
-    )
-
-
-def _axes(patient: Anatomy, heart: Heart) -> dict[str, float]:
-    """Frontal axis of the sinus beat's P, QRS and T areas in degrees, as ECG machines print them."""
-    axes = {}
-    for name, clock in zip(("P", "QRS", "T"), CLOCKS, strict=True):
-        waves = [wave for wave in heart.waves.values() if wave.clock == clock and 0 in wave.beats]
-        if waves:
-            area = sum(_turned(wave, patient) * (wave.rise + wave.fall) for wave in waves)  # (3,)
-            one, two = LIMB_VECTORS @ area
-            axes[name] = float(np.degrees(np.arctan2((two - one / 2) * 2 / np.sqrt(3), one)))
-    return axes

@@ -1,7 +1,4 @@
-"""A heart on its way to another.
-
-Waves, lead vectors and the twelve leads.
-"""
+"""Waves, lead vectors and the twelve leads; a heart on its way to another."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from benchmark.data.simulate.heart import (
     HEALTHY,
     LIMB_VECTORS,
     Wave,
+    interpolate,
     lead_vectors,
     rotation,
-    toward,
     twelve_leads,
     vector,
     wave_trains,
@@ -33,7 +30,7 @@ SICK = with_waves(
 
 def test_the_ends_are_the_two_hearts() -> None:
     for share, heart in ((0.0, HEALTHY), (1.0, SICK)):
-        reached = toward(HEALTHY, SICK, share)
+        reached = interpolate(HEALTHY, SICK, share)
         for name, wave in reached.waves.items():
             expected = heart.waves.get(name)
             if expected is None:
@@ -45,7 +42,7 @@ def test_the_ends_are_the_two_hearts() -> None:
 
 
 def test_halfway_and_beyond() -> None:
-    half, beyond = (toward(HEALTHY, SICK, share).waves for share in (0.5, 2.0))
+    half, beyond = (interpolate(HEALTHY, SICK, share).waves for share in (0.5, 2.0))
     np.testing.assert_allclose(half["t"].dipole, 0, atol=1e-12)
     assert half["t"].centre == pytest.approx(0.265)
     assert half["t"].rise == pytest.approx(2 * HEALTHY.waves["t"].rise)
