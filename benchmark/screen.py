@@ -91,8 +91,8 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
             elif bars.disable and now - printed >= LINE_SECONDS:
                 printed = now
                 remaining = bars.tasks[0].time_remaining
-                left = f", about {duration(remaining)} left" if remaining else ""
-                note(console, f"{what}: {done} of {total}{left}")
+                time_left = f", about {duration(remaining)} left" if remaining else ""
+                note(console, f"{what}: {done} of {total}{time_left}")
 
         yield progress
 
@@ -190,8 +190,8 @@ def _table(
         header_style=STYLES["title"], border_style=STYLES["faint"],
     )  # fmt: skip
     groups = [group for group, _, _ in columns]
-    for place, ((group, heading, kind), width) in enumerate(zip(columns, widths, strict=True)):
-        above = f"{group if place == groups.index(group) else ''}\n" if any(groups) else ""
+    for position, ((group, heading, kind), width) in enumerate(zip(columns, widths, strict=True)):
+        above = f"{group if position == groups.index(group) else ''}\n" if any(groups) else ""
         justify: Literal["left", "right"] = "right" if kind == "right" else "left"
         table.add_column(_text(f"{above}{heading}"), justify=justify, no_wrap=kind != "label", min_width=width)
     for block in blocks:

@@ -182,15 +182,15 @@ LOOK_SECONDS = 5.0
 
 def status(arguments: Namespace, console: Console) -> int:
     """Print the state of the latest plan, with --watch until nothing is left. Raises NoResults without a plan."""
-    store, said = Store(arguments.results), ""
+    store, printed = Store(arguments.results), ""
     while True:
         state = look(store)
         if arguments.watch and console.is_terminal:
             console.clear()
         if not arguments.watch or console.is_terminal:
             show(console, state)
-        elif (line := as_line(state)) != said:
-            said = line
+        elif (line := as_line(state)) != printed:
+            printed = line
             console.print(line, soft_wrap=True)
         if not arguments.watch or not state.total[MISSING]:
             return OK

@@ -331,9 +331,23 @@ def expand(
                         content["repeats"] = repeats
                     for subset in range(subsets_of(config, table, ratio) * repeats):
                         key = cell_key(content, ratio, seed, subset)
-                        place = (evaluation, table, dataset, ratio, seed, subset, repeats)
-                        folder = form.folder if form else None
-                        cells.append(Cell(key, variant, pretraining, *place, content, folder, gate))
+                        cells.append(
+                            Cell(
+                                key,
+                                variant,
+                                pretraining,
+                                evaluation,
+                                table,
+                                dataset,
+                                ratio,
+                                seed,
+                                subset,
+                                repeats,
+                                content,
+                                form.folder if form else None,
+                                gate,
+                            )
+                        )
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
 
 

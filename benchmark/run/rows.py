@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from benchmark.config.config import Config, by_encoder
@@ -94,10 +95,10 @@ def variants_of(config: Config) -> tuple[Variant, ...]:
     """
     kinds = (methods_of, gates_of, ablations_of, sweeps_of)
     rows: list[Variant] = []
-    for label, own in by_encoder(config).items():
-        of_encoder = [variant for kind in kinds for variant in kind(own)]
-        settings = {} if own is config else {"encoder": own.encoder}
-        rows += [on_encoder(row, label, settings) for row in of_encoder if row.shares_encoder or own is config]
+    for label, changed in by_encoder(config).items():
+        of_encoder = [variant for kind in kinds for variant in kind(changed)]
+        settings = {} if changed is config else {"encoder": changed.encoder}
+        rows += [on_encoder(row, label, settings) for row in of_encoder if row.shares_encoder or changed is config]
     return tuple(rows)
 
 
@@ -147,8 +148,7 @@ def gates_of(config: Config) -> Iterator[Variant]:
 
 def ablations_of(config: Config) -> Iterator[Variant]:
     """The ablations that `ablate` selects."""
-    asked = dict.fromkeys(found for name in config.ablate for found in config.ablations_of(name))
-    for method, name in asked:
+    for method, name in dict.fromkeys(chain.from_iterable(map(config.ablations_of, config.ablate))):
         kind = config.method_class(method)
         knobs = config.method_config(method, config.ablations[method][name])
         yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, knobs, ABLATION, of=method)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,22 +106,6 @@ def test_a_second_signal_ends_a_task_and_an_echo_of_the_first_does_not(monkeypat
     with pytest.raises(Interrupted):
         work()
     assert reached == ["echo"]
-
-
-def test_an_ignored_signal_stays_ignored_and_another_thread_leaves_signals_alone() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with interrupts():
-        signal.raise_signal(signal.SIGINT)
-    before, seen = signal.getsignal(signal.SIGTERM), []
-
-    def look() -> None:
-        with saves_on_signals():
-            seen.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-    assert seen == [before]
 
 
 def slow_pid(number: int) -> int:

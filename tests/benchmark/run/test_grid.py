@@ -49,12 +49,6 @@ def test_the_papers_grid_is_counted_as_in_the_paper() -> None:
     assert at_default < pmq  # the same encoder and cells, done once
 
 
-def test_the_strict_protocol_pretrains_once_per_seed() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "protocol": "strict"}))
-    assert len(grid.pretrainings) == 4
-    assert all(cell.pretraining is not None and cell.pretraining.seed == cell.seed for cell in grid.cells)
-
-
 def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the_first_is_that_of_the_seed() -> None:
     strict = {"protocol": "strict", "evaluate": ["finetune", "linear", "knn"], "ratios": [1.0, 0.1]}
     one, three = (grid_of(load_config(BASIC, strict | {"subsets": count})) for count in (1, 3))
@@ -326,15 +320,6 @@ def test_keys_hold_the_content_of_a_methods_file_and_of_what_it_imports_and_no_p
     assert moved(before, grid("helper", METHOD, "weight = 2")) == {"mine finetune", "mine linear"}
 
 
-def test_the_authors_dropout_in_fine_tuning_moves_their_codes_keys_alone_and_none_moves_nothing() -> None:
-    paper = {**BASE, "methods": ["random", "pmq", "pmq-released"], "pretrain.preset": "paper"}
-    before = grid_of(load_config(BASIC, paper))
-    none = grid_of(load_config(BASIC, {**paper, "finetune.encoder_dropout": 0.0}))
-    assert moved(before, none) == {"pmq-released finetune"}
-    some = grid_of(load_config(BASIC, {**paper, "finetune.encoder_dropout": 0.1}))
-    assert moved(before, some) == {"random finetune", "pmq finetune"}
-
-
 def test_what_is_changed_downstream_alone_pretrains_nothing_anew() -> None:
     """Also where the corpus is a labelled dataset, whose split is in the key."""
     for base in (BASE, {**BASE, "data.pretrain": "ptb-xl"}):
@@ -345,29 +330,16 @@ def test_what_is_changed_downstream_alone_pretrains_nothing_anew() -> None:
         assert [[p.key for p in grid.pretrainings] for grid in after] == [[p.key for p in before.pretrainings]] * 2
 
 
-def test_another_scale_of_the_corpus_pretrains_anew() -> None:
-    grids = [grid_of(load_config(BASIC, {**BASE, "data.standardise": how})) for how in ("recording", "dataset", "none")]
-    assert len({tuple(p.key for p in grid.pretrainings if p.method.trains) for grid in grids}) == 3
-
-
 @pytest.mark.parametrize("method", [name for name in ANYWHERE if METHODS[name].trains])
 def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
-    def key_of(knobs: dict[str, Any]) -> str:
-        overrides = {"methods": [method], "gates": [], "pretrain.preset": "paper", f"methods.{method}": knobs}
-        (pretraining,) = grid_of(load_config(BASIC, overrides)).pretrainings
-        return pretraining.key
-
+    base = load_config(BASIC, {"methods": [method], "gates": [], "pretrain.preset": "paper"})
     kind: type[MethodConfig] = METHODS[method].Config
     config, hints = kind(), get_type_hints(kind)
     knobs = [{f.name: other(getattr(config, f.name), hints[f.name])} for f in fields(kind) if f.name != "recipe"]
-    recipe = config.recipe
-    knobs += [
-        {"recipe": {"lr": recipe.lr * 2}},
-        {"recipe": {"weight_decay": recipe.weight_decay + 0.5}},
-        {"recipe": {"batch_size": recipe.batch_size * 2}},
-    ]
-    found = [key_of(knob) for knob in knobs]
-    assert len({key_of({}), *found}) == len(knobs) + 1
+    recipe = {"lr": config.recipe.lr * 2, "batch_size": config.recipe.batch_size * 2}
+    knobs += [{}, *({"recipe": {name: value}} for name, value in recipe.items())]
+    pretrainings = [grid_of(base.model_copy(update={"knobs": {method: knob}})).pretrainings for knob in knobs]
+    assert len({pretraining.key for (pretraining,) in pretrainings}) == len(knobs)
 
 
 def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
@@ -377,13 +349,7 @@ def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
 
     base = random_keys({})
     assert len(set(base)) == 2
-    for overrides in (
-        {"pretrain.epochs": 9},
-        {"pretrain.recipe.lr": 0.5},
-        {"pretrain.seed": 9},
-        {"protocol": "strict"},
-        {"data.labels": "multi"},
-    ):
+    for overrides in ({"pretrain.epochs": 9}, {"pretrain.seed": 9}, {"protocol": "strict"}, {"data.labels": "multi"}):
         assert random_keys(overrides) == base
     assert random_keys({}, corpus="another corpus") == base
     assert set(random_keys({"encoder.depth": 3})).isdisjoint(base)

@@ -1,7 +1,4 @@
-"""What of a run a report is told besides its rows.
-
-Why stored cells do not match.
-"""
+"""What of a run a report is told besides its rows, and why stored cells do not match."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from benchmark.machine.device import Machine
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, make_grid
 from benchmark.run.plan import cache_miss_lines, make_plan
-from tests.benchmark.run.kept_grid import grid_of, keep
+from tests.benchmark.run.bench import Bench
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 SmallConfig = Callable[..., Config]
@@ -60,40 +57,32 @@ def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: Sma
     assert folds <= ({*range(1, 9)} if corpus == "ptb-xl" else {None})
 
 
-def why(grid: Grid, store: Store) -> list[str]:
-    return cache_miss_lines(grid.cells, grid, store)
-
-
 CHANGES: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "pretraining": ({"pretrain.epochs": 60}, ["4 stored cells do not match: pretraining.epochs 60, was 3"]),
-    "encoder": ({"encoder.hidden": 32}, ["8 stored cells do not match: pretraining.encoder.hidden 32, was 16"]),
-    "evaluation": ({"finetune.lr": 0.01}, ["8 stored cells do not match: finetune.settings.lr 0.01, was 0.001"]),
-    "method": (
-        {"methods.pmq.momentum": 0.5},
-        ["4 stored cells do not match: pretraining.config.momentum 0.5, was 0.99"],
-    ),
-    "two": (
-        {"finetune.epochs": 7, "pretrain.epochs": 60},
+    "pretraining": ({"pretrain.epochs": 60}, ["2 stored cells do not match: pretraining.epochs 60, was 2"]),
+    "encoder": ({"encoder.hidden": 6}, ["4 stored cells do not match: pretraining.encoder.hidden 6, was 4"]),
+    "evaluation": ({"finetune.lr": 0.01}, ["2 stored cells do not match: finetune.settings.lr 0.01, was 0.001"]),
+    "both": (
+        {"finetune.epochs": 7, "pretrain.epochs": 60, "evaluate": ["finetune"]},
         [
-            "4 stored cells do not match: finetune.settings.epochs 7, was 6",
-            "4 stored cells do not match: finetune.settings.epochs 7, was 6; pretraining.epochs 60, was 3",
+            "1 stored cells do not match: finetune.settings.epochs 7, was 2",
+            "1 stored cells do not match: finetune.settings.epochs 7, was 2; pretraining.epochs 60, was 2",
         ],
     ),
 }
 
 
-def test_the_settings_that_differ_from_those_of_stored_cells_are_named(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    assert why(grid_of(), store) == []
-    keep(grid_of(), store)
-    assert why(grid_of(), store) == []
+def test_the_settings_that_differ_from_those_of_stored_cells_are_named(
+    finished: Bench, small_config: SmallConfig
+) -> None:
+    def why(**overrides: Any) -> list[str]:
+        grid = make_grid(small_config(overrides), finished.prepared, MACHINE)
+        return cache_miss_lines(grid.cells, grid, finished.store)
+
+    assert why(**{"encoder.hidden": 6}) == []
+    finished.store.save_plan(make_plan(finished.config, finished.prepared, finished.grid))
+    assert why() == []
     for overrides, lines in CHANGES.values():
-        assert why(grid_of(overrides), store) == lines
-    (features, finetune) = why(grid_of(data="other"), store)
-    assert {features, finetune} == {
-        "4 stored cells do not match: features.data other, was data",
-        "8 stored cells do not match: finetune.data other, was data",
-    }
-    for path in store.cells.glob("*.npz"):
+        assert why(**overrides) == lines
+    for path in finished.store.cells.glob("*.npz"):
         path.unlink()
-    assert why(grid_of(data="other"), store) == ["12 stored cells do not match: damaged, or of another version"]
+    assert why(**{"encoder.hidden": 6}) == ["4 stored cells do not match: damaged, or of another version"]

@@ -18,17 +18,13 @@ from benchmark.results.schema import digest
 from benchmark.results.store import Failure, Store
 from benchmark.run import cell as cell_module
 from benchmark.run import pretraining as pretraining_module
-from benchmark.run import tasks as tasks_module
-from benchmark.run.cell import run_cell
-from benchmark.run.grid import Cell, Context
 from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining
 from benchmark.run.progress import ProgressFile
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
-from benchmark.training.probes import EvaluationCache
 from methods.encoders.dilated import Dilated
 from methods.pmq import PMQ
-from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
+from tests.benchmark.run.bench import Bench, SmallConfig, cell_of, stamps
 
 
 def test_all_is_done_once(finished: Bench) -> None:
@@ -119,23 +115,6 @@ def test_a_failed_pretraining_fails_its_own_cells(bench: Bench, monkeypatch: pyt
     assert len(bench.rows()) == 4
 
 
-def test_a_failed_cell_fails_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    unlucky = cell_of(bench, "random", "linear").key
-
-    def broken(cell: Cell, context: Context, known: EvaluationCache) -> None:
-        if cell.key == unlucky:
-            raise RuntimeError("out of luck\nin many words")
-        run_cell(cell, context, known)
-
-    monkeypatch.setattr(tasks_module, "run_cell", broken)
-    assert bench.work_off() == 1
-    assert len(bench.rows()) == 3
-    failure = bench.store.failures([unlucky])[unlucky]
-    assert failure.error == "RuntimeError: out of luck\nin many words"
-    assert "in broken" in failure.traceback
-    assert bench.heard.failed == {"random linear chapman 0.5 seed 41": "RuntimeError: out of luck"}
-
-
 def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no_pretraining(
     bench: Bench, make_prepared: Callable[..., Prepared], small_config: SmallConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,33 +133,6 @@ def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no
         dash = rows[variant, "ptb-xl"]
         assert dash.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
         assert dash.notes == ["recording r001 has no official fold, others of its dataset have"]
-
-
-def test_ctrl_c_keeps_what_is_finished(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-
-    def interrupt(cell: Cell, context: Context, known: EvaluationCache) -> None:
-        if cell.evaluation == "linear":
-            raise KeyboardInterrupt
-        run_cell(cell, context, known)
-
-    monkeypatch.setattr(tasks_module, "run_cell", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        bench.work_off()
-    monkeypatch.undo()
-    assert len(bench.rows()) == 1
-    assert bench.store.failures(cell.key for cell in bench.grid.cells) == {}
-    assert len(bench.missing().cells) == 3
-
-
-def test_an_untrained_encoder_is_drawn_from_the_seed_alone(
-    finished: Bench, cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
-) -> None:
-    other = Bench(small_config({"pretrain.epochs": 1, "data.pretrain": "ptb-xl"}), cohorts, Store(tmp_path / "other"))
-    assert other.work_off() == 0
-    key = cell_of(finished, "random").pretraining.key
-    assert cell_of(other, "random").pretraining.key == key
-    first, second = (load_encoder(b.store.pretrained / key, Dilated).state_dict() for b in (finished, other))
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
 
 
 def test_methods_start_from_the_same_encoder(finished: Bench, small_config: SmallConfig, tmp_path: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +13,12 @@ import torch
 from benchmark.config.errors import ConfigError
 from benchmark.machine.process import stop
 from benchmark.results.names import CARD, EVALUATIONS
-from benchmark.results.store import Store, card_bytes
+from benchmark.results.store import Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
-from benchmark.run.grid import Cell, Context, Pretraining
+from benchmark.run.grid import Cell, Context
 from benchmark.run.tasks import Task, lost, run, tasks_of
-from benchmark.training.checkpoint import SOURCE, WEIGHTS
+from benchmark.training.checkpoint import WEIGHTS
 from benchmark.training.probes import EvaluationCache
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
 
@@ -51,12 +48,6 @@ def test_a_dataset_at_a_time_and_its_gates_last(cohorts: Cohorts, small_config: 
         assert {"features", "full-labels"} <= set(gate)
     frozen = {cell.key for cell in bench.grid.cells if cell.variant.name == "random-frozen" and cell.ratio == 0.5}
     assert {cell.gate for cell in cells if cell.key in frozen} == {""}  # the untrained row of the linear table
-
-
-def test_task_names_are_unique(bench: Bench, small_config: SmallConfig) -> None:
-    bench.config = small_config({"seeds": [1, 2], "ratios": [0.5, 0.1], "protocol": "strict"})
-    tasks: list[Cell | Pretraining] = [*bench.grid.cells, *bench.grid.pretrainings]
-    assert len({task.name for task in tasks}) == len(tasks) == 52
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -96,57 +87,12 @@ def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, 
     assert finished.rows() == rows
 
 
-def test_swapped_encoders_are_made_again_and_told(finished: Bench) -> None:
-    folders = [finished.store.pretrained / cell_of(finished, name).pretrain_key for name in ("pmq", "random")]
-    rows, weights = finished.rows(), [(folder / WEIGHTS).read_bytes() for folder in folders]
-    spare = folders[0].with_name("spare")
-    for old, new in ((folders[0], spare), (folders[1], folders[0]), (spare, folders[1])):
-        old.rename(new)
-    for cell in finished.grid.cells:
-        (finished.store.cells / f"{cell.key}.json").unlink(missing_ok=True)
-    told = [f"{a / CARD}: this is the card of {b.name}" for a, b in (folders, folders[::-1])]
-    assert sorted(finished.missing().damaged) == sorted(told)
-    assert finished.work_off() == 0
-    assert [(folder / WEIGHTS).read_bytes() for folder in folders] == weights
-    assert finished.rows() == rows
-
-
-def test_a_pretraining_that_brings_code_is_made_again_and_the_code_never_executed(
-    finished: Bench, tmp_path: Path
-) -> None:
-    cell, rows = cell_of(finished, "pmq"), finished.rows()
-    folder = finished.store.pretrained / cell.pretrain_key
-    code = f"open({str(tmp_path / 'acted')!r}, 'w').close()\n"
-    card = json.loads((folder / CARD).read_bytes())
-    card["encoder"]["source"] = hashlib.sha256(code.encode()).hexdigest()
-    (folder / SOURCE).write_text(code)
-    (folder / CARD).write_bytes(card_bytes(card))
-    (finished.store.cells / f"{cell.key}.json").unlink()
-    (line,) = finished.missing().damaged
-    assert (
-        line == f"{folder / CARD}: these weights were made with another code of the encoder 'dilated' than this run has"
-    )
-    assert finished.work_off() == 0
-    assert finished.heard.done == ["pmq pretrain seed 42", cell.name]
-    assert finished.rows() == rows
-    assert not (tmp_path / "acted").exists()
-
-
 def test_a_finished_grid_is_finished_on_another_number_of_threads(finished: Bench, two_threads: None) -> None:
     assert finished.missing().cells == ()
 
 
 def task_with(bench: Bench, *cells: Cell) -> Task:
     return Task(cells or (cell_of(bench, "pmq").pretraining,))
-
-
-def test_tasks_as_workers_get_them_leave_what_the_loop_leaves(bench: Bench, whole: Bench) -> None:
-    bench.store.root.mkdir()
-    for task in tasks_of(bench.missing()):
-        outcomes = pickle.loads(pickle.dumps(run))(*pickle.loads(pickle.dumps((task, bench.context()))))
-        assert [outcome.key for outcome in outcomes] == [part.key for part in task.parts]
-        assert not any(outcome.failure or outcome.stopped for outcome in outcomes)
-    assert bench.rows() == whole.rows()
 
 
 def test_what_a_killed_worker_had_stored_stands(finished: Bench) -> None:
