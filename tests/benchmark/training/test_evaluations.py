@@ -15,13 +15,12 @@ import pytest
 import torch
 
 from benchmark.config.config import Config
-from benchmark.config.load import load_config
 from benchmark.data.task import Task
 from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
-from benchmark.training import evaluations
-from benchmark.training.evaluations import KNN, EvaluationInput, nearest_of, unit_length, votes
+from benchmark.training import evaluations, probes
+from benchmark.training.evaluations import EvaluationInput
 from benchmark.training.finetune import Outcome, finetune, supervise
-from benchmark.training.probes import EvaluationCache, linear_probe
+from benchmark.training.probes import EvaluationCache, linear_probe, votes
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import RandomInit
 
@@ -71,7 +70,7 @@ def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..
     expected = {
         "finetune": finetune(seven.encoder, seven.task, tuned, seed=7, precision="float32"),
         SUPERVISED: supervise(seven.encoder, seven.task, seven.config.supervised, seed=7, precision="float32"),
-        "linear": linear_probe(seven.encoder, seven.task, [0.3], precision="float32", known=EvaluationCache()),
+        "linear": linear_probe(seven.encoder, seven.task, [0.3], precision="float32", cache=EvaluationCache()),
     }
     for name, outcome in expected.items():
         np.testing.assert_array_equal(evaluations.EVALUATIONS[name].run(seven).probability, outcome.probability)
@@ -99,7 +98,9 @@ def judge(small_config: Callable[..., Config]) -> Callable[..., Outcome]:
         torch.manual_seed(0)
         encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
         config = small_config({f"knn.{name}": value for name, value in settings.items()})
-        return KNN.run(EvaluationInput(encoder, task, config, RandomInit, 41, "float32", EvaluationCache()))
+        return evaluations.EVALUATIONS["knn"].run(
+            EvaluationInput(encoder, task, config, RandomInit, 41, "float32", EvaluationCache())
+        )
 
     return make
 
@@ -118,29 +119,6 @@ def test_several_labels_each_get_their_share_of_the_votes() -> None:
     np.testing.assert_allclose(found, (weight / weight.sum() @ TARGET)[None], rtol=1e-5)
 
 
-def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    random = np.random.default_rng(0)
-    train, others = random.normal(size=(50, 6)).astype(np.float32), random.normal(size=(31, 6)).astype(np.float32)
-    target = np.eye(3, dtype=np.float32)[random.integers(0, 3, 50)]
-    whole = votes(train, target, others, [1, 7], 0.07)
-    monkeypatch.setattr(evaluations, "MOST_NUMBERS", 200)
-    for one, two in zip(whole, votes(train, target, others, [1, 7], 0.07), strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7)
-        np.testing.assert_allclose(two.sum(1), 1, rtol=1e-5)
-
-
-def test_nearest_come_first_and_of_equals_the_earlier() -> None:
-    similarity = np.array([[0.1, 0.9, 0.5, 0.9, 0.0]], np.float32)
-    assert nearest_of(similarity, 3).tolist() == [[1, 3, 2]]
-    assert nearest_of(similarity, 5).tolist() == [[1, 3, 2, 0, 4]]
-
-
-@pytest.mark.parametrize("count", [1, 2, 7, 299, 300])
-def test_the_nearest_of_many_are_those_of_a_whole_sort(count: int) -> None:
-    similarity = np.random.default_rng(0).normal(size=(20, 300)).astype(np.float32)
-    np.testing.assert_array_equal(nearest_of(similarity, count), np.argsort(-similarity, axis=1)[:, :count])
-
-
 def test_windows_of_known_classes_are_found(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
     task = make_task(THREE * 8, THREE * 2, THREE * 4)
     outcome = judge(task)
@@ -153,7 +131,7 @@ def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windo
     judge: Callable[..., Outcome], make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coming = iter([0.2, 0.6, 0.6])
-    monkeypatch.setattr(evaluations, "validation_score", lambda probability, task: next(coming))
+    monkeypatch.setattr(probes, "validation_score", lambda probability, task: next(coming))
     outcome = judge(make_task(THREE * 2, THREE, THREE), neighbours=[1, 3, 50, 100])
     assert (outcome.training["neighbours"], outcome.training["validation_f1"]) == (3, [0.2, 0.6, 0.6])
 
@@ -164,21 +142,5 @@ def test_empty_sides_and_features_of_zeros_are_no_error(judge: Callable[..., Out
     np.testing.assert_allclose(found, [[0.5, 0.5, 0]])
 
 
-def test_rows_are_divided_by_their_lengths_and_zeros_stay() -> None:
-    found = unit_length(np.array([[3, 4], [0, 0.5], [0, 0]]))
-    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 1.0], [0.0, 0.0]])
-    assert found.dtype == np.float32
-
-
-ALL = (*EVALUATIONS, SUPERVISED, VALIDATION)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_its_section_is_one_of_the_config_and_has_its_settings(name: str) -> None:
-    found, config = evaluations.EVALUATIONS[name], load_config("demo")
-    if found.section:
-        assert set(found.settings(config)) <= set(getattr(config, found.section).model_dump())
-
-
 def test_every_name_has_its_evaluation() -> None:
-    assert set(evaluations.EVALUATIONS) == set(ALL)
+    assert set(evaluations.EVALUATIONS) == {*EVALUATIONS, SUPERVISED, VALIDATION}

@@ -108,14 +108,14 @@ def test_probes_that_do_not_converge_are_noted(
 def test_the_same_task_is_probed_once_and_other_strengths_or_labels_are_another(
     encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task, known = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
+    task, cache = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
     turned = replace(task, train=replace(task.train, target=task.train.target.roll(1, dims=1)))
     for own, strength in ((task, 1.0), (task, 0.01), (turned, 1.0)):
-        shared = linear_probe(encoder, own, (strength,), precision="float32", known=known)
+        shared = linear_probe(encoder, own, (strength,), precision="float32", cache=cache)
         np.testing.assert_array_equal(shared.probability, linear_probe_(encoder, own, strength).probability)
         shared.notes.append("of this one alone")
-    assert (len(known.outcomes), len(known.features)) == (3, 3)
-    monkeypatch.setattr(probes, "fit_probe", lambda *_, **__: pytest.fail("fitted again"))
-    again = linear_probe(encoder, turned, (1.0,), precision="float32", known=known)
+    assert (len(cache.outcomes), len(cache.features)) == (3, 3)
+    monkeypatch.setattr(probes, "fit_regression", lambda *_, **__: pytest.fail("fitted again"))
+    again = linear_probe(encoder, turned, (1.0,), precision="float32", cache=cache)
     np.testing.assert_array_equal(again.probability, shared.probability)
     assert (again.training, again.notes) == (shared.training, [])
