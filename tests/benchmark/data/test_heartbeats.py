@@ -90,17 +90,12 @@ def test_a_beat_at_the_edge_is_clipped_and_centred(make_ecg):
     assert not first[left + before + half :].any()
 
 
-@pytest.mark.parametrize(("fs", "n"), [(100, 999), (257, 700), (500, 5001), (500, 1)])
+@pytest.mark.parametrize(("fs", "n"), [(100, 999), (250, 700), (257, 700), (500, 5001), (500, 1)])
 def test_resampling_is_linear_interpolation_to_the_bit(fs, n):
     signal = np.random.default_rng(0).normal(size=(n, 2))
     grid = np.linspace(1, n, int(n * 250 / fs))
     expected = [np.interp(grid, np.arange(1, n + 1), lead) for lead in signal.T]
     np.testing.assert_array_equal(resample(signal, fs).T, expected)
-
-
-def test_250_hz_passes_unchanged():
-    signal = np.random.default_rng(0).normal(size=(2500, 2)).astype(np.float32)
-    np.testing.assert_array_equal(resample(signal, 250), signal)
 
 
 def test_what_a_lower_rate_cannot_hold_is_removed() -> None:
@@ -138,11 +133,6 @@ def test_each_lead_is_standardised_by_its_own_mean_and_deviation() -> None:
     assert not found[:, 2].any()
 
 
-def test_the_same_beats_are_found_at_another_sampling_rate(make_ecg):
-    fast, slow = (heartbeats(make_ecg(fs=fs), fs) for fs in (500, 250))
-    assert np.abs(fast.r_peaks - slow.r_peaks).max() <= 1
-
-
 @pytest.mark.parametrize("value", [0.0, 0.1])
 def test_a_flat_lead_stays_zero(make_ecg, value):
     """0.1 has no exact mean, so its standard deviation is not exactly zero: still no noise is blown up."""
@@ -156,6 +146,7 @@ def test_a_flat_lead_stays_zero(make_ecg, value):
 
 def test_rates_under_50_are_refused_and_50_passes(make_ecg):
     assert heartbeats(make_ecg(rate=50), 500).median_rr == 300
+    assert pseudo_trials(make_ecg(rate=40), 500, 6).shape == (0, 1800, 12)
     with pytest.raises(Unusable, match=r"^heart rate below 50/min: median RR 3\d\d(\.5)? samples at 250 Hz$"):
         heartbeats(make_ecg(rate=49), 500)
 
@@ -197,11 +188,6 @@ def test_other_reasons_of_refusal(make_ecg):
     signal[10, 2] = np.nan
     with pytest.raises(Unusable, match=r"^NaN samples$"):
         heartbeats(signal, 500)
-
-
-def test_an_unusable_recording_has_no_pseudo_trial(make_ecg):
-    assert pseudo_trials(make_ecg(rate=40), 500, 6).shape == (0, 1800, 12)
-    assert pseudo_trials(make_ecg(rate=40), 500, 1).shape == (0, 300, 12)
 
 
 def test_pseudo_trials_are_z_scored_and_the_rest_dropped():

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from benchmark.data import prepare as module
 from benchmark.data.datasets.base import DatasetError, Listing
 from benchmark.data.datasets.cpsc2018 import CPSC2018
-from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.datasets.wfdb_files import WFDBFolder, read_recording
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.prepare import (
@@ -35,7 +34,6 @@ from benchmark.data.prepare import (
     Prepared,
     SignalFacts,
     Skipped,
-    cache_key,
     cached,
     key_listing,
     lead_problem,
@@ -222,22 +220,6 @@ def test_without_a_usable_recording_it_comes_out_empty_with_the_reasons(dataset:
         assert skip_summary(prepared.skipped) == {"file missing": 3, "heart rate below 50/min": 1}
 
 
-class FirstTen(PTBXL):
-    """PTB-XL's first ten recordings."""
-
-    def listing(self) -> Listing:
-        listing = super().listing()
-        return replace(listing, entries=listing.entries[:10])
-
-
-def test_real_recordings(real_ptb_xl: Path, tmp_path: Path):
-    prepared = prepare(FirstTen(real_ptb_xl), tmp_path, workers=1)
-    assert prepared.form == "records100"
-    assert len(prepared.entries) + len(prepared.skipped) == 10
-    assert [skip.recording for skip in prepared.skipped] == ["2"]
-    assert np.isfinite(prepared.windows).all()
-
-
 def test_what_the_tables_rule_out_alone_is_skipped_by_its_name(dataset: CPSC2018, tmp_path: Path):
     empty = Listing((), (("A0009", "not in REFERENCE.csv"),), "a form", ("another",), ("odd",))
     dataset.listing = lambda: empty  # type: ignore[method-assign]
@@ -282,12 +264,8 @@ def test_a_digest_is_of_whole_microvolts(make_ecg):
     changed = signal.copy()
     changed[17, 3] += 1e-3
     assert signal_digest(changed) != signal_digest(signal)
-
-
-def test_a_digest_is_that_of_the_leads_one_after_the_other() -> None:
-    signal = np.array([[0.5, -1.25], [0.0004, 2.0]], np.float32)  # two leads of two samples, mV
-    microvolts = struct.pack("<4f", 500, 0, -1250, 2000)
-    assert signal_digest(signal) == hashlib.sha256(microvolts).hexdigest()[:16]
+    two_leads = np.array([[0.5, -1.25], [0.0004, 2.0]], np.float32)  # of two samples, mV; one after the other
+    assert signal_digest(two_leads) == hashlib.sha256(struct.pack("<4f", 500, 0, -1250, 2000)).hexdigest()[:16]
 
 
 @pytest.mark.parametrize(
@@ -305,12 +283,6 @@ def test_a_process_is_started_where_it_is_worth_it(
     monkeypatch.setattr(dataset, "listing", lambda: listing)
     monkeypatch.setattr(module, "shared_map", shared_map)
     assert len(prepare(dataset, cache, workers=workers).skipped) == count
-
-
-@pytest.mark.parametrize("other", [Segmentation(raw=True), CROPS, Segmentation(rate=500)])
-def test_another_segmentation_has_another_key(dataset: CPSC2018, other: Segmentation) -> None:
-    listing = dataset.listing()
-    assert cache_key(dataset, listing, other) != cache_key(dataset, listing, HEARTBEATS)
 
 
 SLOW = [Skipped(f"r{n}", "p", (1,), f"heart rate below 50/min: median RR {n} samples") for n in (313, 402)]
