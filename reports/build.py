@@ -1,185 +1,131 @@
-"""Writes all files of a report: tables (results.md, .tex, .csv), cells, statistics, figures and the HTML page.
+"""Writes a report: tables (results.md, .tex, .csv), statistics, cells, classes, costs, figures and the HTML page.
 
-The files depend on the rows alone: the same rows give the same bytes, whether computed in one run or in several. Each
-is written whole or not at all, the page last.
+Tables and statistics depend on the rows alone: the same rows give the same bytes, whether they were computed in one run
+or in several. Each file is written whole or not at all, the page last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
 
 from benchmark.results.files import is_read_only, naming, write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.store import CorruptRow
-from reports.page import pictures_of, report_html, titles_in_names
-from reports.page_panels import read_skipped
+from reports.classes import class_scores
+from reports.inference import TableStatistics, UnequalTestSets, differences, statistics_of
+from reports.page import render_page
 from reports.results import FAILED, FINISHED, Results, cell_errors, evaluations_of, layouts
-from reports.statistics.bootstrap import UnequalTestSets
-from reports.statistics.classes import class_tables
-from reports.statistics.table import TableStatistics, joined, statistics_of
-from reports.tables.further import (
-    Further,
-    cost_files,
-    cost_lines,
-    further_files,
-)
-from reports.tables.render import LANDSCAPE, UPRIGHT, Page, Table, TextTable, latex, long_csv, markdown, text_markdown
-from reports.tables.table import elsewhere_costs, elsewhere_files, make_table, table_name
-from reports.tables.words import cell_names
+from reports.score_tables import Table, costs_table, make_table, to_csv, to_latex, to_markdown
+from reports.words import cell_names
 
 PAGE = "report.html"
+OF_ONE_COMPUTATION = ["state", "error", "seconds", "device", "commit"]
+"""Columns of `Results.cells` that differ where the same cells are computed again."""
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """The report of a run."""
 
-    tables: tuple[Table, ...]
-    files: tuple[Path, ...]
-    problems: tuple[str, ...]
-    """One line per damaged row, per table without statistics and per figure that could not be drawn."""
-    failures: tuple[tuple[str, Path | None], ...]
-    """Per error: one line with its cells and the error; the file with the first cell's traceback, None without one."""
-    beside: tuple[TextTable, ...] = ()
-    """What weights from elsewhere cost."""
+    tables: list[Table]
+    files: list[Path]
+    problems: list[str]
+    """One line per damaged row, unreadable record, table without statistics and figure that could not be drawn."""
+    failures: list[str]
+    """One line per error of cells, with the file of the first cell's traceback."""
 
 
-@dataclass(frozen=True)
-class Texts:
-    """The tables of a report that are texts alone; each empty where the run has none."""
-
-    further: Further
-    """Scores by class."""
-    elsewhere: list[TextTable]
-    """Costs of weights from elsewhere."""
-
-
-def build_report(
-    run: Results, out: Path, *, unit: str | None = None, landscape: bool = False, further: Sequence[str] = ()
-) -> Report:
-    """Write the tables of a run, one per layout and score unit, with statistics, figures and the page, under `out`.
+def build_report(results: Results, out: Path, *, unit: str | None = None, further: Sequence[str] = ()) -> Report:
+    """Write the report of a run under `out`.
 
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
-    landscape: the tables of LaTeX across the page. further: metrics of the main tables beside F1, AUROC and ACC
-    (`FURTHER`). Raises ValueError for an unknown unit.
+    further: metrics of the main tables beside F1, AUROC and ACC (`FURTHER`).
     """
-    if unit not in (None, BOTH, *UNITS):
-        raise ValueError(f"score unit {unit!r} is not known: choose {', '.join(UNITS)} or {BOTH}")
-    units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[run.plan.config["protocol"]],)
+    plan = results.plan
+    units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[plan.config["protocol"]],)
     tables: list[Table] = []
-    statistics: dict[str, TableStatistics] = {}
-    problems: list[str] = []
-    for layout in (
-        layout for evaluation in evaluations_of(run.plan) for layout in layouts(run.plan, evaluation, further)
-    ):
+    tested: dict[str, TableStatistics] = {}
+    problems = [*results.damaged.values(), *results.unreadable_records]
+    of_figures: dict[tuple[str, str], pd.DataFrame] = {}
+    for layout in (layout for name in evaluations_of(plan) for layout in layouts(plan, name, further)):
         for chosen in units:
-            name = table_name(layout, chosen)
+            statistics = None
             try:
-                statistics[name] = statistics_of(run, layout, chosen)
+                statistics = statistics_of(results, layout, chosen)
             except (UnequalTestSets, CorruptRow) as problem:
-                problems.append(f"statistics of {name}: {problem}")
-            tables.append(make_table(run, layout, chosen, statistics.get(name)))
-    texts = texts_of(run, units, problems)
-    problems += run.unreadable_records
-    contents = _contents(run, tables, statistics, texts, LANDSCAPE if landscape else UPRIGHT)
+                problems.append(f"statistics of {layout.evaluation} per {chosen}: {problem}")
+            table = make_table(results, layout, chosen, statistics)
+            tables.append(table)
+            if statistics is not None:
+                tested[table.name] = statistics
+                if not layout.name:
+                    of_figures[layout.evaluation, chosen] = differences(statistics)
+    classes = class_scores(results, units)
+    costs = costs_table(results)
+    contents = {
+        "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tables)),
+        "results.tex": "\n".join(map(to_latex, tables)),
+        "results.csv": to_csv(tables),
+        "cells.csv": cells_csv(results),
+        "intervals.csv": joined({name: one.intervals for name, one in tested.items()}),
+        "pairwise.csv": joined({name: one.pairs for name, one in tested.items()}),
+        "classes.csv": csv(classes),
+        "costs.csv": csv(costs),
+    }
     try:
-        write_texts(out, contents)
+        files = [write(out / name, text) for name, text in contents.items()]
     except OSError as error:
         if not is_read_only(error):
             raise
-        return _report(
-            run, tables, texts, (), [*problems, f"every file: {out} cannot be written to ({error.strerror})"]
-        )
-    from reports.figures.choose import write_figures  # here, because matplotlib loads slowly
+        problems.append(f"every file: {out} cannot be written to ({error.strerror})")
+        return Report(tables, [], problems, failures(results))
+    from reports.figures import write_figures  # here, because matplotlib loads slowly
 
-    drawn = write_figures(run, out, units, statistics, texts.further.classes)
-    problems += drawn.problems
-    page = report_html(
-        run,
-        tables,
-        statistics,
-        skipped=read_skipped(out / "skipped.csv"),
-        pictures=pictures_of(drawn.files, titles_in_names(run.plan)),
-        texts=sections_of(texts),
-        problems=problems,
-    )
-    write_texts(out, {PAGE: page})
-    return _report(run, tables, texts, (*(out / name for name in (*contents, PAGE)), *drawn.files), problems)
+    figures, undrawn = write_figures(results, out / "figures", units, of_figures)
+    problems += undrawn
+    page = render_page(results, tables, figures, classes, costs, problems)
+    files += [write(out / PAGE, page), *(figure.png for figure in figures)]
+    return Report(tables, files, problems, failures(results))
 
 
-def write_texts(out: Path, contents: Mapping[str, str]) -> None:
-    """Write each text into the file of its name."""
-    for name, text in contents.items():
-        with naming(out):
-            write_atomic(out / name, text.encode("utf-8", errors="replace"))
+def write(file: Path, text: str) -> Path:
+    """Write a file whole or not at all; return it."""
+    with naming(file.parent):
+        write_atomic(file, text.encode("utf-8", errors="replace"))
+    return file
 
 
-def texts_of(run: Results, units: Sequence[str], problems: list[str]) -> Texts:
-    """The tables of texts of a run; adds a problem where predictions do not compare."""
-    further = further_of(run, units, problems)
-    return Texts(further, elsewhere_costs(run.plan, run.pretrainings))
+def csv(frame: pd.DataFrame) -> str:
+    """Return a frame as CSV, numbers with six digits."""
+    return str(frame.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
 
 
-def further_of(run: Results, units: Sequence[str], problems: list[str]) -> Further:
-    """Scores by class; adds a problem where the predictions of rows do not compare."""
-    try:
-        return Further(run.plan, class_tables(run, units))
-    except (UnequalTestSets, CorruptRow) as problem:
-        problems.append(f"scores by class: {problem}")
-        return Further(run.plan, [])
+def joined(frames: dict[str, pd.DataFrame]) -> str:
+    """Return the frames of tables as one CSV, each line with its table's name."""
+    named = [frame.assign(table=name) for name, frame in frames.items() if len(frame)]
+    if not named:
+        return ""
+    whole = pd.concat(named, ignore_index=True)
+    return csv(whole[["table", *whole.columns.drop("table")]])
 
 
-def sections_of(texts: Texts) -> dict[str, list[TextTable]]:
-    """Title of a section of the page -> its tables of texts."""
-    return {
-        "Weights from elsewhere": texts.elsewhere,
-        "Further scores": texts.further.scores,
-        "Classes": texts.further.by_class,
-    }
+def cells_csv(results: Results) -> str:
+    """Return one line per finished cell with its scores in both units, without times and machines."""
+    cells = results.cells[results.cells["state"] == FINISHED].drop(columns=OF_ONE_COMPUTATION, errors="ignore")
+    columns = results.scores["unit"] + "_" + results.scores["metric"]
+    scores = results.scores.assign(column=columns).pivot_table("value", ["variant", "key"], "column", sort=False)
+    return str(cells.merge(scores, how="left", on=["variant", "key"]).to_csv(index=False, lineterminator="\n"))
 
 
-def _contents(
-    run: Results,
-    tables: list[Table],
-    statistics: Mapping[str, TableStatistics],
-    texts: Texts,
-    page: Page,
-) -> dict[str, str]:
-    """Name -> text of the files other than figures and page."""
-    costs = cost_lines(run.pretrainings, run.plan.variants)
-    return {
-        "results.md": "# Results\n\n" + "\n".join([*map(markdown, tables), *map(text_markdown, texts.elsewhere)]),
-        "results.tex": latex(tables, page),
-        "results.csv": long_csv(tables),
-        "cells.csv": cells_csv(run),
-        **{f"{what}.csv": joined(statistics, what) for what in ("intervals", "pairwise", "components")},
-        **(cost_files(costs) if costs else {}),
-        **elsewhere_files(texts.elsewhere),
-        **further_files(texts.further),
-    }
-
-
-OF_ONE_COMPUTATION = ("state", "error", "seconds", "device", "commit")
-
-
-def cells_csv(run: Results) -> str:
-    """One line per finished cell with its scores in both units, without times and machines."""
-    cells = run.cells[run.cells["state"] == FINISHED].drop(columns=[*OF_ONE_COMPUTATION], errors="ignore")
-    columns = run.scores["unit"] + "_" + run.scores["metric"]
-    scores = run.scores.assign(column=columns).pivot_table("value", ["variant", "key"], "column", sort=False)
-    return cells.merge(scores, how="left", on=["variant", "key"]).to_csv(index=False, lineterminator="\n")
-
-
-def _report(run: Results, tables: list[Table], texts: Texts, files: tuple[Path, ...], problems: list[str]) -> Report:
-    damaged = run.damaged.values()
-    return Report(tuple(tables), files, (*damaged, *problems), tuple(_failures(run)), tuple(texts.elsewhere))
-
-
-def _failures(run: Results) -> Iterator[tuple[str, Path | None]]:
-    for (state, error), cells in cell_errors(run, run.plan.cells).items():
+def failures(results: Results) -> list[str]:
+    """Return a line per error of failed cells, with the file of the first cell's traceback."""
+    lines = []
+    for (state, error), cells in cell_errors(results, results.plan.cells).items():
         if state == FAILED:
-            key = cells[0].key
-            file = next((path for store in run.stores if (path := store.failure_file(key)).is_file()), None)
-            yield f"{'; '.join(cell_names(run.plan, cells))}: {error}", file if run.failures[key].traceback else None
+            files = [store.failure_file(cells[0].key) for store in results.stores]
+            there = next((f"; traceback in {file}" for file in files if file.is_file()), "")
+            lines.append(f"{'; '.join(cell_names(results.plan, cells))}: {error}{there}")
+    return lines

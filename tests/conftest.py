@@ -26,16 +26,9 @@ def no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """Reports of this process draw no figures, which take most of their time, unless a test is marked `draws`."""
     if request.node.get_closest_marker("draws"):
         return
-    choose = ModuleType("reports.figures.choose")
-    choose.write_figures = _draw_nothing  # type: ignore[attr-defined]
-    choose.draw_sensitivity = lambda tunings, folder: ()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, choose.__name__, choose)
-
-
-def _draw_nothing(*given: object) -> object:
-    from reports.figures.data import Figures  # here, because most tests make no report
-
-    return Figures((), ())
+    figures = ModuleType("reports.figures")
+    figures.write_figures = lambda *_: ([], [])  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, figures.__name__, figures)
 
 
 @pytest.fixture(scope="session")

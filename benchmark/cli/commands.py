@@ -121,10 +121,6 @@ COMMON: dict[str, dict[str, Any]] = {
         "metavar": "NAME",
         "help": f"further columns of the main table: {', '.join(FURTHER_SCORES)}",
     },
-    "--latex-landscape": {
-        "action": "store_true",
-        "help": "results.tex: tables across the page, for wide ones; needs the package rotating",
-    },
 }
 CONFIG, DATA, STORE = ("--config", "--set"), ("--data-root", "--data"), ("--results", "--out", "--cache")
 ENGINE = ("--device", "--jobs", "--engine", "--devices", "--workers")
@@ -155,7 +151,7 @@ COMMANDS = {
         "run the unfinished part of the grid, then print and write its tables",
         "benchmark.cli.run:run",
         tuple(KEYS),
-        (*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run", "--unit", "--scores", "--latex-landscape"),
+        (*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run", "--unit", "--scores"),
         {
             "--only": {
                 "nargs": "+",
@@ -195,7 +191,7 @@ COMMANDS = {
     "report": Command(
         "write the tables of the latest run again from the results store",
         "benchmark.cli.report:report",
-        flags=("--out", "--unit", "--scores", "--latex-landscape"),
+        flags=("--out", "--unit", "--scores"),
         further={
             "--results": {
                 "nargs": "+",

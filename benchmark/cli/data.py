@@ -176,7 +176,7 @@ def show(arguments: Namespace, console: Console) -> int:
 
     Raises ConfigError if not exactly one dataset has it, DatasetError if its signal is unusable.
     """
-    from reports.figures.twelve_lead import twelve_lead_sheet
+    from reports.figures import draw_recording
 
     wanted = arguments.word
     config, place, names = flags_of(arguments)
@@ -203,7 +203,7 @@ def show(arguments: Namespace, console: Console) -> int:
         raise DatasetError(f"{dataset.title} {entry.recording} cannot be drawn: {reason}") from None
     title, peaks = caption(dataset, entry, recording, config.data.cut())
     path = arguments.out / f"ecg-{dataset.name}-{re.sub(r'[^A-Za-z0-9._-]', '_', entry.recording)}.png"
-    twelve_lead_sheet(recording.signal, recording.fs, title, peaks, path)
+    draw_recording(recording.signal, recording.fs, title, peaks, path)
     note(console, f"wrote {path}")
     return OK
 

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+
+import pandas as pd
 
 from benchmark import screen as terminal
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
-from benchmark.screen import Console, note, print_paragraphs, print_sheet, print_table
+from benchmark.screen import Console, note
 from reports.archive import pack
-from reports.build import Report, build_report
+from reports.build import PAGE, Report, build_report
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
 from reports.load import load
 from reports.results import Results
-from reports.tables.render import Sheet, score_sheet, text_sheet
+from reports.score_tables import DASH, Style, Table, wide
+from reports.words import ratio_text
 
-HealthTold = dict[str, Any]
-"""Columns and rows of the table of health, its legend and warnings."""
+PLAIN = Style(text=str, bold="*{}", italic="{}", spread="±{}", tie=" ≈", mark=" ({})")
+"""Of numbers on the console: the best has a star."""
 
 
 def report(arguments: Namespace, console: Console) -> int:
@@ -42,9 +44,7 @@ def report(arguments: Namespace, console: Console) -> int:
         unit = None if arguments.unit == "both" else arguments.unit
         show_comparison(beside(results, arguments.beside, unit), arguments.out, console)
         return OK
-    show_report(
-        results, arguments.out, arguments.unit, console, landscape=arguments.latex_landscape, further=arguments.scores
-    )
+    show_report(results, arguments.out, arguments.unit, console, further=arguments.scores)
     if arguments.archive:
         pack(results, arguments.archive)
         note(console, f"wrote {arguments.archive}: plan, rows, predictions and pretraining records, no signals")
@@ -60,59 +60,29 @@ def show_comparison(comparison: Comparison, out: Path, console: Console) -> None
 
 
 def show_report(
-    run: Results,
-    out: Path,
-    unit: str | None,
-    console: Console,
-    *,
-    kept: bool = True,
-    landscape: bool = False,
-    further: Sequence[str] = (),
+    results: Results, out: Path, unit: str | None, console: Console, *, further: Sequence[str] = ()
 ) -> Report:
-    """Write and print the tables, failures and paths of written files; returns the report.
+    """Write a report; print Overall of the first table, what is missing, the verdict, and the file to open.
 
-    kept: the store persists, so its traceback files can be named; else the HTML report is. landscape: LaTeX tables lie
-    across the page. further: metrics of the main tables beside F1, AUROC and ACC.
+    further: metrics of the main tables beside F1, AUROC and ACC.
     """
-
-    built = build_report(run, out, unit=unit, landscape=landscape, further=list(dict.fromkeys(further)))
-    print_sheets(sheets_of(built), console)
-    for line, file in built.failures:
-        there = f"; traceback in {file if kept else out / 'report.html'}" if file else ""
-        note(console, f"failed: {line}{there}")
-    for problem in built.problems:
-        terminal.error(f"left out: {problem}")
-    note(console, "")
-    figures = [file for file in built.files if file.parent != out]
-    for file in built.files:
-        if file not in figures:
-            note(console, f"wrote {file}")
-    if figures:
-        note(console, f"wrote {len(figures)} files of figures in {figures[0].parent}")
+    built = build_report(results, out, unit=unit, further=list(dict.fromkeys(further)))
+    for line in built.failures:
+        note(console, f"failed: {line}")
+    for line in built.problems:
+        terminal.error(f"left out: {line}")
+    if built.tables:
+        first = built.tables[0]
+        note(console, f"\n{first.title}: Overall in percent, by the share of the labels")
+        note(console, overall_table(first).to_markdown(tablefmt="simple", disable_numparse=True))
+        more = f" of {len(built.tables)} tables" if len(built.tables) > 1 else ""
+        note(console, f"\n{' '.join(first.verdict[:1])} Every column{more}: {out / 'results.md'}")
+    if built.files:
+        note(console, f"open {out / PAGE}")
     return built
 
 
-def sheets_of(built: Report) -> dict[str, list[Sheet]]:
-    """The tables of a report for a terminal: 'plain' for one with colours, 'starred' for one without."""
-
-    texts = [text_sheet(table) for table in built.beside]
-    return {
-        form: [*(score_sheet(table, starred=form == "starred") for table in built.tables), *texts]
-        for form in ("plain", "starred")
-    }
-
-
-def print_sheets(sheets: Mapping[str, Iterable[Sheet]], console: Console) -> None:
-    """Print the tables of `sheets_of` in the form that fits the console."""
-
-    for sheet in sheets["starred" if console.color_system is None else "plain"]:
-        print_sheet(console, *sheet)
-
-
-def show_health(health: Mapping[str, Any], console: Console) -> None:
-    """Print the health of the pretrainings (`HealthTold`): a table fitted to the width, its legend, and warnings."""
-
-    print_table(console, health["columns"], [health["rows"]])
-    print_paragraphs(console, [(line, "") for line in health["legend"]])
-    for line in health["warnings"]:
-        note(console, line)
+def overall_table(table: Table) -> pd.DataFrame:
+    """Return Overall of each row and label share with its marks, as texts."""
+    columns = {ratio_text(ratio): wide(table, ratio, PLAIN).iloc[:, 0] for ratio in table.layout.ratios}
+    return pd.DataFrame(columns).rename_axis("").fillna(DASH)

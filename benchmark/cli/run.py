@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -51,27 +50,12 @@ from benchmark.run.tasks import Work, code_digest, context_of, missing, tasks_of
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import read_card
 from benchmark.training.health import (
-    COLUMNS,
-    LEGEND,
     EpochHealth,
-    health_rows,
     health_warnings,
     read_health,
     sample_facts,
 )
 from benchmark.training.pretrain import lower_rate
-
-
-def health_told(grid: Grid, store: Store, windows: str) -> dict[str, Any]:
-    """The table of the health of the pretrainings, what its columns mean, and its warnings; windows: `health_of`."""
-    health = health_of(grid, store, windows)
-    kinds = ["label", *("left" for _ in COLUMNS[1:])]
-    return {
-        "columns": [("", heading, kind) for heading, kind in zip(COLUMNS, kinds, strict=True)],
-        "rows": health_rows(health),
-        "legend": [LEGEND] if health else [],
-        "warnings": [f"warning: {line}" for line in warnings_of(grid, health)],
-    }
 
 
 def health_of(grid: Grid, store: Store, windows: str) -> dict[str, list[EpochHealth]]:
@@ -114,7 +98,6 @@ class GridRequest:
     """Unit of scoring; None: that of the protocol."""
     further: tuple[str, ...] = ()
     """Metrics of the main tables beside F1, AUROC and ACC."""
-    landscape: bool = False
     """LaTeX tables across the page."""
     tensorboard: bool = False
     """Write loss and health per epoch as event files under `out`."""
@@ -186,13 +169,14 @@ def print_again(request: GridRequest, plan: Plan, store: Store, console: Console
 
 def report_on(request: GridRequest, plan: Plan, grid: Grid, store: Store, console: Console) -> None:
     """Write and print the report, and keep what is printed for `print_again`."""
-    from benchmark.cli.report import show_health, show_report  # here, because a finished run needs no report
+    from benchmark.cli.report import show_report  # here, because a finished run needs no report
     from reports.results import run_of
 
     console.record = True
     run = run_of(store, plan, request.results)
-    built = show_report(run, request.out, request.unit, console, landscape=request.landscape, further=request.further)
-    show_health(health_told(grid, store, plan.health_windows), console)
+    for line in warnings_of(grid, health_of(grid, store, plan.health_windows)):
+        note(console, f"warning: {line}")
+    built = show_report(run, request.out, request.unit, console, further=request.further)
     text = console.export_text()
     console.record = False
     if not built.problems:
@@ -211,7 +195,7 @@ def report_digest(request: GridRequest, plan: Plan, store: Store) -> str:
             [plan.warnings, plan.health_windows],
             stored,
             [[str(path), path.stat().st_size] for path in written],
-            [request.unit, request.further, request.landscape],
+            [request.unit, request.further],
             code_digest(("benchmark", "reports")),
         ]
     )
@@ -349,7 +333,6 @@ def run(arguments: Namespace, console: Console) -> int:
         allow_leak=arguments.allow_leak,
         unit=arguments.unit,
         further=tuple(arguments.scores),
-        landscape=arguments.latex_landscape,
         tensorboard=arguments.tensorboard,
     )
     return run_grid(request, console)

@@ -315,6 +315,11 @@ def auprc(lines: Lines) -> Values:
     return macro(lines.ranked(average_precision)[0])
 
 
+def average_precisions(lines: Lines) -> Values:
+    """(..., C) average precision of each class against the rest; NaN if the truth lacks either sign."""
+    return lines.ranked(average_precision)[0]
+
+
 def sensitivity_at(lines: Lines) -> Values:
     """Macro sensitivity at 90 % specificity over the classes with both signs in the truth."""
     return macro(lines.ranked(sensitivity)[0])

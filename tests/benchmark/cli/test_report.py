@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from benchmark.cli import report
 from benchmark.cli.main import FAILED, parse
-from benchmark.cli.report import show_report
+from benchmark.cli.report import report
 from benchmark.config.errors import ConfigError
 from benchmark.screen import open_console
-from reports import build
 from run_benchmark import main
 
 
@@ -32,17 +28,4 @@ def test_a_report_of_nothing_is_one_line_and_makes_nothing(
 def test_two_runs_are_held_together_alone(flags: str) -> None:
     _, arguments = parse(f"report --compare a b {flags}".split())
     with pytest.raises(ConfigError, match="--compare takes none of --results, --archive, --beside, --scores"):
-        report.report(arguments, open_console())
-
-
-@pytest.mark.parametrize(("kept", "there"), [(True, "runs/cells/a.error.json"), (False, "out/report.html")])
-def test_a_failure_is_one_line_with_the_file_of_its_traceback(
-    monkeypatch: pytest.MonkeyPatch, kept: bool, there: str
-) -> None:
-    failures = (("PMQ: ValueError: a", Path("runs/cells/a.error.json")), ("MoCo: killed", None))
-    monkeypatch.setattr(report, "build_report", lambda *_, **__: build.Report((), (), (), failures))
-    shown, no_run = StringIO(), cast(Any, None)
-    show_report(no_run, Path("out"), None, open_console(shown), kept=kept)
-    assert shown.getvalue().splitlines() == [
-        f"failed: PMQ: ValueError: a; traceback in {there}", "failed: MoCo: killed", "",
-    ]  # fmt: skip
+        report(arguments, open_console())

@@ -1,0 +1,340 @@
+"""The figures of a report, drawn by seaborn from its frames, each as PNG and PDF with a caption.
+
+Differences in Overall with intervals adjusted as the tests are (Holm), one file per label share; F1 over label shares;
+F1 over the values of a swept hyperparameter beside the other methods (PMQ, Fig. 4); loss and health of the pretrainings
+over their epochs; confusion matrices; and one recording as a 12-lead sheet. A row of the tables has the same colour and
+marker in all figures of a report; colours are those of seaborn's palette for colour-blind readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from io import BytesIO
+from itertools import cycle
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib import pyplot as plt
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
+
+from benchmark.results.files import write_atomic
+from benchmark.results.metrics import per_recording
+from benchmark.results.names import GATE, METHOD, RECORDING, SWEEP
+from benchmark.results.store import Plan
+from reports.page import Figure
+from reports.results import Results, evaluations_of, learning_curves, mean_over_subsets, role_of
+from reports.words import labels_text, row_title, seeds_named, unit_text
+
+SETTINGS = {"font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7, "pdf.fonttype": 42}
+DPI = 200
+DARK = 65
+"""Percent above which a number in a confusion matrix is white."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">", "p", "d", "8")
+LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+MEASURES = {
+    "loss": "loss",
+    "effective_rank": "effective rank",
+    "mean_cosine": "mean cosine of two windows",
+    "retrieval": "retrieval@1",
+    "alignment": "alignment",
+    "uniformity": "uniformity",
+}
+"""Measure of `learning_curves` -> title of its panel."""
+Palette = Mapping[str, Any]
+
+
+class Style(NamedTuple):
+    """Colour and marker of each row, by title."""
+
+    colours: Palette
+    markers: Palette
+
+    def lines(self, order: Sequence[str]) -> dict[str, Any]:
+        """Return seaborn's arguments for lines of these rows."""
+        return {"hue_order": order, "style_order": order, "palette": self.colours, "markers": self.markers}
+
+
+def style_of(plan: Plan) -> Style:
+    """Choose colour and marker of each row of a plan, whichever rows a figure shows."""
+    titles = list(titles_of_rows(plan).values())
+    colours = dict(zip(titles, cycle(sns.color_palette("colorblind")), strict=False))
+    return Style(colours, dict(zip(titles, cycle(MARKERS), strict=False)))
+
+
+def write_figures(
+    results: Results, folder: Path, units: Sequence[str], differences: Mapping[tuple[str, str], pd.DataFrame]
+) -> tuple[list[Figure], list[str]]:
+    """Draw all figures for which a run has data; return them, and a line per figure that could not be drawn.
+
+    units: 'heartbeat', 'recording' or both. differences: (evaluation, unit) -> frame of `reports.inference`.
+    """
+    figures: list[Figure] = []
+    problems: list[str] = []
+    plt.switch_backend("agg")
+    with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
+        for name, draw in _drawings(results, folder, units, differences):
+            try:
+                figures += draw()
+            except Exception as error:  # one figure that fails must not end the report
+                problems.append(f"figure {name}: {type(error).__name__}: {error}")
+    return figures, problems
+
+
+def _drawings(
+    results: Results, folder: Path, units: Sequence[str], differences: Mapping[tuple[str, str], pd.DataFrame]
+) -> Iterator[tuple[str, Callable[[], Iterable[Figure]]]]:
+    plan, style = results.plan, style_of(results.plan)
+    scores = mean_over_subsets(results.scores).dropna(subset=["value"])
+    scores = scores.assign(percent=100 * scores["value"], row=scores["variant"].map(titles_of_rows(plan)))
+    compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, GATE)]
+    for evaluation in evaluations_of(plan):
+        for unit in units:
+            stem = folder / f"{evaluation}-{unit}"
+            words = f"per {unit_text(plan, unit)}, {seeds_text(plan, evaluation)}"
+            of_unit = scores.query("evaluation == @evaluation and unit == @unit and metric == 'f1'")
+            rows = of_unit[of_unit["variant"].isin(compared)]
+            if (evaluation, unit) in differences:
+                frame = differences[evaluation, unit]
+                yield f"{stem.name}-differences", partial(draw_differences, frame, plan, style, stem, words)
+            if rows["ratio"].nunique() > 1:
+                yield f"{stem.name}-label-efficiency", partial(draw_label_efficiency, rows, plan, style, stem, words)
+            yield f"{stem.name}-sweeps", partial(draw_sweeps, of_unit, plan, style, stem, words)
+            yield f"{stem.name}-confusion", partial(draw_confusions, results, evaluation, unit, compared, stem)
+    curves = learning_curves({name: results.pretrainings[name] for name in compared if name in results.pretrainings})
+    yield "training", partial(draw_training, curves, plan, style, folder / "training")
+
+
+def seeds_text(plan: Plan, evaluation: str) -> str:
+    """Return 'seeds 41 to 45, one pretraining', or 'seed 41'."""
+    seeds = sorted({cell.seed for cell in plan.cells if cell.evaluation == evaluation})
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    shared = "one pretraining" if plan.config["protocol"] == "paper" else "a pretraining each"
+    return f"seeds {seeds_named(seeds)}, {shared}"
+
+
+def draw_differences(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Iterator[Figure]:
+    """Draw each row's difference in Overall from its reference with its Holm-adjusted interval, a file per ratio."""
+    if frame.empty:
+        return
+    titles = titles_of_rows(plan)
+    reference = " or ".join(titles[name] for name in dict.fromkeys(frame["reference"]))
+    ends = 100 * frame[["low_holm", "high_holm"]]
+    width = (ends.min().min(), ends.max().max())
+    for ratio in frame["ratio"].unique().tolist():
+        rows = frame[frame["ratio"] == ratio]
+        canvas = new_canvas(3.6, 0.6 + 0.22 * len(rows))
+        axes = canvas.subplots()
+        axes.axvline(0, color="0.4", linewidth=0.8)
+        for number, row in enumerate(rows.to_dict("records")):
+            title = titles[row["variant"]]
+            mean, low, high = (100 * row[end] for end in ("difference", "low_holm", "high_holm"))
+            axes.plot([low, high], [number, number], color=style.colours[title], linewidth=1.4)
+            face = style.colours[title] if row["significant"] else "white"
+            axes.plot(mean, number, style.markers[title], color=style.colours[title], markerfacecolor=face)
+        axes.set_yticks(range(len(rows)), rows["variant"].map(titles))
+        axes.set(ylim=(len(rows) - 0.5, -0.5), title=labels_text(ratio), xlabel=f"points from {reference}")
+        if np.isfinite(width).all():
+            margin = 0.05 * (width[1] - width[0])
+            axes.set_xlim(min(width[0], 0) - margin, max(width[1], 0) + margin)
+        axes.grid(visible=False, axis="y")
+        caption = (
+            f"Overall minus that of {reference} with {labels_text(ratio)}, {words}. Lines: 95 % intervals, adjusted by "
+            "Holm's method over all pairs of rows as the tests are. Filled: significant."
+        )
+        yield save(canvas, stem.with_name(f"{stem.name}-differences-{100 * ratio:g}".replace(".", "_")), caption, True)
+
+
+def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Iterator[Figure]:
+    """Draw macro F1 against the share of the labels, a panel per dataset."""
+    shares = sorted(frame["ratio"].unique())
+    grid = sns.relplot(
+        frame.assign(dataset=frame["dataset"].map(titles_of(plan))), x="ratio", y="percent", hue="row", style="row",
+        col="dataset", col_wrap=2, kind="line", errorbar="sd", height=2.2, aspect=1.3, dashes=False,
+        **style.lines(list(dict.fromkeys(frame["row"]))),
+    )  # fmt: skip
+    grid.set(xscale="log", xlabel="labels (%)", ylabel="F1 (%)")
+    for axes in grid.axes.flat:
+        axes.set_xticks(shares, [f"{100 * share:g}" for share in shares])
+        axes.set_xticks([], minor=True)
+    grid.set_titles("{col_name}").legend.set_title("")
+    caption = f"Macro F1 over the share of the labels, {words}. Bands: standard deviation over seeds."
+    yield save(grid.figure, stem.with_name(f"{stem.name}-label-efficiency"), caption)
+
+
+def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Iterator[Figure]:
+    """Draw macro F1 over each swept hyperparameter, the other methods as lines, a panel per dataset; a file each."""
+    roles = {name: role for name in plan.variants if (role := role_of(plan, name))["role"] == SWEEP}
+    others = frame[frame["variant"].map(lambda name: role_of(plan, name)["role"] == METHOD)]
+    for of, knob in dict.fromkeys((role["of"], role["knob"]) for role in roles.values()):
+        values = {name: role["value"] for name, role in roles.items() if (role["of"], role["knob"]) == (of, knob)}
+        numbers = all(isinstance(value, int | float) for value in values.values())
+        order = sorted(values.values()) if numbers else list(values.values())
+        labels = [f"{value:g}" if numbers else str(value) for value in order]
+        swept = frame[frame["variant"].isin(list(values))]
+        swept = swept.assign(position=swept["variant"].map(lambda name, at=values, of=order: of.index(at[name])))
+        for ratio in swept["ratio"].unique().tolist():
+            points = swept[swept["ratio"] == ratio]
+            datasets = [name for name in plan.datasets if name in set(points["dataset"])]
+            canvas = new_canvas(2.4 * len(datasets) + 1, 2.4)
+            for axes, dataset in zip(canvas.subplots(1, len(datasets), squeeze=False)[0], datasets, strict=True):
+                sns.lineplot(
+                    points[points["dataset"] == dataset], x="position", y="percent", errorbar="sd", marker="o",
+                    color=style.colours[titles_of_rows(plan).get(of, next(iter(style.colours)))], ax=axes,
+                )  # fmt: skip
+                at_ratio = others[(others["dataset"] == dataset) & (others["ratio"] == ratio)]
+                for row, mean in at_ratio.groupby("row", sort=False)["percent"].mean().to_dict().items():
+                    axes.axhline(mean, color=style.colours[row], linestyle="--", linewidth=1, label=row)
+                axes.set_xticks(range(len(labels)), labels)
+                axes.set(title=titles_of(plan)[dataset], xlabel=knob.replace("_", " "), ylabel="F1 (%)")
+            handles, rows = axes.get_legend_handles_labels()
+            canvas.legend(handles, rows, loc="outside right upper", frameon=False)
+            caption = (
+                f"Macro F1 of {titles_of_rows(plan).get(of, of)} over {knob.replace('_', ' ')} with "
+                f"{labels_text(ratio)}, {words}. Band: standard deviation over seeds. Dashed: the methods as they are."
+            )
+            name = f"{stem.name}-{of}-{knob}-{100 * ratio:g}".replace("_", "-").replace(".", "_")
+            yield save(canvas, stem.with_name(name), caption)
+
+
+def draw_confusions(
+    results: Results, evaluation: str, unit: str, compared: Sequence[str], stem: Path
+) -> Iterator[Figure]:
+    """Draw the confusion matrices of each single-label dataset at its smallest label share, a panel per row."""
+    plan = results.plan
+    for dataset, facts in plan.datasets.items():
+        cells = [
+            cell
+            for cell, row in results.finished
+            if (cell.evaluation, cell.dataset) == (evaluation, dataset) and row.labels == "single"
+            if cell.variant in compared and row.counts.get("test_windows")
+        ]
+        if not cells:
+            continue
+        ratio, classes = min(cell.ratio for cell in cells), facts["classes"]
+        keys: dict[str, list[str]] = {}
+        for cell in cells:
+            if cell.ratio == ratio:
+                keys.setdefault(cell.variant, []).append(cell.key)
+        columns = min(len(keys), 3)
+        lines = -(-len(keys) // columns)
+        canvas = new_canvas(2.4 * columns, 2.5 * lines)
+        grid = canvas.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
+        for axes in grid.flat[len(keys) :]:
+            axes.set_axis_off()
+        for axes, (variant, of_row) in zip(grid.flat, keys.items(), strict=False):
+            counts = np.sum([confusion(results, key, unit) for key in of_row], axis=0)
+            draw_matrix(axes, counts, classes, row_title(plan, variant))
+        caption = (
+            f"{facts['title']} with {labels_text(ratio)}, per {unit_text(plan, unit)}, all seeds. Rows: true class; "
+            "columns: predicted class; percent of the true class."
+        )
+        yield save(canvas, stem.with_name(f"{stem.name}-confusion-{dataset}".replace(".", "-")), caption)
+
+
+def confusion(results: Results, key: str, unit: str) -> NDArray[np.int64]:
+    """Count (C, C) true class by most probable class of a cell's windows, or of its recordings."""
+    predictions = results.predictions(key)
+    probability, truth = predictions.probability, predictions.truth  # (n, C) each
+    if unit == RECORDING:
+        probability, truth, _ = per_recording(probability, truth, predictions.recording, results.plan.pool)
+    known = truth.any(axis=1)  # (n,)
+    labels = range(truth.shape[1])
+    counts = confusion_matrix(truth[known].argmax(axis=1), probability[known].argmax(axis=1), labels=labels)
+    return np.asarray(counts, np.int64)
+
+
+def draw_matrix(axes: Axes, counts: NDArray[np.int64], classes: Sequence[str], title: str) -> None:
+    """Draw one confusion matrix in percent of the true class; a class without a test sample stays blank."""
+    total = counts.sum(axis=1, keepdims=True)  # (C, 1)
+    share = np.divide(100 * counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
+    sns.heatmap(share, ax=axes, cmap="Blues", vmin=0, vmax=100, cbar=False, xticklabels=classes, yticklabels=classes)
+    for (line, column), percent in np.ndenumerate(share):
+        if percent >= 1:
+            colour = "white" if percent > DARK else "black"
+            text = axes.text(
+                column + 0.5, line + 0.5, f"{percent:.0f}", color=colour, fontsize=6, ha="center", va="center"
+            )
+            text.set_in_layout(False)  # needs no room of its own
+    axes.set_title(title)
+
+
+def draw_training(curves: pd.DataFrame, plan: Plan, style: Style, stem: Path) -> Iterator[Figure]:
+    """Draw loss and health of the pretrainings over their epochs, a panel per measure."""
+    shown = curves[curves["measure"].isin(list(MEASURES))]
+    if shown["epoch"].nunique() < 2:
+        return
+    shown = shown.assign(row=shown["variant"].map(titles_of_rows(plan)), measure=shown["measure"].map(MEASURES))
+    grid = sns.relplot(
+        shown, x="epoch", y="value", hue="row", style="row", col="measure", col_wrap=2, kind="line", dashes=False,
+        col_order=[title for title in MEASURES.values() if title in set(shown["measure"])],
+        errorbar=("pi", 100), height=1.9, aspect=1.5, facet_kws={"sharey": False},
+        **style.lines(list(dict.fromkeys(shown["row"]))),
+    )  # fmt: skip
+    grid.set_titles("{col_name}").set(ylabel="").legend.set_title("")
+    caption = (
+        "Loss and health of the pretrainings: mean and range over seeds. Epoch 0 is the untrained encoder. Losses of "
+        "different methods do not compare."
+    )
+    yield save(grid.figure, stem, caption)
+
+
+def titles_of_rows(plan: Plan) -> dict[str, str]:
+    """Map rows to their titles; those of methods that read reports say so."""
+    return {name: row_title(plan, name) for name in plan.variants}
+
+
+def titles_of(plan: Plan) -> dict[str, str]:
+    """Map datasets to their titles; those of simulated ECGs say so."""
+    return {
+        name: f"{facts['title']} (simulated)" if facts.get("simulated") else str(facts["title"])
+        for name, facts in plan.datasets.items()
+    }
+
+
+def new_canvas(width: float, height: float) -> Canvas:
+    """Make an empty figure of so many inches, which lays itself out."""
+    return Canvas(figsize=(width, height), layout="constrained")
+
+
+def save(canvas: Canvas, stem: Path, caption: str, answers: bool = False) -> Figure:
+    """Write a figure as PNG and PDF; the same figure gives the same bytes. stem: the path without its ending."""
+    if engine := canvas.get_layout_engine():
+        engine.execute(canvas)
+        canvas.set_layout_engine("none")  # laid out once for both files
+    for suffix, metadata in ((".png", {}), (".pdf", {"CreationDate": None})):
+        buffer = BytesIO()
+        canvas.savefig(buffer, format=suffix[1:], dpi=DPI, metadata=metadata)
+        write_atomic(stem.with_name(stem.name + suffix), buffer.getvalue())
+    plt.close(canvas)
+    return Figure(stem.with_name(stem.name + ".png"), caption, answers)
+
+
+def draw_recording(
+    signal: NDArray[np.floating[Any]], rate: float, title: str, r_peaks: NDArray[np.integer[Any]], path: Path
+) -> None:
+    """Draw a recording on ECG paper, a lead below the other, its heartbeats marked on lead II.
+
+    signal: (n, 12) mV, leads I, II, III, aVR, aVL, aVF, V1 to V6. rate: Hz. r_peaks: (k,) samples.
+    """
+    import wfdb  # here, because reports read no recordings
+
+    none = np.empty(0, np.int64)
+    plt.switch_backend("agg")
+    canvas = wfdb.plot_items(
+        signal=signal, ann_samp=[r_peaks if lead == "II" else none for lead in LEADS], fs=rate, time_units="seconds",
+        sig_name=list(LEADS), sig_units=["mV"] * len(LEADS), title=title, ecg_grids="all", return_fig=True,
+        figsize=(10, 14), ann_style=["b."],
+    )  # fmt: skip
+    buffer = BytesIO()
+    canvas.savefig(buffer, format="png", dpi=DPI // 2)
+    plt.close(canvas)
+    write_atomic(path, buffer.getvalue())

@@ -1,1 +1,0 @@
-"""Figures: what they show, how they are drawn, which a run has."""

@@ -1,0 +1,91 @@
+"""Figures: which a run has data for, what they show, and that the same run gives the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.results.schema import digest
+from benchmark.results.store import Plan, card_bytes
+from reports import load
+from reports.figures import confusion, draw_recording, seeds_text, style_of, write_figures
+
+pytestmark = pytest.mark.draws
+SWEEP = {"role": "sweep", "of": "pmq", "knob": "queue_size"}
+
+
+def with_sweep(plan: Plan) -> Plan:
+    roles = {"moco": SWEEP | {"value": 1024}, "pmq:w/o mask_t": SWEEP | {"value": 256}}
+    return replace(plan, roles=roles)
+
+
+def differences() -> pd.DataFrame:
+    columns = ["ratio", "reference", "variant", "difference", "low_holm", "high_holm", "significant"]
+    rows = [("moco", 0.1, -0.05, 0.2, False), ("pmq", 0.1, 0.02, 0.2, True)]
+    return pd.DataFrame([(ratio, "random", *row) for ratio in (0.3, 0.01) for row in rows], columns=columns)
+
+
+def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[..., Path], tmp_path: Path) -> None:
+    root = write_store(complete=True, alter_plan=with_sweep)
+    for variant in ("random", "pmq"):
+        folder = root / "pretrained" / digest(variant)
+        folder.mkdir(parents=True)
+        health = [{"epoch": epoch, "effective_rank": 3.0 + epoch, "retrieval": 0.1 * epoch} for epoch in range(3)]
+        record = {"key": digest(variant), "seed": 42, "loss": [3.0, 2.0], "health": health}
+        (folder / "pretraining.json").write_bytes(card_bytes(record | {"health_sample": {"windows_sha256": "here"}}))
+    of_table = {("finetune", "heartbeat"): differences()}
+    figures, problems = write_figures(load(root), tmp_path / "a", ["heartbeat"], of_table)
+    again, _ = write_figures(load(root), tmp_path / "b", ["heartbeat"], of_table)
+    assert problems == []
+    names = [figure.png.stem for figure in figures]
+    assert names == [
+        "finetune-heartbeat-differences-30", "finetune-heartbeat-differences-1", "finetune-heartbeat-label-efficiency",
+        "finetune-heartbeat-pmq-queue-size-30", "finetune-heartbeat-pmq-queue-size-1",
+        "finetune-heartbeat-confusion-ptb-xl", "finetune-heartbeat-confusion-chapman",
+        "linear-heartbeat-confusion-ptb-xl", "linear-heartbeat-confusion-chapman", "training",
+    ]  # fmt: skip
+    assert [figure.answers for figure in figures] == [True, True] + 8 * [False]
+    assert "adjusted by Holm's method" in figures[0].caption
+    for one, other in zip(figures, again, strict=True):
+        for suffix in (".png", ".pdf"):
+            assert one.png.with_suffix(suffix).read_bytes() == other.png.with_suffix(suffix).read_bytes()
+
+
+def test_a_figure_that_fails_is_named_and_the_others_are_drawn(store_root: Path, tmp_path: Path) -> None:
+    broken = pd.DataFrame({"ratio": [0.3]})
+    figures, problems = write_figures(load(store_root), tmp_path, ["heartbeat"], {("finetune", "heartbeat"): broken})
+    assert [problem.split(":")[0] for problem in problems] == ["figure finetune-heartbeat-differences"]
+    assert figures
+
+
+def test_a_row_looks_the_same_in_every_figure_and_readers_of_reports_are_marked(store_root: Path) -> None:
+    plan = load(store_root).plan
+    style = style_of(replace(plan, roles={"moco": {"role": "method", "reads_reports": True}}))
+    assert "MoCo (reads reports)" in style.colours
+    assert len(set(style.colours.values())) == len(set(style.markers.values())) == len(plan.variants)
+
+
+def test_a_confusion_matrix_counts_the_decisions(store_root: Path) -> None:
+    results = load(store_root)
+    key = next(iter(results.rows))
+    assert confusion(results, key, "heartbeat").tolist() == [[1, 0], [0, 1]]
+    assert confusion(results, key, "recording").sum() == len(set(results.predictions(key).recording))
+
+
+def test_seeds_and_pretrainings_are_named(store_root: Path) -> None:
+    plan = load(store_root).plan
+    assert seeds_text(plan, "finetune") == "seeds 41, 42, one pretraining"
+    assert seeds_text(plan, "linear") == "seed 41"
+    strict = replace(plan, config=plan.config | {"protocol": "strict"})
+    assert seeds_text(strict, "finetune") == "seeds 41, 42, a pretraining each"
+
+
+def test_a_recording_is_drawn(tmp_path: Path) -> None:
+    signal = np.sin(np.arange(500)[:, None] / 20 + np.arange(12))  # (n, 12)
+    draw_recording(signal, 100, "PTB-XL 1\nrate 60/min", np.array([50, 150]), tmp_path / "ecg.png")
+    assert (tmp_path / "ecg.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,124 @@
+"""The page: the answer first, the rest folded, what comes from a store escaped, and nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from benchmark.results.schema import digest
+from benchmark.results.store import Plan, Row, card_bytes
+from reports import load
+from reports.build import build_report
+from reports.page import TEMPLATES, coverage_table, data_table, pretrainings_table
+
+VOID = {"meta", "link", "img", "br"}
+
+
+class Balance(HTMLParser):
+    """Collects tags that are not closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+@pytest.fixture
+def write_page(write_store: Callable[..., Path], tmp_path: Path) -> Callable[..., str]:
+    """The page of the made-up store with changes."""
+
+    def write(**changes: object) -> str:
+        build_report(load(write_store(**changes)), tmp_path / "out")
+        return (tmp_path / "out" / "report.html").read_text()
+
+    return write
+
+
+def test_the_page_is_whole_html_that_answers_before_all_that_is_folded(write_page: Callable[..., str]) -> None:
+    page = write_page()
+    parser = Balance()
+    parser.feed(page)
+    assert (parser.open, parser.wrong) == ([], [])
+    assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
+    order = [
+        "33 of 36 cells, 1 failed, 2 not run, ",
+        "Simulated ECGs",
+        "1 problem<",
+        "<h2>Fine-tuned",
+        'class="part"',
+        "Patients without",
+    ]
+    places = [page.index(text) for text in order]
+    assert places == sorted(places)
+    assert page.index("<table") < page.index('class="part"')
+    assert "RuntimeError: the loss is not finite" in page
+
+
+def test_what_comes_from_a_store_is_text(write_page: Callable[..., str]) -> None:
+    def hostile(plan: Plan) -> Plan:
+        titles = {name: f"<script>{title}</script>" for name, title in plan.variants.items()}
+        return replace(plan, variants=titles, warnings=["<b>none</b>"])
+
+    page = write_page(alter_plan=hostile)
+    assert "<script" not in page
+    assert "<b>none" not in page
+    assert "&lt;script&gt;PMQ&lt;/script&gt;" in page
+
+
+def test_the_style_fits_phones_and_dark_screens() -> None:
+    style = (TEMPLATES / "report.css").read_text()
+    assert "@media (prefers-color-scheme: dark)" in style
+    assert "flex-wrap: wrap" in style
+    assert re.search(r"@media \(max-width: 48rem\) \{[^@]*flex-direction: column", style)
+    assert style.count("{") == style.count("}")
+
+
+def write_record(root: Path, name: str, **facts: object) -> None:
+    folder = root / "pretrained" / digest(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    sample = {"windows_sha256": "here"}
+    (folder / "pretraining.json").write_bytes(card_bytes({"key": digest(name), "health_sample": sample} | facts))
+
+
+def test_pretrainings_stand_by_row_and_seed_and_untrained_encoders_are_one_line(
+    write_store: Callable[..., Path],
+) -> None:
+    def of_seed(row: Row) -> Row:
+        return replace(row, pretrain_key=digest(f"{row.variant}{row.seed}"), pretrain_seed=row.seed)
+
+    root = write_store(complete=True, alter=of_seed)
+    for seed in (41, 42):
+        health = [{"epoch": 0, "effective_rank": 4.0}, {"epoch": 1, "effective_rank": 1.5, "mean_cosine": 0.9}]
+        write_record(root, f"pmq{seed}", seed=seed, loss=[3.0, 2.0], updates=8, seconds=5.0, health=health)
+        write_record(root, f"random{seed}", seed=seed, loss=[], health=health[:1])
+    table = pretrainings_table(load(root))
+    assert table[["Pretraining", "Seed"]].to_numpy().tolist() == [["Random", "41, 42"], ["PMQ", "41"], ["PMQ", "42"]]
+    random, pmq, _ = table.to_dict("records")
+    assert (random["Training"], random["Loss"], random["effective rank"]) == ("untrained", "–", "4.00")
+    assert (pmq["Loss"], pmq["effective rank"]) == ("3.00 → 2.00", "4.00 → 1.50")
+    assert pmq["Training"] == "2 epochs, 8 updates, 5 s; features hardly differ between windows (collapsed)"
+
+
+def test_data_and_patients_without_a_score_are_counted(store_root: Path) -> None:
+    results = load(store_root)
+    data = data_table(results).set_index("Dataset")
+    assert data.loc["PTB-XL", ["Kind", "Skipped", "Why"]].tolist() == [
+        "simulated", 3, "rate under 50/min: 2, all-zero lead: 1",
+    ]  # fmt: skip
+    coverage = coverage_table(results).set_index("Class")
+    assert coverage.loc["HYP", ["Patients", "Not scored", "Why"]].tolist() == [
+        4, 3, "too short: 2, heart rate below 50/min: 1",
+    ]  # fmt: skip
