@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -29,7 +30,7 @@ from benchmark.data.audit import (
     some,
 )
 from benchmark.data.datasets import find_root
-from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Source, Unusable
+from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable
 from benchmark.data.datasets.card import Card
 from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.prepare import Prepared, list_part
@@ -51,44 +52,39 @@ SHOWN_REPORT = 60
 
 
 def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
-    """Config and folders of a `data` command, and its datasets.
+    """Return config and folders of a `data` command, and its datasets.
 
-    These are named by flags, the pretraining corpus first; else the config's simulated ones, else all that are found.
-    Raises ConfigError, and DatasetError if none is found.
+    These are named by flags, the pretraining corpus first; else the config's simulated ones, else all whose folder is
+    there. Raises ConfigError, and DatasetError if there is none.
     """
-    from benchmark.config.load import dataset_names as names_in  # here, because the readers load slowly
+    from benchmark.config.load import dataset_names  # here, because the readers load slowly
 
-    config, place = config_of(arguments), folders_of(arguments)
-    if named := [own for name in names_in(datasets_of(arguments)) for own in datasets_in(name)]:
-        return config, place, list(dict.fromkeys(named))
+    config, folders = config_of(arguments), folders_of(arguments)
+    if named := [dataset for name in dataset_names(datasets_of(arguments)) for dataset in datasets_in(name)]:
+        return config, folders, list(dict.fromkeys(named))
     if config.data.simulation is not None:
-        return config, place, names_of(config)
-    known = {name: config.data.source(name) for name in config.data.known()}
-    found = [name for name, source in known.items() if name in place.paths or _is_found(source, place)]
-    if not found:
-        where = f"no dataset in {place.data_root}" if place.data_root else "no folder given"
+        return config, folders, names_of(config)
+    known, present = config.data.known(), list[str]()
+    for name in known:
+        with suppress(DatasetError):
+            find_root(config.data.source(name), folders.data_root, folders.paths)
+            present.append(name)
+    if not present:
+        where = f"no dataset in {folders.data_root}" if folders.data_root else "no folder given"
         raise DatasetError(f"{where}: use --data-root DIR or --data NAME=DIR; the names are {', '.join(known)}")
-    return config, place, found
-
-
-def _is_found(source: Source, place: Folders) -> bool:
-    try:
-        find_root(source, place.data_root, place.paths)
-    except DatasetError:
-        return False
-    return True
+    return config, folders, present
 
 
 def check(arguments: Namespace, console: Console) -> int:
     """`data check`: fails where a run would not accept every dataset."""
-    config, place, names = flags_of(arguments)
+    config, folders, names = flags_of(arguments)
     prepared: dict[str, Prepared] = {}
     facts: dict[str, list[str]] = {}
     findings: list[Finding] = []
     for name in names:
         try:
-            dataset = locate(config, name, place)
-            data = prepared[name] = prepare_data(dataset, config, place, console)
+            dataset = locate(config, name, folders)
+            data = prepared[name] = prepare_data(dataset, config, folders, console)
         except DatasetError as problem:
             findings.append(Finding((name,), "fatal", str(problem)))
             continue
@@ -114,21 +110,14 @@ def check(arguments: Namespace, console: Console) -> int:
 
 
 def stated_by(config: Config, name: str) -> tuple[str, str]:
-    """What states the unit and the sampling rate of a dataset: keys of its card with their values, or its files."""
-    files = f"that the files of {config.data.source(name).title} state"
-    unit, rate = f"the gain {files}", f"the sampling rate {files}"
+    """Name what states the unit and the sampling rate of a dataset: keys of its card with values, or its files."""
     card = config.data.cards.get(name)
-    if isinstance(card, Card):
-        signals = card.signals
-        if signals.gain:
-            unit = f"`signals.gain: {signals.gain:g}` of its card"
-        elif signals.unit:
-            unit = f"`signals.unit: {signals.unit}` of its card"
-        if signals.rate:
-            rate = f"`signals.rate: {signals.rate:g}` of its card"
-        elif signals.rate_name:
-            rate = f"the entry of its files that `signals.rate_name: {signals.rate_name}` of its card names"
-    return unit, rate
+    keys = card.signals.model_dump(include={"gain", "unit", "rate", "rate_name"}) if isinstance(card, Card) else {}
+    values = {key: f"{value:g}" if isinstance(value, float) else value for key, value in keys.items() if value}
+    texts = {key: f"`signals.{key}: {value}` of its card" for key, value in values.items()}
+    files = f"that the files of {config.data.source(name).title} state"
+    unit = texts.get("gain") or texts.get("unit") or f"the gain {files}"
+    return unit, texts.get("rate") or texts.get("rate_name") or f"the sampling rate {files}"
 
 
 def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:
@@ -140,8 +129,8 @@ def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Findin
     named = {name for name, data in views.items() if data.dataset}
     only_named = {views[name].dataset for name in named} - {column.name for column in config.data.columns()}
     tested = [name for name, data in views.items() if data.classes and name not in only_named]
-    found = audit_of(config, views, tested)
-    return [own if not named.intersection(own.datasets) else of_dataset(own, views) for own in found]
+    findings = audit_of(config, views, tested)
+    return [of_dataset(finding, views) if named.intersection(finding.datasets) else finding for finding in findings]
 
 
 def of_dataset(finding: Finding, views: Mapping[str, Prepared]) -> Finding:
@@ -167,8 +156,8 @@ def verdict_lines(
 
 def worst(findings: Sequence[Finding], name: str) -> str:
     """Worst severity of a dataset's findings; 'ok' without any."""
-    own = [finding.severity for finding in findings if name in finding.datasets]
-    return max(["ok", *own], key=list(VERDICTS).index)
+    severities = [finding.severity for finding in findings if name in finding.datasets]
+    return max(["ok", *severities], key=list(VERDICTS).index)
 
 
 def show(arguments: Namespace, console: Console) -> int:
@@ -178,25 +167,26 @@ def show(arguments: Namespace, console: Console) -> int:
     """
     from reports.figures import draw_recording
 
-    wanted = arguments.word
-    config, place, names = flags_of(arguments)
-    found: list[tuple[Dataset, Entry]] = []
+    config, folders, names = flags_of(arguments)
+    matches: list[tuple[Dataset, Entry]] = []
     known: list[str] = []
     for name in names:
         try:
-            dataset = locate(config, name, place)
+            dataset = locate(config, name, folders)
             entries = dataset.listing().entries
         except DatasetError as problem:
             note(console, f"{name}: {problem}")
             continue
         known += [entry.recording for entry in entries]
-        found += [(dataset, entry) for entry in entries if entry.recording == wanted]
-    if not found:
-        raise ConfigError(not_found(wanted, known))
-    if len(found) > 1:
-        homes = " and ".join(dataset.name for dataset, _ in found)
-        raise ConfigError(f"recording {wanted!r} stands in {homes}: add --datasets NAME")
-    ((dataset, entry),) = found
+        matches += [(dataset, entry) for entry in entries if entry.recording == arguments.word]
+    if not matches:
+        near = get_close_matches(arguments.word, known, n=3, cutoff=0.5)
+        hint = f"did you mean {some(near)}?" if near else f"there are {len(known)}, e.g. {some(known)}"
+        raise ConfigError(f"no recording {arguments.word!r}: {hint}")
+    if len(matches) > 1:
+        several = " and ".join(dataset.name for dataset, _ in matches)
+        raise ConfigError(f"recording {arguments.word!r} stands in {several}: add --datasets NAME")
+    ((dataset, entry),) = matches
     try:
         recording = dataset.read(entry)
     except Unusable as reason:
@@ -208,50 +198,18 @@ def show(arguments: Namespace, console: Console) -> int:
     return OK
 
 
-def not_found(wanted: str, known: Sequence[str]) -> str:
-    """Message for an unknown recording, with similar names."""
-    number = _number(wanted)
-    near = [name for name in known if number and _number(name) == number]
-    near = near or get_close_matches(wanted, known, n=3)
-    hint = f"did you mean {some(near)}?" if near else f"there are {len(known)}, e.g. {some(known)}"
-    return f"no recording {wanted!r}: {hint}"
-
-
-def _number(name: str) -> str:
-    """Number in a recording's name: '1' of '00001_hr', 'A0001' or '1.0'."""
-    digits = re.search(r"\d+", name)
-    return digits[0].lstrip("0") if digits else ""
-
-
 def caption(dataset: Dataset, entry: Entry, recording: Recording, cut: Segmentation) -> tuple[str, NDArray[np.int64]]:
-    """Two lines on a recording, with what a run cuts from it unless that is heartbeats, and the samples of its R peaks.
-
-    There are no R peaks if no beat was found.
-    """
+    """Return two lines on a recording and the samples of its R peaks, none where no beat was found."""
     peaks = np.empty(0, np.int64)
     try:
         beats = heartbeats(recording.signal, recording.fs, beats=cut.beats)
         peaks = np.rint(beats.r_peaks * recording.fs / FS).astype(np.int64)
         rate = f"rate {60 * FS / beats.median_rr:.0f}/min"
     except Unusable as reason:
-        rate = str(reason) if cut.kind != "heartbeats" else f"skipped by a run: {reason}"
-    if cut.kind != "heartbeats":
-        rate = f"{rate}   {cut_text(recording, cut)}"
+        rate = f"skipped by a run: {reason}" if cut.kind == "heartbeats" else str(reason)
     labels = ", ".join(dataset.classes[label] for label in entry.labels)
     simulated = " (simulated)" if dataset.drawn_from else ""
-    report = recording.report or entry.report
+    text = labels or (recording.report or entry.report)[:SHOWN_REPORT] or "no label"
     seconds = len(recording.signal) / recording.fs
-    title = (
-        f"{dataset.title}{simulated}  {entry.recording}   patient {entry.patient}   "
-        f"{labels or report[:SHOWN_REPORT] or 'no label'}\n{rate}   {recording.fs:g} Hz   {seconds:g} s"
-    )
-    return title, peaks
-
-
-def cut_text(recording: Recording, cut: Segmentation) -> str:
-    """'7 crops of 2.5 s every 1.25 s of whole recordings, 100 Hz', or why a run skips the recording."""
-    try:
-        kept = np.array(len(cut.cut(recording.signal, recording.fs)))
-    except Unusable as reason:
-        return f"skipped by a run: {reason}"
-    return f"{int(cut.trials_in(kept, 1))} {', '.join(cut.words())}"
+    title = f"{dataset.title}{simulated}  {entry.recording}   patient {entry.patient}   {text}"
+    return f"{title}\n{rate}   {recording.fs:g} Hz   {seconds:g} s", peaks
