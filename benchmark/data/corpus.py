@@ -99,9 +99,9 @@ class Trials:
         return taken if self.scale is None else self.scale.applied(taken)
 
     def windows(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
-        """Return (n, S, 12) numbered windows: trial * per_trial + place in the pseudo-trial."""
-        trial, place = np.divmod(index, self.per_trial)  # (n,), (n,)
-        return self.take(trial, place * self.window)
+        """Return (n, S, 12) numbered windows: trial * per_trial + position in the pseudo-trial."""
+        trial, position = np.divmod(index, self.per_trial)  # (n,), (n,)
+        return self.take(trial, position * self.window)
 
 
 def stretches(samples: NDArray[np.float16], start: NDArray[np.int64], length: int) -> NDArray[np.float16]:
@@ -117,7 +117,7 @@ def trials_of(prepared: Prepared, per_trial: int) -> Trials:
     cut = prepared.segmentation
     count = prepared.trials_of_each(per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
-    place = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) in its recording
+    position = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) in its recording
     first = prepared.first_window[recording]  # (T,) item of its recording
     maps: tuple[NDArray[np.float16], ...]
     if prepared.members:
@@ -127,11 +127,11 @@ def trials_of(prepared: Prepared, per_trial: int) -> Trials:
         members = zip(parts, prepared.members, begin, strict=False)
         start = np.concatenate([part.start[np.isin(part.recording, used)] + at for part, (_, used), at in members])
     elif cut.joined_scale:
-        maps = (normalised_trials(prepared, first + place * per_trial, per_trial),)
+        maps = (normalised_trials(prepared, first + position * per_trial, per_trial),)
         start = np.arange(len(recording)) * per_trial * cut.samples  # (T,)
     else:
         maps = (prepared.windows.reshape(-1, len(LEADS)),)
-        start = first * cut.unit + place * cut.step(per_trial)  # (T,)
+        start = first * cut.unit + position * cut.step(per_trial)  # (T,)
     number = {patient: index for index, patient in enumerate(dict.fromkeys(e.patient for e in prepared.entries))}
     patient = np.array([number[entry.patient] for entry in prepared.entries], np.int64)  # (R,)
     return Trials(maps, start, recording, patient[recording], cut.samples, per_trial)
@@ -195,9 +195,9 @@ def draw_partner(
     others = index.patient_count[trial] - own_count  # (B,) pseudo-trials of the patient's other recordings
     draw = torch.randint(LARGE, trial.shape, generator=generator)  # (B,)
 
-    place = index.patient_start[trial] + draw // windows % others.clamp(min=1)  # (B,)
-    place += own_count * (place >= own_start)
-    in_other = place * windows + draw % windows  # (B,) windows numbered through the order
+    position = index.patient_start[trial] + draw // windows % others.clamp(min=1)  # (B,)
+    position += own_count * (position >= own_start)
+    in_other = position * windows + draw % windows  # (B,) windows numbered through the order
 
     itself = index.position[trial] * windows + window  # (B,)
     further = own_count * windows - 1  # (B,) windows of the recording besides this one
@@ -448,8 +448,8 @@ def epoch_order(
     generator = _generator("patient", seed, epoch)
     order = _grouped(patient, generator)  # (N,)
     _, run, count = torch.unique_consecutive(patient[order], return_inverse=True, return_counts=True)
-    place = torch.arange(len(order)) - (count.cumsum(0) - count)[run]  # (N,) among its patient's
-    order = order[place < (shape.updates if batching == "patient" else 1)]
+    position = torch.arange(len(order)) - (count.cumsum(0) - count)[run]  # (N,) among its patient's
+    order = order[position < (shape.updates if batching == "patient" else 1)]
     # Round robin: a patient's pairs are consecutive, so no batch gets two of them.
     dealt = order[:size].view(shape.batch_size, shape.updates).T  # (n, B)
     return dealt[torch.randperm(shape.updates, generator=generator)]

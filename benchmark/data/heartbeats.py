@@ -90,14 +90,14 @@ def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end:
     values = cleaned[lead[:, None], np.minimum(begin[:, None] + column, cleaned.shape[1] - 1)]  # (Q, W)
     values = np.where(inside, values, np.inf)  # so no maximum lies at or beyond the end
     rising = values[:, 1:] > values[:, :-1]  # (Q, W - 1)
-    stretch, place = np.nonzero(rising[:, :-1] & (values[:, 1:-1] > values[:, 2:]))  # (P,) maxima, in order
-    best[stretch] = begin[stretch] + 1 + place
+    stretch, offset = np.nonzero(rising[:, :-1] & (values[:, 1:-1] > values[:, 2:]))  # (P,) maxima, in order
+    best[stretch] = begin[stretch] + 1 + offset
     rivals = np.bincount(stretch)[stretch] > 1  # (P,) prominence decides among these alone
-    stretch, place = stretch[rivals], place[rivals]
-    prominence = _prominences(values[stretch], place + 1, column)  # (P,)
-    order = np.lexsort((place, -prominence, stretch))  # (P,) a stretch's best comes first among its own
+    stretch, offset = stretch[rivals], offset[rivals]
+    prominence = _prominences(values[stretch], offset + 1, column)  # (P,)
+    order = np.lexsort((offset, -prominence, stretch))  # (P,) a stretch's best comes first among its own
     winner = order[np.r_[True, np.diff(stretch[order]) > 0]] if len(order) else order
-    best[stretch[winner]] = begin[stretch[winner]] + 1 + place[winner]
+    best[stretch[winner]] = begin[stretch[winner]] + 1 + offset[winner]
     level = (values[:, 1:] == values[:, :-1]) & inside[:, 1:]  # (Q, W - 1)
     for number in np.flatnonzero(level.any(axis=1)):
         best[number] = _with_plateaus(cleaned[lead[number]], int(begin[number]), int(end[number]))
@@ -188,7 +188,7 @@ def heartbeats(
         standard = standard if raw else standardise(standard)
     places = np.rint(centres * (rate / FS)).astype(np.int64)  # (n,)
     half, samples = int(half * rate / FS), WINDOW * rate // FS
-    windows = np.stack([_window(standard, place, half, samples) for place in places])  # (n, S, L)
+    windows = np.stack([_window(standard, centre, half, samples) for centre in places])  # (n, S, L)
     return Heartbeats(windows.astype(np.float32), centres, median_rr)
 
 

@@ -182,8 +182,8 @@ def _shuffled(rest: list[int]) -> Parts:
     for share in (TEST_SHARE, VALIDATION_SHARE):
         order = np.random.RandomState(SPLIT_SEED).permutation(len(rest))
         size = math.ceil(share * len(rest))
-        drawn.append([rest[place] for place in order[:size]])
-        rest = [rest[place] for place in order[size:]]
+        drawn.append([rest[position] for position in order[:size]])
+        rest = [rest[position] for position in order[size:]]
     test, validation = drawn
     return rest, validation, test
 
@@ -200,7 +200,7 @@ def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable
     """Patients stratified by the rarest class of their recordings, shuffled per stratum, the last tenths held out."""
     strata, recordings = _strata(entries, classes, usable)
     random = np.random.default_rng(SPLIT_SEED)
-    shuffled = [[stratum[place] for place in random.permutation(len(stratum))] for stratum in strata]
+    shuffled = [[stratum[position] for position in random.permutation(len(stratum))] for stratum in strata]
     train, validation, test = _last_tenths(shuffled)
     return _of_patients(train, recordings), _of_patients(validation, recordings), _of_patients(test, recordings)
 
@@ -254,9 +254,9 @@ def split_part(prepared: Prepared, spec: TaskSpec, part: int, seed: int) -> Spli
     usable = tested_recordings(prepared, spec).tolist()
     strata, recordings = _strata(prepared.entries, labels_under(prepared, spec), usable)
     random = np.random.default_rng([SPLIT_SEED, seed])
-    patients = [stratum[place] for stratum in strata for place in random.permutation(len(stratum))]
-    rest = [patient for place, patient in enumerate(patients) if place % spec.folds != part]
-    train = [patient for place, patient in enumerate(rest) if place % HELD_OUT]
+    patients = [stratum[position] for stratum in strata for position in random.permutation(len(stratum))]
+    rest = [patient for position, patient in enumerate(patients) if position % spec.folds != part]
+    train = [patient for position, patient in enumerate(rest) if position % HELD_OUT]
     parts = [_of_patients(side, recordings) for side in (train, rest[::HELD_OUT], patients[part :: spec.folds])]
     return _split(parts[0], parts[1], parts[2], {})
 

@@ -102,8 +102,8 @@ class Crops:
 
     def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Signals (b, S, L) and targets (b, C) to train on, a crop of each numbered recording (b,), drawn anew."""
-        place = torch.randint(LARGE, index.shape, device=index.device) % self.places[index]  # (b,)
-        sample = (self.start[index] + place)[:, None] + torch.arange(self.samples, device=index.device)  # (b, S)
+        offset = torch.randint(LARGE, index.shape, device=index.device) % self.places[index]  # (b,)
+        sample = (self.start[index] + offset)[:, None] + torch.arange(self.samples, device=index.device)  # (b, S)
         return self.signal[sample], self.target[index]
 
 

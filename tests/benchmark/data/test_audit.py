@@ -108,20 +108,6 @@ def test_a_class_of_one_patient_is_told_with_its_remedy() -> None:
     assert both.startswith("2 classes have only one patient (GSVT, SR), so no split")
 
 
-def test_of_a_dataset_whose_first_label_counts_the_others_make_no_class() -> None:
-    """The task `single` under the paper's protocol; each recording of CPSC2018 here states the last class too."""
-    last = len(DATASETS["cpsc2018"].classes) - 1
-    labels = [(label, last) if label < last else (label,) for label in range(last + 1) for _ in range(10)]
-    entries = [Entry(f"A{n:03}", f"A{n:03}", "", own) for n, own in enumerate(labels[:-10])]
-    assert said(prepared("cpsc2018", entries)) == [
-        ("warning", "no usable recording of STE for training and validation and test")
-    ]
-    one_of_last = [*entries, Entry("A999", "A000", "", (last,))]
-    assert any(
-        text.startswith("1 class has only one patient (STE)") for _, text in said(prepared("cpsc2018", one_of_last))
-    )
-
-
 def tasks_of(whole: Prepared) -> list[Prepared]:
     """A dataset under its default task and under a named one."""
     return [whole, replace(whole, name=f"{whole.name}.form", title=f"{whole.title} form", dataset=whole.name)]

@@ -260,17 +260,6 @@ def test_a_lower_maximum_may_be_the_more_prominent() -> None:
     assert none == -1
 
 
-def test_of_equal_maxima_the_first_counts_and_neither_hides_the_other() -> None:
-    """Each 10 stands 10 above the ends of the stretch, 8 above the valley between; the 9 stands 9 above both sides."""
-    lead = np.array([[0.0, 10.0, 2.0, 10.0, 0.0, 9.0, 0.0]])
-    assert most_prominent(lead, np.array([0]), np.array([0]), np.array([7])).tolist() == [1]
-
-
-def test_a_stretch_with_equal_neighbours_may_have_no_maximum() -> None:
-    lead = np.array([[1.0, 1.0, 2.0, 3.0, 3.0]])
-    assert most_prominent(lead, np.array([0]), np.array([0]), np.array([5])).tolist() == [-1]
-
-
 def test_stretches_of_less_than_two_fifths_of_their_lead_s_mean_are_dropped() -> None:
     """Of 2 and 8 samples the mean is 5, and 2 just long enough; of 1 and 9, 1 is not. What is cut off is left out."""
     steep = np.zeros((4, 40), bool)
