@@ -47,7 +47,7 @@ ROOMS = (
         2300,
         15,
     ),
-    Room("embedding, elsewhere", ("benchmark/embedding.py", "benchmark/elsewhere.py"), 560, 3.7),
+    Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )  # fmt: skip
 PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136)
 TESTS_LINES = 16_000

@@ -16,7 +16,7 @@ import torch
 
 from benchmark.cli.main import FAILED, OK
 from benchmark.config.errors import ConfigError
-from benchmark.elsewhere import tried
+from benchmark.external import try_external
 from benchmark.screen import Console, note, step
 from methods import METHODS
 from methods.base import PretrainMethod
@@ -54,7 +54,7 @@ def check(arguments: Namespace, console: Console) -> int:
 def checks_of(kind: type) -> dict[str, Check]:
     """Name -> check of a class. A method is checked with the first encoder that it can train."""
     if issubclass(kind, PretrainedEncoder):
-        return {"gives its features": partial(tried, kind)} | named(EXTERNAL_CHECKS, kind)
+        return {"gives its features": partial(try_external, kind)} | named(EXTERNAL_CHECKS, kind)
     if issubclass(kind, PretrainMethod):
         encoder = next((own for own in ENCODERS.values() if fits(kind, own)), ENCODERS["dilated"])
         return named(METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1], kind, encoder)

@@ -265,15 +265,11 @@ COMMANDS = {
         },
     ),
     "embed": Command(
-        "compute embeddings of recordings or of a dataset with an exported encoder",
+        "compute embeddings of WFDB records with an exported encoder",
         "benchmark.cli.embed:embed",
-        flags=(*DATA, *CONFIG, "--cache", "--device", "--workers", "--code"),
+        flags=("--device", "--code"),
         further={
-            "word": {
-                "nargs": "+",
-                "metavar": "RECORDINGS",
-                "help": "WFDB records or folders of them; a .npy of (n, samples, leads); or the name of a dataset",
-            },
+            "word": {"nargs": "+", "metavar": "RECORDS", "help": "WFDB records, or folders of them"},
             "--encoder": {
                 "type": folder,
                 "required": True,
@@ -281,16 +277,14 @@ COMMANDS = {
                 "metavar": "FOLDER",
                 "help": "the folder that `export` wrote",
             },
-            "--rate": {"type": float, "metavar": "HZ", "help": "sampling rate of a .npy"},
-            "--leads": {"nargs": "+", "metavar": "LEAD", "help": "names of a .npy's last axis, in order"},
-            "--out": {"type": file, "required": True, "metavar": "FILE", "help": "the table, .parquet, .csv or .npy"},
-            "--per-window": {"action": "store_true", "help": "a row per window instead of one per recording"},
+            "--out": {
+                "type": file,
+                "required": True,
+                "metavar": "FILE",
+                "help": "the table, .parquet or .csv, a row per recording; or .npy, the embeddings alone",
+            },
         },
-        examples={
-            "embed recordings/ --encoder pmq --out features.parquet": "every WFDB record in a folder",
-            "embed mine.npy --rate 500 --leads I II V1 V5 --encoder pmq --out features.npy": "an array of one's own",
-            "embed ptb-xl --data-root /data --encoder pmq --out features.parquet": "a dataset, its splits and labels",
-        },
+        examples={"embed recordings/ --encoder pmq --out features.parquet": "every WFDB record in a folder"},
     ),
     "list": Command(
         "list methods, datasets, tasks, configs, evaluations and ablations",

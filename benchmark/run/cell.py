@@ -14,7 +14,7 @@ from benchmark.config.config import Config, with_settings
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated
 from benchmark.data.task import Task, Windows, coverage, open_task_view, sides_for_tasks, task_on
-from benchmark.elsewhere import ExternalWindows, lacking, own_task, spread
+from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine.device import device_facts, git_state, versions
 from benchmark.results.metrics import macro_notes, no_scores, score_both_units
 from benchmark.results.names import UNITS, VALIDATION
@@ -173,14 +173,14 @@ def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
         if key not in known.external:
             known.external[key] = windows.of(side)
         sides.append(known.external[key])
-    external = own_task(task, windows, *sides)
-    notes = lacking(task, external)
+    external = external_task(task, windows, *sides)
+    notes = missing_notes(task, external)
     if all(map(len, external.sides().values())):
         outcome = learn(job, external, known)
     else:
         outcome = Outcome(np.empty((0, task.test.target.shape[1]), np.float32), {"seconds": 0.0})
         external = replace(external, test=external.test.first(0))
-    return Outcome(spread(outcome.probability, external, task), outcome.training, [*notes, *outcome.notes])
+    return Outcome(predictions_for(outcome.probability, external, task), outcome.training, [*notes, *outcome.notes])
 
 
 def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:

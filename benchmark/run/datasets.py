@@ -25,7 +25,7 @@ from benchmark.data.simulate import CohortSettings, SimulatedDataset
 from benchmark.data.splits import is_cross_validated, split_or_none
 from benchmark.data.task import of_task
 from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
-from benchmark.elsewhere import refuse_unknown, saw, segmentation_of, tried, words_of
+from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.names import EVALUATION_FACTS
 from benchmark.run.grid import Cell, Grid, Pretraining, unserved_by
 from benchmark.run.rows import Variant, methods_of
@@ -230,8 +230,8 @@ def refuse_unusable(config: Config) -> None:
     """
     for variant, kind in external_rows(config):
         try:
-            tried(kind)
-            refuse_unknown(kind, config.data.known())
+            try_external(kind)
+            check_pretrained_on(kind, config.data.known())
         except ValueError as error:
             raise ConfigError(str(error)) from None
         unserved = unserved_by(variant, config.evaluate)
@@ -275,8 +275,8 @@ def facts_of_external(config: Config, prepared: Mapping[str, Prepared], grid: Gr
             continue
         columns = [column.name for column in config.data.columns()]
         facts[variant.name] = {
-            "pretrained_on": words_of(kind),
-            "saw": {name: saw(kind, prepared[name], config.task_spec(config.finetune, name)) for name in columns},
+            "pretrained_on": pretrained_on_text(kind),
+            "saw": {name: saw_test_patients(kind, prepared[name]) for name in columns},
             "licence": kind.licence,
             "signals": kind.signals.words(),
             "features": kind.features,

@@ -14,7 +14,7 @@ from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
 from benchmark.data.transport import is_transport
-from benchmark.elsewhere import segmentation_of
+from benchmark.external import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.machine.process import begin_peak_memory, peak_memory_gib
 from benchmark.results.files import is_read_only, write_atomic

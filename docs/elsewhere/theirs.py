@@ -35,7 +35,7 @@ class Theirs(PretrainedEncoder):
     )
     features: ClassVar[int] = 16
     licence: ClassVar[str] = "MIT"
-    pretrained_on: ClassVar[tuple[object, ...]] = ({"other": "CODE-15"}, "chapman")
+    pretrained_on: ClassVar[tuple[str, ...]] = ("other: CODE-15", "chapman")
     weights: ClassVar[tuple[str, ...]] = ("weights.pt",)
 
     def __init__(self, config: EncoderConfig | None = None) -> None:

@@ -123,8 +123,8 @@ class PretrainedEncoder(Encoder):
     """K, the width of `encode`."""
     licence: ClassVar[str]
     """Of the weights, e.g. 'MIT'; 'unknown'."""
-    pretrained_on: ClassVar[tuple[Any, ...] | None]
-    """Names of datasets, or {'dataset': NAME, 'folds': [1, 2]}, or {'other': NAME}; None: not known."""
+    pretrained_on: ClassVar[tuple[str, ...] | None]
+    """Names of datasets, or 'other: NAME' for one that the suite does not know; None: not known."""
     weights: ClassVar[tuple[str, ...]] = ()
     """Files that `load` reads, beside the file of the class; their content is part of the row's key."""
     frozen: ClassVar[str] = ""

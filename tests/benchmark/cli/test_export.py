@@ -15,14 +15,10 @@ import torch
 
 from benchmark import load_encoder
 from benchmark.cli import export
-from benchmark.cli.export import (
-    HEADER,
-    Found,
-    find,
-    scores_of,
-)
+from benchmark.cli.export import HEADER, Pretrained, describe, find, scores_in
 from benchmark.cli.main import OK, USAGE
 from benchmark.config.errors import ConfigError
+from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.task import make_task
 from benchmark.embedding import MODEL_CARD, read_description
 from benchmark.results.store import NoResults, Store
@@ -67,20 +63,20 @@ def test_a_row_is_found_by_name_title_and_key(bench: Bench, results: Path) -> No
     key = pretraining_of(bench).name
     for name in ("pmq", "PMQ", key):
         found = find(results, name, None)
-        assert (found.key, found.variant, found.card["method"]) == (key, "pmq", "pmq")
+        assert (found.key, found.variant, found.record["method"]) == (key, "pmq", "pmq")
         assert {cell.seed for cell in found.cells} == {41, 42}
-        assert found.cut() == {"kind": "heartbeats", "samples": 300, "per_trial": 6}
+        about = describe(found, b"")
+        assert (about.segmentation, about.per_trial) == (HEARTBEATS, 6)
 
 
 def test_a_row_of_several_pretrainings_lists_them(results: Path) -> None:
     one, other = (find(results, "random", seed) for seed in (41, 42))
     assert one.key != other.key
     assert [cell.seed for cell in other.cells] == [42]
-    assert find(results, other.key, None).key == find(results, other.key, 42).key == other.key
+    assert find(results, other.key, None).key == other.key
     for name, seed, message in (
         ("random", None, r"random has 2 pretrainings: choose one by --seed N or its key; there are 41 \("),
         ("random", 43, "random has no pretraining with --seed 43; there are 41"),
-        (other.key, 41, f"{other.key} is random with seed 42, not --seed 41; leave it out"),
     ):
         with pytest.raises(ConfigError, match=f"^{message}"):
             find(results, name, seed)
@@ -91,11 +87,12 @@ def test_the_config_of_the_row_says_how_windows_are_cut(results: Path, monkeypat
     config = found.row.provenance["config"]
     data = config["data"] | {"segmentation": {"kind": "recordings", "seconds": 2.0}}
     monkeypatch.setitem(config, "data", data)
-    assert found.cut() == {"kind": "recordings", "samples": 500, "per_trial": 1, "stride": 250}
+    about = describe(found, b"")
+    assert (about.segmentation, about.per_trial) == (Segmentation("recordings", 500, stride=250), 1)
     monkeypatch.setitem(config, "data", data | {"standardise": "dataset"})
-    assert replace(found, card={"scale": [0.5, 2]}).cut()["scale"] == [0.5, 2.0]
+    assert describe(replace(found, record=found.record | {"scale": [0.5, 2]}), b"").scale == (0.5, 2.0)
     with pytest.raises(ConfigError, match="pmq saw no corpus whose mean and deviation standardise"):
-        replace(found, card={}).cut()
+        describe(found, b"")
 
 
 def test_what_is_not_there_is_one_line(bench: Bench, results: Path, tmp_path: Path) -> None:
@@ -107,9 +104,6 @@ def test_what_is_not_there_is_one_line(bench: Bench, results: Path, tmp_path: Pa
     planned.save_plan(make_plan(bench.config, bench.prepared, bench.grid))
     with pytest.raises(ConfigError, match="pmq: no cell of it with an encoder is finished in"):
         find(planned.root, "pmq", None)
-    (planned.pretrained / "key").mkdir(parents=True)
-    with pytest.raises(ConfigError, match=r"no finished cell in .* rests on it"):
-        find(planned.root, "key", None)
 
 
 def test_an_earlier_run_has_the_row_and_a_damaged_encoder_is_one_line(
@@ -144,7 +138,7 @@ def test_the_folder_has_the_encoder_of_the_row_to_the_bit(bench: Bench, exported
 def test_description_and_card_of_a_trained_encoder(exported: dict[str, Path]) -> None:
     about = read_description(exported["pmq"])
     assert (about.name, about.title, about.precision) == ("pmq", "PMQ", "float32")
-    assert about.rules == {"data.labels": "single", "protocol": "paper"}
+    assert (about.labels, about.protocol) == ("single", "paper")
     assert about.pretraining["corpus"]["simulated"] is True
     assert about.pretraining["config"]["queue_size"] == 16
     assert about.pretraining["config"]["recipe"]["batch_size"] == 8
@@ -163,18 +157,18 @@ def test_description_and_card_of_a_trained_encoder(exported: dict[str, Path]) ->
 
 
 def test_scores_are_those_of_the_row_with_intervals(bench: Bench, results: Path) -> None:
-    (scores,) = scores_of(find(results, "pmq", None))
+    _, table = scores_in(find(results, "pmq", None), "linear")
     rows = [bench.store.load_row(cell.key) for cell in bench.grid.cells if cell.variant.name == "pmq"]
     f1 = 100 * np.mean([row.scores["heartbeat"]["f1"] for row in rows if row])  # type: ignore[misc]
-    line = dict(zip(HEADER, scores.lines[0], strict=True))
-    place = line["labels"], line["dataset"], line["score"], line["mean"]
-    assert place == ("50 %", "Chapman", "F1", f"{f1:.1f}")
-    low, high = map(float, line["95 % interval"].strip("[]").split(", "))
+    cells = [cell.strip() for cell in table.splitlines()[2].strip("|").split("|")]
+    line = dict(zip(HEADER, cells, strict=True))
+    assert (line["labels"], line["dataset"], line["score"], line["mean"]) == ("50 %", "Chapman", "F1", f"{f1:.1f}")
+    low, high = map(float, line["95 % interval"].replace("\\", "").strip("[]").split(", "))
     assert low < f1 < high
-    assert line["minus untrained"].startswith(("+", "-"))
-    (untrained,) = scores_of(find(results, "random", 41))
-    assert {line[-1] for line in untrained.lines} == {"–"}
-    assert untrained.seeds == 1
+    assert line["minus untrained"].replace("\\", "").startswith(("+", "-"))
+    title, untrained = scores_in(find(results, "random", 41), "linear")
+    assert title.endswith("1 seeds")
+    assert all(line.rstrip().endswith("– |") for line in untrained.splitlines()[2:])
 
 
 def test_an_encoder_of_the_users_goes_with_its_source(
@@ -185,8 +179,8 @@ def test_an_encoder_of_the_users_goes_with_its_source(
     checkpoint.save_encoder(stored / found.key, get_encoder(str(tmp_path / "mine.py"))(), {})
     card = checkpoint.checked_card(stored / found.key)
     assert card is not None
-    monkeypatch.setattr(export, "find", lambda *_: replace(found, card=card))
-    monkeypatch.setattr(Found, "folder", stored / found.key)
+    monkeypatch.setattr(export, "find", lambda *_: replace(found, record=card))
+    monkeypatch.setattr(Pretrained, "folder", stored / found.key)
     words = ["export", "pmq", "--to", str(tmp_path / "to"), "--results", str(results)]
     assert main(words) == USAGE, "--code FILE is needed"
     assert not (tmp_path / "to").exists()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from safetensors.torch import save
 
 from benchmark.data.datasets.base import LEADS
+from benchmark.data.segments import HEARTBEATS
 from benchmark.embedding import Description, save_folder
 from methods.encoders import identity
 from methods.encoders.base import Encoder
@@ -35,11 +36,12 @@ def export_encoder(folder: Path, encoder: Encoder | None = None, **changed: Any)
         "title": "PMQ",
         "encoder": identity(type(encoder), encoder.config),
         "sha256": hashlib.sha256(weights).hexdigest(),
-        "cut": {"kind": "heartbeats", "samples": 300, "per_trial": 6},
+        "segmentation": HEARTBEATS,
+        "per_trial": 6,
         "precision": "float32",
-        "task": {"labels": "single", "protocol": "paper"},
+        "labels": "single",
+        "protocol": "paper",
         "pretraining": {},
-        "leads": list(LEADS),
     }
     save_folder(folder, Description(**facts | changed), weights, "# PMQ\n", source=text_of(type(encoder)))
     return folder

@@ -1,0 +1,215 @@
+"""Encoders whose weights come from elsewhere, as rows of the tables; each is a class in a .py file.
+
+The task of a cell is the same recordings, cut to the encoder's signals (`methods.encoders.pretrained`). It learns from
+all its windows of the labelled recordings. Its prediction of a recording, pooled over its windows, stands for each of
+the run's test windows of that recording, so that all rows are tested on the same windows. Whether it saw the test
+patients of a column is known by the names of datasets that the class gives: two datasets hold the same people where
+they have a cohort in common.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from benchmark.data.corpus import trials_of
+from benchmark.data.datasets.base import LEADS
+from benchmark.data.heartbeats import Beats
+from benchmark.data.prepare import Prepared
+from benchmark.data.segments import Segmentation, zero_missing_leads
+from benchmark.data.task import Task, Windows
+from benchmark.results.metrics import pooled_by
+from benchmark.results.names import RECORDING
+from benchmark.results.store import Answer
+from methods.encoders.pretrained import ORDER, PretrainedEncoder, Signals
+
+CHALLENGE_2020 = ("CPSC 2018", "CPSC 2018 extra", "INCART", "PTB", "PTB-XL", "Georgia")
+COHORTS_OF = {
+    "ptb-xl": ("PTB-XL",),
+    "cpsc2018": ("CPSC 2018",),
+    "chapman": ("Chapman-Shaoxing",),
+    "ningbo": ("Ningbo",),
+    "mimic-iv-ecg": ("MIMIC-IV-ECG",),
+    "ptbdb": ("PTB",),
+    "incartdb": ("INCART",),
+    "ecg-arrhythmia": ("Chapman-Shaoxing", "Ningbo"),
+    "mimic-iv-ecg-demo": ("MIMIC-IV-ECG",),
+    "challenge2020": CHALLENGE_2020,
+    "challenge2021": (*CHALLENGE_2020, "Chapman-Shaoxing", "Ningbo"),
+}
+"""Public dataset -> the cohorts whose recordings it holds, by the releases' descriptions."""
+COHORTS = tuple(dict.fromkeys(cohort for cohorts in COHORTS_OF.values() for cohort in cohorts))
+OTHER = "other: "
+"""Before the name of pretraining data that the suite does not know, in `pretrained_on`."""
+WINDOWS = 3
+CLOSE = 1e-3
+"""Largest difference, relative, between a window alone and among others."""
+
+
+def letters(name: str) -> str:
+    """Leave out what differs in spelling: 'PTB-XL' and 'ptbxl' are one name."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def cohorts_of(name: str) -> tuple[str, ...]:
+    """List the cohorts of a dataset, or the cohort, by any spelling of its name; a dataset alone is its own cohort."""
+    for known, cohorts in COHORTS_OF.items():
+        if letters(known) == letters(name):
+            return cohorts
+    return tuple(cohort for cohort in COHORTS if letters(cohort) == letters(name)) or (letters(name),)
+
+
+def saw_test_patients(kind: type[PretrainedEncoder], column: Prepared) -> Answer:
+    """Say whether an encoder's pretraining data hold the dataset of a column, whole or in part."""
+    if kind.pretrained_on is None:
+        return "not known"
+    tested = {*cohorts_of(column.dataset_name)}
+    seen = {cohort for name in kind.pretrained_on if not name.startswith(OTHER) for cohort in cohorts_of(name)}
+    return "yes" if tested & seen else "no"
+
+
+def pretrained_on_text(kind: type[PretrainedEncoder]) -> str:
+    """Name what an encoder was pretrained on: 'PTB-XL, CODE-15'; 'nothing', 'data that are not known'."""
+    if kind.pretrained_on is None:
+        return "data that are not known"
+    return ", ".join(name.removeprefix(OTHER) for name in kind.pretrained_on) or "nothing"
+
+
+def check_pretrained_on(kind: type[PretrainedEncoder], names: Collection[str]) -> None:
+    """Raise ValueError for pretraining data by a name that neither the suite nor a run (`names`) knows."""
+    known = [*COHORTS_OF, *COHORTS, *names]
+    by_letters = {letters(name): name for name in reversed(known)}
+    for name in kind.pretrained_on or ():
+        if not isinstance(name, str):
+            raise ValueError(f"{kind.word()}: pretraining data {name!r}: write the name of a dataset, a text")
+        if not name.startswith(OTHER) and letters(name) not in by_letters:
+            near = difflib.get_close_matches(letters(name), by_letters, n=1)
+            hint = f" (did you mean {by_letters[near[0]]!r}?)" if near else ""
+            raise ValueError(
+                f"{kind.word()}: pretraining data {name!r} are unknown{hint}; there are "
+                f"{', '.join(dict.fromkeys(known))}; for others write '{OTHER}{name}'"
+            )
+
+
+def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
+    """Load an encoder with its weights and try it on windows of noise.
+
+    Raises ValueError in one line that names the value, its place and the remedy.
+    """
+    where, signals = kind.word(), kind.signals
+    if not kind.licence.strip():
+        raise ValueError(f"{where}: licence is empty; state that of the weights, or 'unknown'")
+    kind.external_files()  # raises for a missing file
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(WINDOWS, signals.samples, len(ORDER), generator=generator)  # (B, S, 12)
+    step = "load() has to read the weights of its network"
+    try:
+        encoder = kind.loaded()
+        step = (
+            f"it takes no windows of {len(signals.leads)} leads and {signals.samples} samples, {signals.layout}; "
+            "correct signals: leads, rate, seconds or layout"
+        )
+        with torch.no_grad():
+            features, again, alone = (encoder.steps(encoder.embed(part)) for part in (x, x, x[:1]))  # (B, 1, K)
+    except ValueError:
+        raise
+    except Exception as error:  # of anyone's code
+        reason = (" ".join(str(error).split()) or type(error).__name__)[-160:]
+        raise ValueError(f"{where}: {step} ({type(error).__name__}: {reason})") from error
+    if features.shape != (WINDOWS, 1, kind.features):
+        shape = (len(features), *features.shape[2:])
+        raise ValueError(f"{where}: features {kind.features}, but {WINDOWS} windows give {shape}; a row each is needed")
+    if not features.isfinite().all():
+        raise ValueError(f"{where}: windows of noise give numbers that are not finite; check signals.unit")
+    if not torch.equal(features, again):
+        raise ValueError(f"{where}: the same windows give other numbers at each call; switch its dropout off")
+    if not (features[:1] - alone).abs().max() <= CLOSE * features[:1].abs().max().clamp_min(1e-6):
+        raise ValueError(f"{where}: a window's numbers depend on the others of its batch; use statistics that are kept")
+    return encoder
+
+
+def segmentation_of(signals: Signals, beats: Beats = "authors") -> Segmentation:
+    """Say how recordings are cut for an encoder: heartbeats, or consecutive windows, a shorter recording padded."""
+    raw = signals.standardise != "recording"
+    if signals.heartbeats:
+        return Segmentation("heartbeats", signals.samples, signals.rate, raw=raw, beats=beats)
+    return Segmentation("recordings", signals.samples, signals.rate, signals.samples, raw=raw, pad=True)
+
+
+@dataclass(frozen=True)
+class ExternalWindows:
+    """A dataset's recordings in the windows of an encoder."""
+
+    prepared: Prepared
+    """The dataset cut by `segmentation_of`."""
+    leads: tuple[str, ...] = LEADS
+    """The leads that there are; the others are zero."""
+
+    def of(self, windows: Windows) -> Windows:
+        """All own windows (m, S, 12) of the recordings of some windows, in the order in which these first appear."""
+        _, first = np.unique(windows.recording, return_index=True)  # (R,)
+        place = {(entry.recording, entry.patient): r for r, entry in enumerate(self.prepared.entries)}
+        count = self.prepared.trials_of_each(1)  # (R',) of all recordings
+        recordings, whose = [], [np.empty(0, np.int64)]
+        for n in np.sort(first):
+            r = place.get((windows.recording[n], windows.patient[n]))
+            if r is not None:
+                recordings.append(r)
+                whose.append(np.full(count[r], n))
+        rows = np.concatenate(whose)  # (m,) a window of the same recording
+        signal = zero_missing_leads(self._signals(recordings), self.leads)
+        return Windows(
+            signal=torch.from_numpy(signal).to(windows.signal.device),
+            target=windows.target[torch.from_numpy(rows).to(windows.target.device)],
+            recording=windows.recording[rows],
+            patient=windows.patient[rows],
+        )
+
+    def _signals(self, recordings: list[int]) -> NDArray[np.float16]:
+        """Windows (m, S, 12) of numbered recordings; heartbeats are not standardised once more."""
+        if self.prepared.segmentation.kind == "heartbeats":
+            nothing = self.prepared.windows[:0]  # (0, S, 12)
+            return np.concatenate([nothing, *map(self.prepared.windows_of, recordings)])
+        count = self.prepared.trials_of_each(1)  # (R',)
+        start = np.cumsum(count) - count  # (R',)
+        index = [np.arange(start[r], start[r] + count[r]) for r in recordings]
+        return trials_of(self.prepared, 1).take(np.concatenate([np.empty(0, np.int64), *index]))
+
+
+def external_task(task: Task, windows: ExternalWindows, validation: Windows, test: Windows) -> Task:
+    """A task in own windows; `validation` and `test`: those sides, which label ratios and seeds share.
+
+    Scores that choose count recordings.
+    """
+    return replace(task, train=windows.of(task.train), validation=validation, test=test, unit=RECORDING, crops=None)
+
+
+def missing_notes(task: Task, external: Task) -> list[str]:
+    """A note on each side on which recordings give no window in the own form."""
+    notes = []
+    for side, windows in task.sides().items():
+        there = len(external.sides()[side].recordings)
+        if there < len(windows.recordings):
+            without = len(windows.recordings) - there
+            what = ": predicted by the classes' shares of the labels" if side == "test" else ""
+            notes.append(f"{without} of {len(windows.recordings)} {side} recordings give no window of its own{what}")
+    return notes
+
+
+def predictions_for(probability: NDArray[np.float32], external: Task, task: Task) -> NDArray[np.float32]:
+    """Probabilities (n, C) of a task's test windows from those (m, C) of its own: each has that of its recording.
+
+    A recording without an own window has the classes' shares among the labelled windows.
+    """
+    share = task.train.target.float().mean(0).cpu().numpy()  # (C,)
+    names, whose = np.unique(external.test.recording, return_inverse=True)  # (R,), (m,)
+    pooled = pooled_by(whose, probability, task.pool) if len(names) else np.empty((0, len(share)))  # (R, C)
+    of_name = dict(zip(names.tolist(), pooled, strict=True))
+    found = [of_name.get(name, share) for name in task.test.recording.tolist()]
+    return np.stack(found).astype(np.float32) if found else np.empty((0, len(share)), np.float32)
