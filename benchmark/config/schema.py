@@ -467,9 +467,6 @@ class Settings(Section):
     `strict`, and the one that all seeds share under `paper`."""
     finetuned_subsets: Subsets = 1
     """Labelled subsets per seed on which an encoder is fine-tuned (`protocol: strict`); a seed's score is the mean."""
-    repeats: Subsets = 1
-    """Fine-tunings on each labelled subset of a seed, which differ in their new layers and the order of their batches.
-    Tells what a fine-tuning's seed moves from what the labelled patients move."""
     validation_labels: ValidationLabels | None = None
     """Whose labels choose the strength of a probe, the epoch of fine-tuning and the like. share: of the validation
     patients the share that is labelled for training too, at least one per class; whole: of all. By default share under

@@ -121,21 +121,15 @@ def check_repeats(config: Config) -> None:
             raise ValueError(f"{what}: {values} names a value twice")
 
 
-PER_SEED = {
-    "subsets": "labelled subsets per seed",
-    "finetuned_subsets": "labelled subsets per seed",
-    "repeats": "fine-tunings per labelled subset",
-}
-
-
 def check_protocol(config: Config) -> None:
-    """Folds, several labelled subsets, or several fine-tunings of a seed under a protocol that has one of each."""
+    """Folds, or several labelled subsets of a seed, under a protocol that has one of each."""
     if config.protocol == "strict":
         return
-    for name, what in PER_SEED.items():
-        count = getattr(config, name) or 1
-        if count > 1:
-            raise ValueError(f"{name}: {count} {what} need protocol strict; under paper all seeds share one subset")
+    for name in ("subsets", "finetuned_subsets"):
+        if (count := getattr(config, name) or 1) > 1:
+            raise ValueError(
+                f"{name}: {count} labelled subsets per seed need protocol strict; under paper all share one"
+            )
     if config.data.folds:
         raise ValueError("data.folds cannot act: protocol: paper has the authors' one split; use --protocol strict")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from benchmark.config.config import Config, with_settings
 from benchmark.data.prepare import Prepared, open_prepared
@@ -47,40 +47,39 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     """
     config = with_settings(context.config, cell.variant.settings)
     column, is_tested = config.data.column(cell.dataset), cell.evaluation != VALIDATION
-    prepared, spec = (
-        open_task_view(context.folders[cell.dataset], column),
-        spec_of(config, cell.evaluation, column.name),
-    )
+    spec = spec_of(config, cell.evaluation, column.name)
+    prepared = open_task_view(context.folders[cell.dataset], column)
     job = CellInput(cell, config, context)
     tasks = folds_of(job, prepared, spec, known)
-    task, test = tasks[0], joined_test(prepared, tasks)
-    unscored = next((fold.unscored for fold in tasks if fold.unscored), "")
+    task, tests = tasks[0], [task.test for task in tasks]
+    unscored = next((task.unscored for task in tasks if task.unscored), "")
     if unscored:
-        outcome, test = Outcome(np.empty((0, test.target.shape[1]), np.float32), {"seconds": 0.0}), test.first(0)
-    elif is_tested:
-        outcome = joined_outcome(prepared, tasks, [learn_on(job, fold, known) for fold in tasks])
+        nothing = np.empty((0, task.test.target.shape[1]), np.float32)  # (0, C)
+        tests = [test.first(0) for test in tests]
+        outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in tasks]
     else:
-        outcome = learn(job, task, known)
-    truth = test.truth()
+        outcomes = [learn_on(job, fold, known) for fold in tasks]
+    predictions = joined(prepared, tests, outcomes)
+    notes = list(dict.fromkeys(chain(*(task.notes for task in tasks), *(outcome.notes for outcome in outcomes))))
     if reason := unscored or ("" if is_tested else UNTESTED):
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=task.multi))
     else:
-        judged = outcome.probability, truth, test.recording
+        judged = predictions.probability, predictions.truth, predictions.recording
         scores = score_both_units(*judged, multi=task.multi, pool=task.pool)
-        outcome.notes += macro_notes(*judged, prepared.classes, multi=task.multi, pool=task.pool)
+        notes += macro_notes(*judged, prepared.classes, multi=task.multi, pool=task.pool)
     row = Row(
         **identity_of(cell),
         protocol=spec.protocol,
         labels=spec.labels,
         scores={unit: scored.values for unit, scored in scores.items()},
         undefined={unit: scored.undefined for unit, scored in scores.items()},
-        notes=[*dict.fromkeys(note for fold in tasks for note in fold.notes), *outcome.notes],
-        counts=counts_of(tasks, test),
+        notes=notes,
+        counts=counts_of(tasks, predictions),
         coverage=dict(coverage(prepared, spec)) if is_tested else {},
-        training=outcome.training,
+        training=training_of(outcomes),
         provenance=provenance(job, prepared) | {"split": digests_of(tasks)},
     )
-    context.store.save_row(row, Predictions(outcome.probability, truth, test.recording, test.patient))
+    context.store.save_row(row, predictions)
 
 
 def folds_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
@@ -99,43 +98,40 @@ def folds_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: Evaluati
     return tasks
 
 
-def order_of(prepared: Prepared, tasks: Sequence[Task]) -> NDArray[np.int64]:
-    """Indices (n,) of the test windows of all tasks, one after the other, in the order of the dataset's recordings."""
+def joined(prepared: Prepared, tests: Sequence[Windows], outcomes: Sequence[Outcome]) -> Predictions:
+    """The predictions of all tasks, of several in the order of the dataset's recordings."""
+    parts = [
+        Predictions(outcome.probability, test.truth(), test.recording, test.patient)
+        for test, outcome in zip(tests, outcomes, strict=True)
+    ]
+    if len(parts) == 1:
+        return parts[0]
     number = {entry.recording: index for index, entry in enumerate(prepared.entries)}
-    return np.argsort([number[name] for task in tasks for name in task.test.recording], kind="stable").astype(np.int64)
-
-
-def joined_test(prepared: Prepared, tasks: Sequence[Task]) -> Windows:
-    """The test windows of all tasks, in the order of the dataset's recordings."""
-    if len(tasks) == 1:
-        return tasks[0].test
-    order = order_of(prepared, tasks)  # (n,)
-    sides = [task.test for task in tasks]
-    return Windows(
-        signal=torch.cat([side.signal for side in sides])[order],
-        target=torch.cat([side.target for side in sides])[order],
-        recording=np.concatenate([side.recording for side in sides])[order],
-        patient=np.concatenate([side.patient for side in sides])[order],
+    order = np.argsort([number[name] for part in parts for name in part.recording], kind="stable").astype(np.int64)
+    return Predictions(
+        *(np.concatenate([getattr(part, field.name) for part in parts])[order] for field in fields(Predictions))
     )
 
 
-def joined_outcome(prepared: Prepared, tasks: Sequence[Task], outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcomes of all tasks as one: probabilities of `joined_test`'s windows, and each part's training facts."""
+def training_of(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Training facts of a cell, those of each part where there are several."""
     if len(outcomes) == 1:
-        return outcomes[0]
-    probability = np.concatenate([part.probability for part in outcomes])[order_of(prepared, tasks)]  # (n, C)
-    training = {"seconds": sum(p.training["seconds"] for p in outcomes), "parts": [p.training for p in outcomes]}
-    return Outcome(probability, training, list(dict.fromkeys(note for part in outcomes for note in part.notes)))
+        return outcomes[0].training
+    parts = [outcome.training for outcome in outcomes]
+    return {"seconds": sum(part["seconds"] for part in parts), "parts": parts}
 
 
-def counts_of(tasks: Sequence[Task], test: Windows) -> dict[str, int]:
+def counts_of(tasks: Sequence[Task], predictions: Predictions) -> dict[str, int]:
     """Windows, recordings and patients of each side; of several parts the mean to learn on, and all that are tested."""
-    if len(tasks) == 1:
-        return tasks[0].counts()
     counts = [task.counts() for task in tasks]
+    if len(counts) == 1:
+        return counts[0]
     mean = {name: round(sum(part[name] for part in counts) / len(counts)) for name in counts[0]}
-    tested = {"test_windows": len(test), "test_recordings": len(test.recordings), "test_patients": test.patients}
-    return mean | tested
+    return mean | {
+        "test_windows": len(predictions.recording),
+        "test_recordings": len(set(predictions.recording)),
+        "test_patients": len(set(predictions.patient)),
+    }
 
 
 def digests_of(tasks: Sequence[Task]) -> dict[str, str]:
@@ -187,7 +183,7 @@ def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     """Run the cell's evaluation on its task. Raises FileNotFoundError if the weights are missing."""
     cell = job.cell
     if cell.evaluation in CLASSICAL:
-        return CLASSICAL[cell.evaluation].run(task, job.config, cell.learn_seed)
+        return CLASSICAL[cell.evaluation].run(task, job.config, cell.draw_seed)
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     method = cell.pretraining.method
     if cell.pretrain_key not in known.encoders:
@@ -197,7 +193,7 @@ def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
             encoder = load_encoder(job.context.store.pretrained / cell.pretrain_key, job.config.encoder_class())
         known.encoders[cell.pretrain_key] = encoder
     encoder = known.encoders[cell.pretrain_key]
-    judged = EvaluationInput(encoder, task, job.config, method, cell.learn_seed, job.context.precision, known)
+    judged = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
     return EVALUATIONS[cell.evaluation].run(judged)
 
 

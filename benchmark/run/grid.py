@@ -82,9 +82,7 @@ class Cell:
     """Share of the labels."""
     seed: int
     subset: int = 0
-    """Number of its run among those of the seed: `repeats` on the first labelled subset, as many on the second, ..."""
-    repeats: int = 1
-    """Fine-tunings on each labelled subset."""
+    """Number of its labelled subset among those of the seed."""
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What `cell_key` makes `key` of, with ratio, seed and subset."""
     external_windows: Path | None = field(default=None, compare=False)
@@ -99,15 +97,8 @@ class Cell:
 
     @property
     def draw_seed(self) -> int:
-        """What the labelled subset is drawn with, the same for all rows: the seed itself for the first."""
-        number = self.subset // self.repeats
-        return stream("labelled subset", self.seed, number) if number else self.seed
-
-    @property
-    def learn_seed(self) -> int:
-        """What is random in learning on the labelled subset, the same for all rows."""
-        again = self.subset % self.repeats
-        return stream("fine-tuning", self.draw_seed, again) if again else self.draw_seed
+        """What the labelled subset is drawn, and learned on, with; the same for all rows, the seed for the first."""
+        return stream("labelled subset", self.seed, self.subset) if self.subset else self.seed
 
     @property
     def name(self) -> str:
@@ -326,10 +317,7 @@ def expand(
                     form = forms.get((variant.method_name, dataset))
                     if form:
                         content["own"] = form.fingerprint
-                    repeats = config.repeats if table in EVALUATION_FACTS and not is_frozen(table) else 1
-                    if repeats > 1:
-                        content["repeats"] = repeats
-                    for subset in range(subsets_of(config, table, ratio) * repeats):
+                    for subset in range(subsets_of(config, table, ratio)):
                         key = cell_key(content, ratio, seed, subset)
                         cells.append(
                             Cell(
@@ -342,7 +330,6 @@ def expand(
                                 ratio,
                                 seed,
                                 subset,
-                                repeats,
                                 content,
                                 form.folder if form else None,
                                 gate,

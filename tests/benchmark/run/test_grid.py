@@ -64,17 +64,6 @@ def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the
         load_config(BASIC, {"subsets": 3})
 
 
-def test_an_encoder_is_fine_tuned_on_several_subsets_and_several_times_on_each_where_that_is_set() -> None:
-    strict = {"protocol": "strict", "evaluate": ["finetune", "linear"], "ratios": [0.1], "subsets": 1}
-    grid = grid_of(load_config(BASIC, strict | {"finetuned_subsets": 2, "repeats": 3}))
-    plain = {cell.key for cell in grid_of(load_config(BASIC, strict)).cells}
-    assert {cell.key for cell in grid.cells if cell.table == "linear"} < plain
-    runs = [cell for cell in grid.cells if cell.table == "finetune" and cell.variant.name == "pmq" and cell.seed == 41]
-    drawn = [(cell.draw_seed, cell.learn_seed) for cell in runs if cell.dataset == runs[0].dataset]
-    assert [len(set(seeds)) for seeds in zip(*drawn, strict=True)] == [2, 6]
-    assert [subset for subset, _ in drawn] == [drawn[0][0]] * 3 + [drawn[3][0]] * 3
-
-
 def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
     grid = grid_of(load_config(BASIC, {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
     places = {(c.variant.name, c.table, c.evaluation, c.ratio) for c in grid.cells}
