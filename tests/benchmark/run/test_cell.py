@@ -213,14 +213,6 @@ def test_every_evaluation_makes_a_row_with_probabilities(make_job: MakeJob, eval
     assert evaluation in row.provenance["results_versions"]
 
 
-def test_a_missing_encoder_is_named_and_leaves_no_row(make_job: MakeJob) -> None:
-    job = make_job()
-    job = of_cell(job, pretraining=replace(job.cell.pretraining, key="gone"))  # type: ignore[type-var]
-    with pytest.raises(FileNotFoundError, match=r"no pretrained encoder in .*gone.* run the same command again"):
-        run_cell(job.cell, job.context, EvaluationCache())
-    assert job.context.store.load_row(job.cell.key) is None
-
-
 def test_probes_together_look_at_each_window_once_and_score_the_same(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from benchmark.data.prepare import Prepared
-from benchmark.results.names import CARD, ERROR
+from benchmark.results.names import CARD
 from benchmark.results.schema import digest
-from benchmark.results.store import Failure, Store
+from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
 from benchmark.run import pretraining as pretraining_module
 from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining
@@ -23,21 +23,7 @@ from benchmark.run.progress import ProgressFile
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
 from methods.encoders.dilated import Dilated
-from methods.pmq import PMQ
-from tests.benchmark.run.bench import Bench, SmallConfig, cell_of, stamps
-
-
-def test_all_is_done_once(finished: Bench) -> None:
-    assert len(finished.rows()) == 4
-    assert finished.heard.begun == finished.heard.done
-    assert len(finished.heard.done) == 6
-    assert {path.name for path in finished.store.pretrained.rglob("*") if path.is_file()} == {WEIGHTS, CARD}
-    before = stamps(finished.store)
-    work = finished.missing()
-    assert (work.cells, work.pretrainings) == ((), ())
-    assert finished.work_off() == 0
-    assert finished.heard.begun == []
-    assert stamps(finished.store) == before
+from tests.benchmark.run.bench import Bench, SmallConfig, cell_of
 
 
 def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench) -> None:
@@ -90,31 +76,6 @@ def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(
     assert bench.rows() == whole.rows()
 
 
-def test_a_failed_pretraining_fails_its_own_cells(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: PMQ, batch: object) -> None:
-        raise ValueError("no keys today")
-
-    monkeypatch.setattr(PMQ, "forward", broken)
-    assert bench.work_off() == 3  # the pretraining and its two cells
-    assert [row.variant for row in bench.rows()] == ["random", "random"]
-    errors = bench.store.failures(cell.key for cell in bench.grid.cells)
-    assert errors.keys() == {cell.key for cell in bench.grid.cells if cell.variant.name == "pmq"}
-    key = cell_of(bench, "pmq").pretrain_key
-    (own,) = bench.store.failures([key]).values()
-    assert own.error == "ValueError: no keys today"
-    assert "in broken" in own.traceback
-    assert set(errors.values()) == {Failure(f"its pretraining failed: {own.error}", own.traceback)}
-    file = bench.store.pretrained / key / ERROR
-    assert bench.heard.failed == {"pmq pretrain seed 42": "ValueError: no keys today"} | {
-        f"pmq {how} chapman 0.5 seed 41": f"its pretraining failed: {own.error}" for how in ("finetune", "linear")
-    }
-    monkeypatch.undo()
-    assert bench.work_off() == 0
-    assert bench.store.failures([key, *(cell.key for cell in bench.grid.cells)]) == {}
-    assert not file.exists()
-    assert len(bench.rows()) == 4
-
-
 def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no_pretraining(
     bench: Bench, make_prepared: Callable[..., Prepared], small_config: SmallConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,24 +102,6 @@ def test_methods_start_from_the_same_encoder(finished: Bench, small_config: Smal
     assert bench.work_off() == 0
     random, pmq = (load_encoder(bench.store.pretrained / p.key, Dilated).state_dict() for p in bench.grid.pretrainings)
     assert all(torch.equal(value, pmq[name]) for name, value in random.items())
-
-
-def test_a_pretraining_resumed_on_other_threads_tells_both(
-    bench: Bench, two_threads: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(file: ProgressFile, done: int, total: int, text: str) -> None:
-        if done == total:
-            raise KeyboardInterrupt
-
-    key = cell_of(bench, "pmq").pretraining.key
-    monkeypatch.setattr(ProgressFile, "write", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        bench.work_off()
-    monkeypatch.undo()
-    bench.machine = replace(bench.machine, jobs=2)
-    assert bench.work_off() == 0
-    card = json.loads((bench.store.pretrained / key / CARD).read_text())
-    assert (card["threads"], card["device"]["threads"]) == ([2, 1], 1)
 
 
 def test_rows_and_cards_hold_what_their_keys_are_digests_of(finished: Bench) -> None:

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from benchmark.config.config import Config
-from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
@@ -107,22 +106,3 @@ def test_a_swept_config_key_acts(cohorts: Cohorts, small_config: SmallConfig, tm
     assert expected is not None
     assert (row.key, row.scores) == (expected.key, expected.scores)
     assert row.provenance["config"]["encoder"]["hidden"] == 6
-
-
-@pytest.mark.parametrize(
-    ("key", "values", "line"),
-    [
-        ("momentun", [1], r"unknown config key 'sweeps.pmq.momentun' \(did you mean 'sweeps.pmq.momentum'\?\)"),
-        ("finetune.lrr", [1], r"unknown config key 'sweeps.pmq.finetune.lrr' \(did you mean 'sweeps.pmq.finetune.lr'"),
-        ("data.labels", ["multi"], "unknown config key 'sweeps.pmq.data.labels'"),
-        ("finetune.lr", [0.1, 0], "finetune.lr: input should be greater than 0, got 0"),
-        ("encoder.hidden", [0], "encoder.hidden: "),
-        ("pretrain.epochs", [-1], "pretrain.epochs: input should be a valid number of epochs"),
-    ],
-)
-def test_a_sweep_of_what_is_not_there_or_cannot_act_is_refused_in_one_line(
-    key: str, values: list[Any], line: str
-) -> None:
-    with pytest.raises(ConfigError, match=line) as caught:
-        load_config(BASIC, {**PLAIN, "sweeps": {"pmq": {key: values}}})
-    assert "\n" not in str(caught.value)
