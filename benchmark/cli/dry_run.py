@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -19,6 +20,7 @@ from benchmark.run.datasets import external_forms, joined_corpora, locate, names
 from benchmark.run.estimate import (
     Size,
     disk_bytes,
+    estimated_size,
     exact_size,
     passes_of,
     seconds_per_pass,
@@ -49,17 +51,16 @@ def print_dry_run(
     grid, cells = work.grid, len({cell.key for cell in work.grid.cells})
     note(console, f"config {config.name}: {cells} cells on {trained(grid.pretrainings)} pretrainings")
     for name, size in sizes.items():
-        known = "counted" if size.exact else "estimated; not prepared yet"
+        known = "counted" if name in prepared else "estimated; not prepared yet"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})")
     if words := config.data.words():
         note(console, f"signals: {words}")
     print_cells(console, work)
     to_do = f"{len(work.cells)} of {cells} cells, {trained(work.pretrainings)} of {trained(grid.pretrainings)}"
     note(console, f"to do: {to_do} pretrainings")
-    for line in (
-        *cache_miss_lines(work.cells, grid, Store(results)),
-        *cost_lines(config, results, machine, sizes, work),
-    ):
+    for line in cache_miss_lines(work.cells, grid, Store(results)):
+        note(console, line)
+    for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)
 
 
@@ -87,17 +88,21 @@ def print_cells(console: Console, work: Work) -> None:
 
 def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
     """Hours by stage, from an update and an encoder pass that are timed now, and disk space."""
-    jobs = machine.jobs or 1
-    there = machine.device.type == "cpu" or torch.cuda.is_available()  # else it is that of workers elsewhere
-    device = machine.device if there else torch.device("cpu")
-    pretraining = pretraining_seconds(config, machine, device, sizes, work.pretrainings) / jobs
+    jobs, where = machine.jobs or 1, f"{machine.device.type} in {machine.precision}"
+    if machine.device.type == "cuda" and not torch.cuda.is_available():  # that of workers elsewhere
+        machine = replace(machine, device=torch.device("cpu"))
+    pretraining = pretraining_seconds(config, machine, sizes, work.pretrainings) / jobs
     passes = [passes_of(cell, config, sizes) for cell in work.cells]
     with torch.random.fork_rng(devices=[]), torch_threads(1):
         encoder = config.encoder_class()(config.encoder_config())
-        a_pass = seconds_per_pass(encoder, config.data.cut().samples, device, machine.precision) if any(passes) else 0.0
-    cells = sum(count * a_pass for count in passes if count) / jobs
+        a_pass = (
+            seconds_per_pass(encoder, config.data.cut().samples, machine.device, machine.precision)
+            if any(passes)
+            else 0.0
+        )
+    cells = a_pass * sum(count or 0.0 for count in passes) / jobs
     yield (
-        f"estimate for {machine.device.type} in {machine.precision}, {jobs} tasks at a time: pretraining "
+        f"estimate for {where}, {jobs} tasks at a time: pretraining "
         f"{duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
     )
     if None in passes:
@@ -105,27 +110,24 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
     encoders = [row.encoder_class()(row.encoder_config()) for row in by_encoder(config).values()]
     parameters = max(sum(p.numel() for p in encoder.parameters()) for encoder in encoders)
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
-    folder = next(folder for folder in results.resolve().parents if folder.is_dir())
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(next(folder for folder in results.resolve().parents if folder.is_dir())).free
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
 
 
 def pretraining_seconds(
-    config: Config,
-    machine: Machine,
-    device: torch.device,
-    sizes: Mapping[str, Size],
-    pretrainings: Sequence[Pretraining],
+    config: Config, machine: Machine, sizes: Mapping[str, Size], pretrainings: Sequence[Pretraining]
 ) -> float:
     """Seconds of all pretrainings: their updates, and an update of each method as it is timed now."""
     seconds, timed = 0.0, dict[tuple[str, str], float]()
     for task in [task for task in pretrainings if task.method.trains]:
         kind = task.method.name, task.variant.encoder
         if kind not in timed:
-            row, samples = with_settings(config, task.variant.settings), config.data.cut().samples
+            samples, row = config.data.cut().samples, with_settings(config, task.variant.settings)
             with torch.random.fork_rng(devices=[]), torch_threads(machine.threads() or 1):
-                method = new_method(task, row, device)
-                timed[kind] = seconds_per_update(method, task.variant.config, samples, device, machine.precision)
+                method = new_method(task, row, machine.device)
+                timed[kind] = seconds_per_update(
+                    method, task.variant.config, samples, machine.device, machine.precision
+                )
         seconds += updates_of(task, config, sizes) * timed[kind]
     return seconds
 
@@ -133,16 +135,12 @@ def pretraining_seconds(
 def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[str, Prepared]]:
     """Size of every dataset, and the datasets that are in the cache."""
     cut, sizes, prepared = config.data.cut(), dict[str, Size](), dict[str, Prepared]()
-
-    def estimated(recordings: int) -> Size:
-        return Size(recordings, recordings * cut.windows_of_typical(), exact=False)
-
     for name in names_of(config):
         dataset = locate(config, name, folders)
         listing = key_listing(dataset, config.data.prefix_of(name))
         if data := cached(dataset, folders.cache, listing, cut):
             prepared[name] = data
-        sizes[name] = exact_size(data) if data else estimated(len((listing or dataset.listing()).entries))
+        sizes[name] = exact_size(data) if data else estimated_size(len((listing or dataset.listing()).entries), cut)
     if len(prepared) == len(sizes):
         for data in [*joined_corpora(config, prepared, folders.cache), *transports_of(config, prepared, folders.cache)]:
             prepared[data.name] = data
@@ -150,7 +148,7 @@ def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[st
     joined |= {name: datasets_in(name) for name in filter(is_transport, config.data.datasets)}
     for name, parts in joined.items():
         recordings = sum(sizes[part].recordings for part in parts)
-        sizes[name] = exact_size(prepared[name]) if name in prepared else estimated(recordings)
+        sizes[name] = exact_size(prepared[name]) if name in prepared else estimated_size(recordings, cut)
     return sizes, prepared
 
 

@@ -93,7 +93,7 @@ class GridRequest:
     only: tuple[str, ...] = ()
     """Starts of the keys of the cells or pretrainings that are run alone; () for all."""
     allow_leak: bool = False
-    """Results although the audit found leaks."""
+    """Run although the audit found leaks."""
     unit: str | None = None
     """Unit of scoring; None: that of the protocol."""
     further: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -14,7 +14,7 @@ from benchmark.config.config import Config, with_settings
 from benchmark.data.corpus import pairs_of
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared
-from benchmark.data.segments import TYPICAL_SECONDS
+from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.results.names import FINETUNE, SUPERVISED
 from benchmark.run.grid import Cell, Pretraining
 from benchmark.training.evaluations import CLASSICAL
@@ -31,19 +31,21 @@ PASSES_PER_STEP = 3.0
 """One forward pass, and a backward pass that counts as two."""
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """Size of a dataset."""
 
     recordings: int
     windows: int
-    exact: bool
-    """True: counted after preparation; False: estimated from the number of recordings."""
 
 
 def exact_size(prepared: Prepared) -> Size:
     """Size of a prepared dataset."""
-    return Size(len(prepared.entries), prepared.window_count, exact=True)
+    return Size(len(prepared.entries), prepared.window_count)
+
+
+def estimated_size(recordings: int, cut: Segmentation) -> Size:
+    """Estimated size of an unprepared dataset of recordings of 10 s."""
+    return Size(recordings, recordings * cut.windows_of_typical())
 
 
 def updates_of(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:

@@ -6,32 +6,20 @@ import time
 from collections import Counter
 from collections.abc import Container, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any, Protocol
+from typing import Any
 
 from benchmark.config.errors import ConfigError
 from benchmark.machine.process import GRACE_SECONDS
 from benchmark.results.store import Failure
 from benchmark.run.engine import Engine
 from benchmark.run.grid import Context
-from benchmark.run.tasks import RESTART, Outcome, Task, Work, failed, lost, run, tasks_of
+from benchmark.run.progress import GridProgress
+from benchmark.run.tasks import RESTART, Task, Work, failed, lost, run, tasks_of
 
 LOOK_SECONDS = 0.5
 
 
-class Watch(Protocol):
-    """What shows the progress."""
-
-    def begin(self, task: Task) -> None:
-        """Show a task that was handed over."""
-
-    def end(self, task: Task, outcomes: Sequence[Outcome]) -> None:
-        """Show how the parts of a task ended."""
-
-    def refresh(self, running: Sequence[Task]) -> None:
-        """Show how far the running tasks are."""
-
-
-def execute(work: Work, context: Context, engine: Engine, watch: Watch) -> int:
+def execute(work: Work, context: Context, engine: Engine, watch: GridProgress) -> int:
     """Run the work; returns how many pretrainings and cells failed. Failures are stored and stop nothing else.
 
     Ctrl-C lets running tasks save, and is raised again.
@@ -70,7 +58,7 @@ def execute(work: Work, context: Context, engine: Engine, watch: Watch) -> int:
                 if task.is_pretraining:
                     unmade.remove(task.key)
                     if failure := outcomes[0].failure:
-                        failures += give_up_cells(task, failure, waiting, context, watch)
+                        failures += give_up_cells(task.key, failure, waiting, context, watch)
             watch.refresh(list(running.values()))
     except BaseException:
         if running:
@@ -106,10 +94,10 @@ def finished(running: dict[Future[Any], Task]) -> list[Future[Any]]:
     return list(wait(running, LOOK_SECONDS, FIRST_COMPLETED).done)
 
 
-def give_up_cells(pretraining: Task, failure: Failure, waiting: list[Task], context: Context, watch: Watch) -> int:
-    """Record the cells of a failed pretraining as failed; returns how many."""
+def give_up_cells(key: str, failure: Failure, waiting: list[Task], context: Context, watch: GridProgress) -> int:
+    """Record the cells of the failed pretraining of a key as failed; returns how many."""
     reason = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
-    given_up = [task for task in waiting if task.after == pretraining.key]
+    given_up = [task for task in waiting if task.after == key]
     for task in given_up:
         waiting.remove(task)
         watch.end(task, [failed(part, reason, context.store) for part in task.parts])

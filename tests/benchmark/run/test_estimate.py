@@ -25,7 +25,7 @@ from methods.etp import ETP
 from methods.pmq import PMQ
 
 SmallConfig = Callable[..., Config]
-SIZES = {"mimic-iv-ecg": Size(100, 1000, True), "chapman": Size(50, 500, True)}
+SIZES = {"mimic-iv-ecg": Size(100, 1000), "chapman": Size(50, 500)}
 CPU = torch.device("cpu")
 
 
@@ -67,7 +67,7 @@ def test_disk_grows_with_beats_encoders_and_cells(small_config: SmallConfig) -> 
     config = small_config()
     base = disk_bytes(config, SIZES, 1, 10, 1000)
     assert base > 2 * 1500 * 300 * 12 * 2  # heartbeats and pseudo-trials in float16
-    assert disk_bytes(config, SIZES | {"chapman": Size(50, 5000, True)}, 1, 10, 1000) > base
+    assert disk_bytes(config, SIZES | {"chapman": Size(50, 5000)}, 1, 10, 1000) > base
     assert disk_bytes(config, SIZES, 2, 10, 1000) == base + 4000
     assert disk_bytes(config, SIZES, 1, 20, 1000) > base
     crops = small_config({"methods": ["moco"], "data.segmentation": {"kind": "recordings", "seconds": 2.5}})
