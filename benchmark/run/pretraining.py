@@ -18,7 +18,7 @@ from benchmark.external import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.machine.process import begin_peak_memory, peak_memory_gib
 from benchmark.results.files import is_read_only, write_atomic
-from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH
+from benchmark.results.names import CARD, ERROR, MEASURES, UNTRAINED_EPOCH
 from benchmark.results.store import Store, card_bytes
 from benchmark.run.estimate import fastest, multiplications
 from benchmark.run.grid import Context, Grid, Pretraining
@@ -32,6 +32,8 @@ from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.from_file import file_digest, sources_of
 
+OF_WINDOWS = (*MEASURES, "retrieval_chance")
+"""Facts of health that depend on the windows that it is measured on."""
 EMBEDDED, EMBEDDED_BATCHES = 64, 3
 """Windows of a batch, and batches, by which weights from elsewhere are timed."""
 
@@ -204,7 +206,11 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
         if task.method.trains:
             with torch.random.fork_rng(devices=[]):
                 encoders[UNTRAINED_EPOCH] = new_method(task, row, torch.device("cpu")).exported()
-        health = [vars(measure(epoch, encoders[epoch], probe)) for epoch in sorted(encoders)]
+        stored = {health["epoch"]: health for health in card["health"]}
+        health = []
+        for epoch, encoder in sorted(encoders.items()):
+            measured = vars(measure(epoch, encoder, probe))
+            health.append(stored.get(epoch, {}) | {name: measured[name] for name in ("epoch", *OF_WINDOWS)})
         try:
             write_atomic(folder / CARD, card_bytes(card | {"health": health, "health_sample": sample}))
         except OSError as error:
