@@ -16,7 +16,7 @@ import pandas as pd
 
 from benchmark.results.metrics import COLUMNS
 from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP, measured_elsewhere
-from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Predictions, Row, Store
+from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
 
 COORDINATES = ("variant", "evaluation", "dataset", "ratio", "seed", "subset")
 SCORES = (*COORDINATES, "unit", "metric", "value", "undefined", "key")
@@ -237,7 +237,7 @@ def evaluations_of(plan: Plan) -> tuple[str, ...]:
 def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterator[Layout]:
     """The tables of an evaluation, the comparison first; each has a planned cell.
 
-    further: metrics of the comparison beside `COLUMNS`.
+    further: metrics of the comparison beside `COLUMNS`, and AUPRC beside AUROC where a task is multi-label.
     """
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     present = {cell.variant for cell in cells}
@@ -256,7 +256,10 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     rows = (*compared, *gates)
     if rows and cells:
         main = tuple(cell for cell in cells if cell.variant in rows)
-        yield Layout(evaluation, "", "", rows, (*COLUMNS, *further), main, frozenset(gates))
+        beside = ["auprc"] if "multi" in labels_of(plan) else []
+        place = COLUMNS.index("auroc") + 1
+        metrics = dict.fromkeys([*COLUMNS[:place], *beside, *COLUMNS[place:], *further])
+        yield Layout(evaluation, "", "", rows, tuple(metrics), main, frozenset(gates))
     for (base, knob), changed in groups.items():
         ratios = {cell.ratio for cell in cells if cell.variant in changed}
         at_ratios = [cell for cell in cells if cell.ratio in ratios]

@@ -29,6 +29,7 @@ from reports.words import (
     footers,
     labels_text,
     machine_of,
+    ratio_text,
     row_title,
     unit_text,
     unlabelled_classes,
@@ -315,31 +316,33 @@ LATEX = Style(
     text=lambda text: "".join(TEX.get(character, character) for character in text),
     bold=r"\textbf{{{}}}",
     italic=r"\textit{{{}}}",
-    spread=r"{{\scriptsize$\pm${}}}",
+    spread=r"{{\tiny$\pm${}}}",
     tie=r"\,$\approx$",
     mark=r"$^{{\mathrm{{{}}}}}$",
 )
 
 
 def to_latex(table: Table) -> str:
-    """A `table*` with booktabs, its notes below it in \\scriptsize."""
-    blocks = {LATEX.text(labels_text(ratio)): wide(table, ratio, LATEX) for ratio in table.layout.ratios}
-    whole = pd.concat(blocks, names=["", "Method"])
+    """A `table*` with booktabs in \\scriptsize, its notes below it."""
+    blocks = {LATEX.text(ratio_text(ratio)): wide(table, ratio, LATEX) for ratio in table.layout.ratios}
+    whole = pd.concat(blocks, names=[None, None])
     text = whole.style.to_latex(
         hrules=True,
         multicol_align="c",
         multirow_align="naive",
-        clines="skip-last;index",
         column_format="ll" + "r" * len(whole.columns),
         environment="table*",
         position_float="centering",
-        caption=LATEX.text(f"{table.title}. {table.caption}"),
+        caption=LATEX.text(f"{table.title}, by share of the labels. {table.caption}"),
         label=f"tab:{table.name}",
     )
+    for label in list(blocks)[1:]:
+        text = text.replace(f"\n{label} & ", f"\n\\midrule\n{label} & ")
     notes = [LATEX.mark.format(mark) + LATEX.text(f" {note}.") for mark, note in table.footnotes.items()]
     notes += [LATEX.text(line) for line in table.footers]
-    below = "\\par\\smallskip\\scriptsize\\raggedright\n" + "\n".join(notes) + "\n\\end{table*}"
-    return text.replace("\\begin{tabular}", "\\footnotesize\n\\begin{tabular}").replace("\\end{table*}", below)
+    below = "\\par\\smallskip\\raggedright\n" + "\n".join(notes) + "\n\\end{table*}"
+    small = "\\scriptsize\\setlength{\\tabcolsep}{3pt}\n\\begin{tabular}"
+    return text.replace("\\begin{tabular}", small).replace("\\end{table*}", below)
 
 
 def to_csv(tables: Sequence[Table]) -> str:

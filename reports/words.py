@@ -160,7 +160,8 @@ def unlabelled_classes(results: Results, cells: Iterable[PlannedCell]) -> dict[s
         some = [f"{name} in {number}" for name, number in classes.items() if number < every]
         parts += [f"no labelled example of {and_text(some)} of {every} cells, where its F1 is 0"] if some else []
         texts.setdefault(dataset, []).append(f"at {labels_text(ratio)} {'; '.join(parts)}")
-    return {name: f"{results.plan.datasets[name]['title']}: {'; '.join(parts)}" for name, parts in texts.items()}
+    datasets = {name: facts for name, facts in results.plan.datasets.items() if name in texts}
+    return {name: f"{facts['title']}: {'; '.join(texts[name])}" for name, facts in datasets.items()}
 
 
 def footers(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> list[str]:

@@ -16,7 +16,8 @@ import pytest
 
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store
-from reports.statistics.bootstrap import ScoreColumn, resampled_scores, resampled_test_set
+from reports.inference import ScoreColumn
+from reports.jackknife import leave_one_out
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
 TRACEBACK = "Traceback (most recent call last):\n  ...\nRuntimeError: the loss is not finite"
@@ -182,26 +183,21 @@ def simulated_predictions(
     return found
 
 
-def simulated_columns(generator: np.random.Generator, *, resamples: int, **design: Any) -> list[ScoreColumn]:
+def simulated_columns(generator: np.random.Generator, **design: Any) -> list[ScoreColumn]:
     """Simulated methods m0, m1, ... scored per recording: the columns F1, AUROC and ACC."""
     predictions = simulated_predictions(generator, **design)
-    test = resampled_test_set(predictions[0, 0], "recording", resamples=resamples)
-    methods, seeds = design["methods"], design["seeds"]
-    scored = {place: resampled_scores(test, p.probability, multi=False) for place, p in predictions.items()}
+    metrics = ("f1", "auroc", "acc")
+    scores = {run: leave_one_out(p, "recording", metrics, multi=False) for run, p in predictions.items()}
     return [
         ScoreColumn(
-            unit="recording",
-            ratio=0.1,
-            dataset="ptb-xl",
-            metric=metric,
-            variants=tuple(f"m{number}" for number in range(methods)),
-            seeds=tuple(range(seeds)),
-            patients=test.patients,
-            encoders=np.array([[f"encoder of m{number}"] * seeds for number in range(methods)]),
-            scores=np.array([[scored[m, s][metric] for s in range(seeds)] for m in range(methods)]),
+            "recording", 0.1, "ptb-xl", metric,
+            {
+                f"m{method}": [np.stack([scores[method, seed][metric] for seed in range(design["seeds"])])]
+                for method in range(design["methods"])
+            },
         )
-        for metric in ("f1", "auroc", "acc")
-    ]
+        for metric in metrics
+    ]  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,218 @@
+"""Intervals, tests and marks: their formulas, what stays out of them, and what they are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmark.results.names import OVERALL
+from benchmark.results.store import Predictions
+from reports.inference import (
+    LEVEL,
+    NEAR,
+    ScoreColumn,
+    TableStatistics,
+    UnequalTestSets,
+    common_variance,
+    differences,
+    holm,
+    intervals,
+    mark_best,
+    pairwise,
+    score_columns,
+    statistics_of,
+    variances,
+)
+from reports.load import load
+from reports.results import layouts
+
+Floats = np.ndarray
+WritePredictions = Callable[..., Path]
+Simulate = Callable[..., dict[tuple[int, int], Predictions]]
+
+
+def block_of(random: np.random.Generator, seeds: int, patients: int, *, patient: float, run: float) -> Floats:
+    """(S, 1 + P) of a score that is the mean over patients of values with effects of patient and run."""
+    values = 0.5 + patient * random.normal(size=patients) + run * random.normal(size=(seeds, patients))
+    total = values.sum(axis=1, keepdims=True)
+    return np.hstack([total / patients, (total - values) / (patients - 1)])
+
+
+def column_of(rows: dict[str, list[Floats]], metric: str = "f1") -> ScoreColumn:
+    return ScoreColumn("recording", 0.1, "" if metric == OVERALL else "a", metric, rows)
+
+
+def columns_of(seeds: int = 5, rows: int = 4) -> ScoreColumn:
+    random = np.random.default_rng(7)
+    return column_of({f"m{n}": [block_of(random, seeds, 60, patient=0.2, run=0.1)] for n in range(rows)})
+
+
+def test_the_variance_of_a_mean_over_patients_is_that_of_the_textbook() -> None:
+    """One run: the jackknife of a mean is its standard error. Several: the patients' effects are told from the rest."""
+    random = np.random.default_rng(1)
+    one = block_of(random, 1, 50, patient=0.2, run=0.1)
+    values = 50 * one[0, 0] - 49 * one[0, 1:]
+    assert variances([one]) == pytest.approx((values.mean(), 0.0, values.var(ddof=1) / 50, 1))
+    parts = np.array([variances([block_of(random, 6, 80, patient=0.2, run=0.3)]) for _ in range(400)])
+    _, of_seeds, of_patients, _ = parts.mean(axis=0)
+    assert of_patients == pytest.approx(0.2**2 / 80, rel=0.1)
+    assert of_seeds == pytest.approx(0.3**2 / 80 / 6, rel=0.1)
+
+
+def test_datasets_add_their_patients_and_share_their_seeds() -> None:
+    random = np.random.default_rng(2)
+    one, other = (0.5 * block_of(random, 4, patients, patient=0.2, run=0.1) for patients in (40, 90))
+    mean, of_seeds, of_patients, seeds = variances([one, other])
+    total = one[:, 0] + other[:, 0]
+    assert (mean, of_seeds, seeds) == pytest.approx((total.mean(), total.var(ddof=1) / 4, 4))
+    assert of_patients == pytest.approx(variances([one])[2] + variances([other])[2])
+
+
+def test_two_rows_are_tested_with_hillis_degrees_of_freedom() -> None:
+    column = columns_of(rows=2)
+    pair = pairwise([column]).iloc[0]
+    one, other = (column.rows[name][0] for name in ("m0", "m1"))
+    mean, of_seeds, of_patients, _ = variances([one - other])
+    total = of_seeds + of_patients
+    df = min(4 * (total / of_seeds) ** 2, 59)
+    expected = stats.t(df, mean, np.sqrt(total))
+    assert pair["df"] == pytest.approx(df)
+    assert (pair["low"], pair["high"]) == pytest.approx(expected.interval(0.95))
+    assert pair["p"] == pytest.approx(2 * min(expected.cdf(0), expected.sf(0)))
+    assert pair["detectable_4x"] < pair["detectable_2x"] < pair["detectable"]
+
+
+def test_a_pair_is_moderated_by_the_others_and_two_rows_are_not() -> None:
+    column = columns_of(seeds=3, rows=5)
+    pairs, alone = pairwise([column]), pairwise([column_of({name: column.rows[name] for name in ("m0", "m1")})])
+    spread = pairs["seeds_se"].max() / pairs["seeds_se"].min()
+    blocks = [blocks[0] for blocks in column.rows.values()]
+    alone_variances = [variances([one - other])[1] for one, other in combinations(blocks, 2)]
+    assert spread < np.sqrt(max(alone_variances) / min(alone_variances))
+    one, other = (column.rows[name][0] for name in ("m0", "m1"))
+    assert alone["seeds_se"][0] ** 2 == pytest.approx(variances([one - other])[1])
+
+
+def test_the_common_variance_is_found_again() -> None:
+    """s0^2 d0 / chi-squared(d0) times chi-squared(4) / 4; equal variances share all degrees of freedom."""
+    random = np.random.default_rng(3)
+    true = 0.01 * 8 / random.chisquare(8, size=20_000)
+    variance, freedom = common_variance(true * random.chisquare(4, size=true.size) / 4, 4)
+    assert variance == pytest.approx(0.01, rel=0.05)
+    assert freedom == pytest.approx(8, rel=0.1)
+    assert common_variance(np.full(20, 0.01), 4)[1] > 1000
+    assert common_variance(np.array([0.01, 0.02]), 4) == (0.0, 0.0)
+
+
+def test_holm_multiplies_by_the_tests_that_are_left() -> None:
+    assert holm(np.array([0.01, np.nan, 0.04, 0.03])) == pytest.approx([0.03, np.nan, 0.06, 0.06], nan_ok=True)
+
+
+def test_an_adjusted_interval_excludes_zero_just_where_the_test_is_significant() -> None:
+    random = np.random.default_rng(4)
+    rows = {f"m{n}": [block_of(random, 5, 60, patient=0.05, run=0.05) + 0.015 * n] for n in range(6)}
+    pairs = pairwise([column_of(rows)])
+    assert 0 < (pairs["p_holm"] < LEVEL).sum() < len(pairs)
+    outside = (pairs["low_holm"] > 0) | (pairs["high_holm"] < 0)
+    assert outside.equals(pairs["p_holm"] < LEVEL)
+    assert (pairs["high_holm"] - pairs["low_holm"] >= pairs["high"] - pairs["low"]).all()
+
+
+def test_one_run_under_two_names_is_no_difference_and_equivalent() -> None:
+    block = columns_of().rows["m0"]
+    pair = pairwise([column_of({"a": block, "b": block})]).iloc[0]
+    assert (pair["difference"], pair["low"], pair["high"], pair["p"], pair["p_equivalent"]) == (0, 0, 0, 1, 0)
+
+
+def test_a_single_seed_has_an_interval_over_patients_alone_and_says_so() -> None:
+    column = columns_of(seeds=1)
+    scores, pairs = intervals([column]), pairwise([column])
+    assert scores["seeds_se"].isna().all()
+    assert scores["low"].notna().all()
+    assert set(pairs["remark"]) == {"one seed: the interval covers the patients alone"}
+    assert pairs["detectable_2x"].isna().all()
+
+
+def test_seeds_without_a_score_are_left_out_of_a_pair() -> None:
+    column = columns_of(rows=2)
+    column.rows["m1"][0][3:] = np.nan
+    pair = pairwise([column]).iloc[0]
+    one, other = (column.rows[name][0][:3, 0] for name in ("m0", "m1"))
+    assert (pair["seeds"], pair["difference"]) == (3, pytest.approx(one.mean() - other.mean()))
+    column.rows["m1"][0][:] = np.nan
+    assert pairwise([column])["remark"].tolist() == ["no seed has a score"]
+
+
+def marked(means: dict[str, float], significant: list[tuple[str, str]], metric: str = "f1") -> dict[str, str]:
+    """Row -> its mark."""
+    place = {"unit": "recording", "ratio": 0.1, "dataset": "a", "metric": metric}
+    scores = pd.DataFrame([place | {"variant": name, "mean": mean} for name, mean in means.items()])
+    pairs = pd.DataFrame([place | {"first": one, "second": two, "p_holm": 0.01} for one, two in significant])
+    lines = mark_best(scores, pairs)
+    return {line.variant: "best" if line.best else "tie" if line.tie else "" for line in lines.itertuples()}
+
+
+def test_a_row_near_the_best_that_is_not_significantly_different_is_marked() -> None:
+    means = {"a": 0.7, "b": 0.69, "c": 0.68, "d": 0.7 - NEAR - 0.001, "e": np.nan}
+    assert marked(means, [("b", "a")]) == {"a": "best", "b": "", "c": "tie", "d": "", "e": ""}
+    assert marked({"a": 0.2, "b": 0.1}, [], metric="brier") == {"a": "", "b": "best"}
+    assert marked({"a": 0.12, "b": 0.1}, [], metric="brier") == {"a": "tie", "b": "best"}
+    assert marked({"a": 0.7, "b": np.nan}, []) == {"a": "", "b": ""}
+
+
+def test_rows_are_held_against_the_untrained_encoder_of_their_kind() -> None:
+    names = ["random", "pmq", "random+vit", "pmq+vit"]
+    blocks = list(columns_of(rows=4).rows.values())
+    column = column_of(dict(zip(names, blocks, strict=True)), metric=OVERALL)
+    statistics = TableStatistics(intervals([column]), pairwise([column]))
+    found = differences(statistics)
+    pairs = [["random", "pmq"], ["random+vit", "pmq+vit"]]
+    assert found[["reference", "variant"]].to_numpy().tolist() == pairs
+    line = found.iloc[0]
+    assert line["difference"] == pytest.approx(blocks[1][0][:, 0].mean() - blocks[0][0][:, 0].mean())
+    assert line["low_holm"] <= line["low"] <= line["difference"] <= line["high"] <= line["high_holm"]
+    assert set(differences(statistics, unchanged="pmq")["reference"]) == {"pmq"}
+
+
+def test_overall_is_the_mean_of_the_columns_and_an_interval_contains_its_point(
+    simulate_predictions: Simulate, write_predictions: WritePredictions, scatter: Callable[..., object]
+) -> None:
+    random = np.random.default_rng(5)
+    predictions = {}
+    for dataset in ("ptb-xl", "chapman"):
+        for ratio in (0.3, 0.1):
+            found = simulate_predictions(random, methods=3, seeds=3, patients=40, scatter=scatter(seed=0.2))
+            names = ("random", "moco", "pmq")
+            predictions |= {(names[m], dataset, ratio, 41 + seed): p for (m, seed), p in found.items()}
+    missing = [("pmq", "chapman", 0.1, seed) for seed in (41, 42, 43)]
+    results = load(write_predictions(predictions, not_run=missing))
+    (layout,) = layouts(results.plan, "finetune", ("auprc", "brier"))
+    for unit in ("heartbeat", "recording"):
+        statistics = statistics_of(results, layout, unit)
+        lines = statistics.intervals
+        assert lines["mean"].between(lines["low"], lines["high"]).all()
+        assert statistics.pairs["difference"].between(statistics.pairs["low"], statistics.pairs["high"]).all()
+        means = lines.set_index(["ratio", "variant", "dataset", "metric"])["mean"]
+        places = product(("ptb-xl", "chapman"), ("f1", "auroc", "acc"))
+        columns = [means[0.3, "moco", dataset, metric] for dataset, metric in places]
+        assert means[0.3, "moco", "", OVERALL] == pytest.approx(np.mean(columns))
+        assert (0.1, "pmq", "", OVERALL) not in means.index
+
+
+def test_cells_that_were_tested_on_other_windows_are_not_compared(
+    simulate_predictions: Simulate, write_predictions: WritePredictions, scatter: Callable[..., object]
+) -> None:
+    one, other = (
+        simulate_predictions(np.random.default_rng(seed), methods=1, seeds=1, patients=20, scatter=scatter())[0, 0]
+        for seed in (1, 2)
+    )
+    root = write_predictions({("random", "ptb-xl", 0.1, 41): one, ("pmq", "ptb-xl", 0.1, 41): other})
+    results = load(root)
+    with pytest.raises(UnequalTestSets, match=r"different windows of ptb-xl \(truth differs\)"):
+        list(score_columns(results, results.plan.cells, ["f1"], "recording"))
