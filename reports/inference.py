@@ -40,7 +40,7 @@ NEAR = 0.05
 """A row further below the best is not marked as inseparable from it, however wide its interval."""
 EPSILON = 1e-9
 """Standard errors and differences below it are rounding."""
-MORE = (1, 2, 4)
+MORE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
 """Times the pretrainings for which the detectable difference is stated."""
 PLACE = ["unit", "ratio", "dataset", "metric"]
 
@@ -172,13 +172,12 @@ def variances(blocks: Sequence[Floats]) -> tuple[float, float, float, int]:
 
 def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """Compute a line per row of each column: `PLACE`, variant, mean, low, high, errors, seeds and a remark."""
-    frames = []
-    for column in columns:
-        tested = _tested(list(column.rows.values()))
-        tested[["low", "high"]] = tested[["low", "high"]].clip(0, 1)
-        frames.append(tested.rename(columns={"difference": "mean"}).assign(variant=list(column.rows), **column.place))
-    order = [*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]
-    return pd.concat(frames, ignore_index=True)[order]
+    tested = [
+        (column.place | {"variant": list(column.rows)}, _tested(list(column.rows.values()))) for column in columns
+    ]
+    frame = _joined([place | statistics for place, statistics in tested]).rename(columns={"difference": "mean"})
+    frame[["low", "high"]] = frame[["low", "high"]].clip(0, 1)
+    return frame[[*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]]
 
 
 def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
@@ -188,50 +187,53 @@ def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     p_equivalent: adjusted likewise. detectable, detectable_2x and _4x: the true difference that a single test finds
     with power 80 %, with these seeds, with twice and with four times as many.
     """
-    frames = []
+    families = []
     for column in columns:
-        pairs = list(combinations(column.rows, 2))
-        if not pairs:
-            continue
-        rows = column.rows
-        differences = [[a - b for a, b in zip(rows[one], rows[other], strict=True)] for one, other in pairs]
-        tested = _tested(differences, len(rows))
-        names = pd.DataFrame(pairs, columns=["first", "second"]).assign(**column.place)
-        frames.append(pd.concat([names[[*PLACE, "first", "second"]], tested], axis=1))
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+        if pairs := list(combinations(column.rows, 2)):
+            rows = column.rows
+            differences = [[a - b for a, b in zip(rows[one], rows[other], strict=True)] for one, other in pairs]
+            first, second = zip(*pairs, strict=True)
+            families.append(column.place | {"first": first, "second": second} | _tested(differences, len(rows)))
+    return _joined(families)
 
 
-def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> pd.DataFrame:
+def _joined(families: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """The lines of all families as one frame."""
+    lines = [len(family["seeds"]) for family in families]
+    return pd.DataFrame(
+        {
+            name: np.concatenate([np.broadcast_to(one[name], n) for one, n in zip(families, lines, strict=True)])
+            for name in (families[0] if families else ())
+        }
+    )
+
+
+def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> dict[str, Any]:
     """Intervals and tests of one family of scores or differences; rows: that the pairs are of, 0 moderates nothing."""
     mean, of_seeds, of_patients, seeds = map(np.array, zip(*map(variances, scores), strict=True))
-    most = len(scores[0][0])
-    whole, varies = (seeds == most) & (seeds > 1), of_seeds > EPSILON**2
+    most, patients = len(scores[0][0]), min(block.shape[1] - 1 for block in scores[0])
     freedom = np.maximum(seeds - 1.0, 0.0)
-    prior, prior_freedom = common_variance(of_seeds[whole & varies], most - 1)
-    prior_freedom = min(prior_freedom, max(0, rows - 2) * (most - 1))
-    moderated = whole & varies
+    moderated = (seeds == most) & (seeds > 1) & (of_seeds > EPSILON**2)
+    prior, prior_freedom = common_variance(of_seeds[moderated], most - 1)
+    prior_freedom = min(prior_freedom, max(0, rows - 2) * (most - 1))  # that of the rows outside a pair
     of_seeds[moderated] = (freedom * of_seeds + prior_freedom * prior)[moderated] / (freedom + prior_freedom)[moderated]
     freedom[moderated] += prior_freedom
-    patients = min(block.shape[1] - 1 for block in scores[0])
     error, df = _error(of_seeds, of_patients, freedom, patients)
-    constant = error < EPSILON  # without scatter: one run under two names, or nothing to test
-    error[constant & (np.abs(mean) > EPSILON)] = np.nan
-    p = np.where(constant & np.isfinite(error), 1.0, 2 * student.sf(np.abs(mean) / np.where(constant, 1, error), df))
-    p[np.isnan(error)] = np.nan
-    same = np.where(constant, 0.0, student.sf((MARGIN - np.abs(mean)) / np.where(constant, 1, error), df))
+    error[(error < EPSILON) & (np.abs(mean) > EPSILON)] = np.nan  # without scatter there is nothing to test with
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = np.where(error < EPSILON, 1.0, 2 * student.sf(np.abs(mean) / error, df))  # one run under two names
+        p_equivalent = np.where(error < EPSILON, 0.0, student.sf((MARGIN - np.abs(mean)) / error, df))
     half, half_holm = (student.isf(level / 2, df) * error for level in (LEVEL, _holm_levels(p)))
-    frame = pd.DataFrame({"difference": mean, "low": mean - half, "high": mean + half})
-    frame = frame.assign(low_holm=mean - half_holm, high_holm=mean + half_holm).clip(-1, 1)
-    frame = frame.assign(p=p, p_holm=holm(p), p_equivalent=holm(np.where(np.isnan(error), np.nan, same)))
-    frame["patients_se"], frame["df"], frame["seeds"] = np.sqrt(of_patients), df, seeds
-    frame["seeds_se"] = np.where(seeds > 1, np.sqrt(of_seeds), np.nan)
-    for times in MORE:
+    ends = {"low": mean - half, "high": mean + half, "low_holm": mean - half_holm, "high_holm": mean + half_holm}
+    reasons = ["no seed has a score", "no error can be estimated", "one seed: the interval covers the patients alone"]
+    statistics = {"difference": mean} | {name: np.clip(end, -1, 1) for name, end in ends.items()}
+    statistics |= {"p": p, "p_holm": holm(p), "p_equivalent": holm(p_equivalent), "patients_se": np.sqrt(of_patients)}
+    statistics |= {"seeds_se": np.where(seeds > 1, np.sqrt(of_seeds), np.nan), "df": df, "seeds": seeds}
+    for times, name in MORE.items():
         error_then, df_then = _error(of_seeds / times, of_patients, freedom + (times - 1) * seeds, patients)
         detectable = (student.isf(LEVEL / 2, df_then) + student.isf(1 - POWER, df_then)) * error_then
-        known = (seeds > 1) | (times == 1)
-        frame[f"detectable_{times}x" if times > 1 else "detectable"] = np.where(known, detectable, np.nan)
-    reasons = ["no seed has a score", "no error can be estimated", "one seed: the interval covers the patients alone"]
-    return frame.assign(remark=np.select([seeds == 0, np.isnan(error), seeds == 1], reasons, ""))
+        statistics[name] = np.where((seeds > 1) | (times == 1), detectable, np.nan)
+    return statistics | {"remark": np.select([seeds == 0, np.isnan(error), seeds == 1], reasons, "")}
 
 
 def _error(of_seeds: Floats, of_patients: Floats, freedom: Floats, patients: int) -> tuple[Floats, Floats]:

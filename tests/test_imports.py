@@ -25,8 +25,6 @@ ROOMS = (
     "benchmark.extras",
     "benchmark.cli",
     "reports",
-    "reports.tables",
-    "reports.statistics",
     "reports.load",
     "reports.archive",
     "reports.score_tables",
@@ -78,7 +76,6 @@ LONGER = {
     "benchmark/data/task.py": 550,
     "benchmark/training/boosting.py": 530,
     "benchmark/extras/speed.py": 590,
-    "reports/tables/render.py": 550,
 }
 
 

@@ -42,11 +42,11 @@ PYTEST = (
     *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
-SAMPLED = ("methods", "benchmark/data", "benchmark/training", "benchmark/results", "reports/statistics")
+SAMPLED = ("methods", "benchmark/data", "benchmark/training", "benchmark/results", "reports")
 FROZEN = "benchmark/data/simulate/"
 """Left out of the sample: anatomy in numbers, which a version freezes and no test repeats."""
 SAMPLE_OF_ROOMS = {
-    "methods": 50, "benchmark/data": 50, "benchmark/training": 40, "benchmark/results": 30, "reports/statistics": 30,
+    "methods": 50, "benchmark/data": 50, "benchmark/training": 40, "benchmark/results": 30, "reports": 30,
 }  # fmt: skip
 SAMPLE_FILE = Path(__file__).with_name("sample.json")
 """The fixed sample: a mutant's key -> its outcome when it was last stored."""

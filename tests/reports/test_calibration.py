@@ -39,9 +39,9 @@ def rates(pairs: pd.DataFrame) -> tuple[float, float]:
 
 
 def test_equal_methods_are_rarely_told_apart(simulate_columns: Simulate, scatter: Callable[..., object]) -> None:
-    """The quick form: 100 experiments of three methods."""
+    """The quick form: 60 experiments of three methods."""
     design = {"methods": 3, "seeds": 5, "patients": 120, "windows": 1, "scatter": scatter(**SCATTERS["run"])}
-    for metric, pairs in experiments(simulate_columns, 100, **design).groupby("metric"):
+    for metric, pairs in experiments(simulate_columns, 60, **design).groupby("metric"):
         single, family = rates(pairs)
         assert 0.02 <= single <= 0.08, metric
         assert family <= 0.08, metric

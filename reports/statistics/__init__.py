@@ -1,1 +1,0 @@
-"""Resampled scores, intervals, comparisons and their corrections."""

@@ -1,1 +1,0 @@
-"""Tables as values, and as Markdown, LaTeX, CSV and terminal text."""
