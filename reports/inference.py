@@ -172,10 +172,8 @@ def variances(blocks: Sequence[Floats]) -> tuple[float, float, float, int]:
 
 def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
     """Compute a line per row of each column: `PLACE`, variant, mean, low, high, errors, seeds and a remark."""
-    tested = [
-        (column.place | {"variant": list(column.rows)}, _tested(list(column.rows.values()))) for column in columns
-    ]
-    frame = _joined([place | statistics for place, statistics in tested]).rename(columns={"difference": "mean"})
+    rows = [column.place | {"variant": list(column.rows)} | _tested(list(column.rows.values())) for column in columns]
+    frame = _joined(rows).rename(columns={"difference": "mean"})
     frame[["low", "high"]] = frame[["low", "high"]].clip(0, 1)
     return frame[[*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]]
 

@@ -15,7 +15,6 @@ import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import (
-    EVALUATION_FACTS,
     EVALUATION_TITLES,
     HEARTBEAT,
     OVERALL,
@@ -117,9 +116,11 @@ def caption(results: Results, layout: Layout, datasets: int) -> str:
     metrics = and_text([METRICS[metric].words for metric in layout.metrics])
     seeds = {cell.seed for cell in cells}
     over = f"seed {seeds_named(seeds)}" if len(seeds) == 1 else f"mean±std over seeds {seeds_named(seeds)}"
+    subsets = 1 + max(cell.subset for cell in cells)
+    each = f", each the mean of {subsets} labelled subsets" if subsets > 1 else ""
     counted = [metric for metric in layout.metrics if metric in COLUMNS]
     which = f"{and_text([METRICS[metric].title for metric in counted])} " if len(counted) < len(layout.metrics) else ""
-    sentences = [f"{metrics[0].upper()}{metrics[1:]} in percent, {over}{_runs_text(plan, cells)}."]
+    sentences = [f"{metrics[0].upper()}{metrics[1:]} in percent, {over}{each}."]
     if datasets * len(counted) > 1:
         sentences.append(f"Overall: mean of the {datasets * len(counted)} {which}columns.")
     if lower := [METRICS[metric].title for metric in layout.metrics if METRICS[metric].lower_is_better]:
@@ -130,16 +131,6 @@ def caption(results: Results, layout: Layout, datasets: int) -> str:
     if is_frozen(layout.evaluation) and plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("A number without ± does not vary over seeds: the probe is deterministic.")
     return " ".join([*sentences, *simulated_text(plan, {cell.dataset for cell in cells})])
-
-
-def _runs_text(plan: Plan, cells: Sequence[PlannedCell]) -> str:
-    """', each the mean of 8 labelled subsets', with the fine-tunings on each; '' for one run per seed."""
-    facts = EVALUATION_FACTS.get(cells[0].evaluation)
-    repeats = 1 if facts and facts.frozen else int(plan.config.get("repeats", 1))
-    subsets = (1 + max(cell.subset for cell in cells)) // repeats
-    of_each = f"{repeats} fine-tunings on {'each of ' if subsets > 1 else ''}" if repeats > 1 else ""
-    number = f"{subsets} labelled subsets" if subsets > 1 else "one labelled subset"
-    return f", each the mean of {of_each}{number}" if subsets * repeats > 1 else ""
 
 
 def unlabelled_classes(results: Results, cells: Iterable[PlannedCell]) -> dict[str, str]:
