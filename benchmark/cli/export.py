@@ -196,7 +196,7 @@ def reads(about: Description) -> dict[str, str]:
     """Say what an encoder reads and gives."""
     cut = about.segmentation
     stride = f", {cut.stride} samples from one to the next" if cut.stride else ""
-    sizes = {name: value for name, value in about.encoder.items() if name not in ("source", "modules")}
+    sizes = {name: value for name, value in about.encoder.items() if name != "source"}
     return {
         "leads": f"{' '.join(about.leads)}, ordered by name{', in mV' if cut.raw else ', in any unit'}",
         "rate": f"resampled to {cut.rate} Hz",

@@ -1,12 +1,8 @@
 """Checkpoints of a running pretraining, and the stored encoder of a finished one.
 
-A checkpoint is sealed with the key of its pretraining and holds numbers and tensors only: what a file of others asks to
-execute is refused.
-
-A pretrained encoder on disk: weights (safetensors) and a card (JSON) with key, name, sizes, history and digests.
-
-The source file of a user's own encoder is stored beside its weights, to be read by others. It is never executed: a
-store may come from others, so an encoder's class is what the caller gives, and the card must be of the same content.
+A checkpoint is sealed with the key of its pretraining and holds numbers and tensors only. A pretrained encoder is its
+weights (safetensors) and a card (JSON) with key, name, sizes, history and digests. The source of a user's own encoder
+lies beside its weights, to be read and never executed: the caller gives the class, whose source must be the same.
 """
 
 from __future__ import annotations
@@ -18,7 +14,6 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -29,7 +24,7 @@ from safetensors.torch import save as save_tensors
 from benchmark.config.errors import built
 from benchmark.results.files import seal, unseal, write_atomic
 from benchmark.results.names import CARD
-from benchmark.results.schema import STRICT, validated
+from benchmark.results.schema import STRICT
 from benchmark.results.store import BadCard, card_bytes, read_card_file
 from methods.base import PretrainMethod
 from methods.encoders import identity
@@ -38,9 +33,6 @@ from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
 from methods.from_file import sources_of, text_of
 
 log = logging.getLogger(__name__)
-STEP = "step"
-MOMENTS = {STEP, "exp_avg", "exp_avg_sq"}
-"""What Adam and AdamW keep of a parameter."""
 
 
 @validated_dataclass(config=STRICT)
@@ -90,22 +82,18 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: Path) -> dict[str, Any] | None:
-    """The state in a checkpoint file; None if it is missing, or damaged or of another pretraining, told in a line."""
+    """Read the state in a checkpoint file; None if it is missing or, with a warning, damaged or of something else."""
     if not path.is_file():
         return None
     body = unseal(path.parent.name, path.read_bytes())
-    if body is None:
-        log.warning("%s is damaged or of another pretraining; training begins with the first epoch", path)
-        return None
     try:
-        state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
-    except UnpicklingError:  # objects that are no tensors and numbers: not this suite's
-        log.warning("%s holds more than numbers and is not read; training begins with the first epoch", path)
-        return None
-    except Exception as error:  # torch raises any kind of error for a file that it did not write
-        log.warning("%s is no checkpoint (%s); training begins with the first epoch", path, type(error).__name__)
-        return None
-    return state
+        if body is not None:
+            state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
+            return state
+    except Exception:  # torch raises any kind of error for a file that it did not write
+        pass
+    log.warning("%s is damaged or of another pretraining; training begins with the first epoch", path)
+    return None
 
 
 def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
@@ -118,47 +106,23 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
         return None
     fresh = deepcopy(method.state_dict()), deepcopy(optimiser.state_dict())
     try:
-        found = validated(History, state["history"])
-        epoch = epoch_of(state["epoch"], history) if state["epoch"] else None
         method.load_state_dict(state["method"])
         optimiser.load_state_dict(state["optimiser"])
-        require_fit(optimiser, fresh[1])
+        restored, epoch = History(**state["history"]), Epoch(**state["epoch"]) if state["epoch"] else None
     except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
         method.load_state_dict(fresh[0])
         optimiser.load_state_dict(fresh[1])
         line = str(error).partition("\n")[0]
         log.warning("%s does not fit this pretraining (%s); training begins with the first epoch", path, line)
         return None
-    vars(history).update(vars(found))
+    vars(history).update(vars(restored))
     return epoch
-
-
-def epoch_of(state: dict[str, Any], history: History) -> Epoch:
-    """The epoch under way in a checkpoint. Raises ValueError or TypeError if it has another form than `history` has."""
-    epoch, n = Epoch(**state), history.windows_per_epoch // history.batch_size
-    if epoch.losses.shape != (n,) or not 0 <= epoch.step <= n:
-        raise ValueError(f"its epoch has other losses than those of {n} updates")
-    return epoch
-
-
-def require_fit(optimiser: torch.optim.Optimizer, fresh: dict[str, Any]) -> None:
-    """Raise ValueError if an optimiser has other settings than a fresh one, or moments of another shape than their
-    parameter: loading lets both pass."""
-    for group, expected in zip(optimiser.param_groups, fresh["param_groups"], strict=True):
-        if group.keys() != expected.keys():
-            raise ValueError("its optimiser has other settings")
-        for parameter in group["params"]:
-            own = optimiser.state.get(parameter, {})
-            if own and own.keys() != MOMENTS:
-                raise ValueError("its optimiser is of another kind")
-            if any(value.shape != parameter.shape for name, value in own.items() if name != STEP):
-                raise ValueError("the moments of its optimiser are of other parameters")
 
 
 WEIGHTS = "encoder.safetensors"
 SOURCE = "encoder.py"
 CHECKPOINT = "checkpoint.pt"
-NOT_SIZES = ("name", "source", "modules")
+NOT_SIZES = ("name", "source")
 """Entries of a card's encoder that are no fields of its config."""
 
 
@@ -168,8 +132,8 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     Weights from elsewhere stay where they are, and their licence with them: the card holds their digests. The folder's
     name is the pretraining's key.
     """
-    held = {} if isinstance(encoder, PretrainedEncoder) else encoder.state_dict()
-    body = save_tensors({name: value.detach().cpu().contiguous() for name, value in held.items()})
+    state = {} if isinstance(encoder, PretrainedEncoder) else encoder.state_dict()
+    body = save_tensors({name: value.detach().cpu().contiguous() for name, value in state.items()})
     card = {
         "key": folder.name,
         "encoder": identity(type(encoder), encoder.config),
@@ -198,12 +162,12 @@ def checked_card(folder: Path) -> dict[str, Any] | None:
             files[SOURCE] = card["encoder"]["source"]
     except (KeyError, TypeError) as error:
         raise BadCard(f"{folder / CARD}: the card lacks {error}") from None
-    for name, own in files.items():
+    for name, sha256 in files.items():
         try:
             content = (folder / name).read_bytes()
         except OSError as error:
             raise BadCard(f"{folder / name}: {error.strerror}") from None
-        if hashlib.sha256(content).hexdigest() != own:
+        if hashlib.sha256(content).hexdigest() != sha256:
             raise BadCard(f"{folder / name}: the file does not match the digest in its card")
     return card
 
@@ -255,13 +219,10 @@ def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes
     return encoder
 
 
-def other_encoder(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    """How the name or the code of a stored encoder differs from the one that is asked for; '' if they are the same."""
-    own, wanted = (values["name"] for values in (stored, asked))
-    if own != wanted:
-        return f"these are weights of the encoder {own!r}, not of {wanted!r}"
-    if stored.get("source") != asked.get("source"):
-        return f"these weights were made with another code of the encoder {own!r} than this run has"
-    if stored.get("modules") != asked.get("modules"):
-        return f"a module that the file of the encoder {own!r} imports has changed since the pretraining"
+def other_encoder(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    """Say how the name or the code of a stored encoder differs from the expected one; '' if they are the same."""
+    if stored["name"] != expected["name"]:
+        return f"these are weights of the encoder {stored['name']!r}, not of {expected['name']!r}"
+    if stored.get("source") != expected.get("source"):
+        return f"these weights were made with another code of the encoder {stored['name']!r} than this run has"
     return ""
