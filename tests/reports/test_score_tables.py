@@ -1,0 +1,196 @@
+"""Tables hold the stored means, mark the best and what is missing, and are the same numbers in every form."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmark.results.names import OVERALL
+from benchmark.results.schema import digest
+from benchmark.results.store import Plan, Predictions, Row, card_bytes
+from reports.inference import statistics_of
+from reports.load import load
+from reports.results import layouts
+from reports.score_tables import (
+    CSV_COLUMNS,
+    MARKDOWN,
+    Table,
+    costs_table,
+    make_table,
+    to_csv,
+    to_latex,
+    to_markdown,
+    wide,
+)
+
+WriteStore = Callable[..., Path]
+
+
+def tables(root: Path, evaluation: str = "finetune", *, further: tuple[str, ...] = ()) -> list[Table]:
+    results = load(root)
+    return [make_table(results, layout, "heartbeat") for layout in layouts(results.plan, evaluation, further)]
+
+
+def score(table: Table, ratio: float, variant: str, dataset: str, metric: str) -> pd.Series[Any]:
+    place = table.scores.query("ratio == @ratio and variant == @variant and dataset == @dataset and metric == @metric")
+    (line,) = (line for _, line in place.iterrows())
+    return line
+
+
+def with_role(variant: str, **facts: Any) -> Callable[[Plan], Plan]:
+    role = {"role": "method", "of": "", "knob": "", "value": None}
+    return lambda plan: replace(plan, roles={variant: role | facts})
+
+
+def test_a_number_is_the_mean_and_deviation_over_seeds_and_overall_the_mean_of_the_columns(store_root: Path) -> None:
+    (table,) = tables(store_root)
+    line = score(table, 0.3, "moco", "chapman", "auroc")
+    assert (line["mean_percent"], line["std_percent"]) == pytest.approx((85.0, math.sqrt(2)))
+    assert (line["n"], line["planned"], line["remark"]) == (2, 2, "")
+    overall = score(table, 0.3, "moco", "", OVERALL)
+    assert overall["mean_percent"] == pytest.approx(60 + 2.5 + 10)
+    assert len(overall["keys"].split()) == 4
+    first = table.scores[(table.scores["ratio"] == 0.3) & (table.scores["variant"] == "random")]
+    assert first["metric"].tolist() == [OVERALL, *["f1", "auroc", "acc"] * 2]
+
+
+def test_what_is_missing_or_undefined_is_a_remark_and_no_zero(store_root: Path) -> None:
+    (table,) = tables(store_root)
+    undefined = score(table, 0.01, "moco", "ptb-xl", "auroc")
+    assert pd.isna(undefined["mean_percent"])
+    assert undefined["remark"] == "undefined in 2 of 2 finished seeds: no class has both signs"
+    assert score(table, 0.01, "moco", "", OVERALL)["remark"] == "Overall of 5 of 6 columns"
+    assert score(table, 0.01, "pmq", "chapman", "f1")["remark"] == "1 of 2 seeds finished"
+    assert score(table, 0.01, "random", "chapman", "f1")["remark"] == "0 of 2 seeds finished"
+    assert set(filter(None, table.scores["remark"])) <= set(table.footnotes.values())
+
+
+def test_the_best_are_all_that_print_the_same_and_a_baseline_is_none(write_store: WriteStore) -> None:
+    (table,) = tables(write_store(complete=True))
+    best = table.scores.query("best and ratio == 0.3")
+    assert set(best["variant"]) == {"pmq", "pmq:w/o mask_t"}
+    assert len(best) == 2 * 7
+    (table,) = tables(write_store("other", complete=True, alter_plan=with_role("pmq:w/o mask_t", role="gate")))
+    assert set(table.scores.query("best")["variant"]) == {"pmq"}
+    assert "Italics: baselines, not ranked." in table.caption
+    assert wide(table, 0.3, MARKDOWN).index[-1].startswith("*PMQ w/o mask")
+
+
+def test_an_overall_of_fewer_columns_is_not_the_best(write_store: WriteStore) -> None:
+    def drop(row: Row) -> Row:
+        if row.variant == "pmq" and row.dataset == "ptb-xl":
+            return replace(row, scores={"heartbeat": dict.fromkeys(("f1", "auroc", "acc"))})
+        return row
+
+    (table,) = tables(write_store(complete=True, alter=drop))
+    overall = table.scores.query("metric == 'overall' and ratio == 0.3").set_index("variant")
+    assert overall["mean_percent"].idxmax() == "pmq"
+    assert overall["best"].idxmax() == "pmq:w/o mask_t"
+
+
+def test_every_form_has_the_same_numbers_with_overall_first(store_root: Path) -> None:
+    (table,) = tables(store_root)
+    markdown, latex, csv = to_markdown(table), to_latex(table), to_csv([table])
+    assert "| Method" in markdown
+    assert markdown.index("Overall") < markdown.index("PTB-XL F1")
+    assert r"PMQ w/o mask_t & 5 % \| \*" in markdown
+    assert r"PMQ w/o mask\_t \& 5 \% | *" in latex
+    for text in (markdown, latex):
+        assert "85.0" in text
+    lines = csv.splitlines()
+    assert lines[0].split(",") == CSV_COLUMNS
+    assert len(lines) == 1 + len(table.scores)
+
+
+def test_a_multi_label_task_has_auprc_beside_auroc_outside_overall(write_store: WriteStore) -> None:
+    def multi(plan: Plan) -> Plan:
+        return replace(plan, config=plan.config | {"data": plan.config["data"] | {"labels": "multi"}})
+
+    (table,) = tables(write_store(complete=True, alter=lambda row: replace(row, labels="multi"), alter_plan=multi))
+    assert table.layout.metrics == ("f1", "auroc", "auprc", "acc")
+    assert score(table, 0.3, "pmq", "chapman", "auprc")["mean_percent"] == 100
+    assert score(table, 0.3, "pmq", "", OVERALL)["planned"] == 6
+    assert "Overall: mean of the 6 F1, AUROC and ACC columns." in table.caption
+
+
+def test_classes_without_a_labelled_example_are_named_at_their_column(store_root: Path) -> None:
+    (table,) = tables(store_root)
+    mark = table.headings["ptb-xl", "f1"]
+    text = "PTB-XL: at 1 % of the labels no labelled example of HYP, whose F1 is 0 in every row"
+    assert table.footnotes[mark] == text
+    assert f"PTB-XL F1<sup>{mark}</sup>" in to_markdown(table)
+    assert ("chapman", "f1") not in table.headings
+
+
+def test_weights_that_saw_the_test_patients_are_marked_at_every_number(write_store: WriteStore) -> None:
+    elsewhere = {
+        "saw": {"ptb-xl": "yes", "chapman": "no"}, "pretrained_on": "PTB-XL", "licence": "MIT", "signals": "500 Hz",
+        "unserved": {"linear": "a probe of it is not defined"},
+    }  # fmt: skip
+    root = write_store(complete=True, alter_plan=with_role("moco", elsewhere=elsewhere))
+    (table,) = tables(root)
+    assert score(table, 0.3, "moco", "ptb-xl", "f1")["remark"] == "saw these test patients in pretraining, on PTB-XL"
+    assert score(table, 0.3, "moco", "chapman", "f1")["remark"] == ""
+    assert score(table, 0.3, "moco", "", OVERALL)["remark"].startswith("it may have seen test patients")
+    (footer,) = (line for line in table.footers if "weights of others" in line)
+    assert footer.startswith("MoCo: weights of others (licence MIT), pretrained on PTB-XL; saw these test patients: ")
+    (probe,) = tables(root, "linear")
+    assert score(probe, 0.3, "moco", "ptb-xl", "f1")["remark"] == "a probe of it is not defined"
+
+
+def test_printed_numbers_stand_below_in_italics_and_are_not_ranked(write_store: WriteStore) -> None:
+    def printed(plan: Plan) -> Plan:
+        return replace(plan, config=plan.config | {"printed": ["pmq"]})
+
+    (table,) = tables(write_store(complete=True, alter_plan=printed))
+    line = score(table, 0.3, "printed:pmq:Random", "ptb-xl", "f1")
+    assert (line["mean_percent"], line["std_percent"], line["best"], line["baseline"]) == (56.0, 0.8, False, True)
+    assert "*Random (printed: pmq)*" in to_markdown(table)
+    assert any(footer.startswith("Printed (pmq): ") for footer in table.footers)
+
+
+@pytest.mark.parametrize("title", ["PMQ w/o mask_t & 5 % | *", "Étude ≥ τ × λ [x] ~a^b {c} #1 \\ <d>"])
+def test_latex_compiles(
+    simulate_predictions: Callable[..., dict[tuple[int, int], Predictions]],
+    write_predictions: Callable[..., Path],
+    scatter: Callable[..., object],
+    tmp_path: Path,
+    title: str,
+) -> None:
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    design = {"methods": 2, "seeds": 3, "patients": 30, "scatter": scatter()}
+    found = simulate_predictions(np.random.default_rng(1), **design)
+    root = write_predictions({(f"m{m}", "ptb-xl", 0.1, seed): one for (m, seed), one in found.items()})
+    results = load(root)
+    results = replace(results, plan=replace(results.plan, variants={"m0": title, "m1": "MoCo"}))
+    (layout,) = layouts(results.plan, "finetune")
+    table = make_table(results, layout, "recording", statistics_of(results, layout, "recording"))
+    text = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{to_latex(table)}\\end{{document}}"
+    (tmp_path / "table.tex").write_text(text)
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "table.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+
+
+def test_pretrainings_have_their_costs_once(write_store: WriteStore) -> None:
+    root = write_store(complete=True)
+    facts = {"updates": 8, "seconds": 4.0, "batch_size": 16, "parameters": 100, "encoder_multiplications": 2e6}
+    for name in ("pmq", "random"):
+        folder = root / "pretrained" / digest(name)
+        folder.mkdir(parents=True)
+        card = {"key": digest(name), **(facts if name == "pmq" else {})}
+        (folder / "pretraining.json").write_bytes(card_bytes(card))
+    (line,) = costs_table(load(root)).to_dict("records")
+    assert line["Pretraining"] == "PMQ"
+    assert (line["window pairs"], line["ms an update"], line["million multiplications"]) == (128, 500, 2)
+    assert pd.isna(line["peak GiB"])
