@@ -37,23 +37,23 @@ def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Folders:
+def folders(tmp_path: Path) -> Folders:
     return Folders(None, {}, cache=tmp_path / "cache")
 
 
 @pytest.fixture
-def store(place: Folders) -> Store:
-    return Store(place.cache.parent / "runs")
+def store(folders: Folders) -> Store:
+    return Store(folders.cache.parent / "runs")
 
 
-def lines_of(config: Config, place: Folders, results: str = "runs") -> list[str]:
-    out, folder = StringIO(), place.cache.parent
-    print_dry_run(open_console(out), config, place, MACHINE, folder / results)
+def lines_of(config: Config, folders: Folders, results: str = "runs") -> list[str]:
+    out, folder = StringIO(), folders.cache.parent
+    print_dry_run(open_console(out), config, folders, MACHINE, folder / results)
     return out.getvalue().splitlines()
 
 
-def prepare_all(config: Config, place: Folders) -> dict[str, Prepared]:
-    return {name: prepare(locate(config, name, place), place.cache, workers=1) for name in names_of(config)}
+def prepare_all(config: Config, folders: Folders) -> dict[str, Prepared]:
+    return {name: prepare(locate(config, name, folders), folders.cache, workers=1) for name in names_of(config)}
 
 
 def finish(cell: Cell, store: Store) -> None:
@@ -74,57 +74,57 @@ def done_of(row: str, dataset: str, lines: list[str]) -> str:
     return cells[heading.index(dataset)]
 
 
-def test_nothing_is_written(small_config: SmallConfig, place: Folders, tmp_path: Path) -> None:
-    assert lines_of(small_config(FEW), place, results="new/deeper/runs")
+def test_nothing_is_written(small_config: SmallConfig, folders: Folders, tmp_path: Path) -> None:
+    assert lines_of(small_config(FEW), folders, results="new/deeper/runs")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: SmallConfig, place: Folders) -> None:
+def test_sizes_are_estimates_before_and_counts_after_preparation(small_config: SmallConfig, folders: Folders) -> None:
     config = small_config(FEW)
-    assert "  mimic-iv-ecg: 5 recordings, 55 heartbeats (estimated; not prepared yet)" in lines_of(config, place)
-    prepared = prepare_all(config, place)
-    lines = lines_of(config, place)
+    assert "  mimic-iv-ecg: 5 recordings, 55 heartbeats (estimated; not prepared yet)" in lines_of(config, folders)
+    prepared = prepare_all(config, folders)
+    lines = lines_of(config, folders)
     for name, data in prepared.items():
         assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines
 
 
-def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, place: Folders, store: Store) -> None:
+def test_cells_are_listed_with_how_many_are_done(small_config: SmallConfig, folders: Folders, store: Store) -> None:
     config = small_config({**FEW, "seeds": [1, 2, 3]})
-    before = lines_of(config, place)
+    before = lines_of(config, folders)
     assert before[0] == "config basic: 12 cells on 1 pretrainings"
     assert "to do: 12 of 12 cells, 1 of 1 pretrainings" in before
     assert any("at 0.5, 0.1 of the labels x seeds 1, 2, 3" in line for line in before)
     assert done_of("pmq finetune", "chapman", before) == "0/6"
-    grid = make_grid(config, prepare_all(config, place), MACHINE)
+    grid = make_grid(config, prepare_all(config, folders), MACHINE)
     for cell in grid.cells[:2]:
         finish(cell, store)
-    after = lines_of(config, place)
+    after = lines_of(config, folders)
     assert done_of("random finetune", "chapman", after) == "2/6"
     assert "to do: 10 of 12 cells, 1 of 1 pretrainings" in after
     assert done_of("pmq finetune", "chapman", after) == "0/6"
 
 
-def test_a_cell_of_two_tables_is_to_do_once(small_config: SmallConfig, place: Folders) -> None:
+def test_a_cell_of_two_tables_is_to_do_once(small_config: SmallConfig, folders: Folders) -> None:
     config = small_config(FEW | {"gates": ["features"], "evaluate": ["finetune", "linear"]})
-    assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in lines_of(config, place)
+    assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in lines_of(config, folders)
 
 
 def test_hours_are_of_what_is_missing_and_come_from_a_timed_update_and_pass(
-    small_config: SmallConfig, place: Folders, store: Store
+    small_config: SmallConfig, folders: Folders, store: Store
 ) -> None:
     config = small_config({**FEW, "gates": ["features"]})
-    grid = make_grid(config, prepare_all(config, place), MACHINE)
-    before = "\n".join(lines_of(config, place))
+    grid = make_grid(config, prepare_all(config, folders), MACHINE)
+    before = "\n".join(lines_of(config, folders))
     assert "together 0 s" not in before
     assert "without 2 cells of baselines that have no encoder" in before
     for cell in grid.cells:
         finish(cell, store)
-    after = "\n".join(lines_of(config, place))
+    after = "\n".join(lines_of(config, folders))
     assert "1 tasks at a time: pretraining 0 s, cells 0 s, together 0 s" in after
     assert "without" not in after.partition("estimate")[2].partition("disk")[0]
 
 
-def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, place: Folders) -> None:
+def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, folders: Folders) -> None:
     patients = {"mimic-iv-ecg": 2, "ptb-xl": 2, "chapman": 2, "cpsc2018": 2}
     config = small_config(
         {
@@ -136,9 +136,9 @@ def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, plac
             "seeds": [41, 42, 43, 44, 45],
         }
     )
-    assert lines_of(config, place)[0] == "config basic: 135 cells on 2 pretrainings"
+    assert lines_of(config, folders)[0] == "config basic: 135 cells on 2 pretrainings"
 
 
-def test_missing_real_data_are_named(small_config: SmallConfig, place: Folders, tmp_path: Path) -> None:
+def test_missing_real_data_are_named(small_config: SmallConfig, folders: Folders, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="MIMIC-IV-ECG: none of"):
-        lines_of(small_config({"data.simulation": None}), replace(place, data_root=tmp_path))
+        lines_of(small_config({"data.simulation": None}), replace(folders, data_root=tmp_path))

@@ -76,18 +76,18 @@ def test_a_task_is_asked_to_save_and_the_signal_is_raised_at_its_end() -> None:
 
 
 def test_a_task_that_does_not_look_is_ended_after_the_grace() -> None:
-    left: list[float] = []
+    remaining: list[float] = []
 
     def work() -> None:
         with saves_on_signals():
             signal.raise_signal(signal.SIGINT)
-            left.append(signal.getitimer(signal.ITIMER_REAL)[0])
+            remaining.append(signal.getitimer(signal.ITIMER_REAL)[0])
             signal.setitimer(signal.ITIMER_REAL, 0.05)  # the test does not wait it out
             time.sleep(600)
 
     with pytest.raises(Interrupted) as caught:
         work()
-    assert 0 < left[0] <= GRACE_SECONDS
+    assert 0 < remaining[0] <= GRACE_SECONDS
     assert caught.value.status == 130
 
 

@@ -145,9 +145,9 @@ def end_steps(config: Path) -> None:
 
 def free_ports(count: int) -> list[int]:
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [own.getsockname()[1] for own in sockets]
-    for own in sockets:
-        own.close()
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
     return ports
 
 

@@ -66,7 +66,7 @@ class Runs:
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # as a terminal has it
             )
 
-    def said(self, number: int, end: str = "log") -> str:
+    def output(self, number: int, end: str = "log") -> str:
         return (self.folder / f"out{number}.{end}").read_text()
 
     def table(self, number: int) -> list[str]:
@@ -78,7 +78,7 @@ class Runs:
 
     def finish(self, number: int) -> None:
         status = self.started[number].wait(HANGS)
-        assert status == 0, self.said(number) + self.said(number, "err")
+        assert status == 0, self.output(number) + self.output(number, "err")
 
     def until(self, so: Callable[[], object]) -> None:
         """Wait while the last run goes on."""
@@ -86,7 +86,7 @@ class Runs:
         while not so():
             number = len(self.started) - 1
             assert time.monotonic() < patience
-            assert self.started[number].poll() is None, self.said(number) + self.said(number, "err")
+            assert self.started[number].poll() is None, self.output(number) + self.output(number, "err")
             time.sleep(0.02)
 
 
@@ -110,15 +110,15 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def members(group: int) -> list[int]:
     """The processes of a session that run, the leader first."""
-    found = []
+    pids = []
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, _, own = file.read_text().rpartition(")")[2].split()[:3]
+            state, _, session = file.read_text().rpartition(")")[2].split()[:3]
         except OSError:
             continue  # it has just ended
-        if int(own) == group and state != "Z":
-            found.append(int(file.parent.name))
-    return sorted(found, key=lambda pid: (pid != group, pid))
+        if int(session) == group and state != "Z":
+            pids.append(int(file.parent.name))
+    return sorted(pids, key=lambda pid: (pid != group, pid))
 
 
 def workers(group: int) -> list[int]:

@@ -103,37 +103,39 @@ def test_scores_follow_from_the_stored_predictions(
     row = run(job)
     spec = TaskSpec(6, labels, protocol, validation_labels=VALIDATION_LABELS[protocol])  # type: ignore[arg-type, index]
     task = task_of(cohorts[name], spec, ratio=0.5, seed=41, device=torch.device("cpu"))
-    found = job.context.store.predictions(job.cell.key)
-    np.testing.assert_array_equal(found.truth, task.test.target.numpy())
-    np.testing.assert_array_equal(found.recording, task.test.recording)
-    np.testing.assert_array_equal(found.patient, task.test.patient)
-    assert found.probability.shape == found.truth.shape
-    scores = score_both_units(found.probability, found.truth, found.recording, multi=labels == "multi")
+    predictions = job.context.store.predictions(job.cell.key)
+    np.testing.assert_array_equal(predictions.truth, task.test.target.numpy())
+    np.testing.assert_array_equal(predictions.recording, task.test.recording)
+    np.testing.assert_array_equal(predictions.patient, task.test.patient)
+    assert predictions.probability.shape == predictions.truth.shape
+    scores = score_both_units(
+        predictions.probability, predictions.truth, predictions.recording, multi=labels == "multi"
+    )
     assert row.scores == {unit: scored.values for unit, scored in scores.items()}
     assert row.undefined == {unit: scored.undefined for unit, scored in scores.items()}
     assert row.counts == task.counts()
-    assert row.counts["test_windows"] == len(found.truth)
+    assert row.counts["test_windows"] == len(predictions.truth)
 
 
 def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(
     make_job: MakeJob, cohorts: dict[str, Prepared]
 ) -> None:
     job = make_job("chapman", "linear", **{"protocol": "strict", "data.folds": 3, "data.segmentation.beats": "authors"})
-    row, found = run(job), job.context.store.predictions(job.cell.key)
+    row, predictions = run(job), job.context.store.predictions(job.cell.key)
     spec = spec_of(job.config, "linear", "chapman")
     assert spec.folds == 3
     names = [cohorts["chapman"].entries[r].recording for r in recordings_tested(cohorts["chapman"], spec)]
-    there = list(dict.fromkeys(found.recording.tolist()))
+    there = list(dict.fromkeys(predictions.recording.tolist()))
     assert there == [name for name in names if name in there]  # in the dataset's order, but for those too short
     assert row.counts["test_recordings"] == len(there) > 2 * row.counts["train_recordings"] / 0.5 / 3
     assert len(row.training["parts"]) == 3
-    scores = score_both_units(found.probability, found.truth, found.recording, multi=False)
+    scores = score_both_units(predictions.probability, predictions.truth, predictions.recording, multi=False)
     assert row.scores == {unit: scored.values for unit, scored in scores.items()}
-    own = EvaluationCache()
-    tasks = folds_of(job, cohorts["chapman"], spec, own)
-    alone = learn_on(job, tasks[1], own).probability
-    place = np.flatnonzero(np.isin(found.recording, tasks[1].test.recording))
-    np.testing.assert_array_equal(found.probability[place], alone)
+    known = EvaluationCache()
+    tasks = folds_of(job, cohorts["chapman"], spec, known)
+    alone = learn_on(job, tasks[1], known).probability
+    index = np.flatnonzero(np.isin(predictions.recording, tasks[1].test.recording))
+    np.testing.assert_array_equal(predictions.probability[index], alone)
 
 
 def test_a_row_names_the_classes_that_its_means_are_over(
@@ -142,8 +144,10 @@ def test_a_row_names_the_classes_that_its_means_are_over(
     job = make_job("ptb-xl", "linear")
     without = replace(cohorts["ptb-xl"], entries=tuple(map(without_cd_in_test, cohorts["ptb-xl"].entries)))
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: without)
-    row, found = run(job), job.context.store.predictions(job.cell.key)
-    expected = macro_notes(found.probability, found.truth, found.recording, without.classes, multi=False, pool="mean")
+    row, predictions = run(job), job.context.store.predictions(job.cell.key)
+    expected = macro_notes(
+        predictions.probability, predictions.truth, predictions.recording, without.classes, multi=False, pool="mean"
+    )
     assert row.notes[-len(expected) :] == expected
     assert expected[0].startswith("no test window of class ")
 

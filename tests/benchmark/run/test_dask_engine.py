@@ -33,15 +33,15 @@ def test_a_killed_and_a_closed_worker_cost_nothing_and_a_wrong_one_is_refused(
         third = worker("third")
         runs.finish(0)
         assert runs.table(0) == expected
-        assert runs.said(0, "err") == ""
+        assert runs.output(0, "err") == ""
         keys = Store(tmp_path / "runs").row_keys()
         assert len(keys) == 6
         wrong = worker("wrong", threads=2)
         until(lambda: "Registered to" in (tmp_path / "wrong.err").read_text())
         runs.start(*THERE, "--results", "other")
         assert runs.started[1].wait(HANGS) == 2
-        assert "error: a worker has several threads" in runs.said(1, "err")
-        assert runs.said(1, "err").endswith("start the workers with --nthreads 1\n")
+        assert "error: a worker has several threads" in runs.output(1, "err")
+        assert runs.output(1, "err").endswith("start the workers with --nthreads 1\n")
         for process in (wrong, third, first):
             process.terminate()
 

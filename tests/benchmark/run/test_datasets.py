@@ -52,10 +52,10 @@ def test_real_data_are_taken_from_their_own_folder_or_the_root(small_config: Sma
     config = small_config({"data.simulation": None})
     (tmp_path / "root" / "chapman").mkdir(parents=True)
     (tmp_path / "own").mkdir()
-    place = Folders(tmp_path / "root", {})
-    assert locate(config, "chapman", place).root == tmp_path / "root" / "chapman"
-    own = tmp_path / "own"
-    assert locate(config, "chapman", replace(place, paths={"chapman": own})).root == own
+    folders = Folders(tmp_path / "root", {})
+    assert locate(config, "chapman", folders).root == tmp_path / "root" / "chapman"
+    chapman = tmp_path / "own"
+    assert locate(config, "chapman", replace(folders, paths={"chapman": chapman})).root == chapman
 
 
 def test_missing_data_say_which_where_and_how_to_get_them(small_config: SmallConfig, tmp_path: Path) -> None:
@@ -89,8 +89,8 @@ def unsplit(cohorts: dict[str, Prepared], make_prepared: MakePrepared) -> dict[s
 def test_a_dataset_that_cannot_be_split_is_not_scored_and_the_run_goes_on(
     unsplit: dict[str, Prepared], small_config: SmallConfig
 ) -> None:
-    found = audit_run(small_config(BOTH), unsplit)
-    assert (found.leaks, found.warnings) == ([], [f"PTB-XL cannot be scored: {NO_FOLD}"])
+    audited = audit_run(small_config(BOTH), unsplit)
+    assert (audited.leaks, audited.warnings) == ([], [f"PTB-XL cannot be scored: {NO_FOLD}"])
 
 
 def test_a_corpus_that_cannot_be_split_is_refused_before_anything_is_trained(
@@ -123,8 +123,8 @@ def test_tasks_of_a_dataset_are_no_copies_of_each_other(
     config = small_config(tasks)
     prepared = with_columns(config, cohorts)
     assert list(prepared) == ["ptb-xl", "ptb-xl.rhythm", "ptb-xl.superdiagnostic"]
-    found = audit_of(config, prepared, [column.name for column in config.data.columns()])
-    assert [own for own in found if own.severity == "leak" or "more than one recording" in own.text] == []
+    findings = audit_of(config, prepared, [column.name for column in config.data.columns()])
+    assert [f for f in findings if f.severity == "leak" or "more than one recording" in f.text] == []
 
 
 def test_a_task_that_tests_what_is_pretrained_on_is_a_leak(
@@ -143,16 +143,16 @@ def test_of_several_corpora_what_a_column_tests_or_chooses_on_is_left_out(
     assert untested(config, cohorts["mimic-iv-ecg"]) == list(cohorts["mimic-iv-ecg"].entries)
     chosen = untested(config, cohorts["ptb-xl"])
     assert 0 < len(chosen) < len(cohorts["ptb-xl"].entries)
-    assert {own.fold for own in chosen} <= set(range(1, 9))
+    assert {entry.fold for entry in chosen} <= set(range(1, 9))
     joined = replace(cohorts["mimic-iv-ecg"], name=config.data.pretrain)
-    found = with_columns(config, {**cohorts, config.data.pretrain: joined})
-    assert list(found) == ["mimic-iv-ecg+ptb-xl", "mimic-iv-ecg", "ptb-xl"]
-    assert audit_run(config, found).leaks == []
+    views = with_columns(config, {**cohorts, config.data.pretrain: joined})
+    assert list(views) == ["mimic-iv-ecg+ptb-xl", "mimic-iv-ecg", "ptb-xl"]
+    assert audit_run(config, views).leaks == []
     copied = cohorts["ptb-xl"].signals[0]._replace(digest=cohorts["mimic-iv-ecg"].signals[0].digest)
-    tested = next(r for r, own in enumerate(cohorts["ptb-xl"].entries) if own.fold == 10 and len(own.labels) == 1)
+    tested = next(r for r, entry in enumerate(cohorts["ptb-xl"].entries) if entry.fold == 10 and len(entry.labels) == 1)
     signals = list(cohorts["ptb-xl"].signals)
     signals[tested] = copied
-    (leak,) = audit_run(config, found | {"ptb-xl": replace(cohorts["ptb-xl"], signals=tuple(signals))}).leaks
+    (leak,) = audit_run(config, views | {"ptb-xl": replace(cohorts["ptb-xl"], signals=tuple(signals))}).leaks
     assert "both pretrained on and tested" in leak
 
 

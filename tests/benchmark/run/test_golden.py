@@ -103,20 +103,22 @@ def subject_of_pretraining(pretraining: Pretraining, store: Store) -> Subject:
 
 def subject_of_cell(cell: Cell, store: Store) -> Subject:
     """Mean log-probability of the truth, and mean probability of each class."""
-    found = store.predictions(cell.key)
-    truth = np.log(found.probability[found.truth.astype(bool)]).mean()
+    predictions = store.predictions(cell.key)
+    truth = np.log(predictions.probability[predictions.truth.astype(bool)]).mean()
     boosted = cell.evaluation == FEATURES
     version = FEATURES_VERSION if boosted else evaluations.EVALUATIONS[cell.evaluation].version
     versions = {f"{cell.evaluation.upper().replace('-', '_')}_VERSION": version}
-    return {"versions": versions, "values": [float(truth), *found.probability.mean(0).astype(float).tolist()]}
+    return {"versions": versions, "values": [float(truth), *predictions.probability.mean(0).astype(float).tolist()]}
 
 
 def config_of_encoder(name: str) -> dict[str, Any]:
     """What the grid of another encoder than the default has in place of `TINY`."""
     sizes = {knob: value for knob, value in asdict(ENCODERS[name].Config.small()).items() if knob not in SET_ELSEWHERE}
-    own = {"methods": ["random", *OTHER_ENCODERS[name]], "gates": [], "sweeps": {}, "evaluate": [LINEAR]}
-    own |= {"pretrain.epochs": 2, "pretrain.recipe": CALM}
-    return TINY | own | {"encoder": {"name": name, **sizes, **LONG_TOKENS.get(name, {})}, "data.datasets": ["chapman"]}
+    changed = {"methods": ["random", *OTHER_ENCODERS[name]], "gates": [], "sweeps": {}, "evaluate": [LINEAR]}
+    changed |= {"pretrain.epochs": 2, "pretrain.recipe": CALM}
+    return (
+        TINY | changed | {"encoder": {"name": name, **sizes, **LONG_TOKENS.get(name, {})}, "data.datasets": ["chapman"]}
+    )
 
 
 def run_grid(config: Config, cohorts: dict[str, Prepared], store: Store) -> tuple[Grid, tuple[Cell, ...]]:
@@ -140,7 +142,7 @@ def subjects_of_grid(config: Config, cohorts: dict[str, Prepared], store: Store,
 
 
 @pytest.fixture(scope="module")
-def found(
+def subjects(
     cohorts: dict[str, Prepared], small_config: Callable[..., Config], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Subject]:
     """What today's code gives, in the order of the stages, so that the first that moved is the cause."""
@@ -179,15 +181,15 @@ def near(name: str, values: list[Any], golden: list[Any]) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch draws other random numbers without MKL")
-def test_no_number_moves_without_a_raised_results_version(found: dict[str, Subject]) -> None:
+def test_no_number_moves_without_a_raised_results_version(subjects: dict[str, Subject]) -> None:
     golden = json.loads(FILE.read_text())["subjects"]
-    for name in moved(found, golden)[:1]:  # what comes after the first moves with it
-        versions = " or ".join(found[name]["versions"])
-        pytest.fail(f"{name} moved, from {golden[name]['values']} to {found[name]['values']}: raise {versions}")
+    for name in moved(subjects, golden)[:1]:  # what comes after the first moves with it
+        versions = " or ".join(subjects[name]["versions"])
+        pytest.fail(f"{name} moved, from {golden[name]['values']} to {subjects[name]['values']}: raise {versions}")
     if os.environ.get("GOLDEN") == "write":
-        FILE.write_text(json.dumps({"subjects": found}, indent=1) + "\n")
+        FILE.write_text(json.dumps({"subjects": subjects}, indent=1) + "\n")
     else:
-        versions = {name: subject["versions"] for name, subject in found.items()}
+        versions = {name: subject["versions"] for name, subject in subjects.items()}
         assert versions == {name: subject["versions"] for name, subject in golden.items()}, f"write with {COMMAND}"
 
 

@@ -70,8 +70,8 @@ def test_an_interrupted_pretraining_goes_on_to_the_same_encoder(
     assert bench.work_off() == 0
     begun_again = updates // 2 + 1 if how == "killed" else updates  # with the second epoch
     assert steps == [*range(1, updates), *range(begun_again, updates + 1)]
-    found, expected = ((b.store.pretrained / key / WEIGHTS).read_bytes() for b in (bench, whole))
-    assert found == expected
+    weights, expected = ((b.store.pretrained / key / WEIGHTS).read_bytes() for b in (bench, whole))
+    assert weights == expected
     assert not (bench.store.pretrained / key / CHECKPOINT).exists()
     assert bench.rows() == whole.rows()
 

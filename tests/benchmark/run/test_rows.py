@@ -76,11 +76,11 @@ def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
 
 def keys_of(overrides: dict[str, Any], row: str = "") -> dict[str, set[str]]:
     """Row, or the rows that `row` is the end of -> keys of its cells."""
-    found: dict[str, set[str]] = {}
+    keys_of_row: dict[str, set[str]] = {}
     for cell in cells_of(load_config(BASIC, overrides)):
         if cell.variant.name.endswith(row):
-            found.setdefault(cell.variant.name.removesuffix(row), set()).add(cell.key)
-    return found
+            keys_of_row.setdefault(cell.variant.name.removesuffix(row), set()).add(cell.key)
+    return keys_of_row
 
 
 RESNET = {"name": "resnet1d", "output": 8}
@@ -110,10 +110,10 @@ def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:
     together = EVERY_KIND | {"encoders": [RESNET], "gates": ["random", "frozen", "features", "full-labels"]}
     one = {name: value for name, value in together.items() if name != "encoders"}
     other = one | {"encoder.name": "resnet1d", "encoder.output": 8}
-    found = keys_of(together)
-    assert {name: keys for name, keys in found.items() if "+" not in name} == keys_of(one)
+    keys_of_row = keys_of(together)
+    assert {name: keys for name, keys in keys_of_row.items() if "+" not in name} == keys_of(one)
     on_other = {name: keys for name, keys in keys_of(other).items() if name != "features"}
-    assert {name.removesuffix("+resnet1d"): keys for name, keys in found.items() if "+" in name} == on_other
+    assert {name.removesuffix("+resnet1d"): keys for name, keys in keys_of_row.items() if "+" in name} == on_other
     assert not set.union(*keys_of(one).values()) & set.union(*on_other.values())
 
 

@@ -56,11 +56,13 @@ def test_crops_of_two_leads_under_one_scale_are_learned_judged_and_exported(
     (plan,) = (store.load_plan(key) for key in store.plan_keys())
     assert plan.pool == "max"
     for cell in plan.cells:
-        row, found = store.load_row(cell.key), store.predictions(cell.key)
+        row, predictions = store.load_row(cell.key), store.predictions(cell.key)
         assert row is not None
-        scores = score_both_units(found.probability, found.truth, found.recording, multi=True, pool="max")
-        assert row.scores == {unit: own.values for unit, own in scores.items()}
-        assert len(found.recording) == 7 * len(set(found.recording))
+        scores = score_both_units(
+            predictions.probability, predictions.truth, predictions.recording, multi=True, pool="max"
+        )
+        assert row.scores == {unit: scored.values for unit, scored in scores.items()}
+        assert len(predictions.recording) == 7 * len(set(predictions.recording))
     shown = Path("out/results.md").read_text()
     assert (
         "Signals: crops of 2.5 s every 1.25 s of whole recordings; 100 Hz; one mean and deviation per dataset;" in shown
@@ -68,13 +70,17 @@ def test_crops_of_two_leads_under_one_scale_are_learned_judged_and_exported(
     assert "downstream with leads I II alone, the others zero; a recording's probabilities are the maxima" in shown
 
     assert main(["export", "pmq", "--to", "pmq"]) == OK
-    told = json.loads(Path("pmq/config.json").read_text())
-    assert told["rate"] == 100
-    assert (told["cut"]["samples"], told["cut"]["stride"], told["cut"]["present"]) == (250, 125, ["I", "II"])
+    description = json.loads(Path("pmq/config.json").read_text())
+    assert description["rate"] == 100
+    assert (description["cut"]["samples"], description["cut"]["stride"], description["cut"]["present"]) == (
+        250,
+        125,
+        ["I", "II"],
+    )
     encoder, signal = load_encoder("pmq"), recording()
     two = encoder.encode(signal[None][..., :2], 500, LEADS[:2])
     np.testing.assert_array_equal(two, encoder.encode(signal[None], 500, LEADS))
-    mean, deviation = told["cut"]["scale"]
+    mean, deviation = description["cut"]["scale"]
     windows, whose = encoder.windows(signal[None], 500, LEADS)
     assert whose.tolist() == [0] * 7
     assert not windows[..., 2:].any()

@@ -28,7 +28,7 @@ def test_workers_that_meet_their_time_limit_save_and_others_go_on(tmp_path: Path
         runs.start("--engine", "scheduler.json", "--precision", "float32")
         runs.finish(0)
         assert runs.table(0) == expected
-        assert runs.said(0, "err") == ""
+        assert runs.output(0, "err") == ""
         logs = [file.read_text() for file in tmp_path.glob("slurm-*.out")]
         assert any("worker-lifetime-reached" in log for log in logs), logs
         (tmp_path / "scheduler.json").unlink()  # so that no job is queued again

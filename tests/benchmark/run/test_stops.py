@@ -42,7 +42,7 @@ def test_a_stop_does_not_wait_for_cells(runs: Runs) -> None:
     if run.poll() is None:
         os.killpg(run.pid, signal.SIGINT)
     assert run.wait(ENDS) == 130
-    assert runs.said(0, "err") == STOPPED
+    assert runs.output(0, "err") == STOPPED
     all_ended(run.pid)
     assert not list((runs.folder / "runs" / "cells").glob("*"))
 
@@ -52,7 +52,7 @@ def test_stopped_and_killed_pretrainings_go_on_to_the_same_table(runs: Runs, exp
     runs.until(runs.in_training)
     os.killpg(run.pid, signal.SIGTERM)
     assert run.wait(ENDS) == 143
-    assert runs.said(0, "err") == STOPPED
+    assert runs.output(0, "err") == STOPPED
     all_ended(run.pid)
     assert list((runs.folder / "runs").glob(f"pretrained/*/{CHECKPOINT}"))
     assert not runs.in_training()
@@ -63,8 +63,8 @@ def test_stopped_and_killed_pretrainings_go_on_to_the_same_table(runs: Runs, exp
     refused = runs.start()
     os.kill(first, signal.SIGKILL)
     assert refused.wait(ENDS) == 2
-    assert f":{run.pid} works on runs (see `status`): wait for its end" in runs.said(2, "err")
+    assert f":{run.pid} works on runs (see `status`): wait for its end" in runs.output(2, "err")
     runs.finish(1)
     assert second not in members(run.pid)
-    assert runs.said(1, "err") == ""
+    assert runs.output(1, "err") == ""
     assert runs.table(1) == expected

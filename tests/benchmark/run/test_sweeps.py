@@ -59,7 +59,7 @@ def test_equal_passes_give_each_method_its_number_of_updates(
 ) -> None:
     config = small_config({"methods": ["pmq", "byol", "pclr"], "pretrain.budget": "passes", "pretrain.epochs": 8})
     grid, store = worked_off(config, cohorts, tmp_path / "runs")
-    cards = {name: store.card(own.key) or {} for name, own in by_name(grid).items()}
+    cards = {name: store.card(pretraining.key) or {} for name, pretraining in by_name(grid).items()}
     seen = {name: card["updates"] * card["batch_size"] for name, card in cards.items()}
     assert seen["byol"] / seen["pmq"] == pytest.approx(0.5, rel=0.05)
     assert cards["pclr"]["windows_per_epoch"] < cards["pmq"]["windows_per_epoch"] + cards["pmq"]["batch_size"]
