@@ -86,7 +86,7 @@ class GridRequest:
     """Arguments of `run_grid`."""
 
     config: Config
-    place: Folders
+    folders: Folders
     machine: Machine
     results: Path
     out: Path
@@ -103,33 +103,33 @@ class GridRequest:
     """Write loss and health per epoch as event files under `out`."""
 
 
-def run_grid(asked: GridRequest, console: Console) -> int:
+def run_grid(request: GridRequest, console: Console) -> int:
     """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
-    config, machine = asked.config, asked.machine
-    sweep_all(asked, console)
-    datasets = open_all(asked, console)
-    of_datasets = prepare_all(asked, datasets, console)
+    config, machine = request.config, request.machine
+    sweep_all(request, console)
+    datasets = open_all(request, console)
+    of_datasets = prepare_all(request, datasets, console)
     prepared = with_columns(config, of_datasets)
-    found = audit_run(config, prepared)
-    if found.leaks and not asked.allow_leak:
-        terminal.error(f"{'; '.join(found.leaks)}; `data check` tells more, --allow-leak runs all the same")
+    audited = audit_run(config, prepared)
+    if audited.leaks and not request.allow_leak:
+        terminal.error(f"{'; '.join(audited.leaks)}; `data check` tells more, --allow-leak runs all the same")
         return FAILED
-    for line in found.warnings:
+    for line in audited.warnings:
         note(console, f"warning: {line}")
-    store = Store(asked.results)
+    store = Store(request.results)
     forms = external_forms(
-        config, datasets, prepared, lambda data, cut: prepare_data(data, config, asked.place, console, cut)
+        config, datasets, prepared, lambda data, cut: prepare_data(data, config, request.folders, console, cut)
     )
     assert forms is not None
     for form in forms.values():
         if form.members:
             write_joined(form)
     grid = make_grid(config, prepared, machine, forms=forms)
-    if asked.only:
-        grid = select(grid, asked.only)
+    if request.only:
+        grid = select(grid, request.only)
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     windows = sample_facts(probe)[WINDOWS_SHA256]
-    plan = make_plan(config, prepared, grid, [*found.leaks, *found.warnings], str(windows))
+    plan = make_plan(config, prepared, grid, [*audited.leaks, *audited.warnings], str(windows))
     work = missing(grid, store)
     misses = cache_miss_lines(work.cells, grid, store)  # of the plan before this one
     save_plan(plan, store, work, console)
@@ -140,12 +140,12 @@ def run_grid(asked: GridRequest, console: Console) -> int:
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
     for line in misses:
         note(console, line)
-    failures = work_off(work, prepared, store, asked, console)
+    failures = work_off(work, prepared, store, request, console)
     if not work.cells:
         note(console, "nothing to do: every cell is in the store")
     measure_again(probe, config, grid, store)
-    if work.cells or not print_again(asked, plan, store, console):
-        report_on(asked, plan, grid, store, console)
+    if work.cells or not print_again(request, plan, store, console):
+        report_on(request, plan, grid, store, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures else OK
@@ -211,32 +211,32 @@ def save_plan(plan: Plan, store: Store, work: Work, console: Console) -> None:
         note(console, f"{store.root} cannot be written to ({error.strerror}); its results are only shown")
 
 
-def sweep_all(asked: GridRequest, console: Console) -> None:
+def sweep_all(request: GridRequest, console: Console) -> None:
     """Remove what killed runs left in the store, the cache and the tables."""
-    place = asked.place
-    swept = sweep({asked.results: 2, place.cache: 1, asked.out: 1})
+    folders = request.folders
+    swept = sweep({request.results: 2, folders.cache: 1, request.out: 1})
     if swept:
         note(console, f"removed {swept} unfinished files and folders of processes that ended")
 
 
-def open_all(asked: GridRequest, console: Console) -> list[Dataset]:
+def open_all(request: GridRequest, console: Console) -> list[Dataset]:
     """The datasets of a run."""
-    return [locate(asked.config, name, asked.place) for name in names_of(asked.config)]
+    return [locate(request.config, name, request.folders) for name in names_of(request.config)]
 
 
-def prepare_all(asked: GridRequest, datasets: Sequence[Dataset], console: Console) -> dict[str, Prepared]:
+def prepare_all(request: GridRequest, datasets: Sequence[Dataset], console: Console) -> dict[str, Prepared]:
     """Each dataset by name, prepared if necessary; prints a line for each."""
-    config, place = asked.config, asked.place
+    config, folders = request.config, request.folders
     prepared = {}
     for dataset in datasets:
-        prepared[dataset.name] = prepare_data(dataset, config, place, console)
+        prepared[dataset.name] = prepare_data(dataset, config, folders, console)
         note(console, prepared_line(prepared[dataset.name]))
-    for joined in [*joined_corpora(config, prepared, place.cache), *transports_of(config, prepared, place.cache)]:
+    for joined in [*joined_corpora(config, prepared, folders.cache), *transports_of(config, prepared, folders.cache)]:
         write_joined(joined)
         prepared[joined.name] = joined
         note(console, prepared_line(joined))
     try:
-        write_skipped({name: data.skipped for name, data in prepared.items()}, asked.out / "skipped.csv")
+        write_skipped({name: data.skipped for name, data in prepared.items()}, request.out / "skipped.csv")
     except OSError as error:
         if not is_read_only(error):
             raise
@@ -257,16 +257,16 @@ def prepared_line(prepared: Prepared) -> str:
     return f"{line}; skipped {len(prepared.skipped)} ({reasons})"
 
 
-def work_off(work: Work, prepared: Mapping[str, Prepared], store: Store, asked: GridRequest, console: Console) -> int:
+def work_off(work: Work, prepared: Mapping[str, Prepared], store: Store, request: GridRequest, console: Console) -> int:
     """Run the work, if any, under a progress display; returns the number of failed pretrainings and cells.
 
     Raises ConfigError where another command works on the store, or for an engine without workers that can be used.
     """
     if not work.cells:
         return 0
-    config, machine = asked.config, asked.machine
+    config, machine = request.config, request.machine
     prepare_trials(config, (*work.pretrainings, *work.cells), prepared)
-    events = asked.out / "tensorboard" if asked.tensorboard else None
+    events = request.out / "tensorboard" if request.tensorboard else None
     context = context_of(config, prepared, store, machine, events)
     jobs = min(machine.jobs, len(tasks_of(work))) if machine.jobs and machine.engine == HERE else machine.jobs
     try:
@@ -312,7 +312,7 @@ def run(arguments: Namespace, console: Console) -> int:
     config = config_of(arguments)
     refuse_lone_windows(config, variants_of(config))  # before the data are prepared
     refuse_unusable(config)
-    place = folders_of(arguments)
+    folders = folders_of(arguments)
     machine = machine_of(arguments, config)
     if arguments.tensorboard and find_spec("tensorboard") is None:
         raise ConfigError("--tensorboard needs an extra: pip install 'ecg-pretrain-bench[tensorboard]'")
@@ -321,11 +321,11 @@ def run(arguments: Namespace, console: Console) -> int:
         for text in patients_of(config, name):
             note(console, f"{config.data.source(name).title}: patients are {text}")
     if arguments.dry_run:
-        print_dry_run(console, config, place, machine, results)
+        print_dry_run(console, config, folders, machine, results)
         return OK
     request = GridRequest(
         config,
-        place,
+        folders,
         machine,
         results,
         out,

@@ -63,33 +63,33 @@ def tune(arguments: Namespace, console: Console) -> int:
     draws = draws_of(config, trials, arguments.search_seed)
     config = search_config(config, ratio_of(arguments, config))
     variants = variants_of_draws(config, draws)
-    asked = GridRequest(config, folders_of(arguments), machine, arguments.results, arguments.out)
+    request = GridRequest(config, folders_of(arguments), machine, arguments.results, arguments.out)
     if arguments.dry_run:
         note(console, f"{trials} trials of {len(draws)} methods")
-        print_dry_run(console, config, asked.place, asked.machine, asked.results, variants)
+        print_dry_run(console, config, request.folders, request.machine, request.results, variants)
         return OK
     values = values_of(arguments)
-    return search(asked, Search(draws, variants, values), console)
+    return search(request, Search(draws, variants, values), console)
 
 
-def search(asked: GridRequest, planned: Search, console: Console) -> int:
+def search(request: GridRequest, planned: Search, console: Console) -> int:
     """Do what is missing of the trials, choose, store and print; returns the exit status. Raises DatasetError."""
 
-    config, draws = asked.config, planned.draws
-    sweep_all(asked, console)
-    prepared = with_columns(asked.config, prepare_all(asked, open_all(asked, console), console))
+    config, draws = request.config, planned.draws
+    sweep_all(request, console)
+    prepared = with_columns(request.config, prepare_all(request, open_all(request, console), console))
     if leaks := audit_run(config, prepared).leaks:
         terminal.error(f"{'; '.join(leaks)}; `data check` tells more")
         return FAILED
-    store = Store(asked.results)
-    grid = make_grid(config, prepared, asked.machine, planned.variants)
+    store = Store(request.results)
+    grid = make_grid(config, prepared, request.machine, planned.variants)
     work = missing(grid, store)
     trials = max(map(len, draws.values()))
     note(console, f"{trials} trials of {len(draws)} methods: {len(work.cells)} of {len(grid.cells)} cells to do")
-    failures = work_off(work, prepared, store, asked, console)
+    failures = work_off(work, prepared, store, request, console)
     tunings, without = tunings_of(config, draws, grid, store)
     print_tunings(console, tunings, config)
-    for file in write_search(tunings, planned.values, asked.out):
+    for file in write_search(tunings, planned.values, request.out):
         note(console, f"wrote {file}")
     if without:
         terminal.error(f"no trial of {', '.join(without)} could be finished; nothing is chosen for them")
@@ -182,12 +182,12 @@ def print_tunings(console: Console, tunings: Sequence[Tuning], config: Config) -
 def cells_of(tuning: Tuning) -> list[str]:
     """Cells of a method's row; of the knobs those that are not the config's own."""
 
-    own, best = tuning.trials[0], tuning.chosen
+    first, best = tuning.trials[0], tuning.chosen
     failed = sum(trial.mean is None for trial in tuning.trials)
     return [
         tuning.title,
         changes(tuning),
-        percent(own.mean),
+        percent(first.mean),
         percent(best.mean),
         str(len(tuning.trials)),
         str(failed),
