@@ -185,8 +185,7 @@ COMMANDS = {
         "show the progress of a grid, also while other shells or a cluster work on it",
         "benchmark.cli.look:status",
         flags=("--results",),
-        further={"--watch": {"action": "store_true", "help": "look again and again, until nothing is left"}},
-        examples={"status": "what is done, runs, waits and has failed", "status --watch": "the same, live"},
+        examples={"status": "what is done, runs, waits and has failed"},
     ),
     "report": Command(
         "write the tables of the latest run again from the results store",

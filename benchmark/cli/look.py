@@ -6,8 +6,7 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,42 +92,41 @@ def costs_of(encoder: Encoder) -> str:
     return f"{parameters:,} parameters, {multiplications(encoder, WINDOW) / 1e6:,.0f} M multiplications"
 
 
-DONE, FAILED, MISSING = "done", "failed", "to do"
-STATES = (DONE, FAILED, MISSING)
+STATES = DONE, FAILED, MISSING = "done", "failed", "to do"
+MOST_FAILURES = 10
+"""Failures that are listed."""
 
 
-@dataclass(frozen=True)
-class State:
-    """How far a grid is."""
-
-    rows: Mapping[str, Counter[str]]
-    """Title of each row -> number of its cells per state; a cell that is in several tables counts once."""
-    driver: str
-    """'host:pid' of the command that works on the store; '' for none."""
-    running: tuple[str, ...]
-    """A line per pretraining that has said how far it is."""
-    failures: Mapping[str, str]
-    """Cell -> its error in one line."""
-
-    @property
-    def total(self) -> Counter[str]:
-        """Number of cells per state."""
-        return sum(self.rows.values(), Counter[str]())
-
-
-def look(store: Store) -> State:
-    """The state of a store's latest plan. Raises NoResults if there is none."""
+def status(arguments: Namespace, console: Console) -> int:
+    """Print what of the latest plan is done, failed, to do, and what runs. Raises NoResults without a plan."""
+    store = Store(arguments.results)
     plan = store.load_plan()
-    cells = {cell.key: cell for cell in plan.cells}
+    cells = {cell.key: cell for cell in plan.cells}  # a cell may be in several tables
     done = set(store.row_keys())
     failures = store.failures(key for key in cells if key not in done)
     rows: dict[str, Counter[str]] = {}
     for key, cell in cells.items():
         state = DONE if key in done else FAILED if key in failures else MISSING
         rows.setdefault(plan.variants[cell.variant], Counter())[state] += 1
-    running = tuple(running_line(file) for file in sorted(store.pretrained.glob(f"*/{PROGRESS}")))
-    errors = {describe(cells[key]): failure.line for key, failure in failures.items()}
-    return State(rows, holder_of(store.lock), tuple(filter(None, running)), errors)
+    total = sum(rows.values(), Counter[str]())
+    others = [f"{total[name]} {name}" for name in (FAILED, MISSING) if total[name]]
+    note(console, ", ".join([f"{total[DONE]} of {len(cells)} cells done", *others]))
+    columns = [("", "", "label"), *(("", name, "right") for name in STATES)]
+    print_table(
+        console, columns, [[[title, *(str(row[name] or "") for name in STATES)] for title, row in rows.items()]]
+    )
+    for file in sorted(store.pretrained.glob(f"*/{PROGRESS}")):
+        if line := running_line(file):
+            note(console, line)
+    for key, failure in list(failures.items())[:MOST_FAILURES]:
+        note(console, f"failed: {describe(cells[key])}: {failure.line}")
+    if len(failures) > MOST_FAILURES:
+        note(console, f"... and {len(failures) - MOST_FAILURES} more")
+    if driver := holder_of(store.lock):
+        note(console, f"{driver} works on it")
+    elif total[DONE] < len(cells):
+        note(console, f"nothing works on the rest; the command that began this grid ({command()} ...) goes on")
+    return OK
 
 
 def running_line(file: Path) -> str:
@@ -141,57 +139,3 @@ def running_line(file: Path) -> str:
     if progress is None:
         return ""
     return f"{progress.name}: {progress.done} of {progress.total} updates, {progress.text}, {ago} ago"
-
-
-MOST_SHOWN = 10
-"""Failures and running pretrainings that are listed."""
-
-
-def show(console: Console, state: State) -> None:
-    """Print all of it."""
-    note(console, as_line(state))
-    columns = [("", "", "label"), *(("", name, "right") for name in STATES)]
-    rows = [[title, *(str(counts[name] or "") for name in STATES)] for title, counts in state.rows.items()]
-    print_table(console, columns, [rows])
-    listed(console, state.running)
-    listed(console, [f"failed: {name}: {error}" for name, error in state.failures.items()])
-    if state.driver:
-        note(console, f"{state.driver} works on it")
-    elif state.total[DONE] < state.total.total():
-        note(console, f"nothing works on the rest; the command that began this grid ({command()} ...) goes on")
-
-
-def as_line(state: State) -> str:
-    """'12 of 36 cells done, 2 failed, 22 to do'."""
-    total = state.total
-    others = [f"{total[name]} {name}" for name in STATES[1:] if total[name]]
-    return ", ".join([f"{total[DONE]} of {total.total()} cells done", *others])
-
-
-def listed(console: Console, lines: Sequence[str]) -> None:
-    """Print some lines, and how many more there are."""
-    for line in lines[:MOST_SHOWN]:
-        note(console, line)
-    if len(lines) > MOST_SHOWN:
-        note(console, f"... and {len(lines) - MOST_SHOWN} more")
-
-
-LOOK_SECONDS = 5.0
-"""Between two looks with --watch."""
-
-
-def status(arguments: Namespace, console: Console) -> int:
-    """Print the state of the latest plan, with --watch until nothing is left. Raises NoResults without a plan."""
-    store, printed = Store(arguments.results), ""
-    while True:
-        state = look(store)
-        if arguments.watch and console.is_terminal:
-            console.clear()
-        if not arguments.watch or console.is_terminal:
-            show(console, state)
-        elif (line := as_line(state)) != printed:
-            printed = line
-            console.print(line, soft_wrap=True)
-        if not arguments.watch or not state.total[MISSING]:
-            return OK
-        time.sleep(LOOK_SECONDS)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from benchmark.cli import look as status_module
-from benchmark.cli.look import look, show
 from benchmark.results.files import file_lock
-from benchmark.results.store import NoResults, Plan, PlannedCell, Store
+from benchmark.results.store import Plan, PlannedCell, Store
 from benchmark.run.progress import PROGRESS, ProgressFile
-from benchmark.screen import open_console
 from run_benchmark import main
 
 KEYS = ("done", "failed", "nobody")
@@ -36,49 +33,37 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def shown(store: Store) -> str:
-    file = io.StringIO()
-    show(open_console(file), look(store))
-    return file.getvalue()
+@pytest.fixture
+def shown(store: Store, capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    """What `status` prints."""
+
+    def status() -> str:
+        assert main(["status", "--results", str(store.root)]) == 0
+        return capsys.readouterr().out
+
+    return status
 
 
-def test_each_state_is_counted_and_named(store: Store) -> None:
-    assert look(store).total == {"done": 1, "failed": 1, "to do": 1}
-    text = shown(store)
+def test_each_state_is_counted_and_named(shown: Callable[[], str]) -> None:
+    text = shown()
     assert "1 of 3 cells done, 1 failed, 1 to do\n" in text
     assert "failed: pmq linear chapman 0.5 seed 1: ValueError: out of luck\n" in text
     assert "nothing works on the rest; the command that began this grid" in text
 
 
-def test_what_runs_says_how_far_it_is_and_who_runs_it(store: Store) -> None:
+def test_what_runs_says_how_far_it_is_and_who_runs_it(store: Store, shown: Callable[[], str]) -> None:
     folder = store.pretrained / "key"
     with ProgressFile(folder, "pmq pretrain seed 42") as progress, file_lock(store.lock):
         progress.write(120, 600, "epoch 2/10 loss 1.2345")
         then = time.time() - 125
         os.utime(folder / PROGRESS, (then, then))
-        text = shown(store)
+        text = shown()
         assert "pmq pretrain seed 42: 120 of 600 updates, epoch 2/10 loss 1.2345, 2 min ago\n" in text
         assert f":{os.getpid()} works on it\n" in text
     (folder / PROGRESS).write_text("{")
-    assert "pmq pretrain" not in shown(store)
+    assert "pmq pretrain" not in shown()
 
 
-def test_a_store_without_a_plan_says_how_to_begin(tmp_path: Path) -> None:
-    with pytest.raises(NoResults, match="start a run with"):
-        look(Store(tmp_path))
-
-
-def test_watching_ends_when_nothing_is_left(
-    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    looks: list[float] = []
-
-    def wait(seconds: float) -> None:
-        looks.append(seconds)
-        for key in KEYS if len(looks) == 2 else ():
-            (store.cells / f"{key}.json").touch()
-
-    monkeypatch.setattr(status_module.time, "sleep", wait)
-    assert main(["status", "--watch", "--results", str(store.root)]) == 0
-    assert len(looks) == 2
-    assert capsys.readouterr().out.splitlines() == ["1 of 3 cells done, 1 failed, 1 to do", "3 of 3 cells done"]
+def test_a_store_without_a_plan_says_how_to_begin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--results", str(tmp_path)]) == 1
+    assert "start a run with" in capsys.readouterr().err
