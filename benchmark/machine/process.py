@@ -51,54 +51,34 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Within, `handler` gets SIGINT and SIGTERM, but for what is ignored, and in the main thread alone."""
+def interrupts(*, saving: bool = False) -> Iterator[None]:
+    """Within, SIGINT and SIGTERM raise `Interrupted`, but for what is ignored, and in the main thread alone.
+
+    saving: the first sets `stop` instead, and is raised at the end, by a second signal, or after `GRACE_SECONDS`.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in (*heard, signal.SIGALRM)}
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler_before in before.items():
-            signal.signal(number, handler_before)
-
-
-@contextmanager
-def interrupts() -> Iterator[None]:
-    """Within, SIGINT and SIGTERM raise `Interrupted`."""
-    latest = -ECHO_SECONDS
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal latest
-        if time.monotonic() - latest >= ECHO_SECONDS:
-            latest = time.monotonic()
-            raise Interrupted(number)
-
-    with handled_by(interrupt):
-        yield
-
-
-@contextmanager
-def saves_on_signals() -> Iterator[None]:
-    """Within, a first SIGINT or SIGTERM sets `stop`, and `Interrupted` is raised at the end.
-
-    It is raised before the end by a second signal, and after `GRACE_SECONDS`.
-    """
     first: list[tuple[int, float]] = []
 
-    def save(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         if not first:
             first.append((number, time.monotonic()))
+            if not saving:
+                raise Interrupted(number)
             stop.set()
             signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
         elif number == signal.SIGALRM or time.monotonic() - first[0][1] >= ECHO_SECONDS:
             raise Interrupted(first[0][0])
 
-    with handled_by(save):
+    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in (*heard, signal.SIGALRM)}
+    try:
         yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if first:
         raise Interrupted(first[0][0])
 

@@ -17,7 +17,7 @@ from multiprocessing.context import SpawnProcess
 from multiprocessing.queues import SimpleQueue
 from typing import Any, Protocol
 
-from benchmark.machine.process import GRACE_SECONDS, begin_worker, interrupts_blocked, saves_on_signals
+from benchmark.machine.process import GRACE_SECONDS, begin_worker, interrupts, interrupts_blocked
 
 HERE = "local"
 """The engine of this machine, as `--engine` names it."""
@@ -54,7 +54,7 @@ class Inline:
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run the function now."""
         future: Future[Any] = Future()
-        with saves_on_signals():
+        with interrupts(saving=True):
             future.set_result(function(*arguments))
         return future
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,7 +79,6 @@ class Outcome:
 
     key: str
     name: str
-    seconds: float = 0.0
     failure: Failure | None = None
     file: Path | None = None
     """Where the failure is stored."""
@@ -170,7 +168,6 @@ def run(task: Task, context: Context) -> tuple[Outcome, ...]:
 
 def run_part(part: Part, context: Context, known: EvaluationCache) -> Outcome:
     """Run a pretraining or a cell, unless it is finished; an error is its outcome. `known`: what cells share."""
-    started = time.perf_counter()
     try:
         if stop.is_set():
             raise Stopped
@@ -183,7 +180,7 @@ def run_part(part: Part, context: Context, known: EvaluationCache) -> Outcome:
         return Outcome(part.key, part.name, stopped=True)
     except Exception as error:
         return failed(part, Failure.of(error), context.store)
-    return Outcome(part.key, part.name, time.perf_counter() - started)
+    return Outcome(part.key, part.name)
 
 
 def failed(part: Part, failure: Failure, store: Store) -> Outcome:

@@ -21,7 +21,6 @@ from benchmark.machine.process import (
     begin_peak_memory,
     interrupts,
     peak_memory_gib,
-    saves_on_signals,
     shared_map,
     stop,
 )
@@ -61,7 +60,7 @@ def test_a_task_is_asked_to_save_and_the_signal_is_raised_at_its_end() -> None:
     steps = []
 
     def work() -> None:
-        with interrupts(), saves_on_signals():
+        with interrupts(), interrupts(saving=True):
             for step in range(5):
                 if step == 2:
                     signal.raise_signal(signal.SIGTERM)
@@ -79,7 +78,7 @@ def test_a_task_that_does_not_look_is_ended_after_the_grace() -> None:
     remaining: list[float] = []
 
     def work() -> None:
-        with saves_on_signals():
+        with interrupts(saving=True):
             signal.raise_signal(signal.SIGINT)
             remaining.append(signal.getitimer(signal.ITIMER_REAL)[0])
             signal.setitimer(signal.ITIMER_REAL, 0.05)  # the test does not wait it out
@@ -95,7 +94,7 @@ def test_a_second_signal_ends_a_task_and_an_echo_of_the_first_does_not(monkeypat
     reached = []
 
     def work() -> None:
-        with saves_on_signals():
+        with interrupts(saving=True):
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
             reached.append("echo")

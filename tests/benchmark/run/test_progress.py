@@ -35,7 +35,7 @@ def test_a_file_is_written_now_and_then_and_goes_with_its_pretraining(
 
 
 def ended(task: Task, failure: Failure | None = None) -> list[Outcome]:
-    return [Outcome(part.key, f"part of {task.name}", 1.0, failure, Path("error.json")) for part in task.parts]
+    return [Outcome(part.key, f"part of {task.name}", failure, Path("error.json")) for part in task.parts]
 
 
 def test_on_a_pipe_a_line_says_what_is_done_and_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
