@@ -112,8 +112,8 @@ def open_bars(console: Console) -> Progress:
 
 Span = tuple[str, str]
 """Text and its role in `STYLES`."""
-Cell = str | Sequence[Span]
-Row = Sequence[Cell]
+TableCell = str | Sequence[Span]
+TableRow = Sequence[TableCell]
 """One cell per column, or fewer: a block's title is a row of one cell."""
 TableColumn = tuple[str, str, str]
 """Group ('' for none), heading, and kind: 'label' (in every table, wraps), 'left' or 'right' (aligned, whole)."""
@@ -125,7 +125,7 @@ def print_sheet(
     console: Console,
     above: Iterable[Span],
     columns: Sequence[TableColumn],
-    blocks: Sequence[Sequence[Row]],
+    blocks: Sequence[Sequence[TableRow]],
     below: Iterable[Span],
 ) -> None:
     """Print paragraphs, a table, and paragraphs."""
@@ -151,7 +151,7 @@ def print_prose(console: Console, lines: Iterable[str]) -> None:
             note(console, line)
 
 
-def print_table(console: Console, columns: Sequence[TableColumn], blocks: Sequence[Sequence[Row]]) -> None:
+def print_table(console: Console, columns: Sequence[TableColumn], blocks: Sequence[Sequence[TableRow]]) -> None:
     """Print one or more tables between empty lines, with a rule between blocks; nothing without rows."""
     if not any(blocks):
         return
@@ -182,7 +182,7 @@ def _side_by_side(columns: Sequence[TableColumn], fits: Callable[[list[int]], bo
 
 
 def _table(
-    columns: Sequence[TableColumn], widths: Sequence[int], shown: Sequence[int], blocks: Sequence[Sequence[Row]]
+    columns: Sequence[TableColumn], widths: Sequence[int], shown: Sequence[int], blocks: Sequence[Sequence[TableRow]]
 ) -> Table:
     """A table of the `shown` columns, a group's name above its first."""
     table = Table(
@@ -201,6 +201,6 @@ def _table(
     return table
 
 
-def _text(cell: Cell) -> Text:
+def _text(cell: TableCell) -> Text:
     spans = [(cell, "")] if isinstance(cell, str) else cell
     return Text.assemble(*((printable(text), STYLES[role]) for text, role in spans))

@@ -14,7 +14,7 @@ from benchmark.results.store import Failure
 from benchmark.run.engine import Engine
 from benchmark.run.grid import Context
 from benchmark.run.progress import GridProgress
-from benchmark.run.tasks import RESTART, Task, Work, failed, lost, run, tasks_of
+from benchmark.run.tasks import RESTART, Job, Work, failed, lost, run, tasks_of
 
 LOOK_SECONDS = 0.5
 
@@ -26,7 +26,7 @@ def execute(work: Work, context: Context, engine: Engine, watch: GridProgress) -
     """
     waiting = tasks_of(work)
     unmade = {task.key for task in waiting if task.is_pretraining}
-    running: dict[Future[Any], Task] = {}
+    running: dict[Future[Any], Job] = {}
     killed: Counter[str] = Counter()
     failures = 0
     try:
@@ -69,14 +69,14 @@ def execute(work: Work, context: Context, engine: Engine, watch: GridProgress) -
 
 
 def startable(
-    waiting: Sequence[Task], unmade: set[str], most: int, killed: Container[str], suspected: bool
-) -> list[Task]:
+    waiting: Sequence[Job], unmade: set[str], most: int, killed: Container[str], suspected: bool
+) -> list[Job]:
     """The first so many waiting tasks whose encoder is there.
 
     Of those that lost a worker one at a time: a pool cannot tell which of its running tasks was guilty. suspected:
     whether one of them runs.
     """
-    chosen: list[Task] = []
+    chosen: list[Job] = []
     for task in waiting:
         if len(chosen) >= most:
             break
@@ -87,14 +87,14 @@ def startable(
     return chosen
 
 
-def finished(running: dict[Future[Any], Task]) -> list[Future[Any]]:
+def finished(running: dict[Future[Any], Job]) -> list[Future[Any]]:
     """Wait a moment for running tasks; returns those that have ended."""
     if not running:
         time.sleep(LOOK_SECONDS)  # no worker is there at the moment
     return list(wait(running, LOOK_SECONDS, FIRST_COMPLETED).done)
 
 
-def give_up_cells(key: str, failure: Failure, waiting: list[Task], context: Context, watch: GridProgress) -> int:
+def give_up_cells(key: str, failure: Failure, waiting: list[Job], context: Context, watch: GridProgress) -> int:
     """Record the cells of the failed pretraining of a key as failed; returns how many."""
     reason = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
     given_up = [task for task in waiting if task.after == key]

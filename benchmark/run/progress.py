@@ -20,7 +20,7 @@ from benchmark.results.store import Store
 from benchmark.screen import LINE_SECONDS, Console, duration, note, open_bars
 
 if TYPE_CHECKING:
-    from benchmark.run.tasks import Outcome, Task, Work
+    from benchmark.run.tasks import Ending, Job, Work
 
 PROGRESS = "progress.json"
 """In the folder of a pretraining while it runs."""
@@ -103,12 +103,12 @@ class GridProgress:
         elapsed = duration(time.monotonic() - self.began)
         note(self.console, f"{'stopped' if kind else 'finished'}: {done}, in {elapsed}")
 
-    def begin(self, task: Task) -> None:
+    def begin(self, task: Job) -> None:
         """Show a bar for a pretraining."""
         if task.is_pretraining:
             self.running[task.key] = self.bars.add_task(f"  {task.name}", total=1.0, text="")
 
-    def end(self, task: Task, outcomes: Sequence[Outcome]) -> None:
+    def end(self, task: Job, outcomes: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
         if task.key in self.running:
             self.bars.remove_task(self.running.pop(task.key))
@@ -121,7 +121,7 @@ class GridProgress:
             else:
                 self.done[stage] += 1
 
-    def refresh(self, running: Sequence[Task]) -> None:
+    def refresh(self, running: Sequence[Job]) -> None:
         """Read how far the running pretrainings are, and show it."""
         shares, texts = 0.0, []
         for task in running:

@@ -36,7 +36,7 @@ Part = Pretraining | Cell
 
 
 @dataclass(frozen=True)
-class Task:
+class Job:
     """What a worker does at once: a pretraining, or cells that share what they compute."""
 
     parts: tuple[Part, ...]
@@ -74,7 +74,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Ending:
     """How a pretraining or a cell ended."""
 
     key: str
@@ -142,17 +142,17 @@ def is_finished(part: Part, store: Store, damaged: list[str] | None = None) -> b
     return card is not None
 
 
-def tasks_of(work: Work) -> list[Task]:
+def tasks_of(work: Work) -> list[Job]:
     """The tasks of some work, pretrainings first; probes of one encoder on one dataset are one task."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in work.cells:
         shared = (cell.pretrain_key, cell.dataset) if is_frozen(cell.evaluation) else (cell.key, "")
         groups.setdefault(shared, []).append(cell)
-    pretrainings = [Task((pretraining,)) for pretraining in work.pretrainings]
-    return pretrainings + [Task(tuple(cells)) for cells in groups.values()]
+    pretrainings = [Job((pretraining,)) for pretraining in work.pretrainings]
+    return pretrainings + [Job(tuple(cells)) for cells in groups.values()]
 
 
-def run(task: Task, context: Context) -> tuple[Outcome, ...]:
+def run(task: Job, context: Context) -> tuple[Ending, ...]:
     """Run what is missing of a task in this process, and store results and failures.
 
     Raises ConfigError where this process runs other code than the run was started with, or does not see its folders.
@@ -166,7 +166,7 @@ def run(task: Task, context: Context) -> tuple[Outcome, ...]:
         return tuple(run_part(part, context, known) for part in task.parts)
 
 
-def run_part(part: Part, context: Context, known: EvaluationCache) -> Outcome:
+def run_part(part: Part, context: Context, known: EvaluationCache) -> Ending:
     """Run a pretraining or a cell, unless it is finished; an error is its outcome. `known`: what cells share."""
     try:
         if stop.is_set():
@@ -177,24 +177,24 @@ def run_part(part: Part, context: Context, known: EvaluationCache) -> Outcome:
             else:
                 run_cell(part, context, known)
     except Stopped:
-        return Outcome(part.key, part.name, stopped=True)
+        return Ending(part.key, part.name, stopped=True)
     except Exception as error:
         return failed(part, Failure.of(error), context.store)
-    return Outcome(part.key, part.name)
+    return Ending(part.key, part.name)
 
 
-def failed(part: Part, failure: Failure, store: Store) -> Outcome:
+def failed(part: Part, failure: Failure, store: Store) -> Ending:
     """Store a failure; returns it as the outcome."""
     save = store.save_failure if isinstance(part, Cell) else store.save_pretraining_failure
     file = save(part.key, part.name, failure.error, failure.traceback)
-    return Outcome(part.key, part.name, failure=failure, file=file)
+    return Ending(part.key, part.name, failure=failure, file=file)
 
 
-def lost(task: Task, error: Exception, store: Store) -> list[Outcome]:
+def lost(task: Job, error: Exception, store: Store) -> list[Ending]:
     """Store what is not finished of a task whose worker was killed each time as failed; returns the outcomes."""
     reason = f"its worker was killed each time ({type(error).__name__}); if memory ran out, use fewer --jobs"
     return [
-        Outcome(part.key, part.name) if is_finished(part, store) else failed(part, Failure(reason), store)
+        Ending(part.key, part.name) if is_finished(part, store) else failed(part, Failure(reason), store)
         for part in task.parts
     ]
 

@@ -13,9 +13,9 @@ from rich.console import Console
 
 from benchmark.screen import (
     STYLES,
-    Cell,
-    Row,
+    TableCell,
     TableColumn,
+    TableRow,
     duration,
     error,
     note,
@@ -69,11 +69,11 @@ METHODS = ("Random", "PMQ (released code)", "Beat features, boosted")
 WIDTHS = (40, 80, 200)
 
 
-def number(block: int, row: int, column: int) -> Cell:
+def number(block: int, row: int, column: int) -> TableCell:
     return [(f" {block}{row}.{column}", "best"), ("±0.8≈ᵃ", "faint")]
 
 
-def block_of(index: int) -> list[Row]:
+def block_of(index: int) -> list[TableRow]:
     rows = [[method, *(number(index, row, column) for column in range(10))] for row, method in enumerate(METHODS)]
     return [[[(f"{index} % of the labels", "block")]], *rows]
 
@@ -99,7 +99,7 @@ def test_a_table_fits_and_holds_every_number_whole(width: int) -> None:
     assert sorted(shown) == sorted("".join(text for text, _ in cell).strip() for cell in numbers())
 
 
-def numbers() -> list[Cell]:
+def numbers() -> list[TableCell]:
     return [number(block, row, column) for block in (1, 2) for row in range(3) for column in range(10)]
 
 
@@ -122,7 +122,7 @@ def test_a_long_label_wraps_rather_than_push_a_column_below() -> None:
 
 
 def test_roles_are_styled_on_a_terminal_and_plain_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells: list[Row] = [[[(role or "none", role)] for role in STYLES]]
+    cells: list[TableRow] = [[[(role or "none", role)] for role in STYLES]]
     columns: list[TableColumn] = [("", str(place), "left") for place in range(len(STYLES))]
     pipe, screen, grey = StringIO(), StringIO(), StringIO()
     print_table(open_console(pipe), columns, [cells])

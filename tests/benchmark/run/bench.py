@@ -15,7 +15,7 @@ from benchmark.results.store import Row, Store
 from benchmark.run.engine import Engine, Inline
 from benchmark.run.execute import execute
 from benchmark.run.grid import Cell, Context, Grid, make_grid
-from benchmark.run.tasks import Outcome, Task, Work, context_of, missing
+from benchmark.run.tasks import Ending, Job, Work, context_of, missing
 
 SmallConfig = Callable[..., Config]
 Cohorts = dict[str, Prepared]
@@ -29,17 +29,17 @@ class Heard:
     done: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
 
-    def begin(self, task: Task) -> None:
+    def begin(self, task: Job) -> None:
         self.begun.append(task.name)
 
-    def end(self, task: Task, outcomes: Sequence[Outcome]) -> None:
+    def end(self, task: Job, outcomes: Sequence[Ending]) -> None:
         for outcome in outcomes:
             if outcome.failure:
                 self.failed[outcome.name] = outcome.failure.line
             else:
                 self.done.append(outcome.name)
 
-    def refresh(self, running: Sequence[Task]) -> None:
+    def refresh(self, running: Sequence[Job]) -> None:
         assert len({task.key for task in running}) == len(running)
 
 

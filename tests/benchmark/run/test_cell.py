@@ -25,7 +25,7 @@ from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellInput, folds_of, learn_on, run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Pretraining, spec_of
 from benchmark.run.rows import Variant
-from benchmark.run.tasks import Task, code_digest
+from benchmark.run.tasks import Job, code_digest
 from benchmark.run.tasks import run as run_task
 from benchmark.training import probes as linear_module
 from benchmark.training.checkpoint import save_encoder
@@ -233,7 +233,7 @@ def test_probes_together_look_at_each_window_once_and_score_the_same(
         for ratio in (0.5, 0.2)
         for seed in (41, 42)
     ]
-    ends = run_task(Task(tuple(job.cell for job in jobs)), jobs[0].context)
+    ends = run_task(Job(tuple(job.cell for job in jobs)), jobs[0].context)
     assert [(end.key, end.failure) for end in ends] == [(job.cell.key, None) for job in jobs]
     assert len(looks) == 4  # two subsets, which the seeds share; validation; test
     for job in jobs:

@@ -13,7 +13,7 @@ import pytest
 from benchmark.config.errors import ConfigError
 from benchmark.results.store import Failure, Store
 from benchmark.run import execute as execute_module
-from benchmark.run.tasks import Outcome, Task
+from benchmark.run.tasks import Ending, Job
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
 
 PMQ, RANDOM = "pmq pretrain seed 42", "random pretrain seed 41"
@@ -34,7 +34,7 @@ class Scripted:
     is_pool: bool = False
     """Whether a killed worker ends the others too."""
     begun: list[str] = field(default_factory=list)
-    running: dict[str, tuple[Future[Any], Task]] = field(default_factory=dict)
+    running: dict[str, tuple[Future[Any], Job]] = field(default_factory=dict)
     asked_to_stop: bool = False
 
     def width(self) -> int:
@@ -43,7 +43,7 @@ class Scripted:
             self.end(*self.running.pop(name))
         return 2
 
-    def end(self, future: Future[Any], task: Task) -> None:
+    def end(self, future: Future[Any], task: Job) -> None:
         planned = self.script.get(task.name) or ["done"]
         end = planned.pop(0)
         if isinstance(end, Exception):
@@ -53,11 +53,11 @@ class Scripted:
             self.running = {} if self.is_pool else self.running
             return
         failure = end if isinstance(end, Failure) else None
-        future.set_result([Outcome(part.key, part.name, failure, stopped=end == "stopped") for part in task.parts])
+        future.set_result([Ending(part.key, part.name, failure, stopped=end == "stopped") for part in task.parts])
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        task: Task = arguments[0]
+        task: Job = arguments[0]
         self.begun.append(task.name)
         self.running[task.name] = future, task
         return future

@@ -12,7 +12,7 @@ from rich.console import Console
 from benchmark.results.store import Failure
 from benchmark.run import progress as progress_module
 from benchmark.run.progress import PROGRESS, GridProgress, Progress, ProgressFile, read_progress
-from benchmark.run.tasks import Outcome, Task, tasks_of
+from benchmark.run.tasks import Ending, Job, tasks_of
 from benchmark.screen import open_console
 from tests.benchmark.run.bench import Bench
 
@@ -34,8 +34,8 @@ def test_a_file_is_written_now_and_then_and_goes_with_its_pretraining(
     assert read_progress(tmp_path) is None
 
 
-def ended(task: Task, failure: Failure | None = None) -> list[Outcome]:
-    return [Outcome(part.key, f"part of {task.name}", failure, Path("error.json")) for part in task.parts]
+def ended(task: Job, failure: Failure | None = None) -> list[Ending]:
+    return [Ending(part.key, f"part of {task.name}", failure, Path("error.json")) for part in task.parts]
 
 
 def test_on_a_pipe_a_line_says_what_is_done_and_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from benchmark.results.store import Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
 from benchmark.run.grid import Cell, Context
-from benchmark.run.tasks import Task, lost, run, tasks_of
+from benchmark.run.tasks import Job, lost, run, tasks_of
 from benchmark.training.checkpoint import WEIGHTS
 from benchmark.training.probes import EvaluationCache
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
@@ -91,14 +91,14 @@ def test_a_finished_grid_is_finished_on_another_number_of_threads(finished: Benc
     assert finished.missing().cells == ()
 
 
-def task_with(bench: Bench, *cells: Cell) -> Task:
-    return Task(cells or (cell_of(bench, "pmq").pretraining,))
+def task_with(bench: Bench, *cells: Cell) -> Job:
+    return Job(cells or (cell_of(bench, "pmq").pretraining,))
 
 
 def test_what_a_killed_worker_had_stored_stands(finished: Bench) -> None:
     first, second, *_ = finished.grid.cells
     (finished.store.cells / f"{second.key}.json").unlink()
-    done, failed = lost(Task((first, second)), RuntimeError(), finished.store)
+    done, failed = lost(Job((first, second)), RuntimeError(), finished.store)
     assert (done.failure, failed.key) == (None, second.key)
     assert finished.store.failures([first.key, second.key]) == {second.key: failed.failure}
 
@@ -118,7 +118,7 @@ def test_a_task_that_is_asked_to_stop_leaves_the_rest_and_what_is_done_is_not_do
             stop.set()
 
     monkeypatch.setattr(tasks_module, "run_cell", then_stop)
-    task = Task(cells)
+    task = Job(cells)
     assert [outcome.stopped for outcome in run(task, finished.context())] == [False, False, True, True]
     assert not any(outcome.stopped for outcome in run(task, finished.context()))
     assert begun == [cell.key for cell in cells]
