@@ -25,14 +25,13 @@ from benchmark.run.estimate import (
     passes_of,
     seconds_per_pass,
     seconds_per_update,
-    torch_threads,
     updates_of,
 )
 from benchmark.run.grid import Pretraining, expand, make_grid
 from benchmark.run.plan import cache_miss_lines
 from benchmark.run.pretraining import new_method
 from benchmark.run.rows import Variant
-from benchmark.run.tasks import Work, in_turn, missing
+from benchmark.run.tasks import Work, in_turn, limited_threads, missing
 from benchmark.screen import Console, duration, note, print_table
 
 GIB = 2**30
@@ -93,7 +92,7 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
         machine = replace(machine, device=torch.device("cpu"))
     pretraining = pretraining_seconds(config, machine, sizes, work.pretrainings) / jobs
     passes = [passes_of(cell, config, sizes) for cell in work.cells]
-    with torch.random.fork_rng(devices=[]), torch_threads(1):
+    with torch.random.fork_rng(devices=[]), limited_threads(1):
         encoder = config.encoder_class()(config.encoder_config())
         a_pass = (
             seconds_per_pass(encoder, config.data.cut().samples, machine.device, machine.precision)
@@ -123,7 +122,7 @@ def pretraining_seconds(
         kind = task.method.name, task.variant.encoder
         if kind not in timed:
             samples, row = config.data.cut().samples, with_settings(config, task.variant.settings)
-            with torch.random.fork_rng(devices=[]), torch_threads(machine.threads() or 1):
+            with torch.random.fork_rng(devices=[]), limited_threads(machine.threads() or 1):
                 method = new_method(task, row, machine.device)
                 timed[kind] = seconds_per_update(
                     method, task.variant.config, samples, machine.device, machine.precision

@@ -45,7 +45,8 @@ from benchmark.extras.plain_steps import (
 )
 from benchmark.machine.device import Machine, device_facts, seed_torch
 from benchmark.machine.process import peak_memory_gib
-from benchmark.run.estimate import synchronise, torch_threads
+from benchmark.run.estimate import synchronise
+from benchmark.run.tasks import limited_threads
 from benchmark.screen import Console, TableColumn, note, print_table, step
 from benchmark.training.finetune import Classifier, loss_of
 from benchmark.training.pretrain import make_optimiser, train_step
@@ -348,7 +349,7 @@ def measure_speed(
         return value
 
     steps = [measured(step_speed(own, precisions, effort)) for own in settings]
-    with torch_threads(1 if machine.device.type == "cpu" else torch.get_num_threads()):
+    with limited_threads(1 if machine.device.type == "cpu" else torch.get_num_threads()):
         finetuning = measured(step_speed(base, precisions, effort))
         backbones = measured(
             [step_speed(own, precisions, effort, name=label) for label, own in backbones_of(config, base).items()]

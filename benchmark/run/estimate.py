@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -99,17 +98,6 @@ def multiplications(encoder: Encoder, samples: int) -> float:
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         encoder.eval().pooled(torch.zeros(1, samples, encoder.config.leads))
     return float(counter.get_total_flops()) / 2  # the counter counts a multiplication and an addition
-
-
-@contextmanager
-def torch_threads(number: int) -> Iterator[None]:
-    """Set torch's number of threads within the context."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def synchronise(device: torch.device) -> None:
