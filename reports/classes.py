@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from benchmark.results.metrics import Lines, average_precisions, per_recording
-from benchmark.results.metrics import class_f1 as f1_of_classes
+from benchmark.results.metrics import class_auprc, class_auroc, class_f1, per_recording
 from benchmark.results.names import HEARTBEAT
 from reports.results import Results
 from reports.words import evaluation_text, ratio_text, row_title
@@ -34,11 +33,11 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
             probability, truth = predictions.probability, predictions.truth  # (n, C)
             if unit != HEARTBEAT:
                 probability, truth, _ = per_recording(probability, truth, predictions.recording, results.plan.pool)
-            test = Lines(truth, probability, row.labels == "multi")
-            scores = {"auroc": test.areas(), "auprc": average_precisions(test), "f1": f1_of_classes(test)}
+            f1 = class_f1(truth, probability, row.labels == "multi")
+            scores = (class_auroc(truth, probability), class_auprc(truth, probability), f1)
             for number, name in enumerate(results.plan.datasets[cell.dataset]["classes"]):
                 place = (cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant)
-                values = [of_class[number] for of_class in scores.values()]
+                values = [of_class[number] for of_class in scores]
                 lines.append((*place, cell.seed, truth[:, number].mean(), *values))
     frame = pd.DataFrame(lines, columns=[*PLACE, "seed", "prevalence", "auroc", "auprc", "f1"])
     by_seed = frame.groupby([*PLACE, "seed"], sort=False).mean().reset_index()  # over labelled subsets

@@ -145,7 +145,8 @@ def warning_lines(results: Results) -> Iterator[str]:
 
 HEALTH_TEXT = (
     "From the untrained encoder to the last epoch. Retrieval: share of the held-out windows whose nearest window is of "
-    "the same patient; by chance at the right."
+    "the same patient; chance: if it were drawn at random. Positives: of a query in the last batch, its own pair "
+    "included; beyond the pair: share of the queries that have more, for methods with patients."
 )
 
 
@@ -180,8 +181,13 @@ def pretraining_line(title: str, records: Sequence[Record]) -> dict[str, str]:
         ends = [epochs[0].get(measure) for epochs in [record.get("health") or [{}]]] if loss else []
         values = [one[measure] for one in last if one.get(measure) is not None]
         line[heading] = course([*ends, sum(values) / len(values)]) if values else DASH
-    chances = [one["retrieval_chance"] for one in last if one.get("retrieval_chance") is not None]
-    return line | {"Chance": course(chances[:1])}
+    for heading, measure in {
+        "Chance": "retrieval_chance",
+        "Positives": "positives",
+        "Beyond the pair": "beyond_pair",
+    }.items():
+        line[heading] = course([last[0].get(measure)])
+    return line
 
 
 def course(values: Sequence[float | None]) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES, Lines, per_recording
+from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES, per_recording
 from benchmark.results.names import HEARTBEAT, OVERALL
 from benchmark.results.printed import numbers
 from benchmark.results.store import Plan
@@ -131,7 +131,7 @@ def further_scores(results: Results, layout: Layout, unit: str, metrics: Sequenc
         if unit != HEARTBEAT and len(truth):
             probability, truth, _ = per_recording(probability, truth, predictions.recording, results.plan.pool)
         for metric in metrics:
-            value = float(METRICS[metric].of(Lines(truth, probability, multi))) if len(truth) else np.nan
+            value = METRICS[metric].score(truth, probability, multi) if len(truth) else np.nan
             reason = METRICS[metric].undefined if np.isnan(value) else ""
             place = (cell.variant, cell.evaluation, cell.dataset, cell.ratio, cell.seed, cell.subset)
             lines.append((*place, unit, metric, value, reason, cell.key))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.data.datasets import DATASETS
-from benchmark.results.names import BOTH, FURTHER_SCORES, UNITS
+from benchmark.results.names import BOTH, UNITS
 from benchmark.results.printed import sources
 from methods.encoders import ENCODERS
 
@@ -49,6 +49,15 @@ def key_start(text: str) -> str:
     """The start of the key of a cell or a pretraining, from four digits on."""
     if not re.fullmatch(r"[0-9a-f]{4,16}", text):
         raise argparse.ArgumentTypeError(f"{text!r} begins no key; use 4 to 16 of the digits 0 to 9 and a to f")
+    return text
+
+
+def further_metric(text: str) -> str:
+    """A metric that reports compute from stored predictions."""
+    from benchmark.results.metrics import FURTHER  # here, because other commands need no scikit-learn
+
+    if text not in FURTHER:
+        raise argparse.ArgumentTypeError(f"no further score {text!r}; there are {', '.join(FURTHER)}")
     return text
 
 
@@ -116,10 +125,10 @@ COMMON: dict[str, dict[str, Any]] = {
     "--unit": {"choices": [*UNITS, BOTH], "help": "what is scored (default: as the protocol)"},
     "--scores": {
         "nargs": "+",
+        "type": further_metric,
         "default": [],
-        "choices": FURTHER_SCORES,
         "metavar": "NAME",
-        "help": f"further columns of the main table: {', '.join(FURTHER_SCORES)}",
+        "help": "further columns of the main table, e.g. auprc",
     },
 }
 CONFIG, DATA, STORE = ("--config", "--set"), ("--data-root", "--data"), ("--results", "--out", "--cache")

@@ -33,9 +33,6 @@ AT = "@"
 TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
 """Names in `benchmark.data.splits`."""
 
-FURTHER_SCORES = ("auprc", "sens90", "brier", "ece")
-"""Names of the metrics of kind 'further' (benchmark.results.metrics, which loads numpy)."""
-
 UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 """Units that a score counts."""
 BOTH = "both"

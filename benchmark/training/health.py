@@ -19,7 +19,6 @@ from torch import Tensor
 
 from benchmark.data.task import ProbeWindows
 from benchmark.results.names import (
-    MEASURES,
     UNTRAINED_EPOCH,
     WINDOWS_SHA256,
     collapsed,
@@ -29,11 +28,6 @@ from methods.parts.losses import unit_length
 
 CHUNK = 128
 """Windows encoded at a time."""
-COLUMNS = ("untrained→last", *MEASURES.values(), "chance", "positives", "beyond the pair")
-LEGEND = (
-    "retrieval@1: the nearest held-out window is of the same patient; chance: if it were drawn at random; positives: "
-    "of a query, its own pair included, and the share of queries that have more than this one"
-)
 
 
 @dataclass(frozen=True)
@@ -184,18 +178,6 @@ def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> li
         f"{name}: the features have collapsed, they hardly differ between windows ({measured}); use a lower learning "
         f"rate ({remedy}) or fewer epochs"
     ]
-
-
-def health_rows(pretrainings: Mapping[str, Sequence[EpochHealth]]) -> list[list[str]]:
-    """The rows of a table with `COLUMNS`: untrained and last epoch of each pretraining."""
-    rows = []
-    for name, epochs in pretrainings.items():
-        last = epochs[-1]
-        chance = "-" if last.retrieval_chance is None else f"{last.retrieval_chance:.3f}"
-        positives = "-" if last.positives is None else f"{last.positives:.2f}"
-        beyond = "-" if last.beyond_pair is None else f"{last.beyond_pair:.2f}"
-        rows.append([name, *(course(epochs, column) for column in MEASURES), chance, positives, beyond])
-    return rows
 
 
 def course(epochs: Sequence[EpochHealth], measure_name: str) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from benchmark.results import names
-from benchmark.results.metrics import FURTHER
 from benchmark.results.names import (
     MEASURES,
     UNTRAINED_EPOCH,
@@ -28,7 +27,6 @@ def test_the_names_in_stored_files_and_of_the_installed_program_stay() -> None:
     """Stores and summaries of earlier versions hold them."""
     project = tomllib.loads((Path(__file__).resolve().parents[3] / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {names.INSTALLED: "run_benchmark:main"}
-    assert names.FURTHER_SCORES == FURTHER
     assert names.UNIT_OF_PROTOCOL == {"paper": "heartbeat", "strict": "recording"}
     assert (names.UNTRAINED, names.FROZEN, names.FEATURES) == ("random", "random-frozen", "features")
     assert (names.OVERALL, names.BOTH) == ("overall", "both")

@@ -18,11 +18,9 @@ from benchmark.data.corpus import Corpus
 from benchmark.data.task import ProbeWindows
 from benchmark.training.checkpoint import History
 from benchmark.training.health import (
-    COLUMNS,
     EpochHealth,
     alignment,
     effective_rank,
-    health_rows,
     health_warnings,
     mean_cosine,
     measure,
@@ -261,22 +259,3 @@ def test_a_collapse_is_warned_of(corpus: Corpus, probe: ProbeWindows, tmp_path: 
         "random seed 41: the untrained encoder's features hardly differ between windows (effective rank 1.90, "
         "mean cosine 0.99)"
     ]
-
-
-def test_rows_show_before_and_after() -> None:
-    before = EpochHealth(0, effective_rank=6.701, mean_cosine=0.878, alignment=0.3, uniformity=-0.4, retrieval=0.05)
-    after = EpochHealth(3, 6.9239, 0.8668, 0.3341, -0.426, 0.0658, 0.005, 3.25, 0.5)
-    pmq, random = health_rows({"pmq seed 42": [before, EpochHealth(1), after], "random seed 41": [before]})
-    for name, text in (
-        ("effective rank", "6.70→6.92"),
-        ("mean cosine", "0.88→0.87"),
-        ("uniformity", "-0.40→-0.43"),
-        ("retrieval@1", "0.05→0.07"),
-        ("chance", "0.005"),
-        ("positives", "3.25"),
-        ("beyond the pair", "0.50"),
-    ):
-        assert pmq[COLUMNS.index(name)] == text
-    assert pmq[0] == "pmq seed 42"
-    assert random == ["random seed 41", "6.70", "0.88", "0.30", "-0.40", "0.05", "-", "-", "-"]
-    assert health_rows({}) == []
