@@ -41,7 +41,7 @@ ROOMS = (
     Room(
         "command line",
         (
-            "run_benchmark.py", "benchmark/cli", "benchmark/extras/speed.py", "benchmark/extras/plain_steps.py",
+            "run_benchmark.py", "benchmark/cli",
             "benchmark/extras/new_card.py",
         ),
         2300,

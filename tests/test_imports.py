@@ -53,7 +53,6 @@ names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen.py",),
     "wfdb": ("benchmark/data/datasets/", "reports/figures.py"),
-    "neurokit2": ("benchmark/extras/plain_steps.py",),
     "yaml": ("benchmark/config/",),
     "distributed": ("benchmark/run/dask_engine.py",),
     "h5py": ("benchmark/data/datasets/card_formats.py",),
@@ -75,7 +74,6 @@ LONGER = {
     "benchmark/data/prepare.py": 610,
     "benchmark/data/task.py": 550,
     "benchmark/training/boosting.py": 530,
-    "benchmark/extras/speed.py": 590,
 }
 
 

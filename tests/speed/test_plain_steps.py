@@ -7,8 +7,6 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from benchmark.extras.plain_steps import PlainDilated, PlainReleased, overwrite_oldest
-from benchmark.extras.speed import PLAIN, released_knobs
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -16,6 +14,7 @@ from methods.parts.losses import unit_length
 from methods.parts.momentum import KeyQueue
 from methods.pmq import PMQConfig
 from methods.pmq_released import PMQReleased, PMQReleasedConfig
+from tests.speed.plain_steps import PLAIN, PlainDilated, PlainReleased, overwrite_oldest, released_knobs
 
 SIZE = DilatedConfig(hidden=8, depth=3, output=16)
 CALM = {"encoder_dropout": 0.0, "time_mask": 0.0, "frequency_mask": 0.0, "mask_spans": 0, "queue_size": 12}

@@ -1,26 +1,19 @@
-"""Plain implementations of training steps and preparation, the baseline that `speed` compares with.
+"""Plain implementations of training steps and preparation, which those of the suite are held against.
 
 Each is the suite's class without its optimisations: one full similarity matrix, ids compared and masks drawn on the
-host, momentum parameter by parameter, no recomputation to save memory.
-
-Heartbeat windows in plain form: each lead in turn through neurokit2, as in the PMQ authors' notebooks.
-
-Same windows as `benchmark.data.heartbeats.heartbeats`: resample, standardise, clean, find peaks, cut around the median
-beat. neurokit2 is used only here and in tests, and may be missing (`is_there`).
-
-The training step of PMQ's released code in plain form (`methods.pmq_released`).
-
-Each step compares patient ids in numpy on the host and exponentiates all candidates; the momentum copy and the average
-are updated parameter by parameter; the batch size must divide the queue size.
+host, momentum parameter by parameter. PMQ's is the step of its released code: it compares patient ids in numpy,
+exponentiates all candidates, and its batch size must divide the queue size. Heartbeats are found lead by lead through
+neurokit2, as in the authors' notebooks.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import fields
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
+import neurokit2
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -30,12 +23,13 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
 from benchmark.data.heartbeats import FS, WINDOW
-from methods.base import Batch
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.byol import BYOL, BYOLConfig
 from methods.clocs import CLOCS
 from methods.comet import COMET, ID_TEMPERATURE, COMETConfig
 from methods.encoders.base import Encoder
 from methods.encoders.dilated import Block, Dilated
+from methods.etp import ETP
 from methods.moco import MoCo, MoCoConfig
 from methods.parts.losses import unit_length
 from methods.parts.masks import Mask
@@ -300,11 +294,6 @@ def same_id_loss(h1: Tensor, h2: Tensor, ids: Tensor) -> Tensor:
     return (by_row[rows, columns].mean() + by_column[columns, rows].mean()) / 2
 
 
-def is_there() -> bool:
-    """Whether neurokit2 is installed."""
-    return find_spec("neurokit2") is not None
-
-
 def plain_heartbeats(signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
     """Beats (n, 300, L) of a recording (T, L) at fs Hz, which must have a rate >= 50/min and a beat in some lead."""
     leads = [resampled(lead, fs) for lead in signal.T]
@@ -330,9 +319,26 @@ def resampled(lead: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float64]
 
 def peaks_of(lead: NDArray[np.float64]) -> NDArray[np.int64]:
     """Sample indices of the R peaks of a lead (T,) at 250 Hz."""
-    import neurokit2  # here, because only the extra [dev] installs it
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # mean of an empty slice on a lead without a whole QRS
         _, found = neurokit2.ecg_peaks(neurokit2.ecg_clean(lead, sampling_rate=FS), sampling_rate=FS)
     return np.asarray(found["ECG_R_Peaks"], np.int64)
+
+
+PLAIN: dict[str, type[PretrainMethod]] = {
+    "moco": PlainMoCo,
+    "byol": PlainBYOL,
+    "clocs": PlainCLOCS,
+    "pclr": PlainPCLR,
+    "comet": PlainCOMET,
+    "etp": ETP,
+    "pmq": PlainReleased,
+    "pmq-released": PlainReleased,
+}
+"""Plain form of each method; ETP's differs only in the encoder, PMQ's is the authors' released step."""
+
+
+def released_knobs(config: MethodConfig) -> PMQReleasedConfig:
+    """The knobs of PMQ, including dropout, that its released code also has."""
+    shared = {field.name for field in fields(PMQReleasedConfig)} & {field.name for field in fields(config)}
+    return PMQReleasedConfig(**{name: getattr(config, name) for name in shared})

@@ -1,4 +1,4 @@
-""""""
+"""The plain encoder, masks, momentum and heartbeats compute what those of the suite do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import torch
 
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.simulate import simulate
-from benchmark.extras.plain_steps import (
+from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.parts.momentum import update_momentum
+from tests.speed.plain_steps import (
     PlainDilated,
     follow,
     host_frequency_mask,
@@ -18,8 +20,6 @@ from benchmark.extras.plain_steps import (
     host_time_mask,
     plain_heartbeats,
 )
-from methods.encoders.dilated import Dilated, DilatedConfig
-from methods.parts.momentum import update_momentum
 
 SIZE = DilatedConfig(leads=3, hidden=8, depth=4, output=12)
 
@@ -78,7 +78,6 @@ def test_follow_is_the_momentum_update() -> None:
 
 @pytest.mark.parametrize(("diagnosis", "fs"), [("NORM", 500.0), ("LBBB", 500.0), ("NORM", 250.0)])
 def test_the_windows_are_those_of_the_suite(diagnosis: str, fs: float) -> None:
-    pytest.importorskip("neurokit2", reason="the extra [test] is not installed")
     signal = simulate(diagnosis, seed=3, seconds=10.0, fs=fs)
     ours = heartbeats(signal, fs).windows
     plain = plain_heartbeats(signal, fs)

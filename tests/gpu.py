@@ -1,0 +1,140 @@
+"""What a person with a GPU runs in eight minutes: `python -m tests.gpu`; `--device cpu --quick` shows how it works.
+
+1. An update of every method on the GPU has the loss and the encoder's gradients of the CPU within LOSS and GRADIENT, in
+   float32 and with random draws made on the host.
+2. Milliseconds and GiB of an update of every method at the paper's size, in float32 and bf16.
+3. Hours of `--config paper` here, for the numbers of recordings of the paper's datasets.
+
+It ends with status 1 if an update differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from benchmark.cli.dry_run import cost_lines
+from benchmark.cli.speed import measure, new_method, pretraining_update, print_timings, random_batch
+from benchmark.config.load import load_config
+from benchmark.machine.device import Machine, device_facts, pick_device
+from benchmark.run.estimate import Size
+from benchmark.run.grid import expand
+from benchmark.run.tasks import Work, in_turn
+from benchmark.screen import note, open_console
+from methods import METHODS
+from methods.base import MethodConfig, PretrainMethod
+from methods.contract import fits
+from methods.encoders import ENCODERS
+from methods.encoders.dilated import Dilated, DilatedConfig
+
+LOSS, GRADIENT = 1e-4, 1e-3
+"""Largest relative difference of the loss, and of the encoder's gradients by their norm."""
+DRAWS = {torch.rand, torch.randn, torch.randint, torch.randperm}
+CALM = {"encoder_dropout": 0.0, "latent_dropout": 0.0, "time_mask": 0.0, "frequency_mask": 0.0, "mask_spans": 0}
+"""Knobs of masks and dropout, whose draws differ between devices, and the value under which they draw nothing."""
+RECORDINGS = {"mimic-iv-ecg": 80_000, "ptb-xl": 21_799, "chapman": 10_646, "cpsc2018": 6_877}
+"""Of the paper's datasets; of MIMIC-IV-ECG about the tenth that it uses."""
+SAMPLES = 300
+
+
+class HostDraws(TorchFunctionMode):
+    """Random numbers are drawn on the CPU, wherever they are needed."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call a function of torch, a drawing one on the CPU."""
+        kwargs = dict(kwargs or {})
+        if func not in DRAWS:
+            return func(*args, **kwargs)
+        device = kwargs.pop("device", None)
+        drawn = func(*args, **kwargs)
+        return drawn if device is None else drawn.to(device)
+
+
+def made(name: str, device: torch.device, *, small: bool, calm: bool) -> tuple[PretrainMethod, MethodConfig]:
+    """A method on the first encoder that it can train, with the settings of its paper, in small or calm where told."""
+    kind = METHODS[name]
+    encoder = next(encoder for encoder in ENCODERS.values() if fits(kind, encoder))
+    known = {field.name for field in fields(kind.Config)}
+    changes = ({knob: value for knob, value in CALM.items() if knob in known} if calm else {}) | (
+        {"queue_size": 64} if small and "queue_size" in known else {}
+    )
+    knobs = replace(kind.Config(), **changes)
+    sizes: Any = encoder.Config.small() if small else encoder.Config()  # type: ignore[call-arg]
+    sizes = DilatedConfig(hidden=8, depth=3, output=16) if small and encoder is Dilated else sizes
+    return new_method(kind, knobs, encoder, sizes).to(device), knobs
+
+
+def differences(name: str, device: torch.device, batch: int, *, small: bool) -> tuple[float, float]:
+    """Relative differences of the loss and of the encoder's gradients of an update on the device and on the CPU."""
+    losses, gradients = [], []
+    for where in (torch.device("cpu"), device):
+        method, knobs = made(name, where, small=small, calm=True)
+        pairs = random_batch(batch, SAMPLES, 12, getattr(knobs, "text_width", None), where)
+        torch.manual_seed(0)
+        loss = torch.zeros((), device=where)
+        with HostDraws():
+            for term in method.loss_terms(pairs):
+                term.backward()
+                loss = loss + term.detach()
+        losses.append(loss.cpu())
+        gradients.append(torch.cat([p.grad.cpu().flatten() for p in method.encoder.parameters() if p.grad is not None]))
+    difference = (losses[1] - losses[0]).abs() / losses[0].abs().clamp_min(1e-6)
+    return float(difference), float((gradients[1] - gradients[0]).norm() / gradients[0].norm().clamp_min(1e-12))
+
+
+def hours_of_paper(machine: Machine) -> list[str]:
+    """Lines on the hours of the paper's grid."""
+    config = load_config("paper")
+    sizes: Mapping[str, Size] = {
+        name: Size(count, count * config.data.cut().windows_of_typical(), exact=False)
+        for name, count in RECORDINGS.items()
+    }
+    names = {column.name: column.name for column in config.data.columns()}
+    grid = expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
+    work = Work(grid, grid.pretrainings, tuple(in_turn(grid.cells)))
+    return list(cost_lines(config, Path("runs"), machine, sizes, work))
+
+
+def main() -> int:
+    """Run the three parts; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Check and time every method on a GPU.")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument(
+        "--quick", action="store_true", help="small encoders and batches, float32 alone, without the hours"
+    )
+    arguments = parser.parse_args()
+    device, console = pick_device(arguments.device), open_console()
+    facts = device_facts(device)
+    note(console, f"{facts['type']} {facts['name']}, torch {torch.__version__}")
+    torch.backends.cudnn.allow_tf32 = False
+    batch, failed, names = (4 if arguments.quick else 32), 0, [name for name, kind in METHODS.items() if kind.trains]
+    for name in names:
+        loss, gradient = differences(name, device, batch, small=arguments.quick)
+        is_equal = loss <= LOSS and gradient <= GRADIENT
+        failed += not is_equal
+        note(console, f"{'equal ' if is_equal else 'DIFFER'} {name:14} loss {loss:.1e}, gradients {gradient:.1e}")
+    torch.backends.cudnn.allow_tf32 = True
+    for precision in ("float32",) if arguments.quick else ("float32", "bf16"):
+        timings = []
+        for name in names:
+            method, knobs = made(name, device, small=arguments.quick, calm=False)
+            size = 4 if arguments.quick else knobs.recipe.batch_size
+            job = pretraining_update(method, knobs, SAMPLES, size, precision)
+            timings.append(measure(name, size, job, device, 0.05 if arguments.quick else 3.0))
+        note(console, precision)
+        print_timings(console, timings)
+    if not arguments.quick:
+        for line in hours_of_paper(Machine(device, "bf16" if device.type == "cuda" else "float32")):
+            note(console, line)
+    note(console, f"{len(names) - failed} of {len(names)} methods have the update of the CPU")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
