@@ -40,11 +40,11 @@ from benchmark.results.schema import KEY_LENGTH, digest
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
-INDEX_FORMAT = 8
+INDEX_FORMAT = 9
 """Raised with every change of the index's content; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
-OUTLINE_PARTS = 100
+OUTLINE_PARTS = 200
 CHUNK = 16
 """Recordings a worker takes at a time."""
 WORTH_A_WORKER = 512
@@ -307,7 +307,7 @@ def signal_digest(signal: NDArray[np.float32]) -> str:
 def outline_of(signal: NDArray[np.float32]) -> list[int]:
     """Return three numbers of (n, 12), of which near copies share one: other gain, coarser steps or another rate.
 
-    The bits of each are signs of 64 random sums over the leads' means in a hundredth of the time.
+    The bits of each are signs of 64 random sums over the leads' means in each part of the time.
     """
     if len(signal) < OUTLINE_PARTS:
         return []

@@ -29,7 +29,6 @@ from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
 from benchmark.data.datasets.card import Card, CardDataset
 from benchmark.data.datasets.card_formats import (
-    FileContent,
     are_names,
     derivable,
     first_line,
@@ -77,8 +76,6 @@ COMMENTS = ("Dx", "Diagnosis")
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 MAX_TABLES = 4
 """So many text files of one folder may be tables, if they begin with names other than leads; more are signals."""
-READ_FIRST = 3
-"""Files that are read."""
 HEAD = """\
 # A card of the ECGs in this folder, for `--datasets {file}`; docs/OWN_DATA.md says what else a card may hold.
 # Lines with QUESTION need an answer in place of the "?".
@@ -87,8 +84,6 @@ NO_LABELS = """\
 # No labels were found, so this is a corpus to pretrain on. To score methods on it, say where the labels are:
 # labels: {column: COLUMN, classes: [A, B]}
 """
-ANY_SIGNALS = Signals.model_construct()
-"""Of a card that says nothing of its signals."""
 
 
 class FolderScan(NamedTuple):
@@ -220,7 +215,10 @@ def signal_lines(folder: Path, scan: FolderScan) -> Iterator[Draft]:
     if kind in ARRAYS:
         yield from _array_lines(names[0], scan)
         return
-    content = _first_readable(folder, scan.paths)
+    try:
+        content = read_content(folder / scan.paths[0], None, Signals.model_construct(files=scan.paths[0]))
+    except Unusable as reason:
+        raise DatasetError(f"{folder}: the first file cannot be read: {scan.paths[0]}: {reason}") from None
     if content.leads is None:
         yield Draft("leads", QUESTION, f"names of the {content.signal.shape[1]} columns in order, '-' for one not used")
     elif computed := derivable(content.leads):
@@ -258,16 +256,6 @@ def _lengths(samples: int) -> str:
     return f"{samples} samples are {', '.join(f'{samples / rate:.3g} s at {rate} Hz' for rate in (100, 250, 400, 500))}"
 
 
-def _first_readable(folder: Path, paths: Sequence[str]) -> FileContent:
-    """The first of a few files that can be read. Raises DatasetError with the reason where none can."""
-    for path in paths[:READ_FIRST]:
-        try:
-            return read_content(folder / path, None, ANY_SIGNALS.model_copy(update={"files": path}))
-        except Unusable as reason:
-            problem = f"{path}: {reason}"
-    raise DatasetError(f"{folder}: none of the first {min(READ_FIRST, len(paths))} files can be read: {problem}")
-
-
 def table_lines(table: TableScan) -> Iterator[Draft]:
     """Yield the lines of `table`."""
     rows = len(next(iter(table.columns.values())))
@@ -278,7 +266,7 @@ def table_lines(table: TableScan) -> Iterator[Draft]:
         named = f"column with what {RECORDING} is; or path: that of paths; of rows: 0, 1 ..."
         yield Draft("recording", QUESTION, named)
     for key, meaning in ROLES.items():
-        fitting = [name for name in table.columns if re.fullmatch(meaning, name, re.IGNORECASE)]
+        fitting = [name for name in table.columns if re.fullmatch(meaning, name.replace(" ", "_"), re.IGNORECASE)]
         if fitting and fitting[0] != table.column:
             yield Draft(key, fitting[0])
         elif key == "patient":
@@ -312,7 +300,7 @@ def named_lines(key: str, name: str, cells: Sequence[str]) -> list[Draft]:
 
 def label_counts(cells: Sequence[str]) -> tuple[str | None, Counter[str]]:
     """Return what separates the labels of a column's cells, None for one label or a list, and how often each is."""
-    stated = [cell for cell in cells if cell.lower() not in NOT_STATED]
+    stated = [cell for cell in cells if not NOT_STATED.fullmatch(cell)]
     whole = Counter(identifier(word) for cell in stated for word in labels_of(cell, None))
     if any(members(cell) is not None for cell in stated):
         return None, whole

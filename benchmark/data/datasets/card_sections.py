@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
@@ -76,7 +79,11 @@ def members(cell: str) -> list[str] | None:
     """
     if not re.fullmatch(r"\[.*\]|\{.*\}|\(.*\)", cell, re.DOTALL):
         return None
-    inside = re.sub(r"""(['"\w])\s*:[^,}]*""", r"\1", cell[1:-1]) if cell[0] == "{" else cell[1:-1]
+    for read in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError):
+            if isinstance(value := read(cell), dict):
+                return [str(key) for key in value]
+    inside = cell[1:-1]
     quoted = [one or other for one, other in QUOTED.findall(inside)]
     return quoted or [part for part in re.split(r"[,\s]+", inside) if part]
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
 from benchmark.data.datasets.tables import (
     SHOWN,
     keyed,
@@ -27,8 +26,6 @@ from benchmark.data.datasets.wfdb_files import WFDBFolder
 COLUMNS = ("ecg_id", "patient_id", "scp_codes", "report", "strat_fold", "filename_lr", "filename_hr")
 FORMS = {"records500": "filename_hr", "records100": "filename_lr"}
 """Form -> column of its file names, the preferred first. A dataset has one sampling rate: forms are never pooled."""
-RATES = {"records500": 500, "records100": 100}
-"""Form -> sampling rate of its files in Hz."""
 FOLDS = range(1, 11)
 
 
@@ -63,14 +60,6 @@ class PTBXL(WFDBFolder):
             warnings=[*warnings, *spelling_warnings(row[COLUMNS.index("patient_id")] for row in table.rows)],
         )
 
-    def read(self, entry: Entry) -> Recording:
-        """Read the signal in mV; raises Unusable, also for another sampling rate than its folder's."""
-        recording = super().read(entry)
-        for form in RATES.keys() & set(PurePosixPath(entry.path).parts):
-            if recording.fs != RATES[form]:
-                raise Unusable(f"sampling rate is not its folder's: {recording.fs:g} Hz in {form}")
-        return recording
-
     def _forms(self, rows: int) -> tuple[str, list[str], list[str]]:
         """The form to read, the others that are there, and a warning where it is not the preferred one.
 
@@ -88,7 +77,7 @@ class PTBXL(WFDBFolder):
         if not count[high]:
             return low, [], []
         warning = f"{high} has {count[high]} of the {rows} listed recordings, {low} has {count[low]}"
-        return low, [high], [f"{warning}: {low} is read, {RATES[low]} Hz"]
+        return low, [high], [f"{warning}: {low} is read"]
 
     def _entry(self, cell: Mapping[str, str], form: str) -> Entry:
         fold = whole_number(cell["strat_fold"])

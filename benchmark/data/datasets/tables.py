@@ -22,24 +22,8 @@ Row = tuple[str, ...]
 WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
 SHORTENED = re.compile(r"\d(\.\d+)?E\+\d+", re.ASCII | re.IGNORECASE)
 NEGATIVE = re.compile(r"-\d+(\.0*)?", re.ASCII)
-NOT_STATED = {
-    "",
-    "nan",
-    "na",
-    "n/a",
-    "#n/a",
-    "<na>",
-    "nat",
-    "none",
-    "null",
-    "nil",
-    "unknown",
-    "unk",
-    "missing",
-    "-",
-    "?",
-}
-"""Cells in lower case that state nothing."""
+NOT_STATED = re.compile(r"(nan?|n/a|#n/a|<na>|nat|none|null|nil|unknown|unk|missing|-|\?)?", re.IGNORECASE)
+"""Cells that state nothing."""
 TRUTHS = {**dict.fromkeys(("true", "t", "yes", "y", "1"), True), **dict.fromkeys(("false", "f", "no", "n", "0"), False)}
 """Truth values in lower case."""
 SHOWN = 60
@@ -187,7 +171,7 @@ def patient_of(text: str) -> str:
         return number
     if SHORTENED.fullmatch(text):
         raise Unusable(f"patient's number shortened by a spreadsheet; write it as text into the table: {text!r}")
-    return "" if text.lower() in NOT_STATED or NEGATIVE.fullmatch(text) else text
+    return "" if NOT_STATED.fullmatch(text) or NEGATIVE.fullmatch(text) else text
 
 
 def spelling_warnings(cells: Iterable[str]) -> list[str]:

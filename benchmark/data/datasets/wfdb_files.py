@@ -21,20 +21,18 @@ from benchmark.data.datasets.base import LEADS, Entry, Recording, Unusable
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
 RECORD_LINE = re.compile(
-    rf"(?P<name>[-\w]+)(\.\w+)?\s+(?P<leads>\d{{1,4}})\s+(?P<fs>{NUMBER})(/\S*)?(\s+(?P<samples>\d{{1,12}}))?(\s.*)?",
+    rf"(?P<name>[-\w]+)(\.\w+)?(?P<segments>/\d+)?\s+(?P<leads>\d{{1,4}})\s+(?P<fs>{NUMBER})(/\S*)?"
+    r"(\s+(?P<samples>\d{1,12}))?(\s.*)?",
     re.IGNORECASE,
 )
 """Record, number of leads, Hz, samples; what follows is the start. Some Challenge headers name 'E0001.mat'."""
 SIGNAL_LINE = re.compile(
-    rf"(?P<file>[-\w]+\.\w+)\s+(?P<format>\d{{1,3}})(x1)?(\+(?P<offset>\d{{1,6}}))?"
+    rf"(?P<file>[-\w]+\.\w+)\s+(?P<format>\d{{1,3}})(x(?P<frames>\d+))?(:(?P<skew>\d+))?(\+(?P<offset>\d{{1,6}}))?"
     rf"\s+(?P<gain>{NUMBER})(\((?P<baseline>-?\d{{1,9}})\))?(/(?P<unit>\S+))?"
     r"(\s+\d+(\s+(?P<zero>-?\d+)(\s+-?\d+(\s+(?P<sum>-?\d+)(\s+\d+)?)?)?)?)?(\s+(?P<lead>\S.*))?",
     re.IGNORECASE,
 )
-"""File, format, offset, gain, baseline, unit, resolution, zero, first sample, checksum, block size, lead.
-
-No skew and no samples per frame: a resting ECG's leads are sampled together and alike.
-"""
+"""File, format, samples a frame, skew, offset, gain, baseline, unit, resolution, zero, first, checksum, size, lead."""
 NO_SAMPLE = -32768
 """Stands for NaN in format 16."""
 MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "µv": 1e-3, "μv": 1e-3, "nv": 1e-6}
@@ -103,6 +101,8 @@ def read_samples(record: Path) -> Samples:
         raise Unusable(f"damaged header: first line {lines[0][:60]!r}" if lines else "damaged header: empty")
     if first["name"] != record.name:
         raise Unusable(f"header names another recording: {first['name'][:60]}")
+    if first["segments"]:
+        raise Unusable("records of several segments are not read; save the segments as records")
     count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or -1)
     check_extent(1 if samples < 0 else samples, fs)
     leads = [_parse_lead(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
@@ -111,8 +111,6 @@ def read_samples(record: Path) -> Samples:
     files = {record.with_name(lead.file) for lead in leads}
     for file in files:
         check_file(file)
-    if len({(lead.file, lead.format, lead.offset) for lead in leads}) > len(files):
-        raise Unusable("damaged header: one file in two formats")
     if len(files) == 1 and leads[0].format == "16":
         signal = _read_format_16(files.pop(), leads, samples)
     else:
@@ -124,6 +122,8 @@ def _parse_lead(record: Path, line: str) -> Lead:
     fields = SIGNAL_LINE.fullmatch(line)
     if fields is None:
         raise Unusable(f"damaged header: signal line {line[:60]!r}")
+    if fields["frames"] not in (None, "1") or fields["skew"] not in (None, "0"):
+        raise Unusable("leads of several rates, or recorded at different times, are not read")
     if not float(fields["gain"]):
         raise Unusable("gain is 0, which means that it is not known")
     if not re.match(rf"{re.escape(record.name)}[-_.]", fields["file"]):  # its samples are another recording's

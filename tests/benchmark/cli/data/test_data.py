@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmark.cli.main import FAILED, OK, USAGE
+from benchmark.cli.main import FAILED, OK
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.simulate import CohortSettings, simulate
 from tests.on_disk import write_dataset
@@ -121,27 +121,10 @@ def test_check_names_damaged_files_and_goes_on(root: Path, said: Said) -> None:
     assert second.name in out
 
 
-def test_check_of_an_empty_folder_is_a_wrong_command(tmp_path: Path, said: Said) -> None:
-    status, _, err = said("data", "check", "--data-root", tmp_path)
-    assert status == USAGE
-    assert f"no dataset in {tmp_path}: use --data-root DIR or --data NAME=DIR" in err
-
-
 def test_show_draws_the_recording(sound: Path, said: Said, tmp_path: Path) -> None:
     status, out, _ = said("data", "show", "A0003", "--data-root", sound)
     assert (status, out.splitlines()[-1]) == (OK, "wrote out/ecg-cpsc2018-A0003.png")
     assert (tmp_path / "out" / "ecg-cpsc2018-A0003.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_run_stops_at_a_leak_before_any_training(root: Path, said: Said, tmp_path: Path) -> None:
-    patient = move_to_another_side(root)
-    flags = ("--data-root", root, "--datasets", "ptb-xl", "--pretrain-dataset", "ptb-xl", *QUICK)
-    status, _, err = said(*flags)
-    assert status == FAILED
-    assert err.count("\n") == 1
-    assert f"({patient}: training and test): correct the folds" in err
-    assert "--allow-leak" in err
-    assert not (tmp_path / "runs").exists()
 
 
 def test_an_allowed_leak_stands_under_every_table(root: Path, said: Said, tmp_path: Path) -> None:
@@ -155,19 +138,6 @@ def test_an_allowed_leak_stands_under_every_table(root: Path, said: Said, tmp_pa
     assert warning in (tmp_path / "out" / "results.tex").read_text()
     assert said("report")[0] == OK
     assert warning in (tmp_path / "out" / "results.md").read_text()
-
-
-@pytest.mark.slow
-def test_real_recordings(shared_ecgs: Path, said: Said) -> None:
-    """Several forms side by side are no copies, and what cannot be run on is said."""
-    asked = ("--pretrain-dataset", "mimic-iv-ecg", "--datasets", "chapman", "cpsc2018")
-    status, out, _ = said("data", "check", "--data-root", shared_ecgs, *asked)
-    assert status == FAILED
-    assert "leak" not in out
-    assert "CPSC2018 (cpsc2018): usable with warnings" in out
-    assert "MIMIC-IV-ECG (mimic-iv-ecg): unusable" in out
-    assert "the dataset is too small" in out
-    assert out.endswith("between the datasets: no copies\n")
 
 
 CARD = """

@@ -71,13 +71,6 @@ def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, said: Sai
     assert (status, out.splitlines()[-1]) == (OK, "wrote out/ecg-ours-JS00001.png")
 
 
-def test_a_card_elsewhere_is_told_where_its_folder_is(ours: Path, said: Said) -> None:
-    status, out, _ = said("data", "new-card", "ours", "--card", "mine.yaml")
-    assert (status, "check --datasets mine.yaml --data ours=ours" in out) == (OK, True)
-    status, out, _ = said("data", "check", "--datasets", "mine.yaml", "--data", "ours=ours")
-    assert (status, "ours" in out) == (OK, True)
-
-
 def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Said) -> None:
     said("data", "new-card", "ours")
     table = pd.read_csv(ours / "labels.csv")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.data.datasets.base import DatasetError, Unusable
+from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, PTBXL, SCP_STATEMENTS, class_of_code
 from benchmark.data.splits import TASKS
 
@@ -104,22 +104,8 @@ def test_one_rate_is_read_alone_500_hz_unless_most_of_it_is_missing(tmp_path: Pa
     assert listing.others == tuple(
         other for other, there in (("records500", high), ("records100", low)) if there and other != form
     )
-    warning = "records500 has 1 of the 4 listed recordings, records100 has 4: records100 is read, 100 Hz"
+    warning = "records500 has 1 of the 4 listed recordings, records100 has 4: records100 is read"
     assert listing.warnings == ((warning,) if form == "records100" and high else ())
-
-
-@pytest.mark.parametrize(("form", "rate"), [("records500", 500), ("records100", 100)])
-def test_a_file_of_another_rate_than_its_folder_s_is_refused(
-    tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord, form: str, rate: int
-):
-    path = ROW["filename_hr" if rate == 500 else "filename_lr"]
-    dataset = ptb_xl(tmp_path, {}, low=rate == 100, high=rate == 500)
-    (entry,) = dataset.listing().entries
-    write_record(tmp_path / path, make_ecg(fs=rate), fs=rate)
-    assert dataset.read(entry).fs == rate
-    write_record(tmp_path / path, make_ecg(fs=250), fs=250)
-    with pytest.raises(Unusable, match=f"^sampling rate is not its folder's: 250 Hz in {form}$"):
-        dataset.read(entry)
 
 
 def test_what_is_missing_is_named(tmp_path: Path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -90,12 +89,6 @@ def test_a_test_part_is_tested_in_addition_and_trained_on_by_no_task(protocol: P
 def _sides(entries: Sequence[Entry], spec: TaskSpec) -> dict[str, set[str]]:
     split: Split = split_recordings(entries, spec, first_label_counts=False)
     return {side: {entries[index].recording for index in indices} for side, indices in sides_of(split).items()}
-
-
-def test_a_worker_draws_what_its_parent_draws() -> None:
-    dataset = cohort("cpsc2018", 2)
-    entry = dataset.listing().entries[1]
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(dataset)).read(entry).signal, dataset.read(entry).signal)
 
 
 def test_the_scale_of_report_errors_leaves_the_signals_alone() -> None:

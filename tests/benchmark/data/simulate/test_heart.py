@@ -56,11 +56,6 @@ def test_undisplaced_electrodes_give_dowers_matrix() -> None:
     np.testing.assert_allclose(lead_vectors(np.zeros(6), np.zeros(6)), np.vstack([LIMB_VECTORS, CHEST_VECTORS]))
 
 
-def test_an_electrode_moved_by_one_place_is_its_neighbour() -> None:
-    moved = lead_vectors(np.array([1.0, 1, 1, 1, 1, -1]), np.zeros(6))[2:]
-    np.testing.assert_allclose(moved, CHEST_VECTORS[[1, 2, 3, 4, 5, 4]], atol=1e-12)
-
-
 def test_rotation_keeps_lengths_and_turns_the_axis_to_the_right() -> None:
     matrix = rotation(np.array([10.0, -20.0, 30.0]))
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(3), atol=1e-12)
@@ -92,12 +87,3 @@ def test_leads_obey_einthoven_and_goldberger() -> None:
     np.testing.assert_allclose(lead["aVF"], (lead["II"] + lead["III"]) / 2, atol=1e-6)
     np.testing.assert_array_equal(lead["V1"], eight[:, 2])
     np.testing.assert_array_equal(lead["V6"], eight[:, 7])
-
-
-@pytest.mark.parametrize("lead", LEADS)
-def test_a_dipole_to_the_left_and_the_feet_looks_as_it_should(lead: str) -> None:
-    eight = lead_vectors(np.zeros(6), np.zeros(6)) @ np.array([1.0, 0.85, 0.3])
-    height = twelve_leads(eight[None].astype(np.float32))[0, LEADS.index(lead)]
-    negative = {"aVR", "V1", "V2"}
-    if lead != "aVL":
-        assert (height < 0) == (lead in negative)

@@ -73,14 +73,6 @@ def test_every_form_gives_the_same_recording(tmp_path: Path, ecg: Any) -> None:
         np.testing.assert_array_equal(recording.signal, ecg.astype(np.float32))
 
 
-def test_identifiers_that_are_no_text_are_read_with_a_mark(tmp_path: Path, ecg: Any) -> None:
-    path = hdf5(tmp_path / "s.h5", {"ecg": np.stack([ecg] * 2), "id": np.array([b"a", b"b\xff"], "S2")})
-    signals = Signals.model_validate(
-        {"files": path.name, "rate": FS, "unit": "mV", "leads": list(LEADS), "stacked": True, "ids_name": "id"}
-    )
-    assert card_formats.identifiers(path, signals) == ["a", "b\ufffd"]
-
-
 @pytest.mark.parametrize(
     ("card", "factor"), [({"unit": "uV"}, 1e-3), ({"unit": "V"}, 1e3), ({"unit": None, "gain": 200}, 1 / 200)]
 )
@@ -130,13 +122,3 @@ def test_a_damaged_array_is_refused(tmp_path: Path, ecg: Any) -> None:
     two = hdf5(tmp_path / "two.h5", {"a": ecg, "b": ecg})
     assert refusal(two, leads=leads).endswith("name it in signals.array: a, b")
     assert "there are a, b" in refusal(two, leads=leads, array="c")
-
-
-def lines_of(array: Any, separator: str, end: str = "", point: str = ".") -> list[str]:
-    return [separator.join(f"{own:.12g}".replace(".", point) for own in row) + end for row in array]
-
-
-def test_a_blank_cell_of_the_first_sample_makes_no_header(tmp_path: Path, ecg: Any) -> None:
-    first, *rest = lines_of(ecg, ",")
-    (tmp_path / "r.csv").write_text("\n".join([first.partition(",")[2].join([",", ""]), *rest]))
-    assert "NaN" in refusal(tmp_path / "r.csv", leads=list(LEADS))

@@ -94,12 +94,6 @@ def test_patients_folders_may_have_files_of_the_same_name(opened: Opened, folder
     assert len(entries) == 13
 
 
-def test_a_split_has_three_sides(opened: Opened) -> None:
-    split = {"column": "set", "train": ["train", "val"], "validation": ["dev"], "test": ["test"]}
-    with pytest.raises(DatasetError, match=r"no row is of the part validation of table\.split: name its values there"):
-        opened(table={"split": split}).listing()
-
-
 @pytest.mark.parametrize("path", ["waves/{}", "waves/{}.hea", "./waves/{}"])
 def test_a_column_of_paths_finds_the_files(opened: Opened, folder: Path, path: str) -> None:
     rows = [f"{path.format(f'r{number:02}')},p{number},SR" for number in range(12)]
@@ -126,26 +120,11 @@ def test_a_label_that_is_no_class_is_skipped_or_ignored_as_the_card_says(opened:
     assert opened(labels={"others": "ignore", "separator": ";"}).listing().entries[3].labels == (1,)
 
 
-def test_a_recording_in_two_folders_is_none(opened: Opened, folder: Path) -> None:
-    (folder / "more").mkdir()
-    for suffix in (".hea", ".dat"):
-        (folder / f"more/r01{suffix}").write_bytes((folder / f"waves/r01{suffix}").read_bytes())
-    listing = opened(signals={"files": "*/{recording}.hea"}).listing()
-    assert "several files of one recording; narrow signals.files: more/r01.hea and waves/r01.hea" in [
-        reason for name, reason in listing.skipped if name == "r01"
-    ]
-
-
 def test_a_pattern_that_matches_nothing_says_what_is_there(opened: Opened, folder: Path) -> None:
     with pytest.raises(
         DatasetError, match=r"no file in .* matches .*there are 12 \.dat, 12 \.hea, 1 \.csv, e\.g\. .labels\.csv"
     ):
         opened(signals={"files": "signals/{recording}.hea"}).listing()
-
-
-def test_a_missing_table_or_column_is_one_line(opened: Opened) -> None:
-    with pytest.raises(DatasetError, match=r"no labels\.tsv in "):
-        opened(table={"file": "labels.tsv"}).listing()
 
 
 def test_rows_of_one_recording_are_taken_together_or_skipped_where_more_than_labels_differ(
@@ -158,13 +137,6 @@ def test_rows_of_one_recording_are_taken_together_or_skipped_where_more_than_lab
     assert listing.warnings == ("1 recordings have several rows, whose labels are taken together",)
     assert ("r01", "listed twice; keep one row: 2 rows differ") in listing.skipped
     assert not [reason for _, reason in listing.skipped if NO_ROW in reason]
-
-
-def test_what_the_card_says_of_the_reading_is_part_of_the_listing(opened: Opened, made: Callable[..., Card]) -> None:
-    one, two = opened().listing(), opened(signals={"rate": 500}).listing()
-    assert one.reading != two.reading
-    assert opened().listing().reading == one.reading
-    assert one.entries == two.entries
 
 
 FILES = ("[b] c/r5.hea", "a/p1/r1_hr.hea", "a/p1/r2_hr.hea", "a/p2/r3_hr.hea", "a/p2/r3_lr.hea", "r4_hr.hea")
@@ -245,15 +217,6 @@ def test_labels_are_the_classes_of_the_cells(
     given: dict[str, Any], cells: dict[str, str], expected: tuple[int, ...]
 ) -> None:
     assert classes_of(cells, labels(**given)) == expected
-
-
-def test_a_label_that_is_none_rules_the_row_out() -> None:
-    with pytest.raises(
-        Unusable, match=r"label is no class; add it to labels\.values or set labels\.others to ignore: VT"
-    ):
-        labels(column="a").of_texts(["VT"])
-    with pytest.raises(Unusable, match=r"cell of a class is neither yes nor no \(1 or 0\): '2'"):
-        labels().of_columns({"SR": "2", "AF": "0", "1": "0"})
 
 
 def test_a_side_is_a_fold_of_that_side() -> None:

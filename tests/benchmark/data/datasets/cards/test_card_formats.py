@@ -92,17 +92,6 @@ def test_any_two_limb_leads_or_more_determine_the_others(twelve: Any) -> None:
             assert np.array_equal(found[:, LEADS.index(lead)], twelve[:, LEADS.index(lead)].astype(np.float32)), lead
 
 
-def test_a_file_with_nine_leads_says_how_the_others_are_had(made: Callable[..., Any], make_ecg: Any) -> None:
-    nine, signals = ["I", "II", "III", *CHEST], Signals(files="*.hea", format="wfdb")
-    ecg = make_ecg(seconds=2.0)[:, :9]
-    with pytest.raises(
-        Unusable, match=r"^lead missing; set signals\.derive to true, or name .*: aVR, aVL, aVF, not in"
-    ):
-        to_recording(FileContent(ecg, nine, ["mV"] * 9, 500.0), signals)
-    with pytest.raises(Unusable, match=r"^lead missing; set signals\.derive to true, or name .*: aVF, not in"):
-        made(file_leads=[lead if lead != "aVF" else "ECG" for lead in LEADS])
-
-
 @pytest.mark.parametrize("names", [["II", *CHEST], [lead for lead in LEADS if lead != "V3"]], ids=["one", "chest"])
 def test_what_two_limb_leads_do_not_determine_is_missing(names: list[str], twelve: Any) -> None:
     with pytest.raises(Unusable, match=r"^lead missing; name the file's leads in signals\.leads: "):

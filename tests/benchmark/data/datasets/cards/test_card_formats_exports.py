@@ -79,16 +79,6 @@ def test_a_wrong_checksum_is_damage(tmp_path: Path, counts: Any) -> None:
         card_formats.read_content(path, None, card("muse.xml"))
 
 
-def test_the_card_may_not_contradict_what_a_file_states(tmp_path: Path, counts: Any) -> None:
-    path, _ = write(tmp_path, "r.edf", counts)
-    signals = card("r.edf", unit="uV")
-    with pytest.raises(Unusable, match=r"unit contradicts the card; leave out signals\.unit"):
-        card_formats.read(path, None, signals)
-    signals = card("r.edf", rate=250)
-    with pytest.raises(Unusable, match="sampling rate contradicts the card"):
-        card_formats.read(path, None, signals)
-
-
 def test_other_channels_of_a_file_do_not_count(tmp_path: Path, counts: Any) -> None:
     path, _ = write(tmp_path, "aecg.xml", counts)
     sequence = (

@@ -23,13 +23,6 @@ def rewrite(folder: Path, **columns: list[str]) -> None:
     pd.read_csv(folder / "labels.csv", dtype=str).assign(**columns).to_csv(folder / "labels.csv", index=False)
 
 
-def test_numbers_with_leading_zeros_are_one_patient(opened: Opened, folder: Path) -> None:
-    rewrite(folder, person=["007", "7", "7.0", "P7", *map(str, range(10, 18))])
-    listing = opened(labels={"others": "ignore"}).listing()
-    assert [entry.patient for entry in listing.entries[:4]] == ["7", "7", "7", "P7"]
-    assert "each read as one patient" in listing.warnings[0]
-
-
 def test_recordings_of_nobody_are_persons_each_and_counted(opened: Opened, folder: Path) -> None:
     rewrite(folder, person=["nan", "unknown", "-1", "", "4.01234E+11", *["p"] * 7])
     listing = opened(labels={"others": "ignore"}).listing()
@@ -56,12 +49,6 @@ def test_recordings_of_nobody_are_persons_each_and_counted(opened: Opened, folde
 )
 def test_a_list_in_a_cell_is_its_members(cell: str, labels: list[str]) -> None:
     assert labels_of(cell, None) == labels
-
-
-def test_a_list_makes_classes_and_a_class_may_look_like_one(opened: Opened, folder: Path) -> None:
-    rewrite(folder, rhythm=["['SR', 'AF']", "[SR]", *["(a)"] * 10])
-    listing = opened(labels={"classes": ["SR", "AF", "(a)"], "values": None}).listing()
-    assert [entry.labels for entry in listing.entries[:3]] == [(0, 1), (0,), (2,)]
 
 
 def test_a_table_that_is_not_utf8_says_so_where_a_column_is_missing(opened: Opened, folder: Path) -> None:
