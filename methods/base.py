@@ -77,7 +77,7 @@ class PretrainMethod(nn.Module):
         self.encoder.dropout = config.encoder_dropout
 
     def begin(self, updates: int) -> None:
-        """Called before the first update, and again after a resume, with the number of updates; 0: not to be known."""
+        """Called before the first update, and again after a resume, with the number of updates, for schedules."""
 
     def forward(self, batch: Batch) -> Tensor:
         """The scalar loss of a batch, with its graph."""

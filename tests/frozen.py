@@ -45,7 +45,6 @@ FLAG_SETS = (
     "--labels multi --set data.pool=max",
     "--encoder resnet1d",
     "--encoder dilated xresnet1d101 --evaluate linear",
-    "--set pretrain.recipe.schedule=stable",
     "--set pretrain.budget=windows sweeps.pmq.recipe.lr=[1e-3,1e-2]",
     "--methods cpc mae ts2vec jepa --evaluate linear",
 )

@@ -37,7 +37,7 @@ from benchmark.results.schema import digest
 from benchmark.results.store import Store, cell_key
 from benchmark.run.rows import Variant, refuse_lone_windows, variants_of
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS
-from benchmark.training.pretrain import DECAY_SHARE, PRETRAIN_VERSION, WARMUP_EPOCHS
+from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods.base import MethodConfig, PretrainMethod
 from methods.encoders import identity
 from methods.from_file import sources_of
@@ -173,8 +173,6 @@ def pretrain_content(
             "data": fingerprint,
             "mode": dict(mode),
         }
-        if knobs.recipe.schedule == "stable":
-            content["stable"] = {"warmup_epochs": WARMUP_EPOCHS, "decay_share": DECAY_SHARE}
         if config.pretrain.budget == "passes":
             content["pair_costs"] = list(config.pretrain.pair_costs(method))
         if method.needs_text:

@@ -63,15 +63,15 @@ def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None, positives:
     features = pooled_features(encoder, probe.signal)  # (n, K)
     if not features.isfinite().all():
         return health
-    compete, right = retrieval_pairs(probe.recording, probe.patient)  # (n, n), (n, n)
+    candidates, correct = retrieval_pairs(probe.recording, probe.patient)  # (n, n), (n, n)
     return replace(
         health,
         effective_rank=effective_rank(features),
         mean_cosine=mean_cosine(features),
         alignment=alignment(features, probe.recording),
         uniformity=uniformity(features),
-        retrieval=retrieval(features, compete, right),
-        retrieval_chance=retrieval_chance(compete, right),
+        retrieval=hit_rate(nearest(features, candidates), correct),
+        retrieval_chance=hit_rate(candidates, correct),
     )
 
 
@@ -111,51 +111,40 @@ def uniformity(features: Tensor) -> float:
     return float((-2 * squares).logsumexp(0)) - math.log(len(squares))
 
 
-def several_recordings(recording: Tensor, patient: Tensor) -> bool:
-    """Whether any patient has windows of more than one recording; recording, patient: (n,)."""
-    return bool(((patient[:, None] == patient) & (recording[:, None] != recording)).any())
-
-
 def retrieval_pairs(recording: Tensor, patient: Tensor) -> tuple[Tensor, Tensor]:
-    """Candidates for a window's nearest, and the correct ones among them: (n, n) bool each.
+    """Tell the candidates for a window's nearest, and the correct ones among them: (n, n) bool each.
 
     Candidates are windows of other recordings, correct those of the patient. If no patient has several recordings, all
     other windows are candidates. recording, patient: (n,).
     """
-    apart = recording if several_recordings(recording, patient) else torch.arange(len(recording))  # (n,)
-    compete = apart[:, None] != apart  # (n, n)
-    return compete, compete & (patient[:, None] == patient)
+    same_patient = patient[:, None] == patient  # (n, n)
+    candidates = recording[:, None] != recording  # (n, n)
+    if not (candidates & same_patient).any():
+        candidates = ~torch.eye(len(patient), dtype=torch.bool)  # (n, n)
+    return candidates, candidates & same_patient
 
 
-def retrieval(features: Tensor, compete: Tensor, right: Tensor) -> float:
-    """Share of windows whose nearest candidate by cosine is correct, among those with a correct one; ties share."""
+def nearest(features: Tensor, candidates: Tensor) -> Tensor:
+    """Tell the candidate with the highest cosine of each window, several where they tie: (n, n) bool."""
     z = unit_length(features)  # (n, K)
-    cosine = (z @ z.T).masked_fill(~compete, -math.inf)  # (n, n)
-    nearest = compete & (cosine == cosine.amax(1, keepdim=True))  # (n, n)
-    return share_right(nearest, right)
+    cosine = (z @ z.T).masked_fill(~candidates, -math.inf)  # (n, n)
+    return candidates & (cosine == cosine.amax(1, keepdim=True))  # (n, n)
 
 
-def retrieval_chance(compete: Tensor, right: Tensor) -> float:
-    """Expected `retrieval` of a random candidate."""
-    return share_right(compete, right)
-
-
-def share_right(chosen: Tensor, right: Tensor) -> float:
-    """Share of the chosen windows (n, n) that are correct, mean over windows with a correct candidate."""
-    asked = right.any(1)  # (n,)
-    return float(((chosen & right).sum(1) / chosen.sum(1))[asked].mean())
+def hit_rate(chosen: Tensor, correct: Tensor) -> float:
+    """Compute the share of the chosen windows (n, n) that are correct, mean over windows with a correct candidate."""
+    return float(((chosen & correct).sum(1) / chosen.sum(1))[correct.any(1)].mean())
 
 
 def sample_facts(probe: ProbeWindows) -> dict[str, int | bool | str]:
     """Sizes of the held-out sample, and a digest of its windows: health of other windows is not comparable."""
-    _, right = retrieval_pairs(probe.recording, probe.patient)  # (n, n)
+    _, correct = retrieval_pairs(probe.recording, probe.patient)  # (n, n)
     return {
         WINDOWS_SHA256: hashlib.sha256(probe.signal.cpu().numpy().tobytes()).hexdigest(),
         "windows": len(probe.recording),
         "recordings": len(torch.unique(probe.recording)),
         "patients": len(torch.unique(probe.patient)),
-        "retrieval_queries": int(right.any(1).sum()),
-        "retrieval_across_recordings": several_recordings(probe.recording, probe.patient),
+        "retrieval_queries": int(correct.any(1).sum()),
     }
 
 
@@ -165,13 +154,12 @@ def read_health(card: Mapping[str, Any]) -> list[EpochHealth]:
 
 
 def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> list[str]:
-    """Warnings about the last epoch, one line each; `remedy`: the setting of a lower learning rate.
-
-    No setting of the training can help an untrained encoder.
-    """
+    """Warn of a collapse in the last epoch, in one line; `remedy`: the setting of a lower learning rate."""
     if not collapsed(epochs[-1].effective_rank, epochs[-1].mean_cosine):
         return []
-    measured = f"effective rank {course(epochs, 'effective_rank')}, mean cosine {course(epochs, 'mean_cosine')}"
+    measured = (
+        f"effective rank {first_to_last(epochs, 'effective_rank')}, mean cosine {first_to_last(epochs, 'mean_cosine')}"
+    )
     if epochs[-1].epoch == UNTRAINED_EPOCH:
         return [f"{name}: the untrained encoder's features hardly differ between windows ({measured})"]
     return [
@@ -180,7 +168,7 @@ def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> li
     ]
 
 
-def course(epochs: Sequence[EpochHealth], measure_name: str) -> str:
+def first_to_last(epochs: Sequence[EpochHealth], measure_name: str) -> str:
     """A measure before and after training, e.g. '6.70→2.30'; one value if untrained."""
     values = [getattr(epoch, measure_name) for epoch in dict.fromkeys((epochs[0], epochs[-1]))]
     return "→".join("-" if value is None else f"{value:.2f}" for value in values)

@@ -1,17 +1,9 @@
 """The training loop of all methods: length, schedule, precision, checkpoints.
 
-`method.begin(updates)`, then per update `loss = method(batch); backward; step; schedule; method.after_step()`. Torch is
-seeded from (seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any
-step is bit-identical. A checkpoint is written after each epoch, within one every `CHECKPOINT_SECONDS`, and at a stop.
-
-How long a pretraining is, and its learning rate at each update.
-
+`method.begin(updates)`, then per update `loss_terms`, backward, step, schedule, `after_step`. Torch is seeded from
+(seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any step is
+bit-identical. A checkpoint is written after each epoch, within one every `CHECKPOINT_SECONDS`, and at a stop.
 `pretrain.budget` says what is equal among methods: epochs of their own batches, windows seen or encoder passes.
-A number of epochs need not be whole: the last epoch then ends early.
-
-The schedule `stable` is a warm-up, a constant part and a linear decay over the last `DECAY_SHARE` of the updates
-(Hägele et al. 2024, "Scaling Laws and Compute-Optimal Training Beyond Fixed Training Durations", Section 3). Before the
-decay no update depends on the total.
 """
 
 from __future__ import annotations
@@ -36,19 +28,18 @@ from benchmark.training.health import measure
 from methods.base import MethodConfig, PretrainMethod, Recipe
 
 WARMUP_SHARE = 0.05
-"""Of the updates of `warmup-cosine`."""
-WARMUP_EPOCHS = 0.25
-"""Of `stable`, whose warm-up must not depend on the total."""
-DECAY_SHARE = 0.2
-"""Of the updates of `stable`."""
+"""Of the updates of the schedule `warmup-cosine`."""
+PRETRAIN_VERSION = 3
+CHECKPOINT_SECONDS = 120.0
+"""Within an epoch. A killed run loses at most this."""
 PairCosts = tuple[float, float]
 """Encoder passes of a pair of windows in the reference of the budget and in a method (`Pretrain.pair_costs`)."""
 
 
 def pairs_bought(pairs: float, costs: PairCosts) -> float:
     """Pairs of windows that a method sees for what `pairs` cost the reference."""
-    reference, own = costs
-    return pairs * reference / own
+    reference, method = costs
+    return pairs * reference / method
 
 
 def epochs_bought(budget: Budget, epochs: float, shape: EpochShape, pairs: int, costs: PairCosts) -> float:
@@ -66,21 +57,10 @@ def updates_of(epochs: float, per_epoch: int) -> int:
     return max(1, round(epochs * per_epoch))
 
 
-def updates_before_decay(total: int) -> int:
-    """Updates of `stable` before the decay, of `total`."""
-    return total - max(1, round(DECAY_SHARE * total))
-
-
-def learning_rate(recipe: Recipe, step: int, total: int, per_epoch: int) -> float:
-    """Learning rate of update `step` (from 0) of `total`, with `per_epoch` updates an epoch.
-
-    constant; warmup-cosine: linear over 5 %, then half a cosine to 0; stable: see above.
-    """
+def learning_rate(recipe: Recipe, step: int, total: int) -> float:
+    """Give the rate of update `step` (from 0) of `total`: constant, or linear over 5 % and then half a cosine to 0."""
     if recipe.schedule == "constant":
         return recipe.lr
-    if recipe.schedule == "stable":
-        left = (total - step) / (total - updates_before_decay(total) + 1)
-        return recipe.lr * min(1.0, (step + 1) / updates_of(WARMUP_EPOCHS, per_epoch)) * min(1.0, left)
     warmup = max(1, int(WARMUP_SHARE * total))
     if step < warmup:
         return recipe.lr * (step + 1) / warmup
@@ -92,24 +72,13 @@ def lower_rate(method: str, recipe: Recipe) -> str:
     return f"--set methods.{method}.recipe.lr={recipe.lr / 10:g}"
 
 
-def smaller_batch(method: str, size: int) -> str:
-    """The setting for half the batch size."""
-    return f"--set methods.{method}.recipe.batch_size={max(2, size // 2)}"
-
-
-PRETRAIN_VERSION = 3
-CHECKPOINT_SECONDS = 120.0
-"""Within an epoch. A killed run loses at most this."""
-
 OnStep = Callable[[int, int, str], None]
+OnEpoch = Callable[[History], None]
+"""Called with the history after each epoch."""
 
 
 class TrainingStopped(RuntimeError):
     """Training cannot continue; the message names the place and the remedy."""
-
-
-OnEpoch = Callable[[History], None]
-"""Hears of the history after each epoch."""
 
 
 @dataclass(frozen=True)
@@ -171,11 +140,10 @@ def pretrain(
     optimiser = make_optimiser(method, config.recipe)
     history = History([], 0.0, n * shape.batch_size, total, shape.batch_size)
     last = math.ceil(total / n)
-    fixed = last, n, seed, precision, checkpoint, on_step
-    run = Training(method, config, corpus, optimiser, history, *fixed)
+    run = Training(method, config, corpus, optimiser, history, last, n, seed, precision, checkpoint, on_step)
     epoch = resume(checkpoint, method, optimiser, history)
     history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
-    method.begin(0 if config.recipe.schedule == "stable" else total)
+    method.begin(total)
     method.train()
     if not history.health:
         history.health.append(vars(measure(0, method.exported(), probe)))
@@ -183,9 +151,9 @@ def pretrain(
         order = epoch_order(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
         epoch = epoch or Epoch(torch.zeros(n))
         epoch = replace(epoch, losses=epoch.losses.to(corpus.device))
-        own = min(n, total - number * n)
-        train_epoch(run, epoch, number, order[:own])
-        history.loss.append(float(epoch.losses[:own].mean()))
+        updates = min(n, total - number * n)
+        train_epoch(run, epoch, number, order[:updates])
+        history.loss.append(float(epoch.losses[:updates].mean()))
         history.health.append(vars(measure(number + 1, method.exported(), probe, epoch.positives)))
         save_checkpoint(checkpoint, method, optimiser, history, None)
         if on_epoch:
@@ -206,7 +174,7 @@ def train_epoch(run: Training, epoch: Epoch, number: int, order: torch.Tensor) -
     with closing(batches):
         for step, batch in enumerate(batches, start=epoch.step):
             done = number * run.per_epoch + step + 1
-            rate = learning_rate(recipe, done - 1, history.updates, run.per_epoch)
+            rate = learning_rate(recipe, done - 1, history.updates)
             if step == n - 1 and (positives := method.positives(batch)) is not None:
                 epoch.positives = positives.sum(1)  # (B,)
             epoch.losses[step] = train_step(method, run.optimiser, batch, rate, run.precision)
@@ -244,8 +212,8 @@ def train_step(
         method.after_step()
     except torch.OutOfMemoryError:
         raise TrainingStopped(
-            f"{method.name}: the GPU is full at batch size {len(batch.x1)}; use a smaller one "
-            f"({smaller_batch(method.name, len(batch.x1))}), a smaller queue or --precision bf16"
+            f"{method.name}: the GPU is full at batch size {len(batch.x1)}; use a smaller one (--set methods."
+            f"{method.name}.recipe.batch_size={max(2, len(batch.x1) // 2)}), a smaller queue or --precision bf16"
         ) from None
     return torch.stack(losses).sum()
 

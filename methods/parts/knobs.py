@@ -70,9 +70,8 @@ class Recipe:
     lr: LearningRate = 1e-3
     weight_decay: WeightDecay = 1e-2
     """Decoupled for adamw, an L2 term of the gradient for adam."""
-    schedule: Literal["warmup-cosine", "constant", "stable"] = "warmup-cosine"
-    """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero; stable: a warm-up over a
-    quarter of an epoch, a constant part, and a linear decay to zero over the last fifth of the updates."""
+    schedule: Literal["warmup-cosine", "constant"] = "warmup-cosine"
+    """warmup-cosine: linear over the first 5 % of the updates, then half a cosine to zero."""
     batch_size: Annotated[int, Field(ge=2, strict=True)] = 256
     """Pairs of windows."""
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from benchmark.config.schema import Attention
 from benchmark.data.task import Task
-from benchmark.training.attention import AttentionHead, attend
+from benchmark.training.attention import attend
 from benchmark.training.finetune import Outcome
-from benchmark.training.pretrain import TrainingStopped
 from benchmark.training.probes import linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
 
@@ -68,27 +65,3 @@ def test_it_finds_what_the_mean_over_the_steps_hides(hidden: Task) -> None:
     assert accuracy(found, hidden) > 0.85
     assert accuracy(linear_probe(steps_encoder(), hidden, [1.0], precision="float32"), hidden) < 0.7
     assert found.training["best_epoch"] <= SETTINGS.epochs == len(found.training["validation_f1"])
-
-
-def test_the_encoder_stays_as_it_is_and_equal_seeds_give_equal_numbers(make_task: MakeTask) -> None:
-    task = make_task([[0], [1]] * 8, [[0], [1]] * 4, [[0], [1]] * 4, classes=2)
-    torch.manual_seed(0)
-    encoder = Dilated(DilatedConfig(hidden=4, depth=2, output=8))
-    before = copy.deepcopy(encoder.state_dict())
-    first, again, other = (run(encoder, task, seed=seed).probability for seed in (41, 41, 42))
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-    assert all(torch.equal(before[name], value) for name, value in encoder.state_dict().items())
-    model = AttentionHead(encoder, 2).train()
-    assert not model.encoder.training
-    assert model.norm.training
-    model(task.train.signal.float()).sum().backward()
-    assert all(own.grad is None for own in model.encoder.parameters())
-    assert model.query.grad is not None
-
-
-def test_a_loss_that_is_no_number_stops_with_the_key_to_lower(make_task: MakeTask) -> None:
-    task = make_task([[0], [1]] * 8, [[0], [1]] * 4, [[0], [1]] * 4, classes=2)
-    broken = replace(task, train=replace(task.train, signal=task.train.signal * float("inf")))
-    with pytest.raises(TrainingStopped, match=r"^attention: the loss was nan in epoch 1; lower --set attention\.lr="):
-        run(steps_encoder(), broken)

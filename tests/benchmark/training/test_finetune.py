@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,9 +21,7 @@ from benchmark.training.finetune import (
     Outcome,
     batches_of,
     finetune,
-    new_classifier,
     new_model,
-    predict,
     supervise,
     updates_of,
     validation_score,
@@ -61,36 +58,6 @@ def task(make_task: MakeTask) -> Task:
     return make_task(THREE * 6, PAIRS, PAIRS)
 
 
-def test_the_head_depends_on_the_seed_alone() -> None:
-    def head(encoder: Dilated, seed: int) -> torch.Tensor:
-        torch.manual_seed(torch.seed() % 1000)  # whatever was drawn before
-        return torch.nn.utils.parameters_to_vector(new_classifier(encoder, 3, SETTINGS, seed=seed).head.parameters())
-
-    first = head(encoder_of(0), 41)
-    assert torch.equal(head(encoder_of(1), 41), first)
-    assert not torch.equal(head(encoder_of(0), 42), first)
-
-
-def test_dropout_on_the_encoders_output_acts_in_training_alone(task: Task) -> None:
-    dropped = replace_settings(encoder_dropout=0.5)
-    assert not np.array_equal(run(task, dropped), run(task))
-    np.testing.assert_array_equal(run(task, replace_settings(encoder_dropout=0.0)), run(task))
-    model, x = new_classifier(encoder_of(), 3, dropped, seed=41), task.train.signal.float()
-    assert not torch.equal(model.encoder.pooled(x), encoder_of().pooled(x))
-    assert torch.equal(model.eval().encoder.pooled(x), encoder_of().eval().pooled(x))
-
-
-def test_batches_are_every_window_once_in_an_order_of_seed_and_epoch() -> None:
-    first = batches_of(20, 8, seed=41, epoch=0)
-    assert [len(batch) for batch in first] == [8, 8, 4]
-    assert sorted(torch.cat(first).tolist()) == list(range(20))
-    torch.manual_seed(5)
-    again = batches_of(20, 8, seed=41, epoch=0)
-    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
-    assert not torch.equal(torch.cat(batches_of(20, 8, seed=41, epoch=1)), torch.cat(first))
-    assert not torch.equal(torch.cat(batches_of(20, 8, seed=42, epoch=0)), torch.cat(first))
-
-
 def test_no_batch_is_of_one_window() -> None:
     for windows, sizes in ((9, [9]), (17, [8, 9]), (2, [2]), (8, [8]), (1, [2])):
         batches = batches_of(windows, 8, seed=41, epoch=0)
@@ -125,12 +92,6 @@ def test_the_same_seed_gives_the_same_bits_whatever_was_drawn_before(
     assert all(torch.equal(value, before[name]) for name, value in encoder.state_dict().items())
 
 
-def test_every_setting_acts(task: Task) -> None:
-    plain = run(task)
-    for knob, value in (("lr", 1e-3), ("weight_decay", 0.5), ("dropout", 0.5)):
-        assert not np.array_equal(run(task, replace_settings(**{knob: value})), plain)
-
-
 def test_it_learns_single_labels(task: Task) -> None:
     started = time.perf_counter()
     settings = SETTINGS.model_copy(update={"epochs": 25})
@@ -146,16 +107,6 @@ def test_it_learns_several_labels(make_task: MakeTask) -> None:
     score = macro_f1(run(task, SETTINGS.model_copy(update={"epochs": 40})), truth_of(task), multi=True)
     assert score is not None
     assert score > 0.8  # a window may be wrong by chance
-
-
-def test_the_encoder_learns_too(task: Task) -> None:
-    frozen = encoder_of()
-    trained = module.new_classifier(frozen, 3, SETTINGS, seed=41)
-    loss = module.loss_of(trained, task.train.signal, task.train.target, False, "float32")
-    loss.backward()  # type: ignore[no-untyped-call]
-    gradients = [p.grad for p in trained.encoder.parameters()]
-    assert all(g is not None for g in gradients)
-    assert trained.encoder is not frozen
 
 
 @pytest.mark.parametrize(
@@ -202,18 +153,6 @@ def test_a_loss_that_is_not_finite_stops_with_the_remedy(task: Task) -> None:
         broken = replace(task, train=replace(task.train, signal=signal))
         with pytest.raises(TrainingStopped, match=r"the loss was nan in epoch 1; lower --set finetune.lr=0.01"):
             run(broken)
-
-
-@pytest.mark.parametrize("multi", [False, True])
-def test_predictions_are_the_models_probabilities_however_many_windows(make_task: MakeTask, multi: bool) -> None:
-    signal = make_task(THREE * 100, [], []).train.signal
-    model = new_classifier(encoder_of(), 3, SETTINGS, seed=41)
-    with torch.no_grad():
-        logits = model.eval()(signal.float())  # (n, C)
-    expected = logits.sigmoid() if multi else logits.softmax(1)
-    model.train()
-    np.testing.assert_allclose(predict(model, signal, multi, "float32"), expected.numpy(), rtol=1e-4)
-    assert not model.training  # no dropout, no batch statistics
 
 
 def test_bf16_is_close_to_float32_and_another_mode(task: Task) -> None:
@@ -286,28 +225,3 @@ def test_it_learns_what_is_there_and_leaves_the_encoder(encoder: Dilated, make_t
     assert len(outcome.training["loss"]) == 12
     assert outcome.training["loss"][-1] < outcome.training["loss"][0]
     assert all(torch.equal(value, before[name]) for name, value in encoder.state_dict().items())
-
-
-def test_the_same_seed_gives_the_same_bits_and_another_does_not(encoder: Dilated, make_task: MakeTask) -> None:
-    task = make_task([[0], [1], [2]] * 8, [[0]], [[0], [1], [2]], noise=2.0)
-    first, again, other = (
-        supervised_run(encoder, task),
-        supervised_run(encoder, task),
-        supervised_run(encoder, task, seed=42),
-    )
-    np.testing.assert_array_equal(first.probability, again.probability)
-    assert not np.array_equal(first.probability, other.probability)
-
-
-def test_the_loss_of_an_epoch_is_the_mean_of_its_updates(
-    encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    coming, step = iter([1.0, 2.0, 6.0, 0.5, 0.5, 2.0]), module.update
-
-    def told(*given: Any) -> torch.Tensor:
-        step(*given)
-        return torch.tensor(next(coming))
-
-    monkeypatch.setattr(module, "update", told)
-    outcome = supervised_run(encoder, make_task([[0], [1]] * 24, [[0]], [[0]]), Supervised(epochs=2, batch_size=16))
-    assert outcome.training["loss"] == [3.0, 1.0]

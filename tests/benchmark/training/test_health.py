@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from dataclasses import fields, replace
 from itertools import combinations
@@ -22,12 +21,11 @@ from benchmark.training.health import (
     alignment,
     effective_rank,
     health_warnings,
+    hit_rate,
     mean_cosine,
     measure,
-    pooled_features,
+    nearest,
     read_health,
-    retrieval,
-    retrieval_chance,
     retrieval_pairs,
     sample_facts,
     uniformity,
@@ -154,49 +152,27 @@ def retrieved(features: Tensor, recording: Tensor, patient: Tensor) -> tuple[flo
 def test_retrieval_is_that_of_one_window_at_a_time(recordings_of: list[int]) -> None:
     patient = torch.arange(len(recordings_of)).repeat_interleave(torch.tensor(recordings_of)).repeat_interleave(2)
     recording = torch.arange(sum(recordings_of)).repeat_interleave(2)
-    compete, right = retrieval_pairs(recording, patient)
+    candidates, correct = retrieval_pairs(recording, patient)
     found = set()
     for seed in range(5):
         features = features_of(len(patient), 2, seed)
         hit, chance = retrieved(features, recording, patient)
-        assert retrieval(features, compete, right) == pytest.approx(hit)
-        assert retrieval_chance(compete, right) == pytest.approx(chance)
+        assert hit_rate(nearest(features, candidates), correct) == pytest.approx(hit)
+        assert hit_rate(candidates, correct) == pytest.approx(chance)
         found.add(hit)
     assert len(found) > 1
-    assert retrieval(torch.nn.functional.one_hot(patient).double(), compete, right) == pytest.approx(1)
+    assert hit_rate(nearest(torch.nn.functional.one_hot(patient).double(), candidates), correct) == pytest.approx(1)
     point = torch.ones(len(patient), 3, dtype=torch.float64)
-    assert retrieval(point, compete, right) == pytest.approx(retrieval_chance(compete, right))
+    assert hit_rate(nearest(point, candidates), correct) == pytest.approx(hit_rate(candidates, correct))
 
 
 def test_facts_say_what_the_measures_rest_on(probe: ProbeWindows) -> None:
     digest = hashlib.sha256(probe.signal.numpy().tobytes()).hexdigest()
     expected = {"windows_sha256": digest, "windows": 12, "recordings": 6, "patients": 4}
-    assert sample_facts(probe) == expected | {"retrieval_queries": 8, "retrieval_across_recordings": True}
+    assert sample_facts(probe) == expected | {"retrieval_queries": 8}
     single = ProbeWindows(probe.signal, probe.recording, probe.recording)
     expected["patients"] = 6
-    assert sample_facts(single) == expected | {"retrieval_queries": 12, "retrieval_across_recordings": False}
-
-
-def test_a_look_leaves_encoder_and_generator_alone(probe: ProbeWindows) -> None:
-    method = build("pmq", encoder_dropout=0.5)
-    before = {key: value.clone() for key, value in method.state_dict().items()}
-    generator = torch.get_rng_state()
-    for training in (True, False):
-        method.train(training)
-        first, second = (measure(0, method.exported(), probe) for _ in range(2))
-        assert None not in list(vars(first).values())[:-2]  # all that features are measured by
-        assert first == second
-        assert method.encoder.training is training
-    assert torch.equal(torch.get_rng_state(), generator)
-    assert all(torch.equal(value, before[key]) for key, value in method.state_dict().items())
-    assert all(parameter.grad is None for parameter in method.parameters())
-
-
-def test_features_are_those_of_the_encoder(probe: ProbeWindows) -> None:
-    encoder = build("pmq").encoder
-    features = pooled_features(encoder, probe.signal.repeat(20, 1, 1))  # more than one chunk
-    expected = encoder(probe.signal.float()).mean(1).detach().double()  # (n, K)
-    torch.testing.assert_close(features, expected.repeat(20, 1), rtol=1e-4, atol=1e-5)
+    assert sample_facts(single) == expected | {"retrieval_queries": 12}
 
 
 def test_what_cannot_be_measured_is_none(probe: ProbeWindows) -> None:
@@ -221,17 +197,6 @@ def test_looking_moves_no_bit(name: str, corpus: Corpus, probe: ProbeWindows, tm
     assert all(torch.equal(value, other[key]) for key, value in watched.state_dict().items())
     assert [epoch["epoch"] for epoch in history.health] == [0, 1]
     assert all(epoch["effective_rank"] > 1 for epoch in history.health)
-
-
-def test_a_resumed_run_has_the_same_health(corpus: Corpus, probe: ProbeWindows, tmp_path: Path) -> None:
-    whole = train(build("pmq"), corpus, tmp_path / "whole", probe)
-    with pytest.raises(InterruptedError):
-        train(build("pmq"), corpus, tmp_path / "cut", probe, stop_at=whole.updates - 1)
-    assert train(build("pmq"), corpus, tmp_path / "cut", probe).health == whole.health
-    assert [epoch["epoch"] for epoch in whole.health] == [0, 1, 2, 3]
-    card = json.loads(json.dumps(vars(whole)))
-    assert [vars(epoch) for epoch in read_health(card)] == whole.health
-    assert read_health({"loss": []}) == []
 
 
 class Collapsing(PretrainMethod):
