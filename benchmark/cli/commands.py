@@ -242,7 +242,7 @@ COMMANDS = {
     "tune": Command(
         "choose the knobs of each method by random search on validation patients",
         "benchmark.cli.tune:tune",
-        ("--methods", "--datasets", "--pretrain-dataset", "--protocol", "--labels", "--precision"),
+        ("--methods", "--datasets", "--pretrain-dataset", "--protocol", "--labels", "--preset", "--precision"),
         (*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run"),
         {
             "--trials": {"type": count, "default": 8, "metavar": "N", "help": "settings tried per method (8)"},
