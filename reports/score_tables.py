@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, product
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ import pandas as pd
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES, per_recording
 from benchmark.results.names import HEARTBEAT, OVERALL
 from benchmark.results.printed import numbers
-from benchmark.results.store import Plan
+from benchmark.results.store import Plan, PlannedCell
 from reports.inference import TableStatistics, differences
 from reports.results import Layout, Record, Results, mean_over_subsets, role_of, unsupported_reason
 from reports.words import (
@@ -83,7 +83,7 @@ class Style(NamedTuple):
 def make_table(results: Results, layout: Layout, unit: str, statistics: TableStatistics | None = None) -> Table:
     """Make a table in one score unit; without statistics it has no ties and no verdict."""
     plan = results.plan
-    scores = _with_overall(_scores(results, layout, unit), layout)
+    scores = _with_overall(_scores(results, layout, unit))
     scores = _with_best(scores)
     scores["tie"] = False
     if statistics is not None and len(statistics.intervals):
@@ -149,43 +149,46 @@ def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
     }
     datasets = [name for name in plan.datasets if any(cell.dataset == name for cell in layout.cells)]
     lines = []
-    for ratio in layout.ratios:
-        compared = any(cell.ratio == ratio for cell in layout.competing)
-        for variant in layout.variants:
-            cells = [cell for cell in layout.cells if (cell.variant, cell.ratio) == (variant, ratio)]
-            unsupported = unsupported_reason(plan, variant, layout.evaluation)
-            if not cells and not (unsupported and compared):
-                continue
-            row = {"ratio": ratio, "variant": variant, "title": row_title(plan, variant)}
-            row |= {"baseline": variant in layout.gates}
-            for dataset in datasets:
-                planned = [cell for cell in cells if cell.dataset == dataset]
-                finished = [cell for cell in planned if cell.key in results.rows]
-                seeds, done = ({cell.seed for cell in some} for some in (planned, finished))
-                for metric in layout.metrics:
-                    group = by_place.get((ratio, variant, dataset, metric), values[:0])
-                    percent = 100 * group["value"].dropna()  # (seeds,)
-                    remarks = [] if planned or unsupported else ["not planned"]
-                    remarks += [unsupported] if unsupported and not planned else []
-                    if len(finished) < len(planned):
-                        what = "seeds" if len(seeds) == len(planned) else "labelled subsets"
-                        remarks.append(f"{len(finished)} of {len(planned)} {what} finished")
-                    if len(percent) < len(done):
-                        why = ", ".join(dict.fromkeys(group.loc[group["value"].isna(), "undefined"]))
-                        why = why or f"{TITLES[metric]} was not scored"
-                        remarks.append(f"undefined in {len(done) - len(percent)} of {len(done)} finished seeds: {why}")
-                    if len(percent) and (seen := _seen_in_pretraining(plan, variant, dataset)):
-                        remarks.insert(0, seen)
-                    lines.append(
-                        row
-                        | {"dataset": dataset, "metric": metric, "mean_percent": percent.mean()}
-                        | {"std_percent": percent.std(ddof=1), "n": len(percent), "planned": len(seeds)}
-                        | {"remark": "; ".join(remarks), "keys": " ".join(cell.key for cell in finished)}
-                    )
+    for ratio, variant in product(layout.ratios, layout.variants):
+        cells = [cell for cell in layout.cells if (cell.variant, cell.ratio) == (variant, ratio)]
+        unsupported = unsupported_reason(plan, variant, layout.evaluation)
+        if not cells and not (unsupported and any(cell.ratio == ratio for cell in layout.competing)):
+            continue
+        row = {"ratio": ratio, "variant": variant, "title": row_title(plan, variant)}
+        for dataset, metric in product(datasets, layout.metrics):
+            planned = [cell for cell in cells if cell.dataset == dataset]
+            group = by_place.get((ratio, variant, dataset, metric), values[:0])
+            number = _number(results, planned, group, metric) if planned else _no_number(unsupported or "not planned")
+            if number["n"] and (seen := _seen_in_pretraining(plan, variant, dataset)):
+                number["remark"] = "; ".join(filter(None, [seen, number["remark"]]))
+            lines.append(row | {"baseline": variant in layout.gates, "dataset": dataset, "metric": metric} | number)
     return pd.DataFrame(lines)
 
 
-def _with_overall(scores: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+def _number(results: Results, planned: Sequence[PlannedCell], group: pd.DataFrame, metric: str) -> dict[str, Any]:
+    """Mean and deviation over seeds of the planned cells of a row and column; group: their scores, a line per seed."""
+    finished = [cell for cell in planned if cell.key in results.rows]
+    seeds, done = ({cell.seed for cell in cells} for cells in (planned, finished))
+    percent = 100 * group["value"].dropna()  # (seeds,)
+    remarks = []
+    if len(finished) < len(planned):
+        what = "seeds" if len(seeds) == len(planned) else "labelled subsets"
+        remarks.append(f"{len(finished)} of {len(planned)} {what} finished")
+    if len(percent) < len(done):
+        reasons = ", ".join(dict.fromkeys(group.loc[group["value"].isna(), "undefined"]))
+        reasons = reasons or f"{TITLES[metric]} was not scored"
+        remarks.append(f"undefined in {len(done) - len(percent)} of {len(done)} finished seeds: {reasons}")
+    return {
+        "mean_percent": percent.mean(), "std_percent": percent.std(ddof=1), "n": len(percent), "planned": len(seeds),
+        "remark": "; ".join(remarks), "keys": " ".join(cell.key for cell in finished),
+    }  # fmt: skip
+
+
+def _no_number(remark: str) -> dict[str, Any]:
+    return {"mean_percent": np.nan, "std_percent": np.nan, "n": 0, "planned": 0, "remark": remark, "keys": ""}
+
+
+def _with_overall(scores: pd.DataFrame) -> pd.DataFrame:
     """Overall, the mean of each row's columns, as the first line of each row."""
     parts = []
     for _, row in scores.groupby(["ratio", "variant"], sort=False):

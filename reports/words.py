@@ -200,16 +200,12 @@ def _settings(plan: Plan, datasets: Sequence[str], unit: str) -> str:
         f"Scored per {unit_text(plan, unit)}; protocol {config['protocol']}{f', preset {preset}' if preset else ''}, "
         f"{labels_of(plan)} labels. Data: {sources_text}; {_corpus_text(plan)}."
     ]
-    signals = []
-    how = config["data"].get("segmentation", {})
-    if how.get("kind") == "recordings":
-        signals.append(f"crops of {how['seconds']:g} s every {how['stride'] or how['seconds'] / 2:g} s")
-    signals += [f"{other['rate']} Hz"] if "rate" in other else []
-    if "standardise" in other:
-        signals.append({"dataset": "one mean and deviation per dataset"}.get(other["standardise"], "not standardised"))
-    signals += [f"downstream with leads {' '.join(other['leads'])} alone, the others zero"] if "leads" in other else []
-    signals += ["the maximum over the windows of a recording"] if "pool" in other else []
-    texts += [f"Signals: {'; '.join(signals)}."] if signals else []
+    signals = {name: " ".join(value) if isinstance(value, list) else value for name, value in other.items()}
+    windows = config["data"].get("segmentation", {})
+    if windows.get("kind") == "recordings":
+        signals["crops"] = f"of {windows['seconds']:g} s every {windows['stride'] or windows['seconds'] / 2:g} s"
+    if signals:
+        texts.append(f"Signals: {', '.join(f'{name} {value}' for name, value in signals.items())}.")
     for name in datasets:
         if "parts" in plan.datasets[name]:
             texts.append(
