@@ -27,11 +27,6 @@ STYLES = {"title": "bold", "block": "cyan", "best": "bold green", "gate": "itali
 """Role of a span of text -> rich style."""
 
 
-def printable(text: str) -> str:
-    """The text with ? for what has no UTF-8: half characters, of names of files in another encoding."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def open_console(file: TextIO | None = None, width: int | None = None) -> Console:
     """A console on stdout or `file`, without markup; 120 columns wide if it is no terminal."""
     console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
@@ -42,13 +37,13 @@ def open_console(file: TextIO | None = None, width: int | None = None) -> Consol
 
 def note(console: Console, line: str) -> None:
     """Print one line unwrapped, so that it can be searched and copied."""
-    console.print(printable(line), soft_wrap=True)
+    console.print(line, soft_wrap=True)
 
 
 def error(line: str) -> None:
     """Print one error line unwrapped on stderr."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    console.print(Text.assemble(("error: ", "bold red"), printable(line)), soft_wrap=True)
+    console.print(Text.assemble(("error: ", "bold red"), line), soft_wrap=True)
 
 
 def duration(seconds: float) -> str:
@@ -139,16 +134,7 @@ def print_paragraphs(console: Console, paragraphs: Iterable[Span]) -> None:
     for text, role in paragraphs:
         deeper = " " * (len(text) - len(text.lstrip()) + 2)
         for line in textwrap.wrap(text, console.width, subsequent_indent=deeper, break_on_hyphens=False) or [""]:
-            console.print(Text(printable(line), STYLES[role]), no_wrap=True)
-
-
-def print_prose(console: Console, lines: Iterable[str]) -> None:
-    """Print lines of words: broken between words on a terminal, whole elsewhere, where they are searched."""
-    for line in lines:
-        if console.is_terminal:
-            print_paragraphs(console, [(line, "")])
-        else:
-            note(console, line)
+            console.print(Text(line, STYLES[role]), no_wrap=True)
 
 
 def print_table(console: Console, columns: Sequence[TableColumn], blocks: Sequence[Sequence[TableRow]]) -> None:
@@ -203,4 +189,4 @@ def _table(
 
 def _text(cell: TableCell) -> Text:
     spans = [(cell, "")] if isinstance(cell, str) else cell
-    return Text.assemble(*((printable(text), STYLES[role]) for text, role in spans))
+    return Text.assemble(*((text, STYLES[role]) for text, role in spans))

@@ -38,7 +38,7 @@ from benchmark.data.segments import Segmentation
 from benchmark.data.task import of_task
 from benchmark.data.transport import datasets_in
 from benchmark.run.datasets import audit_of, locate, names_of, patients_of, prepare_data
-from benchmark.screen import Console, note, print_prose
+from benchmark.screen import Console, note
 
 VERDICTS = {
     "ok": "ok",
@@ -105,7 +105,8 @@ def check(arguments: Namespace, console: Console) -> int:
             findings += implausible(name, amplitude, rate, *stated_by(config, name))
     findings += findings_of(config, prepared)
     titles = {name: config.data.source(name).title for name in names}
-    print_prose(console, verdict_lines(titles, facts, findings))
+    for line in verdict_lines(titles, facts, findings):
+        note(console, line)
     return OK if all(worst(findings, name) in ("ok", "warning") for name in names) else FAILED
 
 

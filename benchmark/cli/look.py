@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 def list_all(arguments: Namespace, console: Console) -> int:
     """Print the listing."""
-    from benchmark.screen import print_prose  # here, because --help has no use for it
-
-    print_prose(console, listing())
+    for line in listing():
+        note(console, line)
     return OK
 
 

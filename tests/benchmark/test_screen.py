@@ -36,12 +36,6 @@ def test_text_is_taken_literally_and_left_whole(capsys: pytest.CaptureFixture[st
     assert shown.out == ""
 
 
-def test_a_name_of_a_file_that_is_not_utf_8_can_be_printed() -> None:
-    file = StringIO()
-    note(open_console(file), "a\udcffb")
-    assert file.getvalue() == "a?b\n"
-
-
 ESCAPE = "\x1b"
 
 
