@@ -98,7 +98,6 @@ class GridRequest:
     """Unit of scoring; None: that of the protocol."""
     further: tuple[str, ...] = ()
     """Metrics of the main tables beside F1, AUROC and ACC."""
-    """LaTeX tables across the page."""
     tensorboard: bool = False
     """Write loss and health per epoch as event files under `out`."""
 
