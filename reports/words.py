@@ -348,7 +348,7 @@ def _limits(results: Results, layout: Layout, statistics: TableStatistics) -> It
         )
     known = pairs[(pairs["metric"] == OVERALL) & pairs["detectable"].gt(0)]
     if len(known):
-        now, twice, four_times = (known[f"detectable{times}"].median() * 100 for times in ("", "_2x", "_4x"))
+        now, twice, four_times = (known[f"detectable{times}"].dropna().median() * 100 for times in ("", "_2x", "_4x"))
         more = (
             f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}"
             if strict and seeds > 1
