@@ -86,7 +86,7 @@ class Description:
             return (
                 "none: millivolts" if self.scale is None else "mean {:.6g} and deviation {:.6g} mV".format(*self.scale)
             )
-        further = ", then per pseudo-trial and lead" if self.segmentation.joined_scale else ""
+        further = ", then per pseudo-trial and lead" if self.segmentation.standardises_trials else ""
         return f"z-score per recording and lead{further}"
 
 
@@ -96,8 +96,8 @@ def windows_of(recording: Recording, how: Description) -> Windows:
     whole = cut.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12), or samples (n, 1, 12)
     count = int(cut.trials_in(np.array(len(whole)), per_trial))
     if not count:
-        raise Unusable(f"fewer than {per_trial} {cut.word}s: {int(cut.trials_in(np.array(len(whole)), 1))}")
-    if cut.joined_scale:
+        raise Unusable(f"fewer than {per_trial} {cut.unit_name}s: {int(cut.trials_in(np.array(len(whole)), 1))}")
+    if cut.standardises_trials:
         windows = normalise_trials(whole, per_trial).astype(np.float16)  # (n // P, P * S, 12)
     else:
         length, step = per_trial * cut.samples, cut.step(per_trial)

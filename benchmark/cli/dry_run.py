@@ -51,7 +51,9 @@ def print_dry_run(
     note(console, f"config {config.name}: {cells} cells on {trained(grid.pretrainings)} pretrainings")
     for name, size in sizes.items():
         known = "counted" if name in prepared else "estimated; not prepared yet"
-        note(console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().word}s ({known})")
+        note(
+            console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().unit_name}s ({known})"
+        )
     if words := config.data.words():
         note(console, f"signals: {words}")
     print_cells(console, work)

@@ -200,7 +200,8 @@ def reads(about: Description) -> dict[str, str]:
     return {
         "leads": f"{' '.join(about.leads)}, ordered by name{', in mV' if cut.raw else ', in any unit'}",
         "rate": f"resampled to {cut.rate} Hz",
-        "windows": f"{cut.word}s of {cut.samples} samples ({cut.seconds:g} s), in groups of {about.per_trial}{stride}",
+        "windows": f"{cut.unit_name}s of {cut.samples} samples ({cut.seconds:g} s), in groups of {about.per_trial}"
+        f"{stride}",
         "standardisation": about.standardisation,
         "embedding": f"{about.encoder['output']} numbers, the mean over a recording's windows",
         "encoder": ", ".join(f"{name} {value}" for name, value in sizes.items()),

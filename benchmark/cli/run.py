@@ -246,7 +246,7 @@ def prepare_all(request: GridRequest, datasets: Sequence[Dataset], console: Cons
 def prepared_line(prepared: Prepared) -> str:
     """Size of a dataset, and the number of skipped recordings by reason."""
     patients = len({entry.patient for entry in prepared.entries})
-    word = prepared.segmentation.word
+    word = prepared.segmentation.unit_name
     line = (
         f"{prepared.title}: {len(prepared.entries)} recordings of {patients} patients, {prepared.window_count} {word}s"
     )

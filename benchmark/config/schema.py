@@ -252,7 +252,7 @@ class Data(Section):
 
     def words(self) -> str:
         """What differs from the paper's signals, in words; '' for nothing."""
-        words = [word for word in self.cut().words() if word != IN_MILLIVOLTS]
+        words = [word for word in self.cut().describe() if word != IN_MILLIVOLTS]
         words += {"dataset": ["one mean and deviation per dataset"], "none": [IN_MILLIVOLTS]}.get(self.standardise, [])
         words += [f"downstream with {' '.join(self.leads)} alone"] if len(self.leads) < len(LEADS) else []
         return ", ".join([*words, *(["a recording is the maximum of its windows"] if self.pool == "max" else [])])

@@ -78,13 +78,13 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
         yield f"also there  {', '.join(data.others)}; not read, forms are never pooled"
     listed, patients = len(data.entries) + len(data.skipped), len({entry.patient for entry in data.entries})
     yield f"recordings  {listed} listed; {len(data.entries)} usable, of {patients} patients"
-    yield f"{data.segmentation.word + 's':<12}{data.window_count}"
+    yield f"{data.segmentation.unit_name + 's':<12}{data.window_count}"
     if data.signals:
         rates = Counter(signal.fs for signal in data.signals).most_common()
         shares = [f"{rate:g}" + f" ({count} of {len(data.signals)})" * (len(rates) > 1) for rate, count in rates]
         seconds = range_text([signal.samples / signal.fs for signal in data.signals])
         yield f"signals     {', '.join(shares)} Hz; {seconds} s"
-    if words := list(data.segmentation.words()):
+    if words := list(data.segmentation.describe()):
         yield f"cut into    {', '.join(words)}"
     yield from class_lines(data, spec)
     for kind, names in skipped_by_kind(data).items():

@@ -126,12 +126,12 @@ def trials_of(prepared: Prepared, per_trial: int) -> Trials:
         begin = np.cumsum([0, *map(len, maps)])
         members = zip(parts, prepared.members, begin, strict=False)
         start = np.concatenate([part.start[np.isin(part.recording, used)] + at for part, (_, used), at in members])
-    elif cut.joined_scale:
+    elif cut.standardises_trials:
         maps = (normalised_trials(prepared, first + position * per_trial, per_trial),)
         start = np.arange(len(recording)) * per_trial * cut.samples  # (T,)
     else:
         maps = (prepared.windows.reshape(-1, len(LEADS)),)
-        start = first * cut.unit + position * cut.step(per_trial)  # (T,)
+        start = first * cut.samples_per_item + position * cut.step(per_trial)  # (T,)
     number = {patient: index for index, patient in enumerate(dict.fromkeys(e.patient for e in prepared.entries))}
     patient = np.array([number[entry.patient] for entry in prepared.entries], np.int64)  # (R,)
     return Trials(maps, start, recording, patient[recording], cut.samples, per_trial)
@@ -372,8 +372,8 @@ def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_emb
     trials, chosen = trials_of(prepared, spec.per_trial), corpus_trials(prepared, spec)  # (T,)
     if not len(chosen):
         raise DatasetError(
-            f"{prepared.title}: no recording to pretrain on has the {spec.per_trial} {prepared.segmentation.word}s of "
-            "a pseudo-trial"
+            f"{prepared.title}: no recording to pretrain on has the {spec.per_trial} "
+            f"{prepared.segmentation.unit_name}s of a pseudo-trial"
         )
     text, without_text = None, 0
     if text_embedder is not None:
@@ -392,7 +392,7 @@ def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_emb
         trials=scaled(trials, prepared, spec, np.unique(trials.recording[chosen])),
         chosen=chosen,
         device=device,
-        random_start=prepared.segmentation.anywhere,
+        random_start=prepared.segmentation.random_start,
         text=text,
         recordings_without_text=without_text,
     )

@@ -66,7 +66,7 @@ def join(
         classes=classes,
         form=" + ".join(data.form for data, _ in members),
         simulated=any(data.simulated for data, _ in members),
-        windows=np.empty((0, members[0][0].segmentation.unit, len(LEADS)), np.float16),
+        windows=np.empty((0, members[0][0].segmentation.samples_per_item, len(LEADS)), np.float16),
         first_window=np.concatenate([[0], np.cumsum(count)]),
         entries=tuple(entries),
         signals=tuple(data.signals[r] for data, r in recordings),

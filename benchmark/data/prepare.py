@@ -411,7 +411,7 @@ def load_prepared(folder: Path) -> Prepared | None:
         return None
     segmentation = Segmentation(**index["segmentation"])
     first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
-    shape = (0 if members else int(first_window[-1]), segmentation.unit, len(LEADS))  # N, S, L
+    shape = (0 if members else int(first_window[-1]), segmentation.samples_per_item, len(LEADS))  # N, S, L
     if size != 2 * np.prod(shape):
         return None
     read: dict[str, Any] = {

@@ -65,17 +65,17 @@ class Segmentation:
         return items
 
     @property
-    def unit(self) -> int:
+    def samples_per_item(self) -> int:
         """Samples of an item of the prepared data: S of a window, 1 of a whole recording."""
         return 1 if self.kind == "recordings" else self.samples
 
     @property
-    def joined_scale(self) -> bool:
+    def standardises_trials(self) -> bool:
         """Whether a pseudo-trial is standardised once more as a whole, as PMQ's and COMET's authors do."""
         return self.kind == "heartbeats" and not self.raw
 
     @property
-    def anywhere(self) -> bool:
+    def random_start(self) -> bool:
         """Whether a window may begin at any sample while pretraining."""
         return self.kind == "recordings"
 
@@ -85,14 +85,14 @@ class Segmentation:
 
     def trials_in(self, items: NDArray[np.int64], per_trial: int) -> NDArray[np.int64]:
         """Count the pseudo-trials of `per_trial` windows that recordings with so many items give."""
-        samples, length = items * self.unit, per_trial * self.samples
+        samples, length = items * self.samples_per_item, per_trial * self.samples
         return np.where(samples >= length, (samples - length) // self.step(per_trial) + 1, 0)
 
     def windows_of_typical(self) -> int:
         """Count the windows of a recording of 10 s; of heartbeats, those at a rate of 70/min."""
         if self.kind == "heartbeats":
             return 11
-        return max(1, int(self.trials_in(np.array(TYPICAL_SECONDS * self.rate // self.unit), 1)))
+        return max(1, int(self.trials_in(np.array(TYPICAL_SECONDS * self.rate // self.samples_per_item), 1)))
 
     def is_padded(self, samples: int, fs: float) -> bool:
         """Tell whether a recording of so many samples at fs Hz was lengthened."""
@@ -104,11 +104,11 @@ class Segmentation:
         return self.samples / self.rate
 
     @property
-    def word(self) -> str:
+    def unit_name(self) -> str:
         """Noun for one window in messages."""
         return {"heartbeats": "heartbeat", "recordings": "crop"}[self.kind]
 
-    def words(self) -> Iterator[str]:
+    def describe(self) -> Iterator[str]:
         """Say what differs from the paper's preparation: '100 Hz', 'crops of 2.5 s every 1.25 s'."""
         if self.kind == "recordings":
             yield f"crops of {self.seconds:g} s every {self.stride / self.rate:g} s of whole recordings"
@@ -159,12 +159,12 @@ def leads_named(given: Any) -> list[str]:
 
     Raises ValueError in one line for anything else.
     """
-    words = [str(word).strip().lower() for word in (given if isinstance(given, list | tuple) else [given])]
+    words = [str(word).strip() for word in (given if isinstance(given, list | tuple) else [given])]
     if len(words) == 1 and words[0].isdecimal() and int(words[0]) in LEAD_SETS:
         return list(LEAD_SETS[int(words[0])])
-    leads = [lead for lead in LEADS if lead.lower() in words]
+    leads = [lead for lead in LEADS if lead.lower() in map(str.lower, words)]
     if not leads or len(leads) < len(words):
-        unknown = [word for word in words if word not in map(str.lower, LEADS)]
+        unknown = [word for word in words if word.lower() not in map(str.lower, LEADS)]
         problem = f"{unknown[0]!r} is no lead" if unknown else "each lead has to be named once"
         numbers = ", ".join(map(str, LEAD_SETS))
         raise ValueError(f"{problem}; there are {' '.join(LEADS)}, or one of the numbers {numbers}")

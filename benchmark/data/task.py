@@ -241,7 +241,7 @@ def sides_for_tasks(
     trial = {side: np.flatnonzero(np.isin(trials.recording, numbers)) for side, numbers in recordings.items()}
     problems = [problem] if problem else []
     problems += [
-        f"no {side} window: its recordings have fewer than {spec.per_trial} {prepared.segmentation.word}s each"
+        f"no {side} window: its recordings have fewer than {spec.per_trial} {prepared.segmentation.unit_name}s each"
         for side, numbers in recordings.items()
         if len(numbers) and not len(trial[side])
     ]
@@ -330,7 +330,7 @@ class ClassCoverage(TypedDict):
 
 def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, ClassCoverage]:
     """Count the patients of each class of the dataset under a task, in the order of the classes, whatever the split."""
-    too_few = f"fewer than {spec.per_trial} {prepared.segmentation.word}s"
+    too_few = f"fewer than {spec.per_trial} {prepared.segmentation.unit_name}s"
     counts = prepared.trials_of_each(spec.per_trial)  # (R,)
     recordings: list[tuple[Entry | Skipped, str]] = [
         *((entry, "" if count else too_few) for entry, count in zip(prepared.entries, counts, strict=True)),

@@ -69,7 +69,7 @@ def prepare_data(
     cut: how recordings are cut, if not as the config says.
     """
     segmentation = cut or config.data.cut()
-    with step(console, f"{dataset.title}: cutting {segmentation.word}s") as progress:
+    with step(console, f"{dataset.title}: cutting {segmentation.unit_name}s") as progress:
         prepared = prepare(
             dataset,
             folders.cache,

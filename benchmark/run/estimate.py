@@ -137,6 +137,6 @@ def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cel
     if cut.kind == "recordings":
         prepared = sum(size.recordings * TYPICAL_SECONDS * cut.rate * SAMPLE_BYTES for size in written)
     else:
-        prepared = sum((1 + cut.joined_scale) * size.windows * cut.samples * SAMPLE_BYTES for size in written)
+        prepared = sum((1 + cut.standardises_trials) * size.windows * cut.samples * SAMPLE_BYTES for size in written)
     tested = HELD_OUT_SHARE * max(sizes[column.dataset].windows for column in config.data.columns())
     return int(prepared + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * tested))

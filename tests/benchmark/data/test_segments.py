@@ -21,18 +21,18 @@ from benchmark.data.segments import HEARTBEATS, Segmentation, leads_named, zero_
 
 def test_segmentations_differ_in_what_is_kept_joined_and_drawn() -> None:
     crops = Segmentation("recordings", 250, 100, 125)
-    assert [cut.unit for cut in (HEARTBEATS, crops)] == [300, 1]
-    assert [cut.anywhere for cut in (HEARTBEATS, crops)] == [False, True]
-    assert [cut.joined_scale for cut in (HEARTBEATS, crops)] == [True, False]
-    assert not any(replace(cut, raw=True).joined_scale for cut in (HEARTBEATS, crops))
-    assert [cut.word for cut in (HEARTBEATS, crops)] == ["heartbeat", "crop"]
+    assert [cut.samples_per_item for cut in (HEARTBEATS, crops)] == [300, 1]
+    assert [cut.random_start for cut in (HEARTBEATS, crops)] == [False, True]
+    assert [cut.standardises_trials for cut in (HEARTBEATS, crops)] == [True, False]
+    assert not any(replace(cut, raw=True).standardises_trials for cut in (HEARTBEATS, crops))
+    assert [cut.unit_name for cut in (HEARTBEATS, crops)] == ["heartbeat", "crop"]
     assert [cut.seconds for cut in (HEARTBEATS, crops)] == [1.2, 2.5]
 
 
 def test_what_differs_from_the_paper_is_put_in_words() -> None:
-    assert list(HEARTBEATS.words()) == []
-    assert list(Segmentation(rate=500, samples=600, raw=True).words()) == ["500 Hz", "in mV"]
-    assert list(Segmentation("recordings", 250, 100, 125, pad=True).words()) == [
+    assert list(HEARTBEATS.describe()) == []
+    assert list(Segmentation(rate=500, samples=600, raw=True).describe()) == ["500 Hz", "in mV"]
+    assert list(Segmentation("recordings", 250, 100, 125, pad=True).describe()) == [
         "crops of 2.5 s every 1.25 s of whole recordings",
         "100 Hz",
         "shorter recordings lengthened by zeros",
