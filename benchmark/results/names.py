@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
 
 Gate = Literal["random", "frozen", "features", "full-labels", "supervised", "minirocket"]
-GATES: tuple[Gate, ...] = get_args(Gate)
 """Reference rows of a table."""
 ABOUT_GATES: dict[Gate, str] = {
     "random": "the untrained encoder, fine-tuned or under the table's evaluation; by default",
@@ -24,7 +22,6 @@ ABOUT_GATES: dict[Gate, str] = {
 }
 """A line for `list`."""
 Preset = Literal["unified", "paper"]
-PRESETS: tuple[Preset, ...] = get_args(Preset)
 """Where the recipes and knobs of the methods come from."""
 DEFAULT_TASK = "default"
 """The task of a dataset's own classes; its columns are named by the dataset alone."""
@@ -38,42 +35,37 @@ UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 BOTH = "both"
 """Option for a table of each unit."""
 Pool = Literal["mean", "max"]
-POOLS: tuple[Pool, ...] = get_args(Pool)
 """How a recording's probabilities follow from those of its windows."""
 UNIT_OF_PROTOCOL = {"paper": HEARTBEAT, "strict": RECORDING}
 """Protocol -> unit of its scores, epoch selection and tables."""
 
 
-@dataclass(frozen=True)
-class EvaluationFacts:
+class EvaluationFacts(NamedTuple):
     """What plans and reports know of an evaluation; what it does: benchmark.training.evaluations."""
 
     title: str
-    """As tables print it."""
     about: str
     """A line for `list`."""
     frozen: bool
-    """Whether it reads the features of an encoder that stays as it is: the gate `frozen` then equals `random`."""
+    """Whether the encoder stays as it is: the baseline `frozen` then equals `random`."""
 
 
 FINETUNE, LINEAR = "finetune", "linear"
 EVALUATION_FACTS = {
     FINETUNE: EvaluationFacts("Fine-tuned", "encoder and a new head, trained together", frozen=False),
     LINEAR: EvaluationFacts("Linear probe", "logistic regression on frozen features", frozen=True),
-    "knn": EvaluationFacts(
-        "Nearest neighbours", "weighted vote of the nearest frozen features, by cosine", frozen=True
-    ),
+    "knn": EvaluationFacts("Nearest neighbours", "vote of the nearest frozen features, by cosine", frozen=True),
     "attention": EvaluationFacts(
-        "Attention head", "one learned query over frozen steps, and a linear layer", frozen=True
+        "Attention head", "a learned query over frozen steps, and a linear layer", frozen=True
     ),
 }
-"""How a pretrained encoder can be evaluated, by name; each has its own tables. A new one is a line here and the file of
-its name in benchmark/training/evaluations/."""
+"""How a pretrained encoder can be evaluated, by name; each has its own tables. A new one is a line here and an entry of
+benchmark.training.evaluations."""
 EVALUATIONS = tuple(EVALUATION_FACTS)
 EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items()}
 
 UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features", "supervised"
-"""Names of gate rows. `FEATURES` and `SUPERVISED` are also the evaluations of their cells."""
+"""Names of baselines. `FEATURES` and `SUPERVISED` are also the evaluations of their cells."""
 CLASSICAL_TITLES = {FEATURES: "Beat features, boosted", "minirocket": "MiniRocket, ridge"}
 """Gate row without an encoder -> its title; the row, the gate and the evaluation of its cells have one name. A new one
 is a line here, its name in `Gate` and `ABOUT_GATES`, and its entry in benchmark.training.evaluations."""

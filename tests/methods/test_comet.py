@@ -13,6 +13,7 @@ from torch import Tensor
 
 from methods.base import Batch
 from methods.comet import COMET, COMETConfig, observation_loss, patient_loss, sample_loss, trial_loss
+from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.parts.masks import Mask
 from tests import make
 
@@ -94,6 +95,23 @@ def batch_of_trials() -> Batch:
     return batch._replace(x2=batch.x1, trial=torch.tensor([0, 0, 1, 2]))
 
 
+def test_the_levels_are_those_of_a_coarser_step_where_the_encoder_gives_one() -> None:
+    torch.manual_seed(0)
+    method = COMET(ResNet1d(ResNet1dConfig(output=8)), COMETConfig(encoder_dropout=0.0, mask_spans=0))
+    batch = batch_of_trials()
+    h = method.encoder(batch.x1)  # (B, 8, K) of 30 samples
+    assert h.shape[1] == 8
+    expected = (
+        0.1 * observation_loss(h, h)
+        + 0.1 * sample_loss(h, h)
+        + 0.7 * trial_loss(h, h, batch.trial)
+        + 0.1 * patient_loss(h, h, batch.patient)
+    )
+    torch.testing.assert_close(method(batch), expected)
+    method(batch).backward()
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in method.encoder.parameters())
+
+
 def test_a_level_without_weight_costs_no_pass() -> None:
     method = make_comet(observation_weight=0.0, sample_weight=0.0, patient_weight=0.0, trial_weight=1.0)
     passes: list[object] = []
@@ -127,6 +145,14 @@ def test_each_level_has_two_passes_of_its_own_and_two_levels_are_masked() -> Non
     method.encoder.forward = counted  # type: ignore[method-assign]
     method(batch_of_trials())
     assert passes == [True] * 4 + [False] * 4
+
+
+def test_unmasked_views_differ_by_the_dropout() -> None:
+    method = make_comet(observation_weight=0.0, sample_weight=0.0)
+    assert method.encoder.dropout == 0.1
+    assert method(batch_of_trials()).item() != method(batch_of_trials()).item()
+    method.eval()
+    assert method(batch_of_trials()).item() == method(batch_of_trials()).item()
 
 
 def test_some_level_must_count() -> None:

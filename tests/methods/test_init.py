@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import torch
 
 from methods import METHODS, as_method, get_method
+from methods.base import Batch
+from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.pretrained import PretrainedEncoder
 
 OUTSIDE = '''
@@ -35,6 +38,12 @@ class Small(PretrainMethod):
 '''
 
 
+def test_names_lead_to_classes() -> None:
+    for name, method in METHODS.items():
+        assert get_method(name) is method
+        assert method.name == name
+
+
 def test_methods_stand_in_tables_under_the_names_of_their_papers() -> None:
     assert [kind.title for kind in METHODS.values()] == [
         *("Random", "MoCo", "BYOL", "CLOCS", "PCLR", "COMET", "ETP", "PMQ", "PMQ (released code)"),
@@ -42,12 +51,24 @@ def test_methods_stand_in_tables_under_the_names_of_their_papers() -> None:
     ]
 
 
+def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match="unknown method 'pmg': did you mean 'pmq'\\? choose from random, moco, "):
+        get_method("pmg")
+
+
+def test_a_file_is_a_method(tmp_path: Path) -> None:
+    file = tmp_path / "small.py"
+    file.write_text(OUTSIDE)
+    method = get_method(str(file))
+    encoder = Dilated(DilatedConfig(hidden=4, depth=2, output=4))
+    x = torch.randn(2, 20, 12)
+    loss = method(encoder, method.Config())(Batch(x, x, *[torch.arange(2)] * 3))
+    torch.testing.assert_close(loss, 2 * encoder.pooled(x).square().mean())
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
-    [
-        ("pmq", "give Small a `name` of letters, .* none of random, .* has"),
-        ("../small", "give Small a `name` of letters"),
-    ],
+    [("pmq", "give Small a `name` that none of random, .* has"), ("../small", "the name '../small' is not of letters")],
 )
 def test_a_file_without_a_new_name_is_refused(tmp_path: Path, name: str, message: str) -> None:
     file = tmp_path / "mine.py"

@@ -116,7 +116,7 @@ def test_a_cell_is_made_again_from_the_start_of_its_key_and_compared(
     assert [path.name for path in (tmp_path / "again" / "pretrained").iterdir()] == [row.pretrain_key]
     capsys.readouterr()
     assert run_benchmark.main(["report", "--compare", argv[-3], again, "--out", str(tmp_path / "compared")]) == 0
-    assert "Finished cells: 1 in both, 1 equal to the bit, 3 only in A, 0 only in B" in capsys.readouterr().out
+    assert "Cells: 1 in both, 1 identical to the bit, 3 only in A, 0 only in B" in capsys.readouterr().out
     assert run_benchmark.main([*only, row.pretrain_key]) == 0
     assert {own.evaluation for own in rows_of(tmp_path / "again")} == {"finetune", "linear"}
     assert run_benchmark.main([*only, "fffffff"]) == 2
