@@ -180,49 +180,19 @@ class Ningbo(Chapman):
     tables = ()
 
 
-CONDITION_OF_CODE: dict[str, str] = {
-    "164917005": "AQW",  # abnormal Q wave
-    "164937009": "UW",  # U wave
-    "426783006": "SR",  # sinus rhythm
-    "74390002": "WPW",
-    "195042002": "2AVB",
-    "713422000": "AT",  # atrial tachycardia
-    "11157007": "VB",  # ventricular bigeminy
-    "47665007": "ARS",  # axis right shift
-    "428750005": "STTC",  # ST-T change
-    "427393009": "SA",  # sinus irregularity
-    "164930006": "STE",  # ST elevation
-    "164931005": "STTU",  # ST tilt up
-    "17338001": "VPB",  # ventricular premature beat, PhysioNet's code
-    "427172004": "VPB",  # the same, the Challenge's code
-    "59931005": "TWO",  # T wave opposite
-    "39732003": "ALS",  # axis left shift
-    "284470004": "APB",  # atrial premature beat
-    "54016002": "2AVB1",
-    "164947007": "PRIE",  # prolonged PR interval
-    "251199005": "CCR",  # counterclockwise rotation
-    "251198002": "CR",  # clockwise rotation
-    "164890007": "AF",  # atrial flutter
-    "233917008": "AVB",
-    "111975006": "QTIE",  # prolonged QT interval
-    "164909002": "LBBB",
-    "75532003": "VEB",  # ventricular escape beat
-    "426761007": "SVT",
-    "733534002": "LBBB",  # complete, the Challenge's code
-    "59118001": "RBBB",
-    "713427006": "RBBB",  # complete, the Challenge's code
-    "270492004": "1AVB",
-    "429622005": "STDD",  # ST depression
-    "164865005": "MI",
-    "164889003": "AFIB",  # atrial fibrillation
-    "164934002": "TWC",  # T wave change
-    "164912004": "PWC",  # P wave change
-    "428417006": "ERV",  # early repolarisation
-    "89792004": "RVH",
-    "164873001": "LVH",
-    "427084000": "ST",  # sinus tachycardia
-    "426995002": "JEB",  # junctional escape beat
-}
+CONDITION_OF_CODE: dict[str, str] = dict(
+    re.findall(
+        r"(\d+) (\w+)",
+        """
+164917005 AQW, 164937009 UW, 426783006 SR, 74390002 WPW, 195042002 2AVB, 713422000 AT, 11157007 VB,
+47665007 ARS, 428750005 STTC, 427393009 SA, 164930006 STE, 164931005 STTU, 17338001 VPB, 427172004 VPB,
+59931005 TWO, 39732003 ALS, 284470004 APB, 54016002 2AVB1, 164947007 PRIE, 251199005 CCR, 251198002 CR,
+164890007 AF, 233917008 AVB, 111975006 QTIE, 164909002 LBBB, 75532003 VEB, 426761007 SVT, 733534002 LBBB,
+59118001 RBBB, 713427006 RBBB, 270492004 1AVB, 429622005 STDD, 164865005 MI, 164889003 AFIB, 164934002 TWC,
+164912004 PWC, 428417006 ERV, 89792004 RVH, 164873001 LVH, 427084000 ST, 426995002 JEB
+""",
+    )
+)
 """SNOMED code of a header -> acronym of ConditionNames_SNOMED-CT.csv, of MERL's 38 classes (Liu et al., ICML 2024).
 
 Where that file gives several acronyms to one code, the first. Bradycardia is not among them, so a recording with it

@@ -8,6 +8,7 @@ reports of its dataset (docs/DATA.md).
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -239,32 +240,17 @@ def german_report(diagnoses: tuple[str, ...]) -> str:
     return " ".join(CODES[name][1] for name in ordered)
 
 
-SNOMED = {
-    "SB": "426177001",
-    "SR": "426783006",
-    "AFIB": "164889003",
-    "ST": "427084000",
-    "AFL": "164890007",
-    "SA": "427393009",
-    "SVT": "426761007",
-    "AVB1": "270492004",
-    "AVB2": "54016002",
-    "AVB3": "27885002",
-    "LBBB": "164909002",
-    "RBBB": "59118001",
-    "LAFB": "39732003",
-    "LVH": "164873001",
-    "RVH": "89792004",
-    "MI-ANT": "164865005",
-    "MI-INF": "164917005",
-    "MI-LAT": "164865005",
-    "STD": "429622005",
-    "STE-ANT": "164930006",
-    "STE-INF": "164930006",
-    "TWI": "59931005",
-    "PAC": "284470004",
-    "PVC": "17338001",
-}
+SNOMED: dict[str, str] = dict(
+    re.findall(
+        r"(\S+) (\d+)",
+        """
+SB 426177001, SR 426783006, AFIB 164889003, ST 427084000, AFL 164890007, SA 427393009, SVT 426761007,
+AVB1 270492004, AVB2 54016002, AVB3 27885002, LBBB 164909002, RBBB 59118001, LAFB 39732003, LVH 164873001,
+RVH 89792004, MI-ANT 164865005, MI-INF 164917005, MI-LAT 164865005, STD 429622005, STE-ANT 164930006,
+STE-INF 164930006, TWI 59931005, PAC 284470004, PVC 17338001
+""",
+    )
+)
 """Diagnosis -> code of Chapman's and Ningbo's headers, in their order."""
 RHYTHM_GROUP = {"SB": "SB", "SR": "SR", "AFIB": "AFIB", "ST": "GSVT", "AFL": "AFIB", "SA": "SR", "SVT": "GSVT"}
 """Rhythm -> class of Chapman and Ningbo."""

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import pytest
 
 from benchmark.cli.main import FAILED, OK, USAGE
-from benchmark.data.datasets import DATASETS, UNFINISHED
+from benchmark.data.datasets import DATASETS
 from benchmark.extras import download as module
 from benchmark.extras.download import SUMS
 from run_benchmark import main
@@ -196,17 +196,6 @@ def test_what_does_not_come_is_told_refused_by_a_run_and_tried_again(
     status, out, _ = download("chapman")
     assert status == OK
     assert ", 1 to fetch" in out
-
-
-def test_without_a_list_nothing_is_fetched_and_what_is_there_stays_usable(
-    home: SimpleNamespace, download: Download
-) -> None:
-    assert download("ptb-xl")[0] == OK
-    del home.server.files[f"{RELEASES['ptb-xl']}{SUMS}"]
-    status, _, err = download("ptb-xl", "--verify")
-    assert status == USAGE
-    assert re.fullmatch(r"error: ptb-xl: no list of files; http://\S+: 404 Not Found\n", err)
-    assert not (home.data / "ptb-xl" / UNFINISHED).exists()
 
 
 def test_a_list_that_is_none_or_leaves_the_folder_is_refused_whole(home: SimpleNamespace, download: Download) -> None:
