@@ -61,6 +61,11 @@ def further_metric(text: str) -> str:
     return text
 
 
+def flag(meaning: str, **arguments: Any) -> dict[str, Any]:
+    """Return what argparse is to know of a flag or a positional argument: its help, and `arguments`."""
+    return {"help": meaning, **arguments}
+
+
 KEYS = {
     "--methods": "methods",
     "--datasets": "data.datasets",
@@ -87,49 +92,39 @@ NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
 COMMON: dict[str, dict[str, Any]] = {
     "--config": {"metavar": "NAME|FILE"},
-    "--set": {
-        "nargs": "+",
-        "action": "extend",
-        "default": [],
-        "metavar": "KEY=VALUE",
-        "help": "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
-    },
-    "--encoder": {
-        "nargs": "+",
-        "metavar": "NAME|FILE",
-        "help": f"what all methods pretrain: {', '.join(ENCODERS)} or a .py file; several: all rows with each",
-    },
-    "--data-root": {"type": folder, "metavar": "DIR", "help": "folder that holds the datasets"},
-    "--data": {
-        "nargs": "+",
-        "action": "extend",
-        "default": [],
-        "metavar": "NAME=DIR",
-        "help": "a dataset's folder",
-    },
-    "--results": {"type": folder, "default": Path("runs"), "metavar": "DIR", "help": "results store (runs)"},
-    "--out": {"type": folder, "default": Path("out"), "metavar": "DIR", "help": "tables and figures (out)"},
-    "--cache": {"type": folder, "default": Path("cache"), "metavar": "DIR", "help": "prepared recordings (cache)"},
-    "--device": {"default": "auto", "metavar": "NAME", "help": "auto, cpu, cuda or cuda:N (auto)"},
-    "--workers": {"type": count, "metavar": "N", "help": "processes that prepare data (one a core)"},
-    "--jobs": {"type": count, "metavar": "N", "help": "tasks at a time (CPU: one a core; GPU: one each)"},
-    "--engine": {
-        "type": engine,
-        "default": "local",
-        "metavar": "NAME",
-        "help": "local (default), or the workers of a Dask scheduler: tcp://HOST:PORT or its scheduler file",
-    },
-    "--devices": {"nargs": "+", "metavar": "N", "help": "GPUs that share the work, e.g. 0 1"},
-    "--code": {"type": file, "metavar": "FILE", "help": "the file of an encoder of your own"},
-    "--dry-run": {"action": "store_true", "help": "list what there is to do, hours and disk, and do nothing"},
-    "--unit": {"choices": [*UNITS, BOTH], "help": "what is scored (default: as the protocol)"},
-    "--scores": {
-        "nargs": "+",
-        "type": further_metric,
-        "default": [],
-        "metavar": "NAME",
-        "help": "further columns of the main table, e.g. auprc",
-    },
+    "--set": flag(
+        "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=VALUE",
+    ),
+    "--encoder": flag(
+        f"what all methods pretrain: {', '.join(ENCODERS)} or a .py file; several: all rows with each",
+        nargs="+",
+        metavar="NAME|FILE",
+    ),
+    "--data-root": flag("folder that holds the datasets", type=folder, metavar="DIR"),
+    "--data": flag("a dataset's folder", nargs="+", action="extend", default=[], metavar="NAME=DIR"),
+    "--results": flag("results store (runs)", type=folder, default=Path("runs"), metavar="DIR"),
+    "--out": flag("tables and figures (out)", type=folder, default=Path("out"), metavar="DIR"),
+    "--cache": flag("prepared recordings (cache)", type=folder, default=Path("cache"), metavar="DIR"),
+    "--device": flag("auto, cpu, cuda or cuda:N (auto)", default="auto", metavar="NAME"),
+    "--workers": flag("processes that prepare data (one a core)", type=count, metavar="N"),
+    "--jobs": flag("tasks at a time (CPU: one a core; GPU: one each)", type=count, metavar="N"),
+    "--engine": flag(
+        "local (default), or the workers of a Dask scheduler: tcp://HOST:PORT or its scheduler file",
+        type=engine,
+        default="local",
+        metavar="NAME",
+    ),
+    "--devices": flag("GPUs that share the work, e.g. 0 1", nargs="+", metavar="N"),
+    "--code": flag("the file of an encoder of your own", type=file, metavar="FILE"),
+    "--dry-run": flag("list what there is to do, hours and disk, and do nothing", action="store_true"),
+    "--unit": flag("what is scored (default: as the protocol)", choices=[*UNITS, BOTH]),
+    "--scores": flag(
+        "further columns of the main table, e.g. auprc", nargs="+", type=further_metric, default=[], metavar="NAME"
+    ),
 }
 CONFIG, DATA, STORE = ("--config", "--set"), ("--data-root", "--data"), ("--results", "--out", "--cache")
 ENGINE = ("--device", "--jobs", "--engine", "--devices", "--workers")
@@ -162,18 +157,17 @@ COMMANDS = {
         tuple(KEYS),
         (*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run", "--unit", "--scores"),
         {
-            "--only": {
-                "nargs": "+",
-                "type": key_start,
-                "default": [],
-                "metavar": "KEY",
-                "help": "these cells alone, with their pretrainings: starts of keys of out/cells.csv",
-            },
-            "--allow-leak": {"action": "store_true", "help": "run on data that the audit refuses; tables will say so"},
-            "--tensorboard": {
-                "action": "store_true",
-                "help": "also loss and health per epoch as event files in OUT/tensorboard",
-            },
+            "--only": flag(
+                "these cells alone, with their pretrainings: starts of keys of out/cells.csv",
+                nargs="+",
+                type=key_start,
+                default=[],
+                metavar="KEY",
+            ),
+            "--allow-leak": flag("run on data that the audit refuses; tables will say so", action="store_true"),
+            "--tensorboard": flag(
+                "also loss and health per epoch as event files in OUT/tensorboard", action="store_true"
+            ),
         },
         {
             "": "simulated cohorts, minutes on a laptop",
@@ -201,18 +195,14 @@ COMMANDS = {
         "benchmark.cli.report:report",
         flags=("--out", "--unit", "--scores"),
         further={
-            "--results": {
-                "nargs": "+",
-                "metavar": "DIR|FILE",
-                "help": "results store (runs), archive, or DIR@KEY for one run; several are put together",
-            },
-            "--archive": {
-                "type": file,
-                "metavar": "FILE",
-                "help": "pack the results reported into a zip, without signals",
-            },
-            "--beside": {"choices": [*sources()], "help": "hold the run against the numbers that a paper prints"},
-            "--compare": {"nargs": 2, "metavar": "RUN", "help": "hold two results stores, archives or runs together"},
+            "--results": flag(
+                "results store (runs), archive, or DIR@KEY for one run; several are put together",
+                nargs="+",
+                metavar="DIR|FILE",
+            ),
+            "--archive": flag("pack the results reported into a zip, without signals", type=file, metavar="FILE"),
+            "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
+            "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
         },
         examples={
             "report --unit recording": "the tables again, per recording",
@@ -227,12 +217,12 @@ COMMANDS = {
         "benchmark.cli.explain:explain",
         flags=("--results",),
         further={
-            "word": {
-                "nargs": "+",
-                "metavar": "CELL",
-                "help": "row, evaluation, dataset, ratio and seed in any order, or the start of a key",
-            },
-            "--all": {"action": "store_true", "help": "the whole config, code, libraries, machine and files too"},
+            "word": flag(
+                "row, evaluation, dataset, ratio and seed in any order, or the start of a key",
+                nargs="+",
+                metavar="CELL",
+            ),
+            "--all": flag("the whole config, code, libraries, machine and files too", action="store_true"),
         },
         examples={
             "explain pmq finetune chapman 0.1 seed 41": "by the names of the tables",
@@ -245,9 +235,9 @@ COMMANDS = {
         ("--methods", "--datasets", "--pretrain-dataset", "--protocol", "--labels", "--preset", "--precision"),
         (*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run"),
         {
-            "--trials": {"type": count, "default": 8, "metavar": "N", "help": "settings tried per method (8)"},
-            "--ratio": {"type": float, "metavar": "R", "help": "label ratio of the probes (the config's middle one)"},
-            "--search-seed": {"type": int, "default": 1, "metavar": "N", "help": "seed of the draws (1)"},
+            "--trials": flag("settings tried per method (8)", type=count, default=8, metavar="N"),
+            "--ratio": flag("label ratio of the probes (the config's middle one)", type=float, metavar="R"),
+            "--search-seed": flag("seed of the draws (1)", type=int, default=1, metavar="N"),
         },
         {
             "tune --config small --dry-run": "what it would do, in hours and disk",
@@ -260,12 +250,9 @@ COMMANDS = {
         "benchmark.cli.export:export",
         flags=("--results", "--code"),
         further={
-            "word": {
-                "metavar": "NAME",
-                "help": "a row of the tables, e.g. pmq or 'pmq:w/o queue', or a key",
-            },
-            "--seed": {"type": int, "metavar": "N", "help": "seed of its pretraining, where a row has several"},
-            "--to": {"type": folder, "required": True, "metavar": "FOLDER", "help": "the folder to write"},
+            "word": flag("a row of the tables, e.g. pmq or 'pmq:w/o queue', or a key", metavar="NAME"),
+            "--seed": flag("seed of its pretraining, where a row has several", type=int, metavar="N"),
+            "--to": flag("the folder to write", type=folder, required=True, metavar="FOLDER"),
         },
         examples={
             "export pmq --to pmq": "the encoder of a row, with its model card",
@@ -277,20 +264,16 @@ COMMANDS = {
         "benchmark.cli.embed:embed",
         flags=("--device", "--code"),
         further={
-            "word": {"nargs": "+", "metavar": "RECORDS", "help": "WFDB records, or folders of them"},
-            "--encoder": {
-                "type": folder,
-                "required": True,
-                "dest": "folder",
-                "metavar": "FOLDER",
-                "help": "the folder that `export` wrote",
-            },
-            "--out": {
-                "type": file,
-                "required": True,
-                "metavar": "FILE",
-                "help": "the table, .parquet or .csv, a row per recording; or .npy, the embeddings alone",
-            },
+            "word": flag("WFDB records, or folders of them", nargs="+", metavar="RECORDS"),
+            "--encoder": flag(
+                "the folder that `export` wrote", type=folder, required=True, dest="folder", metavar="FOLDER"
+            ),
+            "--out": flag(
+                "the table, .parquet or .csv, a row per recording; or .npy, the embeddings alone",
+                type=file,
+                required=True,
+                metavar="FILE",
+            ),
         },
         examples={"embed recordings/ --encoder pmq --out features.parquet": "every WFDB record in a folder"},
     ),
@@ -311,7 +294,7 @@ COMMANDS = {
         "benchmark.cli.data:show",
         NAMES,
         (*CONFIG, *DATA, "--out"),
-        {"word": {"metavar": "RECORDING", "help": "its name, e.g. A0001"}},
+        {"word": flag("its name, e.g. A0001", metavar="RECORDING")},
         {"data show A0001 --datasets cpsc2018": "one recording, drawn"},
     ),
     "data download": Command(
@@ -319,11 +302,11 @@ COMMANDS = {
         "benchmark.extras.download:download",
         flags=(*DATA, "--dry-run"),
         further={
-            "word": {"nargs": "+", "choices": list(DATASETS), "metavar": "DATASET", "help": f"{', '.join(DATASETS)}"},
-            "--subset": {"metavar": "NAME", "help": "part of a dataset: paper (what the paper uses), all, records100"},
-            "--from": {"metavar": "NAME", "help": "the home: physionet (default) or aws"},
-            "--connections": {"type": count, "metavar": "N", "help": "at a time, 1 to 8 (4)"},
-            "--verify": {"action": "store_true", "help": "read and compare what is there"},
+            "word": flag(f"{', '.join(DATASETS)}", nargs="+", choices=list(DATASETS), metavar="DATASET"),
+            "--subset": flag("part of a dataset: paper (what the paper uses), all, records100", metavar="NAME"),
+            "--from": flag("the home: physionet (default) or aws", metavar="NAME"),
+            "--connections": flag("at a time, 1 to 8 (4)", type=count, metavar="N"),
+            "--verify": flag("read and compare what is there", action="store_true"),
         },
         examples={
             "data download ptb-xl --data-root /data": "a dataset, verified",
@@ -334,8 +317,8 @@ COMMANDS = {
         "look at a folder of your own ECGs and write a first card for it (docs/OWN_DATA.md)",
         "benchmark.extras.new_card:new_card",
         further={
-            "word": {"metavar": "FOLDER", "help": "folder of the ECG files, with their table if there is one"},
-            "--card": {"type": file, "metavar": "FILE", "help": "the card (FOLDER/NAME.yaml)"},
+            "word": flag("folder of the ECG files, with their table if there is one", metavar="FOLDER"),
+            "--card": flag("the card (FOLDER/NAME.yaml)", type=file, metavar="FILE"),
         },
         examples={"data new-card ./my-ecgs": "a card to begin with"},
     ),
@@ -344,13 +327,13 @@ COMMANDS = {
         "benchmark.cli.speed:speed",
         ("--methods", "--preset", "--precision", "--segmentation", "--datasets", "--pretrain-dataset"),
         (*CONFIG, "--encoder", *DATA, "--results", "--cache", *ENGINE),
-        {"--quick": {"action": "store_true", "help": "measure at small sizes: a minute instead of many"}},
+        {"--quick": flag("measure at small sizes: a minute instead of many", action="store_true")},
         {"speed --config laptop": "how fast this machine is"},
     ),
     "check": Command(
         "test a method or an encoder, or one defined in a file, against its contract",
         "benchmark.cli.check:check",
-        further={"word": {"metavar": "NAME|FILE", "help": "a method or an encoder of `list`, or a .py file of one"}},
+        further={"word": flag("a method or an encoder of `list`, or a .py file of one", metavar="NAME|FILE")},
         examples={"check ./mine.py": "what a method or an encoder of one's own has to hold to"},
     ),
 }

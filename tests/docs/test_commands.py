@@ -46,7 +46,7 @@ PLANNED = ("--config laptop --dry-run", "--config paper --data-root /data --dry-
 """Grids that are planned."""
 BY_CI = ("git clone", "make demo", "make docs", "python -m venv", "pip install")
 """Beginnings of the commands that a clean checkout goes through before any test."""
-BY_HAND = ("make lowest", "make test VENV=.newest")
+BY_HAND = ("python -m tests.speed.compare", "make lowest", "make test VENV=.newest")
 """Beginnings of the commands that run these tests in other environments."""
 
 

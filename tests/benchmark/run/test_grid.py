@@ -284,29 +284,22 @@ def test_the_encoder_moves_all_keys_but_its_name_alone_when_it_is_the_default_no
 
 METHOD = """
 import methods.pmq
-from method_helper import weight
 
 class Mine(methods.pmq.PMQ):
     name = title = "mine"
 """
 
 
-def test_keys_hold_the_content_of_a_methods_file_and_of_what_it_imports_and_no_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def grid(folder: str, method: str, helper: str) -> Grid:
+def test_keys_hold_the_content_of_a_methods_file_and_no_path(tmp_path: Path) -> None:
+    def grid(folder: str, method: str) -> Grid:
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "method_helper.py").write_text(helper)
         file = tmp_path / folder / "mine.py"
         file.write_text(method)
-        with monkeypatch.context() as patched:
-            patched.syspath_prepend(file.parent)
-            return grid_of(load_config(BASIC, {**BASE, "methods": ["random", str(file)]}))
+        return grid_of(load_config(BASIC, {**BASE, "methods": ["random", str(file)]}))
 
-    before = grid("here", METHOD, "weight = 1")
-    assert moved(before, grid("there", METHOD, "weight = 1")) == set()
-    assert moved(before, grid("edited", METHOD + "# edited", "weight = 1")) == {"mine finetune", "mine linear"}
-    assert moved(before, grid("helper", METHOD, "weight = 2")) == {"mine finetune", "mine linear"}
+    before = grid("here", METHOD)
+    assert moved(before, grid("there", METHOD)) == set()
+    assert moved(before, grid("edited", METHOD + "# edited")) == {"mine finetune", "mine linear"}
 
 
 def test_what_is_changed_downstream_alone_pretrains_nothing_anew() -> None:
