@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 
 import pytest
-import torch
 
 from benchmark.results.store import Store
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
@@ -35,14 +33,6 @@ def finished(bench: Bench, whole: Bench) -> Bench:
     shutil.copytree(whole.store.root, bench.store.root)
     bench.heard = deepcopy(whole.heard)
     return bench
-
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -194,29 +194,6 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
     assert Store(tmp_path / "runs").predictions(row.key).probability.shape == (0, 5)
 
 
-def test_notes_of_the_data_and_of_the_training_are_kept(
-    make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    prepared = make_prepared(
-        "ptb-xl", [("p1", (0,), 6, 1), ("p2", (1,), 6, 2), ("v", (0,), 6, 9), ("t", (0,), 6, 10), ("u", (1,), 6, 10)]
-    )
-    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
-    row = run(at(of_cell(make_job("ptb-xl"), ratio=0.01), tmp_path / "of this test"))
-    assert row.notes[:3] == [
-        "no labelled window of class NORM, STTC, CD, HYP",
-        "one labelled window: repeated, since batch normalisation needs two",
-        "no test window of class STTC, CD, HYP: macro AUROC is over NORM, MI",
-    ]
-
-
-@pytest.mark.parametrize("evaluation", ["knn", "attention", "supervised"])
-def test_every_evaluation_makes_a_row_with_probabilities(make_job: MakeJob, evaluation: str) -> None:
-    quick = {"data.labels": "multi", "supervised.epochs": 1, "protocol": "strict"}
-    row = run(of_cell(make_job("ptb-xl", evaluation, **quick), ratio=0.5))
-    assert row.scores["recording"]["auroc"] is not None
-    assert evaluation in row.provenance["results_versions"]
-
-
 def test_probes_together_look_at_each_window_once_and_score_the_same(
     make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,10 +14,9 @@ import pytest
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import OWN_TEST_PART, DatasetError
+from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared
 from benchmark.run.datasets import (
-    audit_of,
     audit_run,
     locate,
     names_of,
@@ -40,12 +39,6 @@ def test_other_settings_are_another_cohort(small_config: SmallConfig) -> None:
     assert drawn_from({"data.simulation.patients.mimic-iv-ecg": 9}) == first
     for change in ({"seed": 2}, {"patients.chapman": 3}, {"noise": 0.5}, {"test_patients": {"chapman": 1}}):
         assert drawn_from({f"data.simulation.{name}": value for name, value in change.items()}) != first  # type: ignore[attr-defined]
-
-
-def test_a_test_part_of_its_own_is_simulated(small_config: SmallConfig) -> None:
-    config = small_config({**FEW, "data.simulation.test_patients": {"chapman": 3}})
-    folds = [entry.fold for entry in locate(config, "chapman", PLACE).listing().entries]
-    assert folds == [None, None, OWN_TEST_PART, OWN_TEST_PART, OWN_TEST_PART]
 
 
 def test_real_data_are_taken_from_their_own_folder_or_the_root(small_config: SmallConfig, tmp_path: Path) -> None:
@@ -114,17 +107,6 @@ def test_what_is_doubtful_and_used_is_told(cohorts: dict[str, Prepared], small_c
     assert audit_run(small_config(), cohorts | {"chapman": doubtful}).warnings == [
         f"Chapman: 1 recording is used with half of the leads or more flat ({chapman.entries[0].recording})"
     ]
-
-
-def test_tasks_of_a_dataset_are_no_copies_of_each_other(
-    small_config: SmallConfig, cohorts: dict[str, Prepared]
-) -> None:
-    tasks = {"data.datasets": ["ptb-xl"], "data.task": ["rhythm", "superdiagnostic"], "data.pretrain": "ptb-xl"}
-    config = small_config(tasks)
-    prepared = with_columns(config, cohorts)
-    assert list(prepared) == ["ptb-xl", "ptb-xl.rhythm", "ptb-xl.superdiagnostic"]
-    findings = audit_of(config, prepared, [column.name for column in config.data.columns()])
-    assert [f for f in findings if f.severity == "leak" or "more than one recording" in f.text] == []
 
 
 def test_a_task_that_tests_what_is_pretrained_on_is_a_leak(

@@ -115,12 +115,3 @@ def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:
     on_other = {name: keys for name, keys in keys_of(other).items() if name != "features"}
     assert {name.removesuffix("+resnet1d"): keys for name, keys in keys_of_row.items() if "+" in name} == on_other
     assert not set.union(*keys_of(one).values()) & set.union(*on_other.values())
-
-
-def test_minirocket_is_a_row_on_demand_that_moves_no_key() -> None:
-    gates = ["frozen", "features", "full-labels"]
-    before, after = keys_of({"gates": gates}), keys_of({"gates": [*gates, "minirocket"]})
-    assert {name: after[name] for name in before} == before
-    assert after.keys() - before.keys() == {"minirocket"}
-    smaller = keys_of({"gates": [*gates, "minirocket"], "minirocket.features": 84})
-    assert [name for name in after if after[name] != smaller[name]] == ["minirocket"]

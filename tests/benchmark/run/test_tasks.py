@@ -87,10 +87,6 @@ def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench, 
     assert finished.rows() == rows
 
 
-def test_a_finished_grid_is_finished_on_another_number_of_threads(finished: Bench, two_threads: None) -> None:
-    assert finished.missing().cells == ()
-
-
 def task_with(bench: Bench, *cells: Cell) -> Job:
     return Job(cells or (cell_of(bench, "pmq").pretraining,))
 
