@@ -25,40 +25,40 @@ def execute(work: Work, context: Context, engine: Engine, watch: GridProgress) -
     Ctrl-C lets running tasks save, and is raised again.
     """
     waiting = tasks_of(work)
-    unmade = {task.key for task in waiting if task.is_pretraining}
+    unmade = {job.key for job in waiting if job.is_pretraining}
     running: dict[Future[Any], Job] = {}
     killed: Counter[str] = Counter()
     failures = 0
     try:
         while waiting or running:
-            suspected = any(task.key in killed for task in running.values())
-            for task in startable(waiting, unmade, engine.width() - len(running), killed, suspected):
-                waiting.remove(task)
-                watch.begin(task)
-                running[engine.submit(run, task, context)] = task
+            suspected = any(job.key in killed for job in running.values())
+            for job in startable(waiting, unmade, engine.width() - len(running), killed, suspected):
+                waiting.remove(job)
+                watch.begin(job)
+                running[engine.submit(run, job, context)] = job
             for future in finished(running):
-                task = running.pop(future)
+                job = running.pop(future)
                 try:
                     outcomes = future.result()
                 except engine.lost as error:
-                    killed[task.key] += 1
-                    if killed[task.key] < engine.attempts:
-                        waiting.insert(0, task)  # another worker goes on from its checkpoint
+                    killed[job.key] += 1
+                    if killed[job.key] < engine.attempts:
+                        waiting.insert(0, job)  # another worker goes on from its checkpoint
                         continue
-                    outcomes = lost(task, error, context.store)
+                    outcomes = lost(job, error, context.store)
                 except (ConfigError, OSError):
                     raise
                 except Exception as error:  # tasks raise none: the worker cannot load this code
                     raise ConfigError(f"a worker cannot run this code ({error!r}): {RESTART}") from None
                 if any(outcome.stopped for outcome in outcomes):
-                    waiting.insert(0, task)  # its worker closes, and another one goes on
+                    waiting.insert(0, job)  # its worker closes, and another one goes on
                     continue
-                watch.end(task, outcomes)
+                watch.end(job, outcomes)
                 failures += sum(outcome.failure is not None for outcome in outcomes)
-                if task.is_pretraining:
-                    unmade.remove(task.key)
+                if job.is_pretraining:
+                    unmade.remove(job.key)
                     if failure := outcomes[0].failure:
-                        failures += give_up_cells(task.key, failure, waiting, context, watch)
+                        failures += give_up_cells(job.key, failure, waiting, context, watch)
             watch.refresh(list(running.values()))
     except BaseException:
         if running:
@@ -77,13 +77,13 @@ def startable(
     whether one of them runs.
     """
     chosen: list[Job] = []
-    for task in waiting:
+    for job in waiting:
         if len(chosen) >= most:
             break
-        if task.after in unmade or (suspected and task.key in killed):
+        if job.after in unmade or (suspected and job.key in killed):
             continue
-        suspected = suspected or task.key in killed
-        chosen.append(task)
+        suspected = suspected or job.key in killed
+        chosen.append(job)
     return chosen
 
 
@@ -97,8 +97,8 @@ def finished(running: dict[Future[Any], Job]) -> list[Future[Any]]:
 def give_up_cells(key: str, failure: Failure, waiting: list[Job], context: Context, watch: GridProgress) -> int:
     """Record the cells of the failed pretraining of a key as failed; returns how many."""
     reason = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
-    given_up = [task for task in waiting if task.after == key]
-    for task in given_up:
-        waiting.remove(task)
-        watch.end(task, [failed(part, reason, context.store) for part in task.parts])
-    return sum(len(task.parts) for task in given_up)
+    given_up = [job for job in waiting if job.after == key]
+    for job in given_up:
+        waiting.remove(job)
+        watch.end(job, [failed(part, reason, context.store) for part in job.parts])
+    return sum(len(job.parts) for job in given_up)

@@ -103,16 +103,16 @@ class GridProgress:
         elapsed = duration(time.monotonic() - self.began)
         note(self.console, f"{'stopped' if kind else 'finished'}: {done}, in {elapsed}")
 
-    def begin(self, task: Job) -> None:
+    def begin(self, job: Job) -> None:
         """Show a bar for a pretraining."""
-        if task.is_pretraining:
-            self.running[task.key] = self.bars.add_task(f"  {task.name}", total=1.0, text="")
+        if job.is_pretraining:
+            self.running[job.key] = self.bars.add_task(f"  {job.name}", total=1.0, text="")
 
-    def end(self, task: Job, outcomes: Sequence[Ending]) -> None:
+    def end(self, job: Job, outcomes: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
-        if task.key in self.running:
-            self.bars.remove_task(self.running.pop(task.key))
-        stage = "pretrainings" if task.is_pretraining else "cells"
+        if job.key in self.running:
+            self.bars.remove_task(self.running.pop(job.key))
+        stage = "pretrainings" if job.is_pretraining else "cells"
         for outcome in outcomes:
             if outcome.failure:
                 self.failed[stage] += 1
@@ -124,12 +124,12 @@ class GridProgress:
     def refresh(self, running: Sequence[Job]) -> None:
         """Read how far the running pretrainings are, and show it."""
         shares, texts = 0.0, []
-        for task in running:
-            if task.key in self.running and (progress := read_progress(self.store.pretrained / task.key)):
+        for job in running:
+            if job.key in self.running and (progress := read_progress(self.store.pretrained / job.key)):
                 share = progress.done / max(progress.total, 1)
                 shares += share
-                self.bars.update(self.running[task.key], completed=share, text=progress.text)
-                texts.append(f"{task.name} {progress.text}")
+                self.bars.update(self.running[job.key], completed=share, text=progress.text)
+                texts.append(f"{job.name} {progress.text}")
         for stage, bar in self.stages.items():
             ended = self.done[stage] + self.failed[stage] + (shares if stage == "pretrainings" else 0.0)
             self.bars.update(bar, completed=ended, text=f"{self.done[stage]} of {self.total[stage]}")

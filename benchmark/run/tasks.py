@@ -152,7 +152,7 @@ def tasks_of(work: Work) -> list[Job]:
     return pretrainings + [Job(tuple(cells)) for cells in groups.values()]
 
 
-def run(task: Job, context: Context) -> tuple[Ending, ...]:
+def run(job: Job, context: Context) -> tuple[Ending, ...]:
     """Run what is missing of a task in this process, and store results and failures.
 
     Raises ConfigError where this process runs other code than the run was started with, or does not see its folders.
@@ -161,9 +161,9 @@ def run(task: Job, context: Context) -> tuple[Ending, ...]:
     stop.clear()
     keep_freed_memory()
     known = EvaluationCache()
-    one_thread = not task.is_pretraining and torch.device(context.device).type == "cpu"
+    one_thread = not job.is_pretraining and torch.device(context.device).type == "cpu"
     with limited_threads(1 if one_thread else context.threads):
-        return tuple(run_part(part, context, known) for part in task.parts)
+        return tuple(run_part(part, context, known) for part in job.parts)
 
 
 def run_part(part: Part, context: Context, known: EvaluationCache) -> Ending:
@@ -190,12 +190,12 @@ def failed(part: Part, failure: Failure, store: Store) -> Ending:
     return Ending(part.key, part.name, failure=failure, file=file)
 
 
-def lost(task: Job, error: Exception, store: Store) -> list[Ending]:
+def lost(job: Job, error: Exception, store: Store) -> list[Ending]:
     """Store what is not finished of a task whose worker was killed each time as failed; returns the outcomes."""
     reason = f"its worker was killed each time ({type(error).__name__}); if memory ran out, use fewer --jobs"
     return [
         Ending(part.key, part.name) if is_finished(part, store) else failed(part, Failure(reason), store)
-        for part in task.parts
+        for part in job.parts
     ]
 
 
