@@ -42,7 +42,7 @@ EPSILON = 1e-9
 """Standard errors and differences below it are rounding."""
 MORE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
 """Times the pretrainings for which the detectable difference is stated."""
-PLACE = ["unit", "ratio", "dataset", "metric"]
+COLUMN_ID = ["unit", "ratio", "dataset", "metric"]
 
 
 class UnequalTestSets(Exception):
@@ -62,9 +62,9 @@ class ScoreColumn:
     """Variant -> (S, 1 + P) of each dataset, which add up to the score; NaN where a seed has no score."""
 
     @property
-    def place(self) -> dict[str, Any]:
-        """The values of `PLACE`."""
-        return {name: getattr(self, name) for name in PLACE}
+    def identity(self) -> dict[str, Any]:
+        """The values of `COLUMN_ID`."""
+        return {name: getattr(self, name) for name in COLUMN_ID}
 
 
 @dataclass(frozen=True)
@@ -171,19 +171,19 @@ def variances(blocks: Sequence[Floats]) -> tuple[float, float, float, int]:
 
 
 def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
-    """Compute a line per row of each column: `PLACE`, variant, mean, low, high, errors, seeds and a remark."""
-    rows = [column.place | {"variant": list(column.rows)} | _tested(list(column.rows.values())) for column in columns]
-    frame = _joined(rows).rename(columns={"difference": "mean"})
+    """Compute a line per row of each column: `COLUMN_ID`, variant, mean, low, high, errors, seeds and a remark."""
+    lines = [one.identity | {"variant": list(one.rows)} | _tested(list(one.rows.values())) for one in columns]
+    frame = _joined(lines).rename(columns={"difference": "mean"})
     frame[["low", "high"]] = frame[["low", "high"]].clip(0, 1)
-    return frame[[*PLACE, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]]
+    return frame[[*COLUMN_ID, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]]
 
 
 def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
-    """Compute a line per pair of rows of each column: `PLACE`, first, second, difference first minus second, and tests.
+    """Compute a line per pair of rows of each column: `COLUMN_ID`, first, second, their difference and its tests.
 
-    low, high: the 95 % interval; low_holm, high_holm: the one that excludes zero just where p_holm is below `LEVEL`.
-    p_equivalent: adjusted likewise. detectable, detectable_2x and _4x: the true difference that a single test finds
-    with power 80 %, with these seeds, with twice and with four times as many.
+    difference: first minus second; low, high: its 95 % interval; low_holm, high_holm: the one that excludes zero just
+    where p_holm is below `LEVEL`. p_equivalent: adjusted likewise. detectable, detectable_2x, detectable_4x: the true
+    difference that one test finds with power 80 %, with these seeds, twice and four times as many.
     """
     families = []
     for column in columns:
@@ -191,7 +191,7 @@ def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
             rows = column.rows
             differences = [[a - b for a, b in zip(rows[one], rows[other], strict=True)] for one, other in pairs]
             first, second = zip(*pairs, strict=True)
-            families.append(column.place | {"first": first, "second": second} | _tested(differences, len(rows)))
+            families.append(column.identity | {"first": first, "second": second} | _tested(differences, len(rows)))
     return _joined(families)
 
 
@@ -283,18 +283,18 @@ def mark_best(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """
     lower = scores["metric"].map(lambda name: name in METRICS and METRICS[name].lower_is_better)
     signed = scores["mean"].where(~lower, -scores["mean"])
-    columns = [scores[name] for name in PLACE]
+    columns = [scores[name] for name in COLUMN_ID]
     top, rivals = (signed.groupby(columns).transform(how) for how in ("max", "count"))
     best = (signed == top) & (rivals > 1)
     behind = set()
     if len(pairs):
-        leaders = {tuple(line) for line in scores.loc[best, [*PLACE, "variant"]].itertuples(index=False)}
-        for *place, one, other in pairs.loc[pairs["p_holm"] < LEVEL, [*PLACE, "first", "second"]].itertuples(
+        leaders = {tuple(line) for line in scores.loc[best, [*COLUMN_ID, "variant"]].itertuples(index=False)}
+        for *column, one, other in pairs.loc[pairs["p_holm"] < LEVEL, [*COLUMN_ID, "first", "second"]].itertuples(
             index=False
         ):
-            behind |= {(*place, other)} if (*place, one) in leaders else set()
-            behind |= {(*place, one)} if (*place, other) in leaders else set()
-    inseparable = [tuple(line) not in behind for line in scores[[*PLACE, "variant"]].itertuples(index=False)]
+            behind |= {(*column, other)} if (*column, one) in leaders else set()
+            behind |= {(*column, one)} if (*column, other) in leaders else set()
+    inseparable = [tuple(line) not in behind for line in scores[[*COLUMN_ID, "variant"]].itertuples(index=False)]
     tie = ~best & (rivals > 1) & (top - signed <= NEAR) & np.array(inseparable, dtype=bool)
     return scores.assign(best=best, tie=tie)
 

@@ -105,10 +105,10 @@ def _area(positive: NDArray[np.bool_], score: NDArray[np.float32], patient: NDAr
     won = np.where(positive, won_by, ranked[0].size - lost_by)  # pairs that the line is part of and the positive wins
     without = np.bincount(patient, weights=won)  # (P,) counts the pairs within a patient twice
     lines = np.argsort(patient, kind="stable")
-    for own in np.split(lines, np.cumsum(np.bincount(patient))[:-1]):
-        if 0 < positive[own].sum() < len(own):
-            pairs = score[own][positive[own]][:, None] - score[own][~positive[own]]
-            without[patient[own[0]]] -= (pairs > 0).sum() + (pairs == 0).sum() / 2
+    for group in np.split(lines, np.cumsum(np.bincount(patient))[:-1]):
+        if 0 < positive[group].sum() < len(group):
+            pairs = score[group][positive[group]][:, None] - score[group][~positive[group]]
+            without[patient[group[0]]] -= (pairs > 0).sum() + (pairs == 0).sum() / 2
     total = won[positive].sum()
     return _ratio(np.append(total, total - without), _sums(signs, patient).prod(axis=1))
 
@@ -126,13 +126,13 @@ def _average_precision(positive: NDArray[np.bool_], score: NDArray[np.float32], 
     for first in range(0, patients, step):
         within = (patient >= first) & (patient < first + step)
         count = min(step, patients - first)
-        place = level * count + patient - first
-        own = [
-            np.bincount(place[within & chosen], minlength=(len(levels) + 1) * count)[: len(levels) * count]
+        bins = level * count + patient - first
+        by_patient = [
+            np.bincount(bins[within & chosen], minlength=(len(levels) + 1) * count)[: len(levels) * count]
             for chosen in (positive, positive | True)
         ]
-        left = [total[:, None] - part.reshape(-1, count) for total, part in zip((hits, every), own, strict=True)]
-        values[1 + first : 1 + first + count] = _precision(*left)
+        rest = [total[:, None] - part.reshape(-1, count) for total, part in zip((hits, every), by_patient, strict=True)]
+        values[1 + first : 1 + first + count] = _precision(*rest)
     return np.where((counts > 0).all(axis=1), values / np.maximum(counts[:, 0], 1), np.nan)
 
 

@@ -153,9 +153,9 @@ def mean_over_subsets(scores: pd.DataFrame) -> pd.DataFrame:
     """One line per seed of lines with the columns `SCORES`: the mean over its labelled subsets that have a score."""
     if not scores["subset"].any():
         return scores
-    place = [name for name in SCORES if name not in ("key", "subset", "value", "undefined")]
+    shared = [name for name in SCORES if name not in ("key", "subset", "value", "undefined")]
     how = {"key": "first", "subset": "first", "value": "mean", "undefined": "first"}
-    return scores.groupby(place, sort=False, as_index=False).agg(how)[list(SCORES)]
+    return scores.groupby(shared, sort=False, as_index=False).agg(how)[list(SCORES)]
 
 
 def learning_curves(pretrainings: Records) -> pd.DataFrame:
@@ -257,8 +257,8 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     if rows and cells:
         main = tuple(cell for cell in cells if cell.variant in rows)
         beside = ["auprc"] if "multi" in labels_of(plan) else []
-        place = COLUMNS.index("auroc") + 1
-        metrics = dict.fromkeys([*COLUMNS[:place], *beside, *COLUMNS[place:], *further])
+        after = COLUMNS.index("auroc") + 1
+        metrics = dict.fromkeys([*COLUMNS[:after], *beside, *COLUMNS[after:], *further])
         yield Layout(evaluation, "", "", rows, tuple(metrics), main, frozenset(gates))
     for (base, knob), changed in groups.items():
         ratios = {cell.ratio for cell in cells if cell.variant in changed}

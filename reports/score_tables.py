@@ -21,7 +21,7 @@ from benchmark.results.names import HEARTBEAT, OVERALL
 from benchmark.results.printed import numbers
 from benchmark.results.store import Plan, PlannedCell
 from reports.inference import TableStatistics, differences
-from reports.results import Layout, Record, Results, mean_over_subsets, role_of, unsupported_reason
+from reports.results import Layout, Record, Results, coordinates, mean_over_subsets, role_of, unsupported_reason
 from reports.words import (
     caption,
     escape_markdown,
@@ -87,10 +87,10 @@ def make_table(results: Results, layout: Layout, unit: str, statistics: TableSta
     scores = _with_best(scores)
     scores["tie"] = False
     if statistics is not None and len(statistics.intervals):
-        tied = statistics.intervals.query("tie")
-        places = set(tied[["ratio", "dataset", "metric", "variant"]].itertuples(index=False, name=None))
-        where = scores[["ratio", "dataset", "metric", "variant"]].itertuples(index=False, name=None)
-        scores["tie"] = np.array([place in places for place in where]) & ~scores["best"] & ~scores["baseline"]
+        names = ["ratio", "dataset", "metric", "variant"]
+        tied = set(statistics.intervals.query("tie")[names].itertuples(index=False, name=None))
+        numbers_at = scores[names].itertuples(index=False, name=None)
+        scores["tie"] = np.array([where in tied for where in numbers_at]) & ~scores["best"] & ~scores["baseline"]
     scores = pd.concat([scores, pd.DataFrame(_printed(plan, layout, scores))], ignore_index=True)
     scores["evaluation"], scores["unit"] = layout.evaluation, unit
     named = unlabelled_classes(results, layout.cells)
@@ -133,8 +133,7 @@ def further_scores(results: Results, layout: Layout, unit: str, metrics: Sequenc
         for metric in metrics:
             value = METRICS[metric].score(truth, probability, multi) if len(truth) else np.nan
             reason = METRICS[metric].undefined if np.isnan(value) else ""
-            place = (cell.variant, cell.evaluation, cell.dataset, cell.ratio, cell.seed, cell.subset)
-            lines.append((*place, unit, metric, value, reason, cell.key))
+            lines.append((*coordinates(cell), unit, metric, value, reason, cell.key))
     return pd.DataFrame(lines, columns=list(results.scores.columns)).astype({"value": float})
 
 
@@ -144,9 +143,7 @@ def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
     values = results.scores.query("evaluation == @layout.evaluation and unit == @unit")
     if computed := [metric for metric in layout.metrics if metric in FURTHER]:
         values = pd.concat([values, further_scores(results, layout, unit, computed)], ignore_index=True)
-    by_place = {
-        place: group for place, group in mean_over_subsets(values).groupby(["ratio", "variant", "dataset", "metric"])
-    }
+    groups = dict(iter(mean_over_subsets(values).groupby(["ratio", "variant", "dataset", "metric"])))
     datasets = [name for name in plan.datasets if any(cell.dataset == name for cell in layout.cells)]
     lines = []
     for ratio, variant in product(layout.ratios, layout.variants):
@@ -157,7 +154,7 @@ def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
         row = {"ratio": ratio, "variant": variant, "title": row_title(plan, variant)}
         for dataset, metric in product(datasets, layout.metrics):
             planned = [cell for cell in cells if cell.dataset == dataset]
-            group = by_place.get((ratio, variant, dataset, metric), values[:0])
+            group = groups.get((ratio, variant, dataset, metric), values[:0])
             number = _number(results, planned, group, metric) if planned else _no_number(unsupported or "not planned")
             if number["n"] and (seen := _seen_in_pretraining(plan, variant, dataset)):
                 number["remark"] = "; ".join(filter(None, [seen, number["remark"]]))
