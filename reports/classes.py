@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from benchmark.results.metrics import class_auprc, class_auroc, class_f1, per_recording
+from benchmark.results.metrics import class_f1, per_recording
 from benchmark.results.names import HEARTBEAT
 from reports.results import Results
 from reports.words import evaluation_text, ratio_text, row_title
@@ -34,11 +35,10 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
             if unit != HEARTBEAT:
                 probability, truth, _ = per_recording(probability, truth, predictions.recording, results.plan.pool)
             f1 = class_f1(truth, probability, row.labels == "multi")
-            scores = (class_auroc(truth, probability), class_auprc(truth, probability), f1)
+            ranked = [ranking_scores(*columns) for columns in zip(truth.T, probability.T, strict=True)]
             for number, name in enumerate(results.plan.datasets[cell.dataset]["classes"]):
-                place = (cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant)
-                values = [of_class[number] for of_class in scores]
-                lines.append((*place, cell.seed, truth[:, number].mean(), *values))
+                coordinates = (cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant)
+                lines.append((*coordinates, cell.seed, truth[:, number].mean(), *ranked[number], f1[number]))
     frame = pd.DataFrame(lines, columns=[*PLACE, "seed", "prevalence", "auroc", "auprc", "f1"])
     by_seed = frame.groupby([*PLACE, "seed"], sort=False).mean().reset_index()  # over labelled subsets
     how = {f"{metric}_{name}": (metric, name) for metric in ("auroc", "auprc", "f1") for name in ("mean", "std")}
@@ -46,11 +46,26 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
     return grouped.agg(prevalence=("prevalence", "mean"), seeds=("seed", "nunique"), **how).reset_index()
 
 
+def ranking_scores(truth: NDArray[np.int64], probability: NDArray[np.float32]) -> tuple[float, float]:
+    """Return AUROC and average precision of one class from n samples, (n,) and (n,); NaN without both signs.
+
+    Those of scikit-learn, which spends most of its time on checks of its input.
+    """
+    order = np.argsort(-probability, kind="stable")  # (n,)
+    last = np.append(np.flatnonzero(np.diff(probability[order])), len(order) - 1)  # (T,) of each distinct probability
+    hits = np.append(0, np.cumsum(truth[order])[last])  # (T + 1,)
+    misses = np.append(0, last + 1) - hits  # (T + 1,)
+    if not hits[-1] or not misses[-1]:
+        return np.nan, np.nan
+    auroc = np.trapezoid(hits, misses) / hits[-1] / misses[-1]
+    return float(auroc), float((np.diff(hits) * hits[1:] / (last + 1)).sum() / hits[-1])
+
+
 def readable(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFrame]:
     """Return title -> table in percent, one per dataset and evaluation, at its smallest label share."""
     tables = {}
-    for place, group in frame.groupby(["evaluation", "unit", "dataset"], sort=False):
-        evaluation, unit, dataset = map(str, place)
+    for coordinates, group in frame.groupby(["evaluation", "unit", "dataset"], sort=False):
+        evaluation, unit, dataset = map(str, coordinates)
         ratio = group["ratio"].min()
         shown = group[group["ratio"] == ratio]
         table = pd.DataFrame(

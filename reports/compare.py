@@ -47,14 +47,14 @@ def compare(first: Results, second: Results, unit: str | None = None) -> Compari
     """Compare two runs, A and B, in a score unit; by default that of the first one's protocol."""
     unit = unit or UNIT_OF_PROTOCOL[first.plan.config["protocol"]]
     one, two = ({coordinates(cell): cell.key for cell, _ in run.finished} for run in (first, second))
-    identical = {place: is_identical(first, one[place], second, two[place]) for place in one if place in two}
+    identical = {cell: is_identical(first, one[cell], second, two[cell]) for cell in one if cell in two}
     by_seed = percents(first, unit).merge(
         percents(second, unit), on=[*NUMBER, "seed"], how="outer", sort=False, suffixes=("_a", "_b")
     )
     by_seed["shared"] = by_seed[["value_a", "value_b"]].notna().all(axis=1)
-    unequal = {place[:-1] for place, equal in identical.items() if not equal}  # without the labelled subset
-    places = by_seed[["variant", "evaluation", "dataset", "ratio", "seed"]].itertuples(index=False, name=None)
-    by_seed["identical"] = by_seed["shared"] & np.array([place not in unequal for place in places])
+    unequal = {cell[:-1] for cell, equal in identical.items() if not equal}  # without the labelled subset
+    cells = by_seed[["variant", "evaluation", "dataset", "ratio", "seed"]].itertuples(index=False, name=None)
+    by_seed["identical"] = by_seed["shared"] & np.array([cell not in unequal for cell in cells])
     has_shared = by_seed.groupby(NUMBER)["shared"].transform("any")
     frame = aggregated(by_seed[by_seed["shared"] | ~has_shared], "a", "b")
     both = frame.dropna(subset=["difference"])

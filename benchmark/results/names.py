@@ -90,8 +90,8 @@ def is_untrained(variant: str) -> bool:
 
 def evaluation_of(variant: str, table: str) -> str:
     """The evaluation of a variant's cells in a table: the table's own, except for gates with one of their own."""
-    own = {FROZEN: LINEAR, SUPERVISED: SUPERVISED} | {name: name for name in CLASSICAL_TITLES}
-    return own.get(variant, table)
+    of_baselines = {FROZEN: LINEAR, SUPERVISED: SUPERVISED} | {name: name for name in CLASSICAL_TITLES}
+    return of_baselines.get(variant, table)
 
 
 def is_frozen(evaluation: str) -> bool:

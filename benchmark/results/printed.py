@@ -54,9 +54,9 @@ def numbers() -> tuple[Printed, ...]:
 
 
 def _printed(line: dict[str, str]) -> Printed:
-    place = (line["source"], line["row"], line["column"], line["evaluation"], float(line["ratio"]), line["metric"])
+    fields = (line["source"], line["row"], line["column"], line["evaluation"], float(line["ratio"]), line["metric"])
     std, again = (float(line[name]) if line[name] else None for name in ("std", "again"))
-    return Printed(*place, float(line["percent"]), std, again, line["by"])
+    return Printed(*fields, float(line["percent"]), std, again, line["by"])
 
 
 def _lines(name: str) -> list[dict[str, str]]:

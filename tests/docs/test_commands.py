@@ -93,7 +93,7 @@ def small(line: str) -> list[str]:
     """The words of a command line after the program, with the reader's folders, and cut to seconds."""
     words = shlex.split(line)
     name = parse(words)[0]
-    swaps = {"theirs.zip": "mine.zip", "again": "mine.zip", "other/runs": "runs"}
+    swaps = {"theirs.zip": "mine.zip", "again": "runs", "other/runs": "runs"}
     words = [swaps.get(word, re.sub(r"^/(data|shared)", r"\1-root", word)) for word in words]
     if name not in ("run", "tune"):
         return words
