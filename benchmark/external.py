@@ -152,13 +152,13 @@ class ExternalWindows:
     """The leads that there are; the others are zero."""
 
     def of(self, windows: Windows) -> Windows:
-        """All own windows (m, S, 12) of the recordings of some windows, in the order in which these first appear."""
+        """Cut the recordings of some windows anew: (m, S, 12), in the order in which they first appear."""
         _, first = np.unique(windows.recording, return_index=True)  # (R,)
-        place = {(entry.recording, entry.patient): r for r, entry in enumerate(self.prepared.entries)}
+        numbers = {(entry.recording, entry.patient): r for r, entry in enumerate(self.prepared.entries)}
         count = self.prepared.trials_of_each(1)  # (R',) of all recordings
         recordings, whose = [], [np.empty(0, np.int64)]
         for n in np.sort(first):
-            r = place.get((windows.recording[n], windows.patient[n]))
+            r = numbers.get((windows.recording[n], windows.patient[n]))
             if r is not None:
                 recordings.append(r)
                 whose.append(np.full(count[r], n))
@@ -183,7 +183,7 @@ class ExternalWindows:
 
 
 def external_task(task: Task, windows: ExternalWindows, validation: Windows, test: Windows) -> Task:
-    """A task in own windows; `validation` and `test`: those sides, which label ratios and seeds share.
+    """Put a task into the encoder's windows; `validation` and `test`: those sides, which label ratios and seeds share.
 
     Scores that choose count recordings.
     """
@@ -191,25 +191,24 @@ def external_task(task: Task, windows: ExternalWindows, validation: Windows, tes
 
 
 def missing_notes(task: Task, external: Task) -> list[str]:
-    """A note on each side on which recordings give no window in the own form."""
+    """Note each side on which recordings give the encoder no window."""
     notes = []
     for side, windows in task.sides().items():
-        there = len(external.sides()[side].recordings)
-        if there < len(windows.recordings):
-            without = len(windows.recordings) - there
+        without = len(windows.recordings) - len(external.sides()[side].recordings)
+        if without:
             what = ": predicted by the classes' shares of the labels" if side == "test" else ""
             notes.append(f"{without} of {len(windows.recordings)} {side} recordings give no window of its own{what}")
     return notes
 
 
 def predictions_for(probability: NDArray[np.float32], external: Task, task: Task) -> NDArray[np.float32]:
-    """Probabilities (n, C) of a task's test windows from those (m, C) of its own: each has that of its recording.
+    """Spread probabilities (m, C) of the encoder's windows to a task's test windows (n, C), by recording.
 
-    A recording without an own window has the classes' shares among the labelled windows.
+    A recording that gives the encoder no window has the classes' shares among the labelled windows.
     """
     share = task.train.target.float().mean(0).cpu().numpy()  # (C,)
     names, whose = np.unique(external.test.recording, return_inverse=True)  # (R,), (m,)
     pooled = pooled_by(whose, probability, task.pool) if len(names) else np.empty((0, len(share)))  # (R, C)
-    of_name = dict(zip(names.tolist(), pooled, strict=True))
-    found = [of_name.get(name, share) for name in task.test.recording.tolist()]
-    return np.stack(found).astype(np.float32) if found else np.empty((0, len(share)), np.float32)
+    by_name = dict(zip(names.tolist(), pooled, strict=True))
+    rows = [by_name.get(name, share) for name in task.test.recording.tolist()]
+    return np.stack(rows).astype(np.float32) if rows else np.empty((0, len(share)), np.float32)

@@ -52,7 +52,7 @@ def field_of(key: str) -> Any:
         fields = next(kind.model_fields for kind in kinds if section in kind.model_fields)
         kinds = alternatives(fields[section].annotation)
     fields = [kind.model_fields[last] for kind in kinds if last in kind.model_fields]
-    choices = tuple(name for own in fields for name in literals(own.annotation))
+    choices = tuple(name for one in fields for name in literals(one.annotation))
     return fields[0], choices
 
 
@@ -182,8 +182,8 @@ def parse(argv: Sequence[str]) -> tuple[str, argparse.Namespace]:
     takers = [f"`{other}`" for other, one in COMMANDS.items() if flag in (*one.keys, *one.flags, *one.further)]
     if takers:
         raise ConfigError(f"`{name}` takes no {flag}; {', '.join(takers)} {'does' if len(takers) == 1 else 'do'}")
-    own = COMMANDS[name]
-    raise ConfigError(unknown(f"flag of `{name}`", flag, [*own.keys, *own.flags, *own.further]))
+    one = COMMANDS[name]
+    raise ConfigError(unknown(f"flag of `{name}`", flag, [*one.keys, *one.flags, *one.further]))
 
 
 def run(argv: Sequence[str], console: Console) -> int:

@@ -180,23 +180,23 @@ def knobs_of(kind: type[Encoder]) -> list[str]:
     return [knob.name for knob in fields(kind.Config) if knob.name not in SET_ELSEWHERE]
 
 
-def whole_encoder(given: Any, place: str = "encoder") -> dict[str, Any]:
-    """The validated section with defaults filled in. Raises ValueError in one line that names its `place`."""
+def whole_encoder(given: Any, key: str = "encoder") -> dict[str, Any]:
+    """The validated section with defaults filled in. Raises ValueError in one line that names its `key`."""
     from methods.encoders.pretrained import PretrainedEncoder  # here, because torch loads slowly
 
     if not isinstance(given, Mapping) or not isinstance(given.get("name", DEFAULT), str):
-        raise ValueError(f"{place}: {{name: {DEFAULT}}} was expected, with knobs of that encoder, got {given!r}")
+        raise ValueError(f"{key}: {{name: {DEFAULT}}} was expected, with knobs of that encoder, got {given!r}")
     name = given.get("name", DEFAULT)
     kind = get_encoder(name)
     if issubclass(kind, PretrainedEncoder):
-        raise ValueError(f"{place}: {kind.name} brings weights of its own and is not pretrained; use --methods {name}")
+        raise ValueError(f"{key}: {kind.name} brings weights of its own and is not pretrained; use --methods {name}")
     allowed = knobs_of(kind)
-    values = {key: value for key, value in given.items() if key != "name"}
-    for key in values:
-        if key not in allowed:
-            keys = [f"{place}.{knob}" for knob in ("name", *allowed)]
-            raise ValueError(unknown("config key", f"{place}.{key}", keys))
-    knobs = built(kind.Config, values, f"{place}.").content()
+    values = {knob: value for knob, value in given.items() if knob != "name"}
+    for knob in values:
+        if knob not in allowed:
+            keys = [f"{key}.{known}" for known in ("name", *allowed)]
+            raise ValueError(unknown("config key", f"{key}.{knob}", keys))
+    knobs = built(kind.Config, values, f"{key}.").content()
     return {"name": name} | {knob: knobs[knob] for knob in allowed if knob in knobs}
 
 

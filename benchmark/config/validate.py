@@ -90,13 +90,13 @@ def check_knobs(config: Config) -> None:
 
 def check_swept(config: Config, method: type[PretrainMethod], name: str) -> None:
     """A sweep's name that is neither a knob nor a key, or that has no effect."""
-    place = f"sweeps.{method.name}."
+    prefix = f"sweeps.{method.name}."
     if not is_knob(method, name) and name not in (keys := swept_keys(config)):
         raise ValueError(
-            unknown("config key", f"{place}{name}", [place + key for key in (*names_of(method.Config), *keys)])
+            unknown("config key", f"{prefix}{name}", [prefix + key for key in (*names_of(method.Config), *keys)])
         )
     if not method.trains and (is_knob(method, name) or name.startswith("pretrain.")):
-        raise ValueError(f"{place}{name} cannot act: this method trains nothing; leave it out")
+        raise ValueError(f"{prefix}{name} cannot act: this method trains nothing; leave it out")
 
 
 def check_ablations(config: Config) -> None:
