@@ -313,8 +313,6 @@ class Boosting(Section):
 
     iterations: Count = 150
     """Maximum; the number used is chosen with `leaf_windows` by validation macro-F1."""
-    patience: Count = 20
-    """Iterations of a round; the first round without a better validation macro-F1 is the last."""
     learning_rate: Annotated[float, Field(gt=0, le=1)] = 0.1
     """Shrinkage of each tree."""
     leaves: Annotated[int, Field(ge=2)] = 15

@@ -120,7 +120,7 @@ class Classical:
 
 def run_boosting(task: Task, config: Config, seed: int) -> Outcome:
     """Boost trees on beat features."""
-    return boost(task, config.boosting, kind=config.data.segmentation.kind, rate=config.data.rate, seed=seed)
+    return boost(task, config.boosting, rate=config.data.rate, seed=seed)
 
 
 def run_minirocket(task: Task, config: Config, seed: int) -> Outcome:

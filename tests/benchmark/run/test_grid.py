@@ -173,7 +173,6 @@ MOVES_FURTHER: dict[tuple[str, str], tuple[dict[str, Any], Any, set[str]]] = {
             "learning_rate": 0.03,
             "leaf_windows": [7],
             "l2": 0.7,
-            "patience": 7,
             "feature_share": 0.7,
         }.items()
     },
