@@ -123,12 +123,11 @@ def pretraining_seconds(
     for task in [task for task in pretrainings if task.method.trains]:
         kind = task.method.name, task.variant.encoder
         if kind not in timed:
-            samples, row = config.data.cut().samples, with_settings(config, task.variant.settings)
+            samples = config.data.cut().samples
             with torch.random.fork_rng(devices=[]), limited_threads(machine.threads() or 1):
-                method = new_method(task, row, machine.device)
-                timed[kind] = seconds_per_update(
-                    method, task.variant.config, samples, machine.device, machine.precision
-                )
+                method = new_method(task, with_settings(config, task.variant.settings), machine.device)
+                method_config = task.variant.config
+                timed[kind] = seconds_per_update(method, method_config, samples, machine.device, machine.precision)
         seconds += updates_of(task, config, sizes) * timed[kind]
     return seconds
 
