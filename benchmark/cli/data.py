@@ -1,7 +1,7 @@
 """The verbs `data check` and `data show`: what a dataset holds and what is wrong with it.
 
 data check           prepares and audits every dataset; one verdict each
-data show RECORDING  one recording and its heartbeats (drawn by reports.figures.choose)
+data show RECORDING  one recording and its heartbeats (drawn by reports.figures)
 """
 
 from __future__ import annotations

@@ -377,7 +377,13 @@ def near_copies(prepared: Mapping[str, Prepared], roles: Mapping[str, Role]) -> 
     outlines = {signal.digest: signal.outline for signal, _ in signals if signal.outline}
     recordings = grouped((signal.digest, recording) for signal, recording in signals)
     alike = [grouped((outline[word], digest) for digest, outline in outlines.items()) for word in range(3)]
-    pairs = {pair: None for groups in alike for group in groups.values() for pair in combinations(group, 2)}
+    pairs = {  # of more signals than a few it is an artefact that makes them alike
+        pair: None
+        for groups in alike
+        for group in groups.values()
+        if len(group) <= 50
+        for pair in combinations(group, 2)
+    }
     kinds: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for one, other in pairs:
         if sum((a ^ b).bit_count() for a, b in zip(outlines[one], outlines[other], strict=True)) <= NEAR_BITS:

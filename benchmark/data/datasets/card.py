@@ -187,7 +187,7 @@ class CardDataset:
             by_name = defaultdict[str, list[CardFile]](list)
             for file in files:  # where folders are of patients, a name begins with the patient's
                 by_name[f"{file.patient}/{file.recording}".lstrip("/")].append(file)
-            listing = self._of([Candidate(name, own, [{}]) for name, own in sorted(by_name.items())])
+            listing = self._of([Candidate(name, same_name, [{}]) for name, same_name in sorted(by_name.items())])
         return replace(listing, reading=digest([self.card.model_dump(mode="json"), versions]))
 
     def _files(self) -> list[CardFile]:

@@ -75,9 +75,9 @@ def lead_vectors(across: Floats, down: Floats) -> Floats:
         (8, 3), mV per mV of dipole.
     """
     position = np.arange(6) + across
-    left = np.clip(np.floor(position), 0, 4).astype(int)
-    share = (position - left)[:, None]
-    chest = (1 - share) * CHEST_VECTORS[left] + share * CHEST_VECTORS[left + 1]  # (6, 3)
+    lower = np.clip(np.floor(position), 0, 4).astype(int)
+    share = (position - lower)[:, None]
+    chest = (1 - share) * CHEST_VECTORS[lower] + share * CHEST_VECTORS[lower + 1]  # (6, 3)
     chest[:, 1] += INTERCOSTAL_TILT * down
     return np.vstack([LIMB_VECTORS, chest])  # (8, 3)
 

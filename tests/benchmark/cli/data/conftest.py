@@ -11,7 +11,7 @@ from run_benchmark import main
 
 
 @pytest.fixture
-def said(
+def run_verb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
     """Run a command line in an empty folder: exit status, stdout, stderr."""

@@ -14,7 +14,7 @@ import pytest
 from benchmark.cli.main import FAILED, OK, USAGE
 from tests.own_folder import write_own_folder
 
-Said = Callable[..., tuple[int, str, str]]
+RunVerb = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def ours(sound: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("labels", ["rhythm", "binary", "several", "none", "rare"])
-def test_the_next_command_takes_every_draft(ours: Path, said: Said, labels: str) -> None:
+def test_the_next_command_takes_every_draft(ours: Path, run_verb: RunVerb, labels: str) -> None:
     table = pd.read_csv(ours / "labels.csv")
     rare = ["SR"] * 39 + ["AF"]
     several = ["NORM;SR", "NORM;AF", "MI;SR", "MI;AF"] * 10
@@ -37,42 +37,45 @@ def test_the_next_command_takes_every_draft(ours: Path, said: Said, labels: str)
     table.assign(rhythm=cells).to_csv(ours / "labels.csv", index=False)
     for header in ours.glob("waveforms/*.hea"):
         header.write_text(header.read_text().replace("#Dx", "#Said"))
-    status, out, _ = said("data", "new-card", "ours")
+    status, out, _ = run_verb("data", "new-card", "ours")
     assert status == OK
     assert ("these labels cannot be scored yet: fewer than two classes" in out) == (labels == "rare")
     assert ("--labels multi" in out) == (labels == "several")
     command = out.splitlines()[-1].partition("run_benchmark.py ")[2].split()
-    status, out, err = said(*command, "--workers", "1")
+    status, out, err = run_verb(*command, "--workers", "1")
     assert (status, err) == (FAILED if labels == "rare" else OK, ""), out
 
 
 @pytest.mark.parametrize("name", ["chapman", "our ECGs", "Größe"])
-def test_any_name_of_a_folder_makes_a_card_that_the_next_command_takes(ours: Path, said: Said, name: str) -> None:
+def test_any_name_of_a_folder_makes_a_card_that_the_next_command_takes(
+    ours: Path, run_verb: RunVerb, name: str
+) -> None:
     ours.rename(ours.parent / name)
-    status, out, _ = said("data", "new-card", name)
+    status, out, _ = run_verb("data", "new-card", name)
     assert status == OK
-    status, out, err = said(*shlex.split(out.splitlines()[-1].partition("run_benchmark.py ")[2]), "--workers", "1")
+    status, out, err = run_verb(*shlex.split(out.splitlines()[-1].partition("run_benchmark.py ")[2]), "--workers", "1")
     assert (status, err) == (OK, ""), out
 
 
-def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, said: Said) -> None:
-    status, out, _ = said("data", "new-card", "ours")
+@pytest.mark.draws
+def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, run_verb: RunVerb) -> None:
+    status, out, _ = run_verb("data", "new-card", "ours")
     assert (status, out.splitlines()[0]) == (OK, "wrote ours/ours.yaml")
     assert "python run_benchmark.py data check --datasets ours/ours.yaml" in out
-    status, _, err = said("data", "new-card", "ours")
+    status, _, err = run_verb("data", "new-card", "ours")
     assert status == USAGE
     assert "exists and is not overwritten" in err
-    status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
+    status, out, _ = run_verb("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
     assert status == OK
     assert "ours (ours): " in out
     assert "form        wfdb files of a card\n" in out
     assert "recordings  40 listed" in out
-    status, out, _ = said("data", "show", "JS00001", "--datasets", "ours/ours.yaml")
+    status, out, _ = run_verb("data", "show", "JS00001", "--datasets", "ours/ours.yaml")
     assert (status, out.splitlines()[-1]) == (OK, "wrote out/ecg-ours-JS00001.png")
 
 
-def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Said) -> None:
-    said("data", "new-card", "ours")
+def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, run_verb: RunVerb) -> None:
+    run_verb("data", "new-card", "ours")
     table = pd.read_csv(ours / "labels.csv")
     table.loc[0, "recording"] = "JS99999"
     table.loc[1, "rhythm"] = "VT"
@@ -86,7 +89,7 @@ def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Sa
     renamed.write_text(renamed.read_text().replace("aVF", "AVX"))
     renamed = ours / "waveforms" / f"{table.loc[4, 'recording']}.hea"
     renamed.write_text(renamed.read_text().replace("V6", "C6"))
-    status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
+    status, out, _ = run_verb("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
     assert status == OK
     for line in (
         "ours: 1 of 35 usable recordings have no label",
@@ -99,36 +102,36 @@ def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, said: Sa
     ):
         assert line in out
     card.write_text(card.read_text().replace("rate: 500", "rate: 250"))
-    status, out, _ = said("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
+    status, out, _ = run_verb("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
     assert "sampling rate contradicts the card; correct signals.rate" in out
 
 
-def test_open_questions_are_told(tmp_path: Path, said: Said) -> None:
+def test_open_questions_are_told(tmp_path: Path, run_verb: RunVerb) -> None:
 
     (tmp_path / "arrays").mkdir()
     np.save(tmp_path / "arrays/a.npy", np.zeros((100, 12)))
-    status, out, _ = said("data", "new-card", "arrays")
+    status, out, _ = run_verb("data", "new-card", "arrays")
     assert (status, out.splitlines()[0]) == (OK, "wrote arrays/arrays.yaml: 3 questions are open")
-    status, _, err = said("data", "check", "--datasets", "arrays/arrays.yaml")
+    status, _, err = run_verb("data", "check", "--datasets", "arrays/arrays.yaml")
     assert status == USAGE
     assert "answer the questions first, signals.rate, signals.unit, signals.leads" in err
-    status, _, err = said("data", "new-card", "nowhere")
+    status, _, err = run_verb("data", "new-card", "nowhere")
     assert (status, "nowhere is not a folder" in err) == (USAGE, True)
 
 
 @pytest.mark.slow
-def test_a_run_knows_its_data_again_in_another_place(ours: Path, said: Said, tmp_path: Path) -> None:
+def test_a_run_knows_its_data_again_in_another_place(ours: Path, run_verb: RunVerb, tmp_path: Path) -> None:
     table = pd.read_csv(ours / "labels.csv")
     table.loc[::5, "rhythm"] = table.loc[::5, "rhythm"] + ";SR"
     table["rhythm"] = table["rhythm"].str.replace("SR;SR", "SR")
     table.to_csv(ours / "labels.csv", index=False)
-    said("data", "new-card", "ours")
+    run_verb("data", "new-card", "ours")
     card = (ours / "ours.yaml").read_text()
     assert 'separator: ";"' in card
     small = ["encoder.hidden=4", "encoder.depth=2", "encoder.output=8", "linear.strengths=[1.0]"]
     quick = ["--methods", "random", "--evaluate", "linear", "--ratios", "1", "--seeds", "41", "--device", "cpu"]
     quick += ["--labels", "multi", "--jobs", "1", "--workers", "1", "--gates", "none", "--set", *small]
-    status, out, err = said("--datasets", "ours/ours.yaml", "--pretrain-dataset", "ours", *quick)
+    status, out, err = run_verb("--datasets", "ours/ours.yaml", "--pretrain-dataset", "ours", *quick)
     assert (status, err) == (OK, "")
     assert "1 cells on 1 encoders: 0 done, 1 to do" in out
     for file in (tmp_path / "runs").rglob("*.json"):
@@ -139,6 +142,6 @@ def test_a_run_knows_its_data_again_in_another_place(ours: Path, said: Said, tmp
     shutil.rmtree(ours)
     moved = tmp_path / "moved" / "ours" / "ours.yaml"
     moved.write_text(card.replace("title: ours", "title: Our hospital"))
-    status, out, _ = said("--datasets", moved, "--pretrain-dataset", "ours", *quick)
+    status, out, _ = run_verb("--datasets", moved, "--pretrain-dataset", "ours", *quick)
     assert (status, "nothing to do: every cell is in the store" in out) == (OK, True)
     assert "| Our hospital" in (tmp_path / "out" / "results.md").read_text()
