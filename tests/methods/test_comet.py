@@ -112,14 +112,6 @@ def test_the_levels_are_those_of_a_coarser_step_where_the_encoder_gives_one() ->
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in method.encoder.parameters())
 
 
-def test_a_level_without_weight_costs_no_pass() -> None:
-    method = make_comet(observation_weight=0.0, sample_weight=0.0, patient_weight=0.0, trial_weight=1.0)
-    passes: list[object] = []
-    method.encoder.register_forward_hook(lambda module, given, output: passes.append(output))
-    method(batch_of_trials())
-    assert len(passes) == 2  # the trial level's two views
-
-
 def test_every_weight_scales_its_own_level() -> None:
     names = ("observation", "sample", "trial", "patient")
     off = {f"{name}_weight": 0.0 for name in names}

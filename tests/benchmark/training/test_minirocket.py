@@ -17,8 +17,6 @@ from benchmark.training.minirocket import (
     Bank,
     bank_of,
     dilations_of,
-    drawn,
-    log_loss,
     minirocket,
     quantiles_of,
     ridge,
@@ -106,20 +104,3 @@ def test_the_regression_is_that_of_scikit_learn(rows: int) -> None:
     for penalty, weights in zip((10.0, 0.1), ridge(x, y, (10.0, 0.1)), strict=True):
         theirs = Ridge(alpha=penalty * rows, fit_intercept=False).fit(x, y).coef_.T
         np.testing.assert_allclose(weights, theirs, rtol=1e-3, atol=1e-5)
-
-
-def test_kernels_read_some_leads_and_the_seed_draws_them() -> None:
-    x = torch.randn(5, 60, 12, generator=torch.Generator().manual_seed(0)).cumsum(1).half()
-    banks, other = (drawn(x, SMALL, np.random.default_rng(seed)) for seed in (0, 1))
-    assert transformed(x[:0], banks).shape == (0, 336)
-    read = torch.cat([bank.leads.sum(dim=1) for bank in banks])
-    assert (read.min(), read.max()) == (1, 9)
-    assert (banks[0].leads != other[0].leads).any()
-
-
-def test_a_certain_error_costs_a_finite_amount_and_a_half_certainty_one_bit() -> None:
-    wrong = log_loss(np.array([[0.0]], np.float32), np.array([[1]]))
-    assert wrong == pytest.approx(-np.log(1e-7), rel=1e-6)
-    assert log_loss(np.array([[1.0]], np.float32), np.array([[0]])) == pytest.approx(wrong, rel=1e-6)
-    found = log_loss(np.array([[0.5, 0.25]], np.float32), np.array([[1, 0]]))
-    assert found == pytest.approx((np.log(2) + np.log(4 / 3)) / 2)

@@ -5,12 +5,11 @@ Candidates that attract a query.
 
 from __future__ import annotations
 
-from pathlib import Path
 from random import Random
 
 import pytest
 
-from methods import METHODS, get_method
+from methods import METHODS
 from methods.parts.knobs import Choice, Log, Space, spaces_of
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
@@ -76,14 +75,6 @@ def test_a_knob_has_one_space_in_all_methods_of_values_that_the_method_takes(nam
 
 def test_every_space_is_one_of_a_knob() -> None:
     assert {knob for name in TRAINED for knob in spaces_of(METHODS[name].Config)} == SPACES.keys()
-
-
-def test_a_method_in_a_file_has_the_spaces_of_its_own_knobs(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(MINE)
-    found = spaces_of(get_method(str(file)).Config)
-    assert found["sharpness"] == Choice((1.0, 2.0))
-    assert found.keys() - {"sharpness"} == spaces_of(METHODS["pmq"].Config).keys()
 
 
 def test_a_logarithmic_space_draws_two_digits_within_its_ends() -> None:
