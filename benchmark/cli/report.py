@@ -67,6 +67,8 @@ def show_report(
     further: metrics of the main tables beside F1, AUROC and ACC.
     """
     built = build_report(results, out, unit=unit, further=list(dict.fromkeys(further)))
+    for line in results.plan.warnings:
+        note(console, f"Warning: {line}.")
     for line in built.failures:
         note(console, f"failed: {line}")
     for line in built.problems:

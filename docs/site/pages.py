@@ -39,8 +39,13 @@ SECTIONS = {
     "supervised": "schema.Supervised",
 }
 """Dotted prefix -> module and class in benchmark.config."""
-OF_SEVERAL = {"SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`"}
+OF_SEVERAL = {
+    "SiameseConfig": "`simclr`, `vicreg`, `barlow` and `simsiam`",
+    "QueueConfig": "`moco` and `pmq`",
+}
 """Config of several methods -> its heading."""
+BASES = ("MethodConfig", *OF_SEVERAL)
+"""Configs that others extend."""
 INTERFACES = {
     "Method": ["methods.base", "methods.parts.losses", "methods.parts.momentum"],
     "Encoder": ["methods.encoders.base", "methods.encoders"],
@@ -112,7 +117,7 @@ def config_page() -> str:
     lines += ["## Methods", "", "`methods.NAME.KNOB`, with the recipe's fields as `methods.NAME.recipe.FIELD`.", ""]
     lines += section(methods["base.MethodConfig"], "methods.NAME", heading="Every method")
     lines += section(methods["base.Recipe"], "pretrain.recipe", heading="Recipe")
-    for kind in (*subclasses(methods, "MethodConfig"), *subclasses(methods, "SiameseConfig")):
+    for kind in (one for base in BASES for one in subclasses(methods, base)):
         name = "NAME" if kind.name in OF_SEVERAL else kind.module.name.replace("_", "-")
         lines += section(kind, f"methods.{name}", heading=OF_SEVERAL.get(kind.name, ""), own_only=True)
     lines += ["## Encoders", ""]

@@ -46,7 +46,9 @@ def test_what_cannot_be_used_is_refused_before_any_data(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lines = {
-        str(write("learns", Path("features"), features=9)): "features 9, but a window gives 6 numbers; write 6",
+        str(
+            write("learns", Path("features"), features=9)
+        ): "features 9, but 3 windows give (3, 6); a row each is needed",
         str(write("learns", Path("names"), pretraining=("ptbx",))): "'ptbx' are unknown (did you mean 'ptb-xl'?)",
         str(write("frozen", Path("frozen"))): f"it cannot be fine-tuned: {WHY_FROZEN}; add --evaluate with",
     }

@@ -68,7 +68,7 @@ def test_a_file_is_a_method(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("pmq", "give Small a `name` that none of random, .* has"), ("../small", "the name '../small' is not of letters")],
+    [("pmq", "give Small a `name` .* that none of random, .* has"), ("../small", "give Small a `name` of letters")],
 )
 def test_a_file_without_a_new_name_is_refused(tmp_path: Path, name: str, message: str) -> None:
     file = tmp_path / "mine.py"

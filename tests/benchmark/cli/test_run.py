@@ -355,7 +355,7 @@ def two_devices(monkeypatch: pytest.MonkeyPatch, visible: str = "") -> None:
     ("words", "visible", "jobs", "devices"),
     [
         ("--devices 0 1", "", 2, ("0", "1")),
-        ("--devices 0,1 --jobs 6", "", 6, ("0", "1")),
+        ("--devices 0 1 --jobs 6", "", 6, ("0", "1")),
         ("--devices 1", "4,7", 1, ("7",)),
         ("", "", 1, ()),
     ],
