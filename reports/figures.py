@@ -23,10 +23,9 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
 
 from benchmark.results.files import write_atomic
-from benchmark.results.metrics import per_recording
+from benchmark.results.metrics import decide, per_recording
 from benchmark.results.names import GATE, METHOD, RECORDING, SWEEP
 from benchmark.results.store import Plan
 from reports.page import Figure
@@ -246,23 +245,21 @@ def confusion(results: Results, key: str, unit: str) -> NDArray[np.int64]:
     probability, truth = predictions.probability, predictions.truth  # (n, C) each
     if unit == RECORDING:
         probability, truth, _ = per_recording(probability, truth, predictions.recording, results.plan.pool)
-    known = truth.any(axis=1)  # (n,)
-    labels = range(truth.shape[1])
-    counts = confusion_matrix(truth[known].argmax(axis=1), probability[known].argmax(axis=1), labels=labels)
-    return np.asarray(counts, np.int64)
+    return np.asarray(truth.T @ decide(probability, multi=False))
 
 
 def draw_matrix(axes: Axes, counts: NDArray[np.int64], classes: Sequence[str], title: str) -> None:
     """Draw one confusion matrix in percent of the true class; a class without a test sample stays blank."""
     total = counts.sum(axis=1, keepdims=True)  # (C, 1)
     share = np.divide(100 * counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
-    sns.heatmap(share, ax=axes, cmap="Blues", vmin=0, vmax=100, cbar=False, xticklabels=classes, yticklabels=classes)
+    axes.imshow(share, cmap="Blues", vmin=0, vmax=100, aspect="auto")
+    axes.set_xticks(range(len(classes)), classes, rotation=90)
+    axes.set_yticks(range(len(classes)), classes)
+    axes.grid(visible=False)
     for (line, column), percent in np.ndenumerate(share):
         if percent >= 1:
             colour = "white" if percent > DARK else "black"
-            text = axes.text(
-                column + 0.5, line + 0.5, f"{percent:.0f}", color=colour, fontsize=6, ha="center", va="center"
-            )
+            text = axes.text(column, line, f"{percent:.0f}", color=colour, fontsize=6, ha="center", va="center")
             text.set_in_layout(False)  # needs no room of its own
     axes.set_title(title)
 
