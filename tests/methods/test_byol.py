@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from methods.byol import BYOL, BYOLConfig, byol_loss, cosine_momentum
+from methods.byol import BYOL, BYOLConfig, byol_loss
 from tests import make
 
 
@@ -41,13 +41,6 @@ def test_both_views_pass_through_both_branches() -> None:
     z1 = method.momentum_projection_head(method.momentum_encoder.pooled(batch.x1))
     z2 = method.momentum_projection_head(method.momentum_encoder.pooled(batch.x2))
     torch.testing.assert_close(loss, (byol_loss(p1, z2) + byol_loss(p2, z1)) / 2)
-
-
-def test_the_cosine_leads_from_the_start_to_one() -> None:
-    shares = torch.linspace(0, 1, 5, dtype=torch.float64)
-    expected = [1 - 0.004 * (math.cos(math.pi * share) + 1) / 2 for share in shares.tolist()]
-    assert cosine_momentum(0.996, shares).tolist() == pytest.approx(expected, rel=1e-12)
-    assert [round(value, 6) for value in expected] == [0.996, 0.996586, 0.998, 0.999414, 1.0]
 
 
 def test_the_target_follows_ever_more_slowly() -> None:

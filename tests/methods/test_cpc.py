@@ -60,14 +60,6 @@ def test_the_context_does_not_see_the_future() -> None:
     assert not torch.equal(method.context(embedded, past, cut), seen)
 
 
-def test_the_context_is_the_last_step_before_the_cut() -> None:
-    method = CPC(Dilated(DilatedConfig.small()), CPCConfig()).eval()
-    embedded, cut = torch.randn(2, 20, 8), torch.tensor([[5], [20]])
-    out = method.encoder.steps(embedded)
-    found = method.context(embedded, torch.ones(2, 20, dtype=torch.bool), cut)
-    torch.testing.assert_close(found, torch.stack([out[0, 4], out[1, 19]]))
-
-
 @pytest.mark.parametrize("steps", [2, 3, 9, 40])
 def test_few_steps_shorten_the_horizon(steps: int) -> None:
     torch.manual_seed(0)

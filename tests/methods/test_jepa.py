@@ -10,7 +10,6 @@ import torch
 
 from methods.base import Batch
 from methods.encoders.dilated import Dilated, DilatedConfig
-from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.jepa import JEPA, JEPAConfig, hidden_steps, hide, jepa_loss
 from tests.methods.official import agrees, arrays_of
 
@@ -64,27 +63,6 @@ def test_the_momentum_rises_to_one_in_equal_steps() -> None:
         targets.append(method.momentum_encoder.input.weight.detach().clone())  # type: ignore[union-attr]
     kept = [float((1 - new).mean() / (1 - old).mean()) for old, new in pairwise(targets)]
     assert kept == pytest.approx([0.5, 0.625, 0.75, 0.875, 1, 1])
-
-
-def test_before_a_beginning_the_momentum_stays() -> None:
-    method = JEPA(Dilated(DilatedConfig(hidden=2, depth=0, output=2)), JEPAConfig(momentum=0.5))
-    with torch.no_grad():
-        method.momentum_encoder.input.weight.zero_()  # type: ignore[union-attr, operator]
-        method.encoder.input.weight.fill_(1)  # type: ignore[union-attr, operator]
-    for _ in range(3):
-        method.after_step()
-    target = method.momentum_encoder.input.weight  # type: ignore[union-attr]
-    torch.testing.assert_close(target, torch.full_like(target, 0.875))  # type: ignore[arg-type]
-
-
-def test_the_target_normalises_with_its_own_statistics_and_gets_no_gradient() -> None:
-    method = JEPA(ResNet1d(ResNet1dConfig.small()), JEPAConfig())
-    method(make_batch(40)).backward()
-    own, target = (dict(part.named_buffers()) for part in (method.encoder, method.momentum_encoder))
-    name = "blocks.2.bn2.running_mean"
-    assert target[name].any()
-    assert not torch.equal(own[name], target[name])
-    assert all(parameter.grad is None for parameter in method.momentum_encoder.parameters())
 
 
 def test_a_single_step_is_refused_in_one_line() -> None:

@@ -11,8 +11,7 @@ import torch
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from methods.base import Batch
-from methods.encoders.vit import Block
-from methods.mae import MAE, MAEConfig, block, positions, reconstruction_loss, visible_tokens
+from methods.mae import MAE, MAEConfig, reconstruction_loss, visible_tokens
 from tests.basic import BASIC
 from tests.methods.official import arrays_of
 from tests.methods.tokens import Patches, PatchesConfig
@@ -37,13 +36,6 @@ def test_equals_the_official_loss(shared_reference: Path, normalise: bool) -> No
     loss.backward()
     assert prediction.grad is not None
     np.testing.assert_allclose(prediction.grad, arrays[f"{key}_grad_pred"], rtol=1e-5, atol=1e-9)
-
-
-def test_positions_are_those_of_st_mem(shared_reference: Path) -> None:
-    arrays = arrays_of(shared_reference, "backbones_vit_dev.npz")
-    expected = arrays["st_mem_pretrain/sincos_decoder_pos"][0, 1:-1]  # (N, width), without the separators
-    found = positions(*expected.shape, torch.device("cpu"))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("ratio", "visible"), [(0.75, 2), (0.5, 4), (1.0, 1), (0.0, 7)])
@@ -85,35 +77,8 @@ def test_an_encoder_without_tokens_is_refused_before_any_work(encoder: str) -> N
         load_config(BASIC, {"encoder": {"name": encoder}, "sweeps": {"mae": {"mask_ratio": [0.5]}}})
 
 
-def test_an_encoder_of_tokens_is_taken() -> None:
-    file = str(Path(__file__).with_name("tokens.py"))
-    assert load_config(BASIC, {"methods": ["mae"], "encoder": {"name": file}}).methods == ["mae"]
-
-
 def test_visible_tokens_are_drawn_once_each_from_the_default_generator() -> None:
     torch.manual_seed(0)
     expected = torch.rand(4, 20).argsort(1)[:, :5]
     torch.manual_seed(0)
     assert torch.equal(visible_tokens(4, 20, 0.75, torch.device("cpu")), expected)
-
-
-def test_a_block_of_the_decoder_is_one_of_the_encoders_with_four_heads() -> None:
-    torch.manual_seed(0)
-    theirs, ours = block(8), Block(8, heads=4, head_width=2, hidden=32)
-    names = {
-        "norm1.": "attention.norm.", "self_attn.in_proj_": "attention.qkv.", "self_attn.out_proj.": "attention.out.",
-        "norm2.": "perceptron.0.", "linear1.": "perceptron.1.", "linear2.": "perceptron.3.",
-    }  # fmt: skip
-    state = {}
-    for name, value in theirs.state_dict().items():
-        start = next(start for start in names if name.startswith(start))
-        state[name.replace(start, names[start])] = value
-    ours.load_state_dict(state)
-    x = torch.randn(2, 5, 8)
-    torch.testing.assert_close(theirs(x), ours(x))
-
-
-def test_the_mask_token_starts_as_small_as_those_of_the_encoders() -> None:
-    torch.manual_seed(0)
-    method = MAE(Patches(), MAEConfig(decoder_width=1024, decoder_depth=1))
-    assert method.mask_token.std().item() == pytest.approx(0.02, rel=0.1)

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from methods.moco import MoCo, MoCoConfig, moco_loss
 from methods.parts.losses import unit_length
@@ -57,22 +56,6 @@ def test_patients_have_no_influence() -> None:
             loss = method(make.batch(range(5), steps=40)._replace(patient=patient))
         losses.append(loss.item())
     assert losses[0] == losses[1]
-
-
-def test_heads_of_pmq_are_three_layers_and_two_each_normalised() -> None:
-    layer, method = [nn.Linear, nn.BatchNorm1d], make_moco()
-    assert [type(module) for module in method.projection_head] == [*layer, nn.ReLU, *layer, nn.ReLU, *layer]
-    assert [type(module) for module in method.prediction_head] == [*layer, nn.ReLU, *layer]
-
-
-def test_heads_of_version_2_have_no_normalisation() -> None:
-    method = make_moco(head="v2", predictor=False)
-    assert [type(module) for module in method.projection_head] == [nn.Linear, nn.ReLU, nn.Linear]
-    assert isinstance(method.prediction_head, nn.Identity)
-    method(make.batch(range(5), steps=40))
-    loss = method(make.batch(range(5), steps=40))
-    loss.backward()
-    assert all(p.grad is not None for p in method.projection_head.parameters())
 
 
 def test_after_step_moves_both_parts_of_the_key_branch_by_equation_2() -> None:

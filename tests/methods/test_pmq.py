@@ -89,13 +89,6 @@ def test_the_queue_takes_the_keys_after_the_loss() -> None:
     assert second.item() == pytest.approx(first.item() + 2 * TEMPERATURE * math.log(2), rel=1e-5)
 
 
-def test_without_a_prediction_head_the_projection_is_the_query() -> None:
-    method = make_pmq(prediction_layers=0, projection_layers=1)
-    assert len(list(method.prediction_head.parameters())) == 0
-    assert len(list(method.projection_head.parameters())) == 4
-    assert method(make.batch([1, 2, 3], [1, 2, 3])).isfinite()
-
-
 def test_positives_are_the_patients_keys_in_the_batch_and_in_the_queue() -> None:
     method = make_pmq()
     method(make.batch([1, 2, 2], [10, 20, 21]))

@@ -18,16 +18,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from methods.base import Batch
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import (
     Siamese,
     SiameseConfig,
-    SimCLR,
-    SimCLRConfig,
-    SimSiam,
     barlow_loss,
     covariance_term,
     simclr_loss,
@@ -42,13 +39,6 @@ class Unfinished(Siamese[SiameseConfig]):
     """Without a loss."""
 
     name: ClassVar[str] = "unfinished"
-
-
-def test_the_head_is_not_normalised_at_its_end() -> None:
-    method = Unfinished(Dilated(DilatedConfig.small()), SiameseConfig())
-    kinds = [type(module) for module in method.projection_head]  # type: ignore[arg-type]
-    inner = [nn.Linear, nn.BatchNorm1d, nn.ReLU]
-    assert kinds == [*inner, *inner, nn.Linear]
 
 
 def test_under_autocast_the_loss_is_in_single_precision() -> None:
@@ -71,20 +61,6 @@ def test_under_autocast_the_loss_is_in_single_precision() -> None:
 def test_equals_the_official_loss(shared_reference: Path, temperature: float) -> None:
     arrays = arrays_of(shared_reference, "objectives_dev.npz")
     agrees(arrays, f"ntxent_t{temperature}", partial(simclr_loss, temperature=temperature), "pair/a", "pair/b")
-
-
-def test_a_head_without_normalisation_projects_two_masked_views() -> None:
-    torch.manual_seed(0)
-    config = SimCLRConfig(time_mask=0.0, frequency_mask=0.0)
-    method = SimCLR(Dilated(DilatedConfig(hidden=4, depth=2, output=6)), config)
-    assert [type(module) for module in method.projection_head] == [nn.Linear, nn.ReLU, nn.Linear]  # type: ignore[arg-type]
-    x = torch.randn(3, 20, 12)
-    batch = Batch(x, x, *[torch.arange(3)] * 3)
-    z = method.projection_head(method.encoder.pooled(x))
-    torch.testing.assert_close(method(batch), simclr_loss(z, z, 0.1))
-    masked = SimCLR(method.encoder, SimCLRConfig())
-    masked.load_state_dict(method.state_dict())
-    assert masked(batch) > method(batch)  # the views of one window differ by their masks alone
 
 
 WEIGHTS = {"vicreg_25_25_1_on_0.6x": (25.0, 25.0, 1.0), "vicreg_10_5_2_on_0.6x": (10.0, 5.0, 2.0)}
@@ -139,13 +115,3 @@ def test_projections_get_no_gradient_as_targets() -> None:
     assert z1.grad is None
     assert z2.grad is None
     assert p1.grad is not None
-
-
-def test_the_projection_ends_normalised_and_the_prediction_does_not() -> None:
-    method = SimSiam(Dilated(DilatedConfig.small()), SiameseConfig())
-    projection, prediction = (
-        [type(part) for part in head.children()] for head in (method.projection_head, method.prediction_head)
-    )
-    layer = [nn.Linear, nn.BatchNorm1d]
-    assert projection == [*layer, nn.ReLU, *layer, nn.ReLU, *layer]
-    assert prediction == [*layer, nn.ReLU, nn.Linear]

@@ -20,11 +20,7 @@ from methods.encoders.base import (
     output_stretch,
     width_of,
 )
-from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
-from methods.encoders.s4 import S4, S4Config
-from methods.encoders.vit import ViT1d, ViT1dConfig
-from tests.methods.tokens import Patches, PatchesConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,19 +61,6 @@ def test_a_width_is_read_without_a_trace() -> None:
     assert all(torch.equal(value, before[name]) for name, value in encoder.state_dict().items())
     assert torch.equal(torch.get_rng_state(), generator)
     assert encoder.training
-
-
-def test_windows_of_a_length_that_the_encoder_takes_are_read() -> None:
-    encoder = Patches(PatchesConfig(patch=7))
-    assert width_of(encoder, encoder.patches) == 7 * 12
-    assert width_of(Dilated(DilatedConfig(hidden=3)), Dilated(DilatedConfig(hidden=3)).embed) == 3
-
-
-def test_encoders_of_windows_shorter_than_a_heartbeat_are_read() -> None:
-    tokens = ViT1d(ViT1dConfig(patch=25, length=250, output=16, depth=1, heads=2, head_width=8, hidden=8))
-    assert width_of(tokens, tokens.patches) == 25 * 12
-    steps = S4(S4Config(output=8, depth=1, states=4, length=100, front="linear"))
-    assert width_of(steps, steps.embed) == 8
 
 
 @pytest.mark.parametrize(

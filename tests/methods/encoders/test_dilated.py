@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from methods.encoders.dilated import Dilated, DilatedConfig, load_released
-from methods.parts.masks import dropout
 
 LENGTHS = [64, 151, 300, 1000]
 
@@ -58,12 +56,6 @@ def test_equals_the_plain_formulation(steps: int, depth: int) -> None:
     assert_same(encoder, encoder.pooled(x), plain(encoder, x).mean(1))
 
 
-def test_each_block_dilates_twice_as_far_as_the_one_before() -> None:
-    encoder = small(depth=3)
-    dilations = [(block.conv1.dilation, block.conv2.dilation) for block in [*encoder.hidden, encoder.output]]
-    assert dilations == [((1,), (1,)), ((2,), (2,)), ((4,), (4,)), ((8,), (8,))]
-
-
 @pytest.mark.parametrize(
     ("training", "share", "step_by_step"), [(True, 0.5, True), (True, 0.0, False), (False, 0.5, False)]
 )
@@ -86,20 +78,6 @@ def test_weight_decay_moves_unread_taps_as_in_the_plain_formulation() -> None:
         optimiser.step()
         after.append(encoder.output.conv2.weight[..., [0, 2]].detach())
     assert torch.equal(after[0], after[1])
-
-
-@pytest.mark.parametrize("steps", LENGTHS)
-def test_dropout_falls_on_the_time_steps(steps: int) -> None:
-    encoder = small(dropout=0.5).double()
-    x = torch.randn(2, steps, 12, dtype=torch.float64)
-    torch.manual_seed(1)
-    expected = dropout(plain(encoder, x), 0.5, training=True)
-    torch.manual_seed(1)
-    assert_same(encoder, encoder(x), expected)
-    torch.manual_seed(1)
-    torch.testing.assert_close(encoder.pooled(x), expected.mean(1))
-    encoder.eval()
-    torch.testing.assert_close(encoder.pooled(x), plain(encoder, x).mean(1))
 
 
 def test_has_the_papers_number_of_parameters() -> None:
@@ -130,20 +108,6 @@ def test_gives_the_released_encoders_outputs(released: dict[str, np.ndarray], av
     np.testing.assert_allclose(encoder.pooled(x).detach(), released["pooled"], rtol=1e-5, atol=1e-5)
 
 
-def test_the_sizes_follow_the_released_tensors() -> None:
-    ours = small(leads=3, depth=2)
-    names = {"input.": "input_fc.", "hidden.": "feature_extractor.net.", "output.": "feature_extractor.net.2."}
-    state = {}
-    for name, value in ours.state_dict().items():
-        for own, theirs in names.items():
-            name = re.sub(f"^{own}", theirs, name)
-        state[re.sub(r"(conv[12])", r"\1.conv", name).replace("skip", "projector")] = value
-    loaded = load_released(state)
-    assert loaded.config == ours.config
-    x = torch.randn(2, 40, 3)
-    assert torch.equal(loaded(x), ours(x))
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -167,9 +131,3 @@ def test_pooling_averages_samples_before_the_first_layer(pool: int) -> None:
     coarse = x.unflatten(1, (-1, pool)).mean(2)  # (B, S', L)
     torch.testing.assert_close(encoder(x), same(coarse))
     torch.testing.assert_close(encoder.pooled(x), same.pooled(coarse))
-
-
-def test_a_last_step_of_fewer_samples_is_their_mean() -> None:
-    encoder, x = small(pool=4), torch.randn(2, 10, 12)
-    coarse = torch.stack([x[:, :4].mean(1), x[:, 4:8].mean(1), x[:, 8:].mean(1)], 1)  # (B, S', L)
-    torch.testing.assert_close(encoder.embed(x), encoder.input(coarse))

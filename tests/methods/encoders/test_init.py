@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 import torch
 
 from methods.encoders import DEFAULT, ENCODERS, get_encoder, identity
-from methods.encoders.base import Encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 
@@ -40,16 +38,6 @@ class Linear(Encoder):
     def steps(self, embedded):
         return self.second(embedded)
 '''
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_names_lead_to_classes(name: str) -> None:
-    kind = get_encoder(name)
-    assert kind is ENCODERS[name]
-    assert kind.name == name
-    small = kind(kind.Config.small())
-    assert small.config.output == small.pooled(torch.randn(2, 40, 12)).shape[1]
-    assert sum(p.numel() for p in small.parameters()) < 20_000
 
 
 TOKENS = {"patch": 25, "length": 2500, "output": 384, "depth": 12, "heads": 6, "head_width": 64, "hidden": 1536}
@@ -105,14 +93,6 @@ def test_a_seed_gives_the_same_encoder_from_version_to_version(name: str) -> Non
 def test_an_unknown_name_is_answered_with_those_there_are(name: str, hint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(hint)):
         get_encoder(name)
-
-
-def test_a_file_is_an_encoder(tmp_path: Path) -> None:
-    file = tmp_path / "linear.py"
-    file.write_text(OUTSIDE)
-    kind = get_encoder(str(file))
-    assert issubclass(kind, Encoder)
-    assert kind()(torch.randn(2, 9, 12)).shape == (2, 9, 6)
 
 
 def test_an_encoder_is_known_by_its_name_and_sizes() -> None:

@@ -57,12 +57,6 @@ def test_what_does_not_fit_together_is_refused(changed: dict[str, Any], message:
         signals(**changed)
 
 
-def test_a_window_has_its_samples() -> None:
-    assert signals(seconds=2.5, rate=250).samples == 625
-    assert signals(seconds=None, heartbeats=True, rate=500).samples == 600
-    assert signals(seconds=0.25, rate=25).samples == 6
-
-
 @pytest.mark.parametrize(
     ("changed", "of_window"),
     [
@@ -97,19 +91,6 @@ def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
     assert digest_of(tmp_path / "weights.pt") == hashlib.sha256(b"weights").hexdigest()
     (tmp_path / "weights.pt").write_bytes(b"others")
     assert digest_of(tmp_path / "weights.pt") == hashlib.sha256(b"others").hexdigest()
-
-
-def test_weights_of_ones_own_have_to_say_how_they_are_read() -> None:
-    class Unfinished(PretrainedEncoder):
-        name: ClassVar[str] = "unfinished"
-        features: ClassVar[int] = 4
-        signals: ClassVar[Signals] = signals()
-
-    encoder = Unfinished()
-    with pytest.raises(NotImplementedError, match=r"^Unfinished\.load: read the weights, e\.g\. from self\.file"):
-        encoder.load()
-    with pytest.raises(NotImplementedError, match=r"^Unfinished\.encode: give the features \(B, K\)$"):
-        encoder.encode(torch.zeros(1, 12, 100))
 
 
 class Theirs(PretrainedEncoder):

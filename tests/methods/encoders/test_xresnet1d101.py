@@ -15,11 +15,6 @@ def test_convolutions_start_normal_with_the_deviation_of_he() -> None:
     assert weight.abs().max() > 3 * weight.std()  # not uniform
 
 
-def test_every_batch_normalisation_starts_at_one() -> None:
-    encoder = XResNet1d101(XResNet1d101Config.small())
-    assert all(bool((p == 1).all()) for name, p in encoder.named_parameters() if p.ndim == 1 and "weight" in name)
-
-
 @pytest.mark.parametrize(("steps", "coarse"), [(300, 10), (250, 8), (101, 4), (33, 2), (32, 1)])
 def test_a_time_step_of_the_output_is_thirty_two_of_the_input(steps: int, coarse: int) -> None:
     encoder = XResNet1d101(XResNet1d101Config(leads=3, output=32, third_stage=1)).eval()

@@ -16,7 +16,6 @@ from methods.parts.momentum import (
     KeyQueue,
     RunningAverage,
     batch_norm_head,
-    mlp_head,
     momentum_copy,
     update_momentum,
 )
@@ -73,15 +72,6 @@ def test_a_momentum_copy_counts_its_own_batches_and_the_running_average_its_sour
     assert average.module[1].num_batches_tracked == 1
 
 
-def test_a_changing_momentum_is_a_tensor() -> None:
-    source, by_number, by_tensor = (nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2)) for _ in range(3))
-    by_tensor.load_state_dict(by_number.state_dict())
-    update_momentum(by_number, source, 0.75)
-    update_momentum(by_tensor, source, torch.tensor(0.75))
-    for a, b in zip(by_number.parameters(), by_tensor.parameters(), strict=True):
-        torch.testing.assert_close(a, b)
-
-
 LARGE = 2**40
 """A recording's id, which single precision does not hold."""
 
@@ -109,29 +99,7 @@ def test_holds_the_newest_keys(size: int, batches: list[int]) -> None:
         assert queue.pointer.item() == pushed % max(size, 1)
 
 
-def test_overwrites_the_oldest_slot_first() -> None:
-    queue = KeyQueue(4, 1)
-    push_numbers(queue, 0, 3)
-    push_numbers(queue, 3, 3)
-    assert queue.patient.tolist() == [4, 5, 2, 3]
-
-
 NORMALISED = (nn.Linear, nn.BatchNorm1d)
-
-
-@pytest.mark.parametrize(
-    ("head", "kinds"),
-    [
-        (batch_norm_head(8, 0), ()),
-        (batch_norm_head(8, 1), NORMALISED),
-        (batch_norm_head(8, 3), (*NORMALISED, nn.ReLU, *NORMALISED, nn.ReLU, *NORMALISED)),
-        (mlp_head(8, 1), (nn.Linear,)),
-        (mlp_head(8, 2), (nn.Linear, nn.ReLU, nn.Linear)),
-    ],
-)
-def test_relu_follows_every_layer_but_the_last(head: nn.Sequential, kinds: tuple[type[nn.Module], ...]) -> None:
-    assert tuple(map(type, head)) == kinds
-    assert head(torch.randn(2, 8)).shape == (2, 8)
 
 
 @pytest.mark.parametrize(("layers", "parameters"), [(3, 310_080), (2, 206_720)])
