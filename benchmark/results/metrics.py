@@ -15,7 +15,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING, Pool
 
@@ -62,11 +61,15 @@ def by_class(score: Callable[[Ints, Floats], float], truth: Ints, probability: F
 
 def class_auroc(truth: Ints, probability: Floats) -> Values:
     """Return (C,) area under the ROC curve of each class against the rest; NaN if the truth lacks either sign."""
+    from sklearn.metrics import roc_auc_score  # here, because it loads slowly and a finished run scores nothing
+
     return by_class(roc_auc_score, truth, probability)
 
 
 def class_auprc(truth: Ints, probability: Floats) -> Values:
     """Return (C,) average precision of each class against the rest; NaN if the truth lacks either sign."""
+    from sklearn.metrics import average_precision_score  # here, as above
+
     return by_class(average_precision_score, truth, probability)
 
 
@@ -105,6 +108,8 @@ def sensitivity(truth: Ints, probability: Floats, multi: bool) -> float:
     """Return macro sensitivity at 90 % specificity: the highest with at most one false alarm in ten negatives."""
 
     def of_class(sign: Ints, column: Floats) -> float:
+        from sklearn.metrics import roc_curve  # here, as above
+
         false_alarms, hits, _ = roc_curve(sign, column, drop_intermediate=False)
         return float(hits[false_alarms <= FALSE_ALARMS + 1e-12].max())
 
