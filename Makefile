@@ -4,10 +4,10 @@
 # make test-all  both
 # make lowest    the quick tests on the lowest versions that pyproject.toml allows, in .lowest; needs uv
 # make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
-# make size      files, lines, tokens and imports of every room, beside other suites
+# make size      files, lines and tokens of every room beside its measure; fails where a room grows
 # make frozen    keys, tables, figures and messages of small runs into FOLDER: before and after a change, then diff -r
 # make docs      the pages as a site, in site/
-# make check     format, lint, types, then make test
+# make check     format, lint, types, sizes, then make test
 
 PYTHON ?= python3
 VENV := .venv
@@ -52,6 +52,7 @@ check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.size
 	$(MAKE) test
 
 format: $(DEV)

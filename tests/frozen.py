@@ -35,8 +35,8 @@ FLAG_SETS = (
     "--protocol strict --seeds 1 2 3",
     "--gates none",
     "--gates random frozen features full-labels supervised",
-    "--ablate all",
-    "--set sweeps.pmq.queue_size=[256,1024]",
+    "--ablations",
+    "--queue-sizes 256 1024",
     "--preset paper",
     "--segmentation recordings --set data.segmentation.seconds=2.5",
     "--segmentation recordings",
@@ -64,7 +64,7 @@ precision: float32
 """
 RUNS = {
     "run": "run --config STORE/small.yaml --methods random pmq pclr --gates features random frozen --results STORE/a",
-    "other": "run --config STORE/small.yaml --methods moco pmq --gates none --ablate all --results STORE/b",
+    "other": "run --config STORE/small.yaml --methods moco pmq --gates none --ablations --results STORE/b",
     "merged": "report --results STORE/a STORE/b --scores auprc sens90 brier ece --unit both",
     "compared": "report --compare STORE/a STORE/b",
     "status": "status --results STORE/a",

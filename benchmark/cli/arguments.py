@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from benchmark.cli.commands import KEYS, NO_GATE, folder
-from benchmark.config.config import Config
+from benchmark.config.config import ALL_ABLATIONS, Config
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.load import (
     Folders,
@@ -67,9 +67,9 @@ def values_of(arguments: Namespace) -> dict[str, Any]:
 
 
 def own_values(arguments: Namespace, overrides: dict[str, Any]) -> dict[str, Any]:
-    """The config `own`, with an encoder and a number of epochs by the size of the corpus; says so in a line.
+    """The config `own`, with an encoder and a number of epochs by the size of the corpus.
 
-    Where no corpus is named, it is the training part of the datasets.
+    Where no corpus is named, it is the training part of the datasets. A verb that trains says so in a line.
     """
     if "data.datasets" in overrides:
         overrides.setdefault("data.pretrain", overrides["data.datasets"])
@@ -83,6 +83,8 @@ def own_values(arguments: Namespace, overrides: dict[str, Any]) -> dict[str, Any
     values["encoder"] = sizes
     values["pretrain"] |= {"epochs": epochs}
     chosen = with_overrides(values, overrides)
+    if not hasattr(arguments, "methods"):
+        return chosen
     encoder = chosen["encoder"].get("name") or "dilated with " + ", ".join(f"{k} {v}" for k, v in sizes.items())
     note(
         open_console(),
@@ -107,6 +109,10 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
         overrides |= {"encoders": [{"name": name} for name in further]} if further else {}
     if overrides.get("gates") == [NO_GATE]:
         overrides["gates"] = []
+    if given.get("ablations"):
+        overrides["ablate"] = [ALL_ABLATIONS, *overrides.get("ablate", [])]
+    if sizes := given.get("queue_sizes"):
+        overrides["sweeps.pmq.queue_size"] = sizes
     for item in arguments.set:
         key, separator, value = item.partition("=")
         if not separator or not key:

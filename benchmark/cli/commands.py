@@ -157,6 +157,10 @@ COMMANDS = {
         tuple(KEYS),
         (*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run", "--unit", "--scores"),
         {
+            "--ablations": flag("every ablation of the compared methods; see `list`", action="store_true"),
+            "--queue-sizes": flag(
+                "PMQ with each of these queue sizes, at the smallest ratio", nargs="+", type=int, metavar="M"
+            ),
             "--only": flag(
                 "these cells alone, with their pretrainings: starts of keys of out/cells.csv",
                 nargs="+",
@@ -175,8 +179,8 @@ COMMANDS = {
             "--config laptop --dry-run": "what it would do, in hours and disk",
             "--config paper --data-root /data": "the paper's grid on the real datasets",
             "--encoder resnet1d --evaluate linear": "all methods around another encoder",
-            "--ablate all": "the ablation table: PMQ without each of its parts",
-            "--set sweeps.pmq.queue_size=[256,1024,4096]": "PMQ with each queue size",
+            "--ablations": "the ablation table: PMQ without each of its parts",
+            "--queue-sizes 256 1024 4096": "the queue-size figure",
             "--config out/tuned.yaml": "every method with the knobs that `tune` chose",
             "--config small --only 3f2a91 --results again": "one cell again, to be compared",
             "--set methods.pmq.momentum=0.99": "any knob of any method",

@@ -51,7 +51,7 @@ INTERFACES = {
     "Encoder": ["methods.encoders.base", "methods.encoders"],
     "Use": ["benchmark.embedding", "methods.encoders.pretrained"],
     "Dataset": ["benchmark.data.datasets.base"],
-    "Statistics": ["reports.statistics.estimates", "reports.statistics.table", "reports.statistics.bootstrap"],
+    "Statistics": ["reports.load", "reports.results", "reports.jackknife", "reports.inference"],
     "Results": ["benchmark.results.store", "benchmark.results.metrics"],
 }
 """Page of the interface -> its modules."""
