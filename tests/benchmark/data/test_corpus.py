@@ -277,6 +277,14 @@ def test_crops_of_a_patient_are_of_other_recordings_or_do_not_overlap(crops: Cor
     assert min(abs(first - second) for first, second in alone) == 4
 
 
+def test_crops_as_long_as_their_recordings_pair_with_another_recording_or_themselves() -> None:
+    signal = (100 * torch.arange(TRIALS)[:, None] + torch.arange(STEPS))[:, None, :, None].expand(-1, -1, -1, 12)
+    long = corpus_in_memory(signal, PATIENT, RECORDING, random_start=True)
+    assert drawn(long, torch.arange(TRIALS), "same") == [(100 * trial, 100 * trial) for trial in range(TRIALS)]
+    pairs = partners(long, torch.arange(TRIALS), 100)
+    assert pairs == {0: {200}, 1: {200}, 2: {0, 100}, 3: {300}, 4: {500, 600}, 5: {400, 600}, 6: {400, 500}}
+
+
 def test_pairs_of_patients_with_one_recording_are_counted(beats: Corpus) -> None:
     counts = {"windows_of_patients_with_one_recording": 3, "windows_of_all_patients": 3 * TRIALS}
     assert beats.facts("patient") == counts

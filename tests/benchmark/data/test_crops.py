@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -125,31 +124,6 @@ def test_absent_leads_are_zero_in_all_that_is_learned_from_and_judged(whole: Who
         assert signal[..., :2].any()
     corpus = corpus_of(replace(whole(), classes=()), replace(SPEC, per_trial=4), CPU)
     assert corpus.trials.take(corpus.chosen)[..., 2:].any()
-
-
-@pytest.mark.parametrize(
-    ("per_trial", "pairing"), [(1, "same"), (1, "patient"), *product((2, 4), ("neighbor", "same", "patient"))]
-)
-def test_pairs_of_crops_are_crops_of_the_recordings_they_claim(whole: Whole, per_trial: int, pairing: str) -> None:
-    samples = 1000 // per_trial
-    prepared = whole(replace(CROPS, samples=samples, stride=samples // 2))
-    corpus = corpus_of(replace(prepared, classes=()), TaskSpec(per_trial, "single", "paper"), CPU)
-    pairs = len(corpus.recording) * max(1, per_trial // 2)
-    every = prepared.windows[:, 0]
-    torch.manual_seed(0)
-    batch = corpus.batch(torch.arange(pairs), pairing)  # type: ignore[arg-type]
-    for one, two, _patient in zip(batch.x1.numpy(), batch.x2.numpy(), batch.patient, strict=True):
-        places = [np.flatnonzero((every[:, 0] == x[0, 0]) & (every[:, 5] == x[0, 5]))[0] for x in (one, two)]
-        recordings = np.searchsorted(prepared.first_window, places, side="right") - 1
-        np.testing.assert_array_equal(two, every[places[1] : places[1] + samples])
-        assert len({prepared.entries[r].patient for r in recordings}) == 1
-        if pairing == "neighbor":
-            assert places[1] == places[0] + samples
-        if pairing == "same":
-            assert places[0] == places[1]
-        if pairing == "patient" and prepared.entries[recordings[0]].patient != "p2":
-            assert recordings[0] == recordings[1]
-    assert batch.x1.shape == (pairs, samples, 12)
 
 
 def test_probed_are_two_crops_of_each_recording(whole: Whole) -> None:

@@ -21,12 +21,9 @@ from benchmark.data.heartbeats import (
     clean,
     find_r_peaks,
     heartbeats,
-    long_stretches,
-    most_prominent,
     normalise_trials,
     pseudo_trials,
     resample,
-    spaced,
     standardise,
 )
 from benchmark.data.simulate import simulate
@@ -250,26 +247,3 @@ def test_nothing_is_steep_where_a_lead_is_flat_between_its_beats() -> None:
     (found,) = find_r_peaks(lead[None], FS)
     assert found.tolist() == [500, 1250, 2250]
     assert assert_neurokits(lead[None]) == 3
-
-
-def test_a_lower_maximum_may_be_the_more_prominent() -> None:
-    lead = np.array([9.0, 10.0, 9.5, 5.0, 8.0, 4.0])  # 10 stands 1 above its begin, 8 stands 3 above its valley
-    (found,) = most_prominent(lead[None], np.array([0]), np.array([0]), np.array([6]))
-    assert found == 4
-    (none,) = most_prominent(lead[None], np.array([0]), np.array([2]), np.array([4]))
-    assert none == -1
-
-
-def test_stretches_of_less_than_two_fifths_of_their_lead_s_mean_are_dropped() -> None:
-    """Of 2 and 8 samples the mean is 5, and 2 just long enough; of 1 and 9, 1 is not. What is cut off is left out."""
-    steep = np.zeros((4, 40), bool)
-    for lead, begin, end in [(0, 5, 7), (0, 20, 28), (2, 3, 4), (2, 10, 19), (3, 0, 9), (3, 12, 13), (3, 30, 40)]:
-        steep[lead, begin:end] = True
-    lead, begin, end = long_stretches(steep)
-    assert lead.tolist() == [0, 0, 2, 3]
-    assert begin.tolist() == [4, 19, 9, 11]  # the sample before
-    assert end.tolist() == [6, 27, 18, 12]
-
-
-def test_peaks_keep_their_distance_from_the_last_that_was_kept() -> None:
-    np.testing.assert_array_equal(spaced(np.array([75, 76, 140, 152, 300]), 75), [76, 152, 300])

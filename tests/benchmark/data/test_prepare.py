@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from operator import eq
@@ -30,7 +30,6 @@ from benchmark.data.prepare import (
     FLAT_BELOW_MV,
     IDENTICAL,
     LIMB_LEADS,
-    WORTH_A_WORKER,
     Prepared,
     SignalFacts,
     Skipped,
@@ -268,23 +267,6 @@ def test_a_digest_is_of_whole_microvolts(make_ecg):
     assert signal_digest(two_leads) == hashlib.sha256(struct.pack("<4f", 500, 0, -1250, 2000)).hexdigest()[:16]
 
 
-@pytest.mark.parametrize(
-    ("count", "workers", "processes"),
-    [(WORTH_A_WORKER - 1, 4, 0), (2 * WORTH_A_WORKER, 4, 2), (4 * WORTH_A_WORKER, 3, 3)],
-)
-def test_a_process_is_started_where_it_is_worth_it(
-    dataset: CPSC2018, cache: Path, monkeypatch: pytest.MonkeyPatch, count: int, workers: int, processes: int
-) -> None:
-    def shared_map(work: Any, chunks: list[tuple[Any, ...]], requested: int) -> Iterator[list[str]]:
-        assert requested == processes
-        yield from (["too short"] * len(chunk) for chunk in chunks)
-
-    listing = Listing(dataset.listing().entries[:1] * count)
-    monkeypatch.setattr(dataset, "listing", lambda: listing)
-    monkeypatch.setattr(module, "shared_map", shared_map)
-    assert len(prepare(dataset, cache, workers=workers).skipped) == count
-
-
 SLOW = [Skipped(f"r{n}", "p", (1,), f"heart rate below 50/min: median RR {n} samples") for n in (313, 402)]
 ZERO = Skipped("r,1", "q", (), "all samples zero")
 
@@ -301,14 +283,6 @@ def test_every_dataset_has_its_lines(tmp_path: Path):
         "ptb-xl,r313,p,heart rate below 50/min: median RR 313 samples\n"
         'cpsc2018,"r,1",q,all samples zero\n'
     )
-
-
-def test_windows_are_counted_over_all_recordings(make_prepared: Callable[..., Prepared]) -> None:
-    beats = make_prepared("ptb-xl", [("a", (0,), 3, 1), ("b", (1,), 1, 2), ("c", (2,), 4, 3)])
-    assert beats.window_count == 8
-    assert beats.trials_of_each(2).tolist() == [1, 0, 2]
-    crops = replace(beats, segmentation=Segmentation("recordings", 2, 100, 1), first_window=np.array([0, 3, 4, 8]))
-    assert crops.window_count == 2 + 0 + 3
 
 
 LeadsSignal = NDArray[np.float32]
@@ -391,11 +365,6 @@ def test_six_flat_leads_are_seen_and_five_are_sound(ecg: LeadsSignal, level: flo
     assert lead_problem(ecg) == ""
     ecg[:, 0] = level
     assert lead_problem(ecg) == FLAT
-
-
-def test_nothing_is_said_of_the_simulated_cohorts(cohorts: dict[str, Prepared]) -> None:
-    doubts = {signal.warning for prepared in cohorts.values() for signal in prepared.signals}
-    assert doubts == {""}
 
 
 @pytest.mark.parametrize(

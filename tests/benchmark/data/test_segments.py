@@ -6,7 +6,6 @@ Fewer leads: by number or name, in their fixed order, and zero where they are ab
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,26 +18,6 @@ from benchmark.data.heartbeats import (
 from benchmark.data.segments import HEARTBEATS, Segmentation, leads_named, zero_missing_leads
 
 
-def test_segmentations_differ_in_what_is_kept_joined_and_drawn() -> None:
-    crops = Segmentation("recordings", 250, 100, 125)
-    assert [cut.samples_per_item for cut in (HEARTBEATS, crops)] == [300, 1]
-    assert [cut.random_start for cut in (HEARTBEATS, crops)] == [False, True]
-    assert [cut.standardises_trials for cut in (HEARTBEATS, crops)] == [True, False]
-    assert not any(replace(cut, raw=True).standardises_trials for cut in (HEARTBEATS, crops))
-    assert [cut.unit_name for cut in (HEARTBEATS, crops)] == ["heartbeat", "crop"]
-    assert [cut.seconds for cut in (HEARTBEATS, crops)] == [1.2, 2.5]
-
-
-def test_what_differs_from_the_paper_is_put_in_words() -> None:
-    assert list(HEARTBEATS.describe()) == []
-    assert list(Segmentation(rate=500, samples=600, raw=True).describe()) == ["500 Hz", "in mV"]
-    assert list(Segmentation("recordings", 250, 100, 125, pad=True).describe()) == [
-        "crops of 2.5 s every 1.25 s of whole recordings",
-        "100 Hz",
-        "shorter recordings lengthened by zeros",
-    ]
-
-
 def test_crops_and_beats_of_a_trial_do_not_overlap() -> None:
     assert [HEARTBEATS.step(1), HEARTBEATS.step(6), Segmentation("recordings", 250, 100, 125).step(2)] == [
         300,
@@ -46,10 +25,6 @@ def test_crops_and_beats_of_a_trial_do_not_overlap() -> None:
         500,
     ]
     assert HEARTBEATS.trials_in(np.array([5, 6, 13]), 6).tolist() == [0, 1, 2]
-
-
-def test_ten_seconds_have_eleven_beats() -> None:
-    assert [cut.windows_of_typical() for cut in (HEARTBEATS, Segmentation(rate=500, samples=600))] == [11, 11]
 
 
 def test_a_slow_heart_has_crops_and_no_heartbeats(make_ecg: Callable[..., np.ndarray]) -> None:

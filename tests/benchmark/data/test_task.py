@@ -25,7 +25,6 @@ from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.splits import TASKS, DatasetTask, TaskSpec, split_of
 from benchmark.data.task import (
     ProbeWindows,
-    Sides,
     Task,
     Windows,
     coverage,
@@ -161,14 +160,6 @@ def test_a_test_side_that_is_not_asked_for_is_empty_without_a_word(cohorts: Coho
     assert same(task.train, tested.train)
     assert same(task.validation, tested.validation)
     assert (task.notes, task.unscored) == (tested.notes, "")
-
-
-def test_windows_vote_by_their_mean_unless_the_task_says_otherwise(cohorts: Cohorts) -> None:
-    data = cohorts["ptb-xl"]
-    task = make_task(data, TaskSpec(6, "single", "paper", pool="max"), ratio=1.0, seed=41, device=CPU)
-    assert task.pool == "max"
-    bare = Task(task.train, task.validation, task.test, multi=False, unit="heartbeat")
-    assert (bare.pool, bare.notes, bare.unscored, bare.crops) == ("mean", [], "", None)
 
 
 RHYTHM = DatasetTask("ptb-xl", "rhythm")
@@ -336,14 +327,12 @@ def test_a_dataset_without_windows_or_a_split_gives_none_and_the_others_theirs(m
         assert nothing.recording.dtype == nothing.patient.dtype == torch.int64
 
 
-STRICT, PAPER, MULTI = TaskSpec(6, "single", "strict"), TaskSpec(6, "single", "paper"), TaskSpec(6, "multi", "strict")
+STRICT = TaskSpec(6, "single", "strict")
 
 
-def sides_of(prepared: Prepared, spec: TaskSpec = STRICT) -> Sides:
-    return sides_for_tasks(prepared, spec, device=torch.device("cpu"))
-
-
-def test_settings_are_chosen_on_the_labelled_share_of_the_validation_patients(make_prepared: MakePrepared) -> None:
+def test_settings_are_chosen_on_the_labelled_share_of_the_validation_patients_or_on_all(
+    make_prepared: MakePrepared,
+) -> None:
     recordings = [(f"p{number}", (number // 10 % 4,), 6, 1 + number % 10) for number in range(200)]
     prepared = make_prepared("ptb-xl", recordings)  # 20 patients a fold
     sides = sides_for_tasks(prepared, replace(STRICT, validation_labels="share"), device=torch.device("cpu"))
@@ -356,13 +345,6 @@ def test_settings_are_chosen_on_the_labelled_share_of_the_validation_patients(ma
     assert classes.sum() == 4
     assert len(chosen) == len(prepared.classes)
     assert first.test.recordings == second.test.recordings == sides.test.recordings
-
-
-def test_at_all_labels_and_under_paper_settings_are_chosen_on_the_whole_validation_part(
-    make_prepared: MakePrepared,
-) -> None:
-    recordings = [(f"p{number}", (number // 10 % 4,), 6, 1 + number % 10) for number in range(200)]
-    prepared = make_prepared("ptb-xl", recordings)
     for spec, ratio in ((replace(STRICT, validation_labels="share"), 1.0), (STRICT, 0.1)):
         sides = sides_for_tasks(prepared, spec, device=torch.device("cpu"))
         assert task_on(sides, ratio=ratio, seed=1).validation.content == sides.validation.content

@@ -61,19 +61,6 @@ def plant_copies(root: Path) -> None:
         copy_record(source, target)
 
 
-def move_to_another_side(root: Path) -> str:
-    """Give a PTB-XL patient of fold 10 the recordings of another, of the folds 1 to 8; returns his name."""
-    table = root / "ptb-xl" / "ptbxl_database.csv"
-    header, *rows = table.read_text().splitlines()
-    fold = header.split(",").index("strat_fold") - len(header.split(","))  # from the right: reports hold commas
-    tested = next(row.split(",")[1] for row in rows if row.split(",")[fold] == "10" and "NORM" in row)
-    index = next(i for i, row in enumerate(rows) if row.split(",")[fold] in "12345678" and "NORM" in row)
-    ecg_id, _, rest = rows[index].split(",", 2)
-    rows[index] = f"{ecg_id},{tested},{rest}"
-    table.write_text("\n".join([header, *rows, ""]))
-    return tested.removesuffix(".0")
-
-
 def test_check_finds_nothing_wrong_in_sound_data(sound: Path, run_verb: RunVerb) -> None:
     status, out, err = run_verb("data", "check", "--data-root", sound)
     assert (status, err) == (OK, "")
@@ -99,13 +86,6 @@ def test_check_names_a_pretraining_recording_in_a_test_set(root: Path, run_verb:
     assert status == OK  # nothing is pretrained on here
     assert "warning: " in out
     assert "in more than one recording: Chapman JS" in out
-
-
-def test_check_names_a_patient_on_two_sides(root: Path, run_verb: RunVerb) -> None:
-    patient = move_to_another_side(root)
-    status, out, _ = run_verb("data", "check", "--data-root", root, "--datasets", "ptb-xl")
-    assert status == FAILED
-    assert f"leak: 1 patient is on two sides of the split of PTB-XL ({patient}: training and test)" in out
 
 
 def test_check_names_damaged_files_and_goes_on(root: Path, run_verb: RunVerb) -> None:
@@ -197,12 +177,3 @@ def test_check_says_what_counts_as_a_patient(own: Callable[..., tuple[str, list[
     assert "leak" not in out
     out, _ = own(patient="")
     assert "not stated (`table.patient` of its card), so every recording counts as a patient of its own\n" in out
-
-
-def test_check_says_that_an_order_of_leads_is_probably_wrong(own: Callable[..., tuple[str, list[str]]]) -> None:
-    _, warnings = own(leads=["II", "I", *LEADS[2:]])
-    (line,) = [line for line in warnings if "Einthoven" in line]
-    assert line.startswith(
-        "warning: 20 recordings are used with limb leads that break Einthoven's laws (e00, e01, e02 and 17 more)"
-    )
-    assert line.endswith("most of 20, so the order of leads is probably wrong, correct `signals.leads` of its card")

@@ -74,38 +74,6 @@ def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, run_verb:
     assert (status, out.splitlines()[-1]) == (OK, "wrote out/ecg-ours-JS00001.png")
 
 
-def test_what_is_wrong_is_counted_and_named_with_its_remedy(ours: Path, run_verb: RunVerb) -> None:
-    run_verb("data", "new-card", "ours")
-    table = pd.read_csv(ours / "labels.csv")
-    table.loc[0, "recording"] = "JS99999"
-    table.loc[1, "rhythm"] = "VT"
-    table.loc[6, "rhythm"] = ""
-    table.to_csv(ours / "labels.csv", index=False)
-    header = ours / "waveforms" / f"{table.loc[2, 'recording']}.hea"
-    header.write_text(header.read_text().replace("/mV", "/mmHg"))
-    card = ours / "ours.yaml"
-    card.write_text(card.read_text().replace("signals:\n", "signals:\n  rate: 500\n"))
-    renamed = ours / "waveforms" / f"{table.loc[3, 'recording']}.hea"
-    renamed.write_text(renamed.read_text().replace("aVF", "AVX"))
-    renamed = ours / "waveforms" / f"{table.loc[4, 'recording']}.hea"
-    renamed.write_text(renamed.read_text().replace("V6", "C6"))
-    status, out, _ = run_verb("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
-    assert status == OK
-    for line in (
-        "ours: 1 of 35 usable recordings have no label",
-        "cannot be used: file missing for a row of the table; correct its name or signals.files (JS99999)",
-        "cannot be used: file in no row of the table; add its row or narrow signals.files (JS00001)",
-        "cannot be used: label is no class; add it to labels.values or set labels.others to ignore (JS00002)",
-        "cannot be used: unknown unit or none in the file; give signals.unit or signals.gain in the card (JS00003)",
-        "cannot be used: lead missing; set signals.derive to true, or name the file's leads in signals.leads (JS00004)",
-        "cannot be used: lead missing; name the file's leads in signals.leads (JS00005)",
-    ):
-        assert line in out
-    card.write_text(card.read_text().replace("rate: 500", "rate: 250"))
-    status, out, _ = run_verb("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
-    assert "sampling rate contradicts the card; correct signals.rate" in out
-
-
 def test_open_questions_are_told(tmp_path: Path, run_verb: RunVerb) -> None:
 
     (tmp_path / "arrays").mkdir()

@@ -51,7 +51,9 @@ def test_a_faulty_table_is_one_line(tmp_path: Path, text: str, message: str) -> 
         read_table(Chapman(tmp_path), tmp_path / "t.csv", columns)
 
 
-@pytest.mark.parametrize("content", ["\ufeffà,b\r\n1,2\r\n".encode(), "à,b\n1,é\n".encode("latin-1"), "à;b".encode()])
+@pytest.mark.parametrize(
+    "content", ["\ufeffà,b\r\n1,2\r\n".encode(), "à,b\n1,é\n".encode("latin-1"), "à;b".encode(), "à\tb\n".encode()]
+)
 def test_each_encoding_and_separator_is_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "t.csv").write_bytes(content)
     assert read_columns(Chapman(tmp_path), tmp_path / "t.csv")[0] == ["à", "b"]

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
@@ -143,26 +142,3 @@ def test_classes_are_as_frequent_as_in_the_real_datasets() -> None:
     ptb_xl = {"NORM": 0.436, "MI": 0.251, "STTC": 0.240, "CD": 0.224, "HYP": 0.121}
     assert shares_of(cohort("ptb-xl", 400, seed=11)) == pytest.approx(ptb_xl, abs=0.07)
     assert set(shares_of(cohort("cpsc2018", 300, seed=11))) == set(cohort("cpsc2018", 1).classes)
-
-
-def test_folds_of_ptb_xl_are_disjoint_in_patients_and_even() -> None:
-    entries = cohort("ptb-xl", 400, seed=11).listing().entries
-    assert len({(entry.patient, entry.fold) for entry in entries}) == len({entry.patient for entry in entries}) == 400
-    assert {entry.fold for entry in entries} == set(range(1, 11))
-    several = Counter(entry.patient for entry in entries)
-    assert 0.06 < np.mean([count > 1 for count in several.values()]) < 0.19
-    for chosen in (entries, [entry for entry in entries if 0 in entry.labels]):
-        sizes = np.array(list(Counter(entry.fold for entry in chosen).values()))
-        assert sizes.max() < 1.5 * sizes.min()
-
-
-def test_patients_of_mimic_are_in_order_and_each_has_a_report_with_a_rhythm() -> None:
-    dataset = cohort("mimic-iv-ecg", 25, seed=11)
-    entries = dataset.listing().entries
-    assert [int(entry.patient) for entry in entries] == sorted(int(entry.patient) for entry in entries)
-    assert len({entry.recording for entry in entries}) == len(entries)
-    assert len({entry.patient for entry in entries}) == 25
-    assert not any(entry.report for entry in entries), "made with the signal"
-    words = ("sinus", "atrial", "supraventricular", "junctional", "undetermined")
-    for entry in entries:
-        assert any(word in dataset.read(entry).report.lower() for word in words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import combinations
 
 import numpy as np
@@ -12,9 +11,7 @@ from benchmark.data.simulate.cohorts import COHORTS
 from benchmark.data.simulate.patient import (
     EPISODIC,
     RHYTHMS,
-    Population,
     check_diagnoses,
-    choose,
     clash,
     draw_anatomy,
     draw_conditions,
@@ -35,28 +32,6 @@ def test_recordings_are_possible_and_structure_persists(name: str) -> None:
             stays = set(conditions) if visit == 0 else set(conditions) - EPISODIC
             assert stays <= set(shown)
             assert ("NORM" in shown) == (set(shown) <= {"NORM", "SR", "SB", "ST", "SA"})
-
-
-def test_a_further_condition_comes_as_often_as_given_and_where_it_is_drawn_to() -> None:
-    shares = {"LVH": 1.0, "TWI": 1.0, "PVC": 1.0, "NORM": 1.0}
-
-    def pairs(affinities: dict[tuple[str, str], float]) -> Counter[tuple[str, ...]]:
-        population = Population(shares, companion=0.5, rhythms={"SR": 1.0}, affinities=affinities)
-        return Counter(draw_conditions(np.random.default_rng([seed, 2]), population)[:2] for seed in range(500))
-
-    drawn = pairs({("LVH", "TWI"): 9.0})
-    leading = sum(count for conditions, count in drawn.items() if conditions[:1] == ("LVH",))
-    assert drawn[()] / 500 == pytest.approx(0.25, abs=0.07)
-    assert drawn[("LVH",)] / leading == pytest.approx(0.5, abs=0.15)
-    assert drawn["LVH", "TWI"] > 4 * drawn["LVH", "PVC"]
-    assert pairs({})["LVH", "TWI"] < 2 * pairs({})["LVH", "PVC"]
-
-
-def test_choose_follows_the_shares() -> None:
-    rng = np.random.default_rng(0)
-    drawn = Counter(choose(rng, {"a": 3.0, "b": 1.0, "never": 0.0}) for _ in range(2000))
-    assert drawn["a"] == pytest.approx(1500, abs=90)
-    assert drawn["never"] == 0
 
 
 def test_without_anatomy_men_and_women_are_alike() -> None:

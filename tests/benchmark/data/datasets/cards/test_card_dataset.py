@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from benchmark.data.datasets.base import DatasetError, Entry, Unusable
+from benchmark.data.datasets.base import DatasetError, Unusable
 from benchmark.data.datasets.card import NO_FILE, NO_ROW, Card, CardDataset, CardFile, files_of
 from benchmark.data.datasets.card_sections import FOLDS, Labels, Split
 from benchmark.data.datasets.wfdb_files import read_recording
@@ -162,33 +161,6 @@ def test_a_pattern_finds_files_and_their_identifiers(
     named = "{recording}" in pattern
     table = {"patient": None, "recording": "id" if named else None, "path": None if named else "id"}
     assert files_of(made(signals={"files": pattern}, table=table), tmp_path) == [CardFile(*own) for own in expected]
-
-
-def entries_of(opened: Callable[..., CardDataset], file: str) -> tuple[Entry, ...]:
-    return opened(table={"file": file, "report": "years"}, labels={"others": "ignore"}).listing().entries
-
-
-@pytest.mark.parametrize("kind", ["tsv", "semicolons", "xlsx", "parquet", "latin"])
-def test_every_kind_of_table_gives_the_same_recordings(
-    opened: Callable[..., CardDataset], folder: Path, kind: str
-) -> None:
-    expected = entries_of(opened, "labels.csv")
-    assert len(expected) == 12
-    table = pd.read_csv(folder / "labels.csv")
-    table["years"] = table["years"].astype(float if kind in ("xlsx", "parquet") else str)
-    if kind == "tsv":
-        table.to_csv(folder / "t.tsv", sep="\t", index=False)
-    elif kind == "semicolons":
-        table.to_csv(folder / "t.csv", sep=";", index=False)
-    elif kind == "latin":
-        table.assign(text="größer").to_csv(folder / "t.csv", index=False, encoding="latin-1")
-    elif kind == "xlsx":
-        table.to_excel(folder / "t.xlsx", index=False)
-    else:
-        pytest.importorskip("pyarrow")
-        table.set_index("id").to_parquet(folder / "t.parquet")
-    file = {"tsv": "t.tsv", "xlsx": "t.xlsx", "parquet": "t.parquet"}.get(kind, "t.csv")
-    assert entries_of(opened, file) == expected
 
 
 def classes_of(cells: dict[str, str], labels: Labels) -> tuple[int, ...]:

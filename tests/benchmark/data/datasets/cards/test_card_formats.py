@@ -50,11 +50,13 @@ def test_a_unit_that_is_no_voltage_is_the_card_s(made: Callable[..., Any]) -> No
         made(units=["mV"] * 11 + [""])
 
 
-def test_a_unit_may_not_contradict_the_file(made: Callable[..., Any]) -> None:
+def test_a_card_may_contradict_neither_unit_nor_rate_of_the_file(made: Callable[..., Any]) -> None:
     assert np.array_equal(made(unit="mV"), made())
     for card in ({"unit": "uV"}, {"gain": 1000}):
         with pytest.raises(Unusable, match=r"unit contradicts the card; leave out signals\.unit and gain: mV"):
             made(**card)
+    with pytest.raises(Unusable, match=r"contradicts the card; correct signals\.rate: 500 Hz"):
+        made(rate=250)
 
 
 def test_names_of_leads_are_mapped(made: Callable[..., Any]) -> None:
