@@ -22,6 +22,7 @@ from methods.encoders.base import Encoder, EncoderConfig, Size
 from methods.encoders.dilated import Dilated
 from methods.parts.losses import info_nce, unit_length
 from methods.parts.momentum import momentum_copy, update_momentum
+from tests import make
 from tests.methods.tokens import Patches
 
 TRAINED = [name for name, kind in METHODS.items() if kind.trains]
@@ -49,6 +50,25 @@ def test_encoders_keep_the_contract(name: str, check: Callable[..., None]) -> No
 
 def test_what_hides_tokens_fits_an_encoder_of_tokens_alone() -> None:
     assert (fits(METHODS["mae"], Dilated), fits(METHODS["mae"], Patches), fits(METHODS["pmq"], Dilated)) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "encoder", "batch", "message"),
+    [
+        ("cpc", Dilated, make.batch(steps=1), "cpc: the encoder gives 1 step per window"),
+        ("jepa", Dilated, make.batch(steps=1), "jepa: the encoder gives 1 step"),
+        ("ts2vec", Dilated, make.batch(steps=1), "ts2vec: the encoder gives 1 step"),
+        ("mae", Patches, make.batch(steps=4), "mae: the encoder gives 1 step"),
+        ("etp", Dilated, make.batch(), r"text is none, methods\.etp\.text_width = 768"),
+        ("clip-report", Dilated, make.batch(text=12), "clip-report: .* text is 12 wide"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_batch_that_a_method_cannot_use_is_refused(
+    name: str, encoder: type[Encoder], batch: Batch, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        METHODS[name](encoder(encoder.Config.small()), METHODS[name].Config())(batch)
 
 
 class Sound(PretrainMethod):

@@ -10,18 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from methods.base import Batch
 from methods.cpc import CPC, CPCConfig, cpc_loss, other_steps
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+from tests import make
 from tests.methods.official import agrees, arrays_of
 
 FORMS = ("ai4h_any", "ai4h_same", "ai4h_same_norm_t0.1", "ai4h_interval", "hhi_same0", "hhi_same1")
-
-
-def make_batch(steps: int) -> Batch:
-    x = torch.randn(4, steps, 12)
-    return Batch(x, x, *[torch.arange(4)] * 3)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -67,9 +62,4 @@ def test_few_steps_shorten_the_horizon(steps: int) -> None:
     chance = torch.tensor(10_001.0).log().item() * min(12, steps // 2)
     with torch.no_grad():
         method.prediction_head.weight.zero_()
-    assert method(make_batch(steps)).item() == pytest.approx(chance, rel=1e-5)
-
-
-def test_a_single_step_is_refused_in_one_line() -> None:
-    with pytest.raises(ValueError, match="cpc: the encoder gives 1 step per window, and 2 are needed"):
-        CPC(Dilated(DilatedConfig.small()), CPCConfig())(make_batch(1))
+    assert method(make.batch(steps=steps)).item() == pytest.approx(chance, rel=1e-5)

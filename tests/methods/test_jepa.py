@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from methods.base import Batch
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.jepa import JEPA, JEPAConfig, hidden_steps, hide, jepa_loss
 from tests.methods.official import agrees, arrays_of
-
-
-def make_batch(steps: int = 20) -> Batch:
-    x = torch.randn(4, steps, 12)
-    return Batch(x, x, *[torch.arange(4)] * 3)
 
 
 def test_equals_the_official_loss(shared_reference: Path) -> None:
@@ -43,7 +37,7 @@ def test_what_is_hidden_is_zero_at_the_embedded_steps_of_the_hidden_ones() -> No
 
 def test_the_prediction_depends_on_the_visible_alone_and_the_target_on_all() -> None:
     torch.manual_seed(0)
-    method, x = JEPA(Dilated(DilatedConfig.small()), JEPAConfig()).eval(), make_batch().x1
+    method, x = JEPA(Dilated(DilatedConfig.small()), JEPAConfig()).eval(), torch.randn(4, 20, 12)
     hidden = hidden_steps(20, 4, 0.2)
     other = torch.where(hidden[:, None], torch.randn_like(x), x)
     context = [method.encoder(view, lambda embedded: hide(embedded, hidden)) for view in (x, other)]
@@ -63,8 +57,3 @@ def test_the_momentum_rises_to_one_in_equal_steps() -> None:
         targets.append(method.momentum_encoder.input.weight.detach().clone())  # type: ignore[union-attr]
     kept = [float((1 - new).mean() / (1 - old).mean()) for old, new in pairwise(targets)]
     assert kept == pytest.approx([0.5, 0.625, 0.75, 0.875, 1, 1])
-
-
-def test_a_single_step_is_refused_in_one_line() -> None:
-    with pytest.raises(ValueError, match="jepa: the encoder gives 1 step per window, and 2 are needed"):
-        JEPA(Dilated(DilatedConfig.small()), JEPAConfig())(make_batch(1))

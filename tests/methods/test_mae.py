@@ -10,18 +10,13 @@ import torch
 
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
-from methods.base import Batch
-from methods.mae import MAE, MAEConfig, reconstruction_loss, visible_tokens
+from methods.mae import MAE, MAEConfig, reconstruction_loss
+from tests import make
 from tests.basic import BASIC
 from tests.methods.official import arrays_of
-from tests.methods.tokens import Patches, PatchesConfig
+from tests.methods.tokens import Patches
 
 SMALL = MAEConfig(decoder_width=8, decoder_depth=1)
-
-
-def make_batch(steps: int = 40) -> Batch:
-    x = torch.randn(4, steps, 12)
-    return Batch(x, x, *[torch.arange(4)] * 3)
 
 
 @pytest.mark.parametrize("normalise", [False, True])
@@ -46,7 +41,7 @@ def test_the_encoder_sees_the_visible_tokens_alone(ratio: float, visible: int, m
     monkeypatch.setattr(
         method.encoder, "encode_tokens", lambda embedded, visible: (seen.append(visible), whole(embedded, visible))[1]
     )
-    method(make_batch()).backward()
+    method(make.batch(steps=40)).backward()
     (kept,) = seen
     assert kept.shape == (4, visible)
     assert all(len(set(row)) == visible for row in kept.tolist())
@@ -64,21 +59,9 @@ def test_a_token_is_decoded_at_its_own_place() -> None:
     assert decoded.shape == (1, 5, 60)
 
 
-def test_a_window_of_one_token_is_refused_in_one_line() -> None:
-    with pytest.raises(ValueError, match="mae: the encoder gives 1 step per window, and 2 are needed"):
-        MAE(Patches(PatchesConfig(patch=20)), SMALL)(make_batch(20))
-
-
 @pytest.mark.parametrize("encoder", ["dilated", "resnet1d"])
 def test_an_encoder_without_tokens_is_refused_before_any_work(encoder: str) -> None:
     with pytest.raises(ConfigError, match=f"methods: mae: encoder {encoder} has no tokens to hide; use"):
         load_config(BASIC, {"methods": ["pmq", "mae"], "encoder": {"name": encoder}})
     with pytest.raises(ConfigError, match="methods: mae: encoder"):
         load_config(BASIC, {"encoder": {"name": encoder}, "sweeps": {"mae": {"mask_ratio": [0.5]}}})
-
-
-def test_visible_tokens_are_drawn_once_each_from_the_default_generator() -> None:
-    torch.manual_seed(0)
-    expected = torch.rand(4, 20).argsort(1)[:, :5]
-    torch.manual_seed(0)
-    assert torch.equal(visible_tokens(4, 20, 0.75, torch.device("cpu")), expected)

@@ -47,17 +47,6 @@ def test_the_first_loss_is_zero_and_the_second_is_not() -> None:
     assert method(make.batch(range(5), steps=40)).item() > 0.1
 
 
-def test_patients_have_no_influence() -> None:
-    losses = []
-    for patient in (torch.arange(5), torch.zeros(5, dtype=torch.int64)):
-        method = make_moco()
-        torch.manual_seed(1)
-        for _ in range(3):
-            loss = method(make.batch(range(5), steps=40)._replace(patient=patient))
-        losses.append(loss.item())
-    assert losses[0] == losses[1]
-
-
 def test_after_step_moves_both_parts_of_the_key_branch_by_equation_2() -> None:
     method = make_moco(momentum=0.9)
     pairs = [(method.momentum_encoder, method.encoder), (method.momentum_projection_head, method.projection_head)]

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from methods import METHODS
-from methods.encoders.dilated import Dilated, DilatedConfig
 
 ADAMW = {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 1e-2, "schedule": "warmup-cosine", "batch_size": 256}
 VIEWS = {"pairing": "neighbor", "batching": "shuffled", "encoder_dropout": 0.0}
@@ -77,56 +76,3 @@ def test_the_defaults_are_those_written_here(name: str) -> None:
     config = METHODS[name].Config()
     assert asdict(config) == DEFAULTS[name]
     assert type(config)(**asdict(config)) == config
-
-
-@pytest.mark.parametrize(
-    ("name", "knobs"),
-    [
-        ("pmq", {"positives": "all"}),
-        ("pmq", {"que_size": 1}),
-        ("pmq", {"pairing": "near"}),
-        ("pmq", {"recipe": {"lr": True}}),
-        ("pmq", {"recipe": {"batch_size": 1}}),
-        ("pmq", {"encoder_dropout": "0"}),
-        ("pmq", {"time_mask": 1.1}),
-        ("pmq", {"temperature": 0.0}),
-        ("pmq", {"queue_size": 0.5}),
-        ("byol", {"prediction_layers": 0}),
-    ],
-)
-def test_a_knob_or_a_choice_that_does_not_exist_is_refused_by_name(name: str, knobs: dict[str, Any]) -> None:
-    with pytest.raises((ValueError, TypeError), match=next(iter(knobs))):
-        METHODS[name].Config(**knobs)
-
-
-SIZES = {
-    "random": (0, 0, 0),
-    "moco": (1520, 3544, 295179),
-    "byol": (1520, 3544, 266),
-    "clocs": (0, 0, 0),
-    "pclr": (544, 0, 0),
-    "comet": (0, 0, 0),
-    "etp": (12576, 0, 0),
-    "pmq": (1520, 3544, 295179),
-    "pmq-released": (1520, 6480, 295212),
-    "simclr": (544, 0, 0),
-    "vicreg": (880, 0, 66),
-    "barlow": (880, 0, 66),
-    "simsiam": (1488, 0, 132),
-    "ts2vec": (0, 2632, 1),
-    "cpc": (1536, 0, 0),
-    "jepa": (544, 2632, 2),
-    "clip-report": (201760, 0, 0),
-}
-"""Around a small dilated encoder: numbers that learn beside its own, numbers that follow others, and buffers."""
-
-
-@pytest.mark.parametrize("name", SIZES)
-def test_heads_copies_and_queues_have_their_sizes(name: str) -> None:
-    encoder = Dilated(DilatedConfig.small())
-    method = METHODS[name](encoder, METHODS[name].Config())
-    learning = sum(p.numel() for p in method.parameters() if p.requires_grad)
-    following = sum(p.numel() for p in method.parameters() if not p.requires_grad)
-    of_encoder = sum(p.numel() for p in encoder.parameters())
-    buffers = sum(buffer.numel() for buffer in method.buffers())
-    assert (learning - of_encoder, following, buffers) == SIZES[name]

@@ -34,10 +34,6 @@ def steps_encoder() -> Steps:
     return Steps(DilatedConfig(hidden=4, depth=1, output=8))
 
 
-def run(encoder: Dilated, task: Task, settings: Attention = SETTINGS, seed: int = 41) -> Outcome:
-    return attend(encoder, task, settings, seed=seed, precision="float32")
-
-
 @pytest.fixture
 def hidden(make_task: MakeTask) -> Task:
     """Of class 1 a step of fifty has a peak and another its negative, which the mean over the window does not show."""
@@ -45,23 +41,23 @@ def hidden(make_task: MakeTask) -> Task:
     generator = torch.Generator().manual_seed(0)
 
     def with_peak(side: object) -> object:
-        own = side.signal  # type: ignore[attr-defined]
-        signal = 0.1 * torch.randn(len(own), 50, 12, generator=generator)  # (n, 50, 12)
-        up = torch.randint(50, (len(own),), generator=generator)  # (n,)
-        for place, height in ((up, 5), ((up + 10) % 50, -5)):
-            signal[torch.arange(len(own)), place, 0] += height * side.target[:, 1]  # type: ignore[attr-defined]
+        count = len(side.signal)  # type: ignore[attr-defined]
+        signal = 0.1 * torch.randn(count, 50, 12, generator=generator)  # (n, 50, 12)
+        up = torch.randint(50, (count,), generator=generator)  # (n,)
+        for step, height in ((up, 5), ((up + 10) % 50, -5)):
+            signal[torch.arange(count), step, 0] += height * side.target[:, 1]  # type: ignore[attr-defined]
         return replace(side, signal=signal.half())  # type: ignore[type-var]
 
     sides = {name: with_peak(side) for name, side in task.sides().items()}
     return replace(task, **sides)  # type: ignore[arg-type]
 
 
-def accuracy(found: Outcome, task: Task) -> float:
-    return float((found.probability.argmax(axis=1) == task.test.truth().argmax(axis=1)).mean())
+def accuracy(outcome: Outcome, task: Task) -> float:
+    return float((outcome.probability.argmax(axis=1) == task.test.truth().argmax(axis=1)).mean())
 
 
 def test_it_finds_what_the_mean_over_the_steps_hides(hidden: Task) -> None:
-    found = run(steps_encoder(), hidden)
-    assert accuracy(found, hidden) > 0.85
+    outcome = attend(steps_encoder(), hidden, SETTINGS, seed=41, precision="float32")
+    assert accuracy(outcome, hidden) > 0.85
     assert accuracy(linear_probe(steps_encoder(), hidden, [1.0], precision="float32"), hidden) < 0.7
-    assert found.training["best_epoch"] <= SETTINGS.epochs == len(found.training["validation_f1"])
+    assert outcome.training["best_epoch"] <= SETTINGS.epochs == len(outcome.training["validation_f1"])

@@ -1,11 +1,10 @@
-"""The file of a checkpoint; what resuming from it gives is in test_pretrain.py.
+"""Checkpoints that do not fit restore nothing; encoders on disk come back bit by bit, and damage is noticed.
 
-Pretrained encoders on disk: the same bits back, damage noticed, loaded strictly.
+What resuming from a checkpoint gives is in test_pretrain.py.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -24,7 +23,6 @@ from benchmark.training.checkpoint import (
     Epoch,
     History,
     checked_card,
-    load_checkpoint,
     load_encoder,
     read_card,
     resume,
@@ -33,23 +31,10 @@ from benchmark.training.checkpoint import (
 )
 from benchmark.training.pretrain import make_optimiser
 from methods.base import MethodConfig, PretrainMethod, Recipe
-from methods.encoders import ENCODERS, get_encoder
-from methods.encoders.base import Encoder
+from methods.encoders import get_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 UPDATES = 4
-
-
-def test_a_checkpoint_of_others_executes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    class Hostile:
-        def __reduce__(self) -> tuple[Any, ...]:
-            return Path.touch, (tmp_path / "acted",)
-
-    torch.save({"method": Hostile()}, tmp_path / "file")
-    (tmp_path / "file").write_bytes(seal(tmp_path.name, (tmp_path / "file").read_bytes()))
-    assert load_checkpoint(tmp_path / "file") is None
-    assert "training begins with the first epoch" in caplog.text
-    assert not (tmp_path / "acted").exists()
 
 
 def method_of(seed: int, output: int = 4) -> PretrainMethod:
@@ -79,24 +64,10 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "key" / "checkpoint.pt"
 
 
-def rewrite(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the state in a checkpoint, under a valid seal."""
-    body = unseal(file.parent.name, file.read_bytes())
-    assert body is not None
-    state = torch.load(io.BytesIO(body), weights_only=True)
-    change(state)
-    buffer = io.BytesIO()
-    torch.save(state, buffer)
-    file.write_bytes(seal(file.parent.name, buffer.getvalue()))
-
-
 CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
     "no method": lambda state: state.pop("method"),
-    "a part of the weights": lambda state: state["method"].popitem(),
     "weights of another size": lambda state: state.update(method=method_of(2, output=9).state_dict()),
     "no optimiser": lambda state: state.update(optimiser={}),
-    "a history without seconds": lambda state: state["history"].pop("seconds"),
-    "an epoch with a further entry": lambda state: state["epoch"].update(more=1),
 }
 
 
@@ -112,7 +83,10 @@ def test_a_checkpoint_that_fits_is_restored(file: Path, caplog: pytest.LogCaptur
 def test_a_sealed_checkpoint_that_does_not_fit_restores_nothing_and_is_told_of(
     change: Callable[[dict[str, Any]], object], file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rewrite(file, change)
+    state = torch.load(io.BytesIO(unseal(file.parent.name, file.read_bytes()) or b""), weights_only=True)
+    change(state)
+    torch.save(state, buffer := io.BytesIO())
+    file.write_bytes(seal(file.parent.name, buffer.getvalue()))
     method, own = method_of(2), history()
     optimiser = optimiser_of(method)
     assert resume(file, method, optimiser, own) is None
@@ -123,34 +97,9 @@ def test_a_sealed_checkpoint_that_does_not_fit_restores_nothing_and_is_told_of(
     assert optimiser.state_dict() == optimiser_of(method_of(2)).state_dict()
     (line,) = caplog.messages
     assert line.startswith(f"{file} does not fit this pretraining (")
-    assert line.endswith("); training begins with the first epoch")
-    assert "\n" not in line
 
 
 SIZE = DilatedConfig(hidden=4, depth=2, output=8, dropout=0.1)
-
-MINE = """
-from dataclasses import dataclass
-from torch import nn
-from methods.encoders.base import Encoder, EncoderConfig
-
-@dataclass(frozen=True, kw_only=True)
-class MineConfig(EncoderConfig):
-    output: int = 3
-
-class Mine(Encoder):
-    name, Config = "mine", MineConfig
-
-    def __init__(self, config=None):
-        super().__init__(config)
-        self.linear = nn.Linear(self.config.leads, self.config.output)
-
-    def embed(self, x):
-        return self.linear(x)
-
-    def steps(self, embedded):
-        return embedded
-"""
 
 
 @pytest.fixture
@@ -216,90 +165,33 @@ def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Pa
     assert read_card(folder) is None
 
 
-def edit_card(folder: Path, **encoder: object) -> None:
-    """Change what a card says of its encoder, under a valid digest."""
-    card = json.loads((folder / CARD).read_text())
-    card["encoder"] |= encoder
-    (folder / CARD).write_bytes(card_bytes(card))
-
-
-def test_every_encoder_comes_back_as_itself(tmp_path: Path) -> None:
-    for name, kind in ENCODERS.items():
-        encoder = kind(kind.Config.small()).train()
-        encoder(torch.randn(3, 40, 12))  # what batch normalisation counts comes back too
-        save_encoder(tmp_path / name, encoder, {})
-        loaded = load_encoder(tmp_path / name, kind)
-        card = read_card(tmp_path / name)
-        assert card is not None
-        assert (type(loaded), loaded.config, card["encoder"]["name"]) == (kind, encoder.config, name)
-        x = torch.randn(2, 40, 12)
-        assert torch.equal(loaded.eval().pooled(x), encoder.eval().pooled(x))
-        assert {path.name for path in (tmp_path / name).iterdir()} == {WEIGHTS, CARD}
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"name": "gone"}, "weights of the encoder 'gone', not of 'dilated'; delete the folder"),
         ({"wings": 2}, "unknown config key 'encoder.wings'"),
         ({"output": 16}, "state_dict"),
-        ({"depth": 3}, "state_dict"),
-        ({"hidden": 8}, "state_dict"),
     ],
 )
 def test_a_card_that_fits_no_encoder_or_other_weights_is_refused(
     folder: Path, change: dict[str, object], message: str
 ) -> None:
-    edit_card(folder, **change)
-    with pytest.raises((ValueError, RuntimeError), match=message) as caught:
+    card = json.loads((folder / CARD).read_text())
+    card["encoder"] |= change
+    (folder / CARD).write_bytes(card_bytes(card))
+    with pytest.raises((ValueError, RuntimeError), match=message):
         load_encoder(folder, Dilated)
-    assert message == "state_dict" or "\n" not in str(caught.value)
 
 
-@pytest.fixture
-def mine(tmp_path: Path) -> type[Encoder]:
-    """An encoder from a file, as a command names it."""
-    (tmp_path / "mine.py").write_text(MINE)
-    return get_encoder(str(tmp_path / "mine.py"))
-
-
-@pytest.fixture
-def from_file(mine: type[Encoder], tmp_path: Path) -> Path:
-    """A folder with weights of that encoder."""
-    torch.manual_seed(0)
+@pytest.mark.parametrize("other", ["mine", "yours"])
+def test_weights_of_another_file_of_the_user_are_refused(tmp_path: Path, other: str, encoder_text: str) -> None:
+    (tmp_path / "mine.py").write_text(encoder_text)
+    mine = get_encoder(str(tmp_path / "mine.py"))
     save_encoder(tmp_path / "key", mine(), {})
-    return tmp_path / "key"
-
-
-def test_an_encoder_from_a_file_comes_back_wherever_its_folder_goes(
-    from_file: Path, mine: type[Encoder], tmp_path: Path
-) -> None:
-    assert (from_file / SOURCE).read_text() == MINE
-    (tmp_path / "elsewhere").mkdir()
-    loaded = load_encoder(from_file.rename(tmp_path / "elsewhere" / "key"), mine)
-    assert type(loaded) is mine
-    assert loaded.pooled(torch.randn(2, 9, 12)).shape == (2, 3)
-
-
-@pytest.mark.parametrize("other", [MINE + "# edited", MINE.replace('"mine"', '"yours"')], ids=["edited", "renamed"])
-def test_weights_of_another_file_of_the_user_are_refused(from_file: Path, tmp_path: Path, other: str) -> None:
-    (tmp_path / "other.py").write_text(other)
+    assert (tmp_path / "key" / SOURCE).read_text() == encoder_text
+    assert type(load_encoder(tmp_path / "key", mine)) is mine
+    (tmp_path / "other.py").write_text(encoder_text.replace('"mine"', f'"{other}"') + "# edited")
     kind = get_encoder(str(tmp_path / "other.py"))
     wrong = "another code of the encoder 'mine'" if kind.name == "mine" else "the encoder 'mine', not of 'yours'"
     with pytest.raises(ValueError, match=f"{wrong}.*; delete the folder and run the same command again"):
-        load_encoder(from_file, kind)
-
-
-@pytest.mark.parametrize("name", ["dilated", "mine", "hostile"])
-def test_the_code_beside_weights_is_never_executed(
-    mine: type[Encoder], from_file: Path, tmp_path: Path, name: str
-) -> None:
-    """A store of others: an encoder.py that acts when it is loaded, with digests that fit."""
-    code = f"open({str(tmp_path / 'acted')!r}, 'w').close()\n{MINE}".replace('"mine"', f'"{name}"')
-    (from_file / SOURCE).write_text(code)
-    edit_card(from_file, name=name, source=hashlib.sha256(code.encode()).hexdigest())
-    assert read_card(from_file) is not None
-    for kind in (Dilated, mine):
-        with pytest.raises(ValueError, match="; delete the folder and run the same command again"):
-            load_encoder(from_file, kind)
-    assert not (tmp_path / "acted").exists()
+        load_encoder(tmp_path / "key", kind)

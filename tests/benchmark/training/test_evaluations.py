@@ -1,14 +1,8 @@
-"""Every evaluation runs by the same contract, with its own settings, and costs what is expected of it.
-
-Nearest neighbours: the votes by hand, several labels, ties, and the number of neighbours by validation.
-
-Each name has its evaluation.
-"""
+"""Every evaluation runs by the same contract, with its own settings; the votes of nearest neighbours by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +13,7 @@ from benchmark.data.task import Task
 from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import evaluations, probes
 from benchmark.training.evaluations import EvaluationInput
-from benchmark.training.finetune import Outcome, finetune, supervise
+from benchmark.training.finetune import finetune, supervise
 from benchmark.training.probes import EvaluationCache, linear_probe, votes
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import RandomInit
@@ -31,6 +25,7 @@ SETTINGS = {
     "finetune.epochs": 2,
     "finetune.batch_size": 8,
     "linear.strengths": [0.3],
+    "knn.neighbours": [1, 3, 50, 100],
     "supervised.epochs": 2,
     "supervised.batch_size": 8,
 }
@@ -92,55 +87,23 @@ TRAIN = np.array([[1, 0], [2, 2], [0, 3], [-1, 0]], np.float32)
 TARGET = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]], np.float32)
 
 
-@pytest.fixture
-def judge(small_config: Callable[..., Config]) -> Callable[..., Outcome]:
-    def make(task: Task, **settings: Any) -> Outcome:
-        torch.manual_seed(0)
-        encoder = Dilated(DilatedConfig(hidden=8, depth=2, output=16))
-        config = small_config({f"knn.{name}": value for name, value in settings.items()})
-        return evaluations.EVALUATIONS["knn"].run(
-            EvaluationInput(encoder, task, config, RandomInit, 41, "float32", EvaluationCache())
-        )
-
-    return make
-
-
 def test_votes_are_those_of_the_nearest_by_angle() -> None:
     (one, two) = votes(TRAIN, TARGET, np.array([[5, 1]], np.float32), [1, 2], 0.5)
     near, next_near = 5 / np.sqrt(26), 6 / np.sqrt(26) / np.sqrt(2)
     a, b = np.exp(near / 0.5), np.exp(next_near / 0.5)
     np.testing.assert_allclose(one, [[1, 0, 0]])
     np.testing.assert_allclose(two, [[a / (a + b), b / (a + b), 0]], rtol=1e-5)
-
-
-def test_several_labels_each_get_their_share_of_the_votes() -> None:
-    (found,) = votes(TRAIN, TARGET, np.array([[0, 1]], np.float32), [4], 1.0)
+    (several,) = votes(TRAIN, TARGET, np.array([[0, 1]], np.float32), [4], 1.0)
     weight = np.exp([0.0, np.sqrt(0.5), 1.0, 0.0])
-    np.testing.assert_allclose(found, (weight / weight.sum() @ TARGET)[None], rtol=1e-5)
-
-
-def test_windows_of_known_classes_are_found(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
-    task = make_task(THREE * 8, THREE * 2, THREE * 4)
-    outcome = judge(task)
-    assert outcome.probability.argmax(1).tolist() == [0, 1, 2] * 4
-    assert outcome.probability.dtype == np.float32
-    assert outcome.training["seconds"] > 0
+    np.testing.assert_allclose(several, (weight / weight.sum() @ TARGET)[None], rtol=1e-5)
+    (zeros,) = votes(np.zeros((2, 3), np.float32), TARGET[:2], np.zeros((1, 3), np.float32), [2], 0.07)
+    np.testing.assert_allclose(zeros, [[0.5, 0.5, 0]])
 
 
 def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windows(
-    judge: Callable[..., Outcome], make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+    judged: Callable[..., EvaluationInput], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    coming = iter([0.2, 0.6, 0.6])
+    coming = iter([0.2, 0.6, 0.6])  # of 1, 3, and 24 in place of 50 and 100
     monkeypatch.setattr(probes, "validation_score", lambda probability, task: next(coming))
-    outcome = judge(make_task(THREE * 2, THREE, THREE), neighbours=[1, 3, 50, 100])
+    outcome = evaluations.EVALUATIONS["knn"].run(judged())
     assert (outcome.training["neighbours"], outcome.training["validation_f1"]) == (3, [0.2, 0.6, 0.6])
-
-
-def test_empty_sides_and_features_of_zeros_are_no_error(judge: Callable[..., Outcome], make_task: MakeTask) -> None:
-    assert judge(make_task(THREE * 2, THREE, [])).probability.shape == (0, 3)
-    (found,) = votes(np.zeros((2, 3), np.float32), TARGET[:2], np.zeros((1, 3), np.float32), [2], 0.07)
-    np.testing.assert_allclose(found, [[0.5, 0.5, 0]])
-
-
-def test_every_name_has_its_evaluation() -> None:
-    assert set(evaluations.EVALUATIONS) == {*EVALUATIONS, SUPERVISED, VALIDATION}

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from methods.encoders import get_encoder
-from methods.encoders.base import Encoder
-from methods.encoders.dilated import load_released
+from methods.encoders.base import Encoder, EncoderConfig
+from methods.encoders.vit import ViT1dConfig
 
 Arrays = dict[str, np.ndarray]
 State = dict[str, Tensor]
@@ -22,23 +22,25 @@ MODULES = {
     "xresnet1d101": ("backbones_cnn_dev.npz", "xresnet1d101"),
     "vit1d": ("backbones_vit_dev.npz", "vit_tiny_custom"),
     "vit1d of the paper": ("backbones_vit_dev.npz", "vit_small"),
-    "s4": ("backbones_s4_dev.npz", "s4_causal"),
 }
 """Encoder -> file of the reference and official module in it."""
+SIZES: dict[str, EncoderConfig] = {
+    "vit1d": ViT1dConfig(patch=25, length=500, depth=3, heads=3, head_width=16, hidden=96, output=48),
+    "vit1d of the paper": ViT1dConfig(patch=75, length=2250),
+}
+"""Sizes of official modules that are not the defaults."""
 KERNEL = "kernel.kernel."
 FIRST, SECOND = ".convs.", ".convpath.0."
 
 
-def official_module(reference: Path, name: str) -> tuple[Arrays, State]:
-    """Inputs and outputs of an official module, and its state dict, head included."""
+def official_module(reference: Path, name: str) -> tuple[Arrays, State, Encoder]:
+    """Inputs and outputs of an official module, its state dict, head included, and ours with those weights."""
     file, module = MODULES[name]
     official = arrays_of(reference / file, module)
-    if name == "s4":
-        return official, s4_state(official, 64)
     state = state_of(official)
     if name == "xresnet1d101":  # of a tensor's two names the second one has its values
         state = {key: state[key.replace(FIRST, SECOND)] for key in state}
-    return official, state
+    return official, state, load_official(name.split()[0], state, SIZES.get(name))
 
 
 def arrays_of(file: Path, module: str) -> Arrays:
@@ -152,10 +154,8 @@ LEFT_OUT = {
 """Encoder -> names of the head, and of what follows from other tensors."""
 
 
-def load_official(name: str, state: State) -> Encoder:
-    """An encoder with the weights of an official module, whose sizes follow from the tensors; loading is strict."""
-    if name == "dilated":
-        return load_released(state)
+def load_official(name: str, state: State, config: EncoderConfig | None = None) -> Encoder:
+    """An encoder of some sizes, by default the paper's, with an official module's weights; loading is strict."""
     ours = {}
     for key in sorted(state, key=lambda key: SECOND in key):  # of a tensor's two names the second one counts
         if not re.match(LEFT_OUT[name], key):
@@ -163,44 +163,7 @@ def load_official(name: str, state: State) -> Encoder:
             for pattern, replacement in RENAMED[name]:
                 renamed = re.sub(pattern, replacement, renamed)
             ours[renamed] = state[key]
-    kind = get_encoder(name)
-    encoder = kind(kind.Config(**SIZES_OF[name](ours, state)))
+    encoder = get_encoder(name)(config)
     shapes = {key: value.shape for key, value in encoder.state_dict().items()}
     encoder.load_state_dict({key: value.reshape(shapes[key]) for key, value in ours.items()}, strict=True)
     return encoder
-
-
-def sizes_of_vit(ours: State, state: State) -> dict[str, int]:
-    """Those of ST-MEM's modules of 12 leads: heads are 64 wide, or 16 where 64 does not divide."""
-    patch, inside = ours["input.1.weight"].shape[1] // 12, len(ours["blocks.0.attention.qkv.weight"]) // 3
-    head_width = 64 if inside % 64 == 0 else 16
-    return {
-        "patch": patch, "length": patch * (ours["positions"].shape[-2] - 1), "output": len(ours["input.1.weight"]),
-        "depth": sum(key.endswith("qkv.weight") for key in ours), "heads": inside // head_width,
-        "head_width": head_width, "hidden": len(ours["blocks.0.perceptron.1.weight"]),
-    }  # fmt: skip
-
-
-def sizes_of_s4(ours: State, state: State) -> dict[str, object]:
-    """Those of AI4Health's modules, `length` from the roots of unity."""
-    directions, width, pairs, _ = ours["layers.0.space.c"].shape
-    first = ours.get("front.0.0.weight", ours.get("front.weight"))
-    real, imaginary = state["s4_layers.0.kernel.kernel.omega"][1].tolist()
-    return {
-        "leads": width if first is None else first.shape[1], "output": width, "states": 2 * pairs,
-        "depth": sum(key.endswith("space.c") for key in ours), "bidirectional": directions == 2,
-        "front": "none" if first is None else "linear" if first.ndim == 2 else "convolutions",
-        "length": round(2 * math.pi / math.atan2(-imaginary, real)),
-    }  # fmt: skip
-
-
-SIZES_OF: dict[str, Callable[[State, State], dict[str, object]]] = {
-    "resnet1d": lambda ours, _: {"leads": ours["stem.0.weight"].shape[1], "output": len(ours["stem.0.weight"])},
-    "xresnet1d101": lambda ours, _: {
-        "leads": ours["stem.0.0.weight"].shape[1],
-        "output": len(ours["stages.3.2.path.4.0.weight"]),
-        "third_stage": len({key.split(".")[2] for key in ours if key.startswith("stages.2.")}),
-    },
-    "vit1d": sizes_of_vit,
-    "s4": sizes_of_s4,
-}  # type: ignore[dict-item]

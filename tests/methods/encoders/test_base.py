@@ -1,57 +1,16 @@
-"""What the contract does for every encoder: a mask acts between its two parts, dropout behind them.
-
-Widths are read without a trace, and steps are counted from the end.
-"""
+"""Widths are read without a trace, and steps are counted from the end."""
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import pytest
 import torch
-from pydantic.dataclasses import dataclass
-from torch import Tensor, nn
 
 from methods.encoders.base import (
-    Encoder,
-    EncoderConfig,
-    Size,
     output_step,
     output_stretch,
     width_of,
 )
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
-
-
-@dataclass(frozen=True, kw_only=True)
-class HalvingConfig(EncoderConfig):
-    output: Size = 4
-
-
-class Halving(Encoder):
-    """A linear layer, and every second time step of it, times two."""
-
-    name: ClassVar[str] = "halving"
-    Config: ClassVar[type[EncoderConfig]] = HalvingConfig
-
-    def __init__(self, config: HalvingConfig | None = None) -> None:
-        super().__init__(config)
-        self.linear = nn.Linear(self.config.leads, self.config.output)
-
-    def embed(self, x: Tensor) -> Tensor:
-        return self.linear(x)
-
-    def steps(self, embedded: Tensor) -> Tensor:
-        return 2 * embedded[:, ::2]
-
-
-X = torch.randn(3, 10, 12, generator=torch.Generator().manual_seed(0))
-
-
-def test_the_default_config_is_its_own_and_its_sizes_are_checked() -> None:
-    assert Halving().config == HalvingConfig(leads=12, output=4, dropout=0.0) == HalvingConfig.small()
-    with pytest.raises(ValueError, match=r"for HalvingConfig\noutput\n"):
-        HalvingConfig(output=0)
 
 
 def test_a_width_is_read_without_a_trace() -> None:

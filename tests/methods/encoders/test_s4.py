@@ -15,10 +15,15 @@ from torch import Tensor
 from methods.encoders.s4 import S4, S4Config, StateSpace
 from tests.methods.encoders.official import Arrays, State, arrays_of, load_official, s4_state, state_of
 
-LENGTHS = {"s4_causal": 64, "s4_bidirectional": 50, "ecg_cpc": 60}
+SIZES = {
+    "s4_causal": S4Config(leads=5, output=24, depth=2, front="linear", length=64),
+    "s4_bidirectional": S4Config(leads=16, output=16, depth=2, states=16, bidirectional=True, front="none", length=50),
+    "ecg_cpc": S4Config(length=60),
+}
+"""Official module -> its sizes."""
 
 
-@pytest.fixture(scope="session", params=LENGTHS)
+@pytest.fixture(scope="session", params=SIZES)
 def official(request: pytest.FixtureRequest, shared_reference: Path) -> Arrays:
     """Inputs and outputs of an official module, under weights that follow a rule."""
     return arrays_of(shared_reference / "backbones_s4_dev.npz", request.param) | {"name": request.param}
@@ -27,14 +32,14 @@ def official(request: pytest.FixtureRequest, shared_reference: Path) -> Arrays:
 @pytest.fixture(scope="session")
 def state(official: Arrays) -> State:
     """Its state dict: filled by the rule but for HiPPO's tensors, which the reference holds."""
-    return s4_state(official, LENGTHS[str(official["name"])])
+    return s4_state(official, SIZES[str(official["name"])].length)
 
 
 def test_gives_the_official_kernels_and_outputs(official: Arrays, state: State) -> None:
     every = 8 if official["name"] == "ecg_cpc" else 1
     if "conv_state_names" in official:
         state = state_of(official, "conv_") | state
-    encoder = load_official("s4", state).eval()
+    encoder = load_official("s4", state, SIZES[str(official["name"])]).eval()
     x = torch.from_numpy(official["x"])  # (B, S, L), of ecg_cpc (B, L, S)
     with torch.no_grad():
         kernel = encoder.layers[0].space.kernel()[:, ::every]  # type: ignore[index, operator, union-attr]
@@ -45,8 +50,7 @@ def test_gives_the_official_kernels_and_outputs(official: Arrays, state: State) 
 
 def test_the_front_is_that_of_ecg_cpc(shared_reference: Path) -> None:
     official = arrays_of(shared_reference / "backbones_s4_dev.npz", "ecg_cpc")
-    encoder = load_official("s4", state_of(official, "conv_") | s4_state(official, 60)).eval()
-    assert encoder.config == S4Config(length=60)
+    encoder = load_official("s4", state_of(official, "conv_") | s4_state(official, 60), SIZES["ecg_cpc"]).eval()
     encoded = encoder.embed(torch.from_numpy(official["x"]).mT)[..., ::8].detach()  # (B, S', K / 8)
     np.testing.assert_allclose(encoded, official["encoded_every8th_feature"], rtol=1e-5, atol=1e-5)
     front = sum(p.numel() for p in encoder.front.parameters())  # type: ignore[union-attr]

@@ -1,7 +1,4 @@
-"""Spaces: every tuned knob of every method has one, the same for the same knob, of values that the method takes.
-
-Candidates that attract a query.
-"""
+"""Spaces: every tuned knob of every method has one, the same for the same knob, of values that the method takes."""
 
 from __future__ import annotations
 
@@ -13,21 +10,6 @@ from methods import METHODS
 from methods.parts.knobs import Choice, Log, Space, spaces_of
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
-MINE = """
-from dataclasses import dataclass
-from typing import Annotated
-import methods.pmq
-from methods.parts.knobs import Choice
-
-@dataclass(frozen=True)
-class MyConfig(methods.pmq.PMQConfig):
-    sharpness: Annotated[float, Choice((1.0, 2.0))] = 1.0
-
-class Mine(methods.pmq.PMQ):
-    name = "mine"
-    title = "Mine"
-    Config = MyConfig
-"""
 
 SPACES: dict[str, Space] = {
     "block_share": Choice((0.1, 0.2, 0.3)),
@@ -71,10 +53,6 @@ def test_a_knob_has_one_space_in_all_methods_of_values_that_the_method_takes(nam
         for value in set(draws(space)):
             config = METHODS[name].Config(**({outer: {inner: value}} if inner else {knob: value}))
             assert (config.recipe if inner else config).__dict__[inner or knob] == value
-
-
-def test_every_space_is_one_of_a_knob() -> None:
-    assert {knob for name in TRAINED for knob in spaces_of(METHODS[name].Config)} == SPACES.keys()
 
 
 def test_a_logarithmic_space_draws_two_digits_within_its_ends() -> None:

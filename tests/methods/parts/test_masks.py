@@ -19,13 +19,12 @@ def test_zero_is_off_and_one_hides_everything() -> None:
         assert torch.count_nonzero(mask(x, 1.0)) == 0
 
 
-@pytest.mark.parametrize("ratio", [0.1, 0.5, 0.9])
-def test_time_mask_hides_whole_steps_of_each_sample(ratio: float) -> None:
+def test_time_mask_hides_whole_steps_of_each_sample() -> None:
     torch.manual_seed(0)
-    masked = time_mask(torch.ones(40, 250, 3), ratio)
+    masked = time_mask(torch.ones(40, 250, 3), 0.3)
     steps = masked[..., 0]
     assert torch.equal(masked, steps[..., None].expand_as(masked))
-    assert (steps == 0).float().mean().item() == pytest.approx(ratio, abs=0.02)
+    assert (steps == 0).float().mean().item() == pytest.approx(0.3, abs=0.02)
     assert not torch.equal(steps[0], steps[1])
 
 

@@ -99,9 +99,6 @@ def test_holds_the_newest_keys(size: int, batches: list[int]) -> None:
         assert queue.pointer.item() == pushed % max(size, 1)
 
 
-NORMALISED = (nn.Linear, nn.BatchNorm1d)
-
-
 @pytest.mark.parametrize(("layers", "parameters"), [(3, 310_080), (2, 206_720)])
 def test_has_the_released_heads_number_of_parameters(layers: int, parameters: int) -> None:
     assert sum(parameter.numel() for parameter in batch_norm_head(320, layers).parameters()) == parameters
