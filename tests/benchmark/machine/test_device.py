@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from benchmark.machine import device as code_versions
-from benchmark.machine.device import device_facts, git_state, pick_device, pick_precision, seed_torch, stream, versions
-from benchmark.machine.process import peak_memory_gib
+from benchmark.machine.device import device_facts, git_state, pick_device, pick_precision, stream, versions
 
 
 def test_devices_by_name_and_one_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,20 +48,10 @@ def test_streams_stay_the_same_over_versions_and_machines() -> None:
     assert stream("a") == 7445998342446840882
 
 
-def test_seeding_is_the_same_each_time() -> None:
-    seed_torch("head", 41)
-    first = torch.randn(5)
-    torch.randn(3)
-    seed_torch("head", 41)
-    assert torch.equal(torch.randn(5), first)
-
-
 def test_facts_can_be_written_to_a_row() -> None:
     facts: dict[str, Any] = {"versions": versions(), "git": git_state(), "device": device_facts(torch.device("cpu"))}
     assert json.loads(json.dumps(facts)) == facts
-    assert versions()["torch"] == torch.__version__.split("+")[0] or versions()["torch"] == torch.__version__
     assert facts["device"]["threads"] == torch.get_num_threads()
-    assert 0.0 < peak_memory_gib(torch.device("cpu")) < 1024.0
 
 
 def test_the_commit_of_another_project_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,8 +156,4 @@ def test_a_peak_that_is_begun_anew_forgets_what_was_freed() -> None:
     with_it = peak_memory_gib(cpu)
     del held
     begin_peak_memory(cpu)
-    without = peak_memory_gib(cpu)
-    assert without < with_it - 0.3
-    held = torch.ones(2**27)
-    assert peak_memory_gib(cpu) > without + 0.3
-    del held
+    assert peak_memory_gib(cpu) < with_it - 0.3

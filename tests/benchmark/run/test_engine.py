@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.machine.process import Interrupted, stop
+from benchmark.machine.process import stop
 from benchmark.run import engine as engine_module
 from benchmark.run.engine import Inline, Pool, open_engine
 
@@ -26,18 +26,6 @@ def test_one_job_is_this_process_and_several_are_others() -> None:
         assert engine.width() == 2
     with open_engine("local", 1, ("3",)) as engine:
         assert isinstance(engine, Pool)
-
-
-def test_a_signal_lets_the_task_of_this_process_end_and_is_raised_then() -> None:
-    def work() -> bool:
-        signal.raise_signal(signal.SIGTERM)
-        return stop.is_set()
-
-    before = signal.getsignal(signal.SIGTERM)
-    with open_engine("local", 1) as engine, pytest.raises(Interrupted):
-        engine.submit(work)
-    assert signal.getsignal(signal.SIGTERM) == before
-    stop.clear()
 
 
 def die() -> None:
