@@ -7,10 +7,11 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.run.grid import Grid, expand
 
-SIMULATED = {name: f"data of {name}" for name in ("ptb-xl", "chapman", "cpsc2018")}
 MODE = {"device": "cpu", "precision": "float32"}
 BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
 
 
 def grid_of(config: Config, *, corpus: str = "corpus", data: dict[str, str] | None = None, mode: Any = None) -> Grid:
-    return expand(config, corpus=corpus, fingerprints=data or SIMULATED, mode=mode or MODE)
+    """The grid of a config whose columns have the data of these fingerprints."""
+    simulated = {column.name: f"data of {column.name}" for column in config.data.columns()}
+    return expand(config, corpus=corpus, fingerprints=data or simulated, mode=mode or MODE)

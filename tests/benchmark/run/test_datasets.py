@@ -5,6 +5,7 @@ What is said of a run's datasets before it begins: which are refused, which are 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,24 +17,17 @@ from benchmark.config.load import Folders
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared
-from benchmark.run.datasets import (
-    audit_run,
-    locate,
-    names_of,
-    untested,
-    with_columns,
-)
+from benchmark.run.datasets import audit_run, locate, names_of, untested, with_columns
 
 SmallConfig = Callable[..., Config]
-FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 2}}
-
-
-PLACE = Folders(None, {})
+Cohorts = dict[str, Prepared]
+NO_FOLDERS = Folders(None, {})
 
 
 def test_other_settings_are_another_cohort(small_config: SmallConfig) -> None:
     def drawn_from(change: dict[str, object]) -> str:
-        return locate(small_config({**FEW, **change}), "chapman", PLACE).drawn_from
+        few = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 2}}
+        return locate(small_config({**few, **change}), "chapman", NO_FOLDERS).drawn_from
 
     first = drawn_from({})
     assert drawn_from({"data.simulation.patients.mimic-iv-ecg": 9}) == first
@@ -41,84 +35,45 @@ def test_other_settings_are_another_cohort(small_config: SmallConfig) -> None:
         assert drawn_from({f"data.simulation.{name}": value for name, value in change.items()}) != first  # type: ignore[attr-defined]
 
 
-def test_real_data_are_taken_from_their_own_folder_or_the_root(small_config: SmallConfig, tmp_path: Path) -> None:
+def test_real_data_are_taken_from_their_folder_or_the_root_and_missing_ones_say_how_to_get_them(
+    small_config: SmallConfig, tmp_path: Path
+) -> None:
     config = small_config({"data.simulation": None})
     (tmp_path / "root" / "chapman").mkdir(parents=True)
-    (tmp_path / "own").mkdir()
+    (tmp_path / "other").mkdir()
     folders = Folders(tmp_path / "root", {})
     assert locate(config, "chapman", folders).root == tmp_path / "root" / "chapman"
-    chapman = tmp_path / "own"
+    chapman = tmp_path / "other"
     assert locate(config, "chapman", replace(folders, paths={"chapman": chapman})).root == chapman
-
-
-def test_missing_data_say_which_where_and_how_to_get_them(small_config: SmallConfig, tmp_path: Path) -> None:
-    config, reader = small_config({"data.simulation": None}), DATASETS["chapman"]
-    with pytest.raises(DatasetError, match=r"--data-root DIR or --data chapman=DIR"):
-        locate(config, "chapman", Folders(None, {}))
-    for data_root, paths in ((tmp_path, {}), (None, {"chapman": tmp_path / "gone"})):
-        with pytest.raises(DatasetError, match=f"^{reader.title}: .*{tmp_path}") as caught:
-            locate(config, "chapman", Folders(data_root, paths))
-        assert reader.how_to_get in str(caught.value)
-
-
-def test_a_corpus_that_is_missing_may_be_one_that_is_given(small_config: SmallConfig, tmp_path: Path) -> None:
-    config = small_config({"data.simulation": None, "data.datasets": ["ptb-xl"]})
-    with pytest.raises(DatasetError, match=r"^MIMIC-IV-ECG: no folder given.*is given: --pretrain-dataset ptb-xl$"):
+    for missing, words in (
+        (NO_FOLDERS, "--data chapman=DIR"),
+        (Folders(tmp_path, {}), DATASETS["chapman"].how_to_get),
+        (Folders(None, {"chapman": tmp_path / "gone"}), str(tmp_path / "gone")),
+    ):
+        with pytest.raises(DatasetError, match=re.escape(words)):
+            locate(config, "chapman", missing)
+    with pytest.raises(DatasetError, match=r"^MIMIC-IV-ECG: .*--pretrain-dataset ptb-xl$"):
         locate(config, "mimic-iv-ecg", Folders(None, {"ptb-xl": tmp_path}))
 
 
-MakePrepared = Callable[..., Prepared]
-SOME_WITHOUT_A_FOLD = [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 9), ("p4", (1,), 12, 10)]
-NO_FOLD = "recording r001 has no official fold, others of its dataset have"
-BOTH = {"data.datasets": ["ptb-xl", "chapman"]}
-
-
-@pytest.fixture
-def unsplit(cohorts: dict[str, Prepared], make_prepared: MakePrepared) -> dict[str, Prepared]:
-    """The cohorts with a PTB-XL that cannot be split."""
-    return cohorts | {"ptb-xl": make_prepared("ptb-xl", SOME_WITHOUT_A_FOLD)}
-
-
-def test_a_dataset_that_cannot_be_split_is_not_scored_and_the_run_goes_on(
-    unsplit: dict[str, Prepared], small_config: SmallConfig
+def test_a_dataset_that_cannot_be_split_is_not_scored_and_a_corpus_that_cannot_be_used_is_refused(
+    cohorts: Cohorts, make_prepared: Callable[..., Prepared], small_config: SmallConfig
 ) -> None:
-    audited = audit_run(small_config(BOTH), unsplit)
-    assert (audited.leaks, audited.warnings) == ([], [f"PTB-XL cannot be scored: {NO_FOLD}"])
-
-
-def test_a_corpus_that_cannot_be_split_is_refused_before_anything_is_trained(
-    unsplit: dict[str, Prepared], small_config: SmallConfig
-) -> None:
-    with pytest.raises(DatasetError, match=f"PTB-XL cannot be pretrained on: {NO_FOLD}"):
-        audit_run(small_config({"data.datasets": ["chapman"], "data.pretrain": "ptb-xl"}), unsplit)
-
-
-def test_a_corpus_without_a_recording_is_refused(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
+    some_without_a_fold = [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 9), ("p4", (1,), 12, 10)]
+    unsplit = cohorts | {"ptb-xl": make_prepared("ptb-xl", some_without_a_fold)}
+    audited = audit_run(small_config({"data.datasets": ["ptb-xl", "chapman"]}), unsplit)
+    assert audited.leaks == []
+    (warning,) = audited.warnings
+    assert warning.startswith("PTB-XL cannot be scored: recording r001 has no official fold")
+    with pytest.raises(DatasetError, match="PTB-XL cannot be pretrained on: recording r001"):
+        audit_run(small_config({"data.pretrain": "ptb-xl"}), unsplit)
     empty = replace(cohorts["mimic-iv-ecg"], entries=(), signals=())
-    with pytest.raises(DatasetError, match="MIMIC-IV-ECG cannot be pretrained on: no recording is usable"):
+    with pytest.raises(DatasetError, match="MIMIC-IV-ECG cannot be pretrained on: no recording"):
         audit_run(small_config(), cohorts | {"mimic-iv-ecg": empty})
 
 
-def test_what_is_doubtful_and_used_is_told(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
-    chapman = cohorts["chapman"]
-    flat = tuple(signal._replace(warning="half of the leads or more flat") for signal in chapman.signals[:1])
-    doubtful = replace(chapman, signals=flat + chapman.signals[1:])
-    assert audit_run(small_config(), cohorts).warnings == []
-    assert audit_run(small_config(), cohorts | {"chapman": doubtful}).warnings == [
-        f"Chapman: 1 recording is used with half of the leads or more flat ({chapman.entries[0].recording})"
-    ]
-
-
-def test_a_task_that_tests_what_is_pretrained_on_is_a_leak(
-    small_config: SmallConfig, cohorts: dict[str, Prepared]
-) -> None:
-    config = small_config({"data.datasets": ["chapman"], "data.task": ["all"], "data.pretrain": "chapman"})
-    (leak,) = audit_run(config, with_columns(config, cohorts)).leaks
-    assert "both pretrained on and tested" in leak
-
-
 def test_of_several_corpora_what_a_column_tests_or_chooses_on_is_left_out(
-    small_config: SmallConfig, cohorts: dict[str, Prepared]
+    small_config: SmallConfig, cohorts: Cohorts
 ) -> None:
     config = small_config({"data.datasets": ["ptb-xl"], "data.pretrain": ["mimic-iv-ecg", "ptb-xl"]})
     assert names_of(config) == ["mimic-iv-ecg", "ptb-xl"]
@@ -138,7 +93,7 @@ def test_of_several_corpora_what_a_column_tests_or_chooses_on_is_left_out(
     assert "both pretrained on and tested" in leak
 
 
-def test_a_cross_validated_corpus_is_refused(small_config: SmallConfig, cohorts: dict[str, Prepared]) -> None:
+def test_a_cross_validated_corpus_is_refused(small_config: SmallConfig, cohorts: Cohorts) -> None:
     config = small_config(
         {"data.datasets": ["chapman"], "data.pretrain": "chapman", "data.folds": 5, "protocol": "strict"}
     )
@@ -148,7 +103,7 @@ def test_a_cross_validated_corpus_is_refused(small_config: SmallConfig, cohorts:
 
 
 def test_copies_in_a_cross_validated_dataset_are_a_leak_between_patients_alone(
-    small_config: SmallConfig, cohorts: dict[str, Prepared]
+    small_config: SmallConfig, cohorts: Cohorts
 ) -> None:
     config = small_config({"data.datasets": ["chapman"], "data.folds": 5, "protocol": "strict"})
     signals = list(cohorts["chapman"].signals)

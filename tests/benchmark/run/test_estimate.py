@@ -19,19 +19,14 @@ from benchmark.run.estimate import (
     seconds_per_update,
     updates_of,
 )
-from benchmark.run.grid import Grid, expand
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.etp import ETP
 from methods.pmq import PMQ
+from tests.benchmark.run.small_grid import grid_of
 
 SmallConfig = Callable[..., Config]
 SIZES = {"mimic-iv-ecg": Size(100, 1000), "chapman": Size(50, 500)}
 CPU = torch.device("cpu")
-
-
-def grid_of(config: Config) -> Grid:
-    mode = {"device": "cpu", "precision": "float32"}
-    return expand(config, corpus="corpus", fingerprints={"chapman": "chapman"}, mode=mode)
 
 
 def test_updates_are_those_of_the_budget(small_config: SmallConfig) -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmark.config.config import Config
-from benchmark.data.corpus import corpus_of, pretrained_entries
+from benchmark.data.corpus import corpus_of
 from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.store import Store
@@ -29,19 +29,13 @@ def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallC
     plan = make_plan(config, cohorts, grid)
     assert [cell.key for cell in plan.cells] == [cell.key for cell in grid.cells]
     assert plan.variants == {"random": "Random", "pmq": "PMQ"}
-    chapman = cohorts["chapman"]
-    facts = plan.datasets["chapman"]
+    chapman, facts = cohorts["chapman"], plan.datasets["chapman"]
     assert (facts["title"], facts["simulated"]) == ("Chapman", True)
-    assert (facts["recordings"], facts["patients"]) == (
-        len(chapman.entries),
-        len({entry.patient for entry in chapman.entries}),
-    )
+    assert facts["recordings"] == len(chapman.entries)
+    assert facts["patients"] == len({entry.patient for entry in chapman.entries})
     assert sum(facts["skipped"].values()) == len(chapman.skipped)
-    assert plan.pretraining["name"] == "mimic-iv-ecg"
-    assert plan.pretraining["used_recordings"] <= plan.pretraining["recordings"]
     store.save_plan(plan)
     assert store.load_plan() == plan
-    assert make_plan(config, cohorts, grid).key == plan.key
     other = make_plan(small_config({"caption": "Other words."}), cohorts, grid)
     assert (other.key != plan.key, other.cells) == (True, plan.cells)
 
@@ -53,14 +47,11 @@ def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: Sma
     source = corpus_of(cohorts[corpus], spec, torch.device("cpu"))
     assert facts["used_recordings"] == len(source.recording.unique())
     assert facts["used_patients"] == len(source.patient.unique())
-    folds = {entry.fold for entry in pretrained_entries(cohorts[corpus], spec)}
-    assert folds <= ({*range(1, 9)} if corpus == "ptb-xl" else {None})
 
 
 CHANGES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "pretraining": ({"pretrain.epochs": 60}, ["2 stored cells do not match: pretraining.epochs 60, was 2"]),
     "encoder": ({"encoder.hidden": 6}, ["4 stored cells do not match: pretraining.encoder.hidden 6, was 4"]),
-    "evaluation": ({"finetune.lr": 0.01}, ["2 stored cells do not match: finetune.settings.lr 0.01, was 0.001"]),
     "both": (
         {"finetune.epochs": 7, "pretrain.epochs": 60, "evaluate": ["finetune"]},
         [

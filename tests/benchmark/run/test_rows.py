@@ -11,9 +11,10 @@ from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run.cell import identity_of, results_versions
 from benchmark.run.engine import open_engine
-from benchmark.run.grid import Cell, expand
+from benchmark.run.grid import Cell
 from benchmark.run.rows import variants_of
 from tests.basic import BASIC
+from tests.benchmark.run.small_grid import grid_of
 
 MINE = """
 from dataclasses import dataclass
@@ -39,17 +40,11 @@ def facts_of(cell: Cell) -> dict[str, object]:
     return identity_of(cell) | results_versions(cell) | {"knobs": knobs, "config": type(variant.config).__name__}
 
 
-def cells_of(config: Config) -> tuple[Cell, ...]:
-    return expand(
-        config, corpus="corpus", fingerprints={"chapman": "data"}, mode={"device": "cpu", "precision": "x"}
-    ).cells
-
-
 def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: SmallConfig, tmp_path: Path) -> None:
     file = tmp_path / "my.own.method.py"
     file.write_text(MINE)
     config = small_config({"methods": [str(file)], "knobs": {"mine": {"sharpness": 2.5, "queue_size": 32}}})
-    cells = cells_of(config)
+    cells = grid_of(config).cells
     with open_engine("local", 2) as engine:
         futures = [engine.submit(facts_of, cell) for cell in cells]
         facts = [future.result() for future in futures]
@@ -77,7 +72,7 @@ def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
 def keys_of(overrides: dict[str, Any], row: str = "") -> dict[str, set[str]]:
     """Row, or the rows that `row` is the end of -> keys of its cells."""
     keys_of_row: dict[str, set[str]] = {}
-    for cell in cells_of(load_config(BASIC, overrides)):
+    for cell in grid_of(load_config(BASIC, overrides)).cells:
         if cell.variant.name.endswith(row):
             keys_of_row.setdefault(cell.variant.name.removesuffix(row), set()).add(cell.key)
     return keys_of_row

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from benchmark.config.config import Config
 from benchmark.config.load import load_config
-from benchmark.data.prepare import Prepared
-from benchmark.machine.device import Machine
 from benchmark.results.names import SWEEP
 from benchmark.results.store import Store
-from benchmark.run.grid import Grid, Pretraining, expand
+from benchmark.run.grid import Grid, Pretraining
 from methods.byol import BYOL
 from tests.basic import BASIC
-from tests.benchmark.run.bench import Bench
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
+from tests.benchmark.run.small_grid import grid_of
 
-MACHINE = Machine(torch.device("cpu"), "float32", 1)
-MODE = {"device": "cpu", "precision": "float32"}
 PLAIN: dict[str, Any] = {"methods": ["random", "moco", "pmq"], "gates": [], "ratios": [0.3, 0.1], "seeds": [41]}
-SmallConfig = Callable[..., Config]
-Cohorts = dict[str, Prepared]
 
 
-def grid_of(overrides: dict[str, Any]) -> Grid:
-    config = load_config(BASIC, {**PLAIN, **overrides})
-    return expand(config, corpus="corpus", fingerprints={"chapman": "data"}, mode=MODE)
+def planned(overrides: dict[str, Any]) -> Grid:
+    return grid_of(load_config(BASIC, {**PLAIN, **overrides}))
 
 
 def by_name(grid: Grid) -> dict[str, Pretraining]:
@@ -37,16 +28,9 @@ def by_name(grid: Grid) -> dict[str, Pretraining]:
     return {cell.variant.name: cell.pretraining for cell in grid.cells if cell.pretraining}
 
 
-def worked_off(config: Config, cohorts: Cohorts, root: Path) -> tuple[Grid, Store]:
-    """The grid and its store after the work."""
-    bench = Bench(config, cohorts, Store(root))
-    assert bench.work_off() == 0
-    return bench.grid, bench.store
-
-
 def test_a_budget_of_passes_rests_on_what_a_method_is_said_to_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     def byol(budget: str) -> str:
-        return by_name(grid_of({"methods": ["byol"], "pretrain.budget": budget}))["byol"].key
+        return by_name(planned({"methods": ["byol"], "pretrain.budget": budget}))["byol"].key
 
     before = {budget: byol(budget) for budget in ("epochs", "windows", "passes")}
     assert len(set(before.values())) == 3
@@ -58,8 +42,9 @@ def test_equal_passes_give_each_method_its_number_of_updates(
     cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
 ) -> None:
     config = small_config({"methods": ["pmq", "byol", "pclr"], "pretrain.budget": "passes", "pretrain.epochs": 8})
-    grid, store = worked_off(config, cohorts, tmp_path / "runs")
-    cards = {name: store.card(pretraining.key) or {} for name, pretraining in by_name(grid).items()}
+    bench = Bench(config, cohorts, Store(tmp_path / "runs"))
+    assert bench.work_off() == 0
+    cards = {name: bench.store.card(pretraining.key) or {} for name, pretraining in by_name(bench.grid).items()}
     seen = {name: card["updates"] * card["batch_size"] for name, card in cards.items()}
     assert seen["byol"] / seen["pmq"] == pytest.approx(0.5, rel=0.05)
     assert cards["pclr"]["windows_per_epoch"] < cards["pmq"]["windows_per_epoch"] + cards["pmq"]["batch_size"]
@@ -75,7 +60,7 @@ def test_a_sweep_of_a_config_key_changes_that_key_for_its_row_alone() -> None:
         "finetune.lr": [0.5],
         "linear.strengths": [[1.0]],
     }
-    grid = grid_of({"sweeps": {"pmq": swept, "random": {"encoder.hidden": [8]}}, "evaluate": ["finetune", "linear"]})
+    grid = planned({"sweeps": {"pmq": swept, "random": {"encoder.hidden": [8]}}, "evaluate": ["finetune", "linear"]})
     assert [v.name for v in grid.variants if v.role == SWEEP] == [
         "pmq:pretrain.epochs=3", "pmq:pretrain.epochs=4", "pmq:encoder.hidden=8", "pmq:encoder.name=resnet1d",
         "pmq:finetune.lr=0.5", "pmq:linear.strengths=[1.0]", "random:encoder.hidden=8",
@@ -84,7 +69,7 @@ def test_a_sweep_of_a_config_key_changes_that_key_for_its_row_alone() -> None:
     assert made["pmq:pretrain.epochs=3"].key == made["pmq:finetune.lr=0.5"].key == made["pmq"].key
     assert made["pmq:pretrain.epochs=4"].content["epochs"] == 4
     assert made["pmq:encoder.hidden=8"].content["encoder"]["hidden"] == 8
-    other = by_name(grid_of({"encoder.name": "resnet1d"}))["pmq"]
+    other = by_name(planned({"encoder.name": "resnet1d"}))["pmq"]
     assert made["pmq:encoder.name=resnet1d"].key == other.key
     assert made["random:encoder.hidden=8"].key != made["random"].key
     cells = {(cell.variant.name, cell.evaluation): cell for cell in grid.cells if cell.ratio == 0.1}
@@ -96,13 +81,13 @@ def test_a_sweep_of_a_config_key_changes_that_key_for_its_row_alone() -> None:
 def test_a_swept_config_key_acts(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
     """A row of the sweep has the encoder and the scores of a run whose config has that value."""
     base = {"methods": ["pmq"], "evaluate": ["linear"]}
-    grid, store = worked_off(
-        small_config({**base, "sweeps": {"pmq": {"encoder.hidden": [6]}}}), cohorts, tmp_path / "swept"
-    )
-    plain, other = worked_off(small_config({**base, "encoder.hidden": 6}), cohorts, tmp_path / "plain")
-    (row,) = (store.load_row(cell.key) for cell in grid.cells if cell.variant.role == SWEEP)
-    (expected,) = (other.load_row(cell.key) for cell in plain.cells)
-    assert row is not None
-    assert expected is not None
-    assert (row.key, row.scores) == (expected.key, expected.scores)
-    assert row.provenance["config"]["encoder"]["hidden"] == 6
+    rows = []
+    for name, overrides in {
+        "plain": {"encoder.hidden": 6},
+        "swept": {"sweeps": {"pmq": {"encoder.hidden": [6]}}},
+    }.items():
+        bench = Bench(small_config({**base, **overrides}), cohorts, Store(tmp_path / name))
+        assert bench.work_off() == 0
+        rows.append(bench.rows()[-1])
+    assert (rows[1].key, rows[1].scores) == (rows[0].key, rows[0].scores)
+    assert [row.provenance["config"]["encoder"]["hidden"] for row in rows] == [6, 6]
