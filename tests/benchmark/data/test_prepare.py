@@ -216,7 +216,7 @@ def test_without_a_usable_recording_it_comes_out_empty_with_the_reasons(dataset:
     for prepared in (prepare(dataset, tmp_path / "cache", workers=1) for _ in range(2)):  # made, then from the cache
         assert prepared.windows.shape == (0, 300, 12)
         assert not prepared.entries
-        assert skip_summary(prepared.skipped) == {"file missing": 3, "heart rate below 50/min": 1}
+        assert list(skip_summary(prepared.skipped).items()) == [("file missing", 3), ("heart rate below 50/min", 1)]
 
 
 def test_what_the_tables_rule_out_alone_is_skipped_by_its_name(dataset: CPSC2018, tmp_path: Path):
@@ -267,17 +267,10 @@ def test_a_digest_is_of_whole_microvolts(make_ecg):
     assert signal_digest(two_leads) == hashlib.sha256(struct.pack("<4f", 500, 0, -1250, 2000)).hexdigest()[:16]
 
 
-SLOW = [Skipped(f"r{n}", "p", (1,), f"heart rate below 50/min: median RR {n} samples") for n in (313, 402)]
-ZERO = Skipped("r,1", "q", (), "all samples zero")
-
-
-def test_kinds_are_counted_the_most_frequent_first():
-    assert list(skip_summary([ZERO, *SLOW]).items()) == [("heart rate below 50/min", 2), ("all samples zero", 1)]
-    assert skip_summary([]) == {}
-
-
 def test_every_dataset_has_its_lines(tmp_path: Path):
-    write_skipped({"ptb-xl": SLOW[:1], "chapman": [], "cpsc2018": [ZERO]}, tmp_path / "out" / "skipped.csv")
+    slow = Skipped("r313", "p", (1,), "heart rate below 50/min: median RR 313 samples")
+    zero = Skipped("r,1", "q", (), "all samples zero")
+    write_skipped({"ptb-xl": [slow], "chapman": [], "cpsc2018": [zero]}, tmp_path / "out" / "skipped.csv")
     assert (tmp_path / "out" / "skipped.csv").read_text() == (
         "dataset,recording,patient,reason\n"
         "ptb-xl,r313,p,heart rate below 50/min: median RR 313 samples\n"

@@ -52,13 +52,8 @@ def test_without_standardisation_samples_are_millivolts(make_ecg: Callable[..., 
     assert beats[3].max() == pytest.approx(2.1, abs=0.1)  # lead V6, in mV
     with pytest.raises(Unusable, match="too large to be kept in mV: 2"):
         Segmentation("recordings", 2500, raw=True).cut(signal * 1e8, 250)
-
-
-def test_the_largest_number_of_half_precision_can_be_kept_in_millivolts(make_ecg: Callable[..., np.ndarray]) -> None:
-    signal = make_ecg(fs=250)
-    signal[7, 3] = -65504
+    signal[7, 3] = -65504  # the largest number of half precision
     assert Segmentation("recordings", 2500, raw=True).cut(signal, 250).min() == -65504
-    assert np.isfinite(Segmentation("recordings", 2500).cut(signal, 250)).all()
 
 
 def test_a_short_recording_is_skipped_or_lengthened_by_zeros(make_ecg: Callable[..., np.ndarray]) -> None:

@@ -148,10 +148,7 @@ def test_rows_of_diagnostics(tmp_path: Path) -> None:
         Chapman(tmp_path).listing()
 
 
-SHARED = {"MIBW": "MI", "MIFW": "MI", "MILW": "MI", "MISW": "MI", "LBBBB": "LBBB", "LFBBB": "LBBB"}
 OF_THE_CHALLENGE = {"427172004": "VPB", "733534002": "LBBB", "713427006": "RBBB"}
-CLASSES_OF_MERL = "62547d1a773c424e34a5e365ca9e850296ab70362a53505e3f5b6dc10136cb2f"
-"""SHA-256 of the 38 classes in the order of MERL's files."""
 
 
 @pytest.fixture

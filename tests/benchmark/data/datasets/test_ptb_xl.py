@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,6 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, PTBXL, SCP_STATEMENTS, class_of_code
 from benchmark.data.splits import TASKS
 
-MakeECG = Callable[..., Any]
-WriteRecord = Callable[..., Path]
 ROW = {
     "ecg_id": "7",
     "patient_id": "15709.0",

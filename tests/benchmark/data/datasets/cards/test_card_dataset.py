@@ -192,7 +192,10 @@ def test_labels_are_the_classes_of_the_cells(
 
 
 def test_a_side_is_a_fold_of_that_side() -> None:
-    usual, folds = Split(column="set"), Split(column="set", train=["1", "2"], validation=["9"], test=["10"])
+    usual, folds = (
+        Split(column="set"),
+        Split.model_validate({"column": "set", "train": [1, 2], "validation": [9], "test": [10]}),
+    )
     assert [usual.fold_of(cell) for cell in ("Train", "training")] == [1, 1]
     assert [usual.fold_of(cell) for cell in ("val", "valid", "Validation", "dev", "TESTING", "test")] == [9] * 4 + [
         10

@@ -134,14 +134,3 @@ def test_rows_are_matched_by_their_numbers_only_if_all_are_there(
     else:
         with pytest.raises(DatasetError, match=rf"count from 0 to 11, and labels\.csv has 12 recordings, '{first}' to"):
             dataset.listing()
-
-
-def test_identifiers_stored_as_floats_are_those_of_the_table(
-    opened: Opened, folder: Path, make_ecg: Callable[..., Any]
-) -> None:
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(folder / "all.h5", "w") as file:
-        file["ecg"], file["id"] = np.stack([make_ecg(seconds=2.0)] * 12), np.arange(5000.0, 5012.0)
-    rewrite(folder, id=[str(5000 + number) for number in range(12)])
-    signals = {**STACKED, "files": "all.h5", "ids_name": "id"}
-    assert len(opened(signals=signals, labels={"others": "ignore"}).listing().entries) == 12
