@@ -17,8 +17,6 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import shuffle
 
 from benchmark.data.datasets.base import DatasetError, Entry
-from benchmark.data.datasets.chapman import Chapman
-from benchmark.data.datasets.ptb_xl import PTBXL
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import (
     TASKS,
@@ -170,15 +168,6 @@ def test_recordings_without_use_are_counted_by_reason():
     assert split_of(entries, MULTI).unlabelled == {"no label": 1}
 
 
-def test_the_real_ptb_xl_sample(real_ptb_xl: Path):
-    entries = list(PTBXL(real_ptb_xl).listing().entries)
-    split = split_of(entries, PAPER)
-    assert split.unlabelled == {"several labels": 531, "no label": 11}
-    assert len(members(split)) == 1731
-    assert {entries[index].fold for index in split.test} == {10}
-    assert patients_on_two_sides(entries, split) == {}
-
-
 # Labelled subsets: 60 training pseudo-trials of 20 patients with 6 beats each, numbered from 100.
 TRIAL = np.arange(100, 160)
 PATIENT = np.repeat(np.arange(20), 3)
@@ -271,14 +260,6 @@ def test_codes_become_classes_and_others_are_left_out() -> None:
     entry = Entry("JS1", "JS1", "JS1", (0,), statements=("426177001", "427084000", "17338001", "427172004"))
     assert [task.classes[index] for index in task.labels(entry)] == ["VPB", "ST"]
     assert task.labels(Entry("JS2", "JS2", "JS2", (0,), statements=("426177001",))) == ()
-
-
-def test_figshare_s_table_states_all_classes(shared_ecgs: Path, tmp_path: Path) -> None:
-    (tmp_path / "figshare").symlink_to(shared_ecgs / "chapman" / "figshare")
-    task = TASKS["chapman"]["all"]
-    labels = [task.labels(entry) for entry in Chapman(tmp_path).listing().entries]
-    assert {label for own in labels for label in own} == set(range(38))
-    assert sum(task.classes.index("AFIB") in own for own in labels) == 1780
 
 
 def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None:

@@ -52,29 +52,13 @@ def test_the_next_command_takes_every_draft_of_a_folder_of_any_name(
     assert (status, err) == (FAILED if labels == "rare" else OK, ""), out
 
 
-@pytest.mark.draws
-def test_a_first_card_is_written_once_and_leads_to_a_check(ours: Path, run_verb: RunVerb) -> None:
-    status, out, _ = run_verb("data", "new-card", "ours")
-    assert (status, out.splitlines()[0]) == (OK, "wrote ours/ours.yaml")
-    assert "python run_benchmark.py data check --datasets ours/ours.yaml" in out
-    status, _, err = run_verb("data", "new-card", "ours")
-    assert status == USAGE
-    assert "exists and is not overwritten" in err
-    status, out, _ = run_verb("data", "check", "--datasets", "ours/ours.yaml", "--workers", "1")
-    assert status == OK
-    assert "ours (ours): " in out
-    assert "form        wfdb files of a card\n" in out
-    assert "recordings  40 listed" in out
-    status, out, _ = run_verb("data", "show", "JS00001", "--datasets", "ours/ours.yaml")
-    assert (status, out.splitlines()[-1]) == (OK, "wrote out/ecg-ours-JS00001.png")
-
-
-def test_open_questions_are_told(tmp_path: Path, run_verb: RunVerb) -> None:
-
+def test_a_draft_is_written_once_and_its_open_questions_come_first(tmp_path: Path, run_verb: RunVerb) -> None:
     (tmp_path / "arrays").mkdir()
     np.save(tmp_path / "arrays/a.npy", np.zeros((100, 12)))
     status, out, _ = run_verb("data", "new-card", "arrays")
     assert (status, out.splitlines()[0]) == (OK, "wrote arrays/arrays.yaml: 3 questions are open")
+    status, _, err = run_verb("data", "new-card", "arrays")
+    assert (status, "exists and is not overwritten" in err) == (USAGE, True)
     status, _, err = run_verb("data", "check", "--datasets", "arrays/arrays.yaml")
     assert status == USAGE
     assert "answer the questions first, signals.rate, signals.unit, signals.leads" in err
