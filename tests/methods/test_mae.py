@@ -13,7 +13,6 @@ from benchmark.config.load import load_config
 from methods.mae import MAE, MAEConfig, reconstruction_loss
 from tests import make
 from tests.basic import BASIC
-from tests.methods.official import arrays_of
 from tests.methods.tokens import Patches
 
 SMALL = MAEConfig(decoder_width=8, decoder_depth=1)
@@ -21,7 +20,7 @@ SMALL = MAEConfig(decoder_width=8, decoder_depth=1)
 
 @pytest.mark.parametrize("normalise", [False, True])
 def test_equals_the_official_loss(shared_reference: Path, normalise: bool) -> None:
-    arrays = arrays_of(shared_reference, "backbones_vit_dev.npz")
+    arrays = np.load(shared_reference / "backbones_vit_dev.npz")
     stored = {name: arrays[f"st_mem_pretrain/lossonly_normpix{normalise:d}_{name}"] for name in ("pred", "mask")}
     patches = torch.from_numpy(arrays["st_mem_pretrain/x"]).unflatten(2, (8, 25))  # (B, leads, N, P)
     prediction = torch.from_numpy(stored["pred"]).requires_grad_()
