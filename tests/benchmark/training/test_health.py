@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from benchmark.data.corpus import Corpus
 from benchmark.data.task import ProbeWindows
-from benchmark.training.checkpoint import History
 from benchmark.training.health import (
     EpochHealth,
     alignment,
@@ -30,35 +26,11 @@ from benchmark.training.health import (
     sample_facts,
     uniformity,
 )
-from benchmark.training.pretrain import pretrain
-from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.encoders.dilated import Dilated, DilatedConfig
-from tests.benchmark.data.corpora import corpus_in_memory
+from tests.benchmark.training.short import build, train
 
-STEPS, BEATS, TEXT = 8, 10, 6
-BATCH = 24
-WHOLE = Recipe(batch_size=400)
-"""One update an epoch."""
-
-
-def build(name: str, **knobs: object) -> PretrainMethod:
-    """A method around a tiny encoder; knobs that it does not have are left out."""
-    torch.manual_seed(0)
-    known = {field.name for field in fields(METHODS[name].Config)}
-    small: dict[str, Any] = {"queue_size": 12, "text_width": TEXT, **knobs}
-    config = METHODS[name].Config(**{knob: value for knob, value in small.items() if knob in known})
-    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=1, output=8)), config)
-
-
-@pytest.fixture(scope="module")
-def corpus() -> Corpus:
-    """Noise of 48 patients with one to six recordings, each of one pseudo-trial."""
-    patient = torch.arange(48).repeat_interleave(torch.arange(48) % 6 + 1) + 1  # (T,)
-    generator = torch.Generator().manual_seed(0)
-    signal = torch.randn(len(patient), BEATS, STEPS, 12, generator=generator).half()
-    text = torch.randn(len(patient), TEXT, generator=generator)
-    return corpus_in_memory(signal, patient, torch.arange(len(patient)) + 1, text)
+STEPS = 40
 
 
 @pytest.fixture(scope="module")
@@ -68,21 +40,6 @@ def probe() -> ProbeWindows:
     signal = torch.randn(12, STEPS, 12, generator=generator).half()
     return ProbeWindows(
         signal, torch.arange(6).repeat_interleave(2), torch.tensor([0, 0, 1, 1, 2, 3]).repeat_interleave(2)
-    )
-
-
-def train(
-    method: PretrainMethod, corpus: Corpus, checkpoint: Path, probe: ProbeWindows | None, epochs: int, recipe: Recipe
-) -> History:
-    return pretrain(
-        method,
-        replace(getattr(method, "config", MethodConfig()), recipe=recipe),
-        corpus,
-        epochs=epochs,
-        seed=42,
-        precision="float32",
-        checkpoint=checkpoint,
-        probe=probe,
     )
 
 
@@ -167,10 +124,10 @@ def test_what_cannot_be_measured_is_none(probe: ProbeWindows) -> None:
 
 
 @pytest.mark.parametrize("name", ["pmq", "comet", "byol"])
-def test_looking_moves_no_bit(name: str, corpus: Corpus, probe: ProbeWindows, tmp_path: Path) -> None:
+def test_looking_moves_no_bit(name: str, probe: ProbeWindows, tmp_path: Path) -> None:
     watched, unwatched = build(name), build(name)
-    history = train(watched, corpus, tmp_path / "watched", probe, 1, WHOLE)
-    assert train(unwatched, corpus, tmp_path / "unwatched", None, 1, WHOLE).loss == history.loss
+    history = train(watched, tmp_path / "watched", epochs=1, probe=probe)
+    assert train(unwatched, tmp_path / "unwatched", epochs=1).loss == history.loss
     other = unwatched.state_dict()
     assert all(torch.equal(value, other[key]) for key, value in watched.state_dict().items())
     assert [epoch["epoch"] for epoch in history.health] == [0, 1]
@@ -188,11 +145,11 @@ class Collapsing(PretrainMethod):
         return (z1 - z2).square().sum(1).mean()
 
 
-def test_a_collapse_is_warned_of(corpus: Corpus, probe: ProbeWindows, tmp_path: Path) -> None:
+def test_a_collapse_is_warned_of(probe: ProbeWindows, tmp_path: Path) -> None:
     torch.manual_seed(0)
     method = Collapsing(Dilated(DilatedConfig(hidden=16, depth=1, output=32)), MethodConfig())
-    recipe = Recipe(batch_size=BATCH, lr=1e-2, schedule="constant")
-    epochs = read_health(vars(train(method, corpus, tmp_path / "file", probe, 3, recipe)))
+    recipe = Recipe(batch_size=4, lr=1e-2, schedule="constant")
+    epochs = read_health(vars(train(method, tmp_path / "file", epochs=12, recipe=recipe, probe=probe)))
     assert health_warnings("collapsing", epochs[:1], "--set x=1") == []
     (line,) = health_warnings("collapsing", epochs, "--set x=1")
     assert line.startswith("collapsing: the features have collapsed")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 import torch
@@ -16,7 +14,7 @@ from torch import Tensor
 
 from benchmark.config.load import load_config, parse_value
 from benchmark.config.schema import Budget, Pretrain
-from benchmark.data.corpus import Corpus, EpochShape
+from benchmark.data.corpus import EpochShape
 from benchmark.machine.process import Stopped, stop
 from benchmark.training.checkpoint import History, load_checkpoint
 from benchmark.training.pretrain import (
@@ -25,82 +23,14 @@ from benchmark.training.pretrain import (
     learning_rate,
     lower_rate,
     make_optimiser,
-    pretrain,
     updates_of,
 )
-from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.byol import BYOL
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ
 from tests.basic import BASIC
-from tests.benchmark.data.corpora import corpus_in_memory
-
-TRIALS, BEATS, STEPS, TEXT = 8, 4, 40, 6
-RECIPE = Recipe(batch_size=4)
-EPOCHS = 3
-
-
-class Interrupted(Exception):
-    """Stands for a kill in the middle of an epoch."""
-
-
-@cache
-def noise_corpus(steps: int = STEPS) -> Corpus:
-    """Noise: four patients with two recordings each, of one pseudo-trial each."""
-    generator = torch.Generator().manual_seed(0)
-    beats = torch.randn(TRIALS, BEATS, steps, 12, generator=generator).half()
-    text = torch.randn(TRIALS, TEXT, generator=generator)
-    return corpus_in_memory(beats, torch.arange(TRIALS) // 2 + 1, torch.arange(TRIALS) + 1, text)
-
-
-@pytest.fixture
-def corpus() -> Corpus:
-    return noise_corpus()
-
-
-def build(name: str) -> PretrainMethod:
-    """A tiny method, drawn from the same seed each time."""
-    kind = METHODS[name].Config
-    small: dict[str, Any] = {"queue_size": 12, "text_width": TEXT}
-    knobs = {knob: value for knob, value in small.items() if knob in {field.name for field in fields(kind)}}
-    torch.manual_seed(0)
-    return METHODS[name](Dilated(DilatedConfig(hidden=4, depth=2, output=8)), kind(**knobs))
-
-
-def train(
-    method: PretrainMethod,
-    corpus: Corpus,
-    checkpoint: Path,
-    *,
-    epochs: float = EPOCHS,
-    recipe: Recipe = RECIPE,
-    precision: str = "float32",
-    stop_at: int | None = None,
-    terminate_at: int | None = None,
-    steps: list[int] | None = None,
-    on_epoch: Callable[[History], None] | None = None,
-) -> History:
-    def on_step(done: int, total: int, text: str) -> None:
-        if done == stop_at:
-            raise Interrupted
-        if done == terminate_at:
-            stop.set()
-        if steps is not None:
-            steps.append(done)
-
-    config = getattr(method, "config", MethodConfig())
-    return pretrain(
-        method,
-        replace(config, recipe=recipe),
-        corpus,
-        epochs=epochs,
-        seed=42,
-        precision=precision,
-        checkpoint=checkpoint,
-        on_step=on_step,
-        on_epoch=on_epoch,
-    )
+from tests.benchmark.training.short import EPOCHS, RECIPE, TRIALS, Interrupted, build, train
 
 
 def same(a: PretrainMethod, b: PretrainMethod) -> bool:
@@ -114,13 +44,11 @@ def whole_run(name: str) -> tuple[PretrainMethod, History]:
     with TemporaryDirectory() as folder:
         method = build(name)
         torch.manual_seed(1)
-        return method, train(method, noise_corpus(), Path(folder) / "checkpoint")
+        return method, train(method, Path(folder) / "checkpoint")
 
 
 @pytest.mark.parametrize("name", ["pmq", "pmq-released", "byol", "comet", "etp"])
-def test_a_run_stopped_and_killed_again_and_again_goes_on_to_the_same_bits(
-    name: str, corpus: Corpus, tmp_path: Path
-) -> None:
+def test_a_run_stopped_and_killed_again_and_again_goes_on_to_the_same_bits(name: str, tmp_path: Path) -> None:
     """Of all kinds of state. Stopped after its first update, within an epoch and at its end; killed within the last."""
     whole, history = whole_run(name)
     last_epoch = (EPOCHS - 1) * (history.updates // EPOCHS)
@@ -129,48 +57,48 @@ def test_a_run_stopped_and_killed_again_and_again_goes_on_to_the_same_bits(
         steps: list[int] = []
         torch.manual_seed(seed)
         with pytest.raises(Stopped):
-            train(build(name), corpus, tmp_path / "file", terminate_at=update, steps=steps)
+            train(build(name), tmp_path / "file", terminate_at=update, steps=steps)
         stop.clear()
         assert steps == list(range(done + 1, update + 1))
         done = update
     with pytest.raises(Interrupted):
-        train(build(name), corpus, tmp_path / "file", stop_at=max(done, last_epoch) + 1)
+        train(build(name), tmp_path / "file", stop_at=max(done, last_epoch) + 1)
     saved = load_checkpoint(tmp_path / "file")
     assert saved is not None
     assert len(saved["history"]["loss"]) == EPOCHS - 1
     resumed = build(name)
-    again = train(resumed, corpus, tmp_path / "file")
+    again = train(resumed, tmp_path / "file")
     assert (again.loss, again.health) == (history.loss, history.health)
     assert same(resumed, whole)
     assert not same(build(name), whole)
 
 
-def test_a_last_epoch_may_end_early(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_last_epoch_may_end_early(tmp_path: Path) -> None:
     whole, part = build("moco"), build("moco")
     constant = replace(RECIPE, schedule="constant")
-    expected = train(whole, corpus, tmp_path / "whole", recipe=constant)
-    history = train(part, corpus, tmp_path / "part", epochs=1.25, recipe=constant)
+    expected = train(whole, tmp_path / "whole", recipe=constant)
+    history = train(part, tmp_path / "part", epochs=1.25, recipe=constant)
     assert (history.updates, len(history.loss), len(history.health)) == (5, 2, 3)
     assert history.loss[0] == expected.loss[0]
     with pytest.raises(Interrupted):
-        train(build("moco"), corpus, tmp_path / "cut", epochs=1.25, recipe=constant, stop_at=5)
+        train(build("moco"), tmp_path / "cut", epochs=1.25, recipe=constant, stop_at=5)
     resumed = build("moco")
-    assert train(resumed, corpus, tmp_path / "cut", epochs=1.25, recipe=constant).loss == history.loss
+    assert train(resumed, tmp_path / "cut", epochs=1.25, recipe=constant).loss == history.loss
     assert same(resumed, part)
 
 
 def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (whole, history), resumed = whole_run("pmq"), build("pmq")
     with pytest.raises(Interrupted):
-        train(build("pmq"), corpus, tmp_path / "early", stop_at=4)
+        train(build("pmq"), tmp_path / "early", stop_at=4)
     assert not (tmp_path / "early").exists(), "an epoch within the seconds of a checkpoint writes none"
     monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(Interrupted):
-        train(build("pmq"), corpus, tmp_path / "killed", stop_at=7)
+        train(build("pmq"), tmp_path / "killed", stop_at=7)
     steps: list[int] = []
-    again = train(resumed, corpus, tmp_path / "killed", steps=steps)
+    again = train(resumed, tmp_path / "killed", steps=steps)
     assert steps[0] == 7
     assert again.loss == history.loss
     assert again.seconds > 0
@@ -178,11 +106,11 @@ def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
 
 
 def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_same_bits(
-    corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole, history = whole_run("pmq")
     with pytest.raises(Interrupted):
-        train(build("pmq"), corpus, tmp_path / "one" / "checkpoint.pt", stop_at=history.updates - 1)
+        train(build("pmq"), tmp_path / "one" / "checkpoint.pt", stop_at=history.updates - 1)
     content = (tmp_path / "one" / "checkpoint.pt").read_bytes()
     half = len(content) // 2
     flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
@@ -194,18 +122,18 @@ def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_s
         assert load_checkpoint(file) is None
         assert "damaged" in caplog.text
     again = build("pmq")
-    assert train(again, corpus, file).loss == history.loss
+    assert train(again, file).loss == history.loss
     assert same(again, whole)
 
 
-def test_history_says_what_was_done_and_a_finished_run_is_not_trained_on(corpus: Corpus, tmp_path: Path) -> None:
+def test_history_says_what_was_done_and_a_finished_run_is_not_trained_on(tmp_path: Path) -> None:
     whole, again = build("pmq"), build("pmq")
-    history = train(whole, corpus, tmp_path / "file")
+    history = train(whole, tmp_path / "file")
     assert len(history.loss) == EPOCHS
     assert (history.windows_per_epoch, history.updates, history.batch_size) == (16, 4 * EPOCHS, 4)
-    assert train(again, corpus, tmp_path / "file", stop_at=1) == history  # would stop at its first step
+    assert train(again, tmp_path / "file", stop_at=1) == history  # would stop at its first step
     assert same(again, whole)
-    shrunk = train(build("pmq"), corpus, tmp_path / "large", recipe=replace(RECIPE, batch_size=1000))
+    shrunk = train(build("pmq"), tmp_path / "large", recipe=replace(RECIPE, batch_size=1000))
     assert (shrunk.windows_per_epoch, shrunk.updates, shrunk.batch_size) == (16, EPOCHS, 16)
 
 
@@ -239,33 +167,33 @@ class Watched(PretrainMethod):
         self.calls.append("after")
 
 
-def test_the_trainer_keeps_the_contract(corpus: Corpus, tmp_path: Path) -> None:
+def test_the_trainer_keeps_the_contract(tmp_path: Path) -> None:
     """Draws depend on the step and not on what was drawn before; a resumed method is told to begin again."""
     first, second, resumed = (Watched() for _ in range(3))
     epochs: list[int] = []
     torch.manual_seed(1)
-    train(first, corpus, tmp_path / "first", on_epoch=lambda history: epochs.append(len(history.loss)))
+    train(first, tmp_path / "first", on_epoch=lambda history: epochs.append(len(history.loss)))
     assert first.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * EPOCHS)]
     assert sorted(first.seen) == sorted(list(range(TRIALS)) * 2 * EPOCHS)  # two windows of each pseudo-trial
     assert len(set(first.draws)) == len(first.draws)
     assert first.training
     assert epochs == list(range(1, EPOCHS + 1))
     torch.manual_seed(2)
-    train(second, corpus, tmp_path / "second")
+    train(second, tmp_path / "second")
     assert first.draws == second.draws
     with pytest.raises(Interrupted):
-        train(Watched(), corpus, tmp_path / "file", stop_at=5)
-    train(resumed, corpus, tmp_path / "file")
+        train(Watched(), tmp_path / "file", stop_at=5)
+    train(resumed, tmp_path / "file")
     assert resumed.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * (EPOCHS - 1))]
 
 
 @pytest.mark.parametrize(("seconds", "step"), [(3600.0, None), (0.0, 2)])
 def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_checkpoint(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, step: int | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, step: int | None
 ) -> None:
     monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", seconds)
     with pytest.raises(TrainingStopped) as caught:
-        train(Watched(bad_at=6), corpus, tmp_path / "file")
+        train(Watched(bad_at=6), tmp_path / "file")
     assert "nan at update 3 of epoch 2" in str(caught.value)
     assert "--set methods.watched.recipe.lr=0.0001" in str(caught.value)
     saved = load_checkpoint(tmp_path / "file")
@@ -276,9 +204,9 @@ def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_chec
 
 
 @pytest.mark.parametrize("name", ["pmq", "comet"])
-def test_bf16_trains_float32_weights(name: str, corpus: Corpus, tmp_path: Path) -> None:
+def test_bf16_trains_float32_weights(name: str, tmp_path: Path) -> None:
     expected, rough = whole_run(name)[1].loss, build(name)
-    losses = train(rough, corpus, tmp_path / "bf16", precision="bf16").loss
+    losses = train(rough, tmp_path / "bf16", precision="bf16").loss
     assert losses != expected
     assert losses == pytest.approx(expected, rel=0.2, abs=0.05)
     assert {p.dtype for p in rough.parameters()} == {torch.float32}
