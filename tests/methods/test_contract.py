@@ -20,20 +20,20 @@ from methods.contract import ENCODER_CHECKS, METHOD_CHECKS, fits
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder, EncoderConfig, Size
 from methods.encoders.dilated import Dilated
+from methods.encoders.vit import ViT1d
 from methods.parts.losses import info_nce, unit_length
 from methods.parts.momentum import momentum_copy, update_momentum
 from tests import make
-from tests.methods.tokens import Patches
 
 TRAINED = [name for name, kind in METHODS.items() if kind.trains]
 PAIRS = [(name, Dilated) for name in TRAINED if name != "mae"]
-PAIRS += [(name, Patches) for name in ("mae", "ts2vec", "cpc", "jepa")]  # type: ignore[list-item]
+PAIRS += [(name, ViT1d) for name in ("mae", "ts2vec", "cpc", "jepa")]  # type: ignore[list-item]
 """Each method with the default encoder, and with tokens where they are trained differently."""
 PARTS = [check for check in ENCODER_CHECKS if check.__name__ != "every_method_trains_it"]
 
 
 @pytest.mark.parametrize("check", METHOD_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("name", "encoder"), PAIRS, ids=lambda own: own if isinstance(own, str) else own.name)
+@pytest.mark.parametrize(("name", "encoder"), PAIRS, ids=lambda value: value if isinstance(value, str) else value.name)
 def test_methods_keep_the_contract(name: str, encoder: type[Encoder], check: Callable[..., None]) -> None:
     check(METHODS[name], encoder)
 
@@ -49,7 +49,7 @@ def test_encoders_keep_the_contract(name: str, check: Callable[..., None]) -> No
 
 
 def test_what_hides_tokens_fits_an_encoder_of_tokens_alone() -> None:
-    assert (fits(METHODS["mae"], Dilated), fits(METHODS["mae"], Patches), fits(METHODS["pmq"], Dilated)) == (0, 1, 1)
+    assert (fits(METHODS["mae"], Dilated), fits(METHODS["mae"], ViT1d), fits(METHODS["pmq"], Dilated)) == (0, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_hides_tokens_fits_an_encoder_of_tokens_alone() -> None:
         ("cpc", Dilated, make.batch(steps=1), "cpc: the encoder gives 1 step per window"),
         ("jepa", Dilated, make.batch(steps=1), "jepa: the encoder gives 1 step"),
         ("ts2vec", Dilated, make.batch(steps=1), "ts2vec: the encoder gives 1 step"),
-        ("mae", Patches, make.batch(steps=4), "mae: the encoder gives 1 step"),
+        ("mae", ViT1d, make.batch(steps=2), "mae: the encoder gives 1 step"),
         ("etp", Dilated, make.batch(), r"text is none, methods\.etp\.text_width = 768"),
         ("clip-report", Dilated, make.batch(text=12), "clip-report: .* text is 12 wide"),
     ],

@@ -71,14 +71,6 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-def test_a_checkpoint_that_fits_is_restored(file: Path, caplog: pytest.LogCaptureFixture) -> None:
-    method, own = method_of(2), history()
-    epoch = resume(file, method, optimiser_of(method), own)
-    assert epoch is not None
-    assert (epoch.step, own.loss, caplog.messages) == (2, [0.5], [])
-    assert not torch.equal(next(method.parameters()), next(method_of(2).parameters()))
-
-
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_sealed_checkpoint_that_does_not_fit_restores_nothing_and_is_told_of(
     change: Callable[[dict[str, Any]], object], file: Path, caplog: pytest.LogCaptureFixture
@@ -123,29 +115,28 @@ def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
     assert all(torch.equal(value, loaded.state_dict()[name]) for name, value in encoder.state_dict().items())
     assert loaded.dropout == loaded.config.dropout == 0.0
     assert (loaded.config.hidden, loaded.config.depth, loaded.config.output) == (4, 2, 8)
-    assert {path.name for path in folder.iterdir()} == {WEIGHTS, CARD}
     card = read_card(folder)
     assert card is not None
     assert (card["method"], card["loss"]) == ("pmq", [0.5, 0.25])
     save_encoder(tmp_path / "again", encoder, {})
     assert (tmp_path / "again" / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
-    assert read_card(tmp_path / "missing") is None
-    assert not (tmp_path / "missing").exists()
 
 
-@pytest.mark.parametrize("name", [WEIGHTS, CARD])
-@pytest.mark.parametrize("damage", ["gone", "cut", "flipped"])
-def test_a_damaged_encoder_counts_as_none(folder: Path, name: str, damage: str) -> None:
-    file = folder / name
-    content = file.read_bytes()
-    file.unlink()
-    if damage == "cut":
-        file.write_bytes(content[:-1])
-    elif damage == "flipped":
-        position = content.index(b'"sha256": "') + 11 if name == CARD else -5
-        altered = bytearray(content)
-        altered[position] ^= 1
-        file.write_bytes(altered)
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [
+        (WEIGHTS, lambda content: content[:-1]),
+        (WEIGHTS, lambda content: content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]),
+        (CARD, lambda content: content[:-1]),
+        (CARD, lambda content: content.replace(b'"loss": [', b'"loss": [1')),
+        (CARD, None),
+    ],
+)
+def test_a_damaged_encoder_counts_as_none(folder: Path, name: str, damaged: Callable[[bytes], bytes] | None) -> None:
+    content = (folder / name).read_bytes()
+    (folder / name).unlink()
+    if damaged is not None:
+        (folder / name).write_bytes(damaged(content))
     assert read_card(folder) is None
     with pytest.raises(FileNotFoundError, match=r"missing or damaged; run the same command again"):
         load_encoder(folder, Dilated)
