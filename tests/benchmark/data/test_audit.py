@@ -76,7 +76,7 @@ def findings(*data: Prepared, pretrain: str = "mimic-iv-ecg", tested: Sequence[s
     return audit(by_name, PAPER, pretrain=pretrain, tested=labelled if tested is None else tested)
 
 
-def said(*data: Prepared, **run: Any) -> list[tuple[str, str]]:
+def graded(*data: Prepared, **run: Any) -> list[tuple[str, str]]:
     return [(finding.severity, finding.text) for finding in findings(*data, **run)]
 
 
@@ -91,16 +91,16 @@ def test_sound_data_have_no_finding() -> None:
 def test_simulated_cohorts_have_no_leak(cohorts: dict[str, Prepared], labels: Any, protocol: Any) -> None:
     tested = [name for name in cohorts if DATASETS[name].classes]
     for pretrain in ("mimic-iv-ecg", "ptb-xl"):
-        found = audit(cohorts, TaskSpec(6, labels, protocol), pretrain=pretrain, tested=tested)
+        result = audit(cohorts, TaskSpec(6, labels, protocol), pretrain=pretrain, tested=tested)
         of_few = ("no usable recording of", "1 class has only one patient", "2 classes have only one patient")
-        assert [f for f in found if f.severity != "warning" or not f.text.startswith(of_few)] == []
+        assert [f for f in result if f.severity != "warning" or not f.text.startswith(of_few)] == []
 
 
 def test_a_class_of_one_patient_is_told_with_its_remedy() -> None:
     patients = [f"P0{n}" for n in range(10)] + ["P1", "P2"] * 5 + [f"P2{n}" for n in range(10)]  # two are enough
     entries = [Entry(f"JS{n:02}", patient, "", (n // 10,)) for n, patient in enumerate(patients)]
     alone = [Entry(f"JS3{n}", "P", "", (3,)) for n in range(10)]
-    (one,) = [text for severity, text in said(prepared("chapman", [*entries, *alone])) if "only one" in text]
+    (one,) = [text for severity, text in graded(prepared("chapman", [*entries, *alone])) if "only one" in text]
     assert one.startswith("1 class has only one patient (SR), so no split both trains and tests it: merge it")
 
 
@@ -110,15 +110,15 @@ def tasks_of(whole: Prepared) -> list[Prepared]:
 
 
 def test_what_is_wrong_with_files_and_copies_are_told_once_for_all_tasks_unless_they_leak() -> None:
-    (found,) = findings(*tasks_of(replace(ptb_xl(), warnings=("a column is odd",))))
-    assert (found.datasets, found.text, found.in_tables) == (("ptb-xl",), "a column is odd", True)
+    (result,) = findings(*tasks_of(replace(ptb_xl(), warnings=("a column is odd",))))
+    assert (result.datasets, result.text, result.in_tables) == (("ptb-xl",), "a column is odd", True)
     copied = [("warning", "1 signal in more than one recording: PTB-XL r1_0 = PTB-XL r2_0")]
-    assert said(*tasks_of(ptb_xl({"r1_0": "same", "r2_0": "same"}))) == copied
+    assert graded(*tasks_of(ptb_xl({"r1_0": "same", "r2_0": "same"}))) == copied
     whole, task = tasks_of(ptb_xl())
     moved = replace(task, entries=tuple(replace(e, fold={1: 10, 10: 1}.get(e.fold or 0, e.fold)) for e in task.entries))
-    found = findings(whole, moved, pretrain="ptb-xl")[0]
-    assert (found.severity, found.datasets) == ("leak", ("ptb-xl", "ptb-xl.form"))
-    assert found.text.startswith("5 signals both pretrained on and tested: PTB-XL r1_0 = PTB-XL form r1_0, ")
+    result = findings(whole, moved, pretrain="ptb-xl")[0]
+    assert (result.severity, result.datasets) == ("leak", ("ptb-xl", "ptb-xl.form"))
+    assert result.text.startswith("5 signals both pretrained on and tested: PTB-XL r1_0 = PTB-XL form r1_0, ")
 
 
 def test_each_task_is_split_by_the_spec_of_its_own() -> None:
@@ -127,8 +127,8 @@ def test_each_task_is_split_by_the_spec_of_its_own() -> None:
     by_name = {"chapman": prepared("chapman", both)}
     spec = replace(PAPER, labels="multi")
     assert audit(by_name, PAPER, pretrain="", tested=["chapman"], specs={"chapman": spec}) == []
-    (found,) = audit(by_name, PAPER, pretrain="", tested=["chapman"], specs={"another": spec})
-    assert found.severity == "fatal"
+    (result,) = audit(by_name, PAPER, pretrain="", tested=["chapman"], specs={"another": spec})
+    assert result.severity == "fatal"
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,10 @@ def test_each_task_is_split_by_the_spec_of_its_own() -> None:
     ],
 )
 def test_patients_and_copies_leak_where_they_cross_a_split(data: list[Prepared], pretrain: str, expected: str) -> None:
-    (found,) = findings(*data, pretrain=pretrain)
-    assert f"{found.severity}: {found.text}" == expected
-    assert found.datasets == tuple(one.name for one in data)
-    assert not found.in_tables
+    (result,) = findings(*data, pretrain=pretrain)
+    assert f"{result.severity}: {result.text}" == expected
+    assert result.datasets == tuple(one.name for one in data)
+    assert not result.in_tables
 
 
 def test_near_copies_are_a_warning_that_a_table_carries_where_they_cross_a_split() -> None:
@@ -199,9 +199,9 @@ def test_near_copies_are_a_warning_that_a_table_carries_where_they_cross_a_split
             signal._replace(outline=outlines.get(entry.recording, ()))
             for entry, signal in zip(data.entries, data.signals, strict=True)
         )
-        found = findings(replace(data, signals=signals))
+        result = findings(replace(data, signals=signals))
         return [
-            (f.severity, f.text, f.in_tables) for f in found if "in more than one recording: PTB-XL r4" not in f.text
+            (f.severity, f.text, f.in_tables) for f in result if "in more than one recording: PTB-XL r4" not in f.text
         ]
 
     near = "1 signal, but for gain, steps or rate, "
@@ -216,20 +216,20 @@ def test_near_copies_are_a_warning_that_a_table_carries_where_they_cross_a_split
 
 def test_of_a_corpus_that_is_not_scored_the_training_part_counts_and_its_sides_do_not() -> None:
     corpus = ptb_xl({"r1_0": "tested", "r2_0": "crosses", "r10_0": "crosses"}, r3_1="p", r10_1="p")
-    assert said(corpus, chapman({"JS19": "tested"}), pretrain="ptb-xl", tested=["chapman"]) == [
+    assert graded(corpus, chapman({"JS19": "tested"}), pretrain="ptb-xl", tested=["chapman"]) == [
         ("leak", "1 signal both pretrained on and tested: PTB-XL r1_0 = Chapman JS19"),
         ("warning", "1 signal in more than one recording: PTB-XL r2_0 = PTB-XL r10_0"),
     ]
     neither = prepared("cpsc2018", [Entry("A1", "A1", "", (0,))])  # too small for a split, and it needs none
-    assert said(neither, chapman(), tested=["chapman"]) == []
+    assert graded(neither, chapman(), tested=["chapman"]) == []
 
 
 def test_without_folds_the_remedy_for_patients_on_two_sides_is_the_strict_protocol() -> None:
     shared = {"JS10": "p", "JS19": "p", "JS20": "q", "JS28": "q"}
     entries = [Entry(e.recording, shared.get(e.recording, e.patient), "", e.labels) for e in chapman().entries]
-    (found,) = findings(prepared("chapman", entries))
+    (result,) = findings(prepared("chapman", entries))
     sides = "p: training and test, q: training and validation"
-    assert found.text == f"2 patients are on two sides of the split of Chapman ({sides}): use --protocol strict"
+    assert result.text == f"2 patients are on two sides of the split of Chapman ({sides}): use --protocol strict"
 
 
 def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
@@ -240,8 +240,8 @@ def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
         "file missing: header",
     ]
     skipped = tuple(Skipped(f"s{index}", "p", (), reason) for index, reason in enumerate(reasons))
-    found = findings(prepared("chapman", chapman().entries, skipped=skipped))
-    assert [(f.severity, f.text) for f in found] == [
+    result = findings(prepared("chapman", chapman().entries, skipped=skipped))
+    assert [(f.severity, f.text) for f in result] == [
         ("warning", "2 recordings cannot be used: file missing (s2, s3)"),
         ("warning", "1 recording cannot be used: wrong checksum (s0)"),
     ]
@@ -252,9 +252,12 @@ def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> N
         signals = tuple(s._replace(warning=text) for s, text in zip(mimic().signals, warnings, strict=True))
         return findings(replace(mimic(), form=form, signals=signals))
 
-    found = doubted("", LIMB_LEADS, "", LIMB_LEADS, "all leads identical", "", "")
-    assert [f.text.partition(" used with ")[2] for f in found] == [f"{LIMB_LEADS} (40, 42)", "all leads identical (43)"]
-    assert {(f.datasets, f.severity, f.in_tables) for f in found} == {(("mimic-iv-ecg",), "warning", True)}
+    result = doubted("", LIMB_LEADS, "", LIMB_LEADS, "all leads identical", "", "")
+    assert [f.text.partition(" used with ")[2] for f in result] == [
+        f"{LIMB_LEADS} (40, 42)",
+        "all leads identical (43)",
+    ]
+    assert {(f.datasets, f.severity, f.in_tables) for f in result} == {(("mimic-iv-ecg",), "warning", True)}
     (most,) = doubted("wfdb files of a card", *[LIMB_LEADS] * 6)
     assert most.text.endswith("probably wrong, correct `signals.leads` of its card")
     (few,) = doubted("wfdb files of a card", *[LIMB_LEADS] * 2, *[""] * 4)
@@ -264,12 +267,12 @@ def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> N
 def test_a_rate_and_an_amplitude_are_measured_whatever_the_unit_and_the_stated_rate() -> None:
     for rhythm, rate in (("SR", (60, 100)), ("ST", (100, 160)), ("SVT", (150, 210))):
         measured = [beats_of(simulate(rhythm, seed=seed), 500.0) for seed in range(8)]
-        amplitude, beats = np.median([one for own in measured for one in own], axis=0)
+        amplitude, beats = np.median([one for item in measured for one in item], axis=0)
         assert rate[0] <= beats <= rate[1]
         assert 0.7 < amplitude < 1.6
         scaled = [beats_of(1000 * simulate(rhythm, seed=seed), 100.0) for seed in range(8)]
         np.testing.assert_allclose(
-            np.median([one for own in scaled for one in own], axis=0), [1000 * amplitude, beats / 5], rtol=1e-3
+            np.median([one for item in scaled for one in item], axis=0), [1000 * amplitude, beats / 5], rtol=1e-3
         )
     assert beats_of(np.zeros((5000, 12), np.float32), 500.0) == []
     assert beats_of(np.full((5000, 12), np.nan, np.float32), 500.0) == []
@@ -282,29 +285,29 @@ def test_lengthened_recordings_are_counted_and_printed_under_every_table() -> No
         s._replace(samples=n) for s, n in zip(corpus.signals, [4999, 5000, 3000, 9, 5000, 6000], strict=True)
     )
     padding = Segmentation("recordings", 1000, 100, 500, pad=True)
-    (found,) = findings(replace(corpus, signals=signals, segmentation=padding))
-    assert (found.severity, found.in_tables) == ("warning", True)
-    assert found.text == "3 recordings shorter than 10 s are lengthened by zeros"
+    (result,) = findings(replace(corpus, signals=signals, segmentation=padding))
+    assert (result.severity, result.in_tables) == ("warning", True)
+    assert result.text == "3 recordings shorter than 10 s are lengthened by zeros"
     assert findings(replace(corpus, signals=signals, segmentation=replace(padding, pad=False))) == []
 
 
 def test_repeated_names_are_a_warning() -> None:
     twice = prepared("chapman", chapman().entries, skipped=(Skipped("JS10", "JS10", (), "too short: 1 s"),))
-    assert said(twice) == [("warning", "listed more than once: JS10")]
+    assert graded(twice) == [("warning", "listed more than once: JS10")]
 
 
 def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> None:
     small = prepared("cpsc2018", [Entry(f"A{n}", f"A{n}", "", (0,)) for n in range(4)])
-    found = findings(small, ptb_xl(r3_1="p", r10_1="p"))
-    assert [(f.datasets, f.severity) for f in found] == [(("cpsc2018",), "fatal"), (("ptb-xl",), "leak")]
-    assert found[0].text.endswith("the dataset is too small")
+    result = findings(small, ptb_xl(r3_1="p", r10_1="p"))
+    assert [(f.datasets, f.severity) for f in result] == [(("cpsc2018",), "fatal"), (("ptb-xl",), "leak")]
+    assert result[0].text.endswith("the dataset is too small")
     entries = [replace(e, fold=None) if e.recording == "r3_0" else e for e in ptb_xl().entries]
-    assert said(replace(prepared("ptb-xl", entries), warnings=("a column is odd",)), pretrain="ptb-xl") == [
+    assert graded(replace(prepared("ptb-xl", entries), warnings=("a column is odd",)), pretrain="ptb-xl") == [
         ("fatal", "recording r3_0 has no official fold, others of its dataset have"),
         ("warning", "a column is odd"),
     ]
     skipped = tuple(Skipped(f"A{n}", f"A{n}", (), "file missing: header") for n in range(3))
-    (severity, text), _ = said(prepared("cpsc2018", [], skipped=skipped))
+    (severity, text), _ = graded(prepared("cpsc2018", [], skipped=skipped))
     assert severity == "fatal"
     assert text == f"no recording is usable: file missing (3). {DATASETS['cpsc2018'].how_to_get}"
 
@@ -322,16 +325,16 @@ def test_classes_without_recordings_are_named_with_their_sides() -> None:
 def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Labels) -> None:
     """As where most recordings have several labels and one class counts for them."""
     classes = [(0,)] * 30 + [(1,)] * 2 + [(0, 2)] * 8 if labels == "single" else [(0,)] * 40
-    entries = [Entry(f"r{number:02}", f"p{number}", "", own) for number, own in enumerate(classes)]
+    entries = [Entry(f"r{number:02}", f"p{number}", "", item) for number, item in enumerate(classes)]
     by_name, spec = {"chapman": prepared("chapman", entries)}, replace(PAPER, labels=labels)
-    found = next(own for own in audit(by_name, spec, pretrain="", tested=["chapman"]) if own.severity == "fatal")
+    result = next(item for item in audit(by_name, spec, pretrain="", tested=["chapman"]) if item.severity == "fatal")
     first, remedy = (
         ("fewer than two classes can be scored (SB); recordings for training/test: SB 24/3, AFIB 2/0", "--labels multi")
         if labels == "single"
         else ("fewer than one class can be scored (none)", "`others: ignore`")
     )
-    assert found.text.startswith(first)
-    assert remedy in found.text
+    assert result.text.startswith(first)
+    assert remedy in result.text
 
 
 SNOMED = ("427084000", "17338001")

@@ -208,11 +208,11 @@ def drawn(corpus: Corpus, numbers: Tensor, pairing: Any, seed: int = 0) -> list[
 
 def partners(corpus: Corpus, numbers: Tensor, of: int = 1) -> dict[int, set[int]]:
     """First value of a pair of pairing `patient`, divided by `of` -> those of its partners in 200 draws."""
-    found: dict[int, set[int]] = {}
+    result: dict[int, set[int]] = {}
     for seed in range(200):
         for one, other in drawn(corpus, numbers, "patient", seed):
-            found.setdefault(one // of, set()).add(other)
-    return found
+            result.setdefault(one // of, set()).add(other)
+    return result
 
 
 def test_neighbors_are_consecutive_beats_of_one_pseudo_trial(beats: Corpus) -> None:

@@ -63,15 +63,15 @@ def test_what_is_learned_from_begins_anywhere_in_a_labelled_recording(whole: Who
     starts: dict[int, set[int]] = {}
     for _ in range(40):
         signal, target = task.crops.draw(torch.arange(3))
-        for crop, own in zip(signal.numpy(), target, strict=True):
-            (place,) = np.flatnonzero((every[:, 0] == crop[0, 0]) & (every[:, 5] == crop[0, 5]))
-            np.testing.assert_array_equal(crop, every[place : place + 250])
-            recording = int(np.searchsorted(prepared.first_window, place, side="right")) - 1
-            assert own.argmax() == prepared.entries[recording].labels[0]
-            assert place + 250 <= prepared.first_window[recording + 1]
-            starts.setdefault(recording, set()).add(place)
+        for crop, item in zip(signal.numpy(), target, strict=True):
+            (position,) = np.flatnonzero((every[:, 0] == crop[0, 0]) & (every[:, 5] == crop[0, 5]))
+            np.testing.assert_array_equal(crop, every[position : position + 250])
+            recording = int(np.searchsorted(prepared.first_window, position, side="right")) - 1
+            assert item.argmax() == prepared.entries[recording].labels[0]
+            assert position + 250 <= prepared.first_window[recording + 1]
+            starts.setdefault(recording, set()).add(position)
     assert set(starts) == {0, 1, 2}
-    assert all(len(own) > 25 for own in starts.values())
+    assert all(len(item) > 25 for item in starts.values())
 
 
 def test_without_a_training_recording_there_is_nothing_to_crop(whole: Whole) -> None:
@@ -94,8 +94,8 @@ def test_recordings_are_labelled_as_a_whole(whole: Whole, protocol: str) -> None
 
 
 def test_a_recording_shorter_than_a_crop_is_counted_as_not_scored(whole: Whole) -> None:
-    found = coverage(whole(), SPEC)
-    assert found["CD"]["unscored"] == {"p3": "fewer than 1 crops"}
+    result = coverage(whole(), SPEC)
+    assert result["CD"]["unscored"] == {"p3": "fewer than 1 crops"}
 
 
 def test_a_dataset_is_standardised_by_its_training_part_and_a_corpus_by_itself(whole: Whole) -> None:

@@ -21,6 +21,7 @@ from benchmark.data.heartbeats import (
     clean,
     find_r_peaks,
     heartbeats,
+    long_stretches,
     normalise_trials,
     pseudo_trials,
     resample,
@@ -80,11 +81,11 @@ def test_a_beat_at_the_edge_is_clipped_and_centred(make_ecg):
     beats = heartbeats(signal[300:], 500)  # 0.4 s before a beat; within 0.3 s the detector finds none
     before, half = beats.r_peaks[0], int(beats.median_rr / 2)
     assert before < half
-    left = (WINDOW - (before + half)) // 2
+    margin = (WINDOW - (before + half)) // 2
     first = beats.windows[0, :, 0]
-    assert not first[:left].any()
-    assert first[left]
-    assert not first[left + before + half :].any()
+    assert not first[:margin].any()
+    assert first[margin]
+    assert not first[margin + before + half :].any()
 
 
 @pytest.mark.parametrize(("fs", "n"), [(100, 999), (250, 700), (257, 700), (500, 5001), (500, 1)])
@@ -115,19 +116,19 @@ def test_heartbeats_at_another_rate_are_the_same_beats(make_ecg, rate: int) -> N
 @pytest.mark.parametrize(("n", "fs", "rate"), [(999, 500, 100), (1001, 1000, 100), (701, 257, 500), (700, 250, 500)])
 def test_at_any_rate_a_line_stays_one_to_its_ends_and_lasts_as_long(n: int, fs: int, rate: int) -> None:
     line = 3 + np.arange(n)[:, None] / fs * np.array([1.0, -2.0])  # (n, 2)
-    found = resample(line, fs, rate)
-    assert len(found) == int(n * rate / fs)
-    expected = 3 + np.arange(len(found))[:, None] / rate * np.array([1.0, -2.0])
-    np.testing.assert_allclose(found, expected, atol=0.02)
+    result = resample(line, fs, rate)
+    assert len(result) == int(n * rate / fs)
+    expected = 3 + np.arange(len(result))[:, None] / rate * np.array([1.0, -2.0])
+    np.testing.assert_allclose(result, expected, atol=0.02)
 
 
 def test_each_lead_is_standardised_by_its_own_mean_and_deviation() -> None:
     signal = np.random.default_rng(0).normal(3, [0.1, 5.0, 1.0], size=(1000, 3))
     signal[:, 2] = 0.1
     expected = (signal[:, :2] - signal[:, :2].mean(axis=0)) / signal[:, :2].std(axis=0)
-    found = standardise(signal)
-    np.testing.assert_allclose(found[:, :2], expected, rtol=1e-9)
-    assert not found[:, 2].any()
+    result = standardise(signal)
+    np.testing.assert_allclose(result[:, :2], expected, rtol=1e-9)
+    assert not result[:, 2].any()
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1])
@@ -199,8 +200,8 @@ def assert_neurokits(cleaned: NDArray[np.float64]) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a lead without a whole QRS makes it average nothing
         theirs = [neurokit2.ecg_findpeaks(lead, FS, method="neurokit")["ECG_R_Peaks"] for lead in cleaned]
-    for own, reference in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(own, np.asarray(reference, int))
+    for item, reference in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(item, np.asarray(reference, int))
     return sum(map(len, ours))
 
 
@@ -239,6 +240,17 @@ def test_nothing_is_steep_where_a_lead_is_flat_between_its_beats() -> None:
     lead = np.zeros(3000)
     for beat in (500, 1250, 2250):
         lead[beat - 2 : beat + 3] = 0, 50, 100, 50, 0
-    (found,) = find_r_peaks(lead[None], FS)
-    assert found.tolist() == [500, 1250, 2250]
+    (result,) = find_r_peaks(lead[None], FS)
+    assert result.tolist() == [500, 1250, 2250]
     assert assert_neurokits(lead[None]) == 3
+
+
+def test_stretches_of_less_than_two_fifths_of_their_lead_s_mean_are_dropped() -> None:
+    """Of 2 and 8 samples the mean is 5, and 2 just long enough; of 1 and 9, 1 is not. What is cut off is left out."""
+    steep = np.zeros((4, 40), bool)
+    for lead, begin, end in [(0, 5, 7), (0, 20, 28), (2, 3, 4), (2, 10, 19), (3, 0, 9), (3, 12, 13), (3, 30, 40)]:
+        steep[lead, begin:end] = True
+    lead, begin, end = long_stretches(steep)
+    assert lead.tolist() == [0, 0, 2, 3]
+    assert begin.tolist() == [4, 19, 9, 11]  # the sample before
+    assert end.tolist() == [6, 27, 18, 12]

@@ -37,9 +37,9 @@ def test_a_slow_heart_has_crops_and_no_heartbeats(make_ecg: Callable[..., np.nda
 
 def test_ten_seconds_at_100_hz_have_seven_crops() -> None:
     crops = Segmentation("recordings", 250, 100, 125)
-    kept = np.array([249, 250, 374, 375, 1000, 6000])  # samples of recordings
-    assert crops.trials_in(kept, 1).tolist() == [0, 1, 1, 2, 7, 47]
-    assert crops.trials_in(kept, 4).tolist() == [0, 0, 0, 0, 1, 6]  # pseudo-trials to pretrain on, without overlap
+    samples = np.array([249, 250, 374, 375, 1000, 6000])  # samples of recordings
+    assert crops.trials_in(samples, 1).tolist() == [0, 1, 1, 2, 7, 47]
+    assert crops.trials_in(samples, 4).tolist() == [0, 0, 0, 0, 1, 6]  # pseudo-trials to pretrain on, without overlap
     assert crops.windows_of_typical() == 7
 
 
@@ -61,10 +61,10 @@ def test_a_short_recording_is_skipped_or_lengthened_by_zeros(make_ecg: Callable[
     with pytest.raises(Unusable, match=r"too short: 6\.00 s"):
         Segmentation("recordings", 1000, 100, 500).cut(short, 500)
     padding = Segmentation("recordings", 1000, 100, 500, pad=True)
-    kept = padding.cut(short, 500)
-    assert kept.shape == (1000, 1, 12)
-    assert not kept[600:].any()
-    np.testing.assert_allclose(kept[:600].mean(axis=0), 0, atol=1e-4)
+    samples = padding.cut(short, 500)
+    assert samples.shape == (1000, 1, 12)
+    assert not samples[600:].any()
+    np.testing.assert_allclose(samples[:600].mean(axis=0), 0, atol=1e-4)
     assert padding.is_padded(3000, 500)
     assert not padding.is_padded(5000, 500)
     assert not Segmentation("recordings", 1000, 100, 500).is_padded(3000, 500)
@@ -82,7 +82,7 @@ def test_what_is_too_short_or_not_a_number_says_so(make_ecg: Callable[..., np.nd
 
 
 @pytest.mark.parametrize(
-    ("asked", "leads"),
+    ("wanted", "leads"),
     [
         (12, list(LEADS)),
         (["8"], ["I", "II", "V1", "V2", "V3", "V4", "V5", "V6"]),
@@ -94,21 +94,21 @@ def test_what_is_too_short_or_not_a_number_says_so(make_ecg: Callable[..., np.nd
         (["V2", "avr", " I "], ["I", "aVR", "V2"]),
     ],
 )
-def test_leads_are_named_by_number_or_one_by_one(asked: Any, leads: list[str]) -> None:
-    assert leads_named(asked) == leads
+def test_leads_are_named_by_number_or_one_by_one(wanted: Any, leads: list[str]) -> None:
+    assert leads_named(wanted) == leads
 
 
-@pytest.mark.parametrize("asked", [5, 0, -1, [], ["I", "V7"], ["2", "3"], [True], None, {"I": 1}, ["I", "I"]])
-def test_what_names_no_leads_is_refused_with_what_is_possible(asked: Any) -> None:
+@pytest.mark.parametrize("wanted", [5, 0, -1, [], ["I", "V7"], ["2", "3"], [True], None, {"I": 1}, ["I", "I"]])
+def test_what_names_no_leads_is_refused_with_what_is_possible(wanted: Any) -> None:
     with pytest.raises(ValueError, match=r"; there are I II III aVR .* or one of the numbers 12, 8, 6, 3, 2, 1$"):
-        leads_named(asked)
+        leads_named(wanted)
 
 
 def test_absent_leads_are_zero_and_the_given_array_stays_as_it_is() -> None:
     signal = np.random.default_rng(0).normal(size=(3, 5, 12)).astype(np.float16)
     before = signal.copy()
-    found = zero_missing_leads(signal, ["I", "V6"])
-    np.testing.assert_array_equal(found[..., [0, 11]], signal[..., [0, 11]])
-    assert not found[..., 1:11].any()
+    result = zero_missing_leads(signal, ["I", "V6"])
+    np.testing.assert_array_equal(result[..., [0, 11]], signal[..., [0, 11]])
+    assert not result[..., 1:11].any()
     np.testing.assert_array_equal(signal, before)
     assert zero_missing_leads(signal, LEADS) is signal

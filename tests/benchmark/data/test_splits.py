@@ -104,9 +104,9 @@ def test_shuffled_sides_follow_the_names_whatever_the_order_of_the_entries():
     entries = [entry(f"x{index:02d}", 0) for index in range(40)]
     rest, test = train_test_split([one.recording for one in entries], test_size=0.2, random_state=42)
     train, validation = train_test_split(rest, test_size=0.1, random_state=42)
-    for own in (entries, entries[::-1]):
-        split = split_of(own, replace(MULTI, sides="shuffled"))
-        sides = [{own[index].recording for index in side} for side in (split.train, split.validation, split.test)]
+    for item in (entries, entries[::-1]):
+        split = split_of(item, replace(MULTI, sides="shuffled"))
+        sides = [{item[index].recording for index in side} for side in (split.train, split.validation, split.test)]
         assert sides == [set(train), set(validation), set(test)]
 
 
@@ -153,13 +153,13 @@ def test_an_empty_side_is_told_and_a_missing_fold_an_error():
     ],
 )
 def test_what_a_recording_counts_for(make_prepared: Callable[..., Prepared], labels, protocol, first, expected):
-    recordings = [(f"p{n}", own, 1, None) for n, own in enumerate(((), (0,), (2, 1)))]
+    recordings = [(f"p{n}", item, 1, None) for n, item in enumerate(((), (0,), (2, 1)))]
     data = replace(make_prepared("chapman", recordings), first_label_counts=first)
     spec = TaskSpec(6, labels, protocol)
-    assert [task_labels(own.labels, spec, first_label_counts=first) for own in data.entries] == expected
+    assert [task_labels(item.labels, spec, first_label_counts=first) for item in data.entries] == expected
     target = target_of(data, spec)
     assert target.shape == (3, 4)
-    assert [tuple(np.flatnonzero(row)) for row in target] == [tuple(sorted(own)) for own in expected]
+    assert [tuple(np.flatnonzero(row)) for row in target] == [tuple(sorted(item)) for item in expected]
 
 
 def test_recordings_without_use_are_counted_by_reason():
@@ -232,7 +232,7 @@ def test_a_ratio_out_of_range_is_named(ratio):
 
 def test_tasks_are_those_of_the_command_line_merl_s_are_shuffled_and_ptb_xl_s_follow_its_folds() -> None:
     assert set(names.TASKS) == {names.DEFAULT_TASK, *(task for tasks in TASKS.values() for task in tasks)}
-    merl = {name: (len(own["all"].classes), own["all"].sides) for name, own in TASKS.items() if "all" in own}
+    merl = {name: (len(item["all"].classes), item["all"].sides) for name, item in TASKS.items() if "all" in item}
     merl.pop("ptb-xl")
     assert merl == {"chapman": (38, "shuffled"), "ningbo": (38, "shuffled"), "cpsc2018": (9, "shuffled")}
     assert {task.sides for task in TASKS["ptb-xl"].values()} == {"protocol"}
@@ -271,9 +271,9 @@ def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None
         sides_of(split_recordings(entries, TaskSpec(6, "multi", protocol, sides=task.sides), first_label_counts=False))
         for protocol in ("paper", "strict")
     ]
-    assert {side: len(own) for side, own in sides[0].items()} == {"training": 4950, "validation": 551, "test": 1376}
+    assert {side: len(item) for side, item in sides[0].items()} == {"training": 4950, "validation": 551, "test": 1376}
     assert all((sides[0][side] == sides[1][side]).all() for side in sides[0])
-    assert sorted(index for own in sides[0].values() for index in own) == list(range(6877))
+    assert sorted(index for item in sides[0].values() for index in item) == list(range(6877))
 
 
 FOLDS = TaskSpec(1, "single", "strict", folds=5)
@@ -284,7 +284,7 @@ def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_i
 ) -> None:
     """40 patients of a class each, 20 of the other, two recordings each; and one recording without a label."""
     labels = [(0,)] * 40 + [(1,)] * 20
-    recordings = [(f"p{patient}", own, 2, None) for patient, own in enumerate(labels) for _ in range(2)]
+    recordings = [(f"p{patient}", item, 2, None) for patient, item in enumerate(labels) for _ in range(2)]
     chapman = make_prepared("chapman", [*recordings, ("p60", (), 2, None)])
     assert is_cross_validated(chapman, FOLDS)
     assert not is_cross_validated(chapman, STRICT)

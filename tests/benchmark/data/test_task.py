@@ -159,41 +159,41 @@ SPEC = TaskSpec(6, "multi", "paper")
 
 
 @pytest.mark.parametrize(
-    ("dataset", "task"), [(name, task) for name, own in TASKS.items() for task in own if name != "ningbo"]
+    ("dataset", "task"), [(name, task) for name, item in TASKS.items() for task in item if name != "ningbo"]
 )
 def test_every_task_of_a_simulated_dataset_can_be_split(cohorts: dict[str, Prepared], dataset: str, task: str) -> None:
     column = DatasetTask(dataset, task)
-    found = of_task(cohorts[dataset], column)
+    result = of_task(cohorts[dataset], column)
     named = TASKS[dataset][task]
-    split = split_of(found, replace(SPEC, sides=named.sides))
+    split = split_of(result, replace(SPEC, sides=named.sides))
     assert min(len(split.train), len(split.validation), len(split.test)) > 0
-    assert found.classes == named.classes
-    assert {label for entry in found.entries for label in entry.labels} <= set(range(len(named.classes)))
-    assert list(coverage(found, SPEC)) == list(named.classes)
+    assert result.classes == named.classes
+    assert {label for entry in result.entries for label in entry.labels} <= set(range(len(named.classes)))
+    assert list(coverage(result, SPEC)) == list(named.classes)
 
 
 def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Prepared]) -> None:
     data = cohorts["cpsc2018"]
     assert of_task(data, DatasetTask("cpsc2018")) is data
-    found = of_task(data, DatasetTask("cpsc2018", "all"))
-    assert (found.name, found.title) == ("cpsc2018.all", "CPSC2018 all")
-    assert (found.dataset, found.dataset_name) == ("cpsc2018", "cpsc2018")
-    assert (data.first_label_counts, found.first_label_counts) == (True, False)
+    result = of_task(data, DatasetTask("cpsc2018", "all"))
+    assert (result.name, result.title) == ("cpsc2018.all", "CPSC2018 all")
+    assert (result.dataset, result.dataset_name) == ("cpsc2018", "cpsc2018")
+    assert (data.first_label_counts, result.first_label_counts) == (True, False)
 
 
 def test_recordings_that_were_skipped_have_the_task_s_labels_too(cohorts: dict[str, Prepared]) -> None:
     lost = Skipped("s", "p", (0,), "NaN samples", ("NORM", "AFIB", "SR"))
-    found = of_task(replace(cohorts["ptb-xl"], skipped=(lost,)), RHYTHM)
-    assert [found.classes[label] for label in found.skipped[0].labels] == ["AFIB", "SR"]
+    result = of_task(replace(cohorts["ptb-xl"], skipped=(lost,)), RHYTHM)
+    assert [result.classes[label] for label in result.skipped[0].labels] == ["AFIB", "SR"]
 
 
 def test_the_same_windows_and_pseudo_trials_serve_a_task(cohorts: dict[str, Prepared], tmp_path: Path) -> None:
     data = cohorts["ptb-xl"]
-    found = of_task(data, RHYTHM)
-    assert found.windows is data.windows
-    own = trials_of(data, 6)
+    result = of_task(data, RHYTHM)
+    assert result.windows is data.windows
+    item = trials_of(data, 6)
     written = (data.folder / "trials-6.f16").stat().st_mtime_ns
-    np.testing.assert_array_equal(trials_of(found, 6).take(np.arange(3)), own.take(np.arange(3)))
+    np.testing.assert_array_equal(trials_of(result, 6).take(np.arange(3)), item.take(np.arange(3)))
     assert (data.folder / "trials-6.f16").stat().st_mtime_ns == written
 
 
@@ -216,21 +216,21 @@ LOST = (
 
 def test_a_patient_is_lost_where_no_recording_of_the_class_is_left(make_prepared: MakePrepared) -> None:
     recordings = [("p1", (0,), 12, 1), ("p2", (0,), 5, 9), ("p3", (1,), 5, 10), ("p3", (1,), 6, 10), ("p4", (2,), 6, 1)]
-    found = coverage(replace(make_prepared("ptb-xl", recordings), skipped=LOST), TaskSpec(6, "single", "paper"))
-    assert list(found) == ["NORM", "MI", "STTC", "CD", "HYP"]
-    assert found["NORM"] == {
+    result = coverage(replace(make_prepared("ptb-xl", recordings), skipped=LOST), TaskSpec(6, "single", "paper"))
+    assert list(result) == ["NORM", "MI", "STTC", "CD", "HYP"]
+    assert result["NORM"] == {
         "patients": 3,
         "unscored": {"p2": "fewer than 6 heartbeats", "p9": "heart rate below 50/min"},
     }
-    assert found["MI"] == {"patients": 1, "unscored": {}}
-    assert found["CD"] == found["HYP"] == {"patients": 0, "unscored": {}}
+    assert result["MI"] == {"patients": 1, "unscored": {}}
+    assert result["CD"] == result["HYP"] == {"patients": 0, "unscored": {}}
 
 
 def test_with_several_labels_a_patient_counts_for_each(make_prepared: MakePrepared) -> None:
     prepared = replace(make_prepared("ptb-xl", [("p1", (0, 1), 6, 1)]), skipped=LOST)
-    found = coverage(prepared, TaskSpec(6, "multi", "paper"))
-    assert found["NORM"] == {"patients": 3, "unscored": {"p9": "heart rate below 50/min", "p8": "NaN samples"}}
-    assert found["CD"] == {"patients": 1, "unscored": {"p8": "NaN samples"}}
+    result = coverage(prepared, TaskSpec(6, "multi", "paper"))
+    assert result["NORM"] == {"patients": 3, "unscored": {"p9": "heart rate below 50/min", "p8": "NaN samples"}}
+    assert result["CD"] == {"patients": 1, "unscored": {"p8": "NaN samples"}}
 
 
 BEATS = 6
@@ -238,7 +238,7 @@ PROBE_WINDOWS_SPEC = TaskSpec(BEATS, "single", "paper")
 
 
 def look(*datasets: Prepared, corpus: str = "mimic-iv-ecg") -> ProbeWindows:
-    return probe_windows([[(own, PROBE_WINDOWS_SPEC)] for own in datasets], corpus, CPU)
+    return probe_windows([[(item, PROBE_WINDOWS_SPEC)] for item in datasets], corpus, CPU)
 
 
 def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> set[bytes]:
@@ -267,13 +267,13 @@ def fold_of(index: int) -> int:
 
 def test_two_windows_of_each_recording_away_from_its_ends(make_prepared: MakePrepared) -> None:
     prepared = make_prepared("ptb-xl", [(f"p{i}", (i % 2,), 13 + i % 5, fold_of(i)) for i in range(20)])
-    found = look(prepared)
-    assert found.signal.shape == (36, 300, 12)
-    assert found.signal.dtype == torch.float16
-    assert found.recording.tolist() == [r for r in range(18) for _ in range(2)]
+    result = look(prepared)
+    assert result.signal.shape == (36, 300, 12)
+    assert result.signal.dtype == torch.float16
+    assert result.recording.tolist() == [r for r in range(18) for _ in range(2)]
     table = trials_of(prepared, BEATS)
     of_first = table.take(np.flatnonzero(table.recording == 0), windows=BEATS).reshape(-1, 300, 12)  # (12, S, L)
-    for window, expected in zip(found.signal[:2].numpy(), of_first[[3, 8]], strict=True):
+    for window, expected in zip(result.signal[:2].numpy(), of_first[[3, 8]], strict=True):
         np.testing.assert_array_equal(window, expected)
 
 
@@ -283,27 +283,27 @@ def test_patients_with_several_recordings_come_first(
     recordings = [(owner, (i % 2,), 12, fold_of(i + 3)) for i, owner in enumerate("abcadcefghij")]  # h is tested on
     first, second = make_prepared("ptb-xl", recordings), make_prepared("ptb-xl", recordings)
     second = replace(second, windows=-second.windows)
-    found = look(first, second)
-    owners = [int(patient) for patient in found.patient[::2]]  # one per recording
+    result = look(first, second)
+    owners = [int(patient) for patient in result.patient[::2]]  # one per recording
     assert len(owners) == 2 * 11
     assert len(set(owners)) == 2 * 9  # an equal name in two datasets is two patients
     several = owners[:8]  # a and c of both
     assert [several.count(owner) for owner in several] == [2] * 8
     assert not set(several) & set(owners[8:])
-    shown = [{window.tobytes() for window in found.signal[at : at + 4].numpy()} for at in (0, 4, 8, 12)]
-    expected = [windows_of(prepared, np.array(own)) for prepared in (first, second) for own in ((0, 3), (2, 5))]
+    shown = [{window.tobytes() for window in result.signal[at : at + 4].numpy()} for at in (0, 4, 8, 12)]
+    expected = [windows_of(prepared, np.array(item)) for prepared in (first, second) for item in ((0, 3), (2, 5))]
     assert all(one <= other for one, other in zip(shown, expected, strict=True))  # in the order of datasets and names
     monkeypatch.setattr(module, "RECORDINGS", 6)
     cut = look(first, second)
-    assert torch.equal(cut.signal, found.signal[:12])
+    assert torch.equal(cut.signal, result.signal[:12])
     assert len(cut.recording) == len(cut.patient) == 12
 
 
 def test_a_recording_needs_two_windows(make_prepared: MakePrepared) -> None:
     few = {0: 1, 3: 0, 4: 2}
     prepared = make_prepared("ptb-xl", [(f"p{i}", (i % 2,), few.get(i, 12), fold_of(i)) for i in range(20)])
-    found = probe_windows([[(prepared, replace(PROBE_WINDOWS_SPEC, per_trial=1))]], "mimic-iv-ecg", CPU)
-    assert len(found.recording) == 2 * 16
+    result = probe_windows([[(prepared, replace(PROBE_WINDOWS_SPEC, per_trial=1))]], "mimic-iv-ecg", CPU)
+    assert len(result.recording) == 2 * 16
 
 
 def test_a_dataset_without_windows_or_a_split_gives_none_and_the_others_theirs(make_prepared: MakePrepared) -> None:

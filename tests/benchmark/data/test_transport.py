@@ -30,15 +30,15 @@ SHARED = {
 
 
 def test_the_classes_are_those_that_both_ends_have() -> None:
-    found = transport_of(NAME, source_of)
-    assert (found.name, found.title) == (NAME, "PTB-XL rhythm → Chapman all")
-    assert {*found.classes} == {*SHARED.values()}
+    result = transport_of(NAME, source_of)
+    assert (result.name, result.title) == (NAME, "PTB-XL rhythm → Chapman all")
+    assert {*result.classes} == {*SHARED.values()}
     for concept, places in CONCEPTS.items():
-        for place, label in places.items():
-            dataset, _, task = place.partition(".")
+        for column_name, label in places.items():
+            dataset, _, task = column_name.partition(".")
             tasks = TASKS[dataset]
-            classes = {*source_of(dataset).classes}.union(*(own.classes for own in tasks.values()))
-            assert label in (tasks[task].classes if task else classes), (concept, place)
+            classes = {*source_of(dataset).classes}.union(*(item.classes for item in tasks.values()))
+            assert label in (tasks[task].classes if task else classes), (concept, column_name)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
     columns = with_columns(config, {**cohorts, NAME: prepared})
     assert (column.name, columns[NAME].classes) == (NAME, made.classes)
     assert audit_run(config, columns).leaks == []
-    fold_of = [own.fold for own in prepared.entries]
+    fold_of = [item.fold for item in prepared.entries]
     copied = list(prepared.signals)
     copied[fold_of.index(10)] = copied[fold_of.index(1)]
     (leak,) = audit_run(config, columns | {NAME: replace(prepared, signals=tuple(copied))}).leaks

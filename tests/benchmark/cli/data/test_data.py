@@ -130,7 +130,7 @@ labels: {{column: rhythm, classes: [SR, ST]}}
 
 
 @pytest.fixture
-def own(tmp_path: Path, run_verb: RunVerb) -> Callable[..., tuple[str, list[str]]]:
+def check_card(tmp_path: Path, run_verb: RunVerb) -> Callable[..., tuple[str, list[str]]]:
     """`data check` of 20 recordings of ten patients at 200 Hz in mV, under a card that states what is given."""
     folder = tmp_path / "ours"
     folder.mkdir()
@@ -153,23 +153,23 @@ def own(tmp_path: Path, run_verb: RunVerb) -> Callable[..., tuple[str, list[str]
 
 
 def test_check_measures_beats_and_names_the_key_of_a_card_that_is_probably_wrong(
-    own: Callable[..., tuple[str, list[str]]],
+    check_card: Callable[..., tuple[str, list[str]]],
 ) -> None:
-    out, warnings = own()
+    out, warnings = check_card()
     assert re.search(r"QRS amplitude (0\.9\d*|1\.\d+) mV, heart rate [89]\d/min \(medians of 20", out)
     assert not [line for line in warnings if "median" in line]
-    _, warnings = own(unit="V")
+    _, warnings = check_card(unit="V")
     (line,) = [line for line in warnings if "median" in line]
     assert re.search(r"(9\d\d|1\d\d\d) mV, outside 0\.1 to 10 mV: `signals\.unit: V` of its card", line)
-    assert any("`signals.unit: uV`" in line for line in own(unit="uV")[1])
+    assert any("`signals.unit: uV`" in line for line in check_card(unit="uV")[1])
     for rate, measured in ((1000, "4[0-9]{2}"), (50, "2[0-9]")):  # no heart is usable that beats below 50/min
         expected = rf"{measured}/min, outside 30 to 200/min: `signals\.rate: {rate}`"
-        assert any(re.search(expected, line) for line in own(rate=rate)[1])
+        assert any(re.search(expected, line) for line in check_card(rate=rate)[1])
 
 
-def test_check_says_what_counts_as_a_patient(own: Callable[..., tuple[str, list[str]]]) -> None:
-    out, _ = own()
+def test_check_says_what_counts_as_a_patient(check_card: Callable[..., tuple[str, list[str]]]) -> None:
+    out, _ = check_card()
     assert "patients    stated, so labelled subsets and splits are by patient (protocol strict)\n" in out
     assert "leak" not in out
-    out, _ = own(patient="")
+    out, _ = check_card(patient="")
     assert "not stated (`table.patient` of its card), so every recording counts as a patient of its own\n" in out

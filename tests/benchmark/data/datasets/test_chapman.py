@@ -174,8 +174,8 @@ def test_rhythms_are_merged_as_by_the_authors(released: list[tuple[str, str]]) -
 
 def test_conditions_are_those_of_the_release(released: list[tuple[str, str]]) -> None:
     first = {code: name for name, code in reversed(released)}
-    own = {code: name for code, name in CONDITION_OF_CODE.items() if code not in OF_THE_CHALLENGE}
-    assert own == {code: name for code, name in first.items() if name in CLASSES}
+    item = {code: name for code, name in CONDITION_OF_CODE.items() if code not in OF_THE_CHALLENGE}
+    assert item == {code: name for code, name in first.items() if name in CLASSES}
     assert OF_THE_CHALLENGE.items() <= CONDITION_OF_CODE.items()
     for name, code in released:
-        assert CONDITION_OF_STATEMENT.get(name) == own.get(code)
+        assert CONDITION_OF_STATEMENT.get(name) == item.get(code)

@@ -147,7 +147,7 @@ def test_a_run_reads_the_official_labels_and_folds(task: str, shared_ecgs: Path,
     assert len(there) > 0.9 * len(half)
     labels = {number: [named.classes[index] for index in named.labels(entries[number])] for number in there}
     listed = {*official["ecg_id"].tolist()} & {*there}
-    assert {number for number, own in labels.items() if own} == listed
+    assert {number for number, item in labels.items() if item} == listed
     hot = np.unpackbits(official["y"], axis=1)[:, : len(classes)]
     for number, row, fold in zip(official["ecg_id"].tolist(), hot, official["strat_fold"], strict=True):
         if number in listed:

@@ -92,7 +92,7 @@ def _sides(entries: Sequence[Entry], spec: TaskSpec) -> dict[str, set[str]]:
 
 def test_the_scale_of_report_errors_leaves_the_signals_alone() -> None:
     right, usual = (digests(cohort("mimic-iv-ecg", 12, seed=3, report_errors=errors)) for errors in (0.0, 1.0))
-    assert {name: signal for name, (signal, _) in right.items()} == {name: own for name, (own, _) in usual.items()}
+    assert {name: signal for name, (signal, _) in right.items()} == {name: item for name, (item, _) in usual.items()}
     assert right != usual
 
 

@@ -91,7 +91,7 @@ def test_severity_scales_what_a_disease_changes(diagnosis: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [
         (("AVB2", "AFIB"), "cannot stand in one ECG"),
         (("LBB",), "did you mean LBBB"),
@@ -100,8 +100,8 @@ def test_severity_scales_what_a_disease_changes(diagnosis: str) -> None:
         (("SR", "SR"), "cannot stand in one ECG"),
     ],
 )
-def test_bad_names_are_refused(names: tuple[str, ...], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_bad_names_are_refused(names: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         check_diagnoses(names)
 
 

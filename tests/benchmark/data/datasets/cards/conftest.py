@@ -50,10 +50,10 @@ def made() -> Callable[..., Card]:
 
     def make(**sections: Any) -> Card:
         content = {**CONTENT}
-        for name, own in sections.items():
-            section = {**content.get(name, {}), **own} if isinstance(own, dict) else own
-            content[name] = {k: v for k, v in section.items() if v is not None} if isinstance(own, dict) else own
-        return Card.model_validate({name: own for name, own in content.items() if own is not None})
+        for name, value in sections.items():
+            section = {**content.get(name, {}), **value} if isinstance(value, dict) else value
+            content[name] = {k: v for k, v in section.items() if v is not None} if isinstance(value, dict) else value
+        return Card.model_validate({name: value for name, value in content.items() if value is not None})
 
     return make
 

@@ -23,7 +23,7 @@ def ecg(make_ecg: Callable[..., Any]) -> Any:
 
 def read(path: Path, **card: Any) -> Recording:
     given = {"files": f"{{recording}}{path.suffix}", "rate": FS, "unit": "mV", **card}
-    signals = Signals.model_validate({name: own for name, own in given.items() if own is not None})
+    signals = Signals.model_validate({name: value for name, value in given.items() if value is not None})
     return card_formats.read(path, None, signals)
 
 
@@ -57,7 +57,7 @@ def test_every_form_gives_the_same_recording(tmp_path: Path, ecg: Any) -> None:
     np.savez(tmp_path / "one.npz", times=np.arange(len(ecg)), ecg=ecg, fs=FS)
     hdf5(tmp_path / "r.h5", {"x/ecg": ecg.T, "beats": np.arange(5)}, fs=np.array([FS]))
     leads = list(LEADS)
-    found = [
+    recordings = [
         read(named),
         read(plain, leads=leads),
         read(saved(tmp_path / "r.npy", ecg), leads=leads),
@@ -68,7 +68,7 @@ def test_every_form_gives_the_same_recording(tmp_path: Path, ecg: Any) -> None:
         read(tmp_path / "one.npz", leads=leads),
         read(tmp_path / "r.h5", leads=leads, rate=None, rate_name="fs"),
     ]
-    for recording in found:
+    for recording in recordings:
         assert recording.fs == FS
         np.testing.assert_array_equal(recording.signal, ecg.astype(np.float32))
 

@@ -35,7 +35,7 @@ def test_a_row_is_a_recording(opened: Opened, folder: Path) -> None:
     entry = listing.entries[3]
     assert (entry.recording, entry.patient, entry.path) == ("r03", "p3", "waves/r03.hea")
     assert (entry.labels, entry.fold, entry.report) == ((1,), 10, "report 3")
-    assert [own.fold for own in listing.entries[:4]] == [1, 1, 9, 10]
+    assert [item.fold for item in listing.entries[:4]] == [1, 1, 9, 10]
     assert dataset.files(entry) == (folder / "waves/r03.hea", folder / "waves/r03.dat")
 
 
@@ -46,23 +46,23 @@ COMMENTS = {"r00": "SR", "r01": "AFIB, SR", "r02": "VT", "r03": ""}
 @pytest.fixture
 def commented(folder: Path) -> Path:
     """The folder with comments in some headers."""
-    for name, said in COMMENTS.items():
+    for name, text in COMMENTS.items():
         with (folder / f"waves/{name}.hea").open("a") as file:
-            file.write(f"#Age: 61\n# DX: {said}\n")
+            file.write(f"#Age: 61\n# DX: {text}\n")
     return folder
 
 
 def test_labels_may_stand_in_the_comments_of_headers(opened: Opened, commented: Path) -> None:
     labels = {"column": None, "comment": "Dx", "separator": ","}
     listing = opened(labels=labels, table={"split": "set"}).listing()
-    found = {entry.recording: entry for entry in listing.entries}
-    assert {name: found[name].labels for name in ("r00", "r01", "r03", "r04")} == {
+    result = {entry.recording: entry for entry in listing.entries}
+    assert {name: result[name].labels for name in ("r00", "r01", "r03", "r04")} == {
         "r00": (0,),
         "r01": (1, 0),
         "r03": (),
         "r04": (),
     }
-    assert (found["r01"].patient, found["r01"].fold) == ("p1", 1)
+    assert (result["r01"].patient, result["r01"].fold) == ("p1", 1)
     assert [name for name, _ in listing.skipped] == ["r02"]
     assert "label is no class; add it to labels.values" in listing.skipped[0][1]
     without = opened(labels=labels | {"others": "ignore"}, table=None).listing()
@@ -160,7 +160,7 @@ def test_a_pattern_finds_files_and_their_identifiers(
         (tmp_path / path).touch()
     named = "{recording}" in pattern
     table = {"patient": None, "recording": "id" if named else None, "path": None if named else "id"}
-    assert files_of(made(signals={"files": pattern}, table=table), tmp_path) == [CardFile(*own) for own in expected]
+    assert files_of(made(signals={"files": pattern}, table=table), tmp_path) == [CardFile(*item) for item in expected]
 
 
 def classes_of(cells: dict[str, str], labels: Labels) -> tuple[int, ...]:

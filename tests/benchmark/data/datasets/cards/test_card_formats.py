@@ -88,10 +88,10 @@ def derived(ecg: Any, names: Sequence[str]) -> Any:
 
 def test_any_two_limb_leads_or_more_determine_the_others(twelve: Any) -> None:
     for limb in (*PAIRS, *combinations(LEADS[:6], 5)):
-        found = derived(twelve, [*CHEST, *limb])
-        np.testing.assert_allclose(found, twelve, atol=1e-6)
+        result = derived(twelve, [*CHEST, *limb])
+        np.testing.assert_allclose(result, twelve, atol=1e-6)
         for lead in (*limb, *CHEST):
-            assert np.array_equal(found[:, LEADS.index(lead)], twelve[:, LEADS.index(lead)].astype(np.float32)), lead
+            assert np.array_equal(result[:, LEADS.index(lead)], twelve[:, LEADS.index(lead)].astype(np.float32)), lead
 
 
 @pytest.mark.parametrize("names", [["II", *CHEST], [lead for lead in LEADS if lead != "V3"]], ids=["one", "chest"])

@@ -72,8 +72,8 @@ def test_a_truncated_file_is_refused(tmp_path: Path, counts: Any, file: str) -> 
 def test_a_wrong_checksum_is_damage(tmp_path: Path, counts: Any) -> None:
     path, _ = write(tmp_path, "muse.xml", counts)
     content = bytearray(path.read_bytes())
-    place = content.index(b"<WaveFormData>") + 40
-    content[place] = ord("B") if content[place] != ord("B") else ord("C")
+    position = content.index(b"<WaveFormData>") + 40
+    content[position] = ord("B") if content[position] != ord("B") else ord("C")
     path.write_bytes(bytes(content))
     with pytest.raises(Unusable, match="damaged file"):
         card_formats.read_content(path, None, card("muse.xml"))

@@ -84,9 +84,9 @@ def test_zeros_at_the_ends_are_padding(tmp_path: Path, make_ecg: Callable[..., A
     ecg = ecg[: np.flatnonzero(ecg.any(axis=1))[-1] + 1]
     before, after = {"both": (300, 200), "end": (0, 100), "few": (3, 20)}[fill]
     np.save(tmp_path / "r.npy", np.pad(ecg, ((before, after), (0, 0))))
-    kept = (before if before < 25 else 0) + len(ecg) + (after if after < 25 else 0)
+    length = (before if before < 25 else 0) + len(ecg) + (after if after < 25 else 0)
     signal = of_array(tmp_path / "r.npy").signal
-    assert len(signal) == kept
+    assert len(signal) == length
     ends = np.pad(ecg, ((before, after), (0, 0)), constant_values=np.nan)
     if fill == "both":
         np.save(tmp_path / "r.npy", ends)

@@ -49,7 +49,7 @@ def test_rows_are_matched_with_the_table_by_their_identifiers(opened: Opened, fo
     }  # fmt: skip
     assert dict(listing.skipped)["r99"] == f"{NO_ROW}: a.h5#2"
     assert dict(listing.skipped)["r00"] == NO_FILE
-    entry = next(own for own in listing.entries if own.recording == "r04")
+    entry = next(item for item in listing.entries if item.recording == "r04")
     assert (entry.patient, entry.labels) == ("p4", (0,))
     np.testing.assert_array_equal(dataset.read(entry).signal, stack[4])
 

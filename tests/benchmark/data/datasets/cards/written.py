@@ -45,8 +45,8 @@ def aecg(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
     sequences = "".join(
         f'<component><sequence><code code="MDC_ECG_LEAD_{lead.upper()}" codeSystem="2.16.840.1.113883.6.24"/>'
         f'<value xsi:type="SLIST_PQ"><origin value="0" unit="uV"/><scale value="{microvolts}" unit="uV"/>'
-        f"<digits>{' '.join(map(str, counts[:, place]))}</digits></value></sequence></component>"
-        for place, lead in enumerate(LEADS)
+        f"<digits>{' '.join(map(str, counts[:, position]))}</digits></value></sequence></component>"
+        for position, lead in enumerate(LEADS)
     )
     path.write_text(
         '<?xml version="1.0" encoding="UTF-8"?><AnnotatedECG xmlns="urn:hl7-org:v3" '
