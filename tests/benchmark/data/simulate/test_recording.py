@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.simulate.heart import ATRIAL, SINUS, VENTRICULAR
-from benchmark.data.simulate.patient import DIAGNOSES, check_diagnoses, diseased, draw_anatomy
+from benchmark.data.simulate.patient import DIAGNOSES, check_diagnoses, draw_anatomy
 from benchmark.data.simulate.recording import (
     Beats,
     Breath,
@@ -48,13 +50,6 @@ def _qrs_width(recorded: Simulated) -> float:
     return 1000 * float(fast[-1] - fast[0]) / FS
 
 
-def _axis(recorded: Simulated) -> float:
-    """Frontal axis of QRS in degrees, by its area in I and aVF."""
-    beat = _average_beat(recorded)
-    one, foot = (float(beat[lead][round(0.24 * FS) : round(0.36 * FS)].sum()) for lead in ("I", "aVF"))
-    return float(np.degrees(np.arctan2(2 * foot / np.sqrt(3), one)))
-
-
 def _share(diagnosis: str, holds: object) -> float:
     assert callable(holds)
     return float(np.mean([holds(_average_beat(_clean(diagnosis, seed))) for seed in PATIENTS]))
@@ -69,6 +64,13 @@ def _t(beat: dict[str, np.ndarray], lead: str) -> float:
     """Largest deflection of repolarisation, with its sign."""
     part = beat[lead][round(0.43 * FS) :]
     return float(part[np.abs(part).argmax()])
+
+
+def test_every_diagnosis_is_the_stored_one() -> None:
+    content = hashlib.sha256()
+    for diagnosis in DIAGNOSES:
+        content.update(simulate(diagnosis, seed=5).tobytes())
+    assert content.hexdigest()[:16] == "836de2791ea2114e", "another ECG is another result: raise SIMULATOR_VERSION"
 
 
 @pytest.mark.parametrize("diagnosis", DIAGNOSES)
@@ -136,19 +138,6 @@ def test_right_bundle_branch_block() -> None:
     assert _share("RBBB", lambda b: b["V6"][late].min() < -0.2 and b["I"][late].min() < -0.1) > 0.9
 
 
-def test_left_anterior_fascicular_block_turns_the_axis_left() -> None:
-    assert np.mean([_axis(_clean("LAFB", seed)) < -30 for seed in PATIENTS]) > 0.8
-    assert np.mean([_axis(_clean("NORM", seed)) < -30 for seed in PATIENTS]) < 0.1
-
-
-def test_first_degree_block() -> None:
-    for seed in PATIENTS:
-        patient = draw_anatomy(np.random.default_rng(seed), woman=bool(seed % 2))
-        blocked = diseased(patient.heart, ("AVB1",), patient.severity, {})
-        assert blocked.pr > 0.205
-        assert 0.11 < patient.heart.pr < 0.2
-
-
 def test_second_degree_block_loses_beats_but_no_p_wave() -> None:
     for seed in range(4):
         recorded = _clean("AVB2", seed)
@@ -200,17 +189,6 @@ def test_hypertrophy_has_voltage_and_often_strain() -> None:
     assert _share("LVH", lambda b: _t(b, "V6") < 0) > 0.4
 
 
-def test_right_hypertrophy_turns_the_axis_right_and_raises_r_in_v1() -> None:
-    qrs = slice(round(0.24 * FS), round(0.40 * FS))
-    assert np.mean([_axis(_clean("RVH", seed)) > 90 for seed in PATIENTS]) > 0.9
-    assert _share("RVH", lambda b: b["V1"][qrs].max() > -2 * b["V1"][qrs].min()) > 0.9
-    tall = [_average_beat(_clean("RVH", seed))["V1"][qrs].max() for seed in PATIENTS]
-    assert np.median(tall) > 0.7
-    assert min(tall) > 0.3
-    assert _share("RVH", lambda b: -b["V6"][qrs].min() > b["V6"][qrs].max()) > 0.6
-    assert _share("RVH", lambda b: _t(b, "V1") < 0) > 0.8
-
-
 def test_fibrillation_has_no_p_wave_but_f_waves_in_v1() -> None:
     for seed in range(6):
         recorded = _clean("AFIB", seed)
@@ -218,20 +196,6 @@ def test_fibrillation_has_no_p_wave_but_f_waves_in_v1() -> None:
         assert np.ptp(p) < np.ptp(_average_beat(_clean("NORM", seed))["II"][round(0.10 * FS) : round(0.22 * FS)]) + 0.05
         intervals = np.diff(recorded.beats.time)
         assert intervals.std() / intervals.mean() > 0.08
-
-
-def test_ventricular_beats_are_wide_and_atrial_ones_are_not() -> None:
-    def spread_of_premature(diagnosis: str) -> float:
-        recorded = _clean(diagnosis, 2)
-        kinds = set(recorded.beats.kind.tolist())
-        assert len(kinds) == 2
-        time = recorded.beats.time[np.flatnonzero(recorded.beats.kind != SINUS)[0]]
-        part = recorded.signal[round((time - 0.08) * FS) : round((time + 0.15) * FS)]
-        energy = np.square(part - np.median(recorded.signal, axis=0)).sum(axis=1)
-        return float((energy > energy.max() / 10).sum()) / FS
-
-    assert spread_of_premature("PVC") > 0.07
-    assert spread_of_premature("PAC") < 0.07
 
 
 RATES = {"SR": (60, 100), "SB": (40, 60), "ST": (100, 165), "AFIB": (50, 175), "AFL": (58, 162), "SVT": (149, 211)}
