@@ -34,17 +34,3 @@ def test_the_first_loss_is_zero_and_the_second_is_not() -> None:
     method = make_moco()
     assert method(make.batch(range(5), steps=40)).item() == 0
     assert method(make.batch(range(5), steps=40)).item() > 0.1
-
-
-def test_after_step_moves_both_parts_of_the_key_branch_by_equation_2() -> None:
-    method = make_moco(momentum=0.9)
-    pairs = [(method.momentum_encoder, method.encoder), (method.momentum_projection_head, method.projection_head)]
-    with torch.no_grad():
-        for _, own in pairs:
-            for parameter in own.parameters():
-                parameter += 1
-    before = [[p.clone() for p in key.parameters()] for key, _ in pairs]
-    method.after_step()
-    for olds, (key, own) in zip(before, pairs, strict=True):
-        for old, moved, query in zip(olds, key.parameters(), own.parameters(), strict=True):
-            torch.testing.assert_close(moved, 0.9 * old + 0.1 * query)

@@ -143,20 +143,18 @@ class Watched(PretrainMethod):
     name = "watched"
     title = "Watched"
 
-    def __init__(self, bad_at: int | None = None, error: Exception | None = None) -> None:
+    def __init__(self, bad_at: int | None = None) -> None:
         torch.manual_seed(0)
         super().__init__(Dilated(DilatedConfig(hidden=4, depth=1, output=4)), MethodConfig())
         self.calls: list[str] = []
         self.seen: list[int] = []
         self.draws: list[float] = []
-        self.bad_at, self.error = bad_at, error
+        self.bad_at = bad_at
 
     def begin(self, updates: int) -> None:
         self.calls.append(f"begin {updates}")
 
     def forward(self, batch: Batch) -> Tensor:
-        if self.error is not None:
-            raise self.error
         self.calls.append("forward")
         self.seen += batch.trial.tolist()
         self.draws.append(float(torch.rand(())))
