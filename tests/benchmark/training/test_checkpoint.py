@@ -1,95 +1,26 @@
-"""Checkpoints that do not fit restore nothing; encoders on disk come back bit by bit, and damage is noticed.
-
-What resuming from a checkpoint gives is in test_pretrain.py.
-"""
+"""Encoders on disk come back bit by bit, and damage is noticed; what resuming gives is in test_pretrain.py."""
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from benchmark.results.files import seal, unseal
 from benchmark.results.names import CARD
 from benchmark.results.store import BadCard, card_bytes
 from benchmark.training.checkpoint import (
     SOURCE,
     WEIGHTS,
-    Epoch,
-    History,
     checked_card,
     load_encoder,
     read_card,
-    resume,
-    save_checkpoint,
     save_encoder,
 )
-from benchmark.training.pretrain import make_optimiser
-from methods.base import MethodConfig, PretrainMethod, Recipe
 from methods.encoders import get_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
-
-UPDATES = 4
-
-
-def method_of(seed: int, output: int = 4) -> PretrainMethod:
-    torch.manual_seed(seed)
-    return PretrainMethod(Dilated(DilatedConfig(hidden=4, depth=1, output=output)), MethodConfig())
-
-
-def optimiser_of(method: PretrainMethod) -> torch.optim.Optimizer:
-    return make_optimiser(method, Recipe())
-
-
-def history() -> History:
-    return History([], 0.0, UPDATES * 8, 2 * UPDATES, 8)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """A checkpoint within the second epoch."""
-    method = method_of(1)
-    optimiser = optimiser_of(method)
-    sum(value.sum() for value in method.parameters()).backward()  # type: ignore[union-attr]
-    optimiser.step()
-    own = history()
-    own.loss.append(0.5)
-    epoch = Epoch(torch.ones(UPDATES), step=2)
-    save_checkpoint(tmp_path / "key" / "checkpoint.pt", method, optimiser, own, epoch)
-    return tmp_path / "key" / "checkpoint.pt"
-
-
-CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
-    "no method": lambda state: state.pop("method"),
-    "weights of another size": lambda state: state.update(method=method_of(2, output=9).state_dict()),
-    "no optimiser": lambda state: state.update(optimiser={}),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_sealed_checkpoint_that_does_not_fit_restores_nothing_and_is_told_of(
-    change: Callable[[dict[str, Any]], object], file: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    state = torch.load(io.BytesIO(unseal(file.parent.name, file.read_bytes()) or b""), weights_only=True)
-    change(state)
-    torch.save(state, buffer := io.BytesIO())
-    file.write_bytes(seal(file.parent.name, buffer.getvalue()))
-    method, own = method_of(2), history()
-    optimiser = optimiser_of(method)
-    assert resume(file, method, optimiser, own) is None
-    assert own == history()
-    assert all(
-        torch.equal(value, fresh) for value, fresh in zip(method.parameters(), method_of(2).parameters(), strict=True)
-    )
-    assert optimiser.state_dict() == optimiser_of(method_of(2)).state_dict()
-    (line,) = caplog.messages
-    assert line.startswith(f"{file} does not fit this pretraining (")
-
 
 SIZE = DilatedConfig(hidden=4, depth=2, output=8, dropout=0.1)
 

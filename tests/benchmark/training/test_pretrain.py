@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +19,7 @@ from benchmark.config.load import load_config, parse_value
 from benchmark.config.schema import Budget, Pretrain
 from benchmark.data.corpus import EpochShape
 from benchmark.machine.process import Stopped, stop
+from benchmark.results.files import seal, unseal
 from benchmark.training.checkpoint import History, load_checkpoint
 from benchmark.training.pretrain import (
     TrainingStopped,
@@ -123,6 +127,30 @@ def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_s
         assert "damaged" in caplog.text
     again = build("pmq")
     assert train(again, file).loss == history.loss
+    assert same(again, whole)
+
+
+CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no method": lambda state: state.pop("method"),
+    "weights of another size": lambda state: state["method"].update({"encoder.input.weight": torch.zeros(9, 12)}),
+    "no optimiser": lambda state: state.update(optimiser={}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_sealed_checkpoint_that_does_not_fit_starts_over_to_the_same_bits(
+    change: Callable[[dict[str, Any]], object], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (whole, history), file = whole_run("pmq"), tmp_path / "key" / "checkpoint.pt"
+    with pytest.raises(Interrupted):
+        train(build("pmq"), file, stop_at=history.updates - 1)
+    state = torch.load(io.BytesIO(unseal("key", file.read_bytes()) or b""), weights_only=True)
+    change(state)
+    torch.save(state, buffer := io.BytesIO())
+    file.write_bytes(seal("key", buffer.getvalue()))
+    again = build("pmq")
+    assert train(again, file).loss == history.loss
+    assert "does not fit this pretraining" in caplog.text
     assert same(again, whole)
 
 

@@ -14,30 +14,27 @@ import torch
 from methods.encoders.vit import ViT1d, ViT1dConfig
 from tests.methods.encoders.official import official_module
 
+ALL, FIRST_WIDTHS = slice(None), slice(8)
 
-def test_gives_the_official_tokens_and_encoding(shared_reference: Path) -> None:
-    official, _, encoder = official_module(shared_reference, "vit1d")
-    encoder.eval()
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "width"),
+    [
+        ("vit1d", "tokens_after_last_block", ALL),
+        ("vit1d of the paper", "tokens_after_last_block_first8dims", FIRST_WIDTHS),
+    ],
+)
+@torch.no_grad()
+def test_gives_the_official_tokens_and_encoding(shared_reference: Path, name: str, tokens: str, width: slice) -> None:
+    official, _, encoder = official_module(shared_reference, name)
     x = torch.from_numpy(official["x"]).mT  # (B, S, L)
-    with torch.no_grad():
-        found = {
-            "tokens_after_last_block": encoder(x),
-            "encoding": encoder.pooled(x),
-            "patch_embedding": encoder.embed(x),
-        }
-    for name, value in found.items():
-        np.testing.assert_allclose(value, official[name], rtol=1e-5, atol=1e-5, err_msg=name)
-
-
-def test_the_small_module_of_the_paper_is_loaded_whole(shared_reference: Path) -> None:
-    official, _, encoder = official_module(shared_reference, "vit1d of the paper")
     encoder.eval()
-    assert sum(p.numel() for p in encoder.parameters()) == int(official["n_params"]) == 21_655_176
-    x = torch.from_numpy(official["x"]).mT  # (B, S, L)
-    with torch.no_grad():
-        tokens, pooled = encoder(x), encoder.pooled(x)  # (B, 1 + N, K), (B, K)
-    np.testing.assert_allclose(tokens[..., :8], official["tokens_after_last_block_first8dims"], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(pooled, official["encoding"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(encoder(x)[..., width], official[tokens], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(encoder.pooled(x), official["encoding"], rtol=1e-5, atol=1e-5)
+    if name == "vit1d":
+        np.testing.assert_allclose(encoder.embed(x), official["patch_embedding"], rtol=1e-5, atol=1e-5)
+    else:
+        assert sum(p.numel() for p in encoder.parameters()) == int(official["n_params"]) == 21_655_176
 
 
 def test_tokens_that_are_left_out_have_no_influence() -> None:
