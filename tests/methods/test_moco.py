@@ -17,9 +17,9 @@ def test_equals_a_plain_loop(ids: list[int]) -> None:
     q, k, queue = (unit_length(torch.randn(n, 6, dtype=torch.float64)) for n in (4, 4, len(ids)))
     anchors = []
     for i in range(4):
-        own = math.exp(q[i] @ k[i] / 0.2)
+        positive = math.exp(q[i] @ k[i] / 0.2)
         negatives = [math.exp(q[i] @ queue[j] / 0.2) for j, owner in enumerate(ids) if owner != -1]
-        anchors.append(-math.log(own / (own + math.fsum(negatives))))
+        anchors.append(-math.log(positive / (positive + math.fsum(negatives))))
     ours = moco_loss(q, k, queue, torch.tensor(ids, dtype=torch.int64), 0.2)
     assert ours.item() == pytest.approx(sum(anchors) / 4, rel=1e-12, abs=1e-12)
 

@@ -20,12 +20,12 @@ BATCH, QUEUE, STEPS = 16, 64, 6
 def looped(q: Tensor, k: Tensor, patient: list[int], queue: Tensor, ids: list[int], temperature: float) -> float:
     exponentials = (q @ torch.cat([k, queue]).T / temperature).exp().tolist()
     columns = patient + ids
-    own, others = [], []
+    diagonal, others = [], []
     for i, row in enumerate(exponentials):
         nll = [-math.log((value + 1e-12) / (math.fsum(row) + 1e-12)) for value in row]
-        own.append(nll[i])
+        diagonal.append(nll[i])
         others += [nll[j] for j in range(i + 1, len(row)) if columns[j] == patient[i]]
-    loss = sum(own) / len(own)
+    loss = sum(diagonal) / len(diagonal)
     return 2 * temperature * ((loss + sum(others) / len(others)) / 2 if others else loss)
 
 

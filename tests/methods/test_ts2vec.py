@@ -48,6 +48,6 @@ def test_the_tokens_that_both_crops_see_are_contrasted(monkeypatch: pytest.Monke
     monkeypatch.setattr("methods.ts2vec.hierarchical_loss", lambda h1, h2, alpha: contrasted.append((h1, h2)))
     method(batch)
     ((h1, h2),) = contrasted
-    left = method.encoder(batch.x1, lambda x: crop(x, 0.0, 0.5))
-    torch.testing.assert_close(h1, left[:, 1:11])  # ten of the twenty tokens, not the class token
+    first_half = method.encoder(batch.x1, lambda x: crop(x, 0.0, 0.5))
+    torch.testing.assert_close(h1, first_half[:, 1:11])  # ten of the twenty tokens, not the class token
     torch.testing.assert_close(h2, method.encoder(batch.x2)[:, 1:11])

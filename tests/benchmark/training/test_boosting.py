@@ -24,9 +24,9 @@ def windows(labels: Sequence[Sequence[int]], classes: int, seed: int) -> Windows
     random = np.random.default_rng(seed)
     target = np.zeros((len(labels), classes), np.float32)
     sign = np.ones((len(labels), 12))
-    for row, signs, own in zip(target, sign, labels, strict=True):
-        row[list(own)] = 1
-        signs[[lead for c in own for lead in (c, c + 6)]] = -1
+    for row, signs, present in zip(target, sign, labels, strict=True):
+        row[list(present)] = 1
+        signs[[lead for c in present for lead in (c, c + 6)]] = -1
     time = np.arange(300)[:, None]
     qrs, t_wave = np.exp(-0.5 * ((time - 150) / 3) ** 2), 0.4 * np.exp(-0.5 * ((time - 220) / 12) ** 2)
     signal = qrs + t_wave * sign[:, None] + random.normal(0, 0.02, size=(len(labels), 300, 12))
@@ -52,10 +52,10 @@ def run(task: Task, settings: Boosting = FAST, *, seed: int = 41) -> Outcome:
 
 def test_windows_of_another_rate_are_interpolated_between_their_samples() -> None:
     line = np.arange(5, dtype=np.float16)[None, :, None] * np.array([1, -2], np.float16)  # (1, 5, 2) at 100 Hz
-    found = at_250_hz(line, 100)
-    assert found.shape == (1, 12, 2)
-    np.testing.assert_allclose(found[0, :, 0], np.linspace(0, 4, 12), rtol=1e-6)
-    np.testing.assert_allclose(found[0, :, 1], np.linspace(0, -8, 12), rtol=1e-6)
+    resampled = at_250_hz(line, 100)
+    assert resampled.shape == (1, 12, 2)
+    np.testing.assert_allclose(resampled[0, :, 0], np.linspace(0, 4, 12), rtol=1e-6)
+    np.testing.assert_allclose(resampled[0, :, 1], np.linspace(0, -8, 12), rtol=1e-6)
     assert at_250_hz(line, 250) is line
 
 
@@ -134,14 +134,14 @@ def test_beats_are_found_at_their_centres_and_give_the_rhythm() -> None:
     assert beats.spread.max() < 0.05
 
 
-@pytest.mark.parametrize("place", [60, 110, 150])
-def test_a_padded_heartbeat_has_its_rate_in_its_width(place: int) -> None:
-    window = np.pad(crop(place, samples=220), ((40, 40), (0, 0)), mode="edge")  # (300, L)
+@pytest.mark.parametrize("centre", [60, 110, 150])
+def test_a_padded_heartbeat_has_its_rate_in_its_width(centre: int) -> None:
+    window = np.pad(crop(centre, samples=220), ((40, 40), (0, 0)), mode="edge")  # (300, L)
     window[40:260] += 1e-3 * np.arange(220)[:, None]  # no two samples are alike
     window[:40], window[260:] = window[40], window[259]
     beats = beats_of(window)
     assert beats.rhythm[0] == pytest.approx(219, abs=1)
-    assert beats.rhythm[1] == pytest.approx(place, abs=1)
+    assert beats.rhythm[1] == pytest.approx(centre, abs=1)
 
 
 @pytest.mark.parametrize(

@@ -93,14 +93,14 @@ def test_retrieval_is_that_of_one_window_at_a_time(recordings_of: list[int]) -> 
     patient = torch.arange(len(recordings_of)).repeat_interleave(torch.tensor(recordings_of)).repeat_interleave(2)
     recording = torch.arange(sum(recordings_of)).repeat_interleave(2)
     candidates, correct = retrieval_pairs(recording, patient)
-    found = set()
+    rates = set()
     for seed in range(5):
         features = features_of(len(patient), 2, seed)
         hit, chance = retrieved(features, recording, patient)
         assert hit_rate(nearest(features, candidates), correct) == pytest.approx(hit)
         assert hit_rate(candidates, correct) == pytest.approx(chance)
-        found.add(hit)
-    assert len(found) > 1
+        rates.add(hit)
+    assert len(rates) > 1
     assert hit_rate(nearest(torch.nn.functional.one_hot(patient).double(), candidates), correct) == pytest.approx(1)
 
 

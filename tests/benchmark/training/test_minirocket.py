@@ -33,8 +33,8 @@ def banks_of(reference: dict[str, Any]) -> list[Bank]:
     chosen = torch.zeros(len(reference["read"]), x.shape[2])  # (84 D, L)
     chosen[np.repeat(np.arange(len(chosen)), reference["read"]), reference["leads"]] = 1
     examples = x[reference["examples"]].unflatten(0, (-1, KERNELS))  # (D, 84, S, L)
-    own = zip(reference["dilations"].tolist(), chosen.split(KERNELS), examples, quantiles, strict=True)
-    return [bank_of(*parameters) for parameters in own]
+    parameters_of_banks = zip(reference["dilations"].tolist(), chosen.split(KERNELS), examples, quantiles, strict=True)
+    return [bank_of(*parameters) for parameters in parameters_of_banks]
 
 
 def test_dilations_biases_and_features_are_those_of_aeon() -> None:
@@ -47,7 +47,7 @@ def test_dilations_biases_and_features_are_those_of_aeon() -> None:
     biases = torch.cat([bank.bias.flatten() for bank in banks])  # (F,)
     np.testing.assert_allclose(biases, reference["biases"], rtol=1e-5, atol=1e-5)
     theirs = torch.from_numpy(reference["biases"]).split([bank.bias.numel() for bank in banks])
-    banks = [bank._replace(bias=own.view_as(bank.bias)) for bank, own in zip(banks, theirs, strict=True)]
+    banks = [bank._replace(bias=bias.view_as(bank.bias)) for bank, bias in zip(banks, theirs, strict=True)]
     np.testing.assert_allclose(transformed(torch.from_numpy(reference["x"]), banks), reference["features"], atol=1e-5)
 
 
@@ -58,12 +58,12 @@ def task_of(labels: list[list[int]], *, multi: bool = False, classes: int = 3) -
         random = np.random.default_rng(seed)
         target = np.zeros((len(labels), classes), np.float32)
         signal = random.normal(0, 0.3, size=(len(labels), 60, 3))
-        for row, own, present in zip(signal, target, labels, strict=True):
-            own[present] = 1
+        for row, labelled, present in zip(signal, target, labels, strict=True):
+            labelled[present] = 1
             for lead in range(3):
-                place = random.integers(10, 40)
+                start = random.integers(10, 40)
                 wave = np.array([2.0, 2.0, -2.0, -2.0] if lead in present else [2.0, -2.0, 2.0, -2.0])
-                row[place : place + 4, lead] += wave
+                row[start : start + 4, lead] += wave
         names = np.array([f"{seed}-{index}" for index in range(len(labels))], dtype=np.str_)
         return Windows(torch.from_numpy(signal).half(), torch.from_numpy(target), names, names)
 

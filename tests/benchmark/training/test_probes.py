@@ -34,10 +34,10 @@ def linear_probe_(encoder: Dilated, task: Task, *strengths: float) -> Outcome:
 
 def test_features_are_the_pooled_output_in_evaluation_mode(encoder: Dilated, make_task: MakeTask) -> None:
     signal = make_task(THREE * 100, [], []).train.signal
-    found = features(encoder.train(), signal, "float32")
+    pooled = features(encoder.train(), signal, "float32")
     with torch.no_grad():
         expected = encoder.eval()(signal.float()).mean(1)  # (n, K)
-    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(pooled, expected.numpy(), rtol=1e-4, atol=1e-6)
 
 
 def test_it_is_a_logistic_regression_on_standardised_features(encoder: Dilated, make_task: MakeTask) -> None:
@@ -97,9 +97,9 @@ def test_the_same_task_is_probed_once_and_other_strengths_or_labels_are_another(
 ) -> None:
     task, cache = make_task(THREE * 4, THREE, THREE * 2, noise=2.0), EvaluationCache()
     turned = replace(task, train=replace(task.train, target=task.train.target.roll(1, dims=1)))
-    for own, strength in ((task, 1.0), (task, 0.01), (turned, 1.0)):
-        shared = linear_probe(encoder, own, (strength,), precision="float32", cache=cache)
-        np.testing.assert_array_equal(shared.probability, linear_probe_(encoder, own, strength).probability)
+    for labelled, strength in ((task, 1.0), (task, 0.01), (turned, 1.0)):
+        shared = linear_probe(encoder, labelled, (strength,), precision="float32", cache=cache)
+        np.testing.assert_array_equal(shared.probability, linear_probe_(encoder, labelled, strength).probability)
         shared.notes.append("of this one alone")
     assert (len(cache.outcomes), len(cache.features)) == (3, 3)
     monkeypatch.setattr(probes, "fit_regression", lambda *_, **__: pytest.fail("fitted again"))

@@ -46,8 +46,8 @@ def official_module(reference: Path, name: str) -> tuple[Arrays, State, Encoder]
 def arrays_of(file: Path, module: str) -> Arrays:
     """The arrays of one module in a file of the reference."""
     with np.load(file) as arrays:
-        own = [name for name in arrays.files if name.startswith(f"{module}/")]
-        return {name.removeprefix(f"{module}/"): arrays[name] for name in own}
+        names = [name for name in arrays.files if name.startswith(f"{module}/")]
+        return {name.removeprefix(f"{module}/"): arrays[name] for name in names}
 
 
 def state_of(official: Arrays, part: str = "") -> State:
@@ -63,20 +63,20 @@ def state_of(official: Arrays, part: str = "") -> State:
 
 def s4_state(official: Arrays, length: int) -> State:
     """A state dict with HiPPO's tensors, and the roots of unity of a length."""
-    found = state_of(official)
+    state = state_of(official)
     root = np.exp(-2j * np.pi / length * np.arange(length // 2 + 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         of_name = {"omega": root, "z": 2 * (1 - root) / (1 + root)}
-    for name, value in found.items():
+    for name, value in state.items():
         last = name.removeprefix(name.partition(KERNEL)[0] + KERNEL)
         if last in ("w", "P", "B"):
-            found[name] = torch.from_numpy(official[f"{last}_as_real_pairs_of_one_feature"]).expand(value.shape)
+            state[name] = torch.from_numpy(official[f"{last}_as_real_pairs_of_one_feature"]).expand(value.shape)
         elif last == "Q":
             conjugate = official["P_as_real_pairs_of_one_feature"] * [1, -1]
-            found[name] = torch.from_numpy(conjugate).expand(value.shape)
+            state[name] = torch.from_numpy(conjugate).expand(value.shape)
         elif last in of_name:
-            found[name] = torch.view_as_real(torch.from_numpy(of_name[last]))
-    return found
+            state[name] = torch.view_as_real(torch.from_numpy(of_name[last]))
+    return state
 
 
 def filled(name: str, number: int, shape: tuple[int, ...], seed: int) -> Tensor:

@@ -41,7 +41,7 @@ FIRST = {
 def test_sizes_stay(name: str) -> None:
     config = ENCODERS[name].Config
     shared = {"leads": 12, "dropout": 0.0}
-    assert (asdict(config()), asdict(config.small())) == tuple(shared | own for own in SIZES[name])  # type: ignore[call-overload, call-arg]
+    assert (asdict(config()), asdict(config.small())) == tuple(shared | sizes for sizes in SIZES[name])  # type: ignore[call-overload, call-arg]
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -59,16 +59,16 @@ def test_what_does_not_fit_together_is_refused(changed: dict[str, Any], message:
             lambda x: (x - torch.tensor([1.0, 2.0])) / torch.tensor([2.0, 4.0]),
         ),
     ],
-    ids=lambda own: own.get("standardise") if isinstance(own, dict) else "",
+    ids=lambda value: value.get("standardise") if isinstance(value, dict) else "",
 )
 def test_a_window_is_read_as_its_signals_say(
     changed: dict[str, Any], of_window: Callable[[torch.Tensor], torch.Tensor]
 ) -> None:
-    own = signals(leads=("V1", "II"), **changed)
-    encoder = type("Theirs", (PretrainedEncoder,), {"name": "theirs", "features": 4, "signals": own})()
+    chosen = signals(leads=("V1", "II"), **changed)
+    encoder = type("Theirs", (PretrainedEncoder,), {"name": "theirs", "features": 4, "signals": chosen})()
     x = torch.randn(3, 40, 12, generator=torch.Generator().manual_seed(0))
-    for found, window in zip(encoder.embed(x), x[..., [6, 1]], strict=True):
-        torch.testing.assert_close(found, of_window(window), rtol=1e-4, atol=1e-5)
+    for embedded, window in zip(encoder.embed(x), x[..., [6, 1]], strict=True):
+        torch.testing.assert_close(embedded, of_window(window), rtol=1e-4, atol=1e-5)
 
 
 def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_features_are_one_step_of_a_window_of_leads_in_the_layout_that_it_reads(
 
 
 def test_the_key_of_a_row_holds_its_signals_and_the_content_of_its_weights() -> None:
-    own = Path(__file__)
-    files = type("Files", (Theirs,), {"weights": (own.name,), "__module__": __name__})
+    file = Path(__file__)
+    files = type("Files", (Theirs,), {"weights": (file.name,), "__module__": __name__})
     assert files.external_files() == {
         "elsewhere": ELSEWHERE_VERSION,
         "signals": asdict(Theirs.signals),
-        "weights": [hashlib.sha256(own.read_bytes()).hexdigest()],
+        "weights": [hashlib.sha256(file.read_bytes()).hexdigest()],
     }

@@ -18,10 +18,10 @@ from methods.parts.losses import (
 )
 
 
-def looped(logits: Tensor, own: list[int], candidates: Tensor) -> float:
-    """InfoNCE by the book: one anchor and one candidate at a time. own: each anchor's positive; candidates: (N, C)."""
+def looped(logits: Tensor, positives: list[int], candidates: Tensor) -> float:
+    """InfoNCE, one anchor and one candidate at a time. positives: of each anchor, its column; candidates: (N, C)."""
     values = []
-    for i, positive in enumerate(own):
+    for i, positive in enumerate(positives):
         total = math.fsum(math.exp(logits[i, j]) for j in range(logits.shape[1]) if candidates[i, j])
         values.append(-math.log(math.exp(logits[i, positive]) / total))
     return sum(values) / len(values)

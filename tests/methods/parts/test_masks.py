@@ -1,4 +1,4 @@
-"""Masks and dropout hide the share they are told to, each element on its own, and draw nothing where they are off."""
+"""Masks and dropout hide the given share, each element on its own, and draw nothing where they are off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_zero_is_off_and_one_hides_everything() -> None:
     state = torch.get_rng_state()
     off = [time_mask(x, 0.0), frequency_mask(x, 0.0), continuous_mask(x, 0, 0.1), continuous_mask(x, 5, 0.0)]
     off += [dropout(x, 0.5, training=False), dropout(x, 0.0, training=True)]
-    assert all(found is x for found in off)
+    assert all(output is x for output in off)
     assert torch.equal(torch.get_rng_state(), state)
     for mask in (time_mask, frequency_mask):
         assert torch.count_nonzero(mask(x, 1.0)) == 0
@@ -93,10 +93,10 @@ def test_so_many_survive_each_on_its_own(lost: float) -> None:
 
 def test_a_cpu_draws_sixteen_bits_an_element() -> None:
     torch.manual_seed(3)
-    found = bernoulli_mask((2, 5), 0.25, CPU)
+    visible = bernoulli_mask((2, 5), 0.25, CPU)
     torch.manual_seed(3)
     draws = torch.empty(3, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:10]
-    assert torch.equal(found, (draws.view(2, 5).int() + 2**15) >= 2**14)
+    assert torch.equal(visible, (draws.view(2, 5).int() + 2**15) >= 2**14)
 
 
 @pytest.mark.parametrize(("share", "dtype"), [(0.1, torch.float32), (0.9, torch.bfloat16)])

@@ -63,10 +63,10 @@ def test_a_momentum_copy_counts_its_own_batches_and_the_running_average_its_sour
     copied, average = momentum_copy(source), RunningAverage(source)
     source(torch.randn(8, 3) + 5)
     copied(torch.randn(8, 3) - 5)
-    own = copied[1].running_mean.clone()
+    statistics = copied[1].running_mean.clone()
     update_momentum(copied, source, 0.5)
     average.update(source)
-    assert torch.equal(copied[1].running_mean, own)
+    assert torch.equal(copied[1].running_mean, statistics)
     for name, counted in source.named_buffers():
         assert torch.equal(average.module.get_buffer(name), counted)
     assert average.module[1].num_batches_tracked == 1
