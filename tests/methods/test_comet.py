@@ -1,8 +1,6 @@
-"""COMET's hierarchical losses against plain loops, the weights of its levels, and their passes."""
+"""COMET's hierarchical losses level by level, the weights of its levels, and their passes."""
 
 from __future__ import annotations
-
-import math
 
 import pytest
 import torch
@@ -11,17 +9,9 @@ from torch import Tensor
 from methods.base import Batch
 from methods.comet import COMET, COMETConfig, observation_loss, patient_loss, sample_loss, trial_loss
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+from methods.parts.losses import two_view_nce
 from methods.parts.masks import Mask
 from tests import make
-
-
-def contrast(rows1: list[Tensor], rows2: list[Tensor]) -> float:
-    """NT-Xent of two lists of vectors by the book, on dot products."""
-    rows, count, losses = rows1 + rows2, len(rows1), []
-    for i, anchor in enumerate(rows):
-        dots = [math.exp((anchor @ row).item()) for row in rows]
-        losses.append(-math.log(dots[(i + count) % (2 * count)] / (math.fsum(dots) - dots[i])))
-    return sum(losses) / len(losses)
 
 
 def pooled(h: Tensor) -> Tensor:
@@ -29,16 +19,16 @@ def pooled(h: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("steps", "levels"), [(2, 1), (3, 1), (4, 2), (9, 3)])
-def test_hierarchical_losses_equal_plain_loops(steps: int, levels: int) -> None:
+def test_hierarchical_losses_are_means_over_levels_of_pooled_steps(steps: int, levels: int) -> None:
     torch.manual_seed(0)
     h1, h2 = a, b = torch.randn(2, 3, steps, 4, dtype=torch.float64)
     observation, sample = [], []
     for level in range(levels):
         h1, h2 = (h1, h2) if level == 0 else (pooled(h1), pooled(h2))
-        observation.append(sum(contrast(list(h1[i]), list(h2[i])) for i in range(3)) / 3)
-        sample.append(sum(contrast(list(h1[:, t]), list(h2[:, t])) for t in range(h1.shape[1])) / h1.shape[1])
-    assert observation_loss(a, b).item() == pytest.approx(sum(observation) / levels, rel=1e-12)
-    assert sample_loss(a, b).item() == pytest.approx(sum(sample) / levels, rel=1e-12)
+        observation.append(sum(two_view_nce(h1[i], h2[i], 1.0) for i in range(3)) / 3)
+        sample.append(sum(two_view_nce(h1[:, t], h2[:, t], 1.0) for t in range(h1.shape[1])) / h1.shape[1])
+    torch.testing.assert_close(observation_loss(a, b), torch.stack(observation).mean(), rtol=1e-12, atol=0)
+    torch.testing.assert_close(sample_loss(a, b), torch.stack(sample).mean(), rtol=1e-12, atol=0)
 
 
 def make_comet(**knobs: object) -> COMET:
