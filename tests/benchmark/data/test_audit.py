@@ -14,6 +14,7 @@ from benchmark.data.audit import (
     Finding,
     audit,
     beats_of,
+    class_lines,
     fact_lines,
 )
 from benchmark.data.datasets import DATASETS
@@ -369,6 +370,13 @@ def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepare
     crops = replace(data, segmentation=Segmentation("recordings", 1, 100, 1))
     cut = "cut into    crops of 0.01 s every 0.01 s of whole recordings, 100 Hz"
     assert cut in fact_lines(crops, PAPER)
+
+
+def test_a_task_that_cannot_be_split_says_so_and_a_corpus_without_classes_has_no_line_of_them() -> None:
+    entries = (Entry("1", "1", "", (), fold=1, statements=("AFIB",)), Entry("2", "2", "", (), statements=("AFIB",)))
+    lines = class_lines(prepared("ptb-xl", entries), PAPER)
+    assert any(line.startswith("task rhythm: 1 of 12 classes (cannot be split); ") for line in lines)
+    assert list(class_lines(prepared("mimic-iv-ecg", entries), PAPER)) == []
 
 
 def test_rates_lengths_and_forms_that_differ_are_all_said() -> None:

@@ -80,6 +80,8 @@ def test_consecutive_beats_of_one_recording_make_a_trial(prepared: Prepared, mon
         expected = normalise_trials(prepared.windows[first : first + 3], 3)[0]
         np.testing.assert_array_equal(signal, expected.astype(np.float16))
     assert every(trials_of(prepared, 10)).shape == (0, 3000, 12)
+    raw = every(trials_of(replace(prepared, segmentation=Segmentation(raw=True)), 3))
+    np.testing.assert_array_equal(raw[1], prepared.windows[3:6].reshape(900, 12))  # in mV, as they are
 
 
 def test_pseudo_trials_are_written_once_and_again_where_a_file_is_not_whole(

@@ -52,3 +52,11 @@ def test_a_card_is_the_source_of_its_dataset(made: Callable[..., Card], tmp_path
     assert (dataset.name, dataset.title, dataset.classes, dataset.root) == ("ours", "ours", ("SR", "AF"), tmp_path)
     assert (dataset.first_label_counts, dataset.how_to_get) == (True, "Ask the archive")
     assert made(labels=None, title="Our hospital")(tmp_path).classes == ()
+
+
+def test_the_content_of_a_card_makes_the_same_card(made: Callable[..., Card]) -> None:
+    card = made(table={"split": {"column": "set", "train": [1, 2], "test": [10]}}, signals={"rate": 500})
+    assert card.table is not None
+    assert card.table.parts is not None
+    assert card.table.parts.train == ["1", "2"]
+    assert Card.model_validate(card.model_dump(mode="json")) == card
