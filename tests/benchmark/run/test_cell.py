@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from benchmark.config.config import Config
 from benchmark.config.load import validate
-from benchmark.data.datasets.base import Entry
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec, split_of
 from benchmark.data.splits import tested_recordings as recordings_tested
@@ -32,13 +30,13 @@ from benchmark.training.checkpoint import save_encoder
 from benchmark.training.probes import EvaluationCache
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
+from tests.benchmark.run.bench import Cohorts, SmallConfig
 
-SmallConfig = Callable[..., Config]
 MakeJob = Callable[..., CellInput]
 
 
 @pytest.fixture
-def make_job(cohorts: dict[str, Prepared], small_config: SmallConfig, tmp_path: Path) -> MakeJob:
+def make_job(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> MakeJob:
     """A job on a dataset, whose encoder lies in the store."""
 
     def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellInput:
@@ -76,7 +74,7 @@ def run(job: CellInput) -> Row:
     return row
 
 
-def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohorts: dict[str, Prepared]) -> None:
+def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohorts: Cohorts) -> None:
     job = make_job()
     row = run(job)
     for name in ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed"):
@@ -97,7 +95,7 @@ def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohor
     [("chapman", "single", "linear", "strict"), ("ptb-xl", "multi", "finetune", "paper")],
 )
 def test_scores_follow_from_the_stored_predictions(
-    make_job: MakeJob, cohorts: dict[str, Prepared], name: str, labels: str, evaluation: str, protocol: str
+    make_job: MakeJob, cohorts: Cohorts, name: str, labels: str, evaluation: str, protocol: str
 ) -> None:
     job = make_job(name, evaluation, **{"data.labels": labels, "protocol": protocol})
     row = run(job)
@@ -108,18 +106,15 @@ def test_scores_follow_from_the_stored_predictions(
     np.testing.assert_array_equal(predictions.recording, task.test.recording)
     np.testing.assert_array_equal(predictions.patient, task.test.patient)
     assert predictions.probability.shape == predictions.truth.shape
-    scores = score_both_units(
-        predictions.probability, predictions.truth, predictions.recording, multi=labels == "multi"
-    )
+    judged = (predictions.probability, predictions.truth, predictions.recording)
+    scores = score_both_units(*judged, multi=labels == "multi")
     assert row.scores == {unit: scored.values for unit, scored in scores.items()}
     assert row.undefined == {unit: scored.undefined for unit, scored in scores.items()}
     assert row.counts == task.counts()
     assert row.counts["test_windows"] == len(predictions.truth)
 
 
-def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(
-    make_job: MakeJob, cohorts: dict[str, Prepared]
-) -> None:
+def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: MakeJob, cohorts: Cohorts) -> None:
     job = make_job("chapman", "linear", **{"protocol": "strict", "data.folds": 3, "data.segmentation.beats": "authors"})
     row, predictions = run(job), job.context.store.predictions(job.cell.key)
     spec = spec_of(job.config, "linear", "chapman")
@@ -139,21 +134,17 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(
 
 
 def test_a_row_names_the_classes_that_its_means_are_over(
-    make_job: MakeJob, cohorts: dict[str, Prepared], monkeypatch: pytest.MonkeyPatch
+    make_job: MakeJob, cohorts: Cohorts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = make_job("ptb-xl", "linear")
-    without = replace(cohorts["ptb-xl"], entries=tuple(map(without_cd_in_test, cohorts["ptb-xl"].entries)))
+    entries = (replace(e, labels=() if e.fold == 10 and 3 in e.labels else e.labels) for e in cohorts["ptb-xl"].entries)
+    without = replace(cohorts["ptb-xl"], entries=tuple(entries))
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: without)
+    job = make_job("ptb-xl", "linear")
     row, predictions = run(job), job.context.store.predictions(job.cell.key)
-    expected = macro_notes(
-        predictions.probability, predictions.truth, predictions.recording, without.classes, multi=False, pool="mean"
-    )
+    judged = (predictions.probability, predictions.truth, predictions.recording)
+    expected = macro_notes(*judged, without.classes, multi=False, pool="mean")
     assert row.notes[-len(expected) :] == expected
     assert expected[0].startswith("no test window of class ")
-
-
-def without_cd_in_test(entry: Entry) -> Entry:
-    return replace(entry, labels=()) if entry.fold == 10 and 3 in entry.labels else entry
 
 
 def test_the_same_job_gives_the_same_row_and_the_seed_moves_what_is_fine_tuned_alone(make_job: MakeJob) -> None:
@@ -221,7 +212,7 @@ def test_probes_together_look_at_each_window_once_and_score_the_same(
 
 
 def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
-    make_job: MakeJob, cohorts: dict[str, Prepared], monkeypatch: pytest.MonkeyPatch
+    make_job: MakeJob, cohorts: Cohorts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: set[str] = set()
     windows_of = Sides.windows

@@ -41,9 +41,7 @@ def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench)
     chapman = finished.prepared["chapman"]
     other = measured_on(finished.prepared | {"chapman": replace(chapman, first_window=chapman.first_window // 2)})
     assert other["random"] != before["random"]
-    first, last = other["pmq"]
-    assert first["effective_rank"] != before["pmq"][0]["effective_rank"]
-    assert last["effective_rank"] != before["pmq"][-1]["effective_rank"]
+    assert all(epoch != before["pmq"][index] for index, epoch in zip((0, -1), other["pmq"], strict=True))
     again = measured_on(finished.prepared)
     assert again == {"random": before["random"], "pmq": [before["pmq"][0], before["pmq"][-1]]}
 
@@ -87,13 +85,10 @@ def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no
     for module in (cell_module, pretraining_module):
         monkeypatch.setattr(module, "open_task_view", lambda folder, column: opened[folder])
     assert bench.work_off() == 0
-    rows = {(row.variant, row.dataset): row for row in bench.rows()}
-    assert len(rows) == 4
-    for variant in ("random", "pmq"):
-        assert rows[variant, "chapman"].scores["heartbeat"]["acc"] is not None
-        dash = rows[variant, "ptb-xl"]
-        assert dash.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
-        assert dash.notes == ["recording r001 has no official fold, others of its dataset have"]
+    for row in bench.rows():
+        assert (row.scores["heartbeat"]["acc"] is None) == (row.dataset == "ptb-xl")
+        if row.dataset == "ptb-xl":
+            assert row.notes == ["recording r001 has no official fold, others of its dataset have"]
 
 
 def test_methods_start_from_the_same_encoder(finished: Bench, small_config: SmallConfig, tmp_path: Path) -> None:
@@ -108,7 +103,6 @@ def test_rows_and_cards_hold_what_their_keys_are_digests_of(finished: Bench) -> 
     corpus = finished.prepared["mimic-iv-ecg"]
     source = {"name": corpus.name, "fingerprint": corpus.fingerprint, "simulated": True}
     for row in finished.rows():
-        assert row.provenance["data"]["simulated"] is True
         assert row.provenance["corpus"] == (source if row.variant == "pmq" else {})
         assert digest([row.provenance["key_content"], row.ratio, row.seed]) == row.key
         card = finished.store.card(row.pretrain_key)

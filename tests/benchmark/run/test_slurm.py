@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmark.run.cluster import started, why_not
+from tests.benchmark.run.cluster import slurm
 from tests.benchmark.run.grid_runs import ENVIRONMENT, ROOT, runs_in, scheduler
 
 pytest.importorskip("distributed")
@@ -17,10 +17,7 @@ pytest.importorskip("distributed")
 
 @pytest.mark.slow
 def test_workers_that_meet_their_time_limit_save_and_others_go_on(tmp_path: Path, expected: list[str]) -> None:
-    if reason := why_not():
-        pytest.skip(reason)
-    (tmp_path / "slurm").mkdir()
-    with runs_in(tmp_path) as runs, scheduler(runs), started(tmp_path / "slurm", cpus=2) as cluster:
+    with slurm(tmp_path / "slurm"), runs_in(tmp_path) as runs, scheduler(runs):
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         settings = {"SCHEDULER": "scheduler.json", "LIFETIME": "20s", "PATH": path}
         command = ["sbatch", "--array=0-5", "--time=5", str(ROOT / "docs" / "worker.sbatch")]
@@ -31,5 +28,3 @@ def test_workers_that_meet_their_time_limit_save_and_others_go_on(tmp_path: Path
         assert runs.output(0, "err") == ""
         logs = [file.read_text() for file in tmp_path.glob("slurm-*.out")]
         assert any("worker-lifetime-reached" in log for log in logs), logs
-        (tmp_path / "scheduler.json").unlink()  # so that no job is queued again
-        cluster.clear()
