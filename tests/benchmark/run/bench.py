@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -14,11 +15,19 @@ from benchmark.machine.device import Machine
 from benchmark.results.store import Row, Store
 from benchmark.run.engine import Engine, Inline
 from benchmark.run.execute import execute
-from benchmark.run.grid import Cell, Context, Grid, make_grid
+from benchmark.run.grid import Cell, Context, Grid, expand, make_grid
 from benchmark.run.tasks import Ending, Job, Work, context_of, missing
 
 SmallConfig = Callable[..., Config]
 Cohorts = dict[str, Prepared]
+MODE = {"device": "cpu", "precision": "float32"}
+BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
+
+
+def grid_of(config: Config, *, corpus: str = "corpus", data: dict[str, str] | None = None, mode: Any = None) -> Grid:
+    """The grid of a config whose columns have the data of these fingerprints."""
+    simulated = {column.name: f"data of {column.name}" for column in config.data.columns()}
+    return expand(config, corpus=corpus, fingerprints=data or simulated, mode=mode or MODE)
 
 
 @dataclass

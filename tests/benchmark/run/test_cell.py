@@ -20,12 +20,10 @@ from benchmark.data.task import make_task as task_of
 from benchmark.results.metrics import macro_notes, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
-from benchmark.run.cell import CellInput, folds_of, learn_on, run_cell, source_facts
+from benchmark.run.cell import CellInput, folds_of, identity_of, learn_on, run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Pretraining, spec_of
 from benchmark.run.rows import Variant
-from benchmark.run.tasks import Job, code_digest
-from benchmark.run.tasks import run as run_task
-from benchmark.training import probes as linear_module
+from benchmark.run.tasks import code_digest
 from benchmark.training.checkpoint import save_encoder
 from benchmark.training.probes import EvaluationCache
 from methods.encoders.dilated import Dilated, DilatedConfig
@@ -77,10 +75,9 @@ def run(job: CellInput) -> Row:
 def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohorts: Cohorts) -> None:
     job = make_job()
     row = run(job)
-    for name in ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed"):
-        assert getattr(row, name) == getattr(job.cell, name)
+    for name, value in identity_of(job.cell).items():
+        assert getattr(row, name) == value
     assert (row.variant, row.method, row.pretrain_seed) == ("pmq:w/o queue", "pmq", 42)
-    assert (row.protocol, row.labels) == ("paper", "single")
     assert validate(row.provenance["config"]) == job.config
     data = row.provenance["data"]
     assert (data["name"], data["fingerprint"], data["simulated"]) == ("chapman", cohorts["chapman"].fingerprint, True)
@@ -183,32 +180,6 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
     (label,) = (name for number, name in short if number == fold)
     assert row.coverage[label]["unscored"] == {short[fold, label]: "fewer than 6 heartbeats"}
     assert Store(tmp_path / "runs").predictions(row.key).probability.shape == (0, 5)
-
-
-def test_probes_together_look_at_each_window_once_and_score_the_same(
-    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[int] = []
-    real = linear_module.features
-
-    def counted(encoder: Dilated, signal: torch.Tensor, precision: str) -> np.ndarray:  # type: ignore[type-arg]
-        looks.append(len(signal))
-        return real(encoder, signal, precision)
-
-    monkeypatch.setattr(linear_module, "features", counted)
-    jobs = [
-        of_cell(make_job(evaluation="linear"), key=f"{100 * ratio:g}-{seed}", ratio=ratio, seed=seed)
-        for ratio in (0.5, 0.2)
-        for seed in (41, 42)
-    ]
-    ends = run_task(Job(tuple(job.cell for job in jobs)), jobs[0].context)
-    assert [(end.key, end.failure) for end in ends] == [(job.cell.key, None) for job in jobs]
-    assert len(looks) == 4  # two subsets, which the seeds share; validation; test
-    for job in jobs:
-        alone = run(of_cell(job, key="alone"))
-        together = job.context.store.load_row(job.cell.key)
-        assert together is not None
-        assert together.scores == alone.scores
 
 
 def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(

@@ -22,7 +22,7 @@ from benchmark.run.estimate import (
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.etp import ETP
 from methods.pmq import PMQ
-from tests.benchmark.run.small_grid import grid_of
+from tests.benchmark.run.bench import grid_of
 
 SmallConfig = Callable[..., Config]
 SIZES = {"mimic-iv-ecg": Size(100, 1000), "chapman": Size(50, 500)}

@@ -20,7 +20,7 @@ from methods import METHODS
 from methods.base import MethodConfig
 from tests.basic import ANYWHERE, BASIC
 from tests.benchmark.conftest import ENCODER
-from tests.benchmark.run.small_grid import BASE, grid_of
+from tests.benchmark.run.bench import BASE, grid_of
 
 ALL_GATES = ["random", "frozen", "features", "full-labels", "supervised"]
 

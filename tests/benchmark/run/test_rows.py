@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run.cell import identity_of, results_versions
@@ -13,7 +15,7 @@ from benchmark.run.engine import open_engine
 from benchmark.run.grid import Cell
 from benchmark.run.rows import variants_of
 from tests.basic import BASIC
-from tests.benchmark.run.small_grid import grid_of
+from tests.benchmark.run.bench import grid_of
 
 MINE = """
 from dataclasses import dataclass
@@ -39,6 +41,7 @@ def facts_of(cell: Cell) -> dict[str, object]:
     return identity_of(cell) | results_versions(cell) | {"knobs": knobs, "config": type(variant.config).__name__}
 
 
+@pytest.mark.slow
 def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: SmallConfig, tmp_path: Path) -> None:
     file = tmp_path / "my.own.method.py"
     file.write_text(MINE)

@@ -13,8 +13,7 @@ from benchmark.results.store import Store
 from benchmark.run.grid import Grid, Pretraining
 from methods.byol import BYOL
 from tests.basic import BASIC
-from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
-from tests.benchmark.run.small_grid import grid_of
+from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, grid_of
 
 PLAIN: dict[str, Any] = {"methods": ["random", "moco", "pmq"], "gates": [], "ratios": [0.3, 0.1], "seeds": [41]}
 
