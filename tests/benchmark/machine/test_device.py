@@ -70,13 +70,13 @@ def test_the_commit_of_another_project_is_not_ours(tmp_path: Path, monkeypatch: 
 
 
 def test_a_changed_checkout_is_dirty_and_says_which_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    states = []
+    differences = []
     for difference in ("", "-a\n+b", "-a\n+c"):
         monkeypatch.setattr(code_versions, "_git", lambda *words, d=difference: d if words[0] == "diff" else "0123abcd")
         git_state.cache_clear()
-        states.append(git_state())
+        state = git_state()
+        assert (state["commit"], state["dirty"]) == ("0123abcd", bool(difference))
+        differences.append(state["diff"])
     git_state.cache_clear()
-    assert [state["dirty"] for state in states] == [False, True, True]
-    assert states[0]["diff"] is None
-    assert states[1]["diff"] != states[2]["diff"]
-    assert states[1]["commit"] == "0123abcd"
+    assert differences[0] is None
+    assert differences[1] != differences[2]

@@ -24,16 +24,16 @@ from benchmark.machine.process import (
     shared_map,
     stop,
 )
+from tests.benchmark.run.grid_runs import ROOT, is_running, until
 
-ROOT = Path(__file__).resolve().parents[3]
 MAP_AND_SLEEP = """
 import time
 from benchmark.machine.process import shared_map
 from tests.benchmark.machine.test_process import slow_pid
 
 if __name__ == "__main__":
-    found = shared_map(slow_pid, range(4), 2)
-    print(next(found), next(found), flush=True)
+    pids = shared_map(slow_pid, range(4), 2)
+    print(next(pids), next(pids), flush=True)
     time.sleep(60)
 """
 
@@ -113,12 +113,6 @@ def slow_pid(number: int) -> int:
     return os.getpid()
 
 
-def is_running(number: int) -> bool:
-    """Whether a process runs; one that has ended and was not waited for does not."""
-    status = Path(f"/proc/{number}/stat")
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc to see which processes run")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
@@ -134,10 +128,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path, how: signal.Si
     parent.send_signal(how)
     parent.wait(10)
     parent.stdout.close()
-    deadline = time.monotonic() + 20
-    while any(map(is_running, workers)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not any(map(is_running, workers))
+    until(lambda: not any(map(is_running, workers)))
 
 
 @pytest.mark.slow

@@ -82,12 +82,14 @@ class Runs:
 
     def until(self, so: Callable[[], object]) -> None:
         """Wait while the last run goes on."""
-        patience = time.monotonic() + HANGS
-        while not so():
-            number = len(self.started) - 1
-            assert time.monotonic() < patience
-            assert self.started[number].poll() is None, self.output(number) + self.output(number, "err")
-            time.sleep(0.02)
+        number = len(self.started) - 1
+
+        def is_so() -> object:
+            result = so()
+            assert result or self.started[number].poll() is None, self.output(number) + self.output(number, "err")
+            return result
+
+        until(is_so)
 
 
 @contextmanager
@@ -108,17 +110,24 @@ def kill(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def group_of(pid: int) -> int:
+    """Process group of a process that runs; 0 of one that has ended."""
+    try:
+        state, _, group = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:3]
+    except OSError:
+        return 0
+    return 0 if state == "Z" else int(group)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    return group_of(pid) != 0
+
+
 def members(group: int) -> list[int]:
-    """The processes of a session that run, the leader first."""
-    pids = []
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, session = file.read_text().rpartition(")")[2].split()[:3]
-        except OSError:
-            continue  # it has just ended
-        if int(session) == group and state != "Z":
-            pids.append(int(file.parent.name))
-    return sorted(pids, key=lambda pid: (pid != group, pid))
+    """The processes of a group that run, the leader first."""
+    pids = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
+    return sorted((pid for pid in pids if group_of(pid) == group), key=lambda pid: (pid != group, pid))
 
 
 def workers(group: int) -> list[int]:
@@ -150,7 +159,8 @@ def scheduler(runs: Runs) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
 
 def until(so: Callable[[], object]) -> None:
+    """Wait until something is so."""
     patience = time.monotonic() + HANGS
     while not so():
         assert time.monotonic() < patience
-        time.sleep(0.05)
+        time.sleep(0.02)

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.config.config import Config
 from benchmark.config.load import Folders
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared
 from benchmark.run.datasets import audit_run, locate, names_of, untested, with_columns
+from tests.benchmark.run.bench import Cohorts, SmallConfig
 
-SmallConfig = Callable[..., Config]
-Cohorts = dict[str, Prepared]
 NO_FOLDERS = Folders(None, {})
 
 

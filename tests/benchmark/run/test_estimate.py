@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
-from benchmark.config.config import Config
-from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import make_task
 from benchmark.run.estimate import (
@@ -22,9 +18,8 @@ from benchmark.run.estimate import (
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.etp import ETP
 from methods.pmq import PMQ
-from tests.benchmark.run.bench import grid_of
+from tests.benchmark.run.bench import Cohorts, SmallConfig, grid_of
 
-SmallConfig = Callable[..., Config]
 SIZES = {"mimic-iv-ecg": Size(100, 1000), "chapman": Size(50, 500)}
 CPU = torch.device("cpu")
 
@@ -38,7 +33,7 @@ def test_updates_are_those_of_the_budget(small_config: SmallConfig) -> None:
     assert updates_of(grid_of(crops).pretrainings[0], crops, SIZES) == 2 * 100 * 2 / 8
 
 
-def test_cells_cost_what_they_train_and_read(cohorts: dict[str, Prepared], small_config: SmallConfig) -> None:
+def test_cells_cost_what_they_train_and_read(cohorts: Cohorts, small_config: SmallConfig) -> None:
     config = small_config({"methods": ["pmq"], "evaluate": ["finetune", "linear"], "gates": ["features"]})
     sizes = {name: exact_size(cohorts[name]) for name in ("mimic-iv-ecg", "chapman")}
     task = make_task(cohorts["chapman"], TaskSpec(6, "single", "paper"), ratio=0.5, seed=1, device=CPU)

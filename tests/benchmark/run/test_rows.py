@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmark.config.config import Config
 from benchmark.config.load import load_config
 from benchmark.run.cell import identity_of, results_versions
 from benchmark.run.engine import open_engine
 from benchmark.run.grid import Cell
 from benchmark.run.rows import variants_of
 from tests.basic import BASIC
-from tests.benchmark.run.bench import grid_of
+from tests.benchmark.run.bench import SmallConfig, grid_of
 
 MINE = """
 from dataclasses import dataclass
@@ -31,7 +29,6 @@ class Mine(methods.pmq.PMQ):
     Config = MyConfig
     version = 7
 """
-SmallConfig = Callable[..., Config]
 
 
 def facts_of(cell: Cell) -> dict[str, object]:

@@ -12,7 +12,7 @@ import pytest
 
 from benchmark.machine.process import ECHO_SECONDS, GRACE_SECONDS
 from benchmark.training.checkpoint import CHECKPOINT
-from tests.benchmark.run.grid_runs import ENDLESS, STOPPED, Runs, members, runs_in, workers
+from tests.benchmark.run.grid_runs import ENDLESS, STOPPED, Runs, members, runs_in, until, workers
 
 pytestmark = pytest.mark.slow
 ENDS = GRACE_SECONDS + 55
@@ -23,13 +23,6 @@ ENDS = GRACE_SECONDS + 55
 def runs(tmp_path: Path) -> Iterator[Runs]:
     with runs_in(tmp_path) as made:
         yield made
-
-
-def all_ended(group: int) -> None:
-    patience = time.monotonic() + ENDS
-    while members(group):  # a killed process takes a moment to go
-        assert time.monotonic() < patience
-        time.sleep(0.02)
 
 
 def test_a_stop_does_not_wait_for_cells(runs: Runs) -> None:
@@ -43,7 +36,7 @@ def test_a_stop_does_not_wait_for_cells(runs: Runs) -> None:
         os.killpg(run.pid, signal.SIGINT)
     assert run.wait(ENDS) == 130
     assert runs.output(0, "err") == STOPPED
-    all_ended(run.pid)
+    until(lambda: not members(run.pid))
     assert not list((runs.folder / "runs" / "cells").glob("*"))
 
 
@@ -53,7 +46,7 @@ def test_stopped_and_killed_pretrainings_go_on_to_the_same_table(runs: Runs, exp
     os.killpg(run.pid, signal.SIGTERM)
     assert run.wait(ENDS) == 143
     assert runs.output(0, "err") == STOPPED
-    all_ended(run.pid)
+    until(lambda: not members(run.pid))
     assert list((runs.folder / "runs").glob(f"pretrained/*/{CHECKPOINT}"))
     assert not runs.in_training()
 

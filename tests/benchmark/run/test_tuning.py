@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from benchmark.config.config import Config
 from benchmark.run.tuning import draws_of, variants_of_draws
-
-SmallConfig = Callable[..., Config]
-
+from tests.benchmark.run.bench import SmallConfig
 
 SETTINGS = {
     "methods": ["random", "pmq", "byol", "comet"],
