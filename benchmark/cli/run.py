@@ -190,8 +190,7 @@ def report_digest(request: GridRequest, plan: Plan, store: Store) -> str:
     written = sorted(path for path in request.out.rglob("*") if path.is_file() and path.name != PRINTED)
     return digest(
         [
-            plan.key,
-            [plan.warnings, plan.health_windows],
+            [plan.key, plan.variants, plan.datasets, plan.pretraining, plan.warnings, plan.health_windows],
             stored,
             [[str(path), path.stat().st_size] for path in written],
             [request.unit, request.further],

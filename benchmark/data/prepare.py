@@ -233,8 +233,12 @@ def prepare(
 def cached(
     dataset: Dataset, cache: Path, listing: Listing | None, segmentation: Segmentation = HEARTBEATS
 ) -> Prepared | None:
-    """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed."""
-    return load_prepared(cache / cache_key(dataset, listing, segmentation))
+    """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed.
+
+    It bears the dataset's title of today, which is no part of what it is made of.
+    """
+    prepared = load_prepared(cache / cache_key(dataset, listing, segmentation))
+    return None if prepared is None else replace(prepared, title=dataset.title)
 
 
 def key_listing(dataset: Dataset, prefix: str = "") -> Listing | None:

@@ -65,7 +65,7 @@ def test_rows_stand_beside_ours_with_marks_dashes_and_costs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     words = [
-        str(write("learns", Path("learns"), ("chapman", {"other": "CODE-15"}))),
+        str(write("learns", Path("learns"), ("chapman", "other: CODE-15"))),
         str(write("frozen", Path("frozen"))),
     ]
     line = ["--evaluate", "finetune", "linear", "--methods", "random", *words, *GRID]
@@ -74,15 +74,13 @@ def test_rows_stand_beside_ours_with_marks_dashes_and_costs(
     capsys.readouterr()
     shown = Path("out/results.md").read_text()
     for told in (
-        "saw these test patients: pretrained on chapman, CODE-15",
+        "saw these test patients in pretraining, on chapman, CODE-15",
         "not known whether it saw these test patients",
         f"it cannot be fine-tuned: {WHY_FROZEN}",
         "saw these test patients: PTB-XL no, Chapman yes. Reads windows of 4 s at 100 Hz of V2 I, standardised",
-        "## Weights from elsewhere",
     ):
         assert told in shown, told
-    assert Path("out/elsewhere.csv").read_text().count("MIT") == 2
-    assert "weights from elsewhere" in Path("out/report.html").read_text()
+    assert "saw these test patients" in Path("out/report.html").read_text()
     store = Store(Path("runs"))
     before = {path: path.stat().st_mtime_ns for path in store.cells.iterdir()}
     assert main([*line, "--dry-run"]) == OK

@@ -84,11 +84,11 @@ def test_a_run_knows_its_data_again_in_another_place(ours: Path, run_verb: RunVe
     for file in (tmp_path / "runs").rglob("*.json"):
         assert str(tmp_path) not in file.read_text()
     report = (tmp_path / "out" / "results.md").read_text()
-    assert "| ours" in report
+    assert "ours F1" in report
     shutil.copytree(ours, tmp_path / "moved" / "ours")
     shutil.rmtree(ours)
     moved = tmp_path / "moved" / "ours" / "ours.yaml"
     moved.write_text(card.replace("title: ours", "title: Our hospital"))
     status, out, _ = run_verb("--datasets", moved, "--pretrain-dataset", "ours", *quick)
     assert (status, "nothing to do: every cell is in the store" in out) == (OK, True)
-    assert "| Our hospital" in (tmp_path / "out" / "results.md").read_text()
+    assert "Our hospital F1" in (tmp_path / "out" / "results.md").read_text()
