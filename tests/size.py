@@ -29,18 +29,19 @@ class Room(NamedTuple):
 
 
 ROOMS = (
-    Room("methods", ("methods",), 3300, 21),
-    Room("data, download", ("benchmark/data", "benchmark/extras/download*.py"), 5700, 38),
-    Room("training", ("benchmark/training",), 1400, 9.5),
+    Room("methods", ("methods",), 3300, 21, (3590, 22.3)),
+    Room("data, download", ("benchmark/data", "benchmark/extras/download*.py"), 5700, 38, (7420, 51.7)),
+    Room("training", ("benchmark/training",), 1400, 9.5, (1790, 12.7)),
     Room(
         "run, machine, screen",
         ("benchmark/run", "benchmark/machine", "benchmark/screen.py"),
         2100,
         14,
+        (2920, 18.7),
     ),
-    Room("results", ("benchmark/results",), 950, 6.5),
-    Room("reports", ("reports",), 3200, 21),
-    Room("config", ("benchmark/config",), 1000, 6.6),
+    Room("results", ("benchmark/results",), 950, 6.5, (1140, 6.5)),
+    Room("reports", ("reports",), 3200, 21, (3200, 25.2)),
+    Room("config", ("benchmark/config",), 1000, 6.6, (1290, 8.1)),
     Room(
         "command line",
         (
@@ -49,10 +50,11 @@ ROOMS = (
         ),
         2300,
         15,
+        (3120, 20.9),
     ),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )  # fmt: skip
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (24_700, 169))
 TESTS_LINES = 16_000
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),

@@ -88,7 +88,7 @@ def test_a_run_knows_its_data_again_in_another_place(ours: Path, run_verb: RunVe
     shutil.copytree(ours, tmp_path / "moved" / "ours")
     shutil.rmtree(ours)
     moved = tmp_path / "moved" / "ours" / "ours.yaml"
-    moved.write_text(card.replace("title: ours", "title: Our hospital"))
+    moved.write_text(card.replace('title: "ours"', 'title: "Our hospital"'))
     status, out, _ = run_verb("--datasets", moved, "--pretrain-dataset", "ours", *quick)
     assert (status, "nothing to do: every cell is in the store" in out) == (OK, True)
     assert "Our hospital F1" in (tmp_path / "out" / "results.md").read_text()
