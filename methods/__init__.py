@@ -74,7 +74,7 @@ def get_method(name: str) -> type[PretrainMethod]:
     from methods.base import PretrainMethod
     from methods.encoders.pretrained import PretrainedEncoder
 
-    found: type[PretrainMethod] | type[PretrainedEncoder] = find_class(
+    kind: type[PretrainMethod] | type[PretrainedEncoder] = find_class(
         "method", name, METHODS, PretrainMethod, PretrainedEncoder
     )
-    return as_method(found) if issubclass(found, PretrainedEncoder) else found
+    return as_method(kind) if issubclass(kind, PretrainedEncoder) else kind

@@ -39,9 +39,9 @@ def symmetric_info_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
 def report_of(batch: Batch, method: str, width: int) -> Tensor:
     """A batch's embedded reports, (B, width). Raises ValueError if they are missing or of another width."""
     if batch.text is None or batch.text.shape[1] != width:
-        found = "none" if batch.text is None else f"{batch.text.shape[1]} wide"
+        given = "none" if batch.text is None else f"{batch.text.shape[1]} wide"
         raise ValueError(
-            f"{method}: the batch's text is {found}, methods.{method}.text_width = {width}; set it to the width of "
+            f"{method}: the batch's text is {given}, methods.{method}.text_width = {width}; set it to the width of "
             "pretrain.text_embedder"
         )
     return batch.text

@@ -54,9 +54,9 @@ def released_loss(
     total = torch.logaddexp(logits.logsumexp(1, keepdim=True), epsilon)  # (B, 1)
     nll = total - torch.logaddexp(logits, epsilon)  # (B, B + M)
     pair = (patient[:, None] == torch.cat([patient, queue_ids])).triu(1)  # (B, B + M)
-    own = nll.diagonal().mean()
+    own_key = nll.diagonal().mean()
     others = nll.masked_fill(~pair, 0.0).sum() / pair.sum().clamp(min=1)
-    return 2 * temperature * torch.where(pair.any(), (own + others) / 2, own)
+    return 2 * temperature * torch.where(pair.any(), (own_key + others) / 2, own_key)
 
 
 class PMQReleased(PretrainMethod):

@@ -157,8 +157,8 @@ class BarlowConfig(SiameseConfig):
 def barlow_loss(z1: Tensor, z2: Tensor, off_diagonal_weight: float) -> Tensor:
     """Distance of the cross-correlation of two views (B, K), standardised here, from the identity: 0-d."""
     one, two = ((z - z.mean(0)) / (z.var(0, correction=0) + 1e-5).sqrt() for z in (z1, z2))  # (B, K)
-    squares, own = (one.T @ two / len(z1)).square(), (one * two).mean(0)  # (K, K), (K,)
-    return (own - 1).square().sum() + off_diagonal_weight * (squares.sum() - squares.trace())
+    squares, diagonal = (one.T @ two / len(z1)).square(), (one * two).mean(0)  # (K, K), (K,)
+    return (diagonal - 1).square().sum() + off_diagonal_weight * (squares.sum() - squares.trace())
 
 
 class BarlowTwins(Siamese[BarlowConfig]):

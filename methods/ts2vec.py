@@ -55,8 +55,8 @@ def hierarchical_loss(h1: Tensor, h2: Tensor, alpha: float) -> Tensor:
 
 def draw_crops() -> tuple[float, float, float, float]:
     """Edges of two crops whose overlap is from `b` to `c`: a <= b < c <= d in [0, 1]; the crops are a-c and b-d."""
-    overlap, place, before, after = torch.rand(4).tolist()
-    b = place * (1 - overlap)
+    overlap, offset, before, after = torch.rand(4).tolist()
+    b = offset * (1 - overlap)
     c = b + overlap
     return before * b, b, c, c + after * (1 - c)
 

@@ -146,7 +146,7 @@ def draw_differences(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, 
             axes.set_xlim(min(width[0], 0) - margin, max(width[1], 0) + margin)
         axes.grid(visible=False, axis="y")
         caption = (
-            f"Overall minus that of {reference} with {labels_text(ratio)}, {words}. Lines: 95 % intervals, adjusted by "
+            f"Overall minus that of {reference}, {words}. Lines: 95 % intervals, adjusted by "
             "Holm's method over all pairs of rows as the tests are. Filled: significant."
         )
         yield save(canvas, stem.with_name(f"{stem.name}-differences-{100 * ratio:g}".replace(".", "_")), caption, True)

@@ -56,7 +56,9 @@ def checks_of(kind: type) -> dict[str, Check]:
     if issubclass(kind, PretrainedEncoder):
         return {"gives its features": partial(try_external, kind)} | named(EXTERNAL_CHECKS, kind)
     if issubclass(kind, PretrainMethod):
-        encoder = next((own for own in ENCODERS.values() if fits(kind, own)), ENCODERS["dilated"])
+        encoder = next(
+            (encoder_class for encoder_class in ENCODERS.values() if fits(kind, encoder_class)), ENCODERS["dilated"]
+        )
         return named(METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1], kind, encoder)
     return named(ENCODER_CHECKS, kind)
 

@@ -53,14 +53,14 @@ def beat_features(windows: NDArray[np.floating[Any]]) -> Floats:
     if not len(windows):
         return np.zeros((0, 0), np.float32)
     signal = np.nan_to_num(windows.astype(np.float32), posinf=0.0, neginf=0.0)  # (n, S, L)
-    found = [beats_of(window) for window in signal]
-    beat = np.stack([beats.median for beats in found])  # (n, T, L)
+    per_window = [beats_of(window) for window in signal]
+    beat = np.stack([beats.median for beats in per_window])  # (n, T, L)
     onset, end = qrs_edges(beat)  # (n,), (n,)
     beat = beat - at(beat, onset, *PR).mean(axis=1, keepdims=True)  # (n, T, L)
     t_wave = at(beat, end, *T_WAVE)  # (n, W, L)
     columns = (
-        np.array([beats.rhythm for beats in found]), np.stack([onset, end, end - onset], 1),
-        np.stack([beats.spread for beats in found]), *qrs_measures(beat, onset, end), *st_measures(beat, end),
+        np.array([beats.rhythm for beats in per_window]), np.stack([onset, end, end - onset], 1),
+        np.stack([beats.spread for beats in per_window]), *qrs_measures(beat, onset, end), *st_measures(beat, end),
         *wave_measures(t_wave), *wave_measures(at(beat, onset, *P_WAVE)), *axes(beat, onset, end, t_wave),
         correlation(beat, np.roll(beat, -1, axis=2)),
         *(uniform_filter1d(beat, 5, axis=1)[:, BEFORE + sample] for sample in SHAPE),

@@ -114,9 +114,9 @@ def trained(
 def new_classifier(encoder: Encoder, classes: int, settings: Finetune, *, seed: int) -> Classifier:
     """A classifier around a copy of the encoder with the settings' dropout; the head's weights depend on the seed."""
     seed_torch("head", seed)
-    own = copy.deepcopy(encoder)
-    own.dropout = settings.encoder_dropout or 0.0
-    return Classifier(own, classes, settings.head_hidden, settings.dropout)
+    copied = copy.deepcopy(encoder)
+    copied.dropout = settings.encoder_dropout or 0.0
+    return Classifier(copied, classes, settings.head_hidden, settings.dropout)
 
 
 def updates_of(windows: int, settings: Finetune | Attention, *, seed: int, epoch: int) -> Iterator[Tensor]:
@@ -181,11 +181,11 @@ def probabilities(model: nn.Module, signal: Tensor, multi: bool, precision: str)
 def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: Tensor, precision: str) -> Tensor:
     """What a function of the model gives for windows (n, S, L), in evaluation mode: (n, ...) in float32."""
     model.eval()
-    found = []
+    outputs = []
     for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
         with autocast(signal.device, precision):
-            found.append(function(chunk.float()).float())
-    return torch.cat(found)
+            outputs.append(function(chunk.float()).float())
+    return torch.cat(outputs)
 
 
 def validation_score(probability: NDArray[np.float32], task: Task) -> float:

@@ -100,11 +100,11 @@ def drawn(windows: Tensor, settings: MiniRocket, random: np.random.Generator) ->
     _, samples, count = windows.shape
     dilations, features = dilations_of(samples, settings.features // KERNELS, settings.dilations)
     banks = []
-    for dilation, own in zip(dilations, quantiles_of(features), strict=True):
+    for dilation, levels in zip(dilations, quantiles_of(features), strict=True):
         read = (2 ** random.uniform(0, np.log2(min(count, MOST_LEADS) + 1), KERNELS)).astype(int)  # (84,)
         leads = random.random((KERNELS, count)).argsort(axis=1).argsort(axis=1) < read[:, None]  # (84, L)
         examples = windows[torch.from_numpy(random.integers(len(windows), size=KERNELS))]  # (84, S, L)
-        banks.append(bank_of(dilation, torch.from_numpy(leads).float(), examples.float(), own))
+        banks.append(bank_of(dilation, torch.from_numpy(leads).float(), examples.float(), levels))
     return banks
 
 
@@ -129,14 +129,14 @@ def quantiles_of(features: Sequence[int]) -> list[NDArray[np.float64]]:
     """
     multiples = np.arange(1, KERNELS * sum(features) + 1) * GOLDEN_RATIO % 1  # (F,)
     rounded = multiples.astype(np.float32).astype(np.float64)
-    return [own.reshape(KERNELS, -1) for own in np.split(rounded, KERNELS * np.cumsum(features)[:-1])]
+    return [part.reshape(KERNELS, -1) for part in np.split(rounded, KERNELS * np.cumsum(features)[:-1])]
 
 
 def bank_of(dilation: int, leads: Tensor, examples: Tensor, quantiles: NDArray[np.float64]) -> Bank:
     """The kernels at a dilation with their biases: quantiles (84, f) of the output for a window each, (84, S, L)."""
     x = examples.mT.flatten(0, 1)  # (84 L, S)
-    found = F.conv1d(x, filters(leads), padding=reach(dilation), dilation=dilation, groups=KERNELS)  # (84, S)
-    biases = [np.quantile(row, own) for row, own in zip(found.numpy(), quantiles, strict=True)]
+    responses = F.conv1d(x, filters(leads), padding=reach(dilation), dilation=dilation, groups=KERNELS)  # (84, S)
+    biases = [np.quantile(row, levels) for row, levels in zip(responses.numpy(), quantiles, strict=True)]
     return Bank(dilation, leads, torch.from_numpy(np.stack(biases)).float())
 
 
@@ -156,8 +156,8 @@ def transformed(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
     Every second kernel reads windows padded with zeros, the others only places where it lies within the window; at the
     next dilation it is the other way round (section 3, "Padding").
     """
-    found = torch.empty(len(signal), sum(bank.bias.numel() for bank in banks))  # (n, F)
-    for batch, out in zip(torch.split(signal, BATCH), torch.split(found, BATCH), strict=True):
+    features = torch.empty(len(signal), sum(bank.bias.numel() for bank in banks))  # (n, F)
+    for batch, out in zip(torch.split(signal, BATCH), torch.split(features, BATCH), strict=True):
         x, shares = batch.float().mT, []  # (B, L, S)
         for number, (dilation, leads, bias) in enumerate(banks):
             weight, share = filters(leads), out.new_empty(len(out), *bias.shape)  # (84, L, 9), (B, 84, f)
@@ -166,13 +166,13 @@ def transformed(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
                 share[:, first::2] = share_above(output, bias[first::2])
             shares.append(share.flatten(1))
         torch.cat(shares, dim=1, out=out)
-    return found
+    return features
 
 
 def share_above(x: Tensor, bias: Tensor) -> Tensor:
     """Share of the samples of (B, k, S') above each bias (k, f), (B, k, f): the proportion of positive values."""
     above = torch.empty_like(x)  # a comparison that writes 0 and 1 takes a sixth of the time of one of booleans
-    return torch.stack([torch.gt(x, own[:, None], out=above).mean(dim=2) for own in bias.T], dim=2)
+    return torch.stack([torch.gt(x, level[:, None], out=above).mean(dim=2) for level in bias.T], dim=2)
 
 
 def ridge(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
@@ -185,10 +185,12 @@ def ridge(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
         rows = x.double()  # (n, F)
         known, gram = y.double(), rows @ rows.T  # (n, C), (n, n)
     else:
-        known, gram = (torch.zeros(x.shape[1], own.shape[1], dtype=torch.float64) for own in (y, x))  # (F, C), (F, F)
-        for own, truth in zip(torch.split(x, ROWS), torch.split(y, ROWS), strict=True):
-            known += own.double().T @ truth.double()
-            gram += own.double().T @ own.double()
+        known, gram = (
+            torch.zeros(x.shape[1], matrix.shape[1], dtype=torch.float64) for matrix in (y, x)
+        )  # (F, C), (F, F)
+        for rows, truth in zip(torch.split(x, ROWS), torch.split(y, ROWS), strict=True):
+            known += rows.double().T @ truth.double()
+            gram += rows.double().T @ rows.double()
     for penalty in penalties:
         damped = gram.clone()
         damped.diagonal().add_(penalty * len(x))
@@ -208,8 +210,8 @@ def calibrated(scores: Tensor, task: Task) -> float:
 
 def probabilities(scores: Tensor, multi: bool) -> NDArray[np.float32]:
     """The class probabilities (n, C) of scores."""
-    found: NDArray[np.float32] = (scores.sigmoid() if multi else scores.softmax(dim=1)).numpy()
-    return found
+    probability: NDArray[np.float32] = (scores.sigmoid() if multi else scores.softmax(dim=1)).numpy()
+    return probability
 
 
 def log_loss(probability: NDArray[np.float32], truth: NDArray[np.int64]) -> float:

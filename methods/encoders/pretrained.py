@@ -74,14 +74,14 @@ class Signals:
         if (self.seconds is None) != self.heartbeats:
             raise ValueError("give either seconds, the length of a window, or heartbeats: true")
         given = self.standardise == "given"
-        for name, own in (("mean", self.mean), ("deviation", self.deviation)):
-            if given != (own is not None):
+        for name, numbers in (("mean", self.mean), ("deviation", self.deviation)):
+            if given != (numbers is not None):
                 raise ValueError(
                     f"{name} {'is missing: standardise: given needs it' if given else 'is of `given` alone'}"
                 )
-            if own is not None and len(own) not in (1, len(self.leads)):
+            if numbers is not None and len(numbers) not in (1, len(self.leads)):
                 raise ValueError(
-                    f"{name} has {len(own)} numbers; give one, or one for each of the {len(self.leads)} leads"
+                    f"{name} has {len(numbers)} numbers; give one, or one for each of the {len(self.leads)} leads"
                 )
         return self
 
@@ -132,8 +132,8 @@ class PretrainedEncoder(Encoder):
 
     def __init__(self, config: EncoderConfig | None = None) -> None:
         super().__init__(config or PretrainedConfig(output=self.features))
-        own = self.signals
-        self._columns = [ORDER.index(lead) for lead in own.leads]
+        signals = self.signals
+        self._columns = [ORDER.index(lead) for lead in signals.leads]
 
     def load(self) -> None:
         """Read the weights into the network, from the files of `weights`."""
@@ -176,20 +176,20 @@ class PretrainedEncoder(Encoder):
 
     def embed(self, x: Tensor) -> Tensor:
         """Its own leads of windows in mV or standardised per recording, in its unit and standardised: (B, S, L)."""
-        own = self.signals
+        signals = self.signals
         x = x[..., self._columns].float()  # (B, S, L)
-        if own.standardise == "recording":
+        if signals.standardise == "recording":
             return x
-        if own.standardise == "window":
+        if signals.standardise == "window":
             return _z_scored(x, (1,))
-        if own.standardise == "window-all-leads":
+        if signals.standardise == "window-all-leads":
             return _z_scored(x, (1, 2))
-        if own.standardise == "range":
+        if signals.standardise == "range":
             low, high = x.amin((1, 2), keepdim=True), x.amax((1, 2), keepdim=True)  # (B, 1, 1)
             return (x - low) / (high - low).clamp_min(SMALLEST)
-        x = x * PER_MILLIVOLT[own.unit]
-        if own.standardise == "given":
-            return (x - x.new_tensor(own.mean)) / x.new_tensor(own.deviation)
+        x = x * PER_MILLIVOLT[signals.unit]
+        if signals.standardise == "given":
+            return (x - x.new_tensor(signals.mean)) / x.new_tensor(signals.deviation)
         return x
 
     def steps(self, embedded: Tensor) -> Tensor:
@@ -207,10 +207,10 @@ def _z_scored(x: Tensor, axes: tuple[int, ...]) -> Tensor:
 def digest_of(file: Path) -> str:
     """SHA-256 of a file, read once per change. Raises ValueError where it is missing."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError as error:
         raise ValueError(f"{file}: {error.strerror}; name a file that is there") from None
-    return _digest(file, found.st_size, found.st_mtime_ns, found.st_ino)
+    return _digest(file, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 @cache

@@ -78,11 +78,11 @@ class Recipe:
 
 def spaces_of(config: type) -> Mapping[str, Space]:
     """Tuned knob -> space, of a method's config; a field of the recipe is named 'recipe.lr'."""
-    found: dict[str, Space] = {}
+    spaces: dict[str, Space] = {}
     for name, kind in get_type_hints(config, include_extras=True).items():
         if hasattr(kind, "__dataclass_fields__"):
-            found |= {f"{name}.{own}": space for own, space in spaces_of(kind).items()}
-        for own in getattr(kind, "__metadata__", ()):
-            if isinstance(own, Space):
-                found[name] = own
-    return found
+            spaces |= {f"{name}.{inner}": space for inner, space in spaces_of(kind).items()}
+        for space in getattr(kind, "__metadata__", ()):
+            if isinstance(space, Space):
+                spaces[name] = space
+    return spaces
