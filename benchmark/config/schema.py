@@ -424,7 +424,7 @@ class Settings(Section):
     name: str
     """Shown in plans and lists."""
     caption: str = ""
-    """Sentence of the tables' captions."""
+    """What the config is for, in one sentence: `list` prints it."""
     methods: Annotated[list[str], Field(min_length=1)]
     """Compared methods, in row order: names of `list`, or .py files."""
     knobs: dict[str, dict[str, Any]] = {}
