@@ -400,7 +400,7 @@ def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
     for (one, many), chosen in groups.items():
         at = rows[chosen].groupby("variant", sort=False)["ratio"].agg(tuple)
         for where in dict.fromkeys(sorted(at, key=len, reverse=True)):
-            titles = [row_title(plan, str(variant)) for variant in at.index[[place == where for place in at]]]
+            titles = [row_title(plan, str(variant)) for variant, significant in at.items() if significant == where]
             clauses.append(f"{and_text(titles)} {one if len(titles) == 1 else many} {name} {_where(where, ratios)}")
     if not clauses:
         clauses = [f"no row differs significantly from {name}" + (" at any label share" if len(ratios) > 1 else "")]

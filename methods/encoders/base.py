@@ -4,16 +4,8 @@
     encoder.pooled(x, mask)   (B, S, L) -> (B, K), what downstream tasks read
 
 An encoder defines `embed` and `steps`. A mask acts between them and never sees leads; dropout acts after them. All
-state is in parameters and buffers: `state_dict()` and the config restore an encoder.
-
-An encoder of tokens can also leave tokens out, for masked reconstruction:
-
-    encoder.patches(x)                         (B, S, L) -> (B, N, P), the samples of each token
-    encoder.embed(x)                           (B, S, L) -> (B, N, D), tokens without positions
-    encoder.encode_tokens(embedded, visible)   (B, N, D), (B, M) -> (B, M, K): these alone, at their positions
-
-The functions at the end read shapes that a config does not state (widths, the output step of an embedded step), for
-methods that predict embedded steps, samples or single output steps.
+state is in parameters and buffers: `state_dict()` and the config restore an encoder. One of tokens can also leave
+tokens out, for masked reconstruction (`patches`, `encode_tokens`).
 """
 
 from __future__ import annotations
