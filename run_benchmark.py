@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from benchmark import screen as terminal
 from benchmark.cli.main import FAILED, INTERRUPTED, USAGE, run
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
-from benchmark.machine.process import STOPPED, Interrupted, exit_now, interrupts, keep_freed_memory
+from benchmark.machine.process import SIGNALS, Interrupted, interrupts, keep_freed_memory
 from benchmark.results.files import remedy
 from benchmark.results.store import CorruptRow, NoResults
 from benchmark.screen import open_console
@@ -56,6 +57,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 if __name__ == "__main__":
     status = main()
-    if status > STOPPED:
-        exit_now(status)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)  # the interpreter needs a second to end
     sys.exit(status)

@@ -82,9 +82,8 @@ def print_cells(console: Console, work: Work) -> None:
         name = cell.variant.of if cell.variant.role == TRIAL else cell.variant.name
         row = done.setdefault((name, cell.evaluation), {dataset: [] for dataset in datasets})
         row[cell.dataset].append(cell.key not in to_do)
-    columns = [("", "row", "label"), ("", "evaluation", "label"), *(("", name, "right") for name in datasets)]
     rows = [[*names, *(f"{sum(each)}/{len(each)}" for each in counts.values())] for names, counts in done.items()]
-    print_table(console, columns, [rows])
+    print_table(console, ["row", "evaluation", *datasets], rows, labels=2)
 
 
 def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:

@@ -110,10 +110,8 @@ def status(arguments: Namespace, console: Console) -> int:
     total = sum(rows.values(), Counter[str]())
     others = [f"{total[name]} {name}" for name in (FAILED, MISSING) if total[name]]
     note(console, ", ".join([f"{total[DONE]} of {len(cells)} cells done", *others]))
-    columns = [("", "", "label"), *(("", name, "right") for name in STATES)]
-    print_table(
-        console, columns, [[[title, *(str(row[name] or "") for name in STATES)] for title, row in rows.items()]]
-    )
+    table = [[title, *(str(row[name] or "") for name in STATES)] for title, row in rows.items()]
+    print_table(console, ["", *STATES], table)
     for file in sorted(store.pretrained.glob(f"*/{PROGRESS}")):
         if line := running_line(file):
             note(console, line)

@@ -179,7 +179,6 @@ def measure(name: str, batch: int, job: Callable[[], object], device: torch.devi
 def print_timings(console: Console, timings: list[Timing]) -> None:
     """Print a row per update; pairs of windows for methods, windows for fine-tuning."""
     heads = ("update", "batch", "ms", "IQR", "per second", "GiB")
-    columns = [("", head, "right" if number else "label") for number, head in enumerate(heads)]
     rows = [
         [
             one.name,
@@ -191,7 +190,7 @@ def print_timings(console: Console, timings: list[Timing]) -> None:
         ]
         for one in timings
     ]
-    print_table(console, columns, [rows])
+    print_table(console, heads, rows)
 
 
 def seconds_of_recording() -> float:

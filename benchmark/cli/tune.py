@@ -118,11 +118,9 @@ def print_tunings(console: Console, tunings: Sequence[Tuning], ratio: float) -> 
         f"\nvalidation macro-F1 in percent of linear probes at ratio {ratio:g}, one pretraining per trial, mean over "
         "datasets; C is chosen on the same patients, for every trial alike; no test patient was scored",
     )
-    labels, numbers = ("method", "chosen"), ("own", "best", "trials", "failed")
-    columns = [*(("", head, "label") for head in labels), *(("", head, "right") for head in numbers)]
     rows = []
     for tuning in tunings:
         means = [trial.mean for trial in tuning.trials]
         scores = ["failed" if mean is None else f"{100 * mean:.1f}" for mean in (means[0], means[tuning.best])]
         rows.append([tuning.title, changes(tuning), *scores, str(len(means)), str(means.count(None))])
-    print_table(console, columns, [rows])
+    print_table(console, ["method", "chosen", "own", "best", "trials", "failed"], rows, labels=2)

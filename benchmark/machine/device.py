@@ -17,41 +17,39 @@ import torch
 
 
 def device_facts(device: torch.device) -> dict[str, Any]:
-    """Type and name of the device, the number of CPU threads torch uses, and of a CPU the instructions ('AVX2')."""
+    """Collect type and name of the device, CPU threads of torch, and of a CPU the instructions ('AVX2')."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    facts = {"type": device.type, "name": name, "threads": torch.get_num_threads()}
-    return facts if device.type == "cuda" else facts | {"instructions": torch.backends.cpu.get_cpu_capability()}
+    instructions = {} if device.type == "cuda" else {"instructions": torch.backends.cpu.get_cpu_capability()}
+    return {"type": device.type, "name": name, "threads": torch.get_num_threads()} | instructions
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """Count the cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def pick_device(name: str) -> torch.device:
-    """'auto', 'cpu', 'cuda' or 'cuda:N' as a device. Raises ValueError if unknown or not available."""
+    """Return the device 'auto', 'cpu', 'cuda' or 'cuda:N'. Raises ValueError if unknown or not available."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ValueError(f"--device {name!r} is no device; use auto, cpu, cuda or cuda:N") from None
-    if device.type not in ("cpu", "cuda"):
+    kind, _, number = name.partition(":")
+    if kind not in ("cpu", "cuda") or not (number or "0").isdigit():
         raise ValueError(f"--device {name!r} is not supported; use auto, cpu, cuda or cuda:N")
-    if device.type == "cuda" and (not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count()):
-        raise ValueError(f"--device {name!r} is not there: torch sees {torch.cuda.device_count()} CUDA devices")
-    return device
+    count = torch.cuda.device_count()
+    if kind == "cuda" and int(number or 0) >= count:
+        raise ValueError(f"--device {name!r} is not there: torch sees {count} CUDA devices")
+    return torch.device(name)
 
 
 def visible_devices() -> list[str]:
-    """What CUDA_VISIBLE_DEVICES has to be for each CUDA device of this process to be the only one."""
+    """List what CUDA_VISIBLE_DEVICES has to be for each CUDA device of this process to be the only one."""
     count = torch.cuda.device_count()
     named = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     return named[:count] if named else [str(number) for number in range(count)]
 
 
 def pick_precision(name: str, device: torch.device) -> str:
-    """'auto' as 'bf16' where the device multiplies it natively, else 'float32'; other names unchanged."""
+    """Return 'auto' as 'bf16' where the device multiplies it natively, else 'float32'; other names unchanged."""
     if name != "auto":
         return name
     if device.type == "cuda":
@@ -74,11 +72,11 @@ class Machine:
     """What CUDA_VISIBLE_DEVICES is in the workers, in turn; () for what it is here."""
 
     def mode(self) -> dict[str, str]:
-        """Properties of the machine that enter result keys: bits are equal within one mode, for equal threads."""
+        """Return what of the machine enters result keys: bits are equal within one mode, for equal threads."""
         return {"device": self.device.type, "precision": self.precision}
 
     def threads(self) -> int | None:
-        """CPU threads of a pretraining: a share of those here; None for those that a worker elsewhere has."""
+        """Count the CPU threads of a pretraining: a share of those here; None for those that a worker elsewhere has."""
         return max(1, torch.get_num_threads() // (self.jobs or 1)) if self.engine == "local" else None
 
 
@@ -87,7 +85,7 @@ LARGE = 2**62
 
 
 def stream(*parts: int | str) -> int:
-    """A 63-bit seed for a named purpose, e.g. stream('pretrain', seed, epoch, step)."""
+    """Derive a 63-bit seed for a named purpose, e.g. stream('pretrain', seed, epoch, step)."""
     words = [int.from_bytes(hashlib.sha256(p.encode()).digest()[:4], "big") if isinstance(p, str) else p for p in parts]
     return int(np.random.SeedSequence(words).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
@@ -100,32 +98,26 @@ def seed_torch(*parts: int | str) -> None:
 PACKAGES = ("torch", "numpy", "scikit-learn", "scipy", "pandas", "wfdb")
 
 
-def _git(*arguments: str) -> str | None:
-    folder = Path(__file__).resolve().parent
-    try:
-        done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
-
-
 @lru_cache(maxsize=1)
 def git_state() -> dict[str, str | bool | None]:
-    """Commit, whether the checkout differs from it, and a digest of that difference; None outside a git checkout.
+    """Look up the commit, and whether the checkout differs from it; None outside a git checkout.
 
     A checkout that does not hold this file is another project's, in whose folder the suite is installed.
     """
-    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
-        return {"commit": None, "dirty": False, "diff": None}
-    difference = _git("diff", "HEAD")
-    return {
-        "commit": _git("rev-parse", "HEAD"),
-        "dirty": bool(difference),
-        "diff": hashlib.sha256(difference.encode()).hexdigest()[:12] if difference else None,
-    }
+    file = Path(__file__).resolve()
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=file.parent, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", file.name)
+        return {"commit": git("rev-parse", "HEAD"), "dirty": bool(git("diff", "HEAD", "--stat"))}
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": None, "dirty": False}
 
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Versions of Python and the packages that can move a number."""
+    """Collect versions of Python and the packages that can move a number."""
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}

@@ -2,38 +2,30 @@
 
 Ctrl-C and SIGTERM end a command (`Interrupted`); while a task runs in its process, they ask the task to save first. The
 workers of a pool ignore Ctrl-C, which a terminal sends to all its processes, save on SIGTERM and end with their parent.
-
-By default glibc maps each large tensor anew and the kernel zeroes its pages: a fifth of a training step on a CPU. No
-result depends on this.
 """
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import os
+import resource
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process, resource_tracker
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import torch
 
 GRACE_SECONDS = 6.0
 """Most that running tasks have to save."""
-ECHO_SECONDS = 0.5
-"""Least between two signals of a user: a program around this one may pass on what the terminal has sent already."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-STOPPED = 128
-"""An exit status above it says by which signal a process was stopped."""
 
 stop = threading.Event()
 """Set where this process is asked to save and end: by a signal, by a worker that closes, or by the driver."""
@@ -44,32 +36,31 @@ class Stopped(BaseException):
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal ends the command."""
+    """A signal ends the command, with the exit status that a shell gives it."""
 
     def __init__(self, number: int) -> None:
-        self.status = STOPPED + number
+        self.status = 128 + number
 
 
 @contextmanager
 def interrupts(*, saving: bool = False) -> Iterator[None]:
-    """Within, SIGINT and SIGTERM raise `Interrupted`, but for what is ignored, and in the main thread alone.
+    """Raise `Interrupted` at the first SIGINT or SIGTERM within; in the main thread alone, and not for ignored ones.
 
-    saving: the first sets `stop` instead, and is raised at the end, by a second signal, or after `GRACE_SECONDS`.
+    saving: it sets `stop` instead, and is raised at the end or after `GRACE_SECONDS`.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    first: list[tuple[int, float]] = []
+    received: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if not first:
-            first.append((number, time.monotonic()))
-            if not saving:
-                raise Interrupted(number)
-            stop.set()
-            signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
-        elif number == signal.SIGALRM or time.monotonic() - first[0][1] >= ECHO_SECONDS:
-            raise Interrupted(first[0][0])
+        if received and number != signal.SIGALRM:
+            return  # a program around this one may pass on what the terminal has sent already
+        received.append(number)
+        if number == signal.SIGALRM or not saving:
+            raise Interrupted(received[0])
+        stop.set()
+        signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
 
     heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     before = {number: signal.signal(number, handle) for number in (*heard, signal.SIGALRM)}
@@ -79,18 +70,8 @@ def interrupts(*, saving: bool = False) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
-    if first:
-        raise Interrupted(first[0][0])
-
-
-def exit_now(status: int) -> NoReturn:
-    """End a process that was stopped: deaf to further signals, and without the second that the interpreter takes."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    if received:
+        raise Interrupted(received[0])
 
 
 Item = TypeVar("Item")
@@ -118,15 +99,14 @@ def begin_worker() -> None:
 
 def end_with_parent() -> None:
     """Wait for the end of the parent process, and end this one."""
-    parent = parent_process()
-    if parent is not None:
+    if parent := parent_process():
         parent.join()
         os._exit(1)
 
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Processes started within never hear Ctrl-C; this one hears afterwards what was sent meanwhile."""
+    """Let processes that are started within never hear Ctrl-C; this one hears afterwards what was sent meanwhile."""
     resource_tracker.ensure_running()  # started later, it would unblock the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
@@ -142,7 +122,7 @@ PROCESS_STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_r
 def begin_peak_memory(device: torch.device) -> None:
     """Reset the peak that `peak_memory_gib` returns; on CPUs only where the system allows it (Linux)."""
     if device.type == "cuda":
-        import torch  # here, because it loads slowly and verbs that need no torch import this module
+        import torch  # here, because it loads slowly and commands that need no torch import this module
 
         torch.cuda.reset_peak_memory_stats(device)
     elif PEAK_RESET.is_file():
@@ -153,31 +133,27 @@ def begin_peak_memory(device: torch.device) -> None:
 
 
 def peak_memory_gib(device: torch.device) -> float:
-    """Peak memory in GiB: allocated on a GPU, else resident in this process."""
+    """Return the peak memory in GiB: allocated on a GPU, else resident in this process."""
     if device.type == "cuda":
         import torch
 
         return torch.cuda.max_memory_allocated(device) / 2**30
-    if PROCESS_STATUS.is_file():
-        # Not getrusage: its peak is inherited from the parent process.
+    if PROCESS_STATUS.is_file():  # not getrusage, whose peak is inherited from the parent process
         lines = PROCESS_STATUS.read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)
-
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-MOST = 2**31 - 1
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**30  # macOS counts bytes
 
 
 def glibc(name: str) -> Callable[..., int] | None:
-    """A function of glibc; None with another C library."""
+    """Look up a function of glibc; None with another C library."""
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
 def keep_freed_memory() -> None:
-    """Raise glibc's thresholds for mapping and trimming."""
+    """Let glibc reuse freed memory: by default the kernel zeroes pages anew for each large tensor.
+
+    That costs a fifth of a training step on a CPU; no result depends on it.
+    """
     if mallopt := glibc("mallopt"):
-        mallopt(M_MMAP_THRESHOLD, MOST)
-        mallopt(M_TRIM_THRESHOLD, MOST)
+        for threshold in (-3, -1):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+            mallopt(threshold, 2**31 - 1)

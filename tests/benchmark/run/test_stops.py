@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.machine.process import ECHO_SECONDS, GRACE_SECONDS
+from benchmark.machine.process import GRACE_SECONDS
 from benchmark.training.checkpoint import CHECKPOINT
 from tests.benchmark.run.grid_runs import ENDLESS, STOPPED, Runs, members, runs_in, until, workers
 
@@ -31,9 +31,6 @@ def test_a_stop_does_not_wait_for_cells(runs: Runs) -> None:
     runs.until(lambda: len(list(cards.glob("*/*.json"))) == 2)
     time.sleep(3)  # for the processes to begin with their endless cells
     os.killpg(run.pid, signal.SIGINT)  # as a terminal does: to the parent and its workers
-    time.sleep(ECHO_SECONDS + 0.1)
-    if run.poll() is None:
-        os.killpg(run.pid, signal.SIGINT)
     assert run.wait(ENDS) == 130
     assert runs.output(0, "err") == STOPPED
     until(lambda: not members(run.pid))
