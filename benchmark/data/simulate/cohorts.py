@@ -8,18 +8,17 @@ reports of its dataset (docs/DATA.md).
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Listing, Recording
+from benchmark.data.datasets.chapman import RHYTHMS as RHYTHM_GROUP_OF_CODE
 from benchmark.data.datasets.ptb_xl import SUPERCLASS_OF_CODE
 from benchmark.data.simulate.machine_reports import machine_report
 from benchmark.data.simulate.patient import RHYTHMS, Population, draw_conditions, draw_diagnoses, draw_person
@@ -31,6 +30,8 @@ SIMULATOR_VERSION = 3
 FS = 500
 MOST_STEPS = 32767
 """Steps of a converter of 16 bits, on either side of zero."""
+MOST_PATIENTS = 99_000
+"""Up to here patients have different names."""
 VISITS, PERSON, FIRST_RECORDING = 0, 1, 2
 """Parts of a patient's random streams: number of recordings, person, and the recordings from here on."""
 CHANGES = 1
@@ -63,19 +64,13 @@ class CohortSettings:
 
 
 class Visit(NamedTuple):
-    """A recording before it is drawn."""
+    """A recording before it is drawn; all count from 0."""
 
     number: int
-    """Position in the cohort, from 0."""
+    """Of the recording in the cohort."""
     patient: int
-    """Patient's number, from 0."""
     visit: int
-    """Number of the patient's recording, from 0."""
-
-    @property
-    def path(self) -> str:
-        """How its entry names it."""
-        return f"{self.patient}/{self.visit}"
+    """Of the patient's recording."""
 
 
 class SimulatedDataset:
@@ -85,13 +80,13 @@ class SimulatedDataset:
     how_to_get = ""
 
     def __init__(self, name: str, settings: CohortSettings) -> None:
-        """Raise ValueError for an unknown cohort, and for more patients than its recordings can be numbered for."""
+        """Raise ValueError for an unknown cohort, and for more patients than have names."""
         if name not in COHORTS:
             raise ValueError(f"unknown cohort {name!r}: simulated are {', '.join(COHORTS)}")
-        source, most = DATASETS[name], COHORTS[name].most_patients
-        if not 1 <= settings.patients <= settings.patients + settings.test_patients <= most:
+        if not 1 <= settings.patients <= settings.patients + settings.test_patients <= MOST_PATIENTS:
             count = settings.patients + settings.test_patients
-            raise ValueError(f"{name}: patients and test_patients are {count} together, must lie in 1-{most}")
+            raise ValueError(f"{name}: patients and test_patients are {count} together, must lie in 1-{MOST_PATIENTS}")
+        source = DATASETS[name]
         self.name, self.title, self.classes = name, source.title, source.classes
         self.first_label_counts = source.first_label_counts
         self.settings = settings
@@ -108,7 +103,27 @@ class SimulatedDataset:
 
     def listing(self) -> Listing:
         """List all recordings; none is drawn, so that reports made with a signal are not in the entries yet."""
-        return Listing(tuple(self.cohort.entries(self)), form="simulated")
+        entries = [self._entry(visit) for visit in self.visits()]
+        if self.name == "ptb-xl":
+            entries = with_folds(entries, self.classes)
+        elif self.name == "mimic-iv-ecg":
+            entries.sort(key=lambda entry: entry.patient)
+        return Listing(tuple(entries), form="simulated")
+
+    def _entry(self, visit: Visit) -> Entry:
+        cohort, shown = self.cohort, self.diagnoses(visit.patient, visit.visit)
+        recording, patient = cohort.names(visit)
+        codes = [code for name in shown for code in cohort.codes.get(name, "").split()]
+        classes = [cohort.class_of[code] for code in codes if cohort.class_of.get(code)]
+        return Entry(
+            recording=recording,
+            patient=patient,
+            path=f"{visit.patient}/{visit.visit}",
+            labels=tuple(dict.fromkeys(map(self.classes.index, classes))),
+            report=german_report(shown) if self.name == "ptb-xl" else "",
+            fold=OWN_TEST_PART if visit.patient >= self.settings.patients else None,
+            statements=tuple(dict.fromkeys(codes)),
+        )
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Return none."""
@@ -131,7 +146,7 @@ class SimulatedDataset:
             mains_hz=cohort.mains_hz,
         )
         steps = np.clip(np.rint(drawn.signal * cohort.steps_per_mv), -MOST_STEPS, MOST_STEPS).astype(np.int16)
-        report = cohort.report(diagnoses, drawn.rate, rng, settings.report_errors) if cohort.report else ""
+        report = mimic_report(diagnoses, drawn.rate, rng, settings.report_errors) if cohort.has_machine_reports else ""
         return Recording((steps / cohort.steps_per_mv).astype(np.float32), FS, report)
 
     def diagnoses(self, patient: int, visit: int, rng: np.random.Generator | None = None) -> tuple[str, ...]:
@@ -154,16 +169,12 @@ class SimulatedDataset:
                 yield Visit(number, patient, visit)
                 number += 1
 
-    def is_tested(self, patient: int) -> bool:
-        """Tell whether a patient is one of the separate test part."""
-        return patient >= self.settings.patients
-
     def stream(self, patient: int, *part: int) -> np.random.Generator:
         """Make the random stream of a patient's part."""
         return np.random.default_rng([self.settings.seed, list(COHORTS).index(self.name), patient, *part])
 
 
-CODES = {
+SCP = {
     "NORM": ("NORM", "normales ekg"),
     "MI-INF": ("IMI", "alter inferiorer infarkt"),
     "MI-ANT": ("ASMI", "alter anteroseptaler infarkt"),
@@ -191,130 +202,60 @@ CODES = {
     "SVT": ("SVTAC", "supraventrikuläre tachykardie"),
 }
 """Diagnosis -> SCP codes and words of the (mostly German) report of PTB-XL."""
+CODES = {name: codes for name, (codes, _) in SCP.items()}
+SNOMED = {
+    "SB": "426177001", "SR": "426783006", "AFIB": "164889003", "ST": "427084000", "AFL": "164890007",
+    "SA": "427393009", "SVT": "426761007", "AVB1": "270492004", "AVB2": "54016002", "AVB3": "27885002",
+    "LBBB": "164909002", "RBBB": "59118001", "LAFB": "39732003", "LVH": "164873001", "RVH": "89792004",
+    "MI-ANT": "164865005", "MI-INF": "164917005", "MI-LAT": "164865005", "STD": "429622005", "STE-ANT": "164930006",
+    "STE-INF": "164930006", "TWI": "59931005", "PAC": "284470004", "PVC": "17338001",
+}  # fmt: skip
+"""Diagnosis -> code of Chapman's and Ningbo's headers."""
+CPSC2018_CLASS = {"NORM": "Normal", "AFIB": "AF", "AVB1": "I-AVB", "STE-ANT": "STE", "STE-INF": "STE"} | {
+    name: name for name in ("LBBB", "RBBB", "PAC", "PVC", "STD")
+}
 FOLDS = 10
 RAREST_FIRST = ("HYP", "CD", "MI", "STTC", "NORM")
 
 
-def ptb_xl_entries(data: SimulatedDataset) -> Iterator[Entry]:
-    """Yield the recordings of PTB-XL, with codes, superclasses, folds and reports."""
-    diagnoses = {visit: data.diagnoses(visit.patient, visit.visit) for visit in data.visits()}
-    codes = {visit: " ".join(CODES[name][0] for name in names).split() for visit, names in diagnoses.items()}
-    superclasses = {
-        visit: dict.fromkeys(filter(None, map(SUPERCLASS_OF_CODE.get, of_visit))) for visit, of_visit in codes.items()
-    }
-    classes: dict[int, set[str]] = defaultdict(set)
-    for visit, of_visit in superclasses.items():
-        if not data.is_tested(visit.patient):
-            classes[visit.patient] |= {*of_visit}
-    fold_of = folds(classes)
-    for visit, names in diagnoses.items():
-        yield Entry(
-            recording=str(visit.number + 1),
-            patient=str(1 + visit.patient * 7_919 % 99_991),
-            path=visit.path,
-            labels=tuple(map(data.classes.index, superclasses[visit])),
-            report=german_report(names),
-            fold=fold_of.get(visit.patient, FOLDS),
-            statements=tuple(codes[visit]),
-        )
-
-
-def folds(classes: Mapping[int, set[str]]) -> dict[int, int]:
-    """Map patients to folds; each patient, in order, gets the fold in which their rarest superclass is rarest so far.
+def with_folds(entries: list[Entry], classes: tuple[str, ...]) -> list[Entry]:
+    """Give each patient, in order, the fold in which their rarest superclass is rarest so far, or the test fold.
 
     A fold depends only on earlier patients, so a larger cohort keeps it.
     """
+    of_patient: dict[str, set[str]] = defaultdict(set)
+    for entry in entries:
+        if entry.fold != OWN_TEST_PART:
+            of_patient[entry.patient] |= {classes[label] for label in entry.labels}
     filled: Counter[tuple[str, int]] = Counter()
     fold_of = {}
-    for number, (patient, of_patient) in enumerate(classes.items()):
-        rarest = next((name for name in RAREST_FIRST if name in of_patient), "none")
+    for number, (patient, names) in enumerate(of_patient.items()):
+        rarest = next((name for name in RAREST_FIRST if name in names), "none")
         fold = min(range(1, FOLDS + 1), key=lambda f: (filled[rarest, f], filled["all", f], (f + number) % FOLDS))
         fold_of[patient] = fold
-        filled.update((name, fold) for name in {*of_patient, rarest, "all"})
-    return fold_of
+        filled.update((name, fold) for name in {*names, rarest, "all"})
+    return [replace(entry, fold=fold_of.get(entry.patient, FOLDS)) for entry in entries]
 
 
 def german_report(diagnoses: tuple[str, ...]) -> str:
     """Return the report: the rhythm first, then the findings."""
-    ordered = sorted(diagnoses, key=lambda name: name not in RHYTHMS)
-    return " ".join(CODES[name][1] for name in ordered)
+    return " ".join(SCP[name][1] for name in sorted(diagnoses, key=lambda name: name not in RHYTHMS))
 
 
-SNOMED: dict[str, str] = dict(
-    re.findall(
-        r"(\S+) (\d+)",
-        """
-SB 426177001, SR 426783006, AFIB 164889003, ST 427084000, AFL 164890007, SA 427393009, SVT 426761007,
-AVB1 270492004, AVB2 54016002, AVB3 27885002, LBBB 164909002, RBBB 59118001, LAFB 39732003, LVH 164873001,
-RVH 89792004, MI-ANT 164865005, MI-INF 164917005, MI-LAT 164865005, STD 429622005, STE-ANT 164930006,
-STE-INF 164930006, TWI 59931005, PAC 284470004, PVC 17338001
-""",
-    )
-)
-"""Diagnosis -> code of Chapman's and Ningbo's headers, in their order."""
-RHYTHM_GROUP = {"SB": "SB", "SR": "SR", "AFIB": "AFIB", "ST": "GSVT", "AFL": "AFIB", "SA": "SR", "SVT": "GSVT"}
-"""Rhythm -> class of Chapman and Ningbo."""
-CPSC2018_CLASS = {
-    "NORM": "Normal",
-    "AFIB": "AF",
-    "AVB1": "I-AVB",
-    **dict.fromkeys(("STE-ANT", "STE-INF"), "STE"),
-    **{name: name for name in ("LBBB", "RBBB", "PAC", "PVC", "STD")},
-}
-MOST_LABELS = 3
-"""Of a recording of CPSC2018."""
-FIRST_OF_NINGBO, LAST_OF_NINGBO = 10_647, 45_551
-"""Numbers of its recordings, which go on from Chapman's."""
-
-
-def chapman_entries(data: SimulatedDataset) -> Iterator[Entry]:
-    """Yield the recordings of Chapman and Ningbo, with SNOMED codes."""
-    first = FIRST_OF_NINGBO if data.name == "ningbo" else 1
-    for visit in data.visits():
-        shown = data.diagnoses(visit.patient, visit.visit)
-        codes = {name: code for name, code in SNOMED.items() if name in shown}
-        labels = [RHYTHM_GROUP[name] for name in codes if name in RHYTHM_GROUP]
-        yield _of_nobody(data, visit, f"JS{visit.number + first:05d}", labels, tuple(dict.fromkeys(codes.values())))
-
-
-def cpsc2018_entries(data: SimulatedDataset) -> Iterator[Entry]:
-    """Yield the recordings of CPSC2018."""
-    for visit in data.visits():
-        shown = data.diagnoses(visit.patient, visit.visit)
-        labels = [CPSC2018_CLASS[name] for name in shown if name in CPSC2018_CLASS][:MOST_LABELS]
-        yield _of_nobody(data, visit, f"A{visit.number + 1:04d}", labels, ())
-
-
-def _of_nobody(
-    data: SimulatedDataset, visit: Visit, name: str, labels: list[str], statements: tuple[str, ...]
-) -> Entry:
-    """A recording of a dataset that names no patients and has no folds."""
-    indices = tuple(dict.fromkeys(map(data.classes.index, labels)))
-    fold = OWN_TEST_PART if data.is_tested(visit.patient) else None
-    return Entry(name, name, visit.path, indices, fold=fold, statements=statements)
-
-
-MOST_VISITS = 60
 REPORT_LINES = 18
 """Most lines of a machine report in MIMIC-IV-ECG."""
-MINUTES_OF_A_DAY = 12 * 60
-"""Of the time of a recording, which is drawn before its report and not used."""
-
-
-def mimic_entries(data: SimulatedDataset) -> Iterator[Entry]:
-    """Yield the recordings of MIMIC-IV-ECG by patient and time, numbered for 100,000 patients of 60 recordings."""
-    entries = []
-    for visit in data.visits():
-        subject = 10_000_000 + 10 * (visit.patient * 61_803 % 100_000) + visit.patient % 10
-        study = 40_000_000 + (64 * visit.patient + visit.visit + 1) * 7_368_787 % 9_999_991
-        entries.append((subject, visit.visit, Entry(str(study), str(subject), visit.path)))
-    return (entry for _, _, entry in sorted(entries, key=lambda row: row[:2]))
 
 
 def mimic_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator, errors: float) -> str:
     """Draw what a machine says of a recording. rng: the recording's stream after its signal."""
-    rng.integers(0, MINUTES_OF_A_DAY)
+    rng.integers(0, 12 * 60)  # of the time of day, in minutes, which is not used
     return ". ".join(machine_report(diagnoses, rate, rng, errors)[:REPORT_LINES])
+
+
+def mimic_names(visit: Visit) -> tuple[str, str]:
+    """Number a recording and a patient of MIMIC-IV-ECG, for 100,000 patients of 60 recordings."""
+    study = 40_000_000 + (64 * visit.patient + visit.visit + 1) * 7_368_787 % 9_999_991
+    return str(study), str(10_000_000 + 10 * (visit.patient * 61_803 % 100_000) + visit.patient % 10)
 
 
 def cpsc2018_seconds(rng: np.random.Generator) -> float:
@@ -334,12 +275,13 @@ class Cohort:
     """What is particular to the simulated form of a dataset."""
 
     population: Population
-    most_patients: int
-    """Limit of the dataset's numbering scheme."""
-    entries: Callable[[SimulatedDataset], Iterator[Entry]]
-    """All recordings, in the dataset's order."""
-    report: Callable[[tuple[str, ...], float, np.random.Generator, float], str] | None = None
-    """Report that is made with a signal, of diagnoses, heart rate, the recording's stream and scale of errors."""
+    names: Callable[[Visit], tuple[str, str]]
+    """Names of a recording and its patient."""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """Diagnosis -> the dataset's codes, separated by blanks."""
+    class_of: Mapping[str, str] = field(default_factory=dict)
+    """Code -> class."""
+    has_machine_reports: bool = False
     steps_per_mv: int = 1000
     mains_hz: float = 50.0
     visits: Callable[[np.random.Generator, float], int] = lambda rng, mean: 1
@@ -347,82 +289,82 @@ class Cohort:
     seconds: Callable[[np.random.Generator], float] = lambda rng: 10.0
 
 
-COHORTS: Mapping[str, Cohort] = MappingProxyType(  # in this order: a cohort's place seeds its streams
-    {
-        "mimic-iv-ecg": Cohort(
-            population=Population(
-                conditions=shares(
-                    "NORM 0.36, AFIB 0.10, TWI 0.09, STD 0.06, MI-INF 0.065, MI-ANT 0.05, MI-LAT 0.01, LVH 0.07,"
-                    "RVH 0.008, RBBB 0.05, LBBB 0.035, LAFB 0.045, AVB1 0.04, AVB2 0.003, AVB3 0.002, PVC 0.03,"
-                    "PAC 0.03, STE-ANT 0.01, STE-INF 0.01"
-                ),
-                companion=0.35,
-                rhythms=shares("SR 0.66, SB 0.11, ST 0.15, SA 0.02, AFIB 0.03, AFL 0.015, SVT 0.015"),
+COHORTS: Mapping[str, Cohort] = {  # in this order: a cohort's position seeds its streams
+    "mimic-iv-ecg": Cohort(
+        population=Population(
+            conditions=shares(
+                "NORM 0.36, AFIB 0.10, TWI 0.09, STD 0.06, MI-INF 0.065, MI-ANT 0.05, MI-LAT 0.01, LVH 0.07,"
+                "RVH 0.008, RBBB 0.05, LBBB 0.035, LAFB 0.045, AVB1 0.04, AVB2 0.003, AVB3 0.002, PVC 0.03,"
+                "PAC 0.03, STE-ANT 0.01, STE-INF 0.01"
             ),
-            most_patients=100_000,
-            entries=mimic_entries,
-            report=mimic_report,
-            steps_per_mv=200,
-            mains_hz=60.0,
-            visits=lambda rng, mean: min(MOST_VISITS, int(rng.geometric(1.0 / mean))),
+            companion=0.35,
+            rhythms=shares("SR 0.66, SB 0.11, ST 0.15, SA 0.02, AFIB 0.03, AFL 0.015, SVT 0.015"),
         ),
-        "ptb-xl": Cohort(
-            population=Population(  # superclasses alone and together about as often as in PTB-XL 1.0.3
-                conditions=shares(
-                    "NORM 0.440, MI-INF 0.082, MI-ANT 0.082, MI-LAT 0.012, TWI 0.122, STD 0.092, LVH 0.036,"
-                    "RVH 0.005, LAFB 0.040, RBBB 0.027, LBBB 0.024, AVB1 0.022, AVB2 0.0005, AVB3 0.0005, AFIB 0.010,"
-                    "PVC 0.010, PAC 0.005, STE-ANT 0.005, STE-INF 0.005"
-                ),
-                companion=0.45,
-                rhythms=shares("SR 0.87, SB 0.035, ST 0.042, SA 0.040, AFIB 0.006, AFL 0.003, SVT 0.004"),
-                affinities={
-                    **{(first, "LVH"): 6.5 for first in ("TWI", "STD")},
-                    **{("LVH", further): 2.0 for further in ("TWI", "STD")},
-                    **{(first, block): 3.0 for first in ("MI-ANT", "MI-INF") for block in ("LAFB", "RBBB", "AVB1")},
-                },
+        names=mimic_names,
+        has_machine_reports=True,
+        steps_per_mv=200,
+        mains_hz=60.0,
+        visits=lambda rng, mean: min(60, int(rng.geometric(1.0 / mean))),
+    ),
+    "ptb-xl": Cohort(
+        population=Population(  # superclasses alone and together about as often as in PTB-XL 1.0.3
+            conditions=shares(
+                "NORM 0.440, MI-INF 0.082, MI-ANT 0.082, MI-LAT 0.012, TWI 0.122, STD 0.092, LVH 0.036,"
+                "RVH 0.005, LAFB 0.040, RBBB 0.027, LBBB 0.024, AVB1 0.022, AVB2 0.0005, AVB3 0.0005, AFIB 0.010,"
+                "PVC 0.010, PAC 0.005, STE-ANT 0.005, STE-INF 0.005"
             ),
-            most_patients=99_000,
-            entries=ptb_xl_entries,
-            visits=lambda rng, mean: 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random())),
+            companion=0.45,
+            rhythms=shares("SR 0.87, SB 0.035, ST 0.042, SA 0.040, AFIB 0.006, AFL 0.003, SVT 0.004"),
+            affinities={
+                **{(first, "LVH"): 6.5 for first in ("TWI", "STD")},
+                **{("LVH", further): 2.0 for further in ("TWI", "STD")},
+                **{(first, block): 3.0 for first in ("MI-ANT", "MI-INF") for block in ("LAFB", "RBBB", "AVB1")},
+            },
         ),
-        "chapman": Cohort(
-            population=Population(
-                conditions=shares(
-                    "NORM 0.52, TWI 0.18, LVH 0.08, RBBB 0.045, LBBB 0.015, LAFB 0.035, STD 0.045, AVB1 0.020,"
-                    "AVB2 0.001, AVB3 0.0002, RVH 0.001, MI-ANT 0.003, MI-INF 0.015, MI-LAT 0.001, STE-ANT 0.009,"
-                    "STE-INF 0.008, PAC 0.022, PVC 0.025"
-                ),
-                companion=0.20,
-                rhythms=shares("SB 0.353, SR 0.169, AFIB 0.176, ST 0.146, SVT 0.073, AFL 0.046, SA 0.037"),
+        visits=lambda rng, mean: 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random())),
+        names=lambda visit: (str(visit.number + 1), str(1 + visit.patient * 7_919 % 99_991)),
+        codes=CODES,
+        class_of=SUPERCLASS_OF_CODE,
+    ),
+    "chapman": Cohort(
+        population=Population(
+            conditions=shares(
+                "NORM 0.52, TWI 0.18, LVH 0.08, RBBB 0.045, LBBB 0.015, LAFB 0.035, STD 0.045, AVB1 0.020,"
+                "AVB2 0.001, AVB3 0.0002, RVH 0.001, MI-ANT 0.003, MI-INF 0.015, MI-LAT 0.001, STE-ANT 0.009,"
+                "STE-INF 0.008, PAC 0.022, PVC 0.025"
             ),
-            most_patients=FIRST_OF_NINGBO - 1,
-            entries=chapman_entries,
+            companion=0.20,
+            rhythms=shares("SB 0.353, SR 0.169, AFIB 0.176, ST 0.146, SVT 0.073, AFL 0.046, SA 0.037"),
         ),
-        "cpsc2018": Cohort(
-            population=Population(  # first labels as in the real REFERENCE.csv; there 7 % have a second label
-                conditions=shares(
-                    "NORM 918, AFIB 1098, AVB1 704, LBBB 207, RBBB 1695, PAC 574, PVC 653, STD 826, STE-ANT 110,"
-                    "STE-INF 92"
-                ),
-                companion=0.08,
-                rhythms={"SR": 1.0},
+        names=lambda visit: 2 * (f"JS{visit.number + 1:05d}",),
+        codes=SNOMED,
+        class_of=RHYTHM_GROUP_OF_CODE,
+    ),
+    "cpsc2018": Cohort(
+        population=Population(  # first labels as in the real REFERENCE.csv; there 7 % have a second label
+            conditions=shares(
+                "NORM 918, AFIB 1098, AVB1 704, LBBB 207, RBBB 1695, PAC 574, PVC 653, STD 826, STE-ANT 110,STE-INF 92"
             ),
-            most_patients=9_999,
-            entries=cpsc2018_entries,
-            seconds=cpsc2018_seconds,
+            companion=0.08,
+            rhythms={"SR": 1.0},
         ),
-        "ningbo": Cohort(
-            population=Population(
-                conditions=shares(
-                    "NORM 0.57, TWI 0.22, LVH 0.018, RBBB 0.037, LBBB 0.007, LAFB 0.033, STD 0.036, AVB1 0.025,"
-                    "AVB2 0.001, AVB3 0.0002, RVH 0.001, MI-ANT 0.002, MI-INF 0.024, STE-ANT 0.011, STE-INF 0.011,"
-                    "PAC 0.030, PVC 0.031"
-                ),
-                companion=0.15,
-                rhythms=shares("SB 0.363, SR 0.181, AFL 0.218, ST 0.163, SA 0.073, SVT 0.004"),
+        seconds=cpsc2018_seconds,
+        names=lambda visit: 2 * (f"A{visit.number + 1:04d}",),
+        codes=CPSC2018_CLASS,
+        class_of={name: name for name in CPSC2018_CLASS.values()},
+    ),
+    "ningbo": Cohort(
+        population=Population(
+            conditions=shares(
+                "NORM 0.57, TWI 0.22, LVH 0.018, RBBB 0.037, LBBB 0.007, LAFB 0.033, STD 0.036, AVB1 0.025,"
+                "AVB2 0.001, AVB3 0.0002, RVH 0.001, MI-ANT 0.002, MI-INF 0.024, STE-ANT 0.011, STE-INF 0.011,"
+                "PAC 0.030, PVC 0.031"
             ),
-            most_patients=LAST_OF_NINGBO - FIRST_OF_NINGBO + 1,
-            entries=chapman_entries,
+            companion=0.15,
+            rhythms=shares("SB 0.363, SR 0.181, AFL 0.218, ST 0.163, SA 0.073, SVT 0.004"),
         ),
-    }
-)
+        names=lambda visit: 2 * (f"JS{visit.number + 10_647:05d}",),  # they go on from Chapman's
+        codes=SNOMED,
+        class_of=RHYTHM_GROUP_OF_CODE,
+    ),
+}

@@ -46,33 +46,23 @@ EIGHT_TO_TWELVE = np.vstack(
 
 
 def rotation(degrees: Floats) -> Floats:
-    """Make a rotation matrix of the dipole.
+    """Make a rotation matrix (3, 3) of the dipole, for a column vector.
 
-    Args:
-        degrees: (3,) angles about the x axis (sagittal plane), the y axis (horizontal) and the z axis (frontal);
-            a positive frontal angle turns the electrical axis to the right, as cardiology counts it.
-
-    Returns:
-        (3, 3) matrix to multiply a column vector with.
+    degrees: (3,) about the x axis (sagittal plane), the y axis (horizontal) and the z axis (frontal; a positive angle
+    turns the electrical axis to the right, as cardiology counts it).
     """
     (cx, cy, cz), (sx, sy, sz) = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     sagittal = np.array([[1, 0, 0], [0, cx, -sx], [0, sx, cx]])
     horizontal = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
     frontal = np.array([[cz, -sz, 0], [sz, cz, 0], [0, 0, 1]])
-    product: Floats = frontal @ horizontal @ sagittal
-    return product
+    return np.asarray(frontal @ horizontal @ sagittal)
 
 
 def lead_vectors(across: Floats, down: Floats) -> Floats:
-    """Compute the lead vectors of I, II, V1-V6 for displaced chest electrodes.
+    """Compute the lead vectors of I, II, V1-V6 for displaced chest electrodes, (8, 3) in mV per mV of dipole.
 
-    Args:
-        across: (6,) displacement to the left, in electrode spacings; between electrodes Dower's rows
-            are interpolated, beyond V1 and V6 extrapolated.
-        down: (6,) displacement downwards, in intercostal spaces.
-
-    Returns:
-        (8, 3), mV per mV of dipole.
+    across: (6,) to the left, in electrode spacings; between electrodes Dower's rows are interpolated, beyond V1 and V6
+    extrapolated. down: (6,) in intercostal spaces.
     """
     position = np.arange(6) + across
     lower = np.clip(np.floor(position), 0, 4).astype(int)
@@ -85,19 +75,10 @@ def lead_vectors(across: Floats, down: Floats) -> Floats:
 def wave_trains(
     centre: Floats, rise: Floats, fall: Floats, height: Floats, order: Floats, samples: int, fs: float
 ) -> Floats:
-    """Compute the time courses of C waves over B beats: exp(-|u|^order / 2), u in widths of its flank.
+    """Compute the time courses (n, C) of C waves over B beats: exp(-|u|^order / 2), u in widths of its flank.
 
-    Args:
-        centre: (C, B) seconds.
-        rise: (C, B) width of the ascending flank, seconds.
-        fall: (C, B) width of the descending flank, seconds.
-        height: (C, B) amplitude factor of a beat; 0 where a wave is absent.
-        order: (C,) 2 is a Gaussian, 4 a plateau.
-        samples: number of samples n.
-        fs: sampling rate in Hz.
-
-    Returns:
-        (n, C)
+    centre, rise, fall: (C, B) seconds. height: (C, B) factor of a beat, 0 where a wave is absent. order: (C,) 2 is a
+    Gaussian, 4 a plateau.
     """
     # All (wave, beat) pairs are concatenated in flat arrays of unequal windows, without loops over waves or beats.
     wave, beat = np.nonzero(height)
@@ -114,7 +95,7 @@ def wave_trains(
     power = np.where(order[wave][pair] > 2, squared**2, squared)
     value = tall[pair] * np.exp(-0.5 * power)
     waves = len(centre)
-    flat: Floats = np.bincount(sample * waves + wave[pair], weights=value, minlength=samples * waves).astype(np.float64)
+    flat = np.bincount(sample * waves + wave[pair], weights=value, minlength=samples * waves).astype(np.float64)
     return flat.reshape(samples, waves)  # (n, C)
 
 

@@ -9,10 +9,9 @@ and the anterior fascicle's block are additive, so that they combine.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from itertools import combinations
 
 import numpy as np
 
@@ -36,35 +35,33 @@ RHYTHMS: tuple[str, ...] = ("SR", "SB", "ST", "SA", "AFIB", "AFL", "SVT")
 """The rhythms; a recording has exactly one."""
 SINUS_RHYTHMS: tuple[str, ...] = ("SR", "SB", "ST", "SA")
 
-DIAGNOSES: Mapping[str, str] = MappingProxyType(
-    {
-        "NORM": "normal ECG",
-        "SR": "sinus rhythm, 60-99 beats a minute",
-        "SB": "sinus bradycardia, below 60 a minute",
-        "ST": "sinus tachycardia, above 100 a minute",
-        "SA": "sinus arrhythmia: the rate follows the breath",
-        "AFIB": "atrial fibrillation: no P waves, irregular RR intervals, f-waves strongest in V1",
-        "AFL": "atrial flutter: sawtooth at 240-320 a minute, conducted 2:1 to 4:1",
-        "SVT": "supraventricular tachycardia: regular, narrow, 150-210 a minute, P hidden behind QRS",
-        "LBBB": "left bundle branch block: broad notched R in I, aVL, V5, V6, discordant ST and T",
-        "RBBB": "right bundle branch block: rsR' in V1, broad S in I and V6",
-        "LAFB": "left anterior fascicular block: left axis, qR in aVL, rS in II, III, aVF",
-        "AVB1": "first-degree AV block: PR above 210 ms",
-        "AVB2": "second-degree AV block, Wenckebach: PR grows from beat to beat until one P is not conducted",
-        "AVB3": "third-degree AV block: P waves and a slow junctional rhythm, each at its own rate",
-        "STD": "horizontal ST depression in II and V4-V6",
-        "STE-ANT": "anterior ST elevation in V1-V4, reciprocal depression in III",
-        "STE-INF": "inferior ST elevation in II, III, aVF, reciprocal depression in aVL",
-        "MI-ANT": "old anterior infarction: QS or lost R in V1-V4",
-        "MI-INF": "old inferior infarction: broad Q in II, III, aVF",
-        "MI-LAT": "old lateral infarction: broad Q in I, aVL, V5, V6, small R beside it",
-        "LVH": "left ventricular hypertrophy: tall R in V5 and V6, deep S in V1 and V2, strain",
-        "RVH": "right ventricular hypertrophy: right axis, tall R in V1, deep S in I and V6, strain in V1-V3",
-        "TWI": "flat or inverted T waves",
-        "PAC": "premature atrial beats",
-        "PVC": "premature ventricular beats",
-    }
-)
+DIAGNOSES: dict[str, str] = {
+    "NORM": "normal ECG",
+    "SR": "sinus rhythm, 60-99 beats a minute",
+    "SB": "sinus bradycardia, below 60 a minute",
+    "ST": "sinus tachycardia, above 100 a minute",
+    "SA": "sinus arrhythmia: the rate follows the breath",
+    "AFIB": "atrial fibrillation: no P waves, irregular RR intervals, f-waves strongest in V1",
+    "AFL": "atrial flutter: sawtooth at 240-320 a minute, conducted 2:1 to 4:1",
+    "SVT": "supraventricular tachycardia: regular, narrow, 150-210 a minute, P hidden behind QRS",
+    "LBBB": "left bundle branch block: broad notched R in I, aVL, V5, V6, discordant ST and T",
+    "RBBB": "right bundle branch block: rsR' in V1, broad S in I and V6",
+    "LAFB": "left anterior fascicular block: left axis, qR in aVL, rS in II, III, aVF",
+    "AVB1": "first-degree AV block: PR above 210 ms",
+    "AVB2": "second-degree AV block, Wenckebach: PR grows from beat to beat until one P is not conducted",
+    "AVB3": "third-degree AV block: P waves and a slow junctional rhythm, each at its own rate",
+    "STD": "horizontal ST depression in II and V4-V6",
+    "STE-ANT": "anterior ST elevation in V1-V4, reciprocal depression in III",
+    "STE-INF": "inferior ST elevation in II, III, aVF, reciprocal depression in aVL",
+    "MI-ANT": "old anterior infarction: QS or lost R in V1-V4",
+    "MI-INF": "old inferior infarction: broad Q in II, III, aVF",
+    "MI-LAT": "old lateral infarction: broad Q in I, aVL, V5, V6, small R beside it",
+    "LVH": "left ventricular hypertrophy: tall R in V5 and V6, deep S in V1 and V2, strain",
+    "RVH": "right ventricular hypertrophy: right axis, tall R in V1, deep S in I and V6, strain in V1-V3",
+    "TWI": "flat or inverted T waves",
+    "PAC": "premature atrial beats",
+    "PVC": "premature ventricular beats",
+}
 
 _INFARCTIONS = frozenset({"MI-ANT", "MI-INF", "MI-LAT"})
 _SHIFTS = frozenset({"STD", "STE-ANT", "STE-INF"})
@@ -93,19 +90,12 @@ def clash(one: str, other: str) -> bool:
 
 
 def check_diagnoses(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names, if one ECG can show them all.
-
-    Raises:
-        ValueError: an unknown name, a name given twice, or two that clash.
-    """
-    for index, name in enumerate(names):
-        if name not in DIAGNOSES:
-            near = difflib.get_close_matches(name.upper(), DIAGNOSES, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise ValueError(f"unknown diagnosis {name!r}: {hint}known are {', '.join(DIAGNOSES)}")
-        for earlier in names[:index]:
-            if earlier == name or clash(earlier, name):
-                raise ValueError(f"diagnoses {earlier!r} and {name!r} cannot stand in one ECG: drop one of them")
+    """Return the names. Raises ValueError for an unknown name, a name given twice, or two that clash."""
+    if unknown := [name for name in names if name not in DIAGNOSES]:
+        raise ValueError(f"unknown diagnosis {unknown[0]!r}: known are {', '.join(DIAGNOSES)}")
+    for one, other in combinations(names, 2):
+        if one == other or clash(one, other):
+            raise ValueError(f"diagnoses {one!r} and {other!r} cannot stand in one ECG: drop one of them")
     return names
 
 
@@ -445,14 +435,10 @@ def diseased(
     *,
     share: float = 1.0,
 ) -> Heart:
-    """Change a heart by diagnoses.
+    """Change a patient's healthy heart by diagnoses, as `check_diagnoses` allows them.
 
-    Args:
-        heart: the patient's healthy heart.
-        names: diagnoses, as `check_diagnoses` allows them.
-        severity: diagnosis -> severity in this patient; 1 is typical.
-        focus: waves of the patient's premature ventricular beats, added if diagnosed.
-        share: scale of all changes, as in `interpolate`.
+    severity: diagnosis -> severity in this patient; 1 is typical. focus: waves of the patient's premature ventricular
+    beats, added if diagnosed. share: scale of all changes, as in `interpolate`.
     """
     for name, change in _SHAPES.items():
         if name in names:

@@ -26,7 +26,6 @@ from benchmark.data.simulate.heart import (
     VENTRICULAR,
     Floats,
     Heart,
-    Wave,
     lead_vectors,
     rotation,
     twelve_leads,
@@ -51,8 +50,7 @@ class Breath(NamedTuple):
 
     def at(self, time: Floats) -> Floats:
         """Compute respiration from -1 to 1 at `time` in seconds; same shape."""
-        course: Floats = np.sin(2 * np.pi * self.hz * time + self.phase)
-        return course
+        return np.asarray(np.sin(2 * np.pi * self.hz * time + self.phase))
 
 
 @dataclass(frozen=True)
@@ -83,15 +81,9 @@ def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> flo
 def draw_beats(
     rng: np.random.Generator, rhythm: str, rate: float, premature: tuple[int, ...], seconds: float, breath: Breath
 ) -> Beats:
-    """Draw the beats of one recording.
+    """Draw the beats of a recording, at a mean rate per minute without premature beats.
 
-    Args:
-        rng: the recording's stream.
-        rhythm: one of `patient.RHYTHMS`.
-        rate: mean rate without premature beats, per minute.
-        premature: ATRIAL, VENTRICULAR, both or neither; of each at least one falls into the recording.
-        seconds: length of the recording.
-        breath: modulates the sinus rhythm.
+    premature: ATRIAL, VENTRICULAR, both or neither; of each at least one falls into the recording.
     """
     basic = 60.0 / rate
     count = int(np.ceil(1.4 * (seconds + 2 * MARGIN_S) / basic)) + 8
@@ -149,11 +141,7 @@ def _make_premature(
 def atrial_activity(
     rng: np.random.Generator, rhythm: str, rate: float, samples: int, fs: float
 ) -> tuple[Floats, Floats] | None:
-    """Draw continuous atrial activity outside sinus rhythm.
-
-    Returns:
-        time course (n,) and dipole (3,) in mV of the f-waves (AFIB) or the flutter's sawtooth (AFL), else None.
-    """
+    """Draw time course (n,) and dipole (3,) in mV of the f-waves (AFIB) or the flutter's sawtooth (AFL), else None."""
     if rhythm not in ("AFIB", "AFL"):
         return None
     time = np.arange(samples) / fs
@@ -188,24 +176,14 @@ WANDER_MV = 0.035
 def electrode_noise(
     rng: np.random.Generator, samples: int, fs: float, level: float, mains_hz: float, breath: Breath
 ) -> NDArray[np.float32]:
-    """Draw the noise of the leads I, II, V1-V6.
+    """Draw the noise of the leads I, II, V1-V6, (n, 8) in mV; as many draws whatever the level, a factor of all noise.
 
-    Args:
-        rng: the recording's stream; the same number of draws is made whatever the level.
-        samples: number of samples n.
-        fs: sampling rate in Hz.
-        level: factor of all noise.
-        mains_hz: 50 or 60 Hz.
-        breath: modulates the baseline.
-
-    Returns:
-        (n, 8) in mV.
+    breath: modulates the baseline.
     """
     smooth, loading = _slow_and_mains(rng, samples, fs, mains_hz, breath)  # (n, K), (K, 9)
     rough = _white_and_muscle(rng, samples)  # (n, 9)
     to_leads = EIGHT_FROM_ELECTRODES.T * level  # (9, 8)
-    noise: NDArray[np.float32] = smooth @ (loading @ to_leads).astype(np.float32) + rough @ to_leads.astype(np.float32)
-    return noise
+    return np.asarray(smooth @ (loading @ to_leads).astype(np.float32) + rough @ to_leads.astype(np.float32))
 
 
 def _white_and_muscle(rng: np.random.Generator, samples: int) -> NDArray[np.float32]:
@@ -302,22 +280,11 @@ def simulate(
     anatomy: float = 1.0,
     severity: float = 1.0,
 ) -> NDArray[np.float32]:
-    """Draw one recording of a newly drawn patient, e.g. `simulate("LBBB", seed=1)`.
+    """Draw one recording of a newly drawn patient, e.g. `simulate("LBBB", seed=1)`: (n, 12) float32 in mV.
 
-    Args:
-        diagnosis: a name of `DIAGNOSES`, or several that one ECG can show together.
-        seed: of patient and recording.
-        seconds: length in seconds.
-        fs: sampling rate in Hz.
-        noise: scale of all noise, 0 for none.
-        anatomy: scale of the differences between patients, 0 for the typical one.
-        severity: scale of disease changes of a beat's shape, 0 for none, 1 as drawn.
-
-    Returns:
-        (n, 12) float32 in mV, leads in the order of `benchmark.data.datasets.base.LEADS`.
-
-    Raises:
-        ValueError: unknown or contradictory diagnoses, or a length, rate or scale out of range.
+    diagnosis: a name of `DIAGNOSES`, or several that one ECG can show together. seed: of patient and recording.
+    anatomy: scale of the differences between patients, 0 for the typical one. noise, severity: as in `CohortSettings`.
+    Raises ValueError for unknown or contradictory diagnoses, or a length, rate or scale out of range.
     """
     if anatomy < 0:
         raise ValueError(f"anatomy is {anatomy}: the scale goes from 0 (typical heart) upwards")
@@ -338,18 +305,7 @@ def record(
     severity: float = 1.0,
     mains_hz: float = 50.0,
 ) -> Simulated:
-    """Draw one recording of a patient with these diagnoses.
-
-    Args:
-        patient: the patient's anatomy.
-        diagnoses: what this recording shows.
-        rng: the recording's stream; draws rate, electrode positions and noise.
-        seconds, fs, noise, severity: as `simulate`.
-        mains_hz: 50 or 60 Hz.
-
-    Raises:
-        ValueError: as `simulate`.
-    """
+    """Draw one recording of a patient with these diagnoses, from the recording's stream. Raises as `simulate`."""
     check_diagnoses(diagnoses)
     if not (1 <= seconds <= 3600 and fs >= 50 and noise >= 0 and 0 <= severity <= MOST_SEVERE):
         raise ValueError(
@@ -418,8 +374,7 @@ def _seen_by_leads(
     inhaled = _lead_heights(patient, heart, leads @ posture @ rotation(rng.uniform(1, 4) * np.ones(3))) * contact
     time = np.arange(len(trains)) / fs
     swing = breath.at(time)[:, None]  # (n, 1)
-    seen: Floats = trains @ still + swing * (trains @ (inhaled - still))
-    return seen
+    return np.asarray(trains @ still + swing * (trains @ (inhaled - still)))
 
 
 def _atria_in_leads(
@@ -431,16 +386,12 @@ def _atria_in_leads(
         return 0.0
     course, dipole = activity
     seen = (lead_vectors(patient.across, patient.down) @ dipole) * patient.conduction[0]  # (8,)
-    in_leads: Floats = course[:, None] * seen
-    return in_leads
+    return np.asarray(course[:, None] * seen)
 
 
 def _lead_heights(patient: Anatomy, heart: Heart, leads: Floats) -> Floats:
     """Height of every wave in the leads I, II, V1-V6, (C, 8) in mV."""
-    dipole = np.stack([_turned(wave, patient) for wave in heart.waves.values()])  # (C, 3)
+    position = {"P": patient.atrial_position, "R": patient.position, "J": patient.position}
+    dipole = np.stack([position[wave.clock] @ wave.dipole for wave in heart.waves.values()])  # (C, 3)
     part = [CLOCKS.index(wave.clock) for wave in heart.waves.values()]
     return (dipole @ leads.T) * patient.conduction[part]
-
-
-def _turned(wave: Wave, patient: Anatomy) -> Floats:
-    return (patient.atrial_position if wave.clock == "P" else patient.position) @ wave.dipole

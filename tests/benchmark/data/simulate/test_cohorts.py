@@ -90,12 +90,6 @@ def _sides(entries: Sequence[Entry], spec: TaskSpec) -> dict[str, set[str]]:
     return {side: {entries[index].recording for index in indices} for side, indices in sides_of(split).items()}
 
 
-def test_the_scale_of_report_errors_leaves_the_signals_alone() -> None:
-    right, usual = (digests(cohort("mimic-iv-ecg", 12, seed=3, report_errors=errors)) for errors in (0.0, 1.0))
-    assert {name: signal for name, (signal, _) in right.items()} == {name: item for name, (item, _) in usual.items()}
-    assert right != usual
-
-
 def test_findings_that_do_not_persist_change_later_recordings_alone() -> None:
     stay, change = (cohort("mimic-iv-ecg", 8, seed=3, persistence=share) for share in (1.0, 0.0))
     before, after = digests(stay), digests(change)
@@ -104,22 +98,6 @@ def test_findings_that_do_not_persist_change_later_recordings_alone() -> None:
     moved = {name for name in before if before[name] != after[name]}
     assert moved
     assert not moved & first
-
-
-@pytest.mark.parametrize(
-    ("name", "patients", "test_patients", "message"),
-    [
-        ("mimic", 3, 0, "unknown cohort 'mimic'"),
-        ("chapman", 0, 0, "0 together, must lie in 1-10646"),
-        ("chapman", 20_000, 0, "20000 together"),
-        ("cpsc2018", 3, 9999, "cpsc2018: patients and test_patients are 10002 together, must lie in 1-9999"),
-    ],
-)
-def test_cohorts_that_cannot_be_numbered_are_refused(
-    name: str, patients: int, test_patients: int, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        SimulatedDataset(name, CohortSettings(patients, test_patients=test_patients))
 
 
 def test_every_diagnosis_has_codes_that_are_known() -> None:

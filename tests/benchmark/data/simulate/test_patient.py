@@ -45,3 +45,9 @@ def test_without_anatomy_men_and_women_are_alike() -> None:
     assert all(waves == without_notch[0] for waves in without_notch)
     one, other = (draw_anatomy(np.random.default_rng(0), woman=woman, variation=1.0) for woman in (False, True))
     assert np.linalg.norm(other.heart.waves["wall"].dipole) < np.linalg.norm(one.heart.waves["wall"].dipole)
+
+
+@pytest.mark.parametrize("names", [("LBB",), ("LBBB", "RBBB"), ("AVB2", "AFIB"), ("NORM", "AFIB"), ("SR", "SR")])
+def test_unknown_and_contradictory_diagnoses_are_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=r"unknown diagnosis 'LBB'|cannot stand in one ECG"):
+        check_diagnoses(names)
