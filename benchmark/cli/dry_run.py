@@ -27,10 +27,9 @@ from benchmark.run.estimate import (
     seconds_per_update,
     updates_of,
 )
-from benchmark.run.grid import Pretraining, expand, make_grid
+from benchmark.run.grid import Pretraining, Variant, expand, make_grid
 from benchmark.run.plan import cache_miss_lines
 from benchmark.run.pretraining import new_method
-from benchmark.run.rows import Variant
 from benchmark.run.tasks import Work, in_turn, limited_threads, missing
 from benchmark.screen import Console, duration, note, print_table
 

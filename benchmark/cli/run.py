@@ -41,11 +41,10 @@ from benchmark.run.datasets import (
 )
 from benchmark.run.engine import HERE, open_engine
 from benchmark.run.execute import execute
-from benchmark.run.grid import Grid, Pretraining, make_grid, select
+from benchmark.run.grid import Grid, Pretraining, make_grid, refuse_lone_windows, select, variants_of
 from benchmark.run.plan import cache_miss_lines, make_plan
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
-from benchmark.run.rows import refuse_lone_windows, variants_of
 from benchmark.run.tasks import Work, code_digest, context_of, missing, tasks_of
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import read_card

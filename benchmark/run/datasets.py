@@ -27,8 +27,7 @@ from benchmark.data.task import of_task
 from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.names import EVALUATION_FACTS
-from benchmark.run.grid import Cell, Grid, Pretraining, unserved_by
-from benchmark.run.rows import Variant, methods_of
+from benchmark.run.grid import Cell, Grid, Pretraining, Variant, methods_of, unserved_by
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
 

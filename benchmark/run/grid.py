@@ -1,4 +1,4 @@
-"""The grid of a config: its pretrainings, its cells, and what the keys of their results are digests of.
+"""The grid of a config: rows, the pretrainings and cells of each, and what the keys of their results are digests of.
 
     pretrain_key = hash(method config and recipe, encoder, epochs, data fingerprint, precision, seed, results versions)
     cell_key     = hash(pretrain_key, dataset fingerprint, task, ratio, seed, subset, settings, results version)
@@ -9,38 +9,177 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmark.config.config import Config, with_settings
+from benchmark.config.config import Config, by_encoder, with_settings
 from benchmark.config.errors import ConfigError
+from benchmark.config.schema import Recordings
 from benchmark.data.prepare import Prepared
 from benchmark.data.report_text import embedder_identity
+from benchmark.data.segments import TYPICAL_SECONDS
 from benchmark.data.splits import TaskSpec
 from benchmark.machine.device import Machine, stream
 from benchmark.results.names import (
+    ABLATION,
     CLASSICAL_TITLES,
     EVALUATION_FACTS,
     FROZEN,
     GATE,
+    METHOD,
     SUPERVISED,
     SWEEP,
     TRIAL,
     UNTRAINED,
     VALIDATION,
+    Role,
     evaluation_of,
     is_frozen,
+    name_on,
+    name_on_any,
 )
 from benchmark.results.schema import digest
 from benchmark.results.store import Store, cell_key
-from benchmark.run.rows import Variant, refuse_lone_windows, variants_of
 from benchmark.training.evaluations import CLASSICAL, EVALUATIONS
 from benchmark.training.pretrain import PRETRAIN_VERSION
+from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
 from methods.encoders import identity
 from methods.from_file import sources_of
+
+ALL_LABELS = 1.0
+SUBSETS = {"paper": 1, "strict": 5}
+"""Labelled subsets per seed by default: a probe costs next to nothing beside the pretraining that it judges."""
+EXTERNAL_SEED = 0
+"""Pretraining seed of an external encoder, whose weights depend on no seed of a run."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row of a table: a method with its config, or a baseline."""
+
+    name: str
+    title: str
+    method: type[PretrainMethod] | None
+    """None: nothing is pretrained."""
+    config: MethodConfig
+    role: Role = METHOD
+    of: str = ""
+    """Base method of an ablation, sweep or trial."""
+    knob: str = ""
+    value: Any = None
+    """`knob` and `value`: what a sweep sets."""
+    settings: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Config keys that the row changes, dotted: the row's config is `with_settings(config, settings)`."""
+    encoder: str = ""
+    """Label of its encoder where there are several."""
+
+    def facts(self) -> dict[str, Any]:
+        """Collect facts for reports besides the title."""
+        reads = self.method is not None and self.method.needs_text
+        facts = {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value, "reads_reports": reads}
+        return facts | ({"encoder": self.encoder} if self.encoder else {})
+
+    @property
+    def method_name(self) -> str:
+        """Name of the method; the variant's name if nothing is pretrained."""
+        return self.name if self.method is None else self.method.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the method by name or file: only `get_method` can import a class from a file."""
+        method = None if self.method is None else source_of(self.method)
+        return _unpickled, (vars(self) | {"method": method, "config": vars(self.config)},)
+
+
+def source_of(method: type[PretrainMethod]) -> str:
+    """Return the argument of `get_method` for a method: the path of its file, else its name."""
+    if method.external_encoder is not None:
+        return method.external_encoder.word()
+    return method.__module__ if method.__module__.endswith(".py") else method.name
+
+
+def _unpickled(stored: dict[str, Any]) -> Variant:
+    method = stored["method"] and get_method(stored["method"])
+    config = method.Config if method else MethodConfig
+    return Variant(**stored | {"method": method, "config": config(**stored["config"])})
+
+
+def variants_of(config: Config) -> tuple[Variant, ...]:
+    """List the rows of the tables: methods, baselines, ablations and sweeps, each in the config's order.
+
+    Of several encoders all of these on one after the other; a row without one of them stands there once.
+    """
+    rows: list[Variant] = []
+    for label, changed in by_encoder(config).items():
+        further = {} if changed is config else {"encoder": changed.encoder}
+        for row in (*methods_of(changed), *baselines_of(changed), *ablations_of(changed), *sweeps_of(changed)):
+            if row.method is not None and row.method.external_encoder is None:
+                rows.append(on_encoder(row, label, further) if label else row)
+            elif not further:
+                rows.append(row)
+    return tuple(rows)
+
+
+def on_encoder(row: Variant, label: str, settings: dict[str, Any]) -> Variant:
+    """Return a row on one of several encoders; `settings`: none on the first, which keeps the row's name."""
+    name, of = (named and name_on(named, label if settings else "") for named in (row.name, row.of))
+    title = f"{row.title} on {label}"
+    return replace(row, name=name, title=title, of=of, settings=settings | row.settings, encoder=label)
+
+
+def methods_of(config: Config) -> Iterator[Variant]:
+    """Yield the compared methods."""
+    for name in config.methods:
+        kind = config.method_class(name)
+        yield Variant(kind.name, kind.title, kind, config.method_config(name))
+
+
+def baselines_of(config: Config) -> Iterator[Variant]:
+    """Yield the baselines that are rows; `full-labels` is a further ratio of existing rows (`planned`)."""
+    untrained, method_config = get_method(UNTRAINED), config.method_config(UNTRAINED)
+    if "random" in config.gates and UNTRAINED not in config.compared():
+        yield Variant(UNTRAINED, untrained.title, untrained, method_config, GATE)
+    if "frozen" in config.gates:
+        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, method_config, GATE, of=UNTRAINED)
+    for name, title in CLASSICAL_TITLES.items():
+        if name in config.gates:
+            yield Variant(name, title, None, MethodConfig(), GATE)
+    if "supervised" in config.gates:
+        yield Variant(SUPERVISED, "Supervised, from scratch", untrained, method_config, GATE, of=UNTRAINED)
+
+
+def ablations_of(config: Config) -> Iterator[Variant]:
+    """Yield the ablations that `ablate` selects."""
+    for method, name in dict.fromkeys(pair for entry in config.ablate for pair in config.ablations_of(entry)):
+        kind = config.method_class(method)
+        changed = config.method_config(method, config.ablations[method][name])
+        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, changed, ABLATION, of=method)
+
+
+def sweeps_of(config: Config) -> Iterator[Variant]:
+    """Yield a row per value of a hyperparameter or config key."""
+    for method, swept in config.sweeps.items():
+        kind = config.method_class(method)
+        for knob, value in ((knob, value) for knob, values in swept.items() for value in values):
+            name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
+            settings, changed = config.swept(method, knob, value)
+            yield Variant(name, title, kind, changed, SWEEP, kind.name, knob, value, settings)
+
+
+def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:
+    """Raise ConfigError for a row that pairs neighbouring windows where a recording of 10 s holds one."""
+    how = config.data.segmentation
+    if not isinstance(how, Recordings) or how.crops_of_typical() > 1:
+        return
+    for row in variants:
+        if row.method is not None and row.method.trains and row.config.pairing == "neighbor":
+            raise ConfigError(
+                f"{row.name} pairs neighbouring windows (pairing: neighbor), and a recording of {TYPICAL_SECONDS} s "
+                f"holds one of data.segmentation.seconds={how.seconds:g}: set that to 5 or less, "
+                f"methods.{row.method_name}.pairing=same, or compare other methods"
+            )
 
 
 @dataclass(frozen=True)
@@ -73,9 +212,9 @@ class Cell:
     variant: Variant
     pretraining: Pretraining | None
     evaluation: str
-    """One of `EVALUATIONS` or `CLASSICAL`, 'supervised' or 'validation'."""
+    """One of `EVALUATIONS` or `CLASSICAL`."""
     table: str
-    """The evaluation whose table shows it; a gate may be in several tables, 'validation' in none."""
+    """The evaluation whose table shows it; a baseline may be in several tables, 'validation' in none."""
     dataset: str
     """The column's name: that of a dataset, and of its task where it is not `default`."""
     ratio: float
@@ -87,8 +226,8 @@ class Cell:
     """What `cell_key` makes `key` of, with ratio, seed and subset."""
     external_windows: Path | None = field(default=None, compare=False)
     """Folder of the column's recordings as windows of an external encoder (docs/METHODS.md); None for any other."""
-    gate: str = ""
-    """Gate to which the cell belongs, as `--gates` names it; '' for a compared row at a compared ratio."""
+    is_baseline: bool = False
+    """Whether it is of a baseline, or repeats one with all labels: such cells are run last."""
 
     @property
     def pretrain_key(self) -> str:
@@ -109,7 +248,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """All pretrainings and cells of a config, in order of execution."""
+    """All pretrainings and cells of a config."""
 
     variants: tuple[Variant, ...]
     pretrainings: tuple[Pretraining, ...]
@@ -136,23 +275,21 @@ class Context:
     """Folder for a folder of TensorBoard events per pretraining; None: none are written."""
 
 
-Mode = Mapping[str, str]
-"""`Machine.mode()`."""
-Forms = Mapping[tuple[str, str], Prepared]
-"""(method, column) -> the column's recordings, cut to the windows of the method's external encoder."""
-NONE: Forms = {}
+def pretraining_of(
+    config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mapping[str, str]
+) -> Pretraining | None:
+    """Return the pretraining of a variant at a seed, None without an encoder; config: that of its row.
 
-
-def pretrain_content(
-    config: Config,
-    method: type[PretrainMethod],
-    knobs: MethodConfig,
-    seed: int,
-    fingerprint: str,
-    mode: Mode,
-) -> dict[str, Any]:
-    """Content of a pretraining key: all that determines the weights. For an untrained encoder: its config and seed."""
-    spec = config.task_spec(config.pretrain)
+    Under `paper` all seeds share a trained one, under any protocol weights from elsewhere. Its content is all that
+    determines the weights; for an untrained encoder: its config and seed.
+    """
+    method, spec = variant.method, config.task_spec(config.pretrain)
+    if method is None:
+        return None
+    if method.external_encoder:
+        seed = EXTERNAL_SEED
+    elif config.protocol == "paper" and method.trains:
+        seed = config.pretrain.seed
     content: dict[str, Any] = {
         "method": method.name,
         "method_version": method.version,
@@ -163,13 +300,13 @@ def pretrain_content(
         content["file"] = sources
     if method.trains:
         corpora = config.data.corpora
-        labelled = len(corpora) == 1 and bool(config.data.source(*corpora).classes)  # else it is pretrained on whole
+        is_labelled = len(corpora) == 1 and config.data.source(*corpora).classes  # else it is pretrained on whole
         content |= {
             "version": PRETRAIN_VERSION,
-            "config": asdict(knobs),
+            "config": asdict(variant.config),
             "epochs": config.pretrain.epochs,
             "budget": config.pretrain.budget,
-            "task": spec.content() if labelled else {"per_trial": spec.per_trial, "standardise": spec.standardise},
+            "task": spec.content() if is_labelled else {"per_trial": spec.per_trial, "standardise": spec.standardise},
             "data": fingerprint,
             "mode": dict(mode),
         }
@@ -177,110 +314,72 @@ def pretrain_content(
             content["pair_costs"] = list(config.pretrain.pair_costs(method))
         if method.needs_text:
             content["text"] = embedder_identity(config.pretrain.text_embedder)
-    return content
+    return Pretraining(digest(content), variant, seed, content)
 
 
-def spec_of(config: Config, evaluation: str, column: str = "") -> TaskSpec:
-    """The task settings of an evaluation; a search is judged on all validation patients, and sees their labels."""
+def spec_of(config: Config, evaluation: str, column: str) -> TaskSpec:
+    """Return an evaluation's task settings; a search is judged on all validation patients, and sees their labels."""
     spec = config.task_spec(config.finetune, column)
     return replace(spec, validation_labels="whole", folds=0) if evaluation == VALIDATION else spec
 
 
 def cell_content(
-    config: Config, pretraining: Pretraining, evaluation: str, fingerprint: str, mode: Mode, column: str = ""
+    config: Config,
+    pretraining: Pretraining | None,
+    evaluation: str,
+    fingerprint: str,
+    mode: Mapping[str, str],
+    column: str,
 ) -> dict[str, Any]:
-    """Content of a cell key, without ratio and seed."""
-    spec = spec_of(config, evaluation, column)
-    how = EVALUATIONS[evaluation]
-    return {
-        "version": how.version,
-        "pretrain": pretraining.key,
+    """Return the content of a cell key, without ratio and seed; without an encoder independent of the device."""
+    way = CLASSICAL[evaluation] if pretraining is None else EVALUATIONS[evaluation]
+    content = {
+        "version": way.version,
         "evaluation": evaluation,
-        "settings": dict(how.settings(config)),
+        "settings": way.settings(config),
         "data": fingerprint,
-        "task": spec.content(),
-        "mode": dict(mode),
-        **how.further(config, pretraining.method),
+        "task": spec_of(config, evaluation, column).content(),
     }
+    if pretraining is None:
+        return content | {"segmentation": config.data.segmentation.kind}
+    further = EVALUATIONS[evaluation].further(config, pretraining.method)
+    return content | {"pretrain": pretraining.key, "mode": dict(mode), **further}
 
 
-def classical_content(config: Config, evaluation: str, fingerprint: str, column: str = "") -> dict[str, Any]:
-    """Content of the key of a cell without an encoder, without ratio and seed; independent of the device."""
-    spec = config.task_spec(config.finetune, column)
-    how = CLASSICAL[evaluation]
-    return {
-        "version": how.version,
-        "evaluation": evaluation,
-        "settings": dict(how.settings(config)),
-        "segmentation": config.data.segmentation.kind,
-        "data": fingerprint,
-        "task": spec.content(),
-    }
-
-
-ALL_LABELS = 1.0
-FULL_LABELS = "full-labels"
-"""The gate that repeats the compared rows and gates with all labels (ratio 1.0)."""
-SUBSETS = {"paper": 1, "strict": 5}
-"""Labelled subsets per seed by default: a probe costs next to nothing beside the pretraining that it judges."""
-EXTERNAL_SEED = 0
-"""Pretraining seed of an external encoder, whose weights depend on no seed of a run."""
-GATE_OF_ROW = {UNTRAINED: "random", FROZEN: "frozen"} | {name: name for name in (*CLASSICAL_TITLES, SUPERVISED)}
-"""Name of a gate's row -> the gate, as `--gates` names it."""
-
-
-def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, str]]:
-    """(table, evaluation, ratio, gate) of a variant's cells for one dataset and seed."""
+def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, bool]]:
+    """Yield (table, evaluation, ratio, is baseline) of a variant's cells for one dataset and seed."""
     if variant.role == TRIAL:
-        yield from ((VALIDATION, VALIDATION, ratio, "") for ratio in config.ratios)
+        yield from ((VALIDATION, VALIDATION, ratio, False) for ratio in config.ratios)
         return
-    row = variant.on_any
-    gate = GATE_OF_ROW[row] if variant.role == GATE else ""
-    has_full_labels = FULL_LABELS in config.gates and ALL_LABELS not in config.ratios
+    row, is_baseline = name_on_any(variant.name, variant.encoder), variant.role == GATE
+    repeats = "full-labels" in config.gates and ALL_LABELS not in config.ratios and (is_baseline or row == UNTRAINED)
+    ratios = [min(config.ratios)] if variant.role == SWEEP else config.ratios
+    unserved = unserved_by(variant, config.evaluate)
     for table in config.evaluate:
-        if table in unserved_by(variant, config.evaluate):
-            continue
-        if row == FROZEN and is_frozen(table):
-            continue  # same as the untrained row of that table
         evaluation = evaluation_of(row, table)
-        if row == SUPERVISED:
-            yield table, evaluation, ALL_LABELS, gate
+        if table in unserved or (row == FROZEN and is_frozen(table)):  # the latter is the untrained row of that table
             continue
-        ratios = [min(config.ratios)] if variant.role == SWEEP else config.ratios
-        yield from ((table, evaluation, ratio, gate) for ratio in ratios)
-        if has_full_labels and (variant.role == GATE or row == UNTRAINED):
-            yield table, evaluation, ALL_LABELS, FULL_LABELS
+        if row == SUPERVISED:
+            yield table, evaluation, ALL_LABELS, is_baseline
+            continue
+        yield from ((table, evaluation, ratio, is_baseline) for ratio in ratios)
+        if repeats:
+            yield table, evaluation, ALL_LABELS, True
 
 
 def subsets_of(config: Config, table: str, ratio: float) -> int:
-    """Labelled subsets per seed of the cells of a table: by default several of a frozen encoder; one of all labels."""
+    """Count the labelled subsets per seed of a table's cells: by default several of a frozen encoder; one of all."""
     if table not in EVALUATION_FACTS or ratio >= ALL_LABELS:
         return 1
     return (config.subsets or SUBSETS[config.protocol]) if is_frozen(table) else config.finetuned_subsets
 
 
 def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
-    """Evaluation -> why a row has no cells there: fine-tuning of an encoder whose weights get no gradients."""
+    """Return why a row has no cells, by evaluation: fine-tuning of an encoder whose weights get no gradients."""
     kind = variant.method.external_encoder if variant.method else None
-    learned = [table for table in tables if not is_frozen(table)]
-    if kind is None or not learned or not (why := kind.frozen):
+    if kind is None or not kind.frozen:
         return {}
-    return dict.fromkeys(learned, f"it cannot be fine-tuned: {why}")
-
-
-def pretraining_of(config: Config, variant: Variant, seed: int, fingerprint: str, mode: Mode) -> Pretraining | None:
-    """The pretraining of a variant at a seed, None without an encoder; under `paper` all seeds share a trained one.
-
-    Weights from elsewhere are shared by all seeds under any protocol.
-    """
-    if variant.method is None:
-        return None
-    if variant.method.external_encoder:
-        seed = EXTERNAL_SEED
-    elif config.protocol == "paper" and variant.method.trains:
-        seed = config.pretrain.seed
-    content = pretrain_content(config, variant.method, variant.config, seed, fingerprint, mode)
-    return Pretraining(digest(content), variant, seed, content)
+    return {table: f"it cannot be fine-tuned: {kind.frozen}" for table in tables if not is_frozen(table)}
 
 
 def expand(
@@ -288,13 +387,15 @@ def expand(
     *,
     corpus: str,
     fingerprints: Mapping[str, str],
-    mode: Mode,
+    mode: Mapping[str, str],
     variants: tuple[Variant, ...] | None = None,
-    forms: Forms = NONE,
+    forms: Mapping[tuple[str, str], Prepared] | None = None,
 ) -> Grid:
-    """The grid of a config; corpus, fingerprints: hashes of the data; variants: rows in place of the config's.
+    """Expand a config to its grid.
 
-    Raises ConfigError for a row that pairs windows which a recording does not have (`refuse_lone_windows`).
+    corpus, fingerprints: hashes of the data. variants: rows in place of the config's. forms: (method, column) -> the
+    column's recordings, cut to the windows of the method's external encoder. Raises ConfigError for a row that pairs
+    windows which a recording does not have (`refuse_lone_windows`).
     """
     variants = variants_of(config) if variants is None else variants
     refuse_lone_windows(config, variants)
@@ -306,33 +407,18 @@ def expand(
             pretraining = pretraining_of(row, variant, seed, corpus, mode)
             if pretraining:
                 pretraining = pretrainings.setdefault(pretraining.key, pretraining)
-            for table, evaluation, ratio, gate in planned(config, variant):
+            for table, evaluation, ratio, is_baseline in planned(config, variant):
                 for dataset, fingerprint in fingerprints.items():
-                    if pretraining is None:
-                        content = classical_content(config, evaluation, fingerprint, dataset)
-                    else:
-                        content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
-                    form = forms.get((variant.method_name, dataset))
+                    content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
+                    form = (forms or {}).get((variant.method_name, dataset))
                     if form:
                         content["own"] = form.fingerprint
+                    cell = Cell(
+                        "", variant, pretraining, evaluation, table, dataset, ratio, seed, content=content,
+                        external_windows=form.folder if form else None, is_baseline=is_baseline,
+                    )  # fmt: skip
                     for subset in range(subsets_of(config, table, ratio)):
-                        key = cell_key(content, ratio, seed, subset)
-                        cells.append(
-                            Cell(
-                                key,
-                                variant,
-                                pretraining,
-                                evaluation,
-                                table,
-                                dataset,
-                                ratio,
-                                seed,
-                                subset,
-                                content,
-                                form.folder if form else None,
-                                gate,
-                            )
-                        )
+                        cells.append(replace(cell, key=cell_key(content, ratio, seed, subset), subset=subset))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
 
 
@@ -341,9 +427,9 @@ def make_grid(
     prepared: Mapping[str, Prepared],
     machine: Machine,
     variants: tuple[Variant, ...] | None = None,
-    forms: Forms = NONE,
+    forms: Mapping[tuple[str, str], Prepared] | None = None,
 ) -> Grid:
-    """The grid of a config on prepared data; variants and forms as in `expand`."""
+    """Expand a config to its grid on prepared data; variants and forms as in `expand`."""
     fingerprints = {column.name: prepared[column.name].fingerprint for column in config.data.columns()}
     corpus = prepared[config.data.pretrain].fingerprint
     mode = machine.mode()
@@ -351,18 +437,18 @@ def make_grid(
 
 
 def select(grid: Grid, starts: Sequence[str]) -> Grid:
-    """The cells whose key, or whose pretraining's key, begins with one of `starts`, and the pretrainings they need.
+    """Select the cells whose key, or whose pretraining's, begins with one of `starts`, and what they start from.
 
     Raises ConfigError where a start fits no cell.
     """
+    begins = tuple(starts)
+    chosen = [cell for cell in grid.cells if cell.key.startswith(begins) or cell.pretrain_key.startswith(begins)]
     for start in starts:
-        if not any(key.startswith(start) for cell in grid.cells for key in (cell.key, cell.pretrain_key)):
+        if not any(key.startswith(start) for cell in chosen for key in (cell.key, cell.pretrain_key)):
             raise ConfigError(f"--only {start}: no cell or pretraining of this grid has a key that begins so")
-    chosen = tuple(starts)
-    cells = [cell for cell in grid.cells if cell.key.startswith(chosen) or cell.pretrain_key.startswith(chosen)]
-    keys, rows = {cell.pretrain_key for cell in cells}, {cell.variant.name for cell in cells}
+    keys, rows = {cell.pretrain_key for cell in chosen}, {cell.variant.name for cell in chosen}
     return Grid(
         tuple(variant for variant in grid.variants if variant.name in rows),
         tuple(pretraining for pretraining in grid.pretrainings if pretraining.key in keys),
-        tuple(cells),
+        tuple(chosen),
     )

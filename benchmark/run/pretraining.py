@@ -21,9 +21,8 @@ from benchmark.results.files import is_read_only, write_atomic
 from benchmark.results.names import CARD, ERROR, MEASURES, UNTRAINED_EPOCH
 from benchmark.results.store import Store, card_bytes
 from benchmark.run.estimate import fastest, multiplications
-from benchmark.run.grid import Context, Grid, Pretraining
+from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import ProgressFile
-from benchmark.run.rows import source_of
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import measure, sample_facts
 from benchmark.training.pretrain import OnEpoch, epochs_bought, pretrain

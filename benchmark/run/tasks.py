@@ -120,10 +120,10 @@ def in_turn(cells: Iterable[Cell]) -> list[Cell]:
     """
     unique: dict[str, Cell] = {}
     for cell in cells:
-        if not (cell.gate and cell.key in unique):
+        if not (cell.is_baseline and cell.key in unique):
             unique[cell.key] = cell
     datasets = list(dict.fromkeys(cell.dataset for cell in unique.values()))
-    return sorted(unique.values(), key=lambda cell: (datasets.index(cell.dataset), bool(cell.gate)))
+    return sorted(unique.values(), key=lambda cell: (datasets.index(cell.dataset), cell.is_baseline))
 
 
 def is_finished(part: Part, store: Store, damaged: list[str] | None = None) -> bool:

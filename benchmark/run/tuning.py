@@ -20,8 +20,7 @@ import numpy as np
 from benchmark.config.config import Config
 from benchmark.results.names import LINEAR, TRIAL
 from benchmark.results.store import CorruptRow, Store
-from benchmark.run.grid import Cell, Grid
-from benchmark.run.rows import Variant
+from benchmark.run.grid import Cell, Grid, Variant
 from methods.parts.knobs import spaces_of
 
 Knobs = dict[str, Any]

@@ -21,8 +21,7 @@ from benchmark.results.metrics import macro_notes, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellInput, folds_of, identity_of, learn_on, run_cell, source_facts
-from benchmark.run.grid import Cell, Context, Pretraining, spec_of
-from benchmark.run.rows import Variant
+from benchmark.run.grid import Cell, Context, Pretraining, Variant, spec_of
 from benchmark.run.tasks import code_digest
 from benchmark.training.checkpoint import save_encoder
 from benchmark.training.probes import EvaluationCache

@@ -39,11 +39,11 @@ def test_a_dataset_at_a_time_and_its_gates_last(cohorts: Cohorts, small_config: 
     bench = Bench(config, cohorts, Store(tmp_path / "runs"))
     cells = bench.missing().cells
     assert sorted(cell.key for cell in cells) == sorted({cell.key for cell in bench.grid.cells})
-    order = [(cell.dataset, bool(cell.gate)) for cell in cells]
+    order = [(cell.dataset, cell.is_baseline) for cell in cells]
     assert order == sorted(order)
-    assert {"features", "full-labels"} <= {cell.gate for cell in cells}
+    assert {False, True} == {cell.is_baseline for cell in cells}
     frozen = {cell.key for cell in bench.grid.cells if cell.variant.name == "random-frozen" and cell.ratio == 0.5}
-    assert {cell.gate for cell in cells if cell.key in frozen} == {""}  # the untrained row of the linear table
+    assert {cell.is_baseline for cell in cells if cell.key in frozen} == {False}
 
 
 def test_a_damaged_row_is_done_again_alone(finished: Bench) -> None:
