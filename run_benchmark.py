@@ -5,16 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from io import TextIOWrapper
-from pathlib import Path
-
-if __name__ == "__main__":  # before the imports, which need the suite's own `methods`
-    checkout = Path(__file__).resolve().parent
-    found = find_spec("methods")
-    foreign = Path(found.origin or "" if found else "").resolve().parent.parent
-    if foreign != checkout:
-        sys.exit(f"another package named `methods` ({foreign}) hides this checkout's: remove it from PYTHONPATH")
 
 from benchmark import screen as terminal
 from benchmark.cli.main import FAILED, INTERRUPTED, USAGE, run
@@ -27,7 +18,7 @@ from benchmark.screen import open_console
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (default: sys.argv); returns the exit status (benchmark.cli.main)."""
+    """Run a command line, by default that of the process; returns the exit status (benchmark.cli.main)."""
     keep_freed_memory()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

@@ -1,9 +1,8 @@
-"""The commands: each with its flags, its function and examples; the flags that several share."""
+"""The commands as a table: each with a line of help, its function, its flags and examples; a flag is declared once."""
 
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,46 +14,23 @@ from benchmark.results.printed import sources
 from methods.encoders import ENCODERS
 
 
-def folder(text: str) -> Path:
-    """A folder that is there or can be made. Raises ArgumentTypeError for a file."""
-    path = Path(text).expanduser()
-    if not text or (path.exists() and not path.is_dir()):
-        raise argparse.ArgumentTypeError(f"{text!r} is a file: name a folder" if text else "'' names no folder")
-    return path
-
-
-def file(text: str) -> Path:
-    """A file that is there or can be made. Raises ArgumentTypeError for a folder."""
-    path = Path(text).expanduser()
-    if not text or path.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is a folder: name a file in it" if text else "'' names no file")
-    return path
-
-
 def count(text: str) -> int:
-    """A whole number, 1 or more."""
+    """Parse a whole number of 1 or more. Raises ArgumentTypeError."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
     return int(text)
 
 
 def engine(text: str) -> str:
-    """`local`, or the address or the file of a Dask scheduler. Raises ArgumentTypeError for another word."""
+    """Parse `local`, or the address or the file of a Dask scheduler. Raises ArgumentTypeError."""
     if text != "local" and "://" not in text and not text.endswith(".json"):
         raise argparse.ArgumentTypeError(f"{text!r} is neither local nor tcp://HOST:PORT nor a scheduler's .json file")
     return text
 
 
-def key_start(text: str) -> str:
-    """The start of the key of a cell or a pretraining, from four digits on."""
-    if not re.fullmatch(r"[0-9a-f]{4,16}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} begins no key; use 4 to 16 of the digits 0 to 9 and a to f")
-    return text
-
-
-def further_metric(text: str) -> str:
-    """A metric that reports compute from stored predictions."""
-    from benchmark.results.metrics import FURTHER  # here, because other commands need no scikit-learn
+def metric(text: str) -> str:
+    """Parse the name of a score that reports compute from stored predictions. Raises ArgumentTypeError."""
+    from benchmark.results.metrics import FURTHER  # here, because scikit-learn loads slowly
 
     if text not in FURTHER:
         raise argparse.ArgumentTypeError(f"no further score {text!r}; there are {', '.join(FURTHER)}")
@@ -62,8 +38,19 @@ def further_metric(text: str) -> str:
 
 
 def flag(meaning: str, **arguments: Any) -> dict[str, Any]:
-    """Return what argparse is to know of a flag or a positional argument: its help, and `arguments`."""
+    """Return the arguments of `add_argument` for a flag or a positional argument."""
     return {"help": meaning, **arguments}
+
+
+def names(meaning: str, metavar: str, **arguments: Any) -> dict[str, Any]:
+    """Return the arguments of `add_argument` for a flag of several values."""
+    return {"help": meaning, "nargs": "+", "metavar": metavar, **arguments}
+
+
+def file(meaning: str, metavar: str, default: str | None = None, **arguments: Any) -> dict[str, Any]:
+    """Return the arguments of `add_argument` for a flag that names a file or a folder."""
+    path = None if default is None else Path(default)
+    return {"help": meaning, "type": Path, "metavar": metavar, "default": path, **arguments}
 
 
 KEYS = {
@@ -92,23 +79,20 @@ NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
 COMMON: dict[str, dict[str, Any]] = {
     "--config": {"metavar": "NAME|FILE"},
-    "--set": flag(
+    "--set": names(
         "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
-        nargs="+",
+        "KEY=VALUE",
         action="extend",
         default=[],
-        metavar="KEY=VALUE",
     ),
-    "--encoder": flag(
-        f"what all methods pretrain: {', '.join(ENCODERS)} or a .py file; several: all rows with each",
-        nargs="+",
-        metavar="NAME|FILE",
+    "--encoder": names(
+        f"what all methods pretrain: {', '.join(ENCODERS)} or a .py file; several: all rows with each", "NAME|FILE"
     ),
-    "--data-root": flag("folder that holds the datasets", type=folder, metavar="DIR"),
-    "--data": flag("a dataset's folder", nargs="+", action="extend", default=[], metavar="NAME=DIR"),
-    "--results": flag("results store (runs)", type=folder, default=Path("runs"), metavar="DIR"),
-    "--out": flag("tables and figures (out)", type=folder, default=Path("out"), metavar="DIR"),
-    "--cache": flag("prepared recordings (cache)", type=folder, default=Path("cache"), metavar="DIR"),
+    "--data-root": file("folder that holds the datasets", "DIR"),
+    "--data": names("a dataset's folder", "NAME=DIR", action="extend", default=[]),
+    "--results": file("results store (runs)", "DIR", "runs"),
+    "--out": file("tables and figures (out)", "DIR", "out"),
+    "--cache": file("prepared recordings (cache)", "DIR", "cache"),
     "--device": flag("auto, cpu, cuda or cuda:N (auto)", default="auto", metavar="NAME"),
     "--workers": flag("processes that prepare data (one a core)", type=count, metavar="N"),
     "--jobs": flag("tasks at a time (CPU: one a core; GPU: one each)", type=count, metavar="N"),
@@ -118,18 +102,15 @@ COMMON: dict[str, dict[str, Any]] = {
         default="local",
         metavar="NAME",
     ),
-    "--devices": flag("GPUs that share the work, e.g. 0 1", nargs="+", metavar="N"),
-    "--code": flag("the file of an encoder of your own", type=file, metavar="FILE"),
+    "--devices": names("GPUs that share the work, e.g. 0 1", "N"),
+    "--code": file("the file of an encoder of your own", "FILE"),
     "--dry-run": flag("list what there is to do, hours and disk, and do nothing", action="store_true"),
     "--unit": flag("what is scored (default: as the protocol)", choices=[*UNITS, BOTH]),
-    "--scores": flag(
-        "further columns of the main table, e.g. auprc", nargs="+", type=further_metric, default=[], metavar="NAME"
-    ),
+    "--scores": names("further columns of the main table, e.g. auprc", "NAME", type=metric, default=[]),
 }
 CONFIG, DATA, STORE = ("--config", "--set"), ("--data-root", "--data"), ("--results", "--out", "--cache")
 ENGINE = ("--device", "--jobs", "--engine", "--devices", "--workers")
-NAMES = ("--datasets", "--pretrain-dataset", "--tasks", "--labels", "--protocol", "--segmentation", "--standardise")
-"""Flags of keys that say what data there are."""
+OF_DATA = ("--datasets", "--pretrain-dataset", "--tasks", "--labels", "--protocol", "--segmentation", "--standardise")
 
 
 @dataclass(frozen=True)
@@ -140,10 +121,8 @@ class Command:
     """One line for the list of commands."""
     function: str
     """`module:function`."""
-    keys: Sequence[str] = ()
-    """Flags of `KEYS`."""
     flags: Sequence[str] = ()
-    """Flags of `COMMON`."""
+    """Flags of `KEYS` and `COMMON`."""
     further: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """Flags of this command alone, and its positional argument `word`."""
     examples: Mapping[str, str] = field(default_factory=dict)
@@ -154,24 +133,15 @@ COMMANDS = {
     "run": Command(
         "run the unfinished part of the grid, then print and write its tables",
         "benchmark.cli.run:run",
-        tuple(KEYS),
-        (*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run", "--unit", "--scores"),
+        (*KEYS, *CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run", "--unit", "--scores"),
         {
             "--ablations": flag("every ablation of the compared methods; see `list`", action="store_true"),
-            "--queue-sizes": flag(
-                "PMQ with each of these queue sizes, at the smallest ratio", nargs="+", type=int, metavar="M"
-            ),
-            "--only": flag(
-                "these cells alone, with their pretrainings: starts of keys of out/cells.csv",
-                nargs="+",
-                type=key_start,
-                default=[],
-                metavar="KEY",
+            "--queue-sizes": names("PMQ with each of these queue sizes, at the smallest ratio", "M", type=int),
+            "--only": names(
+                "these cells alone: starts of keys of out/cells.csv, or of pretrainings", "KEY", default=[]
             ),
             "--allow-leak": flag("run on data that the audit refuses; tables will say so", action="store_true"),
-            "--tensorboard": flag(
-                "also loss and health per epoch as event files in OUT/tensorboard", action="store_true"
-            ),
+            "--tensorboard": flag("loss and health per epoch as event files in OUT/tensorboard", action="store_true"),
         },
         {
             "": "simulated cohorts, minutes on a laptop",
@@ -191,24 +161,20 @@ COMMANDS = {
     "status": Command(
         "show the progress of a grid, also while other shells or a cluster work on it",
         "benchmark.cli.look:status",
-        flags=("--results",),
+        ("--results",),
         examples={"status": "what is done, runs, waits and has failed"},
     ),
     "report": Command(
         "write the tables of the latest run again from the results store",
         "benchmark.cli.report:report",
-        flags=("--out", "--unit", "--scores"),
-        further={
-            "--results": flag(
-                "results store (runs), archive, or DIR@KEY for one run; several are put together",
-                nargs="+",
-                metavar="DIR|FILE",
-            ),
-            "--archive": flag("pack the results reported into a zip, without signals", type=file, metavar="FILE"),
+        ("--out", "--unit", "--scores"),
+        {
+            "--results": names("results store (runs), archive, or DIR@KEY for one run; several together", "DIR|FILE"),
+            "--archive": file("pack the results reported into a zip, without signals", "FILE"),
             "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
             "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
         },
-        examples={
+        {
             "report --unit recording": "the tables again, per recording",
             "report --scores auprc ece": "further columns of the main table, from the stored predictions",
             "report --archive mine.zip": "results to send around, without signals",
@@ -219,16 +185,12 @@ COMMANDS = {
     "explain": Command(
         "show what a number was made from: settings, encoder, data, code, machine, files",
         "benchmark.cli.explain:explain",
-        flags=("--results",),
-        further={
-            "word": flag(
-                "row, evaluation, dataset, ratio and seed in any order, or the start of a key",
-                nargs="+",
-                metavar="CELL",
-            ),
+        ("--results",),
+        {
+            "word": names("row, evaluation, dataset, ratio and seed in any order, or the start of a key", "CELL"),
             "--all": flag("the whole config, code, libraries, machine and files too", action="store_true"),
         },
-        examples={
+        {
             "explain pmq finetune chapman 0.1 seed 41": "by the names of the tables",
             "explain 3f2a91": "by the start of its key",
         },
@@ -236,8 +198,10 @@ COMMANDS = {
     "tune": Command(
         "choose the knobs of each method by random search on validation patients",
         "benchmark.cli.tune:tune",
-        ("--methods", "--datasets", "--pretrain-dataset", "--protocol", "--labels", "--preset", "--precision"),
-        (*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run"),
+        (
+            *("--methods", "--datasets", "--pretrain-dataset", "--protocol", "--labels", "--preset", "--precision"),
+            *(*CONFIG, "--encoder", *DATA, *STORE, *ENGINE, "--dry-run"),
+        ),
         {
             "--trials": flag("settings tried per method (8)", type=count, default=8, metavar="N"),
             "--ratio": flag("label ratio of the probes (the config's middle one)", type=float, metavar="R"),
@@ -252,13 +216,13 @@ COMMANDS = {
     "export": Command(
         "write an encoder as a folder: weights, config, model card",
         "benchmark.cli.export:export",
-        flags=("--results", "--code"),
-        further={
+        ("--results", "--code"),
+        {
             "word": flag("a row of the tables, e.g. pmq or 'pmq:w/o queue', or a key", metavar="NAME"),
             "--seed": flag("seed of its pretraining, where a row has several", type=int, metavar="N"),
-            "--to": flag("the folder to write", type=folder, required=True, metavar="FOLDER"),
+            "--to": file("the folder to write", "FOLDER", required=True),
         },
-        examples={
+        {
             "export pmq --to pmq": "the encoder of a row, with its model card",
             "export random --seed 41 --to untrained": "one of several pretrainings of a row",
         },
@@ -266,20 +230,13 @@ COMMANDS = {
     "embed": Command(
         "compute embeddings of WFDB records with an exported encoder",
         "benchmark.cli.embed:embed",
-        flags=("--device", "--code"),
-        further={
-            "word": flag("WFDB records, or folders of them", nargs="+", metavar="RECORDS"),
-            "--encoder": flag(
-                "the folder that `export` wrote", type=folder, required=True, dest="folder", metavar="FOLDER"
-            ),
-            "--out": flag(
-                "the table, .parquet or .csv, a row per recording; or .npy, the embeddings alone",
-                type=file,
-                required=True,
-                metavar="FILE",
-            ),
+        ("--device", "--code"),
+        {
+            "word": names("WFDB records, or folders of them", "RECORDS", type=Path),
+            "--encoder": file("the folder that `export` wrote", "FOLDER", required=True, dest="folder"),
+            "--out": file("a table, .parquet or .csv; or .npy, the embeddings alone", "FILE", required=True),
         },
-        examples={"embed recordings/ --encoder pmq --out features.parquet": "every WFDB record in a folder"},
+        {"embed recordings/ --encoder pmq --out features.parquet": "every WFDB record in a folder"},
     ),
     "list": Command(
         "list methods, datasets, tasks, configs, evaluations and ablations",
@@ -289,30 +246,28 @@ COMMANDS = {
     "data check": Command(
         "prepare and audit every dataset, and report what a run would refuse",
         "benchmark.cli.data:check",
-        NAMES,
-        (*CONFIG, *DATA, "--cache", "--workers"),
+        (*OF_DATA, *CONFIG, *DATA, "--cache", "--workers"),
         examples={"data check --data-root /data": "leaks, copies, damaged files, before a run"},
     ),
     "data show": Command(
         "draw a recording as a 12-lead sheet with the heartbeats found",
         "benchmark.cli.data:show",
-        NAMES,
-        (*CONFIG, *DATA, "--out"),
+        (*OF_DATA, *CONFIG, *DATA, "--out"),
         {"word": flag("its name, e.g. A0001", metavar="RECORDING")},
         {"data show A0001 --datasets cpsc2018": "one recording, drawn"},
     ),
     "data download": Command(
         "fetch datasets from PhysioNet's open releases, verified",
         "benchmark.extras.download:download",
-        flags=(*DATA, "--dry-run"),
-        further={
-            "word": flag(f"{', '.join(DATASETS)}", nargs="+", choices=list(DATASETS), metavar="DATASET"),
+        (*DATA, "--dry-run"),
+        {
+            "word": names(", ".join(DATASETS), "DATASET", choices=list(DATASETS)),
             "--subset": flag("part of a dataset: paper (what the paper uses), all, records100", metavar="NAME"),
             "--from": flag("the home: physionet (default) or aws", metavar="NAME"),
             "--connections": flag("at a time, 1 to 8 (4)", type=count, metavar="N"),
             "--verify": flag("read and compare what is there", action="store_true"),
         },
-        examples={
+        {
             "data download ptb-xl --data-root /data": "a dataset, verified",
             "data download mimic-iv-ecg --subset paper --data-root /data": "the tenth that the paper uses",
         },
@@ -322,15 +277,17 @@ COMMANDS = {
         "benchmark.extras.new_card:new_card",
         further={
             "word": flag("folder of the ECG files, with their table if there is one", metavar="FOLDER"),
-            "--card": flag("the card (FOLDER/NAME.yaml)", type=file, metavar="FILE"),
+            "--card": file("the card (FOLDER/NAME.yaml)", "FILE"),
         },
         examples={"data new-card ./my-ecgs": "a card to begin with"},
     ),
     "speed": Command(
         "time updates, fine-tuning and preparation on this machine, and the hours of a grid",
         "benchmark.cli.speed:speed",
-        ("--methods", "--preset", "--precision", "--segmentation", "--datasets", "--pretrain-dataset"),
-        (*CONFIG, "--encoder", *DATA, "--results", "--cache", *ENGINE),
+        (
+            *("--methods", "--preset", "--precision", "--segmentation", "--datasets", "--pretrain-dataset"),
+            *(*CONFIG, "--encoder", *DATA, "--results", "--cache", *ENGINE),
+        ),
         {"--quick": flag("measure at small sizes: a minute instead of many", action="store_true")},
         {"speed --config laptop": "how fast this machine is"},
     ),

@@ -178,7 +178,7 @@ def model_card(pretrained: Pretrained, description: Description) -> str:
     environment.filters["md"] = lambda value: escape_markdown(str(value))
     return environment.get_template(f"{MODEL_CARD}.j2").render(
         about=description,
-        version=version().rpartition(" ")[2],
+        version=version(),
         trained=trained,
         simulated=bool(corpus.get("simulated")),
         tested_on_simulated=any(facts.get("simulated") for facts in datasets.values()),

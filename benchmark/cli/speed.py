@@ -13,10 +13,9 @@ from typing import NamedTuple
 import torch
 from torch.utils.benchmark import Timer
 
-from benchmark.cli.arguments import config_of, folders_of
+from benchmark.cli.arguments import config_of, folders_of, machine_of
 from benchmark.cli.dry_run import cost_lines, sizes_of, work_of
 from benchmark.cli.main import OK
-from benchmark.cli.run import machine_of
 from benchmark.config.config import Config, by_encoder
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.heartbeats import heartbeats

@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 
 from benchmark import screen as terminal
-from benchmark.cli.arguments import config_of, folders_of, values_of
+from benchmark.cli.arguments import config_of, folders_of, machine_of, values_of
 from benchmark.cli.dry_run import print_dry_run
 from benchmark.cli.main import FAILED, OK
-from benchmark.cli.run import GridRequest, machine_of, open_all, prepare_all, sweep_all, work_off
+from benchmark.cli.run import open_all, prepare_all, work_off
 from benchmark.config.config import Config, laid_over
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
@@ -48,27 +48,25 @@ def tune(arguments: Namespace, console: Console) -> int:
     draws = draws_of(config, arguments.trials, arguments.search_seed)
     config = search_config(config, arguments.ratio or middle_ratio(config))
     variants = variants_of_draws(config, draws)
-    machine = machine_of(arguments, config)
-    request = GridRequest(config, folders_of(arguments), machine, arguments.results, arguments.out)
+    folders, machine, store = folders_of(arguments), machine_of(arguments, config), Store(arguments.results)
     trials_text = f"{arguments.trials} trials of {len(draws)} methods"
     if arguments.dry_run:
         note(console, trials_text)
-        print_dry_run(console, config, request.folders, machine, request.results, variants)
+        print_dry_run(console, config, folders, machine, store.root, variants)
         return OK
-    sweep_all(request, console)
-    prepared = with_columns(config, prepare_all(request, open_all(request, console), console))
+    datasets = open_all(config, folders, arguments, console)
+    prepared = with_columns(config, prepare_all(config, folders, datasets, arguments.out, console))
     if leaks := audit_run(config, prepared).leaks:
-        terminal.error(f"{'; '.join(leaks)}; `data check` tells more")
+        terminal.error(f"{'; '.join(leaks)}; `data check` shows more")
         return FAILED
-    store = Store(request.results)
     grid = make_grid(config, prepared, machine, variants)
     work = missing(grid, store)
     note(console, f"{trials_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
-    failures = work_off(work, prepared, store, request, console)
+    failures = work_off(work, config, prepared, store, machine, console)
     tunings, without = tunings_of(config, draws, grid, store)
     if tunings:
         print_tunings(console, tunings, config.ratios[0])
-        for file in write_search(tunings, values_of(arguments), request.out):
+        for file in write_search(tunings, values_of(arguments), arguments.out):
             note(console, f"wrote {file}")
     if without:
         terminal.error(f"no trial of {', '.join(without)} could be finished; nothing is chosen for them")
@@ -80,9 +78,7 @@ def tune(arguments: Namespace, console: Console) -> int:
 def check_searchable(config: Config, ratio: float | None) -> None:
     """Raise ConfigError for a config that no search can start from, or a label ratio that is none."""
     if config.pretrain.preset == "paper":
-        raise ConfigError(
-            "tune: the search starts from one recipe for all, not from preset paper; add --preset unified"
-        )
+        raise ConfigError("tune: the search starts from one recipe for all methods; add --preset unified")
     if not tuned_methods(config):
         raise ConfigError(f"tune: {', '.join(config.compared())} trains nothing; name methods that do with --methods")
     if config.encoders:
@@ -93,20 +89,18 @@ def check_searchable(config: Config, ratio: float | None) -> None:
 
 def write_search(tunings: Sequence[Tuning], values: Mapping[str, Any], out: Path) -> list[Path]:
     """Write the trials, the best of each method first and failed ones last, and the config with the chosen knobs."""
-    rows = [
-        {"method": tuning.method, "trial": number, "own": int(number == 0), "chosen": int(number == tuning.best)}
-        | {"mean": trial.mean, **trial.scores, **trial.knobs, "error": trial.error}
-        for tuning in tunings
-        for number, trial in enumerate(tuning.trials)
-    ]
-    table = pd.DataFrame(rows).sort_values("mean", ascending=False, na_position="last", kind="stable")
-    order = [tuning.method for tuning in tunings]
-    table = table.sort_values("method", key=lambda names: names.map(order.index), kind="stable")
+    tables = []
     knobs = dict(values.get("knobs", {}))
     for tuning in tunings:
+        rows = [
+            {"method": tuning.method, "trial": number, "own": int(number == 0), "chosen": int(number == tuning.best)}
+            | {"mean": trial.mean, **trial.scores, **trial.knobs, "error": trial.error}
+            for number, trial in enumerate(tuning.trials)
+        ]
+        tables.append(pd.DataFrame(rows).sort_values("mean", ascending=False, na_position="last", kind="stable"))
         knobs[tuning.method] = laid_over(knobs.get(tuning.method, {}), tuning.chosen.knobs)
     trials, config = out / "trials.csv", out / "tuned.yaml"
-    write_atomic(trials, table.to_csv(index=False).encode())
+    write_atomic(trials, pd.concat(tables).to_csv(index=False).encode())
     write_atomic(config, yaml_text({**values, "knobs": knobs}).encode())
     return [trials, config]
 
@@ -122,5 +116,5 @@ def print_tunings(console: Console, tunings: Sequence[Tuning], ratio: float) -> 
     for tuning in tunings:
         means = [trial.mean for trial in tuning.trials]
         scores = ["failed" if mean is None else f"{100 * mean:.1f}" for mean in (means[0], means[tuning.best])]
-        rows.append([tuning.title, changes(tuning), *scores, str(len(means)), str(means.count(None))])
-    print_table(console, ["method", "chosen", "own", "best", "trials", "failed"], rows, labels=2)
+        rows.append([tuning.title, changes(tuning), *scores, str(len(means))])
+    print_table(console, ["method", "chosen", "own", "best", "trials"], rows, labels=2)

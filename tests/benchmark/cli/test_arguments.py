@@ -1,58 +1,33 @@
-"""What the flags make: the config with their overrides, the folders, tasks at a time; a config for one's own data."""
+"""What the flags make: the config with their overrides, one for a user's own data, the folders, the machine."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
 
-from benchmark.cli.arguments import OWN_SIZES, config_of, device_of, folders_of, jobs_of
+from benchmark.cli.arguments import OWN_SIZES, config_of, folders_of, machine_of
 from benchmark.cli.main import parse
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders, load_config
-
-
-def read(argv: Sequence[str]) -> tuple[Config, Folders, int]:
-    """All that the shared flags make: the config, the folders, and tasks at a time."""
-    arguments = parse(argv)[1]
-    return config_of(arguments), folders_of(arguments), jobs_of(arguments, device_of(arguments), ())
+from benchmark.machine.device import Machine
 
 
 def config_from(line: str) -> Config:
-    return read(line.split())[0]
+    return config_of(parse(line.split())[1])
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--set", "pretrain.epochs"], "--set 'pretrain.epochs' is not KEY=VALUE"),
-        (["--set", "ratios=[0.5"], "--set: '[0.5' is not a YAML value"),
-        (["--config", "dmo"], "unknown config 'dmo' (did you mean 'demo'?); there are: demo, laptop"),
-        (["--data", "ptb-xl"], "--data 'ptb-xl' is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl"),
-        (["--config", "demo", "--data", "ptb=/x"], "--data: unknown dataset 'ptb' (did you mean 'ptb-xl'?)"),
-        (["--device", "nonsense"], "--device 'nonsense' is no device; use auto, cpu, cuda or cuda:N"),
-        (["--device", "cuda:99"], "--device 'cuda:99' is not there"),
-    ],
-)
-def test_a_wrong_value_is_one_line(argv: list[str], message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        read(argv)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_no_flag_is_the_demo_here() -> None:
-    config, folders, _ = read([])
-    assert config == load_config("demo")
-    assert folders == Folders(None, {}, Path("cache"), len(os.sched_getaffinity(0)))
+def machine_for(line: str) -> Machine:
+    _, arguments = parse(line.split())
+    return machine_of(arguments, config_of(arguments))
 
 
 def test_flags_set_the_config_and_set_comes_last() -> None:
+    assert config_from("--results r --cache c --workers 3 --jobs 7 --device cpu") == load_config("demo")
     config = config_from(
         "--config paper --methods pmq moco --datasets chapman ptb-xl --pretrain-dataset cpsc2018 --ratios 0.5 1 "
         "--seeds 1 2 --protocol strict --labels multi --evaluate linear finetune --preset unified --precision bf16 "
@@ -71,14 +46,10 @@ def test_flags_set_the_config_and_set_comes_last() -> None:
     assert config.method_config("pmq").momentum == 0.5  # type: ignore[attr-defined]
 
 
-def test_folders_and_tasks_at_a_time_are_no_part_of_the_config(monkeypatch: pytest.MonkeyPatch) -> None:
-    config, folders, jobs = read(["--results", "r", "--cache", "c", "--workers", "3", "--jobs", "7", "--device", "cpu"])
-    assert config == load_config("demo")
-    assert (folders.cache, folders.workers, jobs) == (Path("c"), 3, 7)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
-    arguments = parse([])[1]
-    assert jobs_of(arguments, torch.device("cpu"), ()) == 3
-    assert jobs_of(arguments, torch.device("cuda"), ("0", "1")) == 2
+def test_folders_of_the_flags() -> None:
+    assert folders_of(parse([])[1]) == Folders(None, {}, Path("cache"), len(os.sched_getaffinity(0)))
+    line = "--data-root /d --data chapman=/c --cache c --workers 3"
+    assert folders_of(parse(line.split())[1]) == Folders(Path("/d"), {"chapman": Path("/c")}, Path("c"), 3)
 
 
 def test_real_data_end_the_simulation_and_the_cards_of_a_config_can_be_named() -> None:
@@ -89,7 +60,7 @@ def test_real_data_end_the_simulation_and_the_cards_of_a_config_can_be_named() -
 
 
 @pytest.mark.parametrize(("recordings", "size"), [(3, OWN_SIZES[0]), (2_500, OWN_SIZES[1])])
-def test_data_of_ones_own_without_a_config_get_one_by_their_size(
+def test_own_data_without_a_config_get_one_by_their_size(
     recordings: int, size: tuple[float, dict[str, int], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     card = {
@@ -103,14 +74,71 @@ def test_data_of_ones_own_without_a_config_get_one_by_their_size(
     (tmp_path / "labels.csv").write_text("\n".join(["id,who,rhythm", *lines]))
     for n in range(recordings):
         (tmp_path / f"r{n}.hea").touch()
-    own = ["--datasets", str(tmp_path / "ours.yaml")]
-    config = read(own)[0]
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("config own, as no --config is named: encoder dilated with hidden ")
-    assert f"{size[2]} epochs for {recordings} recordings of ours, 5 seeds" in said
+    datasets = f"--datasets {tmp_path / 'ours.yaml'}"
+    config = config_from(datasets)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("config own, as no --config is named: encoder dilated with hidden ")
+    assert f"{size[2]} epochs for {recordings} recordings of ours, 5 seeds" in shown
     assert (config.name, config.data.pretrain, config.protocol) == ("own", "ours", "strict")
     assert config.encoder.items() >= size[1].items()
     assert (config.pretrain.epochs, len(config.seeds)) == (size[2], 5)
-    other = read([*own, "--encoder", "resnet1d", "--set", "pretrain.epochs=2"])[0]
+    other = config_from(f"{datasets} --encoder resnet1d --set pretrain.epochs=2")
     assert (other.encoder, other.pretrain.epochs) == ({"name": "resnet1d", "output": 128}, 2)
-    assert read(["--config", "demo", *own, "--pretrain-dataset", own[1]])[0].name == "demo"
+    assert config_from(f"--config demo {datasets} --pretrain-dataset {tmp_path / 'ours.yaml'}").name == "demo"
+
+
+def devices_there(count: int, monkeypatch: pytest.MonkeyPatch, visible: str = "") -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: True)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+
+
+@pytest.mark.parametrize(
+    ("line", "visible", "jobs", "devices"),
+    [
+        ("--devices 0 1", "", 2, ("0", "1")),
+        ("--devices 0 1 --jobs 6", "", 6, ("0", "1")),
+        ("--devices 1", "4,7", 1, ("7",)),
+        ("", "", 1, ()),
+    ],
+)
+def test_devices_count_among_those_that_are_visible_and_each_has_a_task(
+    line: str, visible: str, jobs: int, devices: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices_there(2, monkeypatch, visible)
+    machine = machine_for(line)
+    assert (machine.jobs, machine.devices, machine.mode()) == (jobs, devices, {"device": "cuda", "precision": "bf16"})
+
+
+@pytest.mark.parametrize(
+    ("count", "line", "message"),
+    [
+        (0, "--devices 0", "--devices '0' is not there: torch sees 0 CUDA devices"),
+        (2, "--devices one", "--devices 'one' is not there: torch sees 2 CUDA devices"),
+        (2, "--devices 0 0", "--devices 0 0 names a device twice; several tasks on one: --jobs"),
+        (2, "--devices 0 --device cpu", "--devices 0 and --device cpu: name the devices once"),
+        (2, "--device cuda:99", "--device 'cuda:99' is not there"),
+        (0, "--engine tcp://there:1 --devices 0", "--devices is of --engine local: start a worker for each GPU"),
+        (
+            0,
+            "--engine scheduler.json --device cuda",
+            "--engine scheduler.json: name what the workers compute on and in",
+        ),
+    ],
+)
+def test_a_machine_that_cannot_be_is_refused(
+    count: int, line: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices_there(count, monkeypatch)
+    with pytest.raises(ConfigError) as error:
+        machine_for(line)
+    assert message in str(error.value)
+
+
+def test_workers_elsewhere_may_have_what_this_host_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    devices_there(0, monkeypatch)
+    machine = machine_for("--engine tcp://there:8786 --device cuda --precision bf16")
+    assert (machine.mode(), machine.jobs, machine.threads()) == ({"device": "cuda", "precision": "bf16"}, None, None)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
+    assert machine_for("--device cpu").jobs == 3
