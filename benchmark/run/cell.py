@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import chain
@@ -22,7 +23,7 @@ from benchmark.results.schema import digest
 from benchmark.results.store import Predictions, Row
 from benchmark.run.grid import Cell, Context, spec_of
 from benchmark.training.checkpoint import load_encoder, load_external
-from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, WAYS, EvaluationInput
+from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, EvaluationInput
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.probes import EvaluationCache
@@ -180,10 +181,18 @@ def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
 
 
 def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
-    """Run the cell's evaluation on its task. Raises FileNotFoundError if the weights are missing."""
-    cell = job.cell
+    """Run the cell's evaluation on its task and note its seconds. Raises FileNotFoundError without its weights."""
+    started, cell = time.perf_counter(), job.cell
     if cell.evaluation in CLASSICAL:
-        return CLASSICAL[cell.evaluation].run(task, job.config, cell.draw_seed)
+        outcome = CLASSICAL[cell.evaluation].run(task, job.config, cell.draw_seed)
+    else:
+        outcome = EVALUATIONS[cell.evaluation].run(evaluation_input(job, task, known))
+    return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
+
+
+def evaluation_input(job: CellInput, task: Task, known: EvaluationCache) -> EvaluationInput:
+    """What the cell's evaluation is given; its encoder is loaded once. Raises FileNotFoundError if it is missing."""
+    cell = job.cell
     assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
     method = cell.pretraining.method
     if cell.pretrain_key not in known.encoders:
@@ -193,8 +202,7 @@ def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
             encoder = load_encoder(job.context.store.pretrained / cell.pretrain_key, job.config.encoder_class())
         known.encoders[cell.pretrain_key] = encoder
     encoder = known.encoders[cell.pretrain_key]
-    judged = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
-    return EVALUATIONS[cell.evaluation].run(judged)
+    return EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
 
 
 def provenance(job: CellInput, prepared: Prepared) -> dict[str, Any]:
@@ -220,7 +228,7 @@ def source_facts(prepared: Prepared) -> dict[str, Any]:
 
 def results_versions(cell: Cell) -> dict[str, int]:
     """Results versions that a row depends on; rows of different versions are never merged."""
-    versions = {"split": SPLIT_VERSION, cell.evaluation: WAYS[cell.evaluation].version}
+    versions = {"split": SPLIT_VERSION, cell.evaluation: (EVALUATIONS | CLASSICAL)[cell.evaluation].version}
     if cell.pretraining:
         method = cell.pretraining.method
         versions |= {"pretraining": PRETRAIN_VERSION, method.name: method.version}

@@ -26,6 +26,7 @@ from benchmark.results.names import (
     ABLATION,
     CLASSICAL_TITLES,
     EVALUATION_FACTS,
+    FINETUNE,
     FROZEN,
     GATE,
     METHOD,
@@ -42,7 +43,7 @@ from benchmark.results.names import (
 )
 from benchmark.results.schema import digest
 from benchmark.results.store import Store, cell_key
-from benchmark.training.evaluations import CLASSICAL, EVALUATIONS
+from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, settings_of
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
@@ -332,18 +333,19 @@ def cell_content(
     column: str,
 ) -> dict[str, Any]:
     """Return the content of a cell key, without ratio and seed; without an encoder independent of the device."""
-    way = CLASSICAL[evaluation] if pretraining is None else EVALUATIONS[evaluation]
     content = {
-        "version": way.version,
+        "version": (EVALUATIONS | CLASSICAL)[evaluation].version,
         "evaluation": evaluation,
-        "settings": way.settings(config),
+        "settings": settings_of(evaluation, config),
         "data": fingerprint,
         "task": spec_of(config, evaluation, column).content(),
     }
     if pretraining is None:
         return content | {"segmentation": config.data.segmentation.kind}
-    further = EVALUATIONS[evaluation].further(config, pretraining.method)
-    return content | {"pretrain": pretraining.key, "mode": dict(mode), **further}
+    content |= {"pretrain": pretraining.key, "mode": dict(mode)}
+    if evaluation == FINETUNE:
+        content["encoder_dropout"] = config.finetuning(pretraining.method).encoder_dropout
+    return content
 
 
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, bool]]:

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from benchmark.config.schema import Attention
 from benchmark.data.task import Task
 from benchmark.machine.device import seed_torch
-from benchmark.training.finetune import Outcome, trained
+from benchmark.training.finetune import Outcome, train_classifier
 from methods.encoders.base import Encoder
 
 ATTENTION_VERSION = 2
@@ -58,4 +58,4 @@ def attend(encoder: Encoder, task: Task, settings: Attention, *, seed: int, prec
     """
     seed_torch("head", seed)
     model = AttentionHead(encoder, task.train.target.shape[1])
-    return trained(model, task, settings, "attention", seed=seed, precision=precision)
+    return train_classifier(model, task, settings, "attention", seed=seed, precision=precision)

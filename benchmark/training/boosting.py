@@ -7,7 +7,6 @@ equals. The seed draws the features available to each split.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 
@@ -24,11 +23,10 @@ from benchmark.training.features import Floats, beat_features
 from benchmark.training.finetune import Outcome, validation_score
 
 FEATURES_VERSION = 4
-Labels = NDArray[np.int64]
 Stages = Callable[[Floats], Iterator[Floats]]
 """Features (n, F) -> class probabilities (n, C) after each iteration."""
 TEST_FEATURES: dict[tuple[str, int], Floats] = {}
-"""SHA-256 of test windows and their rate -> their features, of the last datasets in this process."""
+"""SHA-256 of the last dataset's test windows and their rate -> their features, which its cells share."""
 
 
 def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int) -> Outcome:
@@ -37,28 +35,21 @@ def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int) -> Outco
     A single-label task gets one softmax model, a multi-label one a binary model per class. Classes without a labelled
     window get probability 0.
     """
-    import sklearn.ensemble  # noqa: F401  here, because it loads slowly; before the limit, which what is loaded has
+    import sklearn.ensemble  # noqa: F401  before the limit of threads, which what is loaded has
 
-    started = time.perf_counter()
-    train, validation = (features_of(side, rate) for side in (task.train, task.validation))
+    train, validation = (features_of(side, rate) for side in (task.train, task.validation))  # (n, F), (n, F)
     key = task.test.content[0], rate
     if key not in TEST_FEATURES:
+        TEST_FEATURES.clear()
         TEST_FEATURES[key] = features_of(task.test, rate)
-        for oldest in list(TEST_FEATURES)[:-3]:
-            del TEST_FEATURES[oldest]
-    target = task.train.target.cpu().numpy().astype(np.int64)  # (n, C)
+    target = task.train.truth()  # (n, C)
     with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
         models = [fit(train, target, settings, leaf, task.multi, seed) for leaf in settings.leaf_windows]
         curves = [[validation_score(probability, task) for probability in stages(validation)] for stages in models]
         best = int(np.argmax([max(curve) for curve in curves]))
         last = int(np.argmax(curves[best]))
         probability = next(islice(models[best](TEST_FEATURES[key]), last, None))
-    training = {
-        "leaf_windows": settings.leaf_windows[best],
-        "best_iteration": last + 1,
-        "validation_f1": curves[best],
-        "seconds": time.perf_counter() - started,
-    }
+    training = {"leaf_windows": settings.leaf_windows[best], "best_iteration": last + 1, "validation_f1": curves[best]}
     return Outcome(probability, training)
 
 
@@ -70,7 +61,7 @@ def features_of(side: Windows, rate: int) -> Floats:
 def at_250_hz(windows: NDArray[np.float16], rate: int) -> NDArray[np.floating]:
     """Interpolate windows (n, S, L) at `rate` Hz linearly to 250 Hz, at which features are measured."""
     samples = windows.shape[1]
-    if rate == FS or not samples:
+    if rate == FS:
         return windows
     position = np.linspace(0, samples - 1, samples * FS // rate)  # (S',)
     before = position.astype(np.intp)  # (S',)
@@ -79,7 +70,7 @@ def at_250_hz(windows: NDArray[np.float16], rate: int) -> NDArray[np.floating]:
     return windows[:, before] * (1 - share) + windows[:, after] * share  # (n, S', L)
 
 
-def fit(x: Floats, target: Labels, settings: Boosting, leaf: int, multi: bool, seed: int) -> Stages:
+def fit(x: Floats, target: NDArray[np.int64], settings: Boosting, leaf: int, multi: bool, seed: int) -> Stages:
     """Fit one softmax model of features (n, F) and targets (n, C), or one binary model per class."""
     if not multi:
         return fit_one(x, target.argmax(axis=1), target.shape[1], settings, leaf, stream("boosting", seed))
@@ -92,14 +83,14 @@ def fit(x: Floats, target: Labels, settings: Boosting, leaf: int, multi: bool, s
     return stages
 
 
-def fit_one(x: Floats, y: Labels, classes: int, settings: Boosting, leaf: int, seed: int) -> Stages:
+def fit_one(x: Floats, y: NDArray[np.int64], classes: int, settings: Boosting, leaf: int, seed: int) -> Stages:
     """Fit a model over the classes present in y (n,); the others get probability 0."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # here, because it loads slowly
 
     present = np.unique(y)
     if len(present) == 1:
-        certain = np.eye(classes, dtype=np.float32)[present[0]]  # (C,)
-        return lambda x: repeat(np.tile(certain, (len(x), 1)), settings.iterations)
+        certain = np.eye(classes, dtype=np.float32)[present]  # (1, C)
+        return lambda x: repeat(certain.repeat(len(x), axis=0), settings.iterations)
     model = HistGradientBoostingClassifier(
         learning_rate=settings.learning_rate, max_iter=settings.iterations, max_leaf_nodes=settings.leaves,
         min_samples_leaf=leaf, l2_regularization=settings.l2, max_features=settings.feature_share,
@@ -108,7 +99,7 @@ def fit_one(x: Floats, y: Labels, classes: int, settings: Boosting, leaf: int, s
     ).fit(x, y)  # fmt: skip
 
     def stages(x: Floats) -> Iterator[Floats]:
-        for staged in model.staged_predict_proba(x) if len(x) else repeat(np.zeros((0, len(present))), model.n_iter_):
+        for staged in model.staged_predict_proba(x):
             probability = np.zeros((len(x), classes), np.float32)  # (n, C)
             probability[:, present] = staged
             yield probability

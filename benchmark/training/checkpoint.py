@@ -11,7 +11,6 @@ import hashlib
 import io
 import logging
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
 from methods.from_file import sources_of, text_of
 
 log = logging.getLogger(__name__)
+WEIGHTS, SOURCE, CHECKPOINT = "encoder.safetensors", "encoder.py", "checkpoint.pt"
 
 
 @validated_dataclass(config=STRICT)
@@ -60,15 +60,11 @@ class Epoch:
 
 
 def save_checkpoint(
-    path: Path,
-    method: PretrainMethod,
-    optimiser: torch.optim.Optimizer,
-    history: History,
-    epoch: Epoch | None,
+    path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History, epoch: Epoch | None
 ) -> None:
     """Write all state atomically, sealed with the name of its folder, the key of the pretraining.
 
-    `epoch`: the one under way, None between two.
+    epoch: the one under way, None between two.
     """
     state = {
         "method": method.state_dict(),
@@ -81,49 +77,26 @@ def save_checkpoint(
     write_atomic(path, seal(path.parent.name, buffer.getvalue()))
 
 
-def load_checkpoint(path: Path) -> dict[str, Any] | None:
-    """Read the state in a checkpoint file; None if it is missing or, with a warning, damaged or of something else."""
+def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
+    """Restore the state in a checkpoint file, if there is one; returns the epoch under way, None between two.
+
+    One that is damaged or of another pretraining is left out with a warning. Raises ValueError for weights of code that
+    has changed since.
+    """
     if not path.is_file():
         return None
     body = unseal(path.parent.name, path.read_bytes())
-    try:
-        if body is not None:
-            state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
-            return state
-    except Exception:  # torch raises any kind of error for a file that it did not write
-        pass
-    log.warning("%s is damaged or of another pretraining; training begins with the first epoch", path)
-    return None
-
-
-def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
-    """Restore a checkpoint's state, if it is usable; returns the epoch under way, None between two.
-
-    One that does not fit is left out with a warning, and nothing is restored.
-    """
-    state = load_checkpoint(path)
-    if state is None:
+    if body is None:
+        log.warning("%s is damaged or of another pretraining; training begins with the first epoch", path)
         return None
-    fresh = deepcopy(method.state_dict()), deepcopy(optimiser.state_dict())
+    state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
     try:
         method.load_state_dict(state["method"])
         optimiser.load_state_dict(state["optimiser"])
-        restored, epoch = History(**state["history"]), Epoch(**state["epoch"]) if state["epoch"] else None
-    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        method.load_state_dict(fresh[0])
-        optimiser.load_state_dict(fresh[1])
-        line = str(error).partition("\n")[0]
-        log.warning("%s does not fit this pretraining (%s); training begins with the first epoch", path, line)
-        return None
-    vars(history).update(vars(restored))
-    return epoch
-
-
-WEIGHTS = "encoder.safetensors"
-SOURCE = "encoder.py"
-CHECKPOINT = "checkpoint.pt"
-NOT_SIZES = ("name", "source")
-"""Entries of a card's encoder that are no fields of its config."""
+    except (RuntimeError, ValueError):
+        raise ValueError(f"{path} is of other code of {method.name} than this run has; delete it") from None
+    vars(history).update(vars(History(**state["history"])))
+    return Epoch(**state["epoch"]) if state["epoch"] else None
 
 
 def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
@@ -156,18 +129,10 @@ def checked_card(folder: Path) -> dict[str, Any] | None:
         card = read_card_file(folder / CARD)
     except FileNotFoundError:
         return None
-    try:
-        files = {WEIGHTS: card["sha256"]}
-        if "source" in card["encoder"]:
-            files[SOURCE] = card["encoder"]["source"]
-    except (KeyError, TypeError) as error:
-        raise BadCard(f"{folder / CARD}: the card lacks {error}") from None
-    for name, sha256 in files.items():
-        try:
-            content = (folder / name).read_bytes()
-        except OSError as error:
-            raise BadCard(f"{folder / name}: {error.strerror}") from None
-        if hashlib.sha256(content).hexdigest() != sha256:
+    digests = {WEIGHTS: card["sha256"], SOURCE: card["encoder"].get("source")}
+    for name, digest in digests.items():
+        content = (folder / name).read_bytes() if (folder / name).is_file() else b""
+        if digest and hashlib.sha256(content).hexdigest() != digest:
             raise BadCard(f"{folder / name}: the file does not match the digest in its card")
     return card
 
@@ -192,7 +157,7 @@ def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
         )
     try:
         return built_encoder(kind, card["encoder"], (folder / WEIGHTS).read_bytes())
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise ValueError(f"{folder / CARD}: {error}; delete the folder and run the same command again") from None
 
 
@@ -211,9 +176,9 @@ def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes
 
     Raises ValueError if they are of another encoder or code than `kind`, RuntimeError if tensors do not fit.
     """
-    sizes = {key: value for key, value in stored.items() if key not in NOT_SIZES}
     if problem := other_encoder(stored, {"name": kind.name, **sources_of(kind)}):
         raise ValueError(problem)
+    sizes = {key: value for key, value in stored.items() if key not in ("name", "source")}
     encoder = kind(built(kind.Config, sizes, "encoder."))
     encoder.load_state_dict(load_tensors(weights), strict=True)
     return encoder

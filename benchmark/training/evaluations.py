@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from benchmark.config.config import Config
 from benchmark.data.task import Task
-from benchmark.results.names import FEATURES
+from benchmark.results.names import FEATURES, FINETUNE, LINEAR, SUPERVISED, VALIDATION
 from benchmark.training.attention import ATTENTION_VERSION, attend
 from benchmark.training.boosting import FEATURES_VERSION, boost
 from benchmark.training.finetune import FINETUNE_VERSION, SUPERVISED_VERSION, Outcome, finetune, supervise
@@ -20,7 +20,7 @@ from methods.encoders.base import Encoder
 
 @dataclass(frozen=True)
 class EvaluationInput:
-    """What an evaluation is given."""
+    """What an evaluation of an encoder is given."""
 
     encoder: Encoder
     task: Task
@@ -34,88 +34,40 @@ class EvaluationInput:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How an encoder is judged on a task."""
+    """How a task is learned."""
 
     version: int
     """Results version: raised with any change that can move a number."""
-    section: str
-    """Config section that has its settings."""
-    run: Callable[[EvaluationInput], Outcome]
-    """Learn on the labelled windows and predict the test windows. Raises TrainingStopped on a non-finite loss."""
-    not_in_key: frozenset[str] = frozenset()
-    """Of the section: what the key of a cell has in other entries."""
-    further: Callable[[Config, type[PretrainMethod]], Mapping[str, Any]] = lambda config, method: {}
-    """Further entries of the key."""
-
-    def settings(self, config: Config) -> dict[str, Any]:
-        """Give the settings that its results depend on, for the key of a cell."""
-        settings: dict[str, Any] = getattr(config, self.section).model_dump(exclude=self.not_in_key)
-        return settings
+    run: Callable[..., Outcome]
+    """Learn on the labelled windows and predict the test windows. It takes an `EvaluationInput`; without an encoder a
+    task, a config and a seed. Raises TrainingStopped on a non-finite loss."""
 
 
-def run_finetune(judged: EvaluationInput) -> Outcome:
+def run_finetune(given: EvaluationInput) -> Outcome:
     """Train encoder and head together."""
-    settings = judged.config.finetuning(judged.method)
-    return finetune(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
+    settings = given.config.finetuning(given.method)
+    return finetune(given.encoder, given.task, settings, seed=given.seed, precision=given.precision)
 
 
-def run_linear(judged: EvaluationInput) -> Outcome:
+def run_linear(given: EvaluationInput) -> Outcome:
     """Fit the linear probe with the best of the section's strengths."""
-    strengths = judged.config.linear.strengths
-    return linear_probe(judged.encoder, judged.task, strengths, precision=judged.precision, cache=judged.cache)
+    strengths = given.config.linear.strengths
+    return linear_probe(given.encoder, given.task, strengths, precision=given.precision, cache=given.cache)
 
 
-def run_knn(judged: EvaluationInput) -> Outcome:
+def run_knn(given: EvaluationInput) -> Outcome:
     """Vote among the nearest labelled windows with the best of the section's numbers of neighbours."""
-    settings = judged.config.knn
-    return knn_probe(judged.encoder, judged.task, settings, precision=judged.precision, cache=judged.cache)
+    return knn_probe(given.encoder, given.task, given.config.knn, precision=given.precision, cache=given.cache)
 
 
-def run_attention(judged: EvaluationInput) -> Outcome:
+def run_attention(given: EvaluationInput) -> Outcome:
     """Train a query and a linear layer on frozen steps."""
-    settings = judged.config.attention
-    return attend(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
+    return attend(given.encoder, given.task, given.config.attention, seed=given.seed, precision=given.precision)
 
 
-def run_supervised(judged: EvaluationInput) -> Outcome:
+def run_supervised(given: EvaluationInput) -> Outcome:
     """Train encoder and head from scratch."""
-    settings = judged.config.supervised
-    return supervise(judged.encoder, judged.task, settings, seed=judged.seed, precision=judged.precision)
-
-
-LINEAR = Evaluation(LINEAR_VERSION, "linear", run_linear)
-EVALUATIONS = {
-    "finetune": Evaluation(
-        FINETUNE_VERSION,
-        "finetune",
-        run_finetune,
-        not_in_key=frozenset({"beats_per_trial", "encoder_dropout"}),
-        further=lambda config, method: {"encoder_dropout": config.finetuning(method).encoder_dropout},
-    ),
-    "linear": LINEAR,
-    "attention": Evaluation(ATTENTION_VERSION, "attention", run_attention),
-    "knn": Evaluation(KNN_VERSION, "knn", run_knn),
-    "supervised": Evaluation(SUPERVISED_VERSION, "supervised", run_supervised),
-    "validation": LINEAR,
-}
-"""By name: those of the tables and of baselines; `tune` judges by `validation`, the probe on validation patients."""
-
-
-@dataclass(frozen=True)
-class Classical:
-    """How a row without an encoder learns a task."""
-
-    version: int
-    """Results version: raised with any change that can move a number."""
-    section: str
-    """Config section that has its settings."""
-    run: Callable[[Task, Config, int], Outcome]
-    """Learn on the labelled windows with a seed and predict the test windows."""
-
-    def settings(self, config: Config) -> dict[str, Any]:
-        """Give the settings that its results depend on, for the key of a cell."""
-        settings: dict[str, Any] = getattr(config, self.section).model_dump()
-        return settings
+    return supervise(given.encoder, given.task, given.config.supervised, seed=given.seed, precision=given.precision)
 
 
 def run_boosting(task: Task, config: Config, seed: int) -> Outcome:
@@ -128,10 +80,29 @@ def run_minirocket(task: Task, config: Config, seed: int) -> Outcome:
     return minirocket(task, config.minirocket, seed=seed)
 
 
+EVALUATIONS = {
+    FINETUNE: Evaluation(FINETUNE_VERSION, run_finetune),
+    LINEAR: Evaluation(LINEAR_VERSION, run_linear),
+    "attention": Evaluation(ATTENTION_VERSION, run_attention),
+    "knn": Evaluation(KNN_VERSION, run_knn),
+    SUPERVISED: Evaluation(SUPERVISED_VERSION, run_supervised),
+    VALIDATION: Evaluation(LINEAR_VERSION, run_linear),
+}
+"""By name: those of the tables and of baselines; `tune` judges by `validation`, the probe on validation patients."""
 CLASSICAL = {
-    FEATURES: Classical(FEATURES_VERSION, "boosting", run_boosting),
-    "minirocket": Classical(MINIROCKET_VERSION, "minirocket", run_minirocket),
+    FEATURES: Evaluation(FEATURES_VERSION, run_boosting),
+    "minirocket": Evaluation(MINIROCKET_VERSION, run_minirocket),
 }
 """The rows without an encoder, by name."""
-WAYS: Mapping[str, Evaluation | Classical] = {**EVALUATIONS, **CLASSICAL}
-"""How a cell's evaluation learns, with an encoder or without, by name."""
+SECTIONS = {VALIDATION: LINEAR, FEATURES: "boosting"}
+"""Evaluation -> the config section that has its settings, where its name is another."""
+
+
+def settings_of(evaluation: str, config: Config) -> dict[str, Any]:
+    """Give the settings that the results of an evaluation depend on, for the key of a cell.
+
+    Those of fine-tuning lack two, which have entries of their own in the key.
+    """
+    excluded = {"beats_per_trial", "encoder_dropout"} if evaluation == FINETUNE else None
+    settings: dict[str, Any] = getattr(config, SECTIONS.get(evaluation, evaluation)).model_dump(exclude=excluded)
+    return settings

@@ -40,7 +40,7 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 
-class Beats(NamedTuple):
+class AlignedBeats(NamedTuple):
     """The beats of a window, aligned at their QRS centres."""
 
     median: Floats  # (BEFORE + AFTER, L)
@@ -50,8 +50,6 @@ class Beats(NamedTuple):
 
 def beat_features(windows: NDArray[np.floating[Any]]) -> Floats:
     """Compute features (n, F) of windows (n, S, 12) at 250 Hz, always finite. Non-finite samples count as 0."""
-    if not len(windows):
-        return np.zeros((0, 0), np.float32)
     signal = np.nan_to_num(windows.astype(np.float32), posinf=0.0, neginf=0.0)  # (n, S, L)
     per_window = [beats_of(window) for window in signal]
     beat = np.stack([beats.median for beats in per_window])  # (n, T, L)
@@ -68,7 +66,7 @@ def beat_features(windows: NDArray[np.floating[Any]]) -> Floats:
     return np.concatenate(columns, axis=1).astype(np.float32)  # (n, F)
 
 
-def beats_of(window: Floats) -> Beats:
+def beats_of(window: Floats) -> AlignedBeats:
     """Find the beats of a window (S, L); padding repeats its first or last sample."""
     moves = np.flatnonzero((window[1:] != window[:-1]).any(axis=1))
     first, last = (int(moves[0]), int(moves[-1]) + 1) if len(moves) else (0, len(window) - 1)
@@ -86,7 +84,7 @@ def beats_of(window: Floats) -> Beats:
     if len(intervals):
         rr = (np.median(intervals), intervals.std() / intervals.mean(), intervals.min() / intervals.max())
     rhythm = (last - first, centres[0] - first, last - centres[-1], len(centres), *rr)
-    return Beats(np.median(beats, axis=0), beats.std(axis=0).mean(axis=0), rhythm)
+    return AlignedBeats(np.median(beats, axis=0), beats.std(axis=0).mean(axis=0), rhythm)
 
 
 def qrs_edges(beat: Floats) -> tuple[Ints, Ints]:

@@ -1,21 +1,16 @@
-"""Fine-tuning (paper, Implementation Details): encoder + head, best epoch by validation macro-F1, one test pass.
+"""Training of encoder and head: fine-tuning (PMQ, "Implementation details") and supervised training from scratch.
 
-The head's initial weights and the batch order depend on the seed alone. Of recordings that are kept whole, each update
-sees crops drawn anew; they are judged by crops at a fixed stride.
-
-Supervised training from scratch, as the PTB-XL benchmark does (Strodthoff et al. 2020, fastai's one-cycle).
-
-AdamW under a one-cycle schedule (Smith 2018), no augmentation, cross-entropy or, with several labels, binary
-cross-entropy; the head on [maximum, mean] over time of the encoder's output. The weights of the last epoch predict:
-nothing is chosen on the validation set. Of recordings that are kept whole, each update sees crops drawn anew.
+Fine-tuning takes the epoch with the best validation macro-F1. Supervised training is that of the PTB-XL benchmark
+(Strodthoff et al. 2020): AdamW under fastai's one-cycle schedule (Smith 2018), the head on [maximum, mean] over time,
+and the weights of the last epoch. The loss is cross-entropy or, with several labels, binary cross-entropy. The head's
+initial weights and the batch order depend on the seed alone. Of recordings that are kept whole, each update sees crops
+drawn anew; they are judged by crops at a fixed stride.
 """
 
 from __future__ import annotations
 
 import copy
-import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +28,7 @@ from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast
 from methods.encoders.base import Encoder
 
-FINETUNE_VERSION = 3
+FINETUNE_VERSION, SUPERVISED_VERSION = 3, 2
 EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}
 """Windows per evaluation batch, by device type: fits a CPU's cache, few launches on a GPU."""
 
@@ -67,143 +62,6 @@ class Classifier(nn.Module):
         return logits
 
 
-def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, precision: str) -> Outcome:
-    """Train a copy of the encoder with a new head and predict the test windows with its best epoch.
-
-    Raises TrainingStopped on a non-finite loss.
-    """
-    model = new_classifier(encoder, task.train.target.shape[1], settings, seed=seed)
-    return trained(model, task, settings, "finetune", seed=seed, precision=precision)
-
-
-def trained(
-    model: nn.Module, task: Task, settings: Finetune | Attention, section: str, *, seed: int, precision: str
-) -> Outcome:
-    """Train a classifier on the labelled windows and predict the test windows with its best epoch.
-
-    section: of the config, that has the settings. Raises TrainingStopped on a non-finite loss.
-    """
-    started = time.perf_counter()
-    model = model.to(task.train.signal.device)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-    best_state: dict[str, Any] = {}
-    scores: list[float] = []
-    notes: list[str] = []
-    source = task.train if task.crops is None else task.crops
-    if len(source) == 1:
-        notes.append("one labelled window: repeated, since batch normalisation needs two")
-    for epoch in range(settings.epochs):
-        seed_torch(section, seed, epoch)
-        model.train()
-        for batch in updates_of(len(source), settings, seed=seed, epoch=epoch):
-            loss = update(model, optimiser, source, batch, task.multi, precision)
-        if not torch.isfinite(loss):
-            raise TrainingStopped(
-                f"{section}: the loss was {loss.item()} in epoch {epoch + 1}; lower --set {section}.lr={settings.lr}"
-            )
-        score = validation_score(predict(model, task.validation.signal, task.multi, precision), task)
-        if not scores or score > max(scores):
-            best_state = copy.deepcopy(model.state_dict())
-        scores.append(score)
-    model.load_state_dict(best_state)
-    best_epoch = scores.index(max(scores)) + 1
-    training = {"best_epoch": best_epoch, "validation_f1": scores, "seconds": time.perf_counter() - started}
-    return Outcome(predict(model, task.test.signal, task.multi, precision), training, notes)
-
-
-def new_classifier(encoder: Encoder, classes: int, settings: Finetune, *, seed: int) -> Classifier:
-    """A classifier around a copy of the encoder with the settings' dropout; the head's weights depend on the seed."""
-    seed_torch("head", seed)
-    copied = copy.deepcopy(encoder)
-    copied.dropout = settings.encoder_dropout or 0.0
-    return Classifier(copied, classes, settings.head_hidden, settings.dropout)
-
-
-def updates_of(windows: int, settings: Finetune | Attention, *, seed: int, epoch: int) -> Iterator[Tensor]:
-    """Batches (b,) of window indices of an epoch: whole passes, until there are `least_updates`."""
-    per_pass = len(batches_of(windows, settings.batch_size, seed=seed, epoch=epoch))
-    for again in range(math.ceil(settings.least_updates / per_pass)):
-        yield from batches_of(windows, settings.batch_size, seed=seed, epoch=epoch, again=again)
-
-
-def batches_of(windows: int, batch_size: int, *, seed: int, epoch: int, again: int = 0) -> list[Tensor]:
-    """Shuffled batches of a pass, without batches of one: a last single window joins the batch before, a lone one is
-    repeated."""
-    if windows == 1:
-        return [torch.zeros(2, dtype=torch.long)]
-    parts = (seed, epoch, again) if again else (seed, epoch)
-    generator = torch.Generator().manual_seed(stream("finetune-order", *parts))
-    batches = list(torch.split(torch.randperm(windows, generator=generator), batch_size))
-    if len(batches) > 1 and len(batches[-1]) == 1:
-        last = batches.pop()
-        batches[-1] = torch.cat([batches[-1], last])
-    return batches
-
-
-def update(
-    model: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    source: Windows | Crops,
-    batch: Tensor,
-    multi: bool,
-    precision: str,
-) -> Tensor:
-    """One update on numbered windows (b,); returns the loss (0-d) without synchronising."""
-    signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
-    loss = loss_of(model, signal, target, multi, precision)
-    optimiser.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimiser.step()
-    return loss.detach()
-
-
-def loss_of(model: nn.Module, signal: Tensor, target: Tensor, multi: bool, precision: str) -> Tensor:
-    """Cross-entropy (single label) or mean binary cross-entropy (multi-label) of a batch, in float32."""
-    with autocast(signal.device, precision):
-        logits = model(signal.float()).float()  # (B, C)
-    if multi:
-        return F.binary_cross_entropy_with_logits(logits, target)
-    return F.cross_entropy(logits, target)
-
-
-def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
-    """Class probabilities (n, C) of windows, in evaluation mode."""
-    return probabilities(model, signal, multi, precision).cpu().numpy()
-
-
-def probabilities(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> Tensor:
-    """Those of `predict` on the device, which is not waited for."""
-    logits = in_batches(model, model, signal, precision)  # (n, C)
-    return logits.sigmoid() if multi else logits.softmax(dim=1)
-
-
-@torch.no_grad()
-def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: Tensor, precision: str) -> Tensor:
-    """What a function of the model gives for windows (n, S, L), in evaluation mode: (n, ...) in float32."""
-    model.eval()
-    outputs = []
-    for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
-        with autocast(signal.device, precision):
-            outputs.append(function(chunk.float()).float())
-    return torch.cat(outputs)
-
-
-def validation_score(probability: NDArray[np.float32], task: Task) -> float:
-    """Macro-F1 on the validation set in the task's unit (windows or recordings); 0 if undefined."""
-    truth = task.validation.target.cpu().numpy().astype(np.int64)  # (n, C)
-    if task.unit == RECORDING:
-        probability, truth, _ = per_recording(probability, truth, task.validation.recording, task.pool)
-    return macro_f1(probability, truth, multi=task.multi) or 0.0
-
-
-SUPERVISED_VERSION = 2
-BETAS = (0.95, 0.99)
-"""Of AdamW, as in fastai; the schedule lowers the first to .85 while the learning rate is high."""
-MOMENTA = (0.85, 0.95)
-WARMUP_SHARE, START_DIVISOR, END_DIVISOR = 0.3, 25.0, 1e4
-"""Of the one-cycle schedule, as in fastai: share of rising updates, highest / first and first / last learning rate."""
-
-
 class BenchmarkClassifier(nn.Module):
     """Encoder and the head of the PTB-XL benchmark: pooling [maximum, mean], 2K-hidden-C."""
 
@@ -224,44 +82,153 @@ class BenchmarkClassifier(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Logits (B, C) of windows (B, S, L)."""
         steps = self.encoder(x)  # (B, S', K)
-        pooled = torch.cat([steps.amax(dim=1), steps.mean(dim=1)], dim=1)  # (B, 2K)
-        logits: Tensor = self.head(pooled)  # (B, C)
+        logits: Tensor = self.head(torch.cat([steps.amax(dim=1), steps.mean(dim=1)], dim=1))  # (B, C)
         return logits
 
 
-def supervise(encoder: Encoder, task: Task, settings: Supervised, *, seed: int, precision: str) -> Outcome:
-    """Train a copy of the encoder with a new head on the labelled windows and predict the test windows.
+def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, precision: str) -> Outcome:
+    """Train a copy of the encoder with a new head and predict the test windows with its best epoch.
 
     Raises TrainingStopped on a non-finite loss.
     """
-    started = time.perf_counter()
-    model = new_model(encoder, task.train.target.shape[1], settings, seed=seed).to(task.train.signal.device)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, betas=BETAS, weight_decay=settings.weight_decay)
-    source = task.train if task.crops is None else task.crops
-    per_epoch = len(batches_of(len(source), settings.batch_size, seed=seed, epoch=0))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, settings.lr, settings.epochs * per_epoch, pct_start=WARMUP_SHARE, div_factor=START_DIVISOR,
-        final_div_factor=END_DIVISOR, base_momentum=MOMENTA[0], max_momentum=MOMENTA[1],
-    )  # fmt: skip
-    losses: list[float] = []
-    for epoch in range(settings.epochs):
-        seed_torch("supervised", seed, epoch)
-        model.train()
-        summed = torch.zeros((), device=source.signal.device)
-        for batch in batches_of(len(source), settings.batch_size, seed=seed, epoch=epoch):
-            summed += update(model, optimiser, source, batch, task.multi, precision)
-            schedule.step()
-        losses.append(float(summed) / per_epoch)
-        if not torch.isfinite(summed):
-            raise TrainingStopped(
-                f"supervised: the loss was {losses[-1]} in epoch {epoch + 1}; lower --set supervised.lr={settings.lr}"
-            )
-    score = validation_score(predict(model, task.validation.signal, task.multi, precision), task)
-    training = {"loss": losses, "validation_f1": [score], "seconds": time.perf_counter() - started}
-    return Outcome(predict(model, task.test.signal, task.multi, precision), training)
-
-
-def new_model(encoder: Encoder, classes: int, settings: Supervised, *, seed: int) -> BenchmarkClassifier:
-    """A classifier around a copy of the encoder; the head's weights depend on the seed."""
     seed_torch("head", seed)
-    return BenchmarkClassifier(copy.deepcopy(encoder), classes, settings.head_hidden, settings.dropout)
+    encoder = copy.deepcopy(encoder)
+    encoder.dropout = settings.encoder_dropout or 0.0
+    model = Classifier(encoder, task.train.target.shape[1], settings.head_hidden, settings.dropout)
+    return train_classifier(model, task, settings, "finetune", seed=seed, precision=precision)
+
+
+def supervise(encoder: Encoder, task: Task, settings: Supervised, *, seed: int, precision: str) -> Outcome:
+    """Train a copy of the untrained encoder with a new head and predict the test windows with the last epoch.
+
+    Raises TrainingStopped on a non-finite loss.
+    """
+    seed_torch("head", seed)
+    classes = task.train.target.shape[1]
+    model = BenchmarkClassifier(copy.deepcopy(encoder), classes, settings.head_hidden, settings.dropout)
+    return train_classifier(model, task, settings, "supervised", seed=seed, precision=precision)
+
+
+def train_classifier(
+    model: nn.Module,
+    task: Task,
+    settings: Finetune | Attention | Supervised,
+    section: str,
+    *,
+    seed: int,
+    precision: str,
+) -> Outcome:
+    """Train a classifier on the labelled windows and predict the test windows.
+
+    With settings of supervised training under fastai's one-cycle schedule and with the last epoch, else at a constant
+    rate and with the first of the best epochs. section: of the config, that has the settings. Raises TrainingStopped on
+    a non-finite loss.
+    """
+    model = model.to(task.train.signal.device)
+    source = task.train if task.crops is None else task.crops
+    one_cycle = isinstance(settings, Supervised)
+    least = 1 if isinstance(settings, Supervised) else settings.least_updates
+    betas = (0.95, 0.99) if one_cycle else (0.9, 0.999)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, betas=betas, weight_decay=settings.weight_decay)
+    schedule: torch.optim.lr_scheduler.LRScheduler | None = None
+    if one_cycle:
+        updates = settings.epochs * len(batches_of(len(source), settings.batch_size, least, seed=seed, epoch=0))
+        schedule = torch.optim.lr_scheduler.OneCycleLR(
+            optimiser, settings.lr, updates, pct_start=0.3, div_factor=25.0, final_div_factor=1e4,
+            base_momentum=0.85, max_momentum=0.95,
+        )  # fmt: skip
+    best_state: dict[str, Any] = {}
+    scores: list[float] = []
+    best_epoch = settings.epochs
+    for epoch in range(settings.epochs):
+        seed_torch(section, seed, epoch)
+        model.train()
+        for batch in batches_of(len(source), settings.batch_size, least, seed=seed, epoch=epoch):
+            loss = update(model, optimiser, source, batch, task.multi, precision)
+            if schedule:
+                schedule.step()
+        if not torch.isfinite(loss):
+            raise TrainingStopped(
+                f"{section}: the loss was {loss.item()} in epoch {epoch + 1}; lower --set {section}.lr={settings.lr}"
+            )
+        if one_cycle and epoch + 1 < settings.epochs:
+            continue
+        score = validation_score(predict(model, task.validation.signal, task.multi, precision), task)
+        if not scores or score > max(scores):
+            best_state, best_epoch = copy.deepcopy(model.state_dict()), epoch + 1
+        scores.append(score)
+    model.load_state_dict(best_state)
+    probability = predict(model, task.test.signal, task.multi, precision)
+    return Outcome(probability, {"best_epoch": best_epoch, "validation_f1": scores})
+
+
+def batches_of(windows: int, batch_size: int, least: int, *, seed: int, epoch: int) -> list[Tensor]:
+    """Shuffled batches (b,) of window indices of an epoch: whole passes, until there are `least` batches.
+
+    None is of one window, of which batch normalisation has no variance: a last single window joins the batch before,
+    and one that is alone is repeated.
+    """
+    if windows == 1:
+        return [torch.zeros(2, dtype=torch.long)] * least
+    batches: list[Tensor] = []
+    passes = 0
+    while len(batches) < least:
+        parts = (seed, epoch, passes) if passes else (seed, epoch)
+        generator = torch.Generator().manual_seed(stream("finetune-order", *parts))
+        one_pass = list(torch.split(torch.randperm(windows, generator=generator), batch_size))
+        if len(one_pass) > 1 and len(one_pass[-1]) == 1:
+            one_pass[-2:] = [torch.cat(one_pass[-2:])]
+        batches += one_pass
+        passes += 1
+    return batches
+
+
+def update(
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    source: Windows | Crops,
+    batch: Tensor,
+    multi: bool,
+    precision: str,
+) -> Tensor:
+    """Do one update on numbered windows (b,); returns the loss (0-d) without synchronising."""
+    signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
+    loss = loss_of(model, signal, target, multi, precision)
+    optimiser.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+    return loss.detach()
+
+
+def loss_of(model: nn.Module, signal: Tensor, target: Tensor, multi: bool, precision: str) -> Tensor:
+    """Cross-entropy (single label) or mean binary cross-entropy (multi-label) of a batch, in float32."""
+    with autocast(signal.device, precision):
+        logits = model(signal.float()).float()  # (B, C)
+    if multi:
+        return F.binary_cross_entropy_with_logits(logits, target)
+    return F.cross_entropy(logits, target)
+
+
+def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
+    """Class probabilities (n, C) of windows, in evaluation mode."""
+    logits = in_batches(model, model, signal, precision)  # (n, C)
+    return (logits.sigmoid() if multi else logits.softmax(dim=1)).cpu().numpy()
+
+
+@torch.no_grad()
+def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: Tensor, precision: str) -> Tensor:
+    """What a function of the model gives for windows (n, S, L), in evaluation mode: (n, ...) in float32."""
+    model.eval()
+    outputs = []
+    for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
+        with autocast(signal.device, precision):
+            outputs.append(function(chunk.float()).float())
+    return torch.cat(outputs)
+
+
+def validation_score(probability: NDArray[np.float32], task: Task) -> float:
+    """Macro-F1 on the validation set in the task's unit (windows or recordings); 0 if undefined."""
+    truth = task.validation.truth()  # (n, C)
+    if task.unit == RECORDING:
+        probability, truth, _ = per_recording(probability, truth, task.validation.recording, task.pool)
+    return macro_f1(probability, truth, multi=task.multi) or 0.0

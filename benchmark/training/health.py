@@ -11,18 +11,14 @@ import copy
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from benchmark.data.task import ProbeWindows
-from benchmark.results.names import (
-    UNTRAINED_EPOCH,
-    WINDOWS_SHA256,
-    collapsed,
-)
+from benchmark.results.names import UNTRAINED_EPOCH, WINDOWS_SHA256, collapsed
 from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
 
@@ -30,7 +26,7 @@ CHUNK = 128
 """Windows encoded at a time."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class EpochHealth:
     """Health after an epoch; epoch 0 is the untrained encoder.
 
@@ -55,24 +51,20 @@ def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None, positives:
     """Measure health after an epoch. No random draws; the encoder is not changed. positives: (B,) of each query."""
     health = EpochHealth(epoch)
     if positives is not None:
-        health = replace(
-            health, positives=float(positives.double().mean()), beyond_pair=float((positives > 1).double().mean())
-        )
+        health.positives = float(positives.double().mean())
+        health.beyond_pair = float((positives > 1).double().mean())
     if probe is None or not len(probe.recording):
         return health
     features = pooled_features(encoder, probe.signal)  # (n, K)
-    if not features.isfinite().all():
-        return health
-    candidates, correct = retrieval_pairs(probe.recording, probe.patient)  # (n, n), (n, n)
-    return replace(
-        health,
-        effective_rank=effective_rank(features),
-        mean_cosine=mean_cosine(features),
-        alignment=alignment(features, probe.recording),
-        uniformity=uniformity(features),
-        retrieval=hit_rate(nearest(features, candidates), correct),
-        retrieval_chance=hit_rate(candidates, correct),
-    )
+    if features.isfinite().all():
+        candidates, correct = retrieval_pairs(probe.recording, probe.patient)  # (n, n), (n, n)
+        health.effective_rank = effective_rank(features)
+        health.mean_cosine = mean_cosine(features)
+        health.alignment = alignment(features, probe.recording)
+        health.uniformity = uniformity(features)
+        health.retrieval = hit_rate(nearest(features, candidates), correct)
+        health.retrieval_chance = hit_rate(candidates, correct)
+    return health
 
 
 @torch.no_grad()
@@ -86,16 +78,13 @@ def pooled_features(encoder: Encoder, signal: Tensor) -> Tensor:
 def effective_rank(features: Tensor) -> float:
     """exp of the entropy of the normalised singular values of (n, K): 1 to min(n, K); 0 for all-zero features."""
     values = torch.linalg.svdvals(features)  # (min(n, K),)
-    if not values.any():
-        return 0.0
-    return float(torch.special.entr(values / values.sum()).sum().exp())
+    return float(torch.special.entr(values / values.sum()).sum().exp()) if values.any() else 0.0
 
 
 def mean_cosine(features: Tensor) -> float:
     """Mean cosine over pairs of different rows of (n, K)."""
     z = unit_length(features)  # (n, K)
-    pairs = len(z) * (len(z) - 1)
-    return float((z.sum(0).square().sum() - z.square().sum()) / pairs)
+    return float((z.sum(0).square().sum() - z.square().sum()) / (len(z) * (len(z) - 1)))
 
 
 def alignment(features: Tensor, recording: Tensor) -> float:
@@ -136,7 +125,7 @@ def hit_rate(chosen: Tensor, correct: Tensor) -> float:
     return float(((chosen & correct).sum(1) / chosen.sum(1))[correct.any(1)].mean())
 
 
-def sample_facts(probe: ProbeWindows) -> dict[str, int | bool | str]:
+def sample_facts(probe: ProbeWindows) -> dict[str, int | str]:
     """Sizes of the held-out sample, and a digest of its windows: health of other windows is not comparable."""
     _, correct = retrieval_pairs(probe.recording, probe.patient)  # (n, n)
     return {
@@ -154,21 +143,14 @@ def read_health(card: Mapping[str, Any]) -> list[EpochHealth]:
 
 
 def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> list[str]:
-    """Warn of a collapse in the last epoch, in one line; `remedy`: the setting of a lower learning rate."""
-    if not collapsed(epochs[-1].effective_rank, epochs[-1].mean_cosine):
+    """Warn of a collapse in the last epoch, in one line; remedy: the setting of a lower learning rate."""
+    last = epochs[-1]
+    if not collapsed(last.effective_rank, last.mean_cosine):
         return []
-    measured = (
-        f"effective rank {first_to_last(epochs, 'effective_rank')}, mean cosine {first_to_last(epochs, 'mean_cosine')}"
-    )
-    if epochs[-1].epoch == UNTRAINED_EPOCH:
+    measured = f"effective rank {last.effective_rank:.2f}, mean cosine {last.mean_cosine:.2f}"
+    if last.epoch == UNTRAINED_EPOCH:
         return [f"{name}: the untrained encoder's features hardly differ between windows ({measured})"]
     return [
         f"{name}: the features have collapsed, they hardly differ between windows ({measured}); use a lower learning "
         f"rate ({remedy}) or fewer epochs"
     ]
-
-
-def first_to_last(epochs: Sequence[EpochHealth], measure_name: str) -> str:
-    """A measure before and after training, e.g. '6.70→2.30'; one value if untrained."""
-    values = [getattr(epoch, measure_name) for epoch in dict.fromkeys((epochs[0], epochs[-1]))]
-    return "→".join("-" if value is None else f"{value:.2f}" for value in values)

@@ -17,7 +17,6 @@ All is computed on the CPU in fixed precision, so that a result does not depend 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -35,9 +34,7 @@ from benchmark.machine.device import stream
 from benchmark.training.finetune import Outcome, validation_score
 
 MINIROCKET_VERSION = 2
-CLIP = 1e-7
-"""Least distance of a probability from 0 and 1 in the log-loss: a class with one sign is predicted with certainty."""
-TAPS = 9
+TAPS, HALF, CLIP = 9, 4, 1e-7
 HEAVY = torch.tensor(list(combinations(range(TAPS), 3)))  # (84, 3)
 """The taps of each kernel that weigh 2."""
 KERNELS = len(HEAVY)
@@ -45,10 +42,8 @@ WEIGHTS = torch.full((KERNELS, TAPS), -1.0).scatter_(1, HEAVY, 2.0)  # (84, 9)
 GOLDEN_RATIO = (np.sqrt(5) + 1) / 2
 MOST_LEADS = 9
 """Of a kernel at a dilation."""
-BATCH = 16
-"""Windows whose convolutions are in memory at a time; they stay in a CPU's cache."""
-ROWS = 4096
-"""Windows whose features are in memory in float64 at a time."""
+BATCH, ROWS = 16, 4096
+"""Windows whose convolutions, and whose features in float64, are in memory at a time."""
 CONSTANT = 1e-6
 """A feature with a lower standard deviation is constant: rounding alone moves it."""
 SLOPES = np.log(0.1), np.log(1000.0)
@@ -69,8 +64,7 @@ def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
     The seed draws the leads of the kernels and the labelled windows of which their biases are quantiles. A class
     without a labelled window gets probability 0.
     """
-    started = time.perf_counter()
-    sides = [side.signal.cpu() for side in (task.train, task.validation, task.test)]  # (n, S, L) each
+    sides = [side.signal.cpu() for side in task.sides().values()]  # (n, S, L) each
     banks = drawn(sides[0], settings, np.random.default_rng(stream("minirocket", seed)))
     x, *others = (transformed(signal, banks) for signal in sides)  # (n, F) each
     mean, deviation = x.mean(dim=0), x.std(dim=0, correction=0)  # (F,) each
@@ -80,16 +74,15 @@ def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
     target = task.train.target.cpu() * 2 - 1  # (n, C)
     level = target.mean(dim=0)  # (C,)
     floor = torch.where(level > -1, level, -torch.inf)  # (C,)
-    fitted, scores = [], []
+    slopes, tested, scores = [], [], []
     for weights in ridge(x, target - level, settings.penalties):
         validation, test = (features @ weights + floor for features in others)  # (n, C) each
-        slope = calibrated(validation, task)
-        fitted.append((slope, probabilities(test * slope, task.multi)))
-        scores.append(validation_score(probabilities(validation * slope, task.multi), task))
+        slopes.append(calibrated(validation, task))
+        tested.append(probabilities(test * slopes[-1], task.multi))
+        scores.append(validation_score(probabilities(validation * slopes[-1], task.multi), task))
     best = int(np.argmax(scores))
-    slope, probability = fitted[best]
-    training = {"penalty": settings.penalties[best], "slope": slope, "validation_f1": scores}
-    return Outcome(probability, training | {"seconds": time.perf_counter() - started})
+    training = {"penalty": settings.penalties[best], "slope": slopes[best], "validation_f1": scores}
+    return Outcome(tested[best], training)
 
 
 def drawn(windows: Tensor, settings: MiniRocket, random: np.random.Generator) -> list[Bank]:
@@ -135,7 +128,7 @@ def quantiles_of(features: Sequence[int]) -> list[NDArray[np.float64]]:
 def bank_of(dilation: int, leads: Tensor, examples: Tensor, quantiles: NDArray[np.float64]) -> Bank:
     """The kernels at a dilation with their biases: quantiles (84, f) of the output for a window each, (84, S, L)."""
     x = examples.mT.flatten(0, 1)  # (84 L, S)
-    responses = F.conv1d(x, filters(leads), padding=reach(dilation), dilation=dilation, groups=KERNELS)  # (84, S)
+    responses = F.conv1d(x, filters(leads), padding=HALF * dilation, dilation=dilation, groups=KERNELS)  # (84, S)
     biases = [np.quantile(row, levels) for row, levels in zip(responses.numpy(), quantiles, strict=True)]
     return Bank(dilation, leads, torch.from_numpy(np.stack(biases)).float())
 
@@ -143,11 +136,6 @@ def bank_of(dilation: int, leads: Tensor, examples: Tensor, quantiles: NDArray[n
 def filters(leads: Tensor) -> Tensor:
     """The weights (84, L, 9) of kernels that read the sum of some leads (84, L)."""
     return leads[:, :, None] * WEIGHTS[:, None]
-
-
-def reach(dilation: int) -> int:
-    """Samples from the middle of a kernel to its ends."""
-    return dilation * (TAPS // 2)
 
 
 def transformed(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
@@ -161,7 +149,7 @@ def transformed(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
         x, shares = batch.float().mT, []  # (B, L, S)
         for number, (dilation, leads, bias) in enumerate(banks):
             weight, share = filters(leads), out.new_empty(len(out), *bias.shape)  # (84, L, 9), (B, 84, f)
-            for first, padding in ((number % 2, reach(dilation)), (1 - number % 2, 0)):
+            for first, padding in ((number % 2, HALF * dilation), (1 - number % 2, 0)):
                 output = F.conv1d(x, weight[first::2], padding=padding, dilation=dilation)  # (B, 42, S')
                 share[:, first::2] = share_above(output, bias[first::2])
             shares.append(share.flatten(1))
@@ -183,27 +171,28 @@ def ridge(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
     wide = len(x) < x.shape[1]
     if wide:
         rows = x.double()  # (n, F)
-        known, gram = y.double(), rows @ rows.T  # (n, C), (n, n)
+        right, gram = y.double(), rows @ rows.T  # (n, C), (n, n)
     else:
-        known, gram = (
-            torch.zeros(x.shape[1], matrix.shape[1], dtype=torch.float64) for matrix in (y, x)
-        )  # (F, C), (F, F)
+        right = torch.zeros(x.shape[1], y.shape[1], dtype=torch.float64)  # (F, C)
+        gram = torch.zeros(x.shape[1], x.shape[1], dtype=torch.float64)  # (F, F)
         for rows, truth in zip(torch.split(x, ROWS), torch.split(y, ROWS), strict=True):
-            known += rows.double().T @ truth.double()
+            right += rows.double().T @ truth.double()
             gram += rows.double().T @ rows.double()
     for penalty in penalties:
-        damped = gram.clone()
+        damped = gram.clone()  # (F, F) or (n, n)
         damped.diagonal().add_(penalty * len(x))
-        solved = torch.cholesky_solve(known, torch.linalg.cholesky(damped)).float()
+        solved = torch.cholesky_solve(right, torch.linalg.cholesky(damped)).float()
         yield x.T @ solved if wide else solved
 
 
 def calibrated(scores: Tensor, task: Task) -> float:
-    """The slope at which the probabilities of the validation scores (n, C) have the lowest log-loss."""
-    truth = task.validation.truth()
+    """The slope at which the probabilities of the validation scores (n, C) have the lowest binary cross-entropy."""
+    truth = task.validation.truth() > 0  # (n, C)
 
     def loss(logarithm: float) -> float:
-        return log_loss(probabilities(scores * float(np.exp(logarithm)), task.multi), truth)
+        p = probabilities(scores * float(np.exp(logarithm)), task.multi).astype(np.float64)
+        p = np.clip(p, CLIP, 1 - CLIP)  # (n, C), as a class with one sign is predicted with certainty
+        return float(-np.mean(np.where(truth, np.log(p), np.log1p(-p))))
 
     return float(np.exp(minimize_scalar(loss, bounds=SLOPES, method="bounded").x))
 
@@ -212,9 +201,3 @@ def probabilities(scores: Tensor, multi: bool) -> NDArray[np.float32]:
     """The class probabilities (n, C) of scores."""
     probability: NDArray[np.float32] = (scores.sigmoid() if multi else scores.softmax(dim=1)).numpy()
     return probability
-
-
-def log_loss(probability: NDArray[np.float32], truth: NDArray[np.int64]) -> float:
-    """Mean binary cross-entropy over the entries of (n, C)."""
-    p = np.clip(probability.astype(np.float64), CLIP, 1 - CLIP)
-    return float(-np.mean(np.where(truth > 0, np.log(p), np.log1p(-p))))

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,33 +81,11 @@ class TrainingStopped(RuntimeError):
     """Training cannot continue; the message names the place and the remedy."""
 
 
-@dataclass(frozen=True)
-class Training:
-    """What the updates of a pretraining share."""
-
-    method: PretrainMethod
-    config: MethodConfig
-    corpus: Corpus
-    optimiser: torch.optim.Optimizer
-    history: History
-    epochs: int
-    """The last one may end early."""
-    per_epoch: int
-    """Updates of a whole epoch."""
-    seed: int
-    precision: str
-    checkpoint: Path
-    on_step: OnStep | None
-
-
 def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimizer:
     """AdamW (decoupled weight decay) or Adam (L2 term) over the parameters that require a gradient."""
-    kinds: dict[str, type[torch.optim.AdamW | torch.optim.Adam]] = {
-        "adamw": torch.optim.AdamW,
-        "adam": torch.optim.Adam,
-    }
-    learning = [p for p in method.parameters() if p.requires_grad]
-    return kinds[recipe.optimiser](learning, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    kind = torch.optim.AdamW if recipe.optimiser == "adamw" else torch.optim.Adam
+    learning = [parameter for parameter in method.parameters() if parameter.requires_grad]
+    return kind(learning, lr=recipe.lr, weight_decay=recipe.weight_decay)
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
@@ -130,17 +108,16 @@ def pretrain(
 ) -> History:
     """Train a method in place on a corpus, resuming from `checkpoint` if it exists.
 
-    `epochs`: rounded to whole updates. `probe`: held-out windows for health, measured before the first epoch and after
+    epochs: rounded to whole updates. probe: held-out windows for health, measured before the first epoch and after
     each. Raises TrainingStopped on a non-finite loss or if GPU memory runs out, Stopped, with a checkpoint, where the
     process is asked to stop.
     """
-    trial, patient = corpus.trial_of_pair, corpus.patient_of_pair  # (N,), (N,)
-    shape = epoch_shape(patient, config.batching, config.recipe.batch_size)
-    n, total = shape.updates, updates_of(epochs, shape.updates)
-    optimiser = make_optimiser(method, config.recipe)
-    history = History([], 0.0, n * shape.batch_size, total, shape.batch_size)
-    last = math.ceil(total / n)
-    run = Training(method, config, corpus, optimiser, history, last, n, seed, precision, checkpoint, on_step)
+    trial, patient, recipe = corpus.trial_of_pair, corpus.patient_of_pair, config.recipe  # (N,), (N,)
+    shape = epoch_shape(patient, config.batching, recipe.batch_size)
+    total = updates_of(epochs, shape.updates)
+    last = math.ceil(total / shape.updates)
+    optimiser = make_optimiser(method, recipe)
+    history = History([], 0.0, shape.updates * shape.batch_size, total, shape.batch_size)
     epoch = resume(checkpoint, method, optimiser, history)
     history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
     method.begin(total)
@@ -148,50 +125,39 @@ def pretrain(
     if not history.health:
         history.health.append(vars(measure(0, method.exported(), probe)))
     for number in range(len(history.loss), last):
+        done = number * shape.updates
         order = epoch_order(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
-        epoch = epoch or Epoch(torch.zeros(n))
-        epoch = replace(epoch, losses=epoch.losses.to(corpus.device))
-        updates = min(n, total - number * n)
-        train_epoch(run, epoch, number, order[:updates])
-        history.loss.append(float(epoch.losses[:updates].mean()))
+        order = order[: total - done]  # the last epoch may end early
+        epoch = epoch or Epoch(torch.zeros(len(order)))
+        epoch.losses = epoch.losses.to(corpus.device)
+        started = time.perf_counter()
+        seed_of = partial(stream, "pretrain", seed, number)
+        with closing(corpus.batches(order, config.pairing, seed_of, epoch.step)) as batches:  # each seeds torch
+            for batch in batches:
+                rate = learning_rate(recipe, done + epoch.step, total)
+                if epoch.step == len(order) - 1 and (positives := method.positives(batch)) is not None:
+                    epoch.positives = positives.sum(1)  # (B,)
+                epoch.losses[epoch.step] = train_step(method, optimiser, batch, rate, precision)
+                epoch.step += 1
+                if on_step:
+                    loss = f" loss {history.loss[-1]:.4f}" if history.loss else ""
+                    on_step(done + epoch.step, total, f"epoch {number + 1}/{last}{loss}")
+                if stop.is_set() or time.perf_counter() - started >= CHECKPOINT_SECONDS:
+                    refuse_non_finite(epoch.losses[: epoch.step], method.name, recipe, number)
+                    history.seconds += time.perf_counter() - started
+                    save_checkpoint(checkpoint, method, optimiser, history, epoch)
+                    started = time.perf_counter()
+                    if stop.is_set():
+                        raise Stopped
+        refuse_non_finite(epoch.losses, method.name, recipe, number)
+        history.seconds += time.perf_counter() - started
+        history.loss.append(float(epoch.losses.mean()))
         history.health.append(vars(measure(number + 1, method.exported(), probe, epoch.positives)))
         save_checkpoint(checkpoint, method, optimiser, history, None)
         if on_epoch:
             on_epoch(history)
         epoch = None
     return history
-
-
-def train_epoch(run: Training, epoch: Epoch, number: int, order: torch.Tensor) -> None:
-    """Do the remaining updates of epoch `number`; order: (n, B) pairs. Raises as `pretrain`."""
-    method, recipe, history, n = run.method, run.config.recipe, run.history, len(order)
-    started = time.perf_counter()
-
-    def seed_of(step: int) -> int:
-        return stream("pretrain", run.seed, number, step)
-
-    batches = run.corpus.batches(order, run.config.pairing, seed_of, epoch.step)  # each seeds torch
-    with closing(batches):
-        for step, batch in enumerate(batches, start=epoch.step):
-            done = number * run.per_epoch + step + 1
-            rate = learning_rate(recipe, done - 1, history.updates)
-            if step == n - 1 and (positives := method.positives(batch)) is not None:
-                epoch.positives = positives.sum(1)  # (B,)
-            epoch.losses[step] = train_step(method, run.optimiser, batch, rate, run.precision)
-            epoch.step = step + 1
-            if run.on_step:
-                text = f"loss {history.loss[-1]:.4f}" if history.loss else ""
-                run.on_step(done, history.updates, f"epoch {number + 1}/{run.epochs} {text}".strip())
-            stopping = stop.is_set()
-            if stopping or time.perf_counter() - started >= CHECKPOINT_SECONDS:
-                refuse_non_finite(epoch.losses[: step + 1], method.name, recipe, number)
-                history.seconds += time.perf_counter() - started
-                save_checkpoint(run.checkpoint, method, run.optimiser, history, epoch)
-                if stopping:
-                    raise Stopped
-                started = time.perf_counter()
-    refuse_non_finite(epoch.losses[:n], method.name, recipe, number)
-    history.seconds += time.perf_counter() - started
 
 
 def train_step(

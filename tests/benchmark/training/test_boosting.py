@@ -65,8 +65,6 @@ def test_it_learns_what_the_features_show() -> None:
     np.testing.assert_array_equal(outcome.probability.argmax(axis=1), [0, 1, 2] * 5)
     np.testing.assert_allclose(outcome.probability.sum(axis=1), 1.0, rtol=1e-5)
     assert max(outcome.training["validation_f1"]) == 1.0
-    for multi in (False, True):
-        assert run(task_of(THREE * 4, THREE, [], multi=multi)).probability.shape == (0, 3)
 
 
 def test_several_labels_are_a_model_each() -> None:
@@ -103,16 +101,6 @@ def test_the_first_of_the_best_leaf_sizes_and_iterations_is_taken(monkeypatch: p
     settings = FAST.model_copy(update={"leaf_windows": [2, 3, 4], "iterations": 2})
     training = run(task_of(THREE * 10, THREE, THREE), settings).training
     assert (training["leaf_windows"], training["best_iteration"], training["validation_f1"]) == (3, 2, [0.3, 0.6])
-
-
-def test_test_windows_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    boosting.TEST_FEATURES.clear()
-    sizes: list[int] = []
-    monkeypatch.setattr(boosting, "beat_features", lambda windows: sizes.append(len(windows)) or beat_features(windows))
-    task = task_of(THREE * 4, THREE * 2, THREE)
-    for seed in (41, 42):
-        run(task, seed=seed)
-    assert sizes == [12, 6, 3, 12, 6]
 
 
 def crop(*centres: int, samples: int = 625) -> np.ndarray:

@@ -71,16 +71,15 @@ def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..
         np.testing.assert_array_equal(evaluations.EVALUATIONS[name].run(seven).probability, outcome.probability)
 
 
-def test_fine_tuning_has_the_settings_of_its_method(judged: Callable[..., EvaluationInput]) -> None:
-    evaluation = evaluations.EVALUATIONS["finetune"]
-    plain = judged()
-    assert evaluation.further(plain.config, RandomInit) == {"encoder_dropout": 0.0}
-    dropped = judged(finetune__encoder_dropout=0.1)
-    assert evaluation.further(dropped.config, RandomInit) == {"encoder_dropout": 0.1}
-    assert evaluation.settings(plain.config) == evaluation.settings(dropped.config), "it has an entry of its own"
-    assert {"epochs", "lr", "batch_size", "least_updates"} <= set(evaluation.settings(plain.config))
-    elsewhere = {"beats_per_trial", "encoder_dropout"}
-    assert not elsewhere & set(evaluation.settings(plain.config)), "the key has them in other entries"
+def test_the_key_has_the_settings_of_an_evaluation(judged: Callable[..., EvaluationInput]) -> None:
+    plain, dropped = judged().config, judged(finetune__encoder_dropout=0.1).config
+    settings = evaluations.settings_of("finetune", plain)
+    assert settings == evaluations.settings_of("finetune", dropped), "it has an entry of its own"
+    assert {"epochs", "lr", "batch_size", "least_updates"} <= set(settings)
+    assert (
+        evaluations.settings_of(VALIDATION, plain) == evaluations.settings_of("linear", plain) == {"strengths": [0.3]}
+    )
+    assert "leaf_windows" in evaluations.settings_of("features", plain)
 
 
 TRAIN = np.array([[1, 0], [2, 2], [0, 3], [-1, 0]], np.float32)

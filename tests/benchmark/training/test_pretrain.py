@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -19,8 +18,8 @@ from benchmark.config.load import load_config, parse_value
 from benchmark.config.schema import Budget, Pretrain
 from benchmark.data.corpus import EpochShape
 from benchmark.machine.process import Stopped, stop
-from benchmark.results.files import seal, unseal
-from benchmark.training.checkpoint import History, load_checkpoint
+from benchmark.results.files import unseal
+from benchmark.training.checkpoint import History
 from benchmark.training.pretrain import (
     TrainingStopped,
     epochs_bought,
@@ -40,6 +39,13 @@ from tests.benchmark.training.short import EPOCHS, RECIPE, TRIALS, Interrupted, 
 def same(a: PretrainMethod, b: PretrainMethod) -> bool:
     one, other = a.state_dict(), b.state_dict()
     return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def saved_in(checkpoint: Path) -> dict[str, Any]:
+    state: dict[str, Any] = torch.load(
+        io.BytesIO(unseal(checkpoint.parent.name, checkpoint.read_bytes()) or b""), weights_only=True
+    )
+    return state
 
 
 @cache
@@ -67,8 +73,7 @@ def test_a_run_stopped_and_killed_again_and_again_goes_on_to_the_same_bits(name:
         done = update
     with pytest.raises(Interrupted):
         train(build(name), tmp_path / "file", stop_at=max(done, last_epoch) + 1)
-    saved = load_checkpoint(tmp_path / "file")
-    assert saved is not None
+    saved = saved_in(tmp_path / "file")
     assert len(saved["history"]["loss"]) == EPOCHS - 1
     resumed = build(name)
     again = train(resumed, tmp_path / "file")
@@ -123,35 +128,10 @@ def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_s
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(damaged)
         caplog.clear()
-        assert load_checkpoint(file) is None
+        again = build("pmq")
+        assert train(again, file).loss == history.loss
         assert "damaged" in caplog.text
-    again = build("pmq")
-    assert train(again, file).loss == history.loss
-    assert same(again, whole)
-
-
-CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
-    "no method": lambda state: state.pop("method"),
-    "weights of another size": lambda state: state["method"].update({"encoder.input.weight": torch.zeros(9, 12)}),
-    "no optimiser": lambda state: state.update(optimiser={}),
-}
-
-
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_sealed_checkpoint_that_does_not_fit_starts_over_to_the_same_bits(
-    change: Callable[[dict[str, Any]], object], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (whole, history), file = whole_run("pmq"), tmp_path / "key" / "checkpoint.pt"
-    with pytest.raises(Interrupted):
-        train(build("pmq"), file, stop_at=history.updates - 1)
-    state = torch.load(io.BytesIO(unseal("key", file.read_bytes()) or b""), weights_only=True)
-    change(state)
-    torch.save(state, buffer := io.BytesIO())
-    file.write_bytes(seal("key", buffer.getvalue()))
-    again = build("pmq")
-    assert train(again, file).loss == history.loss
-    assert "does not fit this pretraining" in caplog.text
-    assert same(again, whole)
+        assert same(again, whole)
 
 
 def test_history_says_what_was_done_and_a_finished_run_is_not_trained_on(tmp_path: Path) -> None:
@@ -222,8 +202,7 @@ def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_chec
         train(Watched(bad_at=6), tmp_path / "file")
     assert "nan at update 3 of epoch 2" in str(caught.value)
     assert "--set methods.watched.recipe.lr=0.0001" in str(caught.value)
-    saved = load_checkpoint(tmp_path / "file")
-    assert saved is not None
+    saved = saved_in(tmp_path / "file")
     assert len(saved["history"]["loss"]) == 1  # the epoch before
     assert (saved["epoch"] or {}).get("step") == step
     assert all(value.isfinite().all() for value in saved["method"].values())
