@@ -3,7 +3,7 @@
 # make test-slow the slow ones: calibration of the statistics, several processes, every command of the pages
 # make test-all  both
 # make lowest    the quick tests on the lowest versions that pyproject.toml allows, in .lowest; needs uv
-# make mutants   change the code in a hundred places, see which changes no test notices; MODULE=FILE: in all of one file
+# make mutants   change the code in two hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make size      files, lines and tokens of every room beside its measure; fails where a room grows
 # make frozen    keys, tables, figures and messages of small runs into FOLDER: before and after a change, then diff -r
 # make docs      the pages as a site, in site/

@@ -1,14 +1,14 @@
-"""Do the tests notice? Try mutants of modules or rooms, all or a seeded sample: a test must fail.
+"""Do the tests notice? Change modules in one place after another: a test must fail.
 
-    make mutants                                                      a seeded sample over all rooms
-    make mutants MODULE=benchmark/data/splits.py                 all of one module
-    python -m tests.mutants benchmark/training --sample 60 --seed 11  a sample of one room
-    python -m tests.mutants --fixed [PLACES]                          the fixed sample, beside its stored outcomes
+    make mutants                                      the fixed sample of all rooms, beside its stored outcomes
+    make mutants MODULE=benchmark/data/splits.py      all of one module or folder
+    python -m tests.mutants --fixed benchmark/data    the fixed sample of a room; --store keeps its outcomes
+    python -m tests.mutants --draw 1                  another fixed sample, of that seed
 
 A mutant meets the tests of its room's folder that call its function, quickest first; all where none is seen to.
 Mutants run one after another on a copy in a temporary folder, each in a fork with a limit on its processor time.
 Many that survive change nothing (a default repeated, a tie, a bound that no value reaches): read them one by one. Exit
-code 1: one survived.
+code 1: one survived, or is found no longer.
 """
 
 from __future__ import annotations
@@ -82,15 +82,13 @@ def named_test(file: str) -> str:
     return str(path.with_name(f"test_{path.stem.strip('_')}.py"))
 
 
-def place_of_tests(file: str, folder: str, nearest: bool) -> str | None:
-    """Where the tests lie that must notice: the folder of the module's room, or the file of its name alone."""
-    named = named_test(file)
+def tests_of(file: str, folder: str) -> str | None:
+    """The folder of tests that must notice a change of a module: that of its room, if the copy has it."""
     module = file.removesuffix(".py").replace("/", ".")
     room = max((room for room in ROOMS if within(module, room)), key=len, default="")
     of_room = Path("tests", *room.split("."))
-    beside = Path(named).parent
-    tests = named if nearest else str(of_room if room and Path(folder, of_room).is_dir() else beside)
-    return tests if Path(folder, tests).exists() else None
+    tests = of_room if room and Path(folder, of_room).is_dir() else Path(named_test(file)).parent
+    return str(tests) if Path(folder, tests).exists() else None
 
 
 def in_a_fork(folder: str, tests: Sequence[str], seconds: int, plugin: Noted | Selected) -> None:
@@ -127,9 +125,9 @@ def reached_by(folder: str, tests: str, known: dict[str, dict[str, Reached]]) ->
     return known[tests]
 
 
-def outcome_of(mutant: Mutant, folder: str, nearest: bool, known: dict[str, dict[str, Reached]]) -> str:
+def outcome_of(mutant: Mutant, folder: str, known: dict[str, dict[str, Reached]]) -> str:
     """What the tests say of a mutant; 'passed' where none notices it."""
-    tests = place_of_tests(mutant.file, folder, nearest)
+    tests = tests_of(mutant.file, folder)
     if tests is None:
         return "passed"
     reached = reached_by(folder, tests, known)
@@ -159,7 +157,7 @@ def all_mutants(places: Sequence[str]) -> list[Mutant]:
     return [mutant for file in files for mutant in mutants_of(file, (ROOT / file).read_bytes())]
 
 
-def outcomes_of(mutants: Sequence[Mutant], nearest: bool) -> Iterator[tuple[Mutant, str]]:
+def outcomes_of(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, str]]:
     """Try mutants one after another on a copy of the repository; yields each with what the tests say."""
     os.environ.setdefault("ECG_SHARED", str(ROOT.parent / "shared"))
     for name in PRELOADED:
@@ -169,7 +167,7 @@ def outcomes_of(mutants: Sequence[Mutant], nearest: bool) -> Iterator[tuple[Muta
         copied_tree(folder)
         for number, mutant in enumerate(mutants):
             print(f"\r{number} of {len(mutants)}", end="", file=sys.stderr, flush=True)
-            yield mutant, outcome_of(mutant, folder, nearest, known)
+            yield mutant, outcome_of(mutant, folder, known)
 
 
 def draw_sample(seed: int) -> None:
@@ -180,7 +178,7 @@ def draw_sample(seed: int) -> None:
     SAMPLE_FILE.write_text(json.dumps(dict.fromkeys(keys, UNTRIED), indent=1) + "\n")
 
 
-def try_sample(places: Sequence[str], nearest: bool, store: bool) -> int:
+def try_sample(places: Sequence[str], store: bool) -> int:
     """Try the fixed sample, or what of it lies in some places, and print what differs from the stored outcomes.
 
     A mutant that was found and now survives is `lost`; one whose place is no longer in the code is `gone`.
@@ -188,9 +186,7 @@ def try_sample(places: Sequence[str], nearest: bool, store: bool) -> int:
     stored = json.loads(SAMPLE_FILE.read_text())
     wanted_keys = {key for key in stored if not places or key.startswith(tuple(places))}
     mutants = [mutant for mutant in all_mutants(SAMPLED) if mutant.key in wanted_keys]
-    outcomes = {
-        mutant.key: SURVIVES if outcome == "passed" else FOUND for mutant, outcome in outcomes_of(mutants, nearest)
-    }
+    outcomes = {mutant.key: SURVIVES if outcome == "passed" else FOUND for mutant, outcome in outcomes_of(mutants)}
     gone = sorted(wanted_keys - outcomes.keys())
     lost = [key for key, outcome in outcomes.items() if outcome == SURVIVES and stored[key] == FOUND]
     for word, keys in (("gone", gone), ("lost", lost)):
@@ -204,33 +200,32 @@ def try_sample(places: Sequence[str], nearest: bool, store: bool) -> int:
     return int(bool(lost))
 
 
-def main() -> int:
-    """Try mutants; print survivors and counts."""
-    flags = argparse.ArgumentParser()
-    flags.add_argument("places", nargs="*", help="files or folders; without one, a sample over all rooms")
-    flags.add_argument("--sample", type=int, help="of that many mutants; 100 where no place is named")
-    flags.add_argument("--seed", type=int, default=0)
-    flags.add_argument("--nearest", action="store_true", help="only the tests of the same name")
-    flags.add_argument("--fixed", action="store_true", help="those of sample.json, held against their stored outcomes")
-    flags.add_argument("--store", action="store_true", help="with --fixed: store the outcomes")
-    flags.add_argument("--draw", action="store_true", help="draw sample.json anew")
-    arguments = flags.parse_args()
-    if arguments.draw:
-        draw_sample(arguments.seed)
-        return 0
-    if arguments.fixed:
-        return try_sample(arguments.places, arguments.nearest, arguments.store)
-    mutants = all_mutants(arguments.places or SAMPLED)
-    sample = arguments.sample or (len(mutants) if arguments.places else 100)
-    mutants = sorted(random.Random(arguments.seed).sample(mutants, min(sample, len(mutants))))
+def try_all(places: Sequence[str]) -> int:
+    """Try all mutants of some files and folders, and print the survivors."""
     counts = Counter[str]()
-    for mutant, outcome in outcomes_of(mutants, arguments.nearest):
+    for mutant, outcome in outcomes_of(all_mutants(places)):
         counts[outcome] += 1
         if outcome == "passed":
             print(f"\rsurvived  {mutant.file}:{mutant.line} {mutant.key.partition(' ')[2]}", flush=True)
     ends = f"{counts['failed']} found, {counts['out of time']} out of time (found as well), {counts['passed']} survived"
-    print(f"{len(mutants)} mutants: {ends}")
+    print(f"{counts.total()} mutants: {ends}")
     return int(counts["passed"] > 0)
+
+
+def main() -> int:
+    """Try mutants; print survivors and counts."""
+    flags = argparse.ArgumentParser()
+    flags.add_argument("places", nargs="*", help="files or folders")
+    flags.add_argument("--fixed", action="store_true", help="those of sample.json, held against their stored outcomes")
+    flags.add_argument("--store", action="store_true", help="with --fixed: store the outcomes")
+    flags.add_argument("--draw", type=int, metavar="SEED", help="draw sample.json anew")
+    arguments = flags.parse_args()
+    if arguments.draw is not None:
+        draw_sample(arguments.draw)
+        return 0
+    if arguments.fixed or not arguments.places:
+        return try_sample(arguments.places, arguments.store)
+    return try_all(arguments.places)
 
 
 if __name__ == "__main__":
