@@ -37,7 +37,7 @@ def listing() -> Iterator[str]:
         load_config,  # here, because the methods load slowly
     )
     from benchmark.data.datasets import DATASETS
-    from benchmark.data.splits import TASKS
+    from benchmark.data.tasks import TASKS
     from methods import BEYOND, METHODS
     from methods.encoders import ENCODERS
 

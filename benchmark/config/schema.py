@@ -27,7 +27,8 @@ from benchmark.data.datasets.card import Card
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.joined import JOIN
 from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Rate, Segmentation, leads_named
-from benchmark.data.splits import DatasetTask, Labels, Protocol, Standardise, ValidationLabels, columns_of
+from benchmark.data.splits import Labels, Protocol, Standardise, ValidationLabels
+from benchmark.data.tasks import DatasetTask, columns_of
 from benchmark.data.transport import is_transport, transport_of
 from benchmark.results.names import DEFAULT_TASK, EVALUATIONS, FINETUNE, Gate, Pool, Preset
 from benchmark.results.printed import sources

@@ -103,6 +103,10 @@ class Trials:
         trial, position = np.divmod(index, self.per_trial)  # (n,), (n,)
         return self.take(trial, position * self.window)
 
+    def windows_in(self, trial: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Number the windows of whole pseudo-trials."""
+        return (trial[:, None] * self.per_trial + np.arange(self.per_trial)).ravel()
+
 
 def stretches(samples: NDArray[np.float16], start: NDArray[np.int64], length: int) -> NDArray[np.float16]:
     """Return (n, length, 12) consecutive samples of (N, 12) from each of n starts."""

@@ -1,4 +1,4 @@
-"""Training, validation and test recordings, labelled subsets, and the tasks of a dataset.
+"""Training, validation and test recordings, and labelled subsets.
 
 Splits: official folds where the dataset has them; else `paper`, the authors' last 10 % of each class for testing and
 the 10 % before for validation, in name order; or `strict`, patients drawn with a fixed seed, stratified by class. Named
@@ -12,20 +12,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, DatasetError, Entry
-from benchmark.data.datasets.chapman import CLASSES as CONDITIONS
-from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
-from benchmark.data.datasets.cpsc2018 import CPSC2018
-from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code, labels_of
-from benchmark.data.prepare import Prepared, Skipped
-from benchmark.results.names import AT, DEFAULT_TASK, Pool
+from benchmark.data.prepare import Prepared
+from benchmark.results.names import Pool
 
 Labels = Literal["single", "multi"]
 Protocol = Literal["paper", "strict"]
@@ -116,39 +112,36 @@ def target_of(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
     return target
 
 
-def split_recordings(entries: Sequence[Entry], spec: TaskSpec, *, first_label_counts: bool) -> Split:
-    """Split the recordings of a labelled dataset; a side may be empty (`empty_parts`).
+def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
+    """Split the recordings of a labelled dataset; a side may be empty (`problem_of`).
 
     Raises DatasetError where some recordings have an official fold and others have none.
     """
-    classes = [task_labels(entry.labels, spec, first_label_counts=first_label_counts) for entry in entries]
+    entries, classes = prepared.entries, labels_under(prepared, spec)
     labelled = [index for index, labels in enumerate(classes) if labels]
     usable = [index for index in labelled if entries[index].fold != OWN_TEST_PART]
     if any(entries[index].fold is not None for index in usable):
-        train, validation, test = _by_fold(entries, usable)
+        sides = _by_fold(entries, usable)
     elif spec.sides == "shuffled":
-        train, validation, test = _shuffled(sorted(usable, key=lambda index: entries[index].recording))
+        sides = _shuffled(sorted(usable, key=lambda index: entries[index].recording))
     elif spec.protocol == "paper":
-        train, validation, test = _by_name(entries, classes, usable)
+        sides = _last_tenths(_classes_in_name_order(entries, classes, usable))
     else:
-        train, validation, test = _by_patient(entries, classes, usable)
+        random = np.random.default_rng(SPLIT_SEED)
+        strata = _strata(entries, classes, usable)
+        sides = _last_tenths([stratum[i] for i in random.permutation(len(stratum))] for stratum in strata)
     unlabelled = Counter(
-        "no label" if not entry.labels else SEVERAL_LABELS
+        SEVERAL_LABELS if entry.labels else "no label"
         for entry, labels in zip(entries, classes, strict=True)
         if not labels
     )
     tested_too = [index for index in labelled if entries[index].fold == OWN_TEST_PART]
-    return _split(train, validation, [*test, *tested_too], dict(unlabelled))
+    return _split(sides[0], sides[1], [*sides[2], *tested_too], dict(unlabelled))
 
 
 def _split(train: list[int], validation: list[int], test: list[int], unlabelled: dict[str, int]) -> Split:
     parts = [np.array(sorted(part), np.int64) for part in (train, validation, test)]
     return Split(parts[0], parts[1], parts[2], unlabelled)
-
-
-def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
-    """Split the recordings of a prepared, labelled dataset. Raises as `split_recordings`."""
-    return split_recordings(prepared.entries, spec, first_label_counts=prepared.first_label_counts)
 
 
 def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
@@ -157,26 +150,27 @@ def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None
         split = split_of(prepared, spec)
     except DatasetError as problem:
         return _split([], [], [], {}), str(problem)
-    return split, empty_parts(split)
+    return split, problem_of(prepared, split, spec, is_scored=False)
 
 
-Item = TypeVar("Item")
-Parts = tuple[list[int], list[int], list[int]]
+Sides = tuple[list[int], list[int], list[int]]
 """Recordings to train, validate and test on, in any order."""
+Groups = Iterable[list[list[int]]]
+"""Of each class its recordings in name order, or its patients, each a list of recordings."""
 
 
-def _by_fold(entries: Sequence[Entry], usable: list[int]) -> Parts:
+def _by_fold(entries: Sequence[Entry], usable: list[int]) -> Sides:
     """Folds 1 to 8, 9 and 10, as PTB-XL's authors recommend."""
-    parts: Parts = ([], [], [])
+    sides: Sides = ([], [], [])
     for index in usable:
         fold = entries[index].fold
         if fold is None:
             raise DatasetError(f"recording {entries[index].recording} has no official fold, others of its dataset have")
-        parts[{VALIDATION_FOLD: 1, TEST_FOLD: 2}.get(fold, 0)].append(index)
-    return parts
+        sides[{VALIDATION_FOLD: 1, TEST_FOLD: 2}.get(fold, 0)].append(index)
+    return sides
 
 
-def _shuffled(rest: list[int]) -> Parts:
+def _shuffled(rest: list[int]) -> Sides:
     """As scikit-learn's `train_test_split` with seed 42, twice."""
     drawn = []
     for share in (TEST_SHARE, VALIDATION_SHARE):
@@ -184,57 +178,39 @@ def _shuffled(rest: list[int]) -> Parts:
         size = math.ceil(share * len(rest))
         drawn.append([rest[position] for position in order[:size]])
         rest = [rest[position] for position in order[size:]]
-    test, validation = drawn
-    return rest, validation, test
+    return rest, drawn[1], drawn[0]
 
 
-def _by_name(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Parts:
-    """The authors' split: the recordings of a (first) class in name order, of which the last tenths are held out."""
-    of_class: dict[int, list[int]] = {}
+def _classes_in_name_order(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Groups:
+    """The authors' order of the recordings of each (first) class."""
+    of_class: dict[int, list[list[int]]] = {}
     for index in sorted(usable, key=lambda index: entries[index].recording):
-        of_class.setdefault(classes[index][0], []).append(index)
-    return _last_tenths(of_class.values())
+        of_class.setdefault(classes[index][0], []).append([index])
+    return of_class.values()
 
 
-def _by_patient(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Parts:
-    """Patients stratified by the rarest class of their recordings, shuffled per stratum, the last tenths held out."""
-    strata, recordings = _strata(entries, classes, usable)
-    random = np.random.default_rng(SPLIT_SEED)
-    shuffled = [[stratum[position] for position in random.permutation(len(stratum))] for stratum in strata]
-    train, validation, test = _last_tenths(shuffled)
-    return _of_patients(train, recordings), _of_patients(validation, recordings), _of_patients(test, recordings)
-
-
-def _of_patients(patients: Iterable[str], recordings: Mapping[str, list[int]]) -> list[int]:
-    return [index for patient in patients for index in recordings[patient]]
-
-
-def _strata(
-    entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable: Sequence[int]
-) -> tuple[list[list[str]], dict[str, list[int]]]:
-    """The patients whose rarest class it is, in name order, of each class; patient -> his usable recordings."""
+def _strata(entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable: Sequence[int]) -> Groups:
+    """Of each class the patients whose rarest class it is, in name order."""
     patients_with = Counter(label for _, label in {(entries[i].patient, label) for i in usable for label in classes[i]})
     recordings: dict[str, list[int]] = {}
     for index in usable:
         recordings.setdefault(entries[index].patient, []).append(index)
-    strata: dict[int, list[str]] = {}
-    for patient in sorted(recordings):
-        labels = {label for index in recordings[patient] for label in classes[index]}
-        strata.setdefault(min(labels, key=lambda label: (patients_with[label], label)), []).append(patient)
-    return [patients for _, patients in sorted(strata.items())], recordings
+    strata: dict[int, list[list[int]]] = {}
+    for _, indices in sorted(recordings.items()):
+        labels = {label for index in indices for label in classes[index]}
+        strata.setdefault(min(labels, key=lambda label: (patients_with[label], label)), []).append(indices)
+    return [patients for _, patients in sorted(strata.items())]
 
 
-def _last_tenths(groups: Iterable[list[Item]]) -> tuple[list[Item], list[Item], list[Item]]:
+def _last_tenths(groups: Groups) -> Sides:
     """Hold out the last rint(10 %) of each group for testing, and as many before them for validation."""
-    train: list[Item] = []
-    validation: list[Item] = []
-    test: list[Item] = []
+    sides: Sides = ([], [], [])
     for members in groups:
         tenth = int(np.rint(0.1 * len(members)))
-        train += members[: len(members) - 2 * tenth]
-        validation += members[len(members) - 2 * tenth : len(members) - tenth]
-        test += members[len(members) - tenth :]
-    return train, validation, test
+        begin, end = len(members) - 2 * tenth, len(members) - tenth
+        for side, part in zip(sides, (members[:begin], members[begin:end], members[end:]), strict=True):
+            side += [index for indices in part for index in indices]
+    return sides
 
 
 def is_cross_validated(prepared: Prepared, spec: TaskSpec) -> bool:
@@ -251,14 +227,14 @@ def tested_recordings(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
 
 def split_part(prepared: Prepared, spec: TaskSpec, part: int, seed: int) -> Split:
     """Return the split whose test side is one of the `spec.folds` parts that a seed deals."""
-    usable = tested_recordings(prepared, spec).tolist()
-    strata, recordings = _strata(prepared.entries, labels_under(prepared, spec), usable)
+    strata = _strata(prepared.entries, labels_under(prepared, spec), tested_recordings(prepared, spec).tolist())
     random = np.random.default_rng([SPLIT_SEED, seed])
     patients = [stratum[position] for stratum in strata for position in random.permutation(len(stratum))]
     rest = [patient for position, patient in enumerate(patients) if position % spec.folds != part]
     train = [patient for position, patient in enumerate(rest) if position % HELD_OUT]
-    parts = [_of_patients(side, recordings) for side in (train, rest[::HELD_OUT], patients[part :: spec.folds])]
-    return _split(parts[0], parts[1], parts[2], {})
+    sides = (train, rest[::HELD_OUT], patients[part :: spec.folds])
+    recordings = [[index for patient in side for index in patient] for side in sides]
+    return _split(recordings[0], recordings[1], recordings[2], {})
 
 
 def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
@@ -267,7 +243,7 @@ def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
 
 
 def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, tuple[str, ...]]:
-    """Find patients whose recordings stand on more than one side -> those sides."""
+    """Return patients whose recordings stand on more than one side -> those sides."""
     sides: dict[str, dict[str, None]] = {}
     for name, indices in sides_of(split).items():
         for index in indices:
@@ -275,46 +251,34 @@ def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, t
     return {patient: tuple(names) for patient, names in sides.items() if len(names) > 1}
 
 
-def empty_parts(split: Split) -> str | None:
-    """Describe a split's empty sides; None if all three have recordings."""
-    sides = sides_of(split)
-    empty = [name for name, indices in sides.items() if len(indices) == 0]
-    if not empty:
-        return None
-    counts = ", ".join(f"{name} {len(indices)}" for name, indices in sides.items())
-    several = split.unlabelled.get(SEVERAL_LABELS, 0)
-    remedy = multi_label_hint(several) if several else "the dataset is too small"
-    return f"no labelled recording for {' and '.join(empty)} ({counts}): {remedy}"
-
-
-def multi_label_hint(several: int) -> str:
-    """Say how labels count that a task leaves out; several: recordings with several labels under single labels."""
-    multi = f"--labels multi counts the {several} recordings with several labels; or " if several else ""
-    return f"{multi}`others: ignore` in a card leaves out labels that are no class (docs/OWN_DATA.md)"
-
-
-def too_few_classes(prepared: Prepared, split: Split, spec: TaskSpec) -> str | None:
-    """Say why a split cannot be scored whose three sides have recordings; None where it can be.
+def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: bool = True) -> str | None:
+    """Say why a split cannot be used: a side is empty or, where it is scored, too few classes are; else None.
 
     A class can be scored that has a training and a test recording; of a multi-label task also a test recording without
     it. A multi-label task needs one such class, a single-label task two.
     """
+    several = split.unlabelled.get(SEVERAL_LABELS, 0)
+    remedy = f"--labels multi counts the {several} recordings with several labels; or " if several else ""
+    remedy += "`others: ignore` in a card leaves out labels that are no class (docs/OWN_DATA.md)"
+    sizes = {name: len(indices) for name, indices in sides_of(split).items()}
+    if empty := [name for name, size in sizes.items() if not size]:
+        counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        why = remedy if several else "the dataset is too small"
+        return f"no labelled recording for {' and '.join(empty)} ({counts}): {why}"
+    if not is_scored:
+        return None
     target = target_of(prepared, spec)  # (R, C)
     trained, tested = target[split.train].sum(axis=0), target[split.test].sum(axis=0)  # (C,), (C,)
     scored = (trained > 0) & (tested > 0)  # (C,)
-    multi = spec.labels == "multi"
-    if multi:
+    needed, words = (1, "one class") if spec.labels == "multi" else (2, "two classes")
+    if spec.labels == "multi":
         scored &= tested < len(split.test)
-    if scored.sum() >= (1 if multi else 2):
+    if scored.sum() >= needed:
         return None
     names = ", ".join(prepared.classes[index] for index in np.flatnonzero(scored)) or "none"
-    counts = ", ".join(
-        f"{name} {train}/{test}" for name, train, test in zip(prepared.classes, trained, tested, strict=True)
-    )
-    return (
-        f"fewer than {'one class' if multi else 'two classes'} can be scored ({names}); recordings for training/test: "
-        f"{counts}: {multi_label_hint(split.unlabelled.get(SEVERAL_LABELS, 0))}"
-    )
+    pairs = zip(prepared.classes, trained, tested, strict=True)
+    counts = ", ".join(f"{name} {train}/{test}" for name, train, test in pairs)
+    return f"fewer than {words} can be scored ({names}); recordings for training/test: {counts}: {remedy}"
 
 
 @dataclass(frozen=True)
@@ -377,77 +341,3 @@ def _patient_order(
         if having and having.isdisjoint(first):
             first[next(name for name in shuffled if name in having)] = None
     return [*first, *(name for name in shuffled if name not in first)]
-
-
-@dataclass(frozen=True)
-class NamedTask:
-    """A multi-label task of a dataset."""
-
-    what: str
-    """What its classes are."""
-    classes: tuple[str, ...]
-    of_code: Mapping[str, str] | None
-    """Code -> class; None: the dataset's own labels are the task's."""
-    sides: SplitBy = "protocol"
-
-    def labels(self, recording: Entry | Skipped) -> tuple[int, ...]:
-        """Return indices into `classes` of a recording's labels, ascending; none where it has none of the task."""
-        if self.of_code is None:
-            return tuple(sorted(recording.labels))
-        return tuple(sorted(self.classes.index(name) for name in labels_of(recording.statements, self.of_code)))
-
-
-def _of_ptb_xl(task: str, what: str) -> NamedTask:
-    of_code = class_of_code(task)
-    return NamedTask(what, tuple(sorted(set(of_code.values()))), of_code)
-
-
-_CONDITIONS = NamedTask("rhythms and conditions, MERL's 38", CONDITIONS, CONDITION_OF_STATEMENT, "shuffled")
-TASKS: dict[str, dict[str, NamedTask]] = {
-    "ptb-xl": {task: _of_ptb_xl(task, what) for task, what in PTB_XL_TASKS.items()},
-    "chapman": {"all": _CONDITIONS},
-    "ningbo": {"all": _CONDITIONS},
-    "cpsc2018": {"all": NamedTask("all labels of a recording", CPSC2018.classes, None, "shuffled")},
-}
-"""Dataset -> its named tasks."""
-
-
-@dataclass(frozen=True)
-class DatasetTask:
-    """A dataset under a task."""
-
-    dataset: str
-    task: str = DEFAULT_TASK
-
-    @property
-    def name(self) -> str:
-        """In cells, rows and files: 'ptb-xl', 'ptb-xl.rhythm'."""
-        return self.dataset if self.named is None else f"{self.dataset}.{self.task}"
-
-    @property
-    def named(self) -> NamedTask | None:
-        """Its named task; None for `default`."""
-        return TASKS.get(self.dataset, {}).get(self.task)
-
-
-def tasks_of(dataset: str) -> tuple[str, ...]:
-    """Return the tasks that a dataset has, `default` first."""
-    return (DEFAULT_TASK, *TASKS.get(dataset, {}))
-
-
-def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[DatasetTask, ...]:
-    """Return each dataset under those of the tasks that it has; then the transports, which have one task.
-
-    Raises ValueError for a task that none of the datasets has, and for a dataset that has none of the tasks.
-    """
-    requested = tuple(tasks)
-    plain = [name for name in datasets if AT not in name]
-    columns = [DatasetTask(name, task) for name in plain for task in requested if task in tasks_of(name)]
-    possible = "; ".join(f"{name} has {', '.join(tasks_of(name))}" for name in plain)
-    for task in requested if plain else ():
-        if task not in {column.task for column in columns}:
-            raise ValueError(f"no dataset of the table has the task {task!r}: {possible}")
-    for name in plain:
-        if name not in {column.dataset for column in columns}:
-            raise ValueError(f"{name} has none of the tasks {', '.join(requested)}: it has {', '.join(tasks_of(name))}")
-    return (*columns, *(DatasetTask(name) for name in datasets if AT in name))

@@ -2,20 +2,18 @@
 
 A window is a heartbeat or a crop, as the dataset was cut. A cell's task is the labelled subset of the training windows,
 the validation windows whose labels may choose settings, and all test windows, which are the same for all methods,
-ratios and seeds. A named task has the dataset's windows with other labels. Coverage says which patients of which class
-a run cannot score, and why: rates under 50/min do not fit a heartbeat window and short recordings have too few beats.
-Probe windows, for measures of health, are of the downstream datasets, outside the pretraining corpus and the test
-parts, since what they show may influence choices.
+ratios and seeds. Coverage says which patients of which class a run cannot score, and why: rates under 50/min do not fit
+a heartbeat window and short recordings have too few beats. Probe windows, for measures of health, are of the downstream
+datasets, outside the pretraining corpus and the test parts, since what they show may influence choices.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import NamedTuple, TypedDict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypedDict
 
 import numpy as np
 import torch
@@ -24,20 +22,19 @@ from torch import Tensor
 
 from benchmark.data.corpus import Trials, scaled, trials_of
 from benchmark.data.datasets.base import LEADS, Entry
-from benchmark.data.prepare import Prepared, Skipped, open_prepared
+from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import zero_missing_leads
 from benchmark.data.splits import (
-    DatasetTask,
     LabelledSubset,
     TaskSpec,
     is_cross_validated,
     labelled_subset,
+    problem_of,
     split_or_none,
     split_part,
     target_of,
     task_labels,
     tested_recordings,
-    too_few_classes,
 )
 from benchmark.machine.device import LARGE
 from benchmark.results.names import UNIT_OF_PROTOCOL, Pool
@@ -92,7 +89,7 @@ class Crops:
 
     signal: Tensor  # (n, L) float16, one recording after the other, on the device
     start: Tensor  # (M,) first sample of each recording
-    places: Tensor  # (M,) number of samples at which a crop may begin
+    starts: Tensor  # (M,) number of samples at which a crop may begin
     target: Tensor  # (M, C) float32 multi-hot, on the device
     samples: int
     """S, of a crop."""
@@ -102,7 +99,7 @@ class Crops:
 
     def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Signals (b, S, L) and targets (b, C) to train on, a crop of each numbered recording (b,), drawn anew."""
-        offset = torch.randint(LARGE, index.shape, device=index.device) % self.places[index]  # (b,)
+        offset = torch.randint(LARGE, index.shape, device=index.device) % self.starts[index]  # (b,)
         sample = (self.start[index] + offset)[:, None] + torch.arange(self.samples, device=index.device)  # (b, S)
         return self.signal[sample], self.target[index]
 
@@ -154,10 +151,8 @@ class Sides:
     trials: Trials
     target: NDArray[np.int64]
     """(R, C) of each recording."""
-    training_trials: NDArray[np.int64]
-    """Numbers of the training pseudo-trials."""
-    validation_trials: NDArray[np.int64]
-    test_trials: NDArray[np.int64]
+    numbers: dict[str, NDArray[np.int64]]
+    """'train', 'validation' and 'test' -> numbers of the pseudo-trials there."""
     problems: tuple[str, ...]
     """Which sides have no window, and why, or why fewer than two classes can be scored."""
     device: torch.device
@@ -165,12 +160,12 @@ class Sides:
     @cached_property
     def validation(self) -> Windows:
         """All windows of the validation side."""
-        return self.windows(_all_windows(self.validation_trials, self.spec.per_trial))
+        return self.windows(self.trials.windows_in(self.numbers["validation"]))
 
     @cached_property
     def test(self) -> Windows:
         """All windows of the test side."""
-        return self.windows(_all_windows(self.test_trials, self.spec.per_trial))
+        return self.windows(self.trials.windows_in(self.numbers["test"]))
 
     def windows(self, index: NDArray[np.int64]) -> Windows:
         """Return the numbered windows with their labels."""
@@ -187,35 +182,34 @@ class Sides:
         """Return signals and labels of numbered recordings (M,) that are kept whole."""
         samples = self.prepared.segmentation.samples
         parts = [self.prepared.windows_of(int(r))[:, 0] for r in recordings]
-        signal = np.concatenate(parts) if parts else np.empty((0, len(LEADS)), np.float16)  # (n, L)
+        signal = np.concatenate([np.empty((0, len(LEADS)), np.float16), *parts])  # (n, L)
         signal = signal if self.trials.scale is None else self.trials.scale.applied(signal)
         length = np.array([len(part) for part in parts], np.int64)  # (M,)
         return Crops(
             signal=torch.from_numpy(zero_missing_leads(signal, self.spec.leads)).to(self.device),
             start=torch.from_numpy(np.cumsum(length) - length).to(self.device),
-            places=torch.from_numpy(length - samples + 1).to(self.device),
+            starts=torch.from_numpy(length - samples + 1).to(self.device),
             target=torch.from_numpy(self.target[recordings]).float().to(self.device),
             samples=samples,
         )
 
-    def labelled_trials(self, trial: NDArray[np.int64], ratio: float, seed: int, fewest: int = 1) -> LabelledSubset:
-        """Draw the labelled share of numbered pseudo-trials, as the protocol says (`labelled_subset`).
+    def labelled(self, side: str, ratio: float, seed: int, fewest: int = 1) -> LabelledSubset:
+        """Draw the labelled share of a side's windows, as the protocol says (`labelled_subset`).
 
-        Of recordings kept whole, it draws recordings: their first crops.
+        Of recordings kept whole, it draws recordings, by their first crops, and takes all their crops, ascending.
         """
+        trial, whole = self.numbers[side], self.prepared.segmentation.kind == "recordings"
         if not len(trial):
             return LabelledSubset(trial, ())
-        if self.prepared.segmentation.kind == "recordings":
+        if whole:
             trial = trial[np.unique(self.trials.recording[trial], return_index=True)[1]]  # (R',)
-        target, classes = self.target[self.trials.recording[trial]], self.prepared.classes
-        patient = self.trials.patient[trial]
-        return labelled_subset(trial, patient, target, ratio, self.spec, seed=seed, classes=classes, fewest=fewest)
-
-    def all_crops(self, windows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return all crops of the recordings of some windows, ascending; heartbeats as they are given."""
-        if self.prepared.segmentation.kind == "heartbeats":
-            return windows
-        return np.flatnonzero(np.isin(self.trials.recording, self.trials.recording[windows]))
+        target, patient = self.target[self.trials.recording[trial]], self.trials.patient[trial]
+        classes = self.prepared.classes
+        drawn = labelled_subset(trial, patient, target, ratio, self.spec, seed=seed, classes=classes, fewest=fewest)
+        if not whole:
+            return drawn
+        chosen = np.isin(self.trials.recording, self.trials.recording[drawn.windows])
+        return LabelledSubset(np.flatnonzero(chosen), drawn.notes)
 
 
 def sides_for_tasks(
@@ -232,37 +226,19 @@ def sides_for_tasks(
     is tested, and the seed that deals them.
     """
     split, problem = split_or_none(prepared, spec) if part is None else (split_part(prepared, spec, *part), None)
-    recordings = {
-        "train": split.train,
-        "validation": split.validation,
-        "test": split.test if tested else split.test[:0],
-    }
+    test = split.test if tested else split.test[:0]
+    recordings = {"train": split.train, "validation": split.validation, "test": test}
     trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
-    trial = {side: np.flatnonzero(np.isin(trials.recording, numbers)) for side, numbers in recordings.items()}
+    numbers = {side: np.flatnonzero(np.isin(trials.recording, chosen)) for side, chosen in recordings.items()}
     problems = [problem] if problem else []
     problems += [
         f"no {side} window: its recordings have fewer than {spec.per_trial} {prepared.segmentation.unit_name}s each"
-        for side, numbers in recordings.items()
-        if len(numbers) and not len(trial[side])
+        for side, chosen in recordings.items()
+        if len(chosen) and not len(numbers[side])
     ]
-    if tested and not problems and (few := too_few_classes(prepared, split, spec)):
-        problems = [few]
-    target = target_of(prepared, spec)  # (R, C)
-    return Sides(
-        prepared, spec, trials, target, trial["train"], trial["validation"], trial["test"], tuple(problems), device
-    )
-
-
-def _all_windows(trial: NDArray[np.int64], per_trial: int) -> NDArray[np.int64]:
-    """Number the windows of whole pseudo-trials."""
-    return np.asarray((trial[:, None] * per_trial + np.arange(per_trial)).ravel(), np.int64)
-
-
-def make_task(
-    prepared: Prepared, spec: TaskSpec, *, ratio: float, seed: int, device: torch.device, tested: bool = True
-) -> Task:
-    """Make the task of a cell alone: `task_on` its own sides."""
-    return task_on(sides_for_tasks(prepared, spec, device=device, tested=tested), ratio=ratio, seed=seed)
+    if tested and not problems and (problem := problem_of(prepared, split, spec)):
+        problems = [problem]
+    return Sides(prepared, spec, trials, target_of(prepared, spec), numbers, tuple(problems), device)
 
 
 def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
@@ -271,16 +247,15 @@ def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
     The notes name empty sides and classes without a labelled window. Where validation labels are shared, they are drawn
     as those of the training side; under protocol `strict` they are of at least one patient per class.
     """
-    subset = sides.labelled_trials(sides.training_trials, ratio, seed)
-    labelled, crops, validation = sides.all_crops(subset.windows), None, sides.validation  # (n,)
+    subset = sides.labelled("train", ratio, seed)
+    crops, validation = None, sides.validation
     if sides.prepared.segmentation.kind == "recordings":
-        crops = sides.crops(np.unique(sides.trials.recording[labelled]))
-    if sides.spec.validation_labels == "share" and len(sides.validation_trials):
-        fewest = len(sides.prepared.classes)
-        shared = sides.labelled_trials(sides.validation_trials, ratio, seed, fewest)
-        validation = sides.windows(sides.all_crops(np.sort(shared.windows)))
+        crops = sides.crops(np.unique(sides.trials.recording[subset.windows]))
+    if sides.spec.validation_labels == "share" and len(sides.numbers["validation"]):
+        shared = sides.labelled("validation", ratio, seed, fewest=len(sides.prepared.classes))
+        validation = sides.windows(np.sort(shared.windows))
     return Task(
-        train=sides.windows(labelled),
+        train=sides.windows(subset.windows),
         validation=validation,
         test=sides.test,
         multi=sides.spec.labels == "multi",
@@ -290,33 +265,6 @@ def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
         pool=sides.spec.pool,
         crops=crops,
     )
-
-
-def of_task(prepared: Prepared, column: DatasetTask) -> Prepared:
-    """Return a prepared dataset under a task: the same windows with the task's labels and a fingerprint of both."""
-    task = column.named
-    if task is None:
-        return prepared
-    entries = tuple(replace(entry, labels=task.labels(entry)) for entry in prepared.entries)
-    skipped = tuple(replace(skip, labels=task.labels(skip)) for skip in prepared.skipped)
-    labels = [[recording.labels for recording in recordings] for recordings in (entries, skipped)]
-    return replace(
-        prepared,
-        name=column.name,
-        title=f"{prepared.title} {column.task}",
-        classes=task.classes,
-        entries=entries,
-        skipped=skipped,
-        fingerprint=digest([prepared.fingerprint, column.task, task.classes, labels]),
-        first_label_counts=False,
-        dataset=prepared.name,
-    )
-
-
-@lru_cache(maxsize=4)
-def open_task_view(folder: Path, column: DatasetTask) -> Prepared:
-    """Open the prepared dataset in a folder under a task, once per process. Raises FileNotFoundError."""
-    return of_task(open_prepared(folder), column)
 
 
 class ClassCoverage(TypedDict):
@@ -336,9 +284,7 @@ def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, ClassCoverage]:
         *((entry, "" if count else too_few) for entry, count in zip(prepared.entries, counts, strict=True)),
         *((skip, skip.reason.partition(":")[0]) for skip in prepared.skipped),
     ]
-    reasons: list[dict[str, str]] = [
-        {} for _ in prepared.classes
-    ]  # of each class: patient -> first reason, '' if scored
+    reasons: list[dict[str, str]] = [{} for _ in prepared.classes]  # patient -> first reason, '' if scored
     for recording, reason in recordings:
         for label in task_labels(recording.labels, spec, first_label_counts=prepared.first_label_counts):
             known = reasons[label].setdefault(recording.patient, reason)
@@ -350,9 +296,7 @@ def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, ClassCoverage]:
 
 
 RECORDINGS = 256
-"""Most recordings used, with two windows each: a measurement costs half a thousand forward passes."""
-
-
+"""Most recordings that are probed, with two windows each: a measurement costs half a thousand forward passes."""
 Tasks = Sequence[tuple[Prepared, TaskSpec]]
 """A prepared dataset under its tasks."""
 
@@ -372,33 +316,23 @@ def probe_windows(datasets: Sequence[Tasks], corpora: Sequence[str], device: tor
     datasets: of each the tasks that are tested; the first one's recordings are used. Patients with several recordings
     come first. Empty if no recording has two windows.
     """
-    unseen = [unseen_recordings(tasks, corpora) for tasks in datasets]
-    source = np.repeat(np.arange(len(unseen)), [len(recordings.patient) for recordings in unseen])  # (R,)
-    if not len(source):
-        nobody = torch.empty(0, dtype=torch.int64)  # (0,)
-        return ProbeWindows(torch.empty(0, 0, 0), nobody, nobody)
-    ids = np.concatenate([recordings.patient for recordings in unseen])  # (R,)
-    pair = np.concatenate([recordings.pair for recordings in unseen])  # (R, 2)
-    _, patient, count = np.unique(source * (ids.max() + 1) + ids, return_inverse=True, return_counts=True)
+    trials, pairs = zip(*(unseen_pairs(tasks, corpora) for tasks in datasets), strict=True)
+    source = np.repeat(np.arange(len(pairs)), [len(pair) for pair in pairs])  # (R,)
+    pair = np.concatenate(pairs)  # (R, 2)
+    ids = np.concatenate([table.patient[p[:, 0] // table.per_trial] for table, p in zip(trials, pairs, strict=True)])
+    key = source * (ids.max(initial=0) + 1) + ids  # (R,) an equal name in two datasets is two patients
+    _, patient, count = np.unique(key, return_inverse=True, return_counts=True)
     chosen = np.lexsort((patient, count[patient] == 1))[:RECORDINGS]  # (R',)
-    signal = np.stack([unseen[source[r]].trials.windows(pair[r]) for r in chosen])  # (R', 2, S, L)
+    signal = [torch.from_numpy(trials[source[r]].windows(pair[r])) for r in chosen]  # (2, S, L) each
     return ProbeWindows(
-        signal=torch.from_numpy(signal).flatten(0, 1).to(device),
+        signal=torch.cat(signal).to(device) if signal else torch.empty(0, 0, 0),
         recording=torch.arange(len(chosen)).repeat_interleave(2),
         patient=torch.from_numpy(patient[chosen]).repeat_interleave(2),
     )
 
 
-class Unseen(NamedTuple):
-    """Recordings of a dataset that are neither pretrained nor tested on."""
-
-    trials: Trials  # all windows of the dataset
-    pair: NDArray[np.int64]  # (R, 2) two windows of each recording
-    patient: NDArray[np.int64]  # (R,)
-
-
-def unseen_recordings(tasks: Tasks, corpora: Sequence[str]) -> Unseen:
-    """Find the recordings of a dataset's first task that may be probed and have two windows or more.
+def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, NDArray[np.int64]]:
+    """Return a dataset's windows, and two of each recording (R, 2) that its first task neither tests nor pretrains on.
 
     The two windows lie a quarter from either end: heartbeats at the ends of a recording may be cut off.
     """
@@ -414,5 +348,4 @@ def unseen_recordings(tasks: Tasks, corpora: Sequence[str]) -> Unseen:
     _, start, count = np.unique(trials.recording[chosen], return_index=True, return_counts=True)  # (R,), (R,)
     first, size = chosen[start] * spec.per_trial, count * spec.per_trial  # (R,), (R,) windows
     first, size = first[size > 1], size[size > 1]
-    pair = np.stack([first + size // 4, first + size - 1 - size // 4], axis=1)  # (R, 2)
-    return Unseen(trials, pair, trials.patient[pair[:, 0] // spec.per_trial])
+    return trials, np.stack([first + size // 4, first + size - 1 - size // 4], axis=1)

@@ -17,7 +17,8 @@ import numpy as np
 from benchmark.data.datasets.base import About, DatasetError
 from benchmark.data.joined import join
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, DatasetTask, Split, TaskSpec, task_labels, tasks_of
+from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, Split, TaskSpec, task_labels
+from benchmark.data.tasks import DatasetTask, tasks_of
 from benchmark.results.names import AT, DEFAULT_TASK
 
 TRAINING_FOLD = 1

@@ -53,7 +53,7 @@ from benchmark.data.datasets.tables import NOT_STATED, read_columns, read_table,
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, paths_below
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import Labels as LabelsOfTask
-from benchmark.data.splits import Protocol, TaskSpec, empty_parts, split_recordings, too_few_classes
+from benchmark.data.splits import Protocol, TaskSpec, problem_of, split_of
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command
 from benchmark.screen import Console, note
@@ -390,13 +390,12 @@ def task_of_labels(dataset: CardDataset) -> tuple[list[str], list[str]]:
     several = [len(entry.labels) > 1 for entry in entries if entry.labels]
     protocol: Protocol = "strict" if dataset.card.states_patients else "paper"
     modes: tuple[LabelsOfTask, ...] = ("multi", "single") if 2 * sum(several) > len(several) else ("single", "multi")
-    listed = SimpleNamespace(entries=entries, classes=dataset.classes, first_label_counts=False)  # what is read of it
+    listed = cast(Prepared, SimpleNamespace(entries=entries, classes=dataset.classes, first_label_counts=False))
     reasons = []
     for labels in modes if dataset.classes else ():
         try:
             spec = TaskSpec(1, labels, protocol)
-            split = split_recordings(entries, spec, first_label_counts=False)
-            reason = empty_parts(split) or too_few_classes(cast(Prepared, listed), split, spec)
+            reason = problem_of(listed, split_of(listed, spec), spec)
         except DatasetError as problem:
             reason = str(problem)
         if reason is None:

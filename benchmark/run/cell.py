@@ -14,7 +14,8 @@ import torch
 from benchmark.config.config import Config, with_settings
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated
-from benchmark.data.task import Task, Windows, coverage, open_task_view, sides_for_tasks, task_on
+from benchmark.data.task import Task, Windows, coverage, sides_for_tasks, task_on
+from benchmark.data.tasks import open_task_view
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine.device import device_facts, git_state, versions
 from benchmark.results.metrics import macro_notes, no_scores, score_both_units

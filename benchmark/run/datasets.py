@@ -23,7 +23,7 @@ from benchmark.data.prepare import Prepared, prepare
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, SimulatedDataset
 from benchmark.data.splits import is_cross_validated, split_or_none
-from benchmark.data.task import of_task
+from benchmark.data.tasks import of_task
 from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.names import EVALUATION_FACTS

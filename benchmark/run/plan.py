@@ -11,7 +11,8 @@ from benchmark.config.config import Config
 from benchmark.data.corpus import pretrained_entries
 from benchmark.data.prepare import Prepared, skip_summary
 from benchmark.data.report_text import has_text
-from benchmark.data.splits import DatasetTask, is_cross_validated
+from benchmark.data.splits import is_cross_validated
+from benchmark.data.tasks import DatasetTask
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import BadCard, CorruptRow, NoResults, Plan, PlannedCell, Store
 from benchmark.run.datasets import facts_of_external

@@ -12,7 +12,8 @@ from benchmark.config.config import Config, with_settings
 from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import TaskSpec
-from benchmark.data.task import ProbeWindows, open_task_view, probe_windows
+from benchmark.data.task import ProbeWindows, probe_windows
+from benchmark.data.tasks import open_task_view
 from benchmark.data.transport import is_transport
 from benchmark.external import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions

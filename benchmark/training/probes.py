@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.config.schema import Knn
-from benchmark.data.splits import DatasetTask, TaskSpec
+from benchmark.data.splits import TaskSpec
 from benchmark.data.task import Sides, Task, Windows
+from benchmark.data.tasks import DatasetTask
 from benchmark.training.finetune import Outcome, in_batches, validation_score
 from methods.encoders.base import Encoder
 

@@ -24,7 +24,6 @@ from sklearn.preprocessing import StandardScaler
 from benchmark.config.config import Config
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.prepare import prepare
-from benchmark.data.task import make_task
 from benchmark.external import check_pretrained_on, saw_test_patients, segmentation_of, try_external
 from benchmark.machine.device import Machine
 from benchmark.results.store import Store
@@ -39,6 +38,7 @@ from methods.encoders.pretrained import ORDER, PretrainedConfig, PretrainedEncod
 from tests.benchmark.external_models import FEATURES, SIGNALS, network_of, write
 from tests.benchmark.run.bench import Cohorts, Heard, SmallConfig
 from tests.benchmark.small_cohorts import small_cohort
+from tests.benchmark.tasks import make_task
 
 MODE = {"device": "cpu", "precision": "float32"}
 MACHINE = Machine(torch.device("cpu"), "float32")

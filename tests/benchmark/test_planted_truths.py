@@ -137,7 +137,7 @@ def test_a_test_recording_among_those_of_training_is_refused(
         return [row | {"strat_fold": TRAINING_FOLD} if row is moved else row for row in rows]
 
     assert run(["random"], [], leak) == 1
-    assert "1 patient is on two sides of the split of PTB-XL" in capsys.readouterr().err
+    assert "1 patient on two sides of the split of PTB-XL" in capsys.readouterr().err
     assert not list(Path("runs").glob("cells/*"))
 
 

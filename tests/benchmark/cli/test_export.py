@@ -19,7 +19,6 @@ from benchmark.cli.export import HEADER, Pretrained, describe, find, scores_in
 from benchmark.cli.main import OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.data.task import make_task
 from benchmark.embedding import MODEL_CARD, read_description
 from benchmark.results.store import NoResults, Store
 from benchmark.run.plan import make_plan
@@ -29,6 +28,7 @@ from benchmark.training.probes import features
 from methods.encoders import get_encoder
 from run_benchmark import main
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
+from tests.benchmark.tasks import make_task
 
 
 @pytest.fixture(scope="module")

@@ -39,9 +39,9 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.report_text import has_text
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
-from benchmark.data.task import make_task
 from methods.base import Batch
 from tests.benchmark.data.corpora import corpus_in_memory
+from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
 Cohorts = dict[str, Prepared]

@@ -13,7 +13,8 @@ from benchmark.data.corpus import Scale, corpus_of, scale_of
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
-from benchmark.data.task import Task, coverage, make_task, probe_windows
+from benchmark.data.task import Task, coverage, probe_windows
+from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
 CROPS = Segmentation("recordings", 250, 100, 125)
@@ -57,7 +58,7 @@ def test_what_is_learned_from_begins_anywhere_in_a_labelled_recording(whole: Who
     task = task_of(prepared)
     assert task.crops is not None
     assert len(task.crops) == 3
-    assert task.crops.places.tolist() == [1000 - 249, 700 - 249, 1000 - 249]
+    assert task.crops.starts.tolist() == [1000 - 249, 700 - 249, 1000 - 249]
     torch.manual_seed(0)
     every = prepared.windows[:, 0]
     starts: dict[int, set[int]] = {}
@@ -80,7 +81,7 @@ def test_without_a_training_recording_there_is_nothing_to_crop(whole: Whole) -> 
     task = task_of(replace(prepared, entries=entries))
     assert task.crops is not None
     assert task.crops.signal.shape == (0, 12)
-    assert len(task.crops) == len(task.crops.places) == 0
+    assert len(task.crops) == len(task.crops.starts) == 0
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])

@@ -10,33 +10,32 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.model_selection import train_test_split
 from sklearn.utils import shuffle
 
+from benchmark.data import splits
 from benchmark.data.datasets.base import DatasetError, Entry
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import (
-    TASKS,
-    DatasetTask,
     LabelledSubset,
     Split,
     TaskSpec,
-    columns_of,
-    empty_parts,
     is_cross_validated,
     labelled_subset,
     patients_on_two_sides,
+    problem_of,
     sides_of,
     split_part,
-    split_recordings,
     target_of,
     task_labels,
-    tasks_of,
 )
 from benchmark.data.splits import tested_recordings as recordings_tested
+from benchmark.data.tasks import TASKS, DatasetTask, columns_of, tasks_of
 from benchmark.results import names
 
 CLASSES = ("a", "b", "c")
@@ -61,8 +60,13 @@ def cohort(patients: int = 200) -> list[Entry]:
     return entries
 
 
+def listed(entries: list[Entry]) -> Any:
+    """What a split needs of a prepared dataset."""
+    return SimpleNamespace(entries=entries, classes=CLASSES, first_label_counts=False)
+
+
 def split_of(entries: list[Entry], spec: TaskSpec) -> Split:
-    return split_recordings(entries, spec, first_label_counts=False)
+    return splits.split_of(listed(entries), spec)
 
 
 def members(split: Split) -> list[int]:
@@ -135,10 +139,11 @@ def test_a_patient_on_two_sides_is_told_with_his_sides():
 
 
 def test_an_empty_side_is_told_and_a_missing_fold_an_error():
-    problem = empty_parts(split_of([entry(f"x{index}", 0) for index in range(4)], PAPER))
+    few, enough = ([entry(f"x{index}", 0) for index in range(count)] for count in (4, 10))
+    problem = problem_of(listed(few), split_of(few, PAPER), PAPER)
     assert problem is not None
     assert "for validation and test (training 4, validation 0, test 0)" in problem
-    assert empty_parts(split_of([entry(f"x{index}", 0) for index in range(10)], PAPER)) is None
+    assert problem_of(listed(enough), split_of(enough, PAPER), PAPER, is_scored=False) is None
     with pytest.raises(DatasetError, match="recording x has no official fold"):
         split_of([entry("x", 0), entry("y", 0, fold=1)], PAPER)
 
@@ -268,7 +273,7 @@ def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None
     rows = [line.split(",") for line in (shared_ecgs / "cpsc2018" / "REFERENCE.csv").read_text().split()[1:]]
     entries = [Entry(name, name, name, tuple(int(label) - 1 for label in stated if label)) for name, *stated in rows]
     sides = [
-        sides_of(split_recordings(entries, TaskSpec(6, "multi", protocol, sides=task.sides), first_label_counts=False))
+        sides_of(split_of(entries, TaskSpec(6, "multi", protocol, sides=task.sides)))  # type: ignore[arg-type]
         for protocol in ("paper", "strict")
     ]
     assert {side: len(item) for side, item in sides[0].items()} == {"training": 4950, "validation": 551, "test": 1376}

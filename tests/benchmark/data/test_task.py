@@ -22,19 +22,10 @@ from numpy.typing import NDArray
 import benchmark.data.task as module
 from benchmark.data.corpus import trials_of
 from benchmark.data.prepare import Prepared, Skipped
-from benchmark.data.splits import TASKS, DatasetTask, TaskSpec, split_of
-from benchmark.data.task import (
-    ProbeWindows,
-    Task,
-    Windows,
-    coverage,
-    make_task,
-    of_task,
-    open_task_view,
-    probe_windows,
-    sides_for_tasks,
-    task_on,
-)
+from benchmark.data.splits import TaskSpec, split_of
+from benchmark.data.task import ProbeWindows, Task, Windows, coverage, probe_windows, sides_for_tasks, task_on
+from benchmark.data.tasks import TASKS, DatasetTask, of_task, open_task_view
+from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
 Cohorts = dict[str, Prepared]

@@ -12,8 +12,8 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets import source_of
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import TASKS, split_or_none
-from benchmark.data.task import of_task
+from benchmark.data.splits import split_or_none
+from benchmark.data.tasks import TASKS, of_task
 from benchmark.data.transport import CONCEPTS, transport_of
 from benchmark.run.datasets import audit_run, names_of, transports_of, untested, with_columns
 

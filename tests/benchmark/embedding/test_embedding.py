@@ -31,7 +31,6 @@ from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.heartbeats import pseudo_trials
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
-from benchmark.data.task import make_task
 from benchmark.embedding import CONFIG, Description, read_description, recordings_of, windows_of
 from benchmark.training.checkpoint import SOURCE, WEIGHTS
 from benchmark.training.probes import features
@@ -39,6 +38,7 @@ from methods.encoders import get_encoder
 from tests.basic import BASIC
 from tests.benchmark.embedding.exported import RATE, export_encoder, recording
 from tests.benchmark.small_cohorts import small_cohort
+from tests.benchmark.tasks import make_task
 
 
 def described(folder: Path, **changed: Any) -> Description:

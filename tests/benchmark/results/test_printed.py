@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from benchmark.data.splits import columns_of
+from benchmark.data.tasks import columns_of
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import EVALUATIONS, TASKS
 from benchmark.results.printed import numbers, sources

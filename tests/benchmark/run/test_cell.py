@@ -16,7 +16,6 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec, split_of
 from benchmark.data.splits import tested_recordings as recordings_tested
 from benchmark.data.task import Sides, Windows
-from benchmark.data.task import make_task as task_of
 from benchmark.results.metrics import macro_notes, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
@@ -28,6 +27,7 @@ from benchmark.training.probes import EvaluationCache
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
 from tests.benchmark.run.bench import Cohorts, SmallConfig
+from tests.benchmark.tasks import make_task as task_of
 
 MakeJob = Callable[..., CellInput]
 

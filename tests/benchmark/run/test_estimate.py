@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 
 from benchmark.data.splits import TaskSpec
-from benchmark.data.task import make_task
 from benchmark.run.estimate import (
     Size,
     disk_bytes,
@@ -19,6 +18,7 @@ from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.etp import ETP
 from methods.pmq import PMQ
 from tests.benchmark.run.bench import Cohorts, SmallConfig, grid_of
+from tests.benchmark.tasks import make_task
 
 SIZES = {"mimic-iv-ecg": Size(100, 1000), "chapman": Size(50, 500)}
 CPU = torch.device("cpu")

@@ -28,7 +28,6 @@ from benchmark.data.prepare import PIPELINE_VERSION, Prepared
 from benchmark.data.report_text import TEXT_VERSION
 from benchmark.data.simulate import SIMULATOR_VERSION
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec
-from benchmark.data.task import make_task
 from benchmark.machine.device import Machine
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
@@ -43,6 +42,7 @@ from methods import METHODS
 from methods.encoders import DEFAULT, ENCODERS
 from tests.basic import ANYWHERE
 from tests.benchmark.run.bench import Heard
+from tests.benchmark.tasks import make_task
 
 FILE = Path(__file__).with_name("golden.json")
 COMMAND = "GOLDEN=write python -m pytest tests/benchmark/run/test_golden.py"

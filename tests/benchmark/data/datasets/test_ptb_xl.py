@@ -12,7 +12,7 @@ import pytest
 
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, PTBXL, SCP_STATEMENTS, class_of_code
-from benchmark.data.splits import TASKS
+from benchmark.data.tasks import TASKS
 
 ROW = {
     "ecg_id": "7",

@@ -7,14 +7,18 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
 from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
+from benchmark.data.prepare import Prepared
 from benchmark.data.simulate import COHORTS, DIAGNOSES, CohortSettings, SimulatedDataset
 from benchmark.data.simulate.cohorts import CODES, SNOMED
-from benchmark.data.splits import Protocol, Split, TaskSpec, columns_of, sides_of, split_recordings
+from benchmark.data.splits import Protocol, TaskSpec, sides_of, split_of
+from benchmark.data.tasks import columns_of
 
 STORED = {
     "mimic-iv-ecg": "efb4c6cf89a65382",
@@ -86,7 +90,8 @@ def test_a_test_part_is_tested_in_addition_and_trained_on_by_no_task(protocol: P
 
 
 def _sides(entries: Sequence[Entry], spec: TaskSpec) -> dict[str, set[str]]:
-    split: Split = split_recordings(entries, spec, first_label_counts=False)
+    listed = SimpleNamespace(entries=entries, classes=(), first_label_counts=False)
+    split = split_of(cast(Prepared, listed), spec)
     return {side: {entries[index].recording for index in indices} for side, indices in sides_of(split).items()}
 
 
