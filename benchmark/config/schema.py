@@ -22,7 +22,7 @@ from pydantic import (
 
 from benchmark.config.errors import unknown
 from benchmark.data.datasets import DATASETS, source_of
-from benchmark.data.datasets.base import LEADS, About, Source
+from benchmark.data.datasets.base import LEADS, DatasetInfo, DatasetKind
 from benchmark.data.datasets.card import Card
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.joined import JOIN
@@ -217,7 +217,7 @@ class Data(Section):
         """Names of the datasets that are pretrained on."""
         return self.pretrain.split(JOIN)
 
-    def about(self, name: str) -> About:
+    def about(self, name: str) -> DatasetInfo:
         """What a dataset or a transport is. Raises ValueError for an unknown one."""
         return transport_of(name, self.source) if is_transport(name) else self.source(name)
 
@@ -225,7 +225,7 @@ class Data(Section):
         """Names of the datasets that there are: the built-in ones and those of the cards."""
         return [*DATASETS, *self.cards]
 
-    def source(self, name: str) -> Source:
+    def source(self, name: str) -> DatasetKind:
         """The dataset of a name. Raises ValueError for an unknown one."""
         return source_of(name, self.cards)
 

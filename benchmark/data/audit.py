@@ -266,8 +266,6 @@ def skipped_by_kind(data: Prepared) -> dict[str, list[str]]:
 def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
     """Say all facts of a prepared dataset, one kind a line; `spec` is of the tasks in which classes are counted."""
     yield f"form        {data.form}"
-    if data.others:  # a recording can be in two of them
-        yield f"also there  {', '.join(data.others)}; not read, forms are never pooled"
     listed, patients = len(data.entries) + len(data.skipped), len({entry.patient for entry in data.entries})
     yield f"recordings  {listed} listed; {len(data.entries)} usable, of {patients} patients"
     yield f"{data.segmentation.unit_name + 's':<12}{data.window_count}"

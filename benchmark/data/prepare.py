@@ -40,7 +40,7 @@ from benchmark.results.schema import KEY_LENGTH, digest
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
-INDEX_FORMAT = 9
+INDEX_FORMAT = 10
 """Raised with every change of the index's content; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
@@ -155,8 +155,6 @@ class Prepared:
     """16 hex digits of the SHA-256 of windows and index; no path, time or number of workers enters."""
     folder: Path
     """Its folder in the cache."""
-    others: tuple[str, ...] = ()
-    """On-disk forms also present and not read."""
     warnings: tuple[str, ...] = ()
     """Of the listing."""
     segmentation: Segmentation = HEARTBEATS
@@ -376,7 +374,6 @@ def _write(
         "signals": signals,
         "how_to_get": dataset.how_to_get,
         "fingerprint": _fingerprint(index, content.hexdigest()),
-        "others": listing.others,
         "warnings": listing.warnings,
     }
     (folder / "index.json").write_text(json.dumps(index | about, separators=(",", ":")))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmark.data.datasets.base import About, DatasetError
+from benchmark.data.datasets.base import DatasetError, DatasetInfo
 from benchmark.data.joined import join
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, Split, TaskSpec, task_labels
@@ -42,7 +42,7 @@ CONCEPTS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Transport:
-    """A transport before its recordings are known; a `benchmark.data.datasets.base.About`."""
+    """A transport before its recordings are known; a `benchmark.data.datasets.base.DatasetInfo`."""
 
     name: str
     title: str
@@ -64,7 +64,7 @@ def datasets_in(name: str) -> list[str]:
     return [end.partition(".")[0] for end in name.split(AT)]
 
 
-def transport_of(name: str, about: Callable[[str], About]) -> Transport:
+def transport_of(name: str, about: Callable[[str], DatasetInfo]) -> Transport:
     """Return the transport of a name. Raises ValueError for unknown ends, and for fewer than two common classes."""
     if len(set(datasets_in(name))) != 2 or name.count(AT) != 1:
         raise ValueError(f"{name}: a transport has one {AT} between columns of two datasets")

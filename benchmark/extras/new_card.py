@@ -1,8 +1,8 @@
 """The verb `data new-card`: look at a folder of ECGs and write the text of a first card for it.
 
-The files tell the section `signals`: their pattern, and what the first of them state of leads, rate and unit. A table
+The files tell the section `signals`: their pattern, and what the first of them states of leads, rate and unit. A table
 beside them tells `table`, and its columns, or comments of headers, `labels`. What nothing tells is a question, and a
-card without questions is opened before it is written.
+card without questions is opened, and its labels are split, before the next command is named.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
@@ -39,21 +39,18 @@ from benchmark.data.datasets.card_formats import (
 )
 from benchmark.data.datasets.card_sections import (
     ARRAYS,
-    NO_UNITS,
     PATIENT,
     QUESTION,
     RECORDING,
     SUFFIXES,
-    Signals,
-    identifier,
+    CardSignals,
     labels_of,
     members,
 )
-from benchmark.data.datasets.tables import NOT_STATED, read_columns, read_table, truth
+from benchmark.data.datasets.tables import NOT_STATED, identifier, read_table, truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, paths_below
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import Labels as LabelsOfTask
-from benchmark.data.splits import Protocol, TaskSpec, problem_of, split_of
+from benchmark.data.splits import Labels, Protocol, TaskSpec, problem_of, split_of
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command
 from benchmark.screen import Console, note
@@ -76,14 +73,19 @@ COMMENTS = ("Dx", "Diagnosis")
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 MAX_TABLES = 4
 """So many text files of one folder may be tables, if they begin with names other than leads; more are signals."""
+UNITS = "mV, uV, V or nV, or instead gain: steps per millivolt"
 HEAD = """\
 # A card of the ECGs in this folder, for `--datasets {file}`; docs/OWN_DATA.md says what else a card may hold.
 # Lines with QUESTION need an answer in place of the "?".
+name: {name}
+title: {title}
 """
-NO_LABELS = """\
+NO_LABELS = """
 # No labels were found, so this is a corpus to pretrain on. To score methods on it, say where the labels are:
 # labels: {column: COLUMN, classes: [A, B]}
 """
+Lines = dict[str, tuple[Any, str]]
+"""Key of a section -> its value, or QUESTION, and a comment."""
 
 
 class FolderScan(NamedTuple):
@@ -103,66 +105,7 @@ class FolderScan(NamedTuple):
     @property
     def is_stacked(self) -> bool:
         """Whether the files hold many recordings."""
-        return RECORDING not in self.pattern
-
-
-class Draft(NamedTuple):
-    """A line of a section: a value, or a question."""
-
-    key: str
-    value: Any
-    comment: str = ""
-
-    def text(self) -> str:
-        """Return the line as YAML, of which JSON is a part."""
-        mark = "QUESTION: " if self.value == QUESTION else ""
-        comment = f"  # {mark}{' '.join(self.comment.split())}" if self.comment else ""
-        return f"{self.key}: {json.dumps(self.value, ensure_ascii=False)}{comment}"
-
-
-def scan_folder(folder: Path) -> FolderScan:
-    """Find the signals and tables of a folder. Raises DatasetError where it has no files that a card can read."""
-    paths = list(paths_below(folder))
-    by_folder = Counter(os.path.dirname(path) for path in paths if PurePosixPath(path).suffix.lower() in TABLES)
-    tables = [path for path in paths if _is_table(folder / path, by_folder[os.path.dirname(path)])]
-    signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix.lower() in SUFFIXES]
-    kinds = Counter(PurePosixPath(path).suffix for path in signals)
-    if not kinds:
-        raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}")
-    suffix = max(kinds, key=lambda kind: (kind.lower() == ".hea", kinds[kind]))
-    chosen = [path for path in signals if path.endswith(suffix)]
-    shapes: Mapping[str, tuple[int, ...]] = {}
-    if SUFFIXES[suffix.lower()] in ARRAYS:
-        with suppress(Unusable):
-            shapes = shapes_in(folder / chosen[0])
-    parents = {os.path.dirname(path) for path in chosen}
-    common = os.path.commonpath(parents) if all(parents) else ""
-    prefix = f"{common}/" * bool(common) + "**/" * (len(parents) > 1)
-    if not any(len(shape) > 2 for shape in shapes.values()):
-        names = [PurePosixPath(path).stem for path in chosen]
-        return FolderScan(f"{prefix}{RECORDING}{suffix}", chosen, names, tables, shapes)
-    pattern = chosen[0] if len(chosen) == 1 else f"{prefix}*{suffix}"
-    array, count = next((name, shape[0]) for name, shape in shapes.items() if len(shape) > 2)
-    for ids_name in [name for name, shape in shapes.items() if shape == (count,)]:
-        stacked = Signals.model_construct(array=array or None, ids_name=ids_name, stacked=True)
-        with suppress(Unusable):
-            ids = [identifier(name) for name in identifiers(folder / chosen[0], stacked)]
-            if len(set(ids)) == count:
-                return FolderScan(pattern, chosen, ids, tables, shapes, ids_name)
-    return FolderScan(pattern, chosen, [str(row) for row in range(count)], tables, shapes)
-
-
-def _is_table(path: Path, beside: int) -> bool:
-    """Whether a file is a table: not one of many, and no text that begins with numbers or with names of two leads."""
-    if path.suffix.lower() not in TABLES or beside > MAX_TABLES:
-        return False
-    if path.suffix.lower() not in SUFFIXES:
-        return True
-    try:
-        cells, separator = first_line(path)
-    except (OSError, ValueError):  # not UTF-8
-        return True
-    return are_names(cells, separator) and len(missing_leads(cells)) > len(LEADS) - 2
+        return any(len(shape) > 2 for shape in self.shapes.values())
 
 
 class TableScan(NamedTuple):
@@ -181,18 +124,59 @@ class TableScan(NamedTuple):
     """That are found."""
 
 
+def scan_folder(folder: Path) -> FolderScan:
+    """Find the signals and tables of a folder. Raises DatasetError where it has no files that a card can read."""
+    paths = paths_below(folder)
+    beside = Counter(os.path.dirname(path) for path in paths if PurePosixPath(path).suffix.lower() in TABLES)
+    tables = [path for path in paths if beside[os.path.dirname(path)] <= MAX_TABLES and _is_table(folder / path)]
+    suffix_of = {path: PurePosixPath(path).suffix for path in paths if path not in tables}
+    kinds = Counter(suffix for suffix in suffix_of.values() if suffix.lower() in SUFFIXES)
+    if not kinds:
+        raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}")
+    suffix = max(kinds, key=lambda kind: (kind.lower() == ".hea", kinds[kind]))
+    signals = [path for path, kind in suffix_of.items() if kind == suffix]
+    parents = {os.path.dirname(path) for path in signals}
+    common = os.path.commonpath(parents) if all(parents) else ""
+    prefix = f"{common}/" * bool(common) + "**/" * (len(parents) > 1)
+    shapes: Mapping[str, tuple[int, ...]] = {}
+    if SUFFIXES[suffix.lower()] in ARRAYS:
+        with suppress(Unusable):
+            shapes = shapes_in(folder / signals[0])
+    names = [PurePosixPath(path).stem for path in signals]
+    scan = FolderScan(f"{prefix}{RECORDING}{suffix}", signals, names, tables, shapes)
+    if not scan.is_stacked:
+        return scan
+    array, count = next((name, shape[0]) for name, shape in shapes.items() if len(shape) > 2)
+    scan = scan._replace(pattern=signals[0] if len(signals) == 1 else f"{prefix}*{suffix}")
+    for ids_name in [name for name, shape in shapes.items() if shape == (count,)]:
+        stacked = CardSignals.model_construct(array=array or None, ids_name=ids_name, stacked=True)
+        with suppress(Unusable):
+            ids = [identifier(name) for name in identifiers(folder / signals[0], stacked)]
+            if len(set(ids)) == count:
+                return scan._replace(names=ids, ids_name=ids_name)
+    return scan._replace(names=[str(row) for row in range(count)])
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a file is a table, and no text that begins with numbers or with names of two leads."""
+    if path.suffix.lower() not in (*TABLES,) or path.suffix.lower() not in SUFFIXES:
+        return path.suffix.lower() in TABLES
+    try:
+        cells, separator = first_line(path)
+    except (OSError, ValueError):  # not UTF-8
+        return True
+    return are_names(cells, separator) and len(missing_leads(cells)) > len(LEADS) - 2
+
+
 def scan_table(folder: Path, file: str, scan: FolderScan) -> TableScan:
     """Find the column whose cells name the most recordings, else paths; none where none finds half of its rows.
 
     Ages and other small numbers can look like names in most rows; they name few files. Raises DatasetError.
     """
-    about = Card.model_construct(title=file, how_to_get="")
-    header, _ = read_columns(about, folder / file)
-    unique = [name for name in header if header.count(name) == 1 and name]
-    cells_of = zip(*read_table(about, folder / file, unique).rows, strict=True)
-    best = TableScan(file, dict(zip(unique, cells_of, strict=True)))
+    cells_of = read_table(Card.model_construct(title=file, how_to_get=""), folder / file)
+    best = TableScan(file, {str(name): cells.tolist() for name, cells in cells_of.items()})
     below = {path: path for path in scan.paths} | {os.path.splitext(path)[0]: path for path in scan.paths}
-    for name, cells in best.columns.items():
+    for column, cells in best.columns.items():
         by_name = [cell for cell in map(identifier, cells) if cell in scan.names]
         slashed = (str(PurePosixPath(cell.replace("\\", "/"))) for cell in cells)
         by_path = [below[cell] for cell in slashed if cell in below and not scan.is_stacked]
@@ -200,80 +184,80 @@ def scan_table(folder: Path, file: str, scan: FolderScan) -> TableScan:
             by_name = []  # numbers of rows name nothing by themselves
         for key, matches in (("recording", by_name), ("path", by_path)):
             if 2 * len(matches) >= len(cells) and len(set(matches)) > best.files:
-                best = TableScan(file, best.columns, key, name, len(matches), len(set(matches)))
+                best = TableScan(file, best.columns, key, column, len(matches), len(set(matches)))
     return best
 
 
-def signal_lines(folder: Path, scan: FolderScan) -> Iterator[Draft]:
-    """Yield the lines of `signals`. Raises DatasetError where no file can be read."""
-    names = [os.path.basename(path) for path in scan.paths]
-    if RECORDING in scan.pattern and len(set(names)) < len(names):
-        yield Draft("files", QUESTION, f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
-    else:
-        yield Draft("files", scan.pattern, f"{len(names)} file{'s' * (len(names) > 1)}")
-    kind = SUFFIXES[PurePosixPath(scan.paths[0]).suffix.lower()]
-    if kind in ARRAYS:
-        yield from _array_lines(names[0], scan)
-        return
+def signal_lines(folder: Path, scan: FolderScan) -> Lines:
+    """Return the lines of `signals`. Raises DatasetError where no file can be read."""
+    first, count = scan.paths[0], len(scan.paths)
+    lines: Lines = {"files": (scan.pattern, f"{count} file{'s' * (count > 1)}")}
+    if RECORDING in scan.pattern and len({*scan.names}) < count:
+        lines["files"] = (QUESTION, f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
+    if SUFFIXES[PurePosixPath(first).suffix.lower()] in ARRAYS:
+        return lines | _array_lines(PurePosixPath(first).name, scan)
     try:
-        content = read_content(folder / scan.paths[0], None, Signals.model_construct(files=scan.paths[0]))
+        content = read_content(folder / first, None, CardSignals.model_construct(files=first))
     except Unusable as reason:
-        raise DatasetError(f"{folder}: the first file cannot be read: {scan.paths[0]}: {reason}") from None
+        raise DatasetError(f"{folder}: the first file cannot be read: {first}: {reason}") from None
     if content.leads is None:
-        yield Draft("leads", QUESTION, f"names of the {content.signal.shape[1]} columns in order, '-' for one not used")
+        lines["leads"] = (QUESTION, f"names of the {content.signal.shape[1]} columns in order, '-' for one not used")
     elif computed := derivable(content.leads):
-        yield Draft("derive", True, f"{', '.join(computed)} follow from the other limb leads")
+        lines["derive"] = (True, f"{', '.join(computed)} follow from the other limb leads")
     elif missing_leads(content.leads):
         stated = ", ".join(content.leads)[:300]
-        yield Draft("leads", QUESTION, f"a map {{name in the files: lead}}; the files have {stated}")
+        lines["leads"] = (QUESTION, f"a map {{name in the files: lead}}; the files have {stated}")
     if content.fs is None:
-        yield Draft("rate", QUESTION, f"Hz; {_lengths(len(content.signal))}")
-    units = [unit for unit in content.units or () if unit.lower() not in MILLIVOLTS]
-    if kind in NO_UNITS or units or not content.units:
+        lines["rate"] = (QUESTION, f"Hz; {_lengths(len(content.signal))}")
+    units = {unit for unit in content.units or ("none",) if unit.lower() not in MILLIVOLTS}
+    if units:
         largest = float(np.nanmax(np.abs(content.signal))) if content.signal.size else 0.0
-        stated = f"the files state {', '.join(sorted(set(units)))}; " * bool(units)
-        yield Draft("unit", QUESTION, f"{stated}mV, uV, V or nV, or gain: steps per mV; values go up to {largest:g}")
+        lines["unit"] = (QUESTION, f"{UNITS}; the files state {', '.join(sorted(units))}; values go up to {largest:g}")
+    return lines
 
 
-def _array_lines(first: str, scan: FolderScan) -> Iterator[Draft]:
+def _array_lines(first: str, scan: FolderScan) -> Lines:
     """Lines of NumPy and HDF5 files, which name nothing; the first file says how many samples and columns there are."""
-    signals = {name: shape for name, shape in scan.shapes.items() if len(shape) > 1}
-    shape = max(signals.values(), key=math.prod, default=(0, 0))
-    yield Draft("rate", QUESTION, f"Hz; or rate_name: the entry of the file that holds it; {_lengths(max(shape[-2:]))}")
-    yield Draft("unit", QUESTION, "mV, uV, V or nV, or instead gain: steps per millivolt")
-    named = f"names of the {min(shape[-2:])} columns in order, e.g. {', '.join(LEADS)}, '-' for one not used"
-    yield Draft("leads", QUESTION, named)
+    arrays = {name: shape for name, shape in scan.shapes.items() if len(shape) > 1}
+    shape = max(arrays.values(), key=math.prod, default=(0, 0))
+    order = f"names of the {min(shape[-2:])} columns in order, e.g. {', '.join(LEADS)}, '-' for one not used"
+    lines: Lines = {
+        "rate": (QUESTION, f"Hz; or rate_name: the entry of the file that holds it; {_lengths(max(shape[-2:]))}"),
+        "unit": (QUESTION, UNITS),
+        "leads": (QUESTION, order),
+    }
     if scan.is_stacked:
-        yield Draft("stacked", True, f"{first} holds {shape[0]} recordings, a row each")
+        lines["stacked"] = (True, f"{first} holds {shape[0]} recordings, a row each")
     if scan.ids_name:
-        yield Draft("ids_name", scan.ids_name, "the array with the identifiers of the rows")
-    if len(signals) > 1:
-        arrays = ", ".join(f"{name} {size}" for name, size in signals.items())[:300]
-        yield Draft("array", QUESTION, f"which of the arrays of {first} holds the signals: {arrays}")
+        lines["ids_name"] = (scan.ids_name, "the array with the identifiers of the rows")
+    if len(arrays) > 1:
+        sizes = ", ".join(f"{name} {size}" for name, size in arrays.items())[:300]
+        lines["array"] = (QUESTION, f"which of the arrays of {first} holds the signals: {sizes}")
+    return lines
 
 
 def _lengths(samples: int) -> str:
     return f"{samples} samples are {', '.join(f'{samples / rate:.3g} s at {rate} Hz' for rate in (100, 250, 400, 500))}"
 
 
-def table_lines(table: TableScan) -> Iterator[Draft]:
-    """Yield the lines of `table`."""
-    rows = len(next(iter(table.columns.values())))
-    yield Draft("file", table.file, f"{rows} rows; its columns: {', '.join(table.columns)[:300]}")
+def table_lines(table: TableScan) -> Lines:
+    """Return the lines of `table`."""
+    columns, rows = list(table.columns), len(next(iter(table.columns.values())))
+    lines: Lines = {"file": (table.file, f"{rows} rows; its columns: {', '.join(columns)[:300]}")}
     if table.column:
-        yield Draft(table.key, table.column, f"{table.matched} of {rows} rows have a file")
+        lines[table.key] = (table.column, f"{table.matched} of {rows} rows have a file")
     else:
-        named = f"column with what {RECORDING} is; or path: that of paths; of rows: 0, 1 ..."
-        yield Draft("recording", QUESTION, named)
+        lines["recording"] = (QUESTION, f"column with what {RECORDING} is; or path: that of paths; of rows: 0, 1 ...")
     for key, meaning in ROLES.items():
-        fitting = [name for name in table.columns if re.fullmatch(meaning, name.replace(" ", "_"), re.IGNORECASE)]
+        fitting = [name for name in columns if re.fullmatch(meaning, name.replace(" ", "_"), re.IGNORECASE)]
         if fitting and fitting[0] != table.column:
-            yield Draft(key, fitting[0])
+            lines[key] = (fitting[0], "")
         elif key == "patient":
-            yield Draft(key, QUESTION, "the column of patients; delete the line if every recording is another person's")
+            lines[key] = (QUESTION, "the column of patients; delete the line if every recording is another person's")
+    return lines
 
 
-def label_lines(columns: Mapping[str, Sequence[str]]) -> list[Draft]:
+def label_lines(columns: Mapping[str, Sequence[str]]) -> Lines:
     """Return the lines of `labels`: a column that is named so, columns of yes and no, or a question; else none."""
     binary = [name for name, cells in columns.items() if {truth(cell) for cell in cells if cell} == {True, False}]
     few = [name for name in columns if 2 <= len(label_counts(columns[name])[1]) <= MAX_CLASSES]
@@ -283,31 +267,29 @@ def label_lines(columns: Mapping[str, Sequence[str]]) -> list[Draft]:
         return named_lines("column", name, columns[name])
     if binary:
         counts = ", ".join(f"{name} {sum(truth(cell) is True for cell in columns[name])}" for name in binary)
-        return [Draft("classes", binary, f"a column each, leave out what is no class; recordings: {counts}")]
-    if not few:
-        return []
+        return {"classes": (binary, f"a column each, leave out what is no class; recordings: {counts}")}
     question = f"the column of labels, or delete this section; of few values: {', '.join(few)[:300]}"
-    return [Draft("column", QUESTION, question), Draft("classes", QUESTION, "the values of that column, as a list")]
+    asked: Lines = {"column": (QUESTION, question), "classes": (QUESTION, "the values of that column, as a list")}
+    return asked if few else {}
 
 
-def named_lines(key: str, name: str, cells: Sequence[str]) -> list[Draft]:
+def named_lines(key: str, name: str, cells: Iterable[str]) -> Lines:
     """Return the lines of `labels` of a column or comment whose cells name classes."""
     separator, counts = label_counts(cells)
     recordings = ", ".join(f"{word} {count}" for word, count in counts.most_common())
-    separators = [Draft("separator", separator)] if separator else []
-    return [Draft(key, name), *separators, Draft("classes", [word for word, _ in counts.most_common()], recordings)]
+    separators: Lines = {"separator": (separator, "")} if separator else {}
+    return {key: (name, ""), **separators, "classes": ([word for word, _ in counts.most_common()], recordings)}
 
 
-def label_counts(cells: Sequence[str]) -> tuple[str | None, Counter[str]]:
+def label_counts(cells: Iterable[str]) -> tuple[str | None, Counter[str]]:
     """Return what separates the labels of a column's cells, None for one label or a list, and how often each is."""
     stated = [cell for cell in cells if not NOT_STATED.fullmatch(cell)]
     whole = Counter(identifier(word) for cell in stated for word in labels_of(cell, None))
-    if any(members(cell) is not None for cell in stated):
-        return None, whole
-    for separator in SEPARATORS:
-        parts = Counter(word for cell in stated for word in labels_of(cell, separator))
-        if len(parts) < len(whole) or (separator in ";|" and any(separator in cell for cell in stated)):
-            return separator, parts
+    if not any(members(cell) for cell in stated):
+        for separator in SEPARATORS:
+            parts = Counter(word for cell in stated for word in labels_of(cell, separator))
+            if len(parts) < len(whole) or (separator in ";|" and any(separator in cell for cell in stated)):
+                return separator, parts
     return None, whole
 
 
@@ -322,30 +304,37 @@ def draft(folder: Path, file: str) -> str:
     table = max(tables, key=lambda candidate: candidate.files, default=None)
     if table and table.column and table.key == "path":
         scan = scan._replace(pattern=scan.pattern.replace(RECORDING, "*"))
-    sections = {"signals": list(signal_lines(folder, scan))}
-    labels = list[Draft]()
+    sections = {"signals": signal_lines(folder, scan)}
     if table:
-        sections["table"] = list(table_lines(table))
-        used = {line.value for line in sections["table"]}
+        sections["table"] = table_lines(table)
+        used = {value for value, _ in sections["table"].values()}
         free = [name for name in table.columns if name not in used and not NO_LABEL.fullmatch(name)]
-        labels = label_lines({name: table.columns[name] for name in free})
-    for name in COMMENTS if not labels else ():
-        cells = list(_comments_in(folder, scan.paths, name))
+        sections["labels"] = label_lines({name: table.columns[name] for name in free})
+    for name in COMMENTS:
+        cells = [] if sections.get("labels") else _comments_in(folder, scan.paths, name)
         if 2 <= len(label_counts(cells)[1]) <= MAX_CLASSES:
-            labels = named_lines("comment", name, cells)
-    sections |= {"labels": labels} if labels else {}
-    names = (Draft("name", name_of(folder)), Draft("title", folder.resolve().name))
-    lines = [HEAD.format(file=file), *(line.text() for line in names)]
-    for section, drafts in sections.items():
-        lines += ["", f"{section}:", *(f"  {line.text()}" for line in drafts)]
-    return "\n".join([*lines, *([] if labels else ["", NO_LABELS])]) + "\n"
+            sections["labels"] = named_lines("comment", name, cells)
+    text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))
+    for section, lines in sections.items():
+        text += f"\n{section}:\n" * bool(lines)
+        for key, (value, comment) in lines.items():
+            note_text = f"{'QUESTION: ' * (value == QUESTION)}{' '.join(comment.split())}"
+            text += f"  {key}: {_yaml(value)}{'  # ' * bool(note_text)}{note_text}\n"
+    return text if sections.get("labels") else text + NO_LABELS
 
 
-def _comments_in(folder: Path, paths: Sequence[str], name: str) -> Iterator[str]:
+def _yaml(value: Any) -> str:
+    """A value as YAML, of which JSON is a part."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _comments_in(folder: Path, paths: Sequence[str], name: str) -> list[str]:
     """What the headers among the files say under a name; `data check` counts unreadable ones."""
-    for header in ((folder / path).with_suffix("") for path in paths if path.lower().endswith(".hea")):
+    stated = list[str]()
+    for path in paths:
         with suppress(Unusable):
-            yield from comments(header, name)
+            stated += comments((folder / path).with_suffix(""), name) if path.lower().endswith(".hea") else ()
+    return stated
 
 
 def name_of(folder: Path) -> str:
@@ -389,7 +378,7 @@ def task_of_labels(dataset: CardDataset) -> tuple[list[str], list[str]]:
     entries = dataset.listing().entries
     several = [len(entry.labels) > 1 for entry in entries if entry.labels]
     protocol: Protocol = "strict" if dataset.card.states_patients else "paper"
-    modes: tuple[LabelsOfTask, ...] = ("multi", "single") if 2 * sum(several) > len(several) else ("single", "multi")
+    modes: tuple[Labels, ...] = ("multi", "single") if 2 * sum(several) > len(several) else ("single", "multi")
     listed = cast(Prepared, SimpleNamespace(entries=entries, classes=dataset.classes, first_label_counts=False))
     reasons = []
     for labels in modes if dataset.classes else ():

@@ -11,7 +11,7 @@ import pytest
 from benchmark.cli.main import OK
 from benchmark.config.load import load_card
 from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.card_sections import Labels, Signals, Table
+from benchmark.data.datasets.card_sections import CardLabels, CardSignals, CardTable
 from run_benchmark import main
 from tests.own_folder import write_own_folder
 
@@ -29,7 +29,7 @@ def test_every_card_on_the_page_is_a_card(card: str, tmp_path: Path) -> None:
 
 
 def test_every_key_is_on_the_page() -> None:
-    sections = {"signals": Signals, "table": Table, "labels": Labels}
+    sections = {"signals": CardSignals, "table": CardTable, "labels": CardLabels}
     keys = [f"{name}.{key}" for name, kind in sections.items() for key in kind.model_fields]
     keys += [key for key in Card.model_fields if key not in sections]
     assert [key for key in keys if f"`{key}`" not in TEXT] == []

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from benchmark.data.datasets.base import BuiltIn, DatasetError, Source
+from benchmark.data.datasets.base import DatasetError, DatasetKind
 from methods.from_file import Table
 
-DATASETS: Table[BuiltIn] = Table(
+DATASETS: Table[DatasetKind] = Table(
     {
         "mimic-iv-ecg": "benchmark.data.datasets.mimic_iv_ecg:MIMICIVECG",
         "ptb-xl": "benchmark.data.datasets.ptb_xl:PTBXL",
@@ -26,7 +26,7 @@ UNFINISHED = ".download"
 """Folder in a dataset's folder that is there while a download has not ended."""
 
 
-def source_of(name: str, cards: Mapping[str, Source] | None = None) -> Source:
+def source_of(name: str, cards: Mapping[str, DatasetKind] | None = None) -> DatasetKind:
     """Return the dataset of a name: that of a card, else a built-in one.
 
     Raises ValueError for an unknown name, with the nearest known one.
@@ -41,7 +41,7 @@ def source_of(name: str, cards: Mapping[str, Source] | None = None) -> Source:
     raise ValueError(f"unknown dataset {name!r}: {hint}")
 
 
-def refuse_unfinished(source: Source, root: Path) -> None:
+def refuse_unfinished(source: DatasetKind, root: Path) -> None:
     """Raise DatasetError for a folder whose download has not ended: it would read as a smaller dataset."""
     if (root / UNFINISHED).exists():
         raise DatasetError(
@@ -50,23 +50,18 @@ def refuse_unfinished(source: Source, root: Path) -> None:
         )
 
 
-def find_root(source: Source, data_root: Path | None, paths: Mapping[str, Path]) -> Path:
+def find_root(source: DatasetKind, data_root: Path | None, paths: Mapping[str, Path]) -> Path:
     """Find the folder of a dataset: the one given for it, else the first of its known folder names under the data root.
 
     Raises DatasetError if there is no such folder.
     """
-    name = source.name
-    if name in paths:
-        if not paths[name].is_dir():
-            raise DatasetError(f"{source.title}: {paths[name]} is not a folder. {source.how_to_get}".rstrip())
-        return paths[name]
-    if data_root is None:
-        remedy = f"use --data-root DIR or --data {name}=DIR. {source.how_to_get}".rstrip()
-        raise DatasetError(f"{source.title}: no folder given: {remedy}")
-    for folder in source.folders:
-        if (data_root / folder).is_dir():
-            return data_root / folder
-    raise DatasetError(
-        f"{source.title}: none of {', '.join(source.folders)} is in {data_root}: "
-        f"use --data {name}=DIR. {source.how_to_get}".rstrip()
-    )
+    if source.name in paths:
+        folder, fault = paths[source.name], f"{paths[source.name]} is not a folder."
+    elif data_root is None:
+        folder, fault = None, f"no folder given: use --data-root DIR or --data {source.name}=DIR."
+    else:
+        folder = next((data_root / name for name in source.folders if (data_root / name).is_dir()), None)
+        fault = f"none of {', '.join(source.folders)} is in {data_root}: use --data {source.name}=DIR."
+    if folder is None or not folder.is_dir():
+        raise DatasetError(f"{source.title}: {fault} {source.how_to_get}".rstrip())
+    return folder

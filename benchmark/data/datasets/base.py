@@ -27,8 +27,6 @@ class DatasetError(Exception):
 
 
 LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
-
-
 OWN_TEST_PART = 0
 """Fold of a simulated recording that is tested however the others are split."""
 
@@ -74,15 +72,13 @@ class Listing:
     """(recording, reason) of those that the tables alone show to be unusable."""
     form: str = ""
     """The on-disk form that was recognised and read, e.g. 'records500', or 'simulated'."""
-    others: tuple[str, ...] = ()
-    """Further forms in the folder; not read, since a recording can be in two of them."""
     warnings: tuple[str, ...] = ()
     """What was odd in the tables and could be read in one way only; one sentence each, without full stop."""
     reading: str = ""
     """Hash of settings that determine what is read and are in none of the dataset's files: of a card."""
 
 
-class About(Protocol):
+class DatasetInfo(Protocol):
     """What tables and tasks need to know of a dataset, with or without its folder."""
 
     @property
@@ -106,12 +102,16 @@ class About(Protocol):
         """One line: source of the real data."""
 
 
-class Source(About, Protocol):
+class DatasetKind(DatasetInfo, Protocol):
     """A dataset before its folder is known: a reader's class, or a card (benchmark.data.datasets)."""
 
     @property
     def licence(self) -> str:
         """Of the real data, as its publisher states it; '' where none is stated."""
+
+    @property
+    def cite(self) -> str:
+        """What its publisher asks to be cited; '' for a card."""
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -121,15 +121,7 @@ class Source(About, Protocol):
         """The dataset in a folder; nothing is read yet."""
 
 
-class BuiltIn(Source, Protocol):
-    """A dataset with a reader of its own, as `DATASETS` lists them."""
-
-    @property
-    def cite(self) -> str:
-        """What its publisher asks to be cited."""
-
-
-class Dataset(About, Protocol):
+class Dataset(DatasetInfo, Protocol):
     """A dataset on disk, or a simulated one. `DATASETS` lists the built-in ones, each in a file of this folder."""
 
     root: Path

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
-from benchmark.data.datasets.card_sections import NO_LEAD, Format, Signals
+from benchmark.data.datasets.card_sections import NO_LEAD, CardSignals, Format
 from benchmark.data.datasets.wfdb_files import (
     MILLIVOLTS,
     check_extent,
@@ -30,14 +30,7 @@ from benchmark.data.datasets.wfdb_files import (
     read_samples,
 )
 
-LIMB = {
-    "I": (1.0, 0.0),
-    "II": (0.0, 1.0),
-    "III": (-1.0, 1.0),
-    "aVR": (-0.5, -0.5),
-    "aVL": (1.0, -0.5),
-    "aVF": (-0.5, 1.0),
-}
+LIMB = {"I": (1, 0), "II": (0, 1), "III": (-1, 1), "aVR": (-0.5, -0.5), "aVL": (1, -0.5), "aVF": (-0.5, 1)}
 """Limb lead -> its shares of I and II, by Einthoven's and Goldberger's laws. Any two determine the other four."""
 PADDING_SECONDS = 0.05
 """For so long no lead of an ECG is exactly zero; a few samples may be."""
@@ -50,24 +43,20 @@ DOUBTFUL = re.compile(r"truncat|mismatch|checksum|not closed|incomplete", re.IGN
 
 
 class FileContent(NamedTuple):
-    """The content of a file. What it does not state is None, and stands in the card."""
+    """Samples (n, L) of a file, and the names and units of its columns and the rate in Hz where it states them."""
 
     signal: NDArray[np.float64]
-    """(n, L)"""
     leads: Sequence[str] | None = None
-    """Names of the columns."""
     units: Sequence[str] | None = None
-    """Units of the columns."""
     fs: float | None = None
-    """Hz."""
 
 
-def read(path: Path, row: int | None, signals: Signals) -> Recording:
+def read(path: Path, row: int | None, signals: CardSignals) -> Recording:
     """Read a recording of a file, or of a row of a stacked one. Raises Unusable with the reason."""
     return to_recording(read_content(path, row, signals), signals)
 
 
-def read_content(path: Path, row: int | None, signals: Signals) -> FileContent:
+def read_content(path: Path, row: int | None, signals: CardSignals) -> FileContent:
     """Read what a file, or a row of a stacked one, holds. Raises Unusable with the reason."""
     if signals.kind != "wfdb":
         check_file(path)
@@ -88,7 +77,7 @@ def reasons() -> Iterator[None]:
         raise Unusable(f"unreadable, truncated or not of its format: {type(error).__name__}") from error
 
 
-def to_recording(content: FileContent, signals: Signals) -> Recording:
+def to_recording(content: FileContent, signals: CardSignals) -> Recording:
     """Make 12 leads in mV of a file's content. Raises Unusable where it and the card do not fit together."""
     fs = content.fs or signals.rate
     if fs is None:
@@ -103,13 +92,15 @@ def to_recording(content: FileContent, signals: Signals) -> Recording:
         raise Unusable(
             f"lead missing; {remedy}name the file's leads in signals.leads: {', '.join(derived)}, not in {present!r}"
         )
-    columns = lead_columns([*names, *derived])  # (12,)
-    measured = {lead: column for lead, column in zip(LEADS, columns, strict=True) if column < len(names)}
-    scales = np.array(_millivolts(content.units, list(measured.values()), signals))  # (leads measured,)
-    signal = _without_padding(content.signal, fs)[:, list(measured.values())] * scales  # (n, leads measured)
-    if derived:
-        by_lead = dict(zip(measured, signal.T, strict=True))
-        signal = np.stack([_lead(lead, by_lead) for lead in LEADS], axis=1)  # (n, 12)
+    columns = [column for column in lead_columns([*names, *derived]) if column < len(names)]
+    measured = [lead for lead in LEADS if lead not in derived]
+    signal = _without_padding(content.signal, fs)[:, columns] * _millivolts(content.units, columns, signals)
+    if derived:  # (n, leads measured)
+        first, second = [lead for lead in measured if lead in LIMB][:2]
+        shares = np.array([LIMB[first], LIMB[second]], np.float64)  # (2, 2)
+        from_measured = np.array([LIMB[lead] for lead in derived]) @ np.linalg.inv(shares)  # (leads derived, 2)
+        computed = signal[:, [measured.index(first), measured.index(second)]] @ from_measured.T  # (n, leads derived)
+        signal = np.concatenate([signal, computed], axis=1)[:, lead_columns([*measured, *derived])]
     return checked_recording(signal, float(fs))
 
 
@@ -118,8 +109,7 @@ def _without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float
     used = np.flatnonzero(np.nan_to_num(signal).any(axis=1))
     if not len(used):
         return signal
-    first, last = used[0], used[-1] + 1
-    shortest = PADDING_SECONDS * fs
+    first, last, shortest = used[0], used[-1] + 1, PADDING_SECONDS * fs
     return signal[first if first >= shortest else 0 : last if len(signal) - last >= shortest else None]
 
 
@@ -135,33 +125,17 @@ def derivable(names: Iterable[str]) -> list[str]:
     return missing if set(missing) <= set(LIMB) and len(missing) <= len(LIMB) - 2 else []
 
 
-def _lead(name: str, measured: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """A measured lead (n,), or one that two limb leads determine by Einthoven's and Goldberger's laws."""
-    if name in measured:
-        return measured[name]
-    first, second = [lead for lead in LIMB if lead in measured][:2]
-    (a, b), (c, d) = LIMB[first], LIMB[second]
-    x, y = measured[first], measured[second]
-    determinant = a * d - b * c
-    one = measured.get("I", (d * x - b * y) / determinant)
-    two = measured.get("II", (a * y - c * x) / determinant)
-    laws = {"I": one, "II": two, "III": two - one, "aVR": -(one + two) / 2, "aVL": one - two / 2, "aVF": two - one / 2}
-    return laws[name]
-
-
-def _lead_names(content: FileContent, signals: Signals) -> list[str]:
+def _lead_names(content: FileContent, signals: CardSignals) -> list[str]:
     """Name of each column; '' for one that is not used. Raises Unusable."""
     if isinstance(signals.leads, list):
         names, count = signals.leads, content.signal.shape[1]
         if len(names) != count:
             raise Unusable(f"columns are not the leads of the card; correct signals.leads: {count} columns")
         stated = [name.strip().lower() for name in content.leads or ()]
-        if {name.lower() for name in names} - {NO_LEAD} <= {*stated}:
-            wrong = [
-                name for name, in_file in zip(names, stated, strict=True) if name.lower() not in (NO_LEAD, in_file)
-            ]
-            if wrong:
-                raise Unusable(f"names of the columns contradict signals.leads; leave it out: {', '.join(wrong)}")
+        used = [(name, in_file) for name, in_file in zip(names, stated, strict=False) if name != NO_LEAD]
+        wrong = [name for name, in_file in used if name.lower() != in_file]
+        if wrong and {name.lower() for name, _ in used} <= {*stated}:
+            raise Unusable(f"names of the columns contradict signals.leads; leave it out: {', '.join(wrong)}")
     elif content.leads is None:
         raise Unusable("no names of leads in the file; give signals.leads in the card")
     else:
@@ -169,31 +143,27 @@ def _lead_names(content: FileContent, signals: Signals) -> list[str]:
     return ["" if name == NO_LEAD else name for name in names]
 
 
-def _millivolts(units: Sequence[str] | None, columns: Sequence[int], signals: Signals) -> list[float]:
+def _millivolts(units: Sequence[str] | None, columns: Sequence[int], signals: CardSignals) -> NDArray[np.float64]:
     """Millivolts per unit of each of the columns: by the file's units, else by the card's. Raises Unusable."""
     stated = [units[column] for column in columns] if units is not None else []
-    given = [1 / signals.gain] if signals.gain else [MILLIVOLTS[signals.unit.lower()]] if signals.unit else []
-    if stated and all(unit.lower() in MILLIVOLTS for unit in stated):
-        scales = [MILLIVOLTS[unit.lower()] for unit in stated]
-        if signals.gain or (given and {*scales} != {*given}):
-            names = ", ".join(sorted({*stated}))
-            raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {names}")
-        return scales
-    if any(unit.lower() in MILLIVOLTS for unit in stated):
-        raise Unusable(f"unit of some leads alone; correct the files: {', '.join(sorted({*stated}))}")
-    if not given:
-        names = ", ".join(sorted({*filter(None, stated)}))[:60]
+    scales = [MILLIVOLTS[unit.lower()] for unit in stated if unit.lower() in MILLIVOLTS]
+    given = 1 / signals.gain if signals.gain else MILLIVOLTS[signals.unit.lower()] if signals.unit else None
+    names = ", ".join(sorted({*filter(None, stated)}))[:60]
+    if not scales and given is None:
         raise Unusable(f"unknown unit or none in the file; give signals.unit or signals.gain in the card: {names}")
-    return given * len(columns)
+    if scales and len(scales) < len(columns):
+        raise Unusable(f"unit of some leads alone; correct the files: {names}")
+    if scales and given is not None and (signals.gain or {*scales} != {given}):
+        raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {names}")
+    return np.array(scales or [given or 1.0] * len(columns))
 
 
-def read_wfdb(path: Path, signals: Signals, row: int | None) -> FileContent:
+def read_wfdb(path: Path, signals: CardSignals, row: int | None) -> FileContent:
     """Read a record named by its header. Raises Unusable as `read_samples`."""
-    samples = read_samples(path.with_suffix(""))
-    return FileContent(samples.signal, samples.leads, samples.units, samples.fs)
+    return FileContent(*read_samples(path.with_suffix("")))
 
 
-def read_csv(path: Path, signals: Signals, row: int | None) -> FileContent:
+def read_csv(path: Path, signals: CardSignals, row: int | None) -> FileContent:
     """Read the columns of a text file. Raises Unusable or ValueError where one holds anything but numbers."""
     names, separator = first_line(path)
     header = 0 if are_names(names, separator) else None
@@ -220,6 +190,10 @@ def _counts(values: NDArray[np.float64]) -> bool:
     return len(numbers) > 2 and numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
 
 
+def _numbers(path: Path, header: int | None, separator: str, point: str) -> pd.DataFrame:
+    return pd.read_csv(path, header=header, sep=separator, decimal=point, dtype=np.float64, encoding="utf-8-sig")
+
+
 def first_line(path: Path) -> tuple[list[str], str]:
     """Return the cells of a file's first line, and what separates them. Raises OSError, ValueError."""
     with open(path, encoding="utf-8-sig") as file:
@@ -231,31 +205,28 @@ def first_line(path: Path) -> tuple[list[str], str]:
 def are_names(cells: list[str], separator: str) -> bool:
     """Tell whether the cells of a first line are names of columns: one is neither a number nor blank."""
     try:
-        _ = [float(cell.replace(",", ".") if separator != "," else cell) for cell in cells if cell]
+        return not [float(cell.replace(",", ".") if separator != "," else cell) for cell in cells if cell]
     except ValueError:
         return True
-    return False
 
 
-def _numbers(path: Path, header: int | None, separator: str, point: str) -> pd.DataFrame:
-    return pd.read_csv(path, header=header, sep=separator, decimal=point, dtype=np.float64, encoding="utf-8-sig")
-
-
-def read_array(path: Path, signals: Signals, row: int | None) -> FileContent:
+def read_array(path: Path, signals: CardSignals, row: int | None) -> FileContent:
     """Read an array of a NumPy or HDF5 file; of a stacked one the given row. Raises Unusable."""
     with arrays_in(path) as (arrays, attributes):
         array = arrays[_array_name(arrays, signals)]
-        values = np.asarray(array if row is None else array[row])
-        rate = _number(signals.rate_name, [array.attrs if hasattr(array, "attrs") else {}, attributes, arrays])
-    values = values.squeeze() if values.ndim > 2 else values
+        values = np.asarray(array if row is None else array[row]).squeeze()
+        holders, name = [getattr(array, "attrs", {}), attributes, arrays], signals.rate_name or ""
+        stored = [np.ravel(holder[name]) for holder in holders if name and name in holder]
+        rate = float(stored[0][0]) if stored and len(stored[0]) == 1 else None
     if values.ndim != 2 or values.dtype.kind not in "iuf":
         raise Unusable(f"not a two-dimensional array of numbers: {values.dtype} of {values.ndim} dimensions")
+    if signals.rate_name and rate is None:
+        raise Unusable(f"no number under signals.rate_name: {signals.rate_name}")
     count = len(signals.leads or ())
-    along = [axis for axis, length in enumerate(values.shape) if length == count]
-    if len(along) != 1:
+    if (values.shape[0] == count) == (values.shape[1] == count):
         shape = " x ".join(map(str, values.shape))
         raise Unusable(f"array has not one axis of as many as signals.leads names: {shape}, {count} leads")
-    return FileContent(np.asarray(values if along == [1] else values.T, np.float64), fs=rate)
+    return FileContent(np.asarray(values if values.shape[1] == count else values.T, np.float64), fs=rate)
 
 
 @contextmanager
@@ -276,30 +247,19 @@ def arrays_in(path: Path) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
             yield arrays, file.attrs
 
 
-def _array_name(arrays: Mapping[str, Any], signals: Signals) -> str:
-    """The array that the card names, else the only one of two dimensions, in a stacked file of more."""
-    present = ", ".join(arrays)[:100] or "none"
-    if signals.array and signals.array not in arrays:
-        raise Unusable(f"no array of the name signals.array: there are {present}")
-    fitting = [name for name, array in arrays.items() if (array.ndim > 2) == signals.stacked and array.ndim > 1]
-    fitting = [signals.array] if signals.array else [""] if "" in arrays and not signals.stacked else fitting
+def _array_name(arrays: Mapping[str, Any], signals: CardSignals) -> str:
+    """The array that the card names, else the only one of two dimensions, or three if stacked. Raises Unusable."""
+    dimensions = 3 if signals.stacked else 2
+    fitting = [name for name, array in arrays.items() if array.ndim == dimensions]
+    fitting = fitting or [name for name in arrays if not (name or signals.stacked)]  # an .npy file of (1, n, L)
+    fitting = [name for name in arrays if name == signals.array] if signals.array else fitting
     if len(fitting) != 1:
-        dimensions = "three" if signals.stacked else "two"
-        raise Unusable(f"not one {dimensions}-dimensional array; name it in signals.array: {present}")
+        present = ", ".join(arrays)[:100] or "none"
+        raise Unusable(f"not one array of {dimensions} dimensions; name it in signals.array: {present}")
     return fitting[0]
 
 
-def _number(name: str | None, holders: Iterable[Mapping[str, Any]]) -> float | None:
-    """The number under a name, None for no name. Raises Unusable where there is none."""
-    if not name:
-        return None
-    for values in (np.asarray(holder[name]).reshape(-1) for holder in holders if name in holder):
-        if len(values) == 1 and np.issubdtype(values.dtype, np.number):
-            return float(values[0])
-    raise Unusable(f"no number under signals.rate_name: {name}")
-
-
-def identifiers(path: Path, signals: Signals) -> list[str]:
+def identifiers(path: Path, signals: CardSignals) -> list[str]:
     """Return the recordings of a stacked file: the card's entry of identifiers, else the numbers of its rows.
 
     Raises Unusable where there is not one for each row.
@@ -320,7 +280,7 @@ def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
         return {name: array.shape for name, array in arrays.items()}
 
 
-def read_export(path: Path, signals: Signals, row: int | None) -> FileContent:
+def read_export(path: Path, signals: CardSignals, row: int | None) -> FileContent:
     """Read the leads of a file in their units, other channels left out unless the card lists all columns.
 
     Raises Unusable for damage, also where ecgdatakit only warns of it.
@@ -334,22 +294,19 @@ def read_export(path: Path, signals: Signals, row: int | None) -> FileContent:
     if doubts:
         raise Unusable(f"damaged file: {doubts[0][:100]}")
     names = {lead.lower() for lead in (*LEADS, *(signals.leads or {}))}
-    known = parsed if isinstance(signals.leads, list) else [lead for lead in parsed if lead.label.lower() in names]
+    known = [lead for lead in parsed if isinstance(signals.leads, list) or lead.label.lower() in names]
     leads = known or parsed
-    if not leads:
-        raise Unusable("no leads in the file")
-    if len({(len(lead.samples), lead.sampling_rate) for lead in leads}) > 1:
-        raise Unusable("leads of different lengths or rates")
+    if len({(len(lead.samples), lead.sampling_rate) for lead in leads}) != 1:
+        raise Unusable("no leads in the file, or of different lengths or rates")
     if any(lead.annotations.get("start_sample", "1") != "1" for lead in leads):
         raise Unusable("leads that were not recorded together")
-    check_extent(len(leads[0].samples), leads[0].sampling_rate)
+    fs = float(leads[0].sampling_rate)
+    check_extent(len(leads[0].samples), fs)
     signal = np.stack([lead.samples for lead in leads], axis=1).astype(np.float64)  # (n, L)
-    return FileContent(
-        signal, [lead.label for lead in leads], [lead.units for lead in leads], float(leads[0].sampling_rate)
-    )
+    return FileContent(signal, [lead.label for lead in leads], [lead.units for lead in leads], fs)
 
 
-READERS: dict[Format, Callable[[Path, Signals, int | None], FileContent]] = {
+READERS: dict[Format, Callable[[Path, CardSignals, int | None], FileContent]] = {
     "wfdb": read_wfdb,
     "numpy": read_array,
     "csv": read_csv,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import PurePosixPath
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from benchmark.data.datasets.base import LEADS, Unusable
-from benchmark.data.datasets.tables import SHOWN, truth
+from benchmark.data.datasets.tables import SHOWN, Row, identifier, truth
 
 RECORDING, PATIENT = "{recording}", "{patient}"
 """Parts of a path pattern that stand for identifiers."""
@@ -33,81 +33,37 @@ SUFFIXES: dict[str, Format] = {
 """Suffix of the files -> their format, where the card states none; of an export, the content tells which."""
 ARRAYS = ("numpy", "hdf5")
 """Formats without names of leads, in which a recording is an array."""
-NO_UNITS = (*ARRAYS, "csv")
-"""Formats that state neither the unit nor, without an entry for it, the rate."""
 NO_LEAD = "-"
 """In the place of a lead: a column that is not used."""
-WHOLE = re.compile(r"(\d+)\.0*", re.ASCII)
-QUOTED = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 
 
 def known_lead(name: str) -> str:
     """Return the lead of a name in any capitals, or '-'. Raises ValueError for an unknown one, with the nearest."""
-    lead = {known.lower(): known for known in (*LEADS, NO_LEAD)}.get(name.strip().lower())
-    if lead is None:
-        near = get_close_matches(name.strip().upper(), [known.upper() for known in LEADS], n=1)
-        hint = f" (did you mean {near[0].replace('AV', 'aV')!r}?)" if near else ""
+    leads = {lead.upper(): lead for lead in (*LEADS, NO_LEAD)}
+    near = get_close_matches(name.strip().upper(), leads, n=1)
+    if not near or near[0] != name.strip().upper():
+        hint = f" (did you mean {leads[near[0]]!r}?)" if near else ""
         raise ValueError(f"unknown lead {name!r}{hint}; there are {', '.join(LEADS)}")
-    return lead
+    return leads[near[0]]
 
 
-def _text(value: Any) -> Any:
+def _number_as_text(value: Any) -> Any:
     """A number of YAML as the text that stands in a table: 9 as '9'."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-Word = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
+Word = Annotated[str, BeforeValidator(_number_as_text), Field(min_length=1)]
 """A value of a table's cell or the name of a column; a number counts as its text."""
 LeadName = Annotated[Word, AfterValidator(known_lead)]
 
 
-def identifier(text: str) -> str:
-    """Return '15709' of '15709.0', as spreadsheets and float columns write whole numbers; any other text as it is."""
-    whole = WHOLE.fullmatch(text)
-    return whole[1] if whole else text
-
-
-def one_line(text: str) -> str:
-    """Return a label without outer blanks, its inner blanks and line breaks one blank each: a cell may be wrapped."""
-    return " ".join(text.split())
-
-
-def members(cell: str) -> list[str] | None:
-    """Return the members of a cell that is a list in Python's, NumPy's or JSON's form, or a dictionary's keys.
-
-    None where the cell is neither.
-    """
-    if not re.fullmatch(r"\[.*\]|\{.*\}|\(.*\)", cell, re.DOTALL):
-        return None
-    for read in (json.loads, ast.literal_eval):
-        with suppress(ValueError, SyntaxError):
-            if isinstance(value := read(cell), dict):
-                return [str(key) for key in value]
-    inside = cell[1:-1]
-    quoted = [one or other for one, other in QUOTED.findall(inside)]
-    return quoted or [part for part in re.split(r"[,\s]+", inside) if part]
-
-
-def labels_of(cell: str, separator: str | None, known: Mapping[str, Any] | None = None) -> list[str]:
-    """Return the labels of a cell, each once: the card's separator splits it, else it is one label or a list.
-
-    A cell that is `known` as a whole is one label.
-    """
-    if known and one_line(cell) in known:
-        return [one_line(cell)]
-    parts = members(cell.strip())
-    if parts is None:
-        parts = cell.split(separator) if separator else [cell]
-    return list(dict.fromkeys(filter(None, map(one_line, parts))))
-
-
-class Section(BaseModel):
+class CardSection(BaseModel):
     """A part of a card, strictly typed; unknown keys are refused. docs/OWN_DATA.md says what each key means."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Signals(Section):
+class CardSignals(CardSection):
     """The files of the signals and what their numbers mean."""
 
     files: str
@@ -123,25 +79,14 @@ class Signals(Section):
     derive: bool = False
 
     @model_validator(mode="after")
-    def _complete(self) -> Signals:
-        if self.format is None and PurePosixPath(self.files).suffix.lower() not in SUFFIXES:
+    def _complete(self) -> CardSignals:
+        if not self.format and PurePosixPath(self.files).suffix.lower() not in SUFFIXES:
             raise ValueError(
                 f"signals.files: the suffix of {self.files!r} says no format: end the pattern in "
                 f"{', '.join(SUFFIXES)}, or give signals.format"
             )
         if self.unit and self.gain:
             raise ValueError("signals: give unit or gain, not both")
-        if self.kind in NO_UNITS and not (self.unit or self.gain):
-            raise ValueError(f"signals: {self.kind} files do not state a unit: give unit (mV, uV) or gain")
-        if self.kind in NO_UNITS and not (self.rate or self.rate_name):
-            raise ValueError(f"signals.rate: {self.kind} files do not state it by themselves: give it in Hz")
-        if self.kind in ARRAYS and not isinstance(self.leads, list):
-            raise ValueError(f"signals.leads: {self.kind} files do not name them: list the leads in their order")
-        of_arrays = [name for name in ("array", "rate_name", "stacked", "ids_name") if getattr(self, name)]
-        if of_arrays and self.kind not in ARRAYS:
-            raise ValueError(f"signals.{of_arrays[0]}: of NumPy and HDF5 files alone; leave it out")
-        if self.stacked and RECORDING in self.files:
-            raise ValueError(f"signals.files: {RECORDING} names one recording a file, and stacked says many")
         return self
 
     @property
@@ -150,7 +95,7 @@ class Signals(Section):
         return self.format or SUFFIXES[PurePosixPath(self.files).suffix.lower()]
 
 
-class Split(Section):
+class CardSplit(CardSection):
     """A split of the data's own: a column, and what stands in it for each part."""
 
     column: Word
@@ -166,23 +111,23 @@ class Split(Section):
         raise Unusable(f"no part of the split; name it in table.split: {cell[:SHOWN]!r}")
 
 
-class Table(Section):
+class CardTable(CardSection):
     """The table of recordings and the names of its columns."""
 
     file: str
     recording: Word | None = None
     path: Word | None = None
     patient: Word | None = None
-    split: Word | Split | None = None
+    split: Word | CardSplit | None = None
     report: Word | None = None
 
     @property
-    def parts(self) -> Split | None:
+    def parts(self) -> CardSplit | None:
         """The split, with the values of its parts."""
-        return Split(column=self.split) if isinstance(self.split, str) else self.split
+        return CardSplit(column=self.split) if isinstance(self.split, str) else self.split
 
 
-class Labels(Section):
+class CardLabels(CardSection):
     """Which cells of the table, or comments of the headers, make which classes."""
 
     classes: Annotated[list[Word], Field(min_length=2)]
@@ -194,14 +139,13 @@ class Labels(Section):
     first_counts: bool = False
 
     @model_validator(mode="after")
-    def _consistent(self) -> Labels:
-        for name in self.values:
-            if name not in self.classes:
-                raise ValueError(f"labels.values: {name!r} is not in labels.classes")
+    def _consistent(self) -> CardLabels:
         words = [word for name in self.classes for word in self.words(name)]
-        for word in (*self.classes, *words):
-            if self.classes.count(word) > 1 or words.count(word) > 1:
-                raise ValueError(f"labels: {word!r} stands for two classes")
+        twice = [word for names in (self.classes, words) for word in names if names.count(word) > 1]
+        if unknown := self.values.keys() - {*self.classes}:
+            raise ValueError(f"labels.values: {min(unknown)!r} is not in labels.classes")
+        if twice:
+            raise ValueError(f"labels: {twice[0]!r} stands for two classes")
         if self.column and self.comment:
             raise ValueError("labels: give column or comment, not both")
         return self
@@ -219,7 +163,7 @@ class Labels(Section):
             return [word for name in self.classes for word in self.words(name)]
         return [self.column] if isinstance(self.column, str) else self.column
 
-    def of_columns(self, cells: Mapping[str, str]) -> tuple[int, ...]:
+    def of_columns(self, cells: Row) -> tuple[int, ...]:
         """Return the indices of the classes whose columns say yes. Raises Unusable for what is no yes, no or blank."""
         answers = {word: truth(cells[word]) if cells[word] else False for word in self.columns}
         for word, answer in answers.items():
@@ -229,15 +173,39 @@ class Labels(Section):
             index for index, name in enumerate(self.classes) if any(answers[word] for word in self.words(name))
         )
 
-    def of_texts(self, texts: Sequence[str]) -> tuple[int, ...]:
+    def of_texts(self, texts: Iterable[str]) -> tuple[int, ...]:
         """Return the indices of the classes that cells or comments name, in order. Raises Unusable for other labels."""
         index_of = {one_line(word): index for index, name in enumerate(self.classes) for word in self.words(name)}
-        stated = [word for text in texts for word in labels_of(text, self.separator, index_of)]
+        stated = [word for text in texts for word in labels_of(text, self.separator)]
         known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated}
-        unknown = [word for word, index in known.items() if index is None]
-        if unknown and self.others == "skip":
-            raise Unusable(
-                "label is no class; add it to labels.values or set labels.others to ignore: "
-                f"{', '.join(unknown)[:SHOWN]}"
-            )
+        if self.others == "skip" and (unknown := [word for word, index in known.items() if index is None]):
+            remedy = "add it to labels.values or set labels.others to ignore"
+            raise Unusable(f"label is no class; {remedy}: {', '.join(unknown)[:SHOWN]}")
         return tuple(dict.fromkeys(index for index in known.values() if index is not None))
+
+
+def one_line(text: str) -> str:
+    """Return a label without outer blanks, its inner blanks and line breaks one blank each: a cell may be wrapped."""
+    return " ".join(text.split())
+
+
+def members(cell: str) -> list[str] | None:
+    """Return the members of a cell that is a list in Python's, NumPy's or JSON's form, or a dictionary's keys.
+
+    None where the cell is neither.
+    """
+    if not re.fullmatch(r"\[.*\]|\{.*\}|\(.*\)", cell, re.DOTALL):
+        return None
+    for read in (json.loads, ast.literal_eval):
+        with suppress(ValueError, SyntaxError):
+            value = read(re.sub(r"""(['"])\s+(?=['"])""", r"\1, ", cell))  # NumPy writes no commas
+            return [str(member) for member in (value if isinstance(value, list | tuple | dict | set) else [value])]
+    return [part for part in re.split(r"[,\s]+", cell[1:-1]) if part]
+
+
+def labels_of(cell: str, separator: str | None) -> list[str]:
+    """Return the labels of a cell, each once: the card's separator splits it, else it is one label or a list."""
+    parts = members(cell.strip())
+    if parts is None:
+        parts = cell.split(separator) if separator else [cell]
+    return list(dict.fromkeys(filter(None, map(one_line, parts))))

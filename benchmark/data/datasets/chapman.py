@@ -12,6 +12,7 @@ denoised, those of the other forms are not.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -19,13 +20,13 @@ import numpy as np
 import pandas as pd
 
 from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.datasets.tables import SHOWN, Row, Table, keyed, listing_of, read_table
+from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_entries, read_table
 from benchmark.data.datasets.wfdb_files import (
     WFDBFolder,
     check_file,
     checked_recording,
     diagnosis_codes,
-    records_by_form,
+    find_records,
 )
 
 RHYTHMS = {
@@ -52,7 +53,6 @@ FIGSHARE_RHYTHMS = {
 }
 """Rhythm of Diagnostics.xlsx -> rhythm group."""
 PHYSIONET, FIGSHARE = "WFDBRecords", "figshare ECGDataDenoised"
-RECORD = re.compile(r"JS\d{5}", re.ASCII)
 COLUMNS = ("FileName", "Rhythm", "Beat")
 """Of Diagnostics.xlsx; the last one has conditions, separated by blanks."""
 
@@ -76,7 +76,6 @@ class Chapman(WFDBFolder):
         "physionet.org/files/ecg-arrhythmia/1.0.0",
         "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing",
     )
-
     suffix = ".mat"
     numbers: ClassVar[range] = range(1, 10_647)
     forms: ClassVar[tuple[str, ...]] = (PHYSIONET, "WFDB_ChapmanShaoxing")
@@ -89,64 +88,52 @@ class Chapman(WFDBFolder):
 
         Raises DatasetError where there is none.
         """
-        forms = records_by_form(self.root, RECORD, self.forms)
-        listed = {form: [name for name in records if int(name[2:]) in self.numbers] for form, records in forms.items()}
-        names = {form: recordings for form, recordings in listed.items() if recordings}
         tables = [self.root / table for table in self.tables if (self.root / table).is_file()]
-        if names:
-            form, recordings = next(iter(names.items()))
-            return listing_of(
-                Table([(name,) for name in recordings], []),
-                lambda row: self._entry(forms[form][row[0]], form),
-                form=form,
-                others=[*list(names)[1:], *([FIGSHARE] if tables else [])],
+        try:
+            form, records = find_records(
+                self, self.forms, self._is_named, f"JS{self.numbers[0]:05d} to JS{self.numbers[-1]}"
             )
-        if tables:
+        except DatasetError:
+            if not tables:
+                raise
             return self._figshare_listing(tables[0])
-        numbers = f"JS{self.numbers[0]:05d} to JS{self.numbers[-1]}"
-        looked_for = ", ".join([*(f"{form}/**/JS*.hea" for form in self.forms), *self.tables])
-        instead = ", only recordings with other numbers, which are another dataset" if forms else ""
-        raise DatasetError(
-            f"{self.title}: no {numbers} in {self.root}{instead}: looked for {looked_for}. {self.how_to_get}"
-        )
+        rhythms = RHYTHMS_PHYSIONET if form == PHYSIONET else RHYTHMS
+        entries, skipped = make_entries(records, lambda name, path: self._entry(name, path, rhythms))
+        return Listing(tuple(entries), tuple(skipped), form)
+
+    def _is_named(self, name: str) -> bool:
+        """Whether a recording's name has one of the numbers; others are another dataset's."""
+        return bool(re.fullmatch(r"JS\d{5}", name, re.ASCII)) and int(name[2:]) in self.numbers
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Return the header and the signal file; of a CSV recording, the one file."""
-        if entry.path.endswith(".csv"):
-            return (self.root / entry.path,)
-        return super().files(entry)
+        return (self.root / entry.path,) if entry.path.endswith(".csv") else super().files(entry)
 
     def read(self, entry: Entry) -> Recording:
         """Read the signal in mV; raises Unusable."""
-        if entry.path.endswith(".csv"):
-            return read_csv_recording(self.root / entry.path)
-        return super().read(entry)
+        path = self.root / entry.path
+        return read_csv_recording(path) if entry.path.endswith(".csv") else super().read(entry)
 
-    def _entry(self, record: Path, form: str) -> Entry:
-        codes, rhythms = diagnosis_codes(self.root / record), RHYTHMS_PHYSIONET if form == PHYSIONET else RHYTHMS
+    def _entry(self, name: str, path: str, rhythms: Mapping[str, str]) -> Entry:
+        codes = diagnosis_codes(self.root / path)
         groups = dict.fromkeys(rhythms[code] for code in codes if code in rhythms)
-        return Entry(
-            recording=record.name,
-            patient=record.name,
-            path=record.as_posix(),
-            labels=tuple(self.classes.index(group) for group in groups),
-            statements=codes,
-        )
+        return Entry(name, name, path, tuple(map(self.classes.index, groups)), statements=codes)
 
     def _figshare_listing(self, path: Path) -> Listing:
         """Every row of Diagnostics.xlsx, whether its CSV file exists or not."""
         folder = (path.parent / "ECGDataDenoised").relative_to(self.root)
 
-        def entry(row: Row) -> Entry:
-            name, rhythm, conditions = row
+        def entry(name: str, same: list[Row]) -> Entry:
+            rhythm = same[0]["Rhythm"]
             if rhythm and rhythm not in FIGSHARE_RHYTHMS:
                 raise Unusable(f"unknown rhythm: {rhythm[:SHOWN]!r}")
             labels = (self.classes.index(FIGSHARE_RHYTHMS[rhythm]),) if rhythm else ()
-            acronyms = tuple(dict.fromkeys(f"{rhythm} {conditions}".split()))
+            acronyms = tuple(dict.fromkeys(f"{rhythm} {same[0]['Beat']}".split()))
             return Entry(name, name, (folder / f"{name}.csv").as_posix(), labels, statements=acronyms)
 
-        table = keyed(read_table(self, path, COLUMNS), lambda name: name or None)
-        return listing_of(table, entry, form=FIGSHARE)
+        rows, skipped = group_rows(read_table(self, path, COLUMNS), "FileName", str)
+        entries, unusable = make_entries(rows, entry)
+        return Listing(tuple(entries), (*skipped, *unusable), FIGSHARE)
 
 
 def read_csv_recording(path: Path) -> Recording:

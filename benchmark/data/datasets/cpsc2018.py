@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing
-from benchmark.data.datasets.tables import Table, listing_of
-from benchmark.data.datasets.wfdb_files import WFDBFolder, diagnosis_codes, records_by_form
+from benchmark.data.datasets.base import Entry, Listing
+from benchmark.data.datasets.tables import make_entries
+from benchmark.data.datasets.wfdb_files import WFDBFolder, diagnosis_codes, find_records
 
 FORMS = ("Training_WFDB", "WFDB_CPSC2018", "WFDB")
 """The preferred first; only the first with a recording is read."""
 FIRST_LABELS = Path(__file__).with_name("cpsc2018_first_label.csv")
-RECORD = re.compile(r"A\d{4}", re.ASCII)
 SNOMED = {
     "426783006": "Normal",
     "164889003": "AF",
@@ -47,7 +46,6 @@ class CPSC2018(WFDBFolder):
         "WFDB_CPSC2018",
         "physionet.org/files/challenge-2021/1.0.3/training/cpsc_2018",
     )
-
     suffix = ".mat"
 
     def listing(self) -> Listing:
@@ -55,26 +53,13 @@ class CPSC2018(WFDBFolder):
 
         Raises DatasetError where there is no recording.
         """
-        forms = records_by_form(self.root, RECORD, FORMS)
-        if not forms:
-            looked_for = ", ".join(f"{form}/**/A*.hea" for form in FORMS)
-            raise DatasetError(f"{self.title}: no recording in {self.root}: looked for {looked_for}. {self.how_to_get}")
-        form, records = next(iter(forms.items()))
+        form, records = find_records(self, FORMS, re.compile(r"A\d{4}", re.ASCII).fullmatch, "A0001 to A6877")
         first = dict(line.split(",") for line in FIRST_LABELS.read_text(encoding="ascii").split())
-        return listing_of(
-            Table([(name,) for name in records], []),
-            lambda row: self._entry(records[row[0]], first.get(row[0])),
-            form=form,
-            others=list(forms)[1:],
-        )
+        entries, skipped = make_entries(records, lambda name, path: self._entry(name, path, first.get(name)))
+        return Listing(tuple(entries), tuple(skipped), form)
 
-    def _entry(self, record: Path, first: str | None) -> Entry:
+    def _entry(self, name: str, path: str, first: str | None) -> Entry:
         """One recording, `first` before its other labels; codes outside the nine classes are ignored."""
-        names = dict.fromkeys(SNOMED.get(code, code) for code in diagnosis_codes(self.root / record))
-        ordered = sorted(names, key=lambda name: name != first)
-        return Entry(
-            recording=record.name,
-            patient=record.name,
-            path=record.as_posix(),
-            labels=tuple(self.classes.index(name) for name in ordered if name in self.classes),
-        )
+        stated = dict.fromkeys(SNOMED.get(code, code) for code in diagnosis_codes(self.root / path))
+        labels = [label for label in sorted(stated, key=lambda label: label != first) if label in self.classes]
+        return Entry(recording=name, patient=name, path=path, labels=tuple(map(self.classes.index, labels)))

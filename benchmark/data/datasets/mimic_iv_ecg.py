@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import pandas as pd
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
-from benchmark.data.datasets.tables import Row, Table, keyed, listing_of, patient_of, read_table, whole_number
+from benchmark.data.datasets.tables import Row, group_rows, make_entries, patient_of, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 
-COLUMNS = ("study_id", "subject_id", "path")
 REPORTS = tuple(f"report_{line}" for line in range(18))
 
 
@@ -27,37 +26,33 @@ class MIMICIVECG(WFDBFolder):
         "mimic-iv-ecg-diagnostic-electrocardiogram-matched-subset-1.0",
         "physionet.org/files/mimic-iv-ecg/1.0",
     )
-
     suffix = ".dat"
 
     def listing(self) -> Listing:
         """List the rows of record_list.csv with a patient folder (files/pNNNN): a partial copy is a smaller corpus."""
-        records = keyed(read_table(self, self.root / "record_list.csv", COLUMNS), whole_number)
-        folders = {_patient_folder(path) for _, _, path in records.rows}
-        here = {folder for folder in folders if (self.root / folder).is_dir()}
+        records = read_table(self, self.root / "record_list.csv", ("study_id", "subject_id", "path"))
+        folder = records["path"].str.split("/").str[:2].str.join("/")  # files/p1000
+        here = [name for name in folder.unique() if (self.root / name).is_dir()]
         if not here:
             raise DatasetError(
                 f"{self.title}: no waveforms in {self.root}: looked for the folders files/pNNNN "
                 f"of record_list.csv. {self.how_to_get}"
             )
-        reports = keyed(read_table(self, self.root / "machine_measurements.csv", ("study_id", *REPORTS)), whole_number)
-        report = {study: ". ".join(filter(None, lines)) for study, *lines in reports.rows}
-        doubtful = dict(reports.skipped)
+        table = read_table(self, self.root / "machine_measurements.csv", ("study_id", *REPORTS))
+        lines = ([study, ". ".join(filter(None, lines))] for study, *lines in table.itertuples(index=False))
+        reports, doubtful = group_rows(pd.DataFrame(lines, columns=["study_id", "report"]), "study_id", whole_number)
+        rows, skipped = group_rows(records[folder.isin(here)], "study_id", whole_number)
+        doubts = dict(doubtful)
 
-        def entry(row: Row) -> Entry:
-            study, subject, path = row
-            if study in doubtful:
-                raise Unusable(f"machine report {doubtful.pop(study)}")
-            patient = patient_of(subject)
-            if not patient:
-                raise Unusable(f"no patient: {subject!r}")
-            return Entry(study, patient, path, report=report.get(study, ""))
+        def entry(study: str, same: list[Row]) -> Entry:
+            if study in doubts:
+                raise Unusable(f"machine report {doubts[study]}")
+            if not (patient := patient_of(same[0]["subject_id"])):
+                raise Unusable(f"no patient: {same[0]['subject_id']!r}")
+            return Entry(
+                study, patient, same[0]["path"], report=reports[study][0]["report"] if study in reports else ""
+            )
 
-        part = Table([row for row in records.rows if _patient_folder(row[2]) in here], records.skipped)
-        listing = listing_of(part, entry, form=f"{len(here)} of {len(folders)} patient folders")
-        return replace(listing, skipped=(*listing.skipped, *doubtful.items()))
-
-
-def _patient_folder(path: str) -> str:
-    """'files/p1000' of 'files/p1000/p10000032/s40689238/40689238'."""
-    return "/".join(path.split("/")[:2])
+        entries, unusable = make_entries(rows, entry)
+        form = f"{len(here)} of {folder.nunique()} patient folders"
+        return Listing(tuple(entries), (*skipped, *unusable), form)

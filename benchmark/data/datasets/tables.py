@@ -1,59 +1,52 @@
-"""The tables of a dataset, every cell as text: CSV, the first sheet of a workbook (.xlsx) and Parquet.
-
-What a cell says of a patient, or of yes and no, is judged here for every reader and card. A faulty table is one
-DatasetError line, a faulty row a counted skip.
+"""The tables of a dataset as text: CSV, the first sheet of a workbook (.xlsx) and Parquet; what identifiers, patients
+and yes or no in their cells are, for every reader and card. A faulty table is one DatasetError line, a faulty row a
+counted skip.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar, cast
 
 import pandas as pd
 
-from benchmark.data.datasets.base import About, DatasetError, Entry, Listing, Unusable
+from benchmark.data.datasets.base import DatasetError, DatasetInfo, Entry, Unusable
 
-Row = tuple[str, ...]
+Row = dict[str, str]
+"""Column -> cell."""
+Skips = list[tuple[str, str]]
+"""(recording, reason) of each recording that is skipped."""
+Item = TypeVar("Item")
+
 WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
+FLOAT_FORM = re.compile(r"(\d+)\.0*", re.ASCII)
 SHORTENED = re.compile(r"\d(\.\d+)?E\+\d+", re.ASCII | re.IGNORECASE)
 NEGATIVE = re.compile(r"-\d+(\.0*)?", re.ASCII)
 NOT_STATED = re.compile(r"(nan?|n/a|#n/a|<na>|nat|none|null|nil|unknown|unk|missing|-|\?)?", re.IGNORECASE)
 """Cells that state nothing."""
 TRUTHS = {**dict.fromkeys(("true", "t", "yes", "y", "1"), True), **dict.fromkeys(("false", "f", "no", "n", "0"), False)}
-"""Truth values in lower case."""
 SHOWN = 60
 """Characters of a wrong cell that a reason shows."""
 SEPARATORS = (",", ";", "\t", "|")
-BINARY = (".xlsx", ".parquet")
-"""Suffixes of tables that are no text."""
-
-
-class Table(NamedTuple):
-    """The rows of a table, and its rejected lines."""
-
-    rows: list[Row]
-    skipped: list[tuple[str, str]]
-    """(recording, or file and line where the recording is not known; reason)."""
 
 
 def is_utf8(path: Path) -> bool:
     """Tell whether a text file is UTF-8; any other kind of table counts as such."""
     try:
-        return path.suffix.lower() in BINARY or path.read_bytes().decode() is not None
+        return path.suffix.lower() in (".xlsx", ".parquet") or path.read_bytes().decode() is not None
     except UnicodeDecodeError:
         return False
 
 
-def _lines(path: Path) -> list[tuple[int, list[str]]]:
-    """Line number and cells of each row that is not blank, the header first. Raises any error of a damaged file."""
+def _rows(path: Path) -> list[list[str]]:
+    """Cells of each row that is not blank, the header first. Raises any error of a damaged file."""
     if path.suffix.lower() == ".xlsx":
-        sheet = pd.read_excel(path, header=None, dtype=object, keep_default_na=False)
-        rows = sheet.to_numpy(object).tolist()
+        rows = pd.read_excel(path, header=None, dtype=object, keep_default_na=False).to_numpy(object).tolist()
     elif path.suffix.lower() == ".parquet":
         frame = pd.read_parquet(path)
         frame = frame if frame.index.name is None else frame.reset_index()  # a named index is a column
@@ -62,104 +55,96 @@ def _lines(path: Path) -> list[tuple[int, list[str]]]:
         with open(path, encoding="utf-8-sig" if is_utf8(path) else "latin-1", newline="") as file:
             first = file.readline()
             file.seek(0)
-            reader = csv.reader(file, strict=True, delimiter=max(SEPARATORS, key=first.count))
-            return [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if cells]
-    texts = [(number, list(map(_text, row))) for number, row in enumerate(rows, start=1)]
-    return [(number, cells) for number, cells in texts if any(cells)]
+            rows = list(csv.reader(file, strict=True, delimiter=max(SEPARATORS, key=first.count)))
+    return [cells for cells in (list(map(_text, row)) for row in rows) if any(cells)]
 
 
 def _text(cell: Any) -> str:
     """A cell as text: '' for none or NaN, a whole number without point."""
-    if cell is None or cell is pd.NaT or cell is pd.NA or (isinstance(cell, float) and cell != cell):
+    if isinstance(cell, str):
+        return cell.strip()
+    if pd.api.types.is_scalar(cell) and pd.isna(cell):
         return ""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
-def read_columns(dataset: About, path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Read the names of a table's columns, and its other rows with their lines. Raises DatasetError."""
+def read_table(dataset: DatasetInfo, path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Read the named columns of a table in the given order, by default all; cells are strings without outer blanks.
+
+    Raises DatasetError where the file cannot be read, has no rows or rows of several lengths, or lacks a column.
+    """
     try:
-        (_, header), *lines = _lines(path)
+        header, *rows = _rows(path)
+    except FileNotFoundError:
+        raise DatasetError(f"{dataset.title}: no {path.name} in {path.parent}. {dataset.how_to_get}".strip()) from None
     except ImportError:
         raise DatasetError(f"{dataset.title}: {path} needs pyarrow: pip install '.[formats]'") from None
     except Exception as error:  # openpyxl and pyarrow raise any kind of error on a damaged file
         reason = " ".join(str(error).split())[:200]
         raise DatasetError(f"{dataset.title}: {path} cannot be read: {reason}. {dataset.how_to_get}".strip()) from error
-    return header, lines
-
-
-def read_table(dataset: About, path: Path, columns: Sequence[str]) -> Table:
-    """Read the named columns of a table in the given order, every cell a string without outer blanks.
-
-    Raises DatasetError where the file cannot be read, has no rows, or lacks one of the columns.
-    """
-    if not path.is_file():
-        raise DatasetError(f"{dataset.title}: no {path.name} in {path.parent}. {dataset.how_to_get}".strip())
-    header, lines = read_columns(dataset, path)
-    fault = ""
-    if missing := [name for name in columns if name not in header]:
+    fault, wanted = "", [name for name in header if name and header.count(name) == 1] if columns is None else columns
+    ragged = next((row for row in rows if len(row) != len(header)), None)
+    if missing := [name for name in wanted if name not in header]:
         near = get_close_matches(missing[0], header, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         encoding = "" if is_utf8(path) else "; the file is not UTF-8 and was read as Latin-1: save it as UTF-8"
-        names = ", ".join(name or "without a name" for name in missing)
-        fault = f"has no column {names}{hint}; there are {', '.join(header)[:500]}{encoding}"
-    elif repeated := [name for name in columns if header.count(name) > 1]:
+        fault = f"has no column {', '.join(missing)}{hint}; there are {', '.join(header)[:500]}{encoding}"
+    elif repeated := [name for name in wanted if header.count(name) > 1]:
         fault = f"has two columns {', '.join(repeated)}"
-    elif not lines:
+    elif not rows:
         fault = "has no rows"
+    elif ragged is not None:
+        fault = f"has {len(header)} columns, and the row of {ragged[0][:SHOWN]!r} {len(ragged)} cells: correct it"
     if fault:
         raise DatasetError(f"{dataset.title}: {path} {fault}. {dataset.how_to_get}".strip())
-    positions = [header.index(name) for name in columns]
-    rows = [tuple(cells[position] for position in positions) for _, cells in lines if len(cells) == len(header)]
-    skipped = [
-        (f"{path.name} line {number}", f"ragged row: {len(cells)} cells, the header has {len(header)}")
-        for number, cells in lines
-        if len(cells) != len(header)
-    ]
-    return Table(rows, skipped)
+    positions = [header.index(name) for name in wanted]
+    return pd.DataFrame(
+        [[row[position] for position in positions] for row in rows], columns=pd.Index(wanted), dtype=object
+    )
 
 
-def keyed(table: Table, identify: Callable[[str], str | None]) -> Table:
-    """Normalise the first cell of each row, a unique identifier; `identify` returns None for an invalid one.
+def group_rows(
+    table: pd.DataFrame, key: str, identify: Callable[[str], str | None], free: Collection[str] = ()
+) -> tuple[dict[str, list[Row]], Skips]:
+    """Group the rows of a table by the recording in their cell `key`, normalised by `identify`; equal rows count once.
 
-    Equal rows count once; differing rows of one identifier are all skipped.
+    Rows of one recording may differ in the columns `free` alone, else it is skipped, as a row without identifier is.
     """
-    rows, skipped = dict[Row, None](), list(table.skipped)
-    for text, *rest in table.rows:
-        name = identify(text)
-        if name is None:
-            skipped.append((text[:SHOWN], f"no identifier: {text[:SHOWN]!r}"))
-        else:
-            rows[name, *rest] = None
-    times = Counter(row[0] for row in rows)
-    skipped += [(name, f"listed twice: {count} rows differ") for name, count in times.items() if count > 1]
-    return Table([row for row in rows if times[row[0]] == 1], skipped)
+    groups, skipped = defaultdict[str, list[Row]](list), Skips()
+    for row in cast(list[Row], table.to_dict("records")):
+        name = identify(row[key])
+        if not name:
+            skipped.append((row[key][:SHOWN], f"no identifier: {row[key][:SHOWN]!r}"))
+        elif (named := {**row, key: name}) not in groups[name]:
+            groups[name].append(named)
+    for name, same in [(name, same) for name, same in groups.items() if len(same) > 1]:
+        if any(row[column] != same[0][column] for row in same for column in row.keys() - {*free}):
+            skipped.append((name, f"listed twice; keep one row: {len(same)} rows differ"))
+            del groups[name]
+    return groups, skipped
 
 
-def listing_of(
-    table: Table,
-    entry_of: Callable[[Row], Entry],
-    *,
-    form: str,
-    others: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-) -> Listing:
-    """List an entry of each row; a row for which `entry_of` raises Unusable is skipped with that reason."""
-    entries, skipped = [], list(table.skipped)
-    for row in table.rows:
+def make_entries(items: Mapping[str, Item], entry_of: Callable[[str, Item], Entry]) -> tuple[list[Entry], Skips]:
+    """Make an entry of each recording; one for which `entry_of` raises Unusable is skipped with that reason."""
+    entries, skipped = list[Entry](), Skips()
+    for name, item in items.items():
         try:
-            entries.append(entry_of(row))
+            entries.append(entry_of(name, item))
         except Unusable as reason:
-            skipped.append((row[0], str(reason)))
-    return Listing(tuple(entries), tuple(skipped), form, tuple(others), tuple(warnings))
+            skipped.append((name, str(reason)))
+    return entries, skipped
+
+
+def identifier(text: str) -> str:
+    """Return '15709' of '15709.0', as spreadsheets and float columns write whole numbers; any other text as it is."""
+    whole = FLOAT_FORM.fullmatch(text)
+    return whole[1] if whole else text
 
 
 def whole_number(text: str) -> str | None:
-    """Return '10000032' of '10000032' or of '10000032.0', as spreadsheets and float columns write it.
-
-    None for anything else: '1.00E+07' has lost the digits that tell patients apart.
-    """
+    """Return '10000032' of '10000032', '010000032' or '10000032.0'; None for anything else."""
     match = WHOLE_NUMBER.fullmatch(text)
-    return match.group(1) if match else None
+    return match[1] if match else None
 
 
 def patient_of(text: str) -> str:
@@ -172,17 +157,6 @@ def patient_of(text: str) -> str:
     if SHORTENED.fullmatch(text):
         raise Unusable(f"patient's number shortened by a spreadsheet; write it as text into the table: {text!r}")
     return "" if NOT_STATED.fullmatch(text) or NEGATIVE.fullmatch(text) else text
-
-
-def spelling_warnings(cells: Iterable[str]) -> list[str]:
-    """Warn where cells of patients that are one whole number are spelt in several ways."""
-    spellings: dict[str, dict[str, None]] = {}
-    for text in cells:
-        if (number := whole_number(text)) is not None:
-            spellings.setdefault(number, {})[text] = None
-    several = [" and ".join(map(repr, texts)) for texts in spellings.values() if len(texts) > 1]
-    count = f"{len(several)} of {len(spellings)} patients"
-    return [f"{count} are spelt in several ways, each read as one patient: {several[0]}"] if several else []
 
 
 def truth(text: str) -> bool | None:

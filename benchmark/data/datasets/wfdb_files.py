@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, Entry, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Recording, Unusable
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
 RECORD_LINE = re.compile(
@@ -42,83 +42,72 @@ SLOWEST, FASTEST = 50, 10_000
 LONGEST = 3600
 """Seconds; anything longer is a Holter recording."""
 BEYOND = 1e9
-"""mV; larger values count as infinite: beyond any ECG in a wrong unit, well within float32."""
+"""mV; larger values count as infinite."""
+HIDDEN = (".", "~$")
+"""Beginnings of names that are no data: hidden files, and Excel's marks of open files."""
 
 
 class Samples(NamedTuple):
-    """What a record's files hold."""
+    """Signal (n, L) of a record in the leads' units, the leads' names ('' for none) and units, and the rate in Hz."""
 
     signal: NDArray[np.float64]
-    """(n, L) in the leads' units."""
-    leads: Sequence[str]
-    """'' for a lead without a name."""
-    units: Sequence[str]
+    leads: list[str]
+    units: list[str]
     fs: float
-    """Hz."""
-
-
-class Lead(NamedTuple):
-    """A signal line of a header."""
-
-    file: str
-    format: str
-    offset: int
-    """Bytes ahead of the samples."""
-    gain: float
-    """Steps per unit."""
-    baseline: int
-    """Step of 0."""
-    unit: str
-    checksum: int | None
-    """Sum of the samples modulo 65536; None where it is not stated."""
-    name: str
 
 
 def read_recording(record: Path) -> Recording:
     """Read one record, named without extension, as (n, 12) float32 in mV.
 
-    Raises Unusable if a file is missing or truncated, the header is invalid, a checksum or a lead is wrong, or the
-    signal is NaN, infinite or zero.
+    Raises Unusable if a file is missing or truncated, the header is invalid, a checksum, lead or unit is wrong, or the
+    signal is NaN, infinite or constant.
     """
-    samples = read_samples(record)
-    columns = lead_columns(samples.leads)
-    units = [samples.units[column] for column in columns]
-    unknown = sorted({unit for unit in units if unit.lower() not in MILLIVOLTS})
+    signal, leads, units, fs = read_samples(record)
+    columns = lead_columns(leads)
+    unknown = {units[column] for column in columns if units[column].lower() not in MILLIVOLTS}
     if unknown:
-        raise Unusable(f"unknown unit: {', '.join(unknown)}")
-    signal = samples.signal[:, columns] * np.array([MILLIVOLTS[unit.lower()] for unit in units])  # (n, 12)
-    return checked_recording(signal, samples.fs)
+        raise Unusable(f"unknown unit: {', '.join(sorted(unknown))}")
+    return checked_recording(signal[:, columns] * [MILLIVOLTS[units[column].lower()] for column in columns], fs)
 
 
 def read_samples(record: Path) -> Samples:
-    """Read what the files of one record, named without extension, hold: its leads in their units.
+    """Read the leads of one record, named without extension, in their units.
 
     Raises Unusable if a file is missing or truncated, the header is invalid, or a checksum is wrong.
     """
     lines = _stated_lines(record)
     first = RECORD_LINE.fullmatch(lines[0]) if lines else None
     if first is None:
-        raise Unusable(f"damaged header: first line {lines[0][:60]!r}" if lines else "damaged header: empty")
+        raise Unusable(f"damaged header: first line {''.join(lines[:1])[:60]!r}")
     if first["name"] != record.name:
         raise Unusable(f"header names another recording: {first['name'][:60]}")
     if first["segments"]:
         raise Unusable("records of several segments are not read; save the segments as records")
     count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or -1)
     check_extent(1 if samples < 0 else samples, fs)
-    leads = [_parse_lead(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
+    leads = [_lead_fields(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
     if not leads or len(leads) < count:
         raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
-    files = {record.with_name(lead.file) for lead in leads}
+    files = list(dict.fromkeys(record.with_name(lead["file"]) for lead in leads))
     for file in files:
         check_file(file)
-    if len(files) == 1 and leads[0].format == "16":
-        signal = _read_format_16(files.pop(), leads, samples)
+    if len(files) == 1 and leads[0]["format"] == "16":
+        digital = _read_format_16(files[0], leads, samples)  # (L, n)
+        baseline = np.array([[int(lead["baseline"] or lead["zero"] or 0)] for lead in leads])  # (L, 1)
+        signal = (digital - baseline) / np.array([[float(lead["gain"])] for lead in leads])  # (L, n)
+        signal[digital == NO_SAMPLE] = np.nan
     else:
-        signal = _read_by_wfdb(record, leads, [f"{record.name} {count} {fs:.12g} {first['samples'] or ''}", *lines[1:]])
-    return Samples(signal, [lead.name for lead in leads], [lead.unit for lead in leads], fs)
+        header = [f"{record.name} {count} {fs:.12g} {first['samples'] or ''}", *lines[1 : 1 + count]]
+        digital, signal = _read_by_wfdb(record.name, files, header)
+    for total, lead in zip(digital.sum(axis=1, dtype=np.int64).tolist(), leads, strict=True):
+        if lead["sum"] and (int(lead["sum"]) - total) % 65536:
+            raise Unusable("wrong checksum")
+    names, units = [(lead["lead"] or "").strip() for lead in leads], [lead["unit"] or "mV" for lead in leads]
+    return Samples(signal.T, names, units, fs)
 
 
-def _parse_lead(record: Path, line: str) -> Lead:
+def _lead_fields(record: Path, line: str) -> re.Match[str]:
+    """The fields of a signal line. Raises Unusable."""
     fields = SIGNAL_LINE.fullmatch(line)
     if fields is None:
         raise Unusable(f"damaged header: signal line {line[:60]!r}")
@@ -128,21 +117,12 @@ def _parse_lead(record: Path, line: str) -> Lead:
         raise Unusable("gain is 0, which means that it is not known")
     if not re.match(rf"{re.escape(record.name)}[-_.]", fields["file"]):  # its samples are another recording's
         raise Unusable(f"header names another file: {fields['file']}")
-    return Lead(
-        file=fields["file"],
-        format=fields["format"],
-        offset=int(fields["offset"] or 0),
-        gain=float(fields["gain"]),
-        baseline=int(fields["baseline"] or fields["zero"] or 0),
-        unit=fields["unit"] or "mV",
-        checksum=int(fields["sum"]) if fields["sum"] else None,
-        name=(fields["lead"] or "").strip(),
-    )
+    return fields
 
 
-def _read_format_16(file: Path, leads: Sequence[Lead], samples: int) -> NDArray[np.float64]:
-    """Read the stated number of samples (-1: all) of a file of format 16, (n, L). Raises Unusable."""
-    offset, width = leads[0].offset, len(leads)
+def _read_format_16(file: Path, leads: Sequence[re.Match[str]], samples: int) -> NDArray[Any]:
+    """Steps (L, n) of so many samples (-1: all) of a file of format 16. Raises Unusable."""
+    offset, width = int(leads[0]["offset"] or 0), len(leads)
     try:
         digital = np.fromfile(file, "<i2", samples * width if samples > 0 else -1, offset=offset)  # (n * L,)
     except (OSError, ValueError) as error:
@@ -150,71 +130,26 @@ def _read_format_16(file: Path, leads: Sequence[Lead], samples: int) -> NDArray[
     count, size = len(digital) // width, file.stat().st_size
     if count < max(samples, 1):
         raise Unusable(f"truncated: {count} of {samples} samples" if count else "no samples")
-    if None in {lead.checksum for lead in leads} and size != 2 * count * width + offset:
+    if not all(lead["sum"] for lead in leads) and size != 2 * count * width + offset:
         raise Unusable(f"length differs from the header: {size} bytes")
-    digital = np.ascontiguousarray(digital[: count * width].reshape(-1, width).T)  # (L, n)
-    _check_sums(digital, leads)
-    signal: NDArray[np.float64] = digital - np.array([[float(lead.baseline)] for lead in leads])  # (L, n)
-    signal /= np.array([[lead.gain] for lead in leads])
-    signal[digital == NO_SAMPLE] = np.nan
-    return signal.T
+    return np.ascontiguousarray(digital[: count * width].reshape(-1, width).T)
 
 
-def _read_by_wfdb(record: Path, leads: Sequence[Lead], header: Sequence[str]) -> NDArray[np.float64]:
-    """Samples of any format, (n, L), by a header without the start, of which wfdb refuses some. Raises Unusable."""
+def _read_by_wfdb(name: str, files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Steps and values, (L, n) each, of any format, by a header without the start, of which wfdb refuses some."""
     import wfdb  # here, because it loads slowly and records of format 16 do without
 
     with TemporaryDirectory() as folder:
-        Path(folder, f"{record.name}.hea").write_text("\n".join(header[: 1 + len(leads)]), encoding="utf-8")
-        for file in {lead.file for lead in leads}:
-            Path(folder, file).symlink_to(record.with_name(file).absolute())
+        Path(folder, f"{name}.hea").write_text("\n".join(header), encoding="utf-8")
+        for file in files:
+            Path(folder, file.name).symlink_to(file.absolute())
         try:
-            raw = wfdb.rdrecord(str(Path(folder, record.name)), physical=False)
+            raw = wfdb.rdrecord(str(Path(folder, name)), physical=False)
         except Exception as error:  # wfdb raises any kind of error on a short file or an unknown format
             raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
     if raw.d_signal is None or raw.d_signal.size == 0:
         raise Unusable("no samples")
-    _check_sums(raw.d_signal.T, leads)
-    signal: NDArray[np.float64] = raw.dac()
-    return signal
-
-
-def _check_sums(digital: NDArray[np.integer], leads: Sequence[Lead]) -> None:
-    """Raise Unusable where the samples of a lead, (L, n), have another sum than is stated."""
-    for total, lead in zip(digital.sum(axis=1, dtype=np.int64).tolist(), leads, strict=True):
-        if lead.checksum is not None and (lead.checksum - total) % 65536:
-            raise Unusable("wrong checksum")
-
-
-def paths_below(root: Path) -> Iterator[str]:
-    """Yield the paths of the files below a folder, sorted within each folder; links to folders are followed.
-
-    Names that begin with a dot, or with '~$' as Excel's marks of open files, are no data.
-    """
-    folders, seen = [root] if root.is_dir() else [], set[Path]()
-    while folders:
-        folder = folders.pop()
-        if folder.resolve() in seen:  # a link to a folder above
-            continue
-        seen.add(folder.resolve())
-        with os.scandir(folder) as scanned:
-            inside = sorted((item for item in scanned if not item.name.startswith((".", "~$"))), key=lambda i: i.name)
-        folders += [Path(item.path) for item in reversed(inside) if item.is_dir()]
-        yield from (Path(item.path).relative_to(root).as_posix() for item in inside if item.is_file())
-
-
-def records_by_form(root: Path, name: re.Pattern[str], forms: Sequence[str]) -> dict[str, dict[str, Path]]:
-    """Find the records with such a name: form -> name -> path below the folder without extension, the first of several.
-
-    A form is a folder's name, the last one that of all other folders; forms without records are left out.
-    """
-    named: dict[str, dict[str, Path]] = {form: {} for form in forms}
-    for path in map(PurePosixPath, paths_below(root)):
-        if path.suffix == ".hea" and name.fullmatch(path.stem):
-            parts = {*root.resolve().parts, *path.parts}
-            form = next((form for form in forms if form in parts), forms[-1])
-            named[form].setdefault(path.stem, Path(path.with_suffix("")))
-    return {form: dict(sorted(records.items())) for form, records in named.items() if records}
+    return raw.d_signal.T, raw.dac().T
 
 
 def diagnosis_codes(record: Path) -> tuple[str, ...]:
@@ -232,10 +167,7 @@ def comments(record: Path, name: str) -> tuple[str, ...]:
 
 
 def signal_files(record: Path) -> tuple[Path, ...]:
-    """Return the files beside a record's header, named without extension, that its signal lines name; each once.
-
-    Raises Unusable if the header cannot be read.
-    """
+    """Return the files beside a record's header that its signal lines name, each once. Raises Unusable."""
     names = [line.split()[0] for line in _stated_lines(record)[1:]]
     return tuple(dict.fromkeys(record.with_name(name) for name in names if re.fullmatch(r"[-\w]+\.\w+", name)))
 
@@ -257,22 +189,21 @@ def _header_lines(record: Path) -> list[str]:
     return re.split(r"\r\n?|\n", text)
 
 
-def lead_columns(names: Sequence[str]) -> list[int]:
-    """Return the column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
-    lowered = [name.strip().lower() for name in names]
-    for fault, times in (("missing", 0), ("twice", 2)):
-        wrong = [lead for lead in LEADS if min(lowered.count(lead.lower()), 2) == times]
-        if wrong:
-            raise Unusable(f"lead {fault}: {', '.join(wrong)}")
-    return [lowered.index(lead.lower()) for lead in LEADS]
-
-
 def check_file(path: Path, *, what: str = "signal") -> None:
     """Raise Unusable unless a file is there that can be read."""
     if not path.is_file():
         raise Unusable(f"file missing: {what}")
     if not os.access(path, os.R_OK):
         raise Unusable(f"no permission to read the {what}")
+
+
+def lead_columns(names: Sequence[str]) -> list[int]:
+    """Return the column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
+    lowered = [name.strip().lower() for name in names]
+    for fault, times in (("missing", 0), ("twice", 2)):
+        if wrong := [lead for lead in LEADS if min(lowered.count(lead.lower()), 2) == times]:
+            raise Unusable(f"lead {fault}: {', '.join(wrong)}")
+    return [lowered.index(lead.lower()) for lead in LEADS]
 
 
 def check_extent(samples: int, fs: float) -> None:
@@ -286,22 +217,50 @@ def check_extent(samples: int, fs: float) -> None:
 
 
 def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
-    """Make a recording of (n, 12) mV, leads in the order of `LEADS`, at fs Hz.
+    """Make a recording of (n, 12) mV, leads in the order of `LEADS`, at fs Hz; some flat leads are allowed.
 
-    Some flat leads are allowed. Raises Unusable for NaN, infinite, all-zero or constant signals, and like
-    `check_extent`.
+    Raises Unusable for NaN, infinite or constant signals, and like `check_extent`.
     """
     check_extent(len(signal), fs)
-    low, high = signal.min(axis=0), signal.max(axis=0)  # (12,) NaN where a lead has one
-    beyond = np.maximum(np.abs(low), np.abs(high)) >= BEYOND  # (12,)
-    for kind, bad in (("NaN", np.isnan(low)), ("infinite", beyond)):
+    for kind, bad in (("NaN", np.isnan(signal)), ("infinite", np.abs(signal) >= BEYOND)):  # (n, 12)
         if bad.any():
-            raise Unusable(f"{kind} samples: lead {', '.join(np.array(LEADS)[bad])}")
-    if not (low.any() or high.any()):
-        raise Unusable("all samples zero")
-    if (low == high).all():
-        raise Unusable("all leads constant")
+            raise Unusable(f"{kind} samples: lead {', '.join(np.array(LEADS)[bad.any(axis=0)])}")
+    if (signal == signal[0]).all():
+        raise Unusable("all leads constant" if signal.any() else "all samples zero")
     return Recording(signal.astype(np.float32), fs)
+
+
+def paths_below(root: Path) -> list[str]:
+    """List the paths of the files below a folder, sorted within each folder; links to folders are followed."""
+    paths, seen = list[str](), set[Path]()
+    for folder, folders, files in os.walk(root, followlinks=True):
+        is_loop = Path(folder).resolve() in seen  # a link to a folder above
+        seen.add(Path(folder).resolve())
+        folders[:] = [] if is_loop else sorted(name for name in folders if not name.startswith(HIDDEN))
+        inside = [] if is_loop else sorted(name for name in files if not name.startswith(HIDDEN))
+        paths += [Path(folder, name).relative_to(root).as_posix() for name in inside]
+    return paths
+
+
+def find_records(
+    dataset: Dataset, forms: Sequence[str], is_named: Callable[[str], object], looked_for: str
+) -> tuple[str, dict[str, str]]:
+    """Find the records with such names of the first form that has any: form, name -> path without extension.
+
+    A form is a folder's name, the last one that of all other folders. Raises DatasetError where there is no record.
+    """
+    of_form: dict[str, dict[str, str]] = {form: {} for form in forms}
+    for path in map(PurePosixPath, paths_below(dataset.root)):
+        if path.suffix == ".hea" and is_named(path.stem):
+            parts = {*dataset.root.resolve().parts, *path.parts}
+            form = next((form for form in forms if form in parts), forms[-1])
+            of_form[form].setdefault(path.stem, path.with_suffix("").as_posix())
+    for form, records in of_form.items():
+        if records:
+            return form, dict(sorted(records.items()))
+    raise DatasetError(
+        f"{dataset.title}: no header {looked_for} in {dataset.root} or the folders below. {dataset.how_to_get}"
+    )
 
 
 class WFDBFolder:
@@ -315,8 +274,7 @@ class WFDBFolder:
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Return the header and the signal file."""
-        record = self.root / entry.path
-        return record.with_name(f"{record.name}.hea"), record.with_name(f"{record.name}{self.suffix}")
+        return self.root / f"{entry.path}.hea", self.root / f"{entry.path}{self.suffix}"
 
     def read(self, entry: Entry) -> Recording:
         """Read the signal in mV; raises Unusable."""

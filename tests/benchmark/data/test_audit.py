@@ -361,7 +361,6 @@ def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepare
 
 def test_rates_lengths_and_forms_that_differ_are_all_said() -> None:
     signals = (*[SignalFacts(500.0, 5000, "")] * 3, SignalFacts(257.0, 257 * 60, ""), SignalFacts(500.0, 3000, ""))
-    data = replace(mimic(), entries=mimic().entries[:5], signals=signals, others=("another form",))
+    data = replace(mimic(), entries=mimic().entries[:5], signals=signals)
     lines = list(fact_lines(data, PAPER))
     assert "signals     500 Hz (4), 257 Hz (1); 6 to 60 s, median 10" in lines
-    assert "also there  another form; not read, forms are never pooled" in lines

@@ -220,11 +220,11 @@ def test_without_a_usable_recording_it_comes_out_empty_with_the_reasons(dataset:
 
 
 def test_what_the_tables_rule_out_alone_is_skipped_by_its_name(dataset: CPSC2018, tmp_path: Path):
-    empty = Listing((), (("A0009", "not in REFERENCE.csv"),), "a form", ("another",), ("odd",))
+    empty = Listing((), (("A0009", "not in REFERENCE.csv"),), "a form", ("odd",))
     dataset.listing = lambda: empty  # type: ignore[method-assign]
     prepared = prepare(dataset, tmp_path / "new" / "cache", workers=1)
     assert prepared.skipped == (Skipped("A0009", "A0009", (), "not in REFERENCE.csv"),)
-    assert (prepared.form, prepared.others, prepared.warnings) == ("a form", ("another",), ("odd",))
+    assert (prepared.form, prepared.warnings) == ("a form", ("odd",))
     assert prepared.how_to_get == CPSC2018.how_to_get
 
 

@@ -72,7 +72,7 @@ def test_every_form_is_recognised_and_holds_the_dataset_s_numbers(tmp_path: Path
     listing = dataset(tmp_path).listing()
     names = ["JS00001", "JS10646"] if dataset is Chapman else ["JS10647", "JS45551"]
     assert [(entry.recording, entry.patient) for entry in listing.entries] == [(name, name) for name in names]
-    assert (listing.form, listing.others) == ("WFDBRecords" if "WFDBRecords" in folder else challenge, ())
+    assert listing.form == ("WFDBRecords" if "WFDBRecords" in folder else challenge)
     assert [entry.path for entry in listing.entries] == [str(Path(folder, name)) for name in names]
     assert [path.name for path in dataset(tmp_path).files(listing.entries[0])] == [f"{names[0]}.hea", f"{names[0]}.mat"]
 
@@ -83,21 +83,20 @@ def test_forms_are_not_pooled_and_a_linked_folder_is_read(tmp_path: Path):
     (tmp_path / "data" / "WFDBRecords").symlink_to(tmp_path / "elsewhere" / "WFDBRecords")
     listing = Chapman(tmp_path / "data").listing()
     assert [entry.recording for entry in listing.entries] == ["JS00001"]
-    assert (listing.form, listing.others) == ("WFDBRecords", ("WFDB_ChapmanShaoxing",))
+    assert listing.form == "WFDBRecords"
 
 
 def test_a_folder_without_its_recordings_says_what_was_looked_for(tmp_path: Path):
-    with pytest.raises(DatasetError, match=r"no JS00001 to JS10646 in .*: looked for WFDBRecords/.*WFDB_Ch.*https://"):
+    with pytest.raises(DatasetError, match=r"no header JS00001 to JS10646 in .*https://"):
         Chapman(tmp_path).listing()
     add(tmp_path, "WFDB_Ningbo", "JS11438", "426783006")
-    with pytest.raises(DatasetError, match="only recordings with other numbers, which are another dataset"):
+    with pytest.raises(DatasetError, match="no header JS00001 to JS10646"):
         Chapman(tmp_path).listing()
 
 
 def test_the_real_sample(shared_ecgs: Path):
     dataset = Chapman(shared_ecgs / "chapman")
     entries = dataset.listing().entries
-    assert dataset.listing().others == ("WFDB_ChapmanShaoxing", "figshare ECGDataDenoised")
     assert [entry.recording for entry in entries] == ["JS00001", "JS00002", "JS00004", "JS00005"]
     assert [dataset.classes[label] for entry in entries for label in entry.labels] == ["AFIB", "SB", "SB", "AFIB"]
     assert dataset.read(entries[0]).signal.shape == (5000, 12)
@@ -142,7 +141,7 @@ def test_rows_of_diagnostics(tmp_path: Path) -> None:
     assert dict(listing.skipped) == {
         "MUSE_4": "unknown rhythm: 'XYZ'",
         "": "no identifier: ''",
-        "MUSE_6": "listed twice: 2 rows differ",
+        "MUSE_6": "listed twice; keep one row: 2 rows differ",
     }
     pd.DataFrame(rows, columns=["FileName", "Rythm", "Beat"]).to_excel(tmp_path / "Diagnostics.xlsx", index=False)
     with pytest.raises(DatasetError, match=r"Diagnostics\.xlsx has no column Rhythm"):

@@ -11,32 +11,25 @@ import pytest
 from benchmark.data.datasets.base import DatasetError, Unusable
 from benchmark.data.datasets.chapman import Chapman
 from benchmark.data.datasets.tables import (
-    Table,
-    keyed,
+    group_rows,
     patient_of,
-    read_columns,
     read_table,
-    spelling_warnings,
     truth,
     whole_number,
 )
 
 
-def test_cells_stay_text_and_a_ragged_row_is_skipped(tmp_path: Path) -> None:
+def test_cells_stay_text_and_blank_rows_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("\ufeffa,b,c\n1.0,NA,\n\n007,x,y,z\n2,x\n3, y ,\n", encoding="utf-8")
+    path.write_text("\ufeffa,b,c\n1.0,NA,\n\n,,\n3, y ,\n", encoding="utf-8")
     table = read_table(Chapman(tmp_path), path, ("b", "a"))
-    assert table.rows == [("NA", "1.0"), ("y", "3")]
-    assert table.skipped == [
-        ("t.csv line 4", "ragged row: 4 cells, the header has 3"),
-        ("t.csv line 5", "ragged row: 2 cells, the header has 3"),
-    ]
+    assert table.to_numpy().tolist() == [["NA", "1.0"], ["y", "3"]]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,c\n1,2\n", r"has no column without a name, b; there are a, c"),
+        ("b,a\n1,2\n007,x,y\n", "has 2 columns, and the row of '007' 3 cells: correct it"),
         ("bb,a\n1,2\n", r"has no column b.* \(did you mean 'bb'\?\)"),
         ("a,b,b\n1,2,3\n", "has two columns b"),
         ("a,b\n", "has no rows"),
@@ -46,17 +39,17 @@ def test_cells_stay_text_and_a_ragged_row_is_skipped(tmp_path: Path) -> None:
 )
 def test_a_faulty_table_is_one_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "t.csv").write_text(text)
-    columns = ("", "b", "a") if "without a name" in message else ("b", "a")
     with pytest.raises(DatasetError, match=message):
-        read_table(Chapman(tmp_path), tmp_path / "t.csv", columns)
+        read_table(Chapman(tmp_path), tmp_path / "t.csv", ("b", "a"))
 
 
 @pytest.mark.parametrize(
-    "content", ["\ufeffà,b\r\n1,2\r\n".encode(), "à,b\n1,é\n".encode("latin-1"), "à;b".encode(), "à\tb\n".encode()]
+    "content",
+    ["\ufeffà,b\r\n1,2\r\n".encode(), "à,b\n1,é\n".encode("latin-1"), "à;b\n1;2".encode(), "à\tb\n1\t2\n".encode()],
 )
 def test_each_encoding_and_separator_is_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "t.csv").write_bytes(content)
-    assert read_columns(Chapman(tmp_path), tmp_path / "t.csv")[0] == ["à", "b"]
+    assert list(read_table(Chapman(tmp_path), tmp_path / "t.csv")) == ["à", "b"]
 
 
 def test_workbooks_and_parquet_files_are_tables_of_text(tmp_path: Path) -> None:
@@ -67,13 +60,13 @@ def test_workbooks_and_parquet_files_are_tables_of_text(tmp_path: Path) -> None:
     book.save(tmp_path / "t.xlsx")
     dataset = Chapman(tmp_path)
     table = read_table(dataset, tmp_path / "t.xlsx", ("id", "value", "note"))
-    assert table.rows == [("a", "61", ""), ("b", "61.5", "NA"), ("7", "", "")]
+    assert table.to_numpy().tolist() == [["a", "61", ""], ["b", "61.5", "NA"], ["7", "", ""]]
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"id": ["a", "b"], "n": [9007199254740993, 2], "x": [0.5, None], "when": [pd.NaT, pd.NaT]})
     frame.set_index("id").to_parquet(tmp_path / "t.parquet")
-    assert read_table(dataset, tmp_path / "t.parquet", ("id", "n", "x", "when")).rows == [
-        ("a", "9007199254740993", "0.5", ""),
-        ("b", "2", "", ""),
+    assert read_table(dataset, tmp_path / "t.parquet").to_numpy().tolist() == [
+        ["a", "9007199254740993", "0.5", ""],
+        ["b", "2", "", ""],
     ]
     for name in ("t.xlsx", "t.parquet"):
         (tmp_path / name).write_bytes(b"PK damaged")
@@ -83,13 +76,11 @@ def test_workbooks_and_parquet_files_are_tables_of_text(tmp_path: Path) -> None:
 
 def test_equal_rows_count_once_and_differing_ones_of_one_identifier_not_at_all() -> None:
     rows = [("7.0", "x"), ("7", "x"), ("8", "x"), ("8", "y"), ("9", "z"), ("", "w")]
-    table = keyed(Table(rows, [("t.csv line 2", "ragged row")]), whole_number)
-    assert table.rows == [("7", "x"), ("9", "z")]
-    assert table.skipped == [
-        ("t.csv line 2", "ragged row"),
-        ("", "no identifier: ''"),
-        ("8", "listed twice: 2 rows differ"),
-    ]
+    table = pd.DataFrame(rows, columns=["id", "label"])
+    groups, skipped = group_rows(table, "id", whole_number)
+    assert groups == {"7": [{"id": "7", "label": "x"}], "9": [{"id": "9", "label": "z"}]}
+    assert skipped == [("", "no identifier: ''"), ("8", "listed twice; keep one row: 2 rows differ")]
+    assert [row["label"] for row in group_rows(table, "id", whole_number, {"label"})[0]["8"]] == ["x", "y"]
 
 
 @pytest.mark.parametrize(
@@ -101,11 +92,7 @@ def test_a_patient_is_judged_by_one_rule(cell: str, patient: str) -> None:
     assert patient_of(cell) == patient
 
 
-def test_spellings_of_one_number_are_one_patient_and_warned_of() -> None:
-    assert spelling_warnings(["1", "1.0", "2", "2", "x", "X"]) == [
-        "1 of 2 patients are spelt in several ways, each read as one patient: '1' and '1.0'"
-    ]
-    assert spelling_warnings(["1", "2", "2"]) == []
+def test_a_number_without_its_last_digits_is_no_patient() -> None:
     with pytest.raises(Unusable, match="shortened by a spreadsheet"):
         patient_of("4.01234E+11")
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmark.data.datasets import card_formats
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
-from benchmark.data.datasets.card_sections import Signals
+from benchmark.data.datasets.card_sections import CardSignals
 
 FS = 500
 
@@ -23,7 +23,7 @@ def ecg(make_ecg: Callable[..., Any]) -> Any:
 
 def read(path: Path, **card: Any) -> Recording:
     given = {"files": f"{{recording}}{path.suffix}", "rate": FS, "unit": "mV", **card}
-    signals = Signals.model_validate({name: value for name, value in given.items() if value is not None})
+    signals = CardSignals.model_validate({name: value for name, value in given.items() if value is not None})
     return card_formats.read(path, None, signals)
 
 
@@ -87,7 +87,7 @@ def test_a_file_that_does_not_fit_its_card_says_why(tmp_path: Path, ecg: Any) ->
     assert "not a two-dimensional array of numbers" in refusal(saved(tmp_path / "d.npy", ecg.astype(str)), leads=leads)
     np.savez(tmp_path / "e.npz", one=ecg, two=ecg)
     assert "name it in signals.array: one, two" in refusal(tmp_path / "e.npz", leads=leads)
-    assert "no array of the name signals.array" in refusal(tmp_path / "e.npz", leads=leads, array="three")
+    assert "name it in signals.array: one, two" in refusal(tmp_path / "e.npz", leads=leads, array="three")
     rates = {"array": "one", "rate": None, "rate_name": "fs"}
     assert refusal(tmp_path / "e.npz", leads=leads, **rates) == "no number under signals.rate_name: fs"
     (tmp_path / "h.csv").write_text("1,2\n3,4\n")

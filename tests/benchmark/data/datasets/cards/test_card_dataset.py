@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import DatasetError, Unusable
-from benchmark.data.datasets.card import NO_FILE, NO_ROW, Card, CardDataset, CardFile, files_of
-from benchmark.data.datasets.card_sections import FOLDS, Labels, Split
+from benchmark.data.datasets.card import NO_FILE, NO_ROW, Card, CardDataset, CardFile, find_files
+from benchmark.data.datasets.card_sections import FOLDS, CardLabels, CardSplit
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
 
@@ -31,7 +31,7 @@ def test_a_row_is_a_recording(opened: Opened, folder: Path) -> None:
     dataset = opened(table=table, labels={"separator": ";", "others": "ignore"})
     listing = dataset.listing()
     assert len(listing.entries) == 12
-    assert (listing.skipped, listing.warnings, listing.others) == ((), (), ())
+    assert (listing.skipped, listing.warnings) == ((), ())
     entry = listing.entries[3]
     assert (entry.recording, entry.patient, entry.path) == ("r03", "p3", "waves/r03.hea")
     assert (entry.labels, entry.fold, entry.report) == ((1,), 10, "report 3")
@@ -149,7 +149,7 @@ FILES = ("[b] c/r5.hea", "a/p1/r1_hr.hea", "a/p1/r2_hr.hea", "a/p2/r3_hr.hea", "
         ("**/{recording}_hr.hea", [(path, path[-9:-7], "") for path in FILES if path.endswith("_hr.hea")]),
         ("a/*1/{recording}.hea", [("a/p1/r1_hr.hea", "r1_hr", ""), ("a/p1/r2_hr.hea", "r2_hr", "")]),
         ("[b] c/{recording}.hea", [("[b] c/r5.hea", "r5", "")]),
-        ("{patient}_hr.hea", [("r4_hr.hea", "", "r4")]),
+        ("{patient}_hr.hea", [("r4_hr.hea", "r4_hr", "r4")]),
     ],
 )
 def test_a_pattern_finds_files_and_their_identifiers(
@@ -160,15 +160,15 @@ def test_a_pattern_finds_files_and_their_identifiers(
         (tmp_path / path).touch()
     named = "{recording}" in pattern
     table = {"patient": None, "recording": "id" if named else None, "path": None if named else "id"}
-    assert files_of(made(signals={"files": pattern}, table=table), tmp_path) == [CardFile(*item) for item in expected]
+    assert find_files(made(signals={"files": pattern}, table=table), tmp_path) == [CardFile(*item) for item in expected]
 
 
-def classes_of(cells: dict[str, str], labels: Labels) -> tuple[int, ...]:
+def classes_of(cells: dict[str, str], labels: CardLabels) -> tuple[int, ...]:
     return labels.of_texts([cells[name] for name in labels.columns]) if labels.column else labels.of_columns(cells)
 
 
-def labels(**given: Any) -> Labels:
-    return Labels.model_validate({"classes": ["SR", "AF", "1"], **given})
+def labels(**given: Any) -> CardLabels:
+    return CardLabels.model_validate({"classes": ["SR", "AF", "1"], **given})
 
 
 @pytest.mark.parametrize(
@@ -193,8 +193,8 @@ def test_labels_are_the_classes_of_the_cells(
 
 def test_a_side_is_a_fold_of_that_side() -> None:
     usual, folds = (
-        Split(column="set"),
-        Split.model_validate({"column": "set", "train": [1, 2], "validation": [9], "test": [10]}),
+        CardSplit(column="set"),
+        CardSplit.model_validate({"column": "set", "train": [1, 2], "validation": [9], "test": [10]}),
     )
     assert [usual.fold_of(cell) for cell in ("Train", "training")] == [1, 1]
     assert [usual.fold_of(cell) for cell in ("val", "valid", "Validation", "dev", "TESTING", "test")] == [9] * 4 + [

@@ -15,7 +15,7 @@ import pytest
 
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.datasets.card_formats import FileContent, read_content, to_recording
-from benchmark.data.datasets.card_sections import Signals
+from benchmark.data.datasets.card_sections import CardSignals
 
 MILLIVOLTS = ["mV"] * 12
 
@@ -25,7 +25,7 @@ def made(make_ecg: Callable[..., Any]) -> Callable[..., Any]:
     """The recording of a file with these leads and units under a card."""
 
     def make(file_leads: Sequence[str] = LEADS, units: Sequence[str] | None = MILLIVOLTS, **card: Any) -> Any:
-        signals = Signals.model_validate({"files": "{recording}.hea", **card})
+        signals = CardSignals.model_validate({"files": "{recording}.hea", **card})
         return to_recording(FileContent(make_ecg(seconds=2.0), file_leads, units, 500.0), signals).signal
 
     return make
@@ -81,7 +81,7 @@ def twelve(make_ecg: Callable[..., Any]) -> Any:
 
 
 def derived(ecg: Any, names: Sequence[str]) -> Any:
-    signals = Signals(files="*.hea", format="wfdb", derive=True)
+    signals = CardSignals(files="*.hea", format="wfdb", derive=True)
     columns = ecg[:, [LEADS.index(name) for name in names]]
     return to_recording(FileContent(columns, names, ["mV"] * len(names), 500.0), signals).signal
 
@@ -100,7 +100,7 @@ def test_what_two_limb_leads_do_not_determine_is_missing(names: list[str], twelv
         derived(twelve, names)
 
 
-SIGNALS = Signals.model_construct(files="r.csv", leads=None)
+SIGNALS = CardSignals.model_construct(files="r.csv", leads=None)
 
 
 def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:

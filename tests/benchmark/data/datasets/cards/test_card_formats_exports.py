@@ -14,7 +14,7 @@ import pytest
 
 from benchmark.data.datasets import card_formats
 from benchmark.data.datasets.base import LEADS, Unusable
-from benchmark.data.datasets.card_sections import Signals
+from benchmark.data.datasets.card_sections import CardSignals
 from tests.benchmark.data.datasets.cards import written
 
 pytest.importorskip("ecgdatakit")
@@ -38,8 +38,8 @@ def counts() -> Any:
     return samples
 
 
-def card(file: str, **more: Any) -> Signals:
-    return Signals.model_validate({"files": f"{{recording}}{Path(file).suffix}", **more})
+def card(file: str, **more: Any) -> CardSignals:
+    return CardSignals.model_validate({"files": f"{{recording}}{Path(file).suffix}", **more})
 
 
 def write(folder: Path, file: str, counts: Any) -> tuple[Path, float]:
@@ -87,5 +87,5 @@ def test_other_channels_of_a_file_do_not_count(tmp_path: Path, counts: Any) -> N
     )
     path.write_text(path.read_text().replace("</sequenceSet>", sequence))
     assert card_formats.read_content(path, None, card("aecg.xml")).leads == list(LEADS)
-    with pytest.raises(Unusable, match="leads of different lengths or rates"):
+    with pytest.raises(Unusable, match="of different lengths or rates"):
         card_formats.read_content(path, None, card("aecg.xml", leads=[*LEADS, "-"]))

@@ -13,7 +13,7 @@ import pytest
 from benchmark.data.datasets.base import LEADS, DatasetError, Recording, Unusable
 from benchmark.data.datasets.card import CardDataset
 from benchmark.data.datasets.card_formats import read
-from benchmark.data.datasets.card_sections import Signals, labels_of
+from benchmark.data.datasets.card_sections import CardSignals, labels_of
 
 Opened = Callable[..., CardDataset]
 
@@ -75,7 +75,7 @@ def test_hidden_files_are_no_data_and_linked_folders_are(opened: Opened, folder:
 
 def of_array(path: Path, **card: Any) -> Recording:
     given = {"files": f"r{path.suffix}", "rate": 500, "unit": "mV", "leads": list(LEADS)}
-    return read(path, None, Signals.model_validate({**given, **card}))
+    return read(path, None, CardSignals.model_validate({**given, **card}))
 
 
 @pytest.mark.parametrize("fill", ["both", "end", "few"])

@@ -57,7 +57,7 @@ def test_rows_are_matched_with_the_table_by_their_identifiers(opened: Opened, fo
 def test_what_is_no_stack_says_so(opened: Opened, folder: Path, stack: Any) -> None:
     np.save(folder / "all.npy", stack[0])
     with pytest.raises(
-        DatasetError, match=r"ours: all\.npy: not one three-dimensional array; name it in signals.array: none"
+        DatasetError, match=r"ours: all\.npy: not one array of 3 dimensions; name it in signals.array: none"
     ):
         opened(signals=ARRAY).listing()
     (folder / "all.npy").write_bytes(b"no array")
