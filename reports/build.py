@@ -7,17 +7,18 @@ or in several. Each file is written whole or not at all, the page last.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
 
-from benchmark.results.files import is_read_only, naming, write_atomic
+from benchmark.results.files import write_atomic
 from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.store import CorruptRow
 from reports.classes import class_scores
 from reports.inference import TableStatistics, UnequalTestSets, differences, statistics_of
-from reports.page import render_page
+from reports.page import Figure, render_page
 from reports.results import FAILED, FINISHED, Results, cell_errors, evaluations_of, layouts
 from reports.score_tables import Table, costs_table, make_table, to_csv, to_latex, to_markdown
 from reports.words import cell_names
@@ -33,7 +34,7 @@ class Report(NamedTuple):
     tables: list[Table]
     files: list[Path]
     problems: list[str]
-    """One line per damaged row, unreadable record, table without statistics and figure that could not be drawn."""
+    """One line per damaged row, unreadable record and table without statistics; the error that ended the figures."""
     failures: list[str]
     """One line per error of cells, with the file of the first cell's traceback."""
 
@@ -44,57 +45,48 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
     further: metrics of the main tables beside F1, AUROC and ACC (`FURTHER`).
     """
-    plan = results.plan
-    units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[plan.config["protocol"]],)
+    units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]],)
     tables: list[Table] = []
     tested: dict[str, TableStatistics] = {}
     problems = [*results.damaged.values(), *results.unreadable_records]
     of_figures: dict[tuple[str, str], pd.DataFrame] = {}
-    for layout in (layout for name in evaluations_of(plan) for layout in layouts(plan, name, further)):
-        for chosen in units:
-            statistics = None
-            try:
-                statistics = statistics_of(results, layout, chosen)
-            except (UnequalTestSets, CorruptRow) as problem:
-                problems.append(f"statistics of {layout.evaluation} per {chosen}: {problem}")
-            table = make_table(results, layout, chosen, statistics)
-            tables.append(table)
-            if statistics is not None:
-                tested[table.name] = statistics
-                if not layout.name:
-                    of_figures[layout.evaluation, chosen] = differences(statistics)
-    classes = class_scores(results, units)
-    costs = costs_table(results)
+    every = (layout for name in evaluations_of(results.plan) for layout in layouts(results.plan, name, further))
+    for layout, chosen in product(every, units):
+        statistics = TableStatistics()
+        try:
+            statistics = statistics_of(results, layout, chosen)
+        except (UnequalTestSets, CorruptRow) as problem:
+            problems.append(f"statistics of {layout.evaluation} per {chosen}: {problem}")
+        tables.append(make_table(results, layout, chosen, statistics))
+        tested[tables[-1].name] = statistics
+        of_figures.setdefault((layout.evaluation, chosen), differences(statistics))
+    classes, costs = class_scores(results, units), costs_table(results)
     contents = {
         "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tables)),
         "results.tex": "\n".join(map(to_latex, tables)),
         "results.csv": to_csv(tables),
         "cells.csv": cells_csv(results),
-        "intervals.csv": joined({name: one.intervals for name, one in tested.items()}),
-        "pairwise.csv": joined({name: one.pairs for name, one in tested.items()}),
+        "intervals.csv": csv(joined({name: one.intervals for name, one in tested.items()})),
+        "pairwise.csv": csv(joined({name: one.pairs for name, one in tested.items()})),
         "classes.csv": csv(classes),
         "costs.csv": csv(costs),
     }
-    try:
-        files = [write(out / name, text) for name, text in contents.items()]
-    except OSError as error:
-        if not is_read_only(error):
-            raise
-        problems.append(f"every file: {out} cannot be written to ({error.strerror})")
-        return Report(tables, [], problems, failures(results))
-    from reports.figures import write_figures  # here, because matplotlib loads slowly
+    files = [write(out / name, text) for name, text in contents.items()]
+    from reports.figures import draw_figures  # here, because matplotlib loads slowly
 
-    figures, undrawn = write_figures(results, out / "figures", units, of_figures)
-    problems += undrawn
-    page = render_page(results, tables, figures, classes, costs, problems)
-    files += [write(out / PAGE, page), *(figure.png for figure in figures)]
-    return Report(tables, files, problems, failures(results))
+    figures: list[Figure] = []
+    try:
+        for figure in draw_figures(results, out / "figures", units, of_figures):
+            figures.append(figure)
+    except Exception as error:  # the tables are worth a page without further figures
+        problems.append(f"further figures: {type(error).__name__}: {error}")
+    files.append(write(out / PAGE, render_page(results, tables, figures, classes, costs, problems)))
+    return Report(tables, [*files, *(figure.png for figure in figures)], problems, failures(results))
 
 
 def write(file: Path, text: str) -> Path:
     """Write a file whole or not at all; return it."""
-    with naming(file.parent):
-        write_atomic(file, text.encode("utf-8", errors="replace"))
+    write_atomic(file, text.encode("utf-8", errors="replace"))
     return file
 
 
@@ -103,13 +95,11 @@ def csv(frame: pd.DataFrame) -> str:
     return str(frame.to_csv(index=False, lineterminator="\n", float_format="%.6g"))
 
 
-def joined(frames: dict[str, pd.DataFrame]) -> str:
-    """Return the frames of tables as one CSV, each line with its table's name."""
-    named = [frame.assign(table=name) for name, frame in frames.items() if len(frame)]
-    if not named:
-        return ""
-    whole = pd.concat(named, ignore_index=True)
-    return csv(whole[["table", *whole.columns.drop("table")]])
+def joined(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the frames of tables as one, each line with its table's name."""
+    named = [frame.assign(table=name) for name, frame in frames.items()]
+    whole = pd.concat([frame for frame in named if len(frame)] or named[:1], ignore_index=True)
+    return whole[["table", *whole.columns.drop("table")]]
 
 
 def cells_csv(results: Results) -> str:

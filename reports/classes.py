@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import class_f1, per_recording
-from benchmark.results.names import HEARTBEAT
+from benchmark.results.metrics import class_f1
+from benchmark.results.names import EVALUATION_TITLES
 from reports.results import Results
-from reports.words import evaluation_text, ratio_text, row_title
+from reports.words import labels_text, row_title
 
 PLACE = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
 
@@ -27,13 +27,8 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
     """
     lines = []
     for cell, row in results.finished:
-        predictions = results.predictions(cell.key)
-        if not len(predictions.truth):
-            continue
-        for unit in units:
-            probability, truth = predictions.probability, predictions.truth  # (n, C)
-            if unit != HEARTBEAT:
-                probability, truth, _ = per_recording(probability, truth, predictions.recording, results.plan.pool)
+        for unit in units if row.counts.get("test_windows") else ():
+            probability, truth = results.test_outputs(cell.key, unit)  # (n, C)
             f1 = class_f1(truth, probability, row.labels == "multi")
             ranked = [ranking_scores(*columns) for columns in zip(truth.T, probability.T, strict=True)]
             for number, name in enumerate(results.plan.datasets[cell.dataset]["classes"]):
@@ -80,7 +75,7 @@ def readable(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFrame]:
             pairs = zip(shown[f"{metric}_mean"], shown[f"{metric}_std"], strict=True)
             table[title] = ["–" if np.isnan(mean) else f"{100 * mean:.1f}{spread(std)}" for mean, std in pairs]
         facts = results.plan.datasets[dataset]
-        title = f"{evaluation_text(evaluation)}, {facts['title']}, {ratio_text(ratio)} of the labels, per {unit}"
+        title = f"{EVALUATION_TITLES[evaluation]}, {facts['title']}, {labels_text(ratio)}, per {unit}"
         tables[title] = table.sort_values("Class", kind="stable")
     return tables
 

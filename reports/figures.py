@@ -2,14 +2,13 @@
 
 Differences in Overall with intervals adjusted as the tests are (Holm), one file per label share; F1 over label shares;
 F1 over the values of a swept hyperparameter beside the other methods (PMQ, Fig. 4); loss and health of the pretrainings
-over their epochs; confusion matrices; and one recording as a 12-lead sheet. A row of the tables has the same colour and
-marker in all figures of a report; colours are those of seaborn's palette for colour-blind readers.
+over their epochs; and one recording as a 12-lead sheet. A row of the tables has the same colour and marker in all
+figures of a report; colours are those of seaborn's palette for colour-blind readers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import cycle
 from pathlib import Path
@@ -20,33 +19,20 @@ import pandas as pd
 import seaborn as sns
 from matplotlib import pyplot as plt
 from matplotlib import rc_context
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
 from benchmark.results.files import write_atomic
-from benchmark.results.metrics import decide, per_recording
-from benchmark.results.names import GATE, METHOD, RECORDING, SWEEP
+from benchmark.results.names import GATE, MEASURES, METHOD, SWEEP
 from benchmark.results.store import Plan
 from reports.page import Figure
-from reports.results import Results, evaluations_of, learning_curves, mean_over_subsets, role_of
+from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
 from reports.words import labels_text, row_title, seeds_named, unit_text
 
 SETTINGS = {"font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7, "pdf.fonttype": 42}
 DPI = 200
-DARK = 65
-"""Percent above which a number in a confusion matrix is white."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">", "p", "d", "8")
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
-MEASURES = {
-    "loss": "loss",
-    "effective_rank": "effective rank",
-    "mean_cosine": "mean cosine of two windows",
-    "retrieval": "retrieval@1",
-    "alignment": "alignment",
-    "uniformity": "uniformity",
-}
-"""Measure of `learning_curves` -> title of its panel."""
 Palette = Mapping[str, Any]
 
 
@@ -68,47 +54,32 @@ def style_of(plan: Plan) -> Style:
     return Style(colours, dict(zip(titles, cycle(MARKERS), strict=False)))
 
 
-def write_figures(
+def draw_figures(
     results: Results, folder: Path, units: Sequence[str], differences: Mapping[tuple[str, str], pd.DataFrame]
-) -> tuple[list[Figure], list[str]]:
-    """Draw all figures for which a run has data; return them, and a line per figure that could not be drawn.
+) -> Iterator[Figure]:
+    """Draw the figures for which a run has data.
 
     units: 'heartbeat', 'recording' or both. differences: (evaluation, unit) -> frame of `reports.inference`.
     """
-    figures: list[Figure] = []
-    problems: list[str] = []
-    plt.switch_backend("agg")
-    with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
-        for name, draw in _drawings(results, folder, units, differences):
-            try:
-                figures += draw()
-            except Exception as error:  # one figure that fails must not end the report
-                problems.append(f"figure {name}: {type(error).__name__}: {error}")
-    return figures, problems
-
-
-def _drawings(
-    results: Results, folder: Path, units: Sequence[str], differences: Mapping[tuple[str, str], pd.DataFrame]
-) -> Iterator[tuple[str, Callable[[], Iterable[Figure]]]]:
     plan, style = results.plan, style_of(results.plan)
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     scores = scores.assign(percent=100 * scores["value"], row=scores["variant"].map(titles_of_rows(plan)))
     compared = [name for name in plan.variants if role_of(plan, name)["role"] in (METHOD, GATE)]
-    for evaluation in evaluations_of(plan):
-        for unit in units:
-            stem = folder / f"{evaluation}-{unit}"
-            words = f"per {unit_text(plan, unit)}, {seeds_text(plan, evaluation)}"
-            of_unit = scores.query("evaluation == @evaluation and unit == @unit and metric == 'f1'")
-            rows = of_unit[of_unit["variant"].isin(compared)]
-            if (evaluation, unit) in differences:
-                frame = differences[evaluation, unit]
-                yield f"{stem.name}-differences", partial(draw_differences, frame, plan, style, stem, words)
-            if rows["ratio"].nunique() > 1:
-                yield f"{stem.name}-label-efficiency", partial(draw_label_efficiency, rows, plan, style, stem, words)
-            yield f"{stem.name}-sweeps", partial(draw_sweeps, of_unit, plan, style, stem, words)
-            yield f"{stem.name}-confusion", partial(draw_confusions, results, evaluation, unit, compared, stem)
-    curves = learning_curves({name: results.pretrainings[name] for name in compared if name in results.pretrainings})
-    yield "training", partial(draw_training, curves, plan, style, folder / "training")
+    plt.switch_backend("agg")
+    with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
+        for evaluation in evaluations_of(plan):
+            for unit in units:
+                stem = folder / f"{evaluation}-{unit}"
+                words = f"per {unit_text(plan, unit)}, {seeds_text(plan, evaluation)}"
+                of_unit = scores.query("evaluation == @evaluation and unit == @unit and metric == 'f1'")
+                rows = of_unit[of_unit["variant"].isin(compared)]
+                yield from draw_differences(differences[evaluation, unit], plan, style, stem, words)
+                if rows["ratio"].nunique() > 1:
+                    yield draw_label_efficiency(rows, plan, style, stem, words)
+                yield from draw_sweeps(of_unit, plan, style, stem, words)
+        curves = learning_curves({name: of for name, of in results.pretrainings.items() if name in compared})
+        if curves["epoch"].nunique() > 1:
+            yield draw_training(curves, plan, style, folder / "training")
 
 
 def seeds_text(plan: Plan, evaluation: str) -> str:
@@ -122,15 +93,12 @@ def seeds_text(plan: Plan, evaluation: str) -> str:
 
 def draw_differences(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Iterator[Figure]:
     """Draw each row's difference in Overall from its reference with its Holm-adjusted interval, a file per ratio."""
-    if frame.empty:
-        return
     titles = titles_of_rows(plan)
     reference = " or ".join(titles[name] for name in dict.fromkeys(frame["reference"]))
-    ends = 100 * frame[["low_holm", "high_holm"]]
-    width = (ends.min().min(), ends.max().max())
+    limits = 100 * frame["low_holm"].min(), 100 * frame["high_holm"].max()
     for ratio in frame["ratio"].unique().tolist():
         rows = frame[frame["ratio"] == ratio]
-        canvas = new_canvas(3.6, 0.6 + 0.22 * len(rows))
+        canvas = Canvas(figsize=(3.6, 0.6 + 0.22 * len(rows)), layout="constrained")
         axes = canvas.subplots()
         axes.axvline(0, color="0.4", linewidth=0.8)
         for number, row in enumerate(rows.to_dict("records")):
@@ -141,9 +109,8 @@ def draw_differences(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, 
             axes.plot(mean, number, style.markers[title], color=style.colours[title], markerfacecolor=face)
         axes.set_yticks(range(len(rows)), rows["variant"].map(titles))
         axes.set(ylim=(len(rows) - 0.5, -0.5), title=labels_text(ratio), xlabel=f"points from {reference}")
-        if np.isfinite(width).all():
-            margin = 0.05 * (width[1] - width[0])
-            axes.set_xlim(min(width[0], 0) - margin, max(width[1], 0) + margin)
+        if np.isfinite(limits).all():
+            axes.set_xlim(min(limits[0], 0) - 1, max(limits[1], 0) + 1)
         axes.grid(visible=False, axis="y")
         caption = (
             f"Overall minus that of {reference}, {words}. Lines: 95 % intervals, adjusted by "
@@ -152,7 +119,7 @@ def draw_differences(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, 
         yield save(canvas, stem.with_name(f"{stem.name}-differences-{100 * ratio:g}".replace(".", "_")), caption, True)
 
 
-def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Iterator[Figure]:
+def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Figure:
     """Draw macro F1 against the share of the labels, a panel per dataset."""
     shares = sorted(frame["ratio"].unique())
     grid = sns.relplot(
@@ -166,113 +133,46 @@ def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: Style, stem: P
         axes.set_xticks([], minor=True)
     grid.set_titles("{col_name}").legend.set_title("")
     caption = f"Macro F1 over the share of the labels, {words}. Bands: standard deviation over seeds."
-    yield save(grid.figure, stem.with_name(f"{stem.name}-label-efficiency"), caption)
+    return save(grid.figure, stem.with_name(f"{stem.name}-label-efficiency"), caption)
 
 
 def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Iterator[Figure]:
     """Draw macro F1 over each swept hyperparameter, the other methods as lines, a panel per dataset; a file each."""
-    roles = {name: role for name in plan.variants if (role := role_of(plan, name))["role"] == SWEEP}
-    others = frame[frame["variant"].map(lambda name: role_of(plan, name)["role"] == METHOD)]
-    for of, knob in dict.fromkeys((role["of"], role["knob"]) for role in roles.values()):
-        values = {name: role["value"] for name, role in roles.items() if (role["of"], role["knob"]) == (of, knob)}
-        numbers = all(isinstance(value, int | float) for value in values.values())
-        order = sorted(values.values()) if numbers else list(values.values())
-        labels = [f"{value:g}" if numbers else str(value) for value in order]
-        swept = frame[frame["variant"].isin(list(values))]
-        swept = swept.assign(position=swept["variant"].map(lambda name, at=values, of=order: of.index(at[name])))
-        for ratio in swept["ratio"].unique().tolist():
-            points = swept[swept["ratio"] == ratio]
-            datasets = [name for name in plan.datasets if name in set(points["dataset"])]
-            canvas = new_canvas(2.4 * len(datasets) + 1, 2.4)
-            for axes, dataset in zip(canvas.subplots(1, len(datasets), squeeze=False)[0], datasets, strict=True):
-                sns.lineplot(
-                    points[points["dataset"] == dataset], x="position", y="percent", errorbar="sd", marker="o",
-                    color=style.colours[titles_of_rows(plan).get(of, next(iter(style.colours)))], ax=axes,
-                )  # fmt: skip
-                at_ratio = others[(others["dataset"] == dataset) & (others["ratio"] == ratio)]
-                for row, mean in at_ratio.groupby("row", sort=False)["percent"].mean().to_dict().items():
+    swept = {name: role for name in plan.variants if (role := role_of(plan, name))["role"] == SWEEP}
+    methods = frame[frame["variant"].map(lambda name: role_of(plan, name)["role"] == METHOD)]
+    titles, datasets = titles_of_rows(plan), titles_of(plan)
+    for of, knob in dict.fromkeys((role["of"], role["knob"]) for role in swept.values()):
+        values = {name: role["value"] for name, role in swept.items() if (role["of"], role["knob"]) == (of, knob)}
+        order = sorted(values, key=lambda name: values[name] if isinstance(values[name], int | float) else 0)
+        points = frame[frame["variant"].isin(order)]
+        points = points.assign(position=points["variant"].map(order.index), title=points["dataset"].map(datasets))
+        for ratio in points["ratio"].unique().tolist():
+            grid = sns.relplot(
+                points[points["ratio"] == ratio], x="position", y="percent", col="title", kind="line", errorbar="sd",
+                marker="o", height=2.4, aspect=1, color=style.colours.get(titles.get(of, ""), "0.2"),
+            )  # fmt: skip
+            for name, axes in grid.axes_dict.items():
+                beside = methods[(methods["dataset"].map(datasets) == name) & (methods["ratio"] == ratio)]
+                for row, mean in beside.groupby("row", sort=False)["percent"].mean().to_dict().items():
                     axes.axhline(mean, color=style.colours[row], linestyle="--", linewidth=1, label=row)
-                axes.set_xticks(range(len(labels)), labels)
-                axes.set(title=titles_of(plan)[dataset], xlabel=knob.replace("_", " "), ylabel="F1 (%)")
-            handles, rows = axes.get_legend_handles_labels()
-            canvas.legend(handles, rows, loc="outside right upper", frameon=False)
+                axes.set_xticks(range(len(order)), [str(values[row]) for row in order])
+            grid.set_titles("{col_name}").set(xlabel=knob.replace("_", " "), ylabel="F1 (%)")
+            grid.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
             caption = (
-                f"Macro F1 of {titles_of_rows(plan).get(of, of)} over {knob.replace('_', ' ')} with "
-                f"{labels_text(ratio)}, {words}. Band: standard deviation over seeds. Dashed: the methods as they are."
+                f"Macro F1 of {titles.get(of, of)} over {knob.replace('_', ' ')} with {labels_text(ratio)}, {words}. "
+                "Band: standard deviation over seeds. Dashed: the methods as they are."
             )
             name = f"{stem.name}-{of}-{knob}-{100 * ratio:g}".replace("_", "-").replace(".", "_")
-            yield save(canvas, stem.with_name(name), caption)
+            yield save(grid.figure, stem.with_name(name), caption)
 
 
-def draw_confusions(
-    results: Results, evaluation: str, unit: str, compared: Sequence[str], stem: Path
-) -> Iterator[Figure]:
-    """Draw the confusion matrices of each single-label dataset at its smallest label share, a panel per row."""
-    plan = results.plan
-    for dataset, facts in plan.datasets.items():
-        cells = [
-            cell
-            for cell, row in results.finished
-            if (cell.evaluation, cell.dataset) == (evaluation, dataset) and row.labels == "single"
-            if cell.variant in compared and row.counts.get("test_windows")
-        ]
-        if not cells:
-            continue
-        ratio, classes = min(cell.ratio for cell in cells), facts["classes"]
-        keys: dict[str, list[str]] = {}
-        for cell in cells:
-            if cell.ratio == ratio:
-                keys.setdefault(cell.variant, []).append(cell.key)
-        columns = min(len(keys), 3)
-        lines = -(-len(keys) // columns)
-        canvas = new_canvas(2.4 * columns, 2.5 * lines)
-        grid = canvas.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
-        for axes in grid.flat[len(keys) :]:
-            axes.set_axis_off()
-        for axes, (variant, of_row) in zip(grid.flat, keys.items(), strict=False):
-            counts = np.sum([confusion(results, key, unit) for key in of_row], axis=0)
-            draw_matrix(axes, counts, classes, row_title(plan, variant))
-        caption = (
-            f"{facts['title']} with {labels_text(ratio)}, per {unit_text(plan, unit)}, all seeds. Rows: true class; "
-            "columns: predicted class; percent of the true class."
-        )
-        yield save(canvas, stem.with_name(f"{stem.name}-confusion-{dataset}".replace(".", "-")), caption)
-
-
-def confusion(results: Results, key: str, unit: str) -> NDArray[np.int64]:
-    """Count (C, C) true class by most probable class of a cell's windows, or of its recordings."""
-    predictions = results.predictions(key)
-    probability, truth = predictions.probability, predictions.truth  # (n, C) each
-    if unit == RECORDING:
-        probability, truth, _ = per_recording(probability, truth, predictions.recording, results.plan.pool)
-    return np.asarray(truth.T @ decide(probability, multi=False))
-
-
-def draw_matrix(axes: Axes, counts: NDArray[np.int64], classes: Sequence[str], title: str) -> None:
-    """Draw one confusion matrix in percent of the true class; a class without a test sample stays blank."""
-    total = counts.sum(axis=1, keepdims=True)  # (C, 1)
-    share = np.divide(100 * counts, total, out=np.full(counts.shape, np.nan), where=total > 0)
-    axes.imshow(share, cmap="Blues", vmin=0, vmax=100, aspect="auto")
-    axes.set_xticks(range(len(classes)), classes, rotation=90)
-    axes.set_yticks(range(len(classes)), classes)
-    axes.grid(visible=False)
-    for (line, column), percent in np.ndenumerate(share):
-        if percent >= 1:
-            colour = "white" if percent > DARK else "black"
-            text = axes.text(column, line, f"{percent:.0f}", color=colour, fontsize=6, ha="center", va="center")
-            text.set_in_layout(False)  # needs no room of its own
-    axes.set_title(title)
-
-
-def draw_training(curves: pd.DataFrame, plan: Plan, style: Style, stem: Path) -> Iterator[Figure]:
+def draw_training(curves: pd.DataFrame, plan: Plan, style: Style, stem: Path) -> Figure:
     """Draw loss and health of the pretrainings over their epochs, a panel per measure."""
-    shown = curves[curves["measure"].isin(list(MEASURES))]
-    if shown["epoch"].nunique() < 2:
-        return
-    shown = shown.assign(row=shown["variant"].map(titles_of_rows(plan)), measure=shown["measure"].map(MEASURES))
+    panels = {LOSS: LOSS} | MEASURES
+    shown = curves[curves["measure"].isin(list(panels))]
+    shown = shown.assign(row=shown["variant"].map(titles_of_rows(plan)), measure=shown["measure"].map(panels))
     grid = sns.relplot(
         shown, x="epoch", y="value", hue="row", style="row", col="measure", col_wrap=2, kind="line", dashes=False,
-        col_order=[title for title in MEASURES.values() if title in set(shown["measure"])],
         errorbar=("pi", 100), height=1.9, aspect=1.5, facet_kws={"sharey": False},
         **style.lines(list(dict.fromkeys(shown["row"]))),
     )  # fmt: skip
@@ -281,7 +181,7 @@ def draw_training(curves: pd.DataFrame, plan: Plan, style: Style, stem: Path) ->
         "Loss and health of the pretrainings: mean and range over seeds. Epoch 0 is the untrained encoder. Losses of "
         "different methods do not compare."
     )
-    yield save(grid.figure, stem, caption)
+    return save(grid.figure, stem, caption)
 
 
 def titles_of_rows(plan: Plan) -> dict[str, str]:
@@ -295,11 +195,6 @@ def titles_of(plan: Plan) -> dict[str, str]:
         name: f"{facts['title']} (simulated)" if facts.get("simulated") else str(facts["title"])
         for name, facts in plan.datasets.items()
     }
-
-
-def new_canvas(width: float, height: float) -> Canvas:
-    """Make an empty figure of so many inches, which lays itself out."""
-    return Canvas(figsize=(width, height), layout="constrained")
 
 
 def save(canvas: Canvas, stem: Path, caption: str, answers: bool = False) -> Figure:

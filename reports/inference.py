@@ -17,8 +17,8 @@ procedure"). Two rows are equivalent where two one-sided tests find their differ
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, field
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from scipy.stats import t as student
 
 from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import OVERALL, UNTRAINED, name_on
-from benchmark.results.store import PlannedCell
+from benchmark.results.store import PlannedCell, Predictions
 from reports.jackknife import JACKKNIFED, Floats, leave_one_out
 from reports.results import Layout, Results
 
@@ -43,6 +43,12 @@ EPSILON = 1e-9
 MORE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
 """Times the pretrainings for which the detectable difference is stated."""
 COLUMN_ID = ["unit", "ratio", "dataset", "metric"]
+ENDS = ["low", "high", "low_holm", "high_holm"]
+INTERVALS = [*COLUMN_ID, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds"]
+PAIRS = [
+    *COLUMN_ID, "first", "second", "difference", *ENDS, "p", "p_holm", "p_equivalent", "patients_se", "seeds_se", "df",
+    "seeds", *MORE.values(),
+]  # fmt: skip
 
 
 class UnequalTestSets(Exception):
@@ -71,15 +77,15 @@ class ScoreColumn:
 class TableStatistics:
     """The frames of a table: `intervals` with the marks best and tie, a line per row and column; `pairs` of rows."""
 
-    intervals: pd.DataFrame
-    pairs: pd.DataFrame
+    intervals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*INTERVALS, "best", "tie"]))
+    pairs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIRS))
 
 
 def statistics_of(results: Results, layout: Layout, unit: str) -> TableStatistics:
     """Compute the statistics of a table in one score unit from its predictions. Raises UnequalTestSets."""
     columns = list(score_columns(results, layout.competing, layout.metrics, unit))
     if not columns:
-        return TableStatistics(pd.DataFrame(), pd.DataFrame())
+        return TableStatistics()
     pairs = pairwise(columns)
     return TableStatistics(mark_best(intervals(columns), pairs), pairs)
 
@@ -96,46 +102,46 @@ def score_columns(
         count = 0
         for dataset in results.plan.datasets:
             here = [cell for cell in cells if (cell.ratio, cell.dataset) == (ratio, dataset)]
-            if not here:
-                continue
-            scores = _left_out(results, [cell.key for cell in here], unit, metrics)
-            size = len(scores[here[0].key][metrics[0]])
-            parts: dict[str, list[Floats]] = {}
-            for metric in metrics:
-                rows = {}
-                for variant in (name for name in results.plan.variants if any(cell.variant == name for cell in here)):
-                    by_seed = [
-                        [scores[cell.key][metric] for cell in here if (cell.variant, cell.seed) == (variant, seed)]
-                        for seed in seeds
-                    ]
-                    rows[variant] = np.stack([_mean(runs, size) for runs in by_seed])  # (S, 1 + P)
+            blocks = _blocks(results, here, seeds, unit, metrics)
+            for metric, rows in blocks.items():
                 yield ScoreColumn(unit, ratio, dataset, metric, {name: [block] for name, block in rows.items()})
-                if metric in COLUMNS and any(np.isfinite(block[:, 0]).any() for block in rows.values()):
-                    count += 1
-                    for name, block in rows.items():
-                        parts.setdefault(name, []).append(block)
-            for name, blocks in parts.items():
-                overall.setdefault(name, []).append(np.sum(blocks, axis=0))
-        whole = {name: [block / count for block in blocks] for name, blocks in overall.items()}
-        complete = max(map(len, whole.values()), default=0)
-        if complete:
-            yield ScoreColumn(unit, ratio, "", OVERALL, {n: b for n, b in whole.items() if len(b) == complete})
+            counted = [rows for metric, rows in blocks.items() if metric in COLUMNS and _is_scored(rows)]
+            count += len(counted)
+            for variant in counted[0] if counted else ():
+                overall.setdefault(variant, []).append(np.sum([rows[variant] for rows in counted], axis=0))
+        complete = max(map(len, overall.values()), default=0)
+        whole = {name: [block / count for block in of] for name, of in overall.items() if len(of) == complete}
+        if whole:
+            yield ScoreColumn(unit, ratio, "", OVERALL, whole)
 
 
-def _left_out(results: Results, keys: Sequence[str], unit: str, metrics: Sequence[str]) -> dict[str, dict[str, Floats]]:
-    """Cell key -> metric -> (1 + P,), of cells that are tested on the same windows."""
-    first = results.predictions(keys[0])
-    scores = {}
-    for key in dict.fromkeys(keys):
+def _is_scored(rows: dict[str, Floats]) -> bool:
+    return any(np.isfinite(block[:, 0]).any() for block in rows.values())
+
+
+def _blocks(
+    results: Results, cells: Sequence[PlannedCell], seeds: Sequence[int], unit: str, metrics: Sequence[str]
+) -> dict[str, dict[str, Floats]]:
+    """Metric -> variant -> (S, 1 + P) scores of cells that are tested on the same windows, means over subsets."""
+    scores: dict[str, dict[str, Floats]] = {}
+    first: Predictions | None = None
+    for key in dict.fromkeys(cell.key for cell in cells):
         row, predictions = results.rows[key], results.predictions(key)
+        first = first or predictions
         for name in ("patient", "recording", "truth"):
             if not np.array_equal(getattr(first, name), getattr(predictions, name)):
                 raise UnequalTestSets(
-                    f"cells {keys[0]} and {key} were tested on different windows of {row.dataset} ({name} differs): "
-                    "their difference cannot be paired; run the plan again on one version of the data"
+                    f"cells {next(iter(scores))} and {key} were tested on different windows of {row.dataset} ({name} "
+                    "differs): their difference cannot be paired; run the plan again on one version of the data"
                 )
         scores[key] = leave_one_out(predictions, unit, metrics, multi=row.labels == "multi", pool=results.plan.pool)
-    return scores
+    blocks: dict[str, dict[str, Floats]] = {metric: {} for metric in metrics if cells}
+    for metric, variant in product(blocks, results.plan.variants):
+        of_row = [cell for cell in cells if cell.variant == variant]
+        by_seed = [[scores[cell.key][metric] for cell in of_row if cell.seed == seed] for seed in seeds]
+        if of_row:
+            blocks[metric][variant] = np.stack([_mean(runs, len(scores[cells[0].key][metric])) for runs in by_seed])
+    return blocks
 
 
 def _mean(runs: Sequence[Floats], size: int) -> Floats:
@@ -171,11 +177,11 @@ def variances(blocks: Sequence[Floats]) -> tuple[float, float, float, int]:
 
 
 def intervals(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
-    """Compute a line per row of each column: `COLUMN_ID`, variant, mean, low, high, errors, seeds and a remark."""
+    """Compute a line per row of each column: `COLUMN_ID`, variant, mean, low, high, errors and seeds."""
     lines = [one.identity | {"variant": list(one.rows)} | _tested(list(one.rows.values())) for one in columns]
-    frame = _joined(lines).rename(columns={"difference": "mean"})
+    frame = _joined([one | {"mean": one["difference"]} for one in lines], INTERVALS)
     frame[["low", "high"]] = frame[["low", "high"]].clip(0, 1)
-    return frame[[*COLUMN_ID, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds", "remark"]]
+    return frame
 
 
 def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
@@ -192,17 +198,14 @@ def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
             differences = [[a - b for a, b in zip(rows[one], rows[other], strict=True)] for one, other in pairs]
             first, second = zip(*pairs, strict=True)
             families.append(column.identity | {"first": first, "second": second} | _tested(differences, len(rows)))
-    return _joined(families)
+    return _joined(families, PAIRS)
 
 
-def _joined(families: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """The lines of all families as one frame."""
-    lines = [len(family["seeds"]) for family in families]
-    return pd.DataFrame(
-        {
-            name: np.concatenate([np.broadcast_to(one[name], n) for one, n in zip(families, lines, strict=True)])
-            for name in (families[0] if families else ())
-        }
+def _joined(families: Sequence[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
+    return (
+        pd.concat(map(pd.DataFrame, families), ignore_index=True)[columns]
+        if families
+        else pd.DataFrame(columns=columns)
     )
 
 
@@ -222,16 +225,16 @@ def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> dict[str, Any]
         p = np.where(error < EPSILON, 1.0, 2 * student.sf(np.abs(mean) / error, df))  # one run under two names
         p_equivalent = np.where(error < EPSILON, 0.0, student.sf((MARGIN - np.abs(mean)) / error, df))
     half, half_holm = (student.isf(level / 2, df) * error for level in (LEVEL, _holm_levels(p)))
-    ends = {"low": mean - half, "high": mean + half, "low_holm": mean - half_holm, "high_holm": mean + half_holm}
-    reasons = ["no seed has a score", "no error can be estimated", "one seed: the interval covers the patients alone"]
-    statistics = {"difference": mean} | {name: np.clip(end, -1, 1) for name, end in ends.items()}
+    ends = {"difference": mean, "low": mean - half, "high": mean + half}
+    ends |= {"low_holm": mean - half_holm, "high_holm": mean + half_holm}
+    statistics = {name: np.clip(end, -1, 1) for name, end in ends.items()}
     statistics |= {"p": p, "p_holm": holm(p), "p_equivalent": holm(p_equivalent), "patients_se": np.sqrt(of_patients)}
     statistics |= {"seeds_se": np.where(seeds > 1, np.sqrt(of_seeds), np.nan), "df": df, "seeds": seeds}
     for times, name in MORE.items():
         error_then, df_then = _error(of_seeds / times, of_patients, freedom + (times - 1) * seeds, patients)
         detectable = (student.isf(LEVEL / 2, df_then) + student.isf(1 - POWER, df_then)) * error_then
         statistics[name] = np.where((seeds > 1) | (times == 1), detectable, np.nan)
-    return statistics | {"remark": np.select([seeds == 0, np.isnan(error), seeds == 1], reasons, "")}
+    return statistics
 
 
 def _error(of_seeds: Floats, of_patients: Floats, freedom: Floats, patients: int) -> tuple[Floats, Floats]:
@@ -275,28 +278,35 @@ def _holm_levels(p: Floats) -> Floats:
     return levels
 
 
+def sign_of(metric: str) -> int:
+    """Return -1 for a metric of which lower is better, else 1."""
+    return -1 if metric in METRICS and METRICS[metric].lower_is_better else 1
+
+
 def mark_best(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """Add `best`, the highest mean of each column (or lowest, where lower is better), and `tie`.
 
     tie: a row within `NEAR` of the best that no best row significantly differs from. Nothing is marked in a column
     where only one row has a score.
     """
-    lower = scores["metric"].map(lambda name: name in METRICS and METRICS[name].lower_is_better)
-    signed = scores["mean"].where(~lower, -scores["mean"])
+    signed = scores["mean"] * scores["metric"].map(sign_of)
     columns = [scores[name] for name in COLUMN_ID]
     top, rivals = (signed.groupby(columns).transform(how) for how in ("max", "count"))
     best = (signed == top) & (rivals > 1)
-    behind = set()
-    if len(pairs):
-        leaders = {tuple(line) for line in scores.loc[best, [*COLUMN_ID, "variant"]].itertuples(index=False)}
-        for *column, one, other in pairs.loc[pairs["p_holm"] < LEVEL, [*COLUMN_ID, "first", "second"]].itertuples(
-            index=False
-        ):
-            behind |= {(*column, other)} if (*column, one) in leaders else set()
-            behind |= {(*column, one)} if (*column, other) in leaders else set()
-    inseparable = [tuple(line) not in behind for line in scores[[*COLUMN_ID, "variant"]].itertuples(index=False)]
-    tie = ~best & (rivals > 1) & (top - signed <= NEAR) & np.array(inseparable, dtype=bool)
-    return scores.assign(best=best, tie=tie)
+    rows = list(scores[[*COLUMN_ID, "variant"]].itertuples(index=False, name=None))
+    leaders = {row for row, is_best in zip(rows, best, strict=True) if is_best}
+    significant = both_ways(pairs[pairs["p_holm"] < LEVEL])[[*COLUMN_ID, "variant", "reference"]]
+    behind = {(*line[:-1],) for line in significant.itertuples(index=False) if (*line[:-2], line[-1]) in leaders}
+    inseparable = np.array([row not in behind for row in rows], dtype=bool)
+    return scores.assign(best=best, tie=~best & (rivals > 1) & (top - signed <= NEAR) & inseparable)
+
+
+def both_ways(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return each pair twice, as the difference of `variant` from `reference`."""
+    forth = pairs.rename(columns={"first": "variant", "second": "reference"})
+    back = pairs.rename(columns={"first": "reference", "second": "variant"})
+    back[["difference", *ENDS]] = -pairs[["difference", "high", "low", "high_holm", "low_holm"]].to_numpy()
+    return pd.concat([forth, back], ignore_index=True)
 
 
 def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFrame:
@@ -306,28 +316,16 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     encoder where it is compared, else the row with the highest mean Overall; of rows on a further encoder, the
     untrained one of that kind. Two columns are added, `significant` and `equivalent`. Empty where nothing is compared.
     """
-    if statistics.pairs.empty:
-        return pd.DataFrame()
-    scores = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
-    pairs = statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"])
+    overall = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
+    pairs = both_ways(statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"]))
     if pairs.empty:
-        return pd.DataFrame()
-    rows = list(dict.fromkeys(scores["variant"]))
-    first = unchanged if unchanged in rows else UNTRAINED
-    if first not in rows:
-        first = str(scores.groupby("variant", sort=False)["mean"].mean().idxmax())
-    mirrored = pairs.rename(columns={"first": "second", "second": "first"})
-    ends = ["low", "high", "low_holm", "high_holm"]
-    mirrored["difference"] = -pairs["difference"]
-    mirrored[ends] = -pairs[["high", "low", "high_holm", "low_holm"]].to_numpy()
-    both = pd.concat([pairs, mirrored], ignore_index=True).rename(columns={"first": "variant", "second": "reference"})
+        return pairs
+    rows = list(dict.fromkeys(overall["variant"]))
+    first = next((name for name in (unchanged, UNTRAINED) if name in rows), None)
+    first = first or str(overall.groupby("variant", sort=False)["mean"].mean().idxmax())
     untrained = {row: name_on(UNTRAINED, row.partition("+")[2]) for row in rows}
     reference = {row: first if unchanged or untrained[row] not in rows else untrained[row] for row in rows}
-    chosen = both[both["reference"] == both["variant"].map(reference)]
-    order = {name: number for number, name in enumerate(rows)}
-    chosen = chosen.sort_values(
-        ["ratio", "variant"], key=lambda column: column.map(order) if column.name == "variant" else -column
-    )
-    return chosen.assign(significant=chosen["p_holm"] < LEVEL, equivalent=chosen["p_equivalent"] < LEVEL).reset_index(
-        drop=True
-    )
+    chosen = pairs[pairs["reference"] == pairs["variant"].map(reference)]
+    order = chosen.assign(ratio=-chosen["ratio"], variant=chosen["variant"].map(rows.index))
+    chosen = chosen.loc[order.sort_values(["ratio", "variant"]).index].reset_index(drop=True)
+    return chosen.assign(significant=chosen["p_holm"] < LEVEL, equivalent=chosen["p_equivalent"] < LEVEL)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,11 @@ from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import Predictions
 
 Floats = NDArray[np.float64]
-Score = Callable[[NDArray[np.int64], NDArray[np.float32], NDArray[np.intp], bool], Floats]
+Truth: TypeAlias = NDArray[np.int64]
+Probability: TypeAlias = NDArray[np.float32]
+Patients: TypeAlias = NDArray[np.intp]
+Score = Callable[[Truth, Probability, Patients, bool], Floats]
 """Truth and probability (n, C), patient (n,), whether a line can have several labels -> (1 + P,) or (1 + P, C)."""
-MAX_ELEMENTS = 4_000_000
-"""Of a matrix of levels x patients that is held at a time."""
 
 
 def leave_one_out(
@@ -45,34 +47,32 @@ def leave_one_out(
         return {name: np.nanmean(values.reshape(len(values), -1), axis=1) for name, values in scores.items()}
 
 
-def f1(truth: NDArray[np.int64], probability: NDArray[np.float32], patient: NDArray[np.intp], multi: bool) -> Floats:
+def f1(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
     """F1 of each class; NaN for one in neither truth nor decision."""
     decided = decide(probability, multi=multi)
     hits = _sums(truth * decided, patient)  # (1 + P, C)
     return _ratio(2 * hits, _sums(truth + decided, patient))
 
 
-def auroc(truth: NDArray[np.int64], probability: NDArray[np.float32], patient: NDArray[np.intp], multi: bool) -> Floats:
+def auroc(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
     """Area under the ROC curve of each class against the rest; NaN without both signs."""
     areas = [_area(sign == 1, score, patient) for sign, score in zip(truth.T, probability.T, strict=True)]
     return np.stack(areas, axis=1)  # (1 + P, C)
 
 
-def accuracy(
-    truth: NDArray[np.int64], probability: NDArray[np.float32], patient: NDArray[np.intp], multi: bool
-) -> Floats:
+def accuracy(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
     """Share of the lines with all labels right."""
     right = (decide(probability, multi=multi) == truth).all(axis=1)[:, None]  # (n, 1)
     return _ratio(_sums(right, patient), _sums(np.ones_like(right), patient))
 
 
-def auprc(truth: NDArray[np.int64], probability: NDArray[np.float32], patient: NDArray[np.intp], multi: bool) -> Floats:
+def auprc(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
     """Average precision of each class; NaN without both signs."""
     values = [_average_precision(sign == 1, score, patient) for sign, score in zip(truth.T, probability.T, strict=True)]
     return np.stack(values, axis=1)  # (1 + P, C)
 
 
-def brier(truth: NDArray[np.int64], probability: NDArray[np.float32], patient: NDArray[np.intp], multi: bool) -> Floats:
+def brier(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
     """Mean squared error of the probability of each class; NaN without both signs."""
     error = _ratio(_sums((probability.astype(np.float64) - truth) ** 2, patient), _sums(np.ones(truth.shape), patient))
     positives, negatives = _sums(truth, patient), _sums(1 - truth, patient)
@@ -83,7 +83,7 @@ JACKKNIFED: dict[str, Score] = {"f1": f1, "auroc": auroc, "acc": accuracy, "aupr
 """Metric -> its values by class with each patient left out. The jackknife is not valid for thresholds and bins."""
 
 
-def _sums(values: NDArray[np.generic], patient: NDArray[np.intp]) -> Floats:
+def _sums(values: NDArray[np.generic], patient: Patients) -> Floats:
     """(1 + P, K) sums of (n, K) values over all lines, then over those of all patients but one."""
     by_patient = np.stack([np.bincount(patient, weights=column) for column in values.T], axis=1)  # (P, K)
     total = by_patient.sum(axis=0)
@@ -94,7 +94,12 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
     return np.asarray(np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0))
 
 
-def _area(positive: NDArray[np.bool_], score: NDArray[np.float32], patient: NDArray[np.intp]) -> Floats:
+def _lines_by_patient(patient: Patients) -> list[NDArray[np.intp]]:
+    counts = np.bincount(patient)  # (P,)
+    return np.split(np.argsort(patient, kind="stable"), np.cumsum(counts)[:-1])[: len(counts)]
+
+
+def _area(positive: NDArray[np.bool_], score: Probability, patient: Patients) -> Floats:
     """(1 + P,) share of the pairs of a positive and a negative line that the positive wins, ties half."""
     signs = np.stack([positive, ~positive], axis=1)
     ranked = [np.sort(score[sign]) for sign in signs.T]  # positives, negatives
@@ -104,8 +109,7 @@ def _area(positive: NDArray[np.bool_], score: NDArray[np.float32], patient: NDAr
     won_by, lost_by = ((one + other) / 2 for one, other in zip(below, level, strict=True))  # (n,) each
     won = np.where(positive, won_by, ranked[0].size - lost_by)  # pairs that the line is part of and the positive wins
     without = np.bincount(patient, weights=won)  # (P,) counts the pairs within a patient twice
-    lines = np.argsort(patient, kind="stable")
-    for group in np.split(lines, np.cumsum(np.bincount(patient))[:-1]):
+    for group in _lines_by_patient(patient):
         if 0 < positive[group].sum() < len(group):
             pairs = score[group][positive[group]][:, None] - score[group][~positive[group]]
             without[patient[group[0]]] -= (pairs > 0).sum() + (pairs == 0).sum() / 2
@@ -113,30 +117,23 @@ def _area(positive: NDArray[np.bool_], score: NDArray[np.float32], patient: NDAr
     return _ratio(np.append(total, total - without), _sums(signs, patient).prod(axis=1))
 
 
-def _average_precision(positive: NDArray[np.bool_], score: NDArray[np.float32], patient: NDArray[np.intp]) -> Floats:
+def _average_precision(positive: NDArray[np.bool_], score: Probability, patient: Patients) -> Floats:
     """(1 + P,) mean over the positive lines of the precision at their probability."""
-    patients = int(patient.max(initial=-1)) + 1
-    levels = np.unique(score[positive])[::-1]  # (K,) the highest first
-    level = len(levels) - np.searchsorted(levels[::-1], score, side="right")  # (n,) K below all positives
-    counts = _sums(np.stack([positive, ~positive], axis=1), patient)  # (1 + P, 2)
-    values = np.empty(1 + patients)
-    step = max(1, MAX_ELEMENTS // max(1, len(levels)))
-    hits, every = (np.bincount(level[chosen], minlength=len(levels) + 1)[:-1] for chosen in (positive, positive | True))
-    values[0] = _precision(hits[:, None], every[:, None])[0]
-    for first in range(0, patients, step):
-        within = (patient >= first) & (patient < first + step)
-        count = min(step, patients - first)
-        bins = level * count + patient - first
-        by_patient = [
-            np.bincount(bins[within & chosen], minlength=(len(levels) + 1) * count)[: len(levels) * count]
-            for chosen in (positive, positive | True)
-        ]
-        rest = [total[:, None] - part.reshape(-1, count) for total, part in zip((hits, every), by_patient, strict=True)]
-        values[1 + first : 1 + first + count] = _precision(*rest)
-    return np.where((counts > 0).all(axis=1), values / np.maximum(counts[:, 0], 1), np.nan)
+    levels = np.unique(score[positive])  # (K,)
+    level = len(levels) - np.searchsorted(levels, score, side="right")  # (n,) 0 the highest, K below all positives
+
+    def counts(lines: NDArray[np.intp]) -> NDArray[np.intp]:
+        """(2, K) positive lines and all lines on each level."""
+        on = level[lines]
+        return np.stack([np.bincount(of, minlength=len(levels) + 1)[:-1] for of in (on[positive[lines]], on)])
+
+    whole = counts(np.arange(len(score)))
+    values = [_precision(whole), *(_precision(whole - counts(lines)) for lines in _lines_by_patient(patient))]
+    signs = _sums(np.stack([positive, ~positive], axis=1), patient)  # (1 + P, 2)
+    return np.where((signs > 0).all(axis=1), values / np.maximum(signs[:, 0], 1), np.nan)
 
 
-def _precision(hits: NDArray[np.intp], every: NDArray[np.intp]) -> Floats:
-    """Sum over the positive lines of the precision at their level, of (K, P) lines on each level."""
-    above, hit = np.cumsum(every, axis=0), np.cumsum(hits, axis=0)
-    return np.asarray((hits * hit / np.maximum(above, 1)).sum(axis=0))
+def _precision(counts: NDArray[np.intp]) -> float:
+    """Sum over the positive lines of the precision at their level, from the highest level on."""
+    above = np.cumsum(counts, axis=1)  # (2, K)
+    return float((counts[0] * above[0] / np.maximum(above[1], 1)).sum())

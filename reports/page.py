@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchmark.results.names import MEASURES, UNTRAINED_EPOCH, collapsed
+from benchmark.results.names import MEASURES, collapsed
 from reports import classes as class_tables
 from reports.results import Record, Results, cell_errors
 from reports.score_tables import DASH, Style, Table, wide
-from reports.words import cell_names, labels_text, progress, row_title, seeds_named
+from reports.words import cell_names, commits_text, labels_text, progress, row_title, seeds_named, source_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 HTML = Style(
@@ -72,7 +71,7 @@ def render_page(
     return environment().get_template("report.html").render(
         name=results.plan.config.get("name", ""),
         head=list(head_lines(results)),
-        warnings=list(warning_lines(results)),
+        warnings=results.plan.warnings,
         tables=[(table, blocks(table)) for table in tables],
         answers=[embedded(figure) for figure in figures if figure.answers],
         figures=[embedded(figure) for figure in figures if not figure.answers],
@@ -114,33 +113,15 @@ def embedded(figure: Figure) -> tuple[str, str]:
 
 
 def head_lines(results: Results) -> Iterator[str]:
-    """Yield cells with date and commit, then protocol, data and test patients."""
-    plan = results.plan
+    """Yield cells with date and commit, then protocol and data."""
+    plan, keys = results.plan, {cell.key for cell in results.plan.cells}
     files = [store.cells / f"{key}.json" for store in results.stores for key in results.rows]
-    dates = [file.stat().st_mtime for file in files if file.is_file()]
-    finished, rest = progress(results, {cell.key for cell in plan.cells})
-    date = f", {datetime.fromtimestamp(max(dates), UTC):%d %B %Y}" if dates else ""
-    commits = {(row.provenance.get("git") or {}).get("commit") or "" for row in results.rows.values()} - {""}
-    commit = f", commit {', '.join(sorted(commit[:12] for commit in commits))}" if commits else ""
-    yield f"{finished} cells{rest}{date}{commit}."
-    patients: dict[str, int] = {}
-    for row in results.rows.values():
-        patients.setdefault(row.dataset, row.counts.get("test_patients", 0))
-    tested = []
-    for name, facts in plan.datasets.items():
-        number = f", {patients[name]} test patients" if patients.get(name) else ""
-        tested.append(f"{facts['title']}{' (simulated)' * bool(facts.get('simulated'))}{number}")
-    corpus = plan.pretraining.get("title") or plan.pretraining["name"]
-    simulated = " (simulated)" * bool(plan.pretraining.get("simulated"))
-    yield f"Protocol {plan.config['protocol']}. Tested on {'; '.join(tested)}. Pretrained on {corpus}{simulated}."
-
-
-def warning_lines(results: Results) -> Iterator[str]:
-    """Yield what a reader must know before any number."""
-    plan = results.plan
-    if any(facts.get("simulated") for facts in (*plan.datasets.values(), plan.pretraining)):
-        yield "Simulated ECGs: no ranking of methods follows from these numbers."
-    yield from (f"{warning}." for warning in plan.warnings)
+    date = max((file.stat().st_mtime for file in files if file.is_file()), default=None)
+    finished, rest = progress(results, keys)
+    when = f", {datetime.fromtimestamp(date, UTC):%d %B %Y}" if date else ""
+    yield f"{finished} cells{rest}{when}{commits_text(results, keys)}."
+    tested = ", ".join(map(source_text, plan.datasets.values()))
+    yield f"Protocol {plan.config['protocol']}. Tested on {tested}. Pretrained on {source_text(plan.pretraining)}."
 
 
 HEALTH_TEXT = (
@@ -148,52 +129,44 @@ HEALTH_TEXT = (
     "the same patient; chance: if it were drawn at random. Positives: of a query in the last batch, its own pair "
     "included; beyond the pair: share of the queries that have more, for methods with patients."
 )
+HEALTH_COLUMNS = MEASURES | {
+    "retrieval_chance": "Chance", "positives": "Positives", "beyond_pair": "Beyond the pair",
+}  # fmt: skip
+"""Measure -> column."""
 
 
 def pretrainings_table(results: Results) -> pd.DataFrame:
     """Return loss and health of each pretraining, by row and seed; the untrained encoders of a row are one line."""
-    lines, seen = [], set[str]()
+    groups: dict[tuple[str, str], list[Record]] = {}
+    seen = set[str]()
     for variant, records in results.pretrainings.items():
-        fresh = [record for key, record in records.items() if key not in seen]
+        for key, record in records.items():
+            if key not in seen:
+                groups.setdefault((variant, key if record.get("loss") else ""), []).append(record)
         seen |= records.keys()
-        by_training = sorted(fresh, key=lambda record: (bool(record.get("loss")), record.get("seed", 0)))
-        for trained, group in groupby(by_training, key=lambda record: bool(record.get("loss"))):
-            title, several = row_title(results.plan, variant), list(group)
-            lines += (
-                [pretraining_line(title, [one]) for one in several] if trained else [pretraining_line(title, several)]
-            )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(pretraining_line(row_title(results.plan, variant), of) for (variant, _), of in groups.items())
 
 
 def pretraining_line(title: str, records: Sequence[Record]) -> dict[str, str]:
-    """Return the texts of one pretraining, or of several encoders that were not trained."""
-    record, last = records[0], [(one.get("health") or [{}])[-1] for one in records]
-    loss = record.get("loss") or []
-    seconds = f", {record['seconds']:.0f} s" if record.get("seconds") else ""
-    training = f"{len(loss)} epochs, {record.get('updates', 0)} updates{seconds}" if loss else "untrained"
-    if any(collapsed(one.get("effective_rank"), one.get("mean_cosine")) for one in last):
-        training += "; features hardly differ between windows" + " (collapsed)" * (
-            last[0].get("epoch") != UNTRAINED_EPOCH
-        )
-    line = {"Pretraining": title, "Seed": seeds_named([one.get("seed", 0) for one in records]), "Training": training}
-    line["Loss"] = course([loss[0], loss[-1]]) if loss else DASH
-    for measure, heading in MEASURES.items():
-        ends = [epochs[0].get(measure) for epochs in [record.get("health") or [{}]]] if loss else []
-        values = [one[measure] for one in last if one.get(measure) is not None]
-        line[heading] = course([*ends, sum(values) / len(values)]) if values else DASH
-    for heading, measure in {
-        "Chance": "retrieval_chance",
-        "Positives": "positives",
-        "Beyond the pair": "beyond_pair",
-    }.items():
-        line[heading] = course([last[0].get(measure)])
-    return line
+    """Return the texts of one pretraining, or the means of several encoders that were not trained."""
+    record, loss = records[0], records[0].get("loss")
+    health = pd.DataFrame([epoch for of in records for epoch in of.get("health") or [{}]], columns=list(HEALTH_COLUMNS))
+    health = health.astype(float)
+    ends = health.iloc[[0, -1]] if loss else health.mean().to_frame().T
+    training = "untrained"
+    if loss:
+        seconds = f", {record['seconds']:.0f} s" if record.get("seconds") else ""
+        training = f"{len(loss)} epochs, {record.get('updates', 0)} updates{seconds}"
+    if collapsed(ends["effective_rank"].iloc[-1], ends["mean_cosine"].iloc[-1]):
+        training += "; collapsed" if loss else "; features hardly differ between windows"
+    line = {"Pretraining": title, "Seed": seeds_named([of.get("seed", 0) for of in records]), "Training": training}
+    line["Loss"] = course([loss[0], loss[-1]] if loss else [])
+    return line | {heading: course(ends[measure].dropna()) for measure, heading in HEALTH_COLUMNS.items()}
 
 
-def course(values: Sequence[float | None]) -> str:
+def course(values: Iterable[float]) -> str:
     """Return '6.70 → 2.30'; a dash where there is no value."""
-    known = [f"{value:.2f}" for value in values if value is not None]
-    return " → ".join(known) or DASH
+    return " → ".join(f"{value:.2f}" for value in values) or DASH
 
 
 def coverage_table(results: Results) -> pd.DataFrame:

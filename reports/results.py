@@ -12,10 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from benchmark.results.metrics import COLUMNS
-from benchmark.results.names import ABLATION, GATE, METHOD, SWEEP, measured_elsewhere
+from benchmark.results.metrics import COLUMNS, per_recording
+from benchmark.results.names import ABLATION, GATE, HEARTBEAT, METHOD, SWEEP, measured_elsewhere
 from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
 
 COORDINATES = ("variant", "evaluation", "dataset", "ratio", "seed", "subset")
@@ -88,6 +90,13 @@ class Results:
     def predictions(self, key: str) -> Predictions:
         """Read the test-set predictions of a finished cell. Raises CorruptRow if they are damaged."""
         return self.store_of(key).predictions(key)
+
+    def test_outputs(self, key: str, unit: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Read probability and truth (n, C) of a finished cell's windows, or of its recordings, pooled over windows."""
+        test = self.predictions(key)
+        if unit == HEARTBEAT:
+            return test.probability, test.truth
+        return per_recording(test.probability, test.truth, test.recording, self.plan.pool)[:2]
 
     def store_of(self, key: str) -> Store:
         """The first store with the predictions of a cell."""

@@ -11,261 +11,236 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import (
-    EVALUATION_TITLES,
-    HEARTBEAT,
-    OVERALL,
-    is_frozen,
-    is_untrained,
-)
+from benchmark.results.names import HEARTBEAT, OVERALL, is_frozen, is_untrained
 from benchmark.results.printed import numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import LEVEL, MARGIN, NEAR, POWER, TableStatistics
-from reports.results import DAMAGED, Layout, Record, Results, cell_errors, role_of
+from reports.results import DAMAGED, Layout, Results, cell_errors, role_of
 
 UNLABELLED = "no labelled window of class "
 """How the note of a row begins whose labelled windows lack classes (`benchmark.data.splits.absent_classes`)."""
 SIMULATED = "Simulated ECGs: no ranking of methods follows."
 READER = " (reads reports)"
 """After the title of a row whose pretraining reads the reports of the recordings."""
-COMMIT_DIGITS = 12
-MAX_LISTED, LONGEST_ERROR = 3, 160
-"""Groups of cells that a footer names for an error, and length of the error in characters."""
+LONGEST_ERROR = 160
 MAX_RATIOS = 3
 """Label ratios with a line of their own in a verdict: the largest."""
 
 
-def evaluation_text(evaluation: str) -> str:
-    """'Fine-tuned'; the name of an evaluation that this version does not know."""
-    return EVALUATION_TITLES.get(evaluation, evaluation)
-
-
 def ratio_text(ratio: float) -> str:
-    """0.3 -> '30 %', 0.005 -> '0.5 %'."""
+    """Return '30 %' for 0.3, '0.5 %' for 0.005."""
     return f"{100 * ratio:g} %"
 
 
 def labels_text(ratio: float) -> str:
-    """'30 % of the labels'."""
+    """Return '30 % of the labels'."""
     return f"{ratio_text(ratio)} of the labels"
 
 
-def signed(value: float, sign: str = "+") -> str:
-    """'+1.2', '−0.3': points with one decimal and a minus sign."""
-    return f"{value:{sign}z.1f}".replace("-", "−")
-
-
 def unit_text(plan: Plan, unit: str) -> str:
-    """The unit of a score: 'window' instead of 'heartbeat' where recordings were cut into crops."""
+    """Return the unit of a score: 'window' instead of 'heartbeat' where recordings were cut into crops."""
     crops = plan.config["data"].get("segmentation", {}).get("kind") == "recordings"
     return "window" if crops and unit == HEARTBEAT else unit
 
 
 def seeds_named(seeds: Collection[int]) -> str:
-    """'41 to 45', or '41, 43, 44' where some are left out."""
-    first, *_, last = ordered = sorted(seeds) * 2 if len(seeds) == 1 else sorted(seeds)
-    whole = ordered == list(range(first, last + 1)) and len(seeds) > 2
-    return f"{first} to {last}" if whole else ", ".join(map(str, sorted(seeds)))
+    """Return '41 to 45', or '41, 43, 44' where some are left out."""
+    ordered = sorted(seeds)
+    if len(ordered) > 2 and ordered[-1] - ordered[0] == len(ordered) - 1:
+        return f"{ordered[0]} to {ordered[-1]}"
+    return ", ".join(map(str, ordered))
 
 
 def escape_markdown(text: str) -> str:
-    """Text on one line whose characters have no meaning in Markdown."""
+    """Return text on one line whose characters have no meaning in Markdown."""
     return " ".join(re.sub(r"([\\|*`<\[]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", text).split())
 
 
 def markdown_table(frame: pd.DataFrame) -> str:
-    """A frame of texts as a Markdown table, its first column to the left and the others to the right."""
+    """Return a frame of texts as a Markdown table, its first column to the left and the others to the right."""
     escaped = frame.map(escape_markdown).rename(columns=escape_markdown)
     align = ["left"] + ["right"] * (len(frame.columns) - 1)
     return str(escaped.to_markdown(index=False, disable_numparse=True, colalign=align))
 
 
 def and_text(names: Sequence[str]) -> str:
-    """'PMQ, MoCo and BYOL'."""
+    """Return 'PMQ, MoCo and BYOL'."""
     *others, last = names
-    return " and ".join(filter(None, [", ".join(others), last]))
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def row_title(plan: Plan, variant: str) -> str:
-    """The title of a row, with a mark on a method that reads reports."""
+    """Return the title of a row, with a mark on a method that reads reports."""
     return plan.variants[variant] + READER * bool(role_of(plan, variant).get("reads_reports"))
 
 
-def machine_of(record: Record) -> str:
-    """Device, threads of a CPU, and mode: 'NVIDIA H200, bf16', 'x86_64, 2 then 4 threads, float32'."""
-    device = record.get("device") or {}
-    counts = record.get("threads") or [device.get("threads")]
-    threads = f", {' then '.join(map(str, counts))} thread{'' if counts == [1] else 's'}"
-    threads = threads if device.get("type") == "cpu" else ""
-    return f"{device.get('name') or device.get('type', 'unknown device')}{threads}, {record.get('precision', '?')}"
+def source_text(facts: Mapping[str, Any]) -> str:
+    """Return 'PTB-XL (simulated)' for the facts of a dataset or of the pretraining corpus."""
+    parts = f", cross-validated in {facts['parts']} parts by patient, not pretrained on" if "parts" in facts else ""
+    return f"{facts.get('title') or facts['name']} ({'simulated' if facts.get('simulated') else 'real'}{parts})"
 
 
-def simulated_text(plan: Plan, datasets: Iterable[str] | None = None) -> list[str]:
-    """`SIMULATED` where the pretraining corpus or one of the datasets is simulated, by default of all; else nothing."""
-    named = plan.datasets if datasets is None else datasets
-    facts = [*(plan.datasets[name] for name in named), plan.pretraining]
+def simulated_text(plan: Plan, datasets: Iterable[str]) -> list[str]:
+    """Return `SIMULATED` where the pretraining corpus or one of the datasets is simulated; else nothing."""
+    facts = [*(plan.datasets[name] for name in datasets), plan.pretraining]
     return [SIMULATED] if any(source.get("simulated") for source in facts) else []
 
 
-def caption(results: Results, layout: Layout, datasets: int) -> str:
-    """Metrics, seeds, labelled subsets and pretrainings of a table, what its marks mean, whether ECGs are simulated."""
-    plan, cells = results.plan, layout.cells
+def caption(results: Results, layout: Layout) -> str:
+    """Name metrics, seeds and labelled subsets of a table, what its marks mean, and whether ECGs are simulated."""
+    cells, datasets = layout.cells, {cell.dataset for cell in layout.cells}
     metrics = and_text([METRICS[metric].words for metric in layout.metrics])
     seeds = {cell.seed for cell in cells}
     over = f"seed {seeds_named(seeds)}" if len(seeds) == 1 else f"mean±std over seeds {seeds_named(seeds)}"
     subsets = 1 + max(cell.subset for cell in cells)
     each = f", each the mean of {subsets} labelled subsets" if subsets > 1 else ""
-    counted = [metric for metric in layout.metrics if metric in COLUMNS]
-    which = f"{and_text([METRICS[metric].title for metric in counted])} " if len(counted) < len(layout.metrics) else ""
     sentences = [f"{metrics[0].upper()}{metrics[1:]} in percent, {over}{each}."]
-    if datasets * len(counted) > 1:
-        sentences.append(f"Overall: mean of the {datasets * len(counted)} {which}columns.")
+    counted = [METRICS[metric].title for metric in layout.metrics if metric in COLUMNS]
+    if len(datasets) * len(counted) > 1:
+        which = f"{and_text(counted)} " if len(counted) < len(layout.metrics) else ""
+        sentences.append(f"Overall: mean of the {len(datasets) * len(counted)} {which}columns.")
     if lower := [METRICS[metric].title for metric in layout.metrics if METRICS[metric].lower_is_better]:
         sentences.append(f"Lower is better: {and_text(lower)}.")
-    sentences.append("Bold: best of its block.")
-    if layout.gates:
-        sentences.append("Italics: baselines, not ranked.")
-    if is_frozen(layout.evaluation) and plan.config["protocol"] == "paper" and len(seeds) > 1:
+    sentences.append("Bold: best of its block." + " Italics: baselines, not ranked." * bool(layout.gates))
+    if is_frozen(layout.evaluation) and results.plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("A number without ± does not vary over seeds: the probe is deterministic.")
-    return " ".join([*sentences, *simulated_text(plan, {cell.dataset for cell in cells})])
+    return " ".join([*sentences, *simulated_text(results.plan, datasets)])
 
 
 def unlabelled_classes(results: Results, cells: Iterable[PlannedCell]) -> dict[str, str]:
-    """Dataset -> which of its classes have no labelled example at a label ratio, and what follows for their F1."""
-    there: Counter[tuple[str, float]] = Counter()
-    lacking: dict[tuple[str, float], Counter[str]] = {}
+    """Return dataset -> which of its classes have no labelled example at a label ratio; their F1 is 0 there."""
+    finished: Counter[tuple[str, float]] = Counter()
+    lacking: dict[str, dict[float, Counter[str]]] = {}
     for cell in (cell for cell in cells if cell.key in results.rows):
-        there[cell.dataset, cell.ratio] += 1
+        finished[cell.dataset, cell.ratio] += 1
         for note in results.rows[cell.key].notes:
             if note.startswith(UNLABELLED):
                 names = note.removeprefix(UNLABELLED).split(", ")
-                lacking.setdefault((cell.dataset, cell.ratio), Counter()).update(names)
-    texts: dict[str, list[str]] = {}
-    for (dataset, ratio), classes in lacking.items():
-        every = there[dataset, ratio]
-        in_all = [name for name, number in classes.items() if number == every]
-        parts = [f"no labelled example of {and_text(in_all)}, whose F1 is 0 in every row"] if in_all else []
-        some = [f"{name} in {number}" for name, number in classes.items() if number < every]
-        parts += [f"no labelled example of {and_text(some)} of {every} cells, where its F1 is 0"] if some else []
-        texts.setdefault(dataset, []).append(f"at {labels_text(ratio)} {'; '.join(parts)}")
-    datasets = {name: facts for name, facts in results.plan.datasets.items() if name in texts}
-    return {name: f"{facts['title']}: {'; '.join(texts[name])}" for name, facts in datasets.items()}
+                lacking.setdefault(cell.dataset, {}).setdefault(cell.ratio, Counter()).update(names)
+    texts = {}
+    for dataset in (name for name in results.plan.datasets if name in lacking):
+        parts = []
+        for ratio, classes in lacking[dataset].items():
+            every = finished[dataset, ratio]
+            names = [
+                name if count == every else f"{name} (in {count} of {every} cells)" for name, count in classes.items()
+            ]
+            parts.append(f"at {labels_text(ratio)} no labelled example of {and_text(names)}")
+        texts[dataset] = f"{results.plan.datasets[dataset]['title']}: {'; '.join(parts)}: F1 is 0 there"
+    return texts
 
 
 def footers(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> list[str]:
-    """Cells, data and settings, labelled patients, warnings and errors, test patients, and limits; one line each."""
-    plan, cells = results.plan, layout.cells
-    datasets = [name for name in plan.datasets if any(cell.dataset == name for cell in cells)]
+    """Name cells, data and settings, patients, warnings and errors, other sources, and limits; one line each."""
     return [
-        _cells(results, cells),
-        _settings(plan, datasets, unit),
-        *_labelled(results, cells),
-        *(f"Warning: {warning}." for warning in plan.warnings),
-        *_errors(results, cells),
-        *_pretrainings(results, layout, datasets),
-        *_test_patients(results, cells, datasets),
-        *_limits(results, layout, statistics),
-        *_printed_sources(plan, layout),
+        _cells(results, layout.cells),
+        _settings(results.plan, layout.cells, unit),
+        *_patients(results, layout.cells),
+        *(f"Warning: {warning}." for warning in results.plan.warnings),
+        *_errors(results, layout.cells),
+        *_other_sources(results.plan, layout),
+        *_limits(results.plan, layout, statistics),
     ]
 
 
 def progress(results: Results, keys: Collection[str]) -> tuple[str, str]:
-    """'5 of 8' and ', 1 failed, 2 not run': how many cells are finished, and what the others are."""
-    finished = sum(key in results.rows for key in keys)
-    counts = {"failed": sum(key in results.failures for key in keys)}
-    counts["damaged"] = sum(key in results.damaged for key in keys)
-    counts["not run"] = len(keys) - finished - sum(counts.values())
+    """Return '5 of 8' and ', 1 failed, 2 not run': how many cells are finished, and what the others are."""
+    finished, failed, damaged = (
+        sum(key in of for key in keys) for of in (results.rows, results.failures, results.damaged)
+    )
+    counts = {"failed": failed, "damaged": damaged, "not run": len(keys) - finished - failed - damaged}
     return f"{finished} of {len(keys)}", "".join(f", {number} {what}" for what, number in counts.items() if number)
 
 
+def commits_text(results: Results, keys: Iterable[str]) -> str:
+    """Return '; commit 0123456789ab' of the rows of some cells; '' where none is known."""
+    states = [results.rows[key].provenance.get("git") or {} for key in keys if key in results.rows]
+    known = {
+        git["commit"][:12] + " with uncommitted changes" * bool(git.get("dirty")) for git in states if git.get("commit")
+    }
+    return f"; commit {', '.join(sorted(known))}" if known else ""
+
+
 def _cells(results: Results, cells: Sequence[PlannedCell]) -> str:
-    finished, rest = progress(results, [cell.key for cell in cells])
-    commits: dict[str, None] = {}
-    for cell in cells:
-        git = results.rows[cell.key].provenance.get("git") if cell.key in results.rows else None
-        if git and git.get("commit"):
-            commits[git["commit"][:COMMIT_DIGITS] + " with uncommitted changes" * bool(git.get("dirty"))] = None
-    return f"Cells: {finished} finished{rest}" + (f"; commit {', '.join(commits)}." if commits else ".")
+    keys = [cell.key for cell in cells]
+    finished, rest = progress(results, keys)
+    return f"Cells: {finished} finished{rest}{commits_text(results, keys)}."
 
 
-def _settings(plan: Plan, datasets: Sequence[str], unit: str) -> str:
-    """Unit, protocol, preset, labels, data and how signals are taken, where that is not as in the paper."""
-    config, other = plan.config, plan.other_signals
-    preset = config.get("pretrain", {}).get("preset")
-    sources_text = ", ".join(_source_text(plan.datasets[name]) for name in datasets)
-    texts = [
-        f"Scored per {unit_text(plan, unit)}; protocol {config['protocol']}{f', preset {preset}' if preset else ''}, "
-        f"{labels_of(plan)} labels. Data: {sources_text}; {_corpus_text(plan)}."
-    ]
-    signals = {name: " ".join(value) if isinstance(value, list) else value for name, value in other.items()}
+def _settings(plan: Plan, cells: Sequence[PlannedCell], unit: str) -> str:
+    """Name unit, protocol, preset, labels, data, and how signals are taken where that is not as in the paper."""
+    config, datasets = plan.config, {cell.dataset for cell in cells}
+    preset = f", preset {config['pretrain']['preset']}" if config.get("pretrain", {}).get("preset") else ""
+    data = ", ".join(source_text(facts) for name, facts in plan.datasets.items() if name in datasets)
+    pretrained = not all(is_untrained(method) for method in config.get("methods", [""]))
+    text = (
+        f"Scored per {unit_text(plan, unit)}; protocol {config['protocol']}{preset}, {labels_of(plan)} labels. "
+        f"Data: {data}; {f'pretraining on {source_text(plan.pretraining)}' if pretrained else 'nothing is pretrained'}"
+    )
+    if pretrained and "used_recordings" in plan.pretraining:
+        text += ", {used_recordings} of its {recordings} recordings, of {used_patients} patients".format_map(
+            plan.pretraining
+        )
+    signals = {
+        name: " ".join(value) if isinstance(value, list) else value for name, value in plan.other_signals.items()
+    }
     windows = config["data"].get("segmentation", {})
     if windows.get("kind") == "recordings":
         signals["crops"] = f"of {windows['seconds']:g} s every {windows['stride'] or windows['seconds'] / 2:g} s"
     if signals:
-        texts.append(f"Signals: {', '.join(f'{name} {value}' for name, value in signals.items())}.")
-    for name in datasets:
-        if "parts" in plan.datasets[name]:
-            texts.append(
-                f"{plan.datasets[name]['title']}: cross-validated in {plan.datasets[name]['parts']} parts by patient, "
-                "not pretrained on."
-            )
-    return " ".join(texts)
+        text += f". Signals: {', '.join(f'{name} {value}' for name, value in signals.items())}"
+    return f"{text}."
 
 
-def _source_text(facts: Mapping[str, Any]) -> str:
-    return f"{facts.get('title') or facts['name']} ({'simulated' if facts.get('simulated') else 'real'})"
-
-
-def _corpus_text(plan: Plan) -> str:
-    """'pretraining on MIMIC-IV-ECG (real), 30 of its 90 recordings, of 9 patients'; no row may be pretrained."""
-    if all(is_untrained(method) for method in plan.config.get("methods", [""])):
-        return "nothing is pretrained"
-    return f"pretraining on {_source_text(plan.pretraining)}{used_text(plan)}"
-
-
-def used_text(plan: Plan) -> str:
-    """', 30 of its 90 recordings, of 9 patients': what is pretrained on; '' for a plan that does not say."""
-    facts = plan.pretraining
-    if "used_recordings" not in facts:
-        return ""
-    return f", {facts['used_recordings']} of its {facts['recordings']} recordings, of {facts['used_patients']} patients"
-
-
-def _labelled(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
-    """Labelled patients at each share and dataset (recordings under `paper`): of training, then of validation."""
+def _patients(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Name labelled patients at each share (recordings under `paper`), test patients, and those without a score."""
+    rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
+    titles = {name: str(facts["title"]) for name, facts in results.plan.datasets.items() if name in rows}
     what = "recordings" if results.plan.config["protocol"] == "paper" else "patients"
-    numbers_at: dict[tuple[float, str], list[tuple[int, int]]] = {}
+    labelled: dict[float, dict[str, list[int]]] = {}
     for cell in cells:
         counts = results.rows[cell.key].counts if cell.key in results.rows else {}
         if f"train_{what}" in counts:
-            pair = counts[f"train_{what}"], counts[f"validation_{what}"]
-            numbers_at.setdefault((cell.ratio, cell.dataset), []).append(pair)
-    texts: dict[float, list[str]] = {}
-    for (ratio, dataset), pairs in numbers_at.items():
-        train, validation = (" to ".join(dict.fromkeys(map(str, (min(s), max(s))))) for s in zip(*pairs, strict=True))
-        title = results.plan.datasets[dataset]["title"]
-        texts.setdefault(ratio, []).append(f"{title} {train} train, {validation} validation")
-    if texts:
-        shares = (f"{ratio_text(ratio)}: {', '.join(parts)}" for ratio, parts in texts.items())
-        yield f"Labelled {what}: {'; '.join(shares)}."
+            total = counts[f"train_{what}"] + counts[f"validation_{what}"]
+            labelled.setdefault(cell.ratio, {}).setdefault(titles[cell.dataset], []).append(total)
+    shares = [
+        f"{ratio_text(ratio)}: " + ", ".join(f"{title} {min(totals)}" for title, totals in of_datasets.items())
+        for ratio, of_datasets in labelled.items()
+    ]
+    if shares:
+        yield f"Labelled {what} of training and validation, at least: {'; '.join(shares)}."
+    unscored = [
+        f"{titles[name]} {label} {len(facts['unscored'])} of {facts['patients']}"
+        for name in titles
+        for label, facts in rows[name].coverage.items()
+        if facts["unscored"]
+    ]
+    if rows:
+        without = f" Without a scored recording: {', '.join(unscored)}." if unscored else ""
+        yield f"Test patients: {tested_text(results, rows)}.{without}"
+
+
+def tested_text(results: Results, datasets: Collection[str]) -> str:
+    """Return 'PTB-XL 54, Chapman 70': the test patients of datasets."""
+    patients = {row.dataset: row.counts.get("test_patients", "?") for row in results.rows.values()}
+    facts = results.plan.datasets.items()
+    return ", ".join(f"{of['title']} {patients[name]}" for name, of in facts if name in datasets and name in patients)
 
 
 def _errors(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     for (state, error), failed in cell_errors(results, cells).items():
-        names = cell_names(results.plan, failed)
-        more = f"; and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-        named = "; ".join(names[:MAX_LISTED]) + more
-        if state == DAMAGED:
-            yield f"Left out: {named}: the stored row is damaged."
-        else:
-            yield f"Failed: {named}: {shorten(error, LONGEST_ERROR, placeholder=' …')}"
+        first, *others = cell_names(results.plan, failed)
+        more = f" and {len(others)} more" if others else ""
+        what = "the stored row cannot be read" if state == DAMAGED else shorten(error, LONGEST_ERROR, placeholder=" …")
+        yield f"{state.capitalize()}: {first}{more}: {what}"
 
 
 def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
-    """'PMQ (Chapman, 1 %, seeds 41, 42)': cells, grouped by variant, dataset and ratio."""
+    """Return 'PMQ (Chapman, 1 %, seeds 41, 42)': cells, grouped by variant, dataset and ratio."""
     seeds: dict[str, set[int]] = {}
     for cell in cells:
         where = f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
@@ -273,112 +248,81 @@ def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
     return [f"{name}, seed{'s' if len(of) > 1 else ''} {seeds_named(of)})" for name, of in seeds.items()]
 
 
-def _pretrainings(results: Results, layout: Layout, datasets: Sequence[str]) -> Iterator[str]:
-    """Rows that read reports, that pair recordings of few patients, and whose weights come from elsewhere."""
-    plan = results.plan
-    if readers := [name for name in layout.variants if role_of(plan, name).get("reads_reports")]:
+def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
+    """Name rows that read reports, rows with weights of others, and printed numbers with what to cite for them."""
+    datasets = {cell.dataset for cell in layout.cells}
+    roles = {plan.variants[name]: role_of(plan, name) for name in layout.variants}
+    if readers := [title for title, role in roles.items() if role.get("reads_reports")]:
         embedder = plan.config.get("pretrain", {}).get("text_embedder") or "an unnamed embedder"
-        how = "TF-IDF and truncated SVD" if embedder == "tfidf" else embedder
         yield (
-            f"{and_text([plan.variants[name] for name in readers])} learned from the reports of the recordings "
-            f"(embedded by {how}), which no other row reads."
+            f"{and_text(readers)} learned from the reports of the recordings (embedded by {embedder}), which no other "
+            "row reads."
         )
-    for name in layout.variants:
-        record = next(iter(results.pretrainings.get(name, {}).values()), {})
-        alone, every = (
-            record.get(key, 0) for key in ("windows_of_patients_with_one_recording", "windows_of_all_patients")
-        )
-        if 2 * alone > every > 0:
-            yield (
-                f"{plan.variants[name]} pairs recordings of a patient: {alone} of {every} windows are of patients with "
-                "one recording and are paired with another window of it."
-            )
-        if facts := role_of(plan, name).get("elsewhere"):
-            answers = (
-                f"{plan.datasets[dataset]['title']} {facts['saw'].get(dataset, 'not known')}" for dataset in datasets
-            )
-            yield (
-                f"{plan.variants[name]}: weights of others (licence {facts['licence']}), pretrained on "
-                f"{facts['pretrained_on']}; saw these test patients: {', '.join(answers)}. Reads {facts['signals']}; "
-                "its prediction of a recording stands for each of its windows."
-            )
-
-
-def _test_patients(results: Results, cells: Sequence[PlannedCell], datasets: Sequence[str]) -> Iterator[str]:
-    """Test patients of each dataset, and patients without a scored recording."""
-    rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
-    titles = {name: results.plan.datasets[name]["title"] for name in datasets}
-    tested = [f"{titles[name]} {rows[name].counts.get('test_patients', '?')}" for name in datasets if name in rows]
-    unscored = [
-        f"{titles[name]} {label} {len(facts['unscored'])} of {facts['patients']}"
-        for name in datasets
-        if name in rows
-        for label, facts in rows[name].coverage.items()
-        if facts["unscored"]
-    ]
-    if tested:
-        without = f" Without a scored recording: {', '.join(unscored)}." if unscored else ""
-        yield f"Test patients: {', '.join(tested)}.{without}"
-
-
-def _limits(results: Results, layout: Layout, statistics: TableStatistics) -> Iterator[str]:
-    """What ≈ means, what the seeds vary, and the difference that can be detected."""
-    pairs, plan = statistics.pairs, results.plan
-    if pairs.empty:
-        return
-    number = int(pairs.groupby(["ratio", "dataset", "metric"]).size().max())
-    yield (
-        f"≈: not separable from the best with these patients and seeds, and within {100 * NEAR:g} points of it (level "
-        f"{100 * LEVEL:g} %, Holm's correction over the {number} pair{'s' * (number > 1)} of a column). 95 % intervals "
-        "and tests: jackknife over test patients, variance over seeds (Hillis 2007)."
-    )
-    seeds = int(pairs["seeds"].max())
-    strict = plan.config["protocol"] == "strict"
-    if seeds == 1:
-        yield "One seed: the intervals cover the test patients alone; another seed may reverse any difference."
-    elif strict:
-        varied = (
-            "pretraining and labelled subset" if is_frozen(layout.evaluation) else "pretraining, subset and fine-tuning"
-        )
-        yield f"{seeds} seeds, each with its own {varied}: the intervals cover the variation of all."
-    else:
+    for title, facts in ((title, role["elsewhere"]) for title, role in roles.items() if role.get("elsewhere")):
+        saw = [
+            f"{of['title']} {facts['saw'].get(name, 'not known')}"
+            for name, of in plan.datasets.items()
+            if name in datasets
+        ]
         yield (
-            f"{seeds} seeds of one pretraining per method and one labelled subset (untrained encoders: one per seed): "
-            "the intervals do not cover the variation between pretrainings."
+            f"{title}: weights of others (licence {facts['licence']}), pretrained on {facts['pretrained_on']}; saw "
+            f"these test patients: {', '.join(saw)}. Reads {facts['signals']}; each of its "
+            "windows has the recording's prediction."
         )
-    known = pairs[(pairs["metric"] == OVERALL) & pairs["detectable"].gt(0)]
-    if len(known):
-        now, twice, four_times = (known[f"detectable{times}"].dropna().median() * 100 for times in ("", "_2x", "_4x"))
-        more = (
-            f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}"
-            if strict and seeds > 1
-            else ""
-        )
-        yield (f"Detectable difference in Overall (power {100 * POWER:g} %, one test, median): {now:.1f} points{more}.")
-
-
-def _printed_sources(plan: Plan, layout: Layout) -> Iterator[str]:
-    """What to cite for each source of printed numbers in a table, its protocol, and what differs here."""
-    there = {cell.dataset for cell in layout.cells}
     for name in plan.config.get("printed", []):
-        if any(n.source == name and n.evaluation == layout.evaluation and n.column in there for n in numbers()):
+        if any(n.source == name and n.evaluation == layout.evaluation and n.column in datasets for n in numbers()):
             source = sources()[name]
             yield f"Printed ({name}): {source.cite}. Protocol: {source.protocol}. Differs: {source.differs}."
 
 
-def verdict(plan: Plan, layout: Layout, differences: pd.DataFrame) -> list[str]:
-    """Which rows differ in Overall from each reference, then a line per label ratio; empty where nothing is compared.
+def _limits(plan: Plan, layout: Layout, statistics: TableStatistics) -> Iterator[str]:
+    """State what ≈ means, what the seeds vary, and the difference that can be detected."""
+    pairs = statistics.pairs
+    if pairs.empty:
+        return
+    seeds, strict = int(pairs["seeds"].max()), plan.config["protocol"] == "strict"
+    if seeds == 1:
+        varied = "one seed: the intervals cover the test patients alone"
+    elif strict:
+        varied = (
+            f"{seeds} seeds, each with its own pretraining{'' if is_frozen(layout.evaluation) else ', fine-tuning'}"
+        )
+        varied += " and labelled subset: the intervals cover the variation of all"
+    else:
+        varied = (
+            f"{seeds} seeds of one pretraining per method and one labelled subset (untrained encoders: one per seed): "
+        )
+        varied += "the intervals do not cover the variation between pretrainings"
+    number = int(pairs.groupby(["ratio", "dataset", "metric"]).size().max())
+    yield (
+        f"≈: not separable from the best with these patients and seeds, and within {100 * NEAR:g} points of it (level "
+        f"{100 * LEVEL:g} %, Holm's correction over the {number} pair{'s' * (number > 1)} of a column). Intervals: "
+        f"jackknife over test patients, variance over seeds (Hillis 2007); {varied}."
+    )
+    known = pairs[(pairs["metric"] == OVERALL) & pairs["detectable"].gt(0)]
+    if len(known):
+        now, twice, four_times = (100 * known[f"detectable{times}"].median() for times in ("", "_2x", "_4x"))
+        more = f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}" * (strict and seeds > 1)
+        yield f"Detectable difference in Overall (power {100 * POWER:g} %, one test, median): {now:.1f} points{more}."
 
-    differences: of `reports.inference.differences`. Under `paper` they are between networks, not methods.
+
+def verdict(results: Results, layout: Layout, differences: pd.DataFrame) -> list[str]:
+    """Say which rows beat each reference in Overall, which are not separable and which are worse; '' for no pair.
+
+    differences: of `reports.inference.differences`. The first text answers, with the sample size and what does not
+    follow; then comes a line of differences per label ratio.
     """
     if differences.empty:
         return []
-    seeds = int(differences["seeds"].max())
-    lines = []
-    for name, rows in differences.groupby("reference", sort=False):
-        lines.append(_headline(plan, str(name), rows))
+    plan, seeds = results.plan, int(differences["seeds"].max())
+    datasets = {cell.dataset for cell in layout.cells}
+    answer = [_headline(plan, str(name), rows) for name, rows in differences.groupby("reference", sort=False)]
+    answer.append(f"{seeds} seed{'s' * (seeds > 1)}; test patients: {tested_text(results, datasets)}.")
+    if not (differences["significant"] | differences["equivalent"]).all():
+        answer.append("Not separable does not mean equal.")
     if plan.config["protocol"] != "strict" or seeds < 2:
-        lines[0] += " These are differences between single networks, one pretraining per row, not between methods."
+        answer.append("Each row is one pretraining: that one method is better than another does not follow.")
+    lines = [" ".join([*answer, *simulated_text(plan, datasets)])]
     for (reference, ratio), rows in differences.groupby(["reference", "ratio"], sort=False):
         if ratio in sorted(layout.ratios)[-MAX_RATIOS:]:
             lines.append(_ratio_line(plan, str(reference), float(ratio), rows))
@@ -386,45 +330,41 @@ def verdict(plan: Plan, layout: Layout, differences: pd.DataFrame) -> list[str]:
 
 
 def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
-    """'PMQ and MoCo score higher than Random at both label shares; BYOL scores lower than Random at 1 %.'"""
-    ratios, name = list(rows["ratio"].unique()), row_title(plan, reference)
-    groups = {
-        ("scores significantly higher than", "score significantly higher than"): rows["significant"]
-        & (rows["difference"] > 0),
-        ("scores significantly lower than", "score significantly lower than"): rows["significant"]
-        & (rows["difference"] < 0),
-        (f"is within {100 * MARGIN:g} points of", f"are within {100 * MARGIN:g} points of"): ~rows["significant"]
-        & rows["equivalent"],
+    """Return 'Better than the untrained encoder (Random): PMQ at 1 %. Not separable from it: MoCo at both shares.'"""
+    ratios, title = list(rows["ratio"].unique()), row_title(plan, reference)
+    title = f"the untrained encoder ({title})" if is_untrained(reference) else title
+    shares = {1: f"with {labels_text(ratios[0])}", 2: "at both label shares"}.get(len(ratios), "at all label shares")
+    higher = rows["difference"] > 0
+    kinds = {
+        f"Better than {title}": rows["significant"] & higher,
+        f"Within {100 * MARGIN:g} points of it": ~rows["significant"] & rows["equivalent"],
+        "Not separable from it": ~rows["significant"] & ~rows["equivalent"],
+        "Worse": rows["significant"] & ~higher,
     }
-    clauses = []
-    for (one, many), chosen in groups.items():
-        at = rows[chosen].groupby("variant", sort=False)["ratio"].agg(tuple)
-        for where in dict.fromkeys(sorted(at, key=len, reverse=True)):
-            titles = [row_title(plan, str(variant)) for variant, significant in at.items() if significant == where]
-            clauses.append(f"{and_text(titles)} {one if len(titles) == 1 else many} {name} {_where(where, ratios)}")
-    if not clauses:
-        clauses = [f"no row differs significantly from {name}" + (" at any label share" if len(ratios) > 1 else "")]
-    text = "; ".join(clauses)
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _where(there: Sequence[float], ratios: Sequence[float]) -> str:
-    if len(there) == len(ratios) > 1:
-        return f"at {'both' if len(ratios) == 2 else 'all'} label shares"
-    return f"at {and_text([ratio_text(ratio) for ratio in there])}" + " of the labels" * (len(ratios) == 1)
+    sentences: list[str] = []
+    for kind, chosen in kinds.items():
+        titles: dict[tuple[float, ...], list[str]] = {}
+        for variant, where in rows[chosen].groupby("variant", sort=False)["ratio"]:
+            titles.setdefault(tuple(where), []).append(row_title(plan, str(variant)))
+        clauses = [
+            f"{and_text(names)} "
+            + (shares if len(where) == len(ratios) else f"at {and_text([*map(ratio_text, where)])}")
+            for where, names in sorted(titles.items(), key=lambda item: -len(item[0]))
+        ]
+        if clauses or not sentences:
+            sentences.append(f"{kind}: {'; '.join(clauses) or 'no row'}.")
+    return " ".join(sentences)
 
 
 def _ratio_line(plan: Plan, reference: str, ratio: float, rows: pd.DataFrame) -> str:
-    """Differences of all rows at a label ratio, the largest first, with the intervals of Holm's procedure."""
+    """Return the differences of all rows at a label ratio, the largest first, with intervals of Holm's procedure."""
+    rows = rows.sort_values("difference", ascending=False)
+    conditions = [rows["significant"] & (rows["difference"] > 0), rows["significant"], rows["equivalent"]]
+    kinds = np.select(conditions, ["higher", "lower", f"equal within {100 * MARGIN:g} points"], "not separable")
     groups: dict[str, list[str]] = {}
-    for row in rows.sort_values("difference", ascending=False).to_dict("records"):
-        mean, low, high = (100 * row[name] for name in ("difference", "low_holm", "high_holm"))
-        interval = "no interval" if pd.isna(low) else f"{signed(low, '')} to {signed(high, '')}"
-        kind = ("higher" if mean > 0 else "lower") if row["significant"] else "not significantly different"
-        groups.setdefault(kind, []).append(f"{row_title(plan, row['variant'])} {signed(mean)} ({interval})")
-    parts = "; ".join(
-        f"{kind}: {', '.join(groups[kind])}"
-        for kind in ("higher", "lower", "not significantly different")
-        if kind in groups
-    )
+    for kind, row in zip(kinds, rows.to_dict("records"), strict=True):
+        mean, low, high = (f"{100 * row[name]:z.1f}" for name in ("difference", "low_holm", "high_holm"))
+        points = f"{'' if mean.startswith('-') else '+'}{mean} ({low} to {high})".replace("-", "−")
+        groups.setdefault(str(kind), []).append(f"{row_title(plan, row['variant'])} {points}")
+    parts = "; ".join(f"{kind}: {', '.join(texts)}" for kind, texts in groups.items())
     return f"{labels_text(ratio)}, Overall minus that of {row_title(plan, reference)} in points: {parts}."

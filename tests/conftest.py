@@ -27,7 +27,7 @@ def no_figures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     if request.node.get_closest_marker("draws"):
         return
     figures = ModuleType("reports.figures")
-    figures.write_figures = lambda *_: ([], [])  # type: ignore[attr-defined]
+    figures.draw_figures = lambda *_: []  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, figures.__name__, figures)
 
 

@@ -88,7 +88,7 @@ def row_of(cell: PlannedCell) -> Row:
         scores={"heartbeat": scores, "recording": {"f1": 0.9, "auroc": 0.9, "acc": 0.9, "ece": 0.1}},
         undefined={"heartbeat": undefined},
         notes=["no labelled window of class HYP"] if few else [],
-        counts={"test_windows": 4},
+        counts={"test_windows": 4, "test_patients": 2},
         coverage={
             "NORM": {"patients": 20, "unscored": {}},
             "HYP": {"patients": 4, "unscored": {"p7": "too short", "p8": "heart rate below 50/min", "p9": "too short"}},

@@ -17,7 +17,7 @@ import pytest
 from benchmark.results.names import OVERALL
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, Predictions, Row, card_bytes
-from reports.inference import statistics_of
+from reports.inference import TableStatistics, statistics_of
 from reports.load import load
 from reports.results import layouts
 from reports.score_tables import (
@@ -37,7 +37,10 @@ WriteStore = Callable[..., Path]
 
 def tables(root: Path, evaluation: str = "finetune", *, further: tuple[str, ...] = ()) -> list[Table]:
     results = load(root)
-    return [make_table(results, layout, "heartbeat") for layout in layouts(results.plan, evaluation, further)]
+    return [
+        make_table(results, layout, "heartbeat", TableStatistics())
+        for layout in layouts(results.plan, evaluation, further)
+    ]
 
 
 def score(table: Table, ratio: float, variant: str, dataset: str, metric: str) -> pd.Series[Any]:
@@ -69,8 +72,8 @@ def test_what_is_missing_or_undefined_is_a_remark_and_no_zero(store_root: Path) 
     assert pd.isna(undefined["mean_percent"])
     assert undefined["remark"] == "undefined in 2 of 2 finished seeds: no class has both signs"
     assert score(table, 0.01, "moco", "", OVERALL)["remark"] == "Overall of 5 of 6 columns"
-    assert score(table, 0.01, "pmq", "chapman", "f1")["remark"] == "1 of 2 seeds finished"
-    assert score(table, 0.01, "random", "chapman", "f1")["remark"] == "0 of 2 seeds finished"
+    assert score(table, 0.01, "pmq", "chapman", "f1")["remark"] == "1 of 2 cells finished"
+    assert score(table, 0.01, "random", "chapman", "f1")["remark"] == "0 of 2 cells finished"
     assert set(filter(None, table.scores["remark"])) <= set(table.footnotes.values())
 
 
@@ -125,7 +128,7 @@ def test_a_multi_label_task_has_auprc_beside_auroc_outside_overall(write_store: 
 def test_classes_without_a_labelled_example_are_named_at_their_column(store_root: Path) -> None:
     (table,) = tables(store_root)
     mark = table.headings["ptb-xl", "f1"]
-    text = "PTB-XL: at 1 % of the labels no labelled example of HYP, whose F1 is 0 in every row"
+    text = "PTB-XL: at 1 % of the labels no labelled example of HYP: F1 is 0 there"
     assert table.footnotes[mark] == text
     assert f"PTB-XL F1<sup>{mark}</sup>" in to_markdown(table)
     assert ("chapman", "f1") not in table.headings

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -13,27 +12,26 @@ import pytest
 from benchmark.results.store import Failure, Plan, PlannedCell
 from reports.inference import TableStatistics
 from reports.load import load
-from reports.results import layouts
-from reports.words import (
-    caption,
-    cell_names,
-    escape_markdown,
-    footers,
-    machine_of,
-    row_title,
-    seeds_named,
-    signed,
-    verdict,
-)
+from reports.results import Layout, Results, layouts
+from reports.words import caption, cell_names, escape_markdown, footers, row_title, seeds_named, verdict
 
 WriteStore = Callable[..., Path]
-TITLES = {"random": "Random", "pmq": "PMQ", "moco": "MoCo", "etp": "ETP"}
+READER = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
 
 
-def plan_of(protocol: str = "strict") -> Plan:
-    etp = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
-    config = {"protocol": protocol, "data": {"labels": "single"}}
-    return Plan(key="k", config=config, variants=TITLES, datasets={}, pretraining={}, roles={"etp": etp})
+def results_of(protocol: str = "strict", *ratios: float) -> tuple[Results, Layout]:
+    cells = [PlannedCell("k", "pmq", "finetune", "ptb-xl", ratio, 41) for ratio in ratios or (0.3, 0.01)]
+    plan = Plan(
+        key="k",
+        config={"protocol": protocol, "data": {"labels": "single"}},
+        variants={"random": "Random", "pmq": "PMQ", "moco": "MoCo", "etp": "ETP"},
+        datasets={"ptb-xl": {"title": "PTB-XL"}},
+        pretraining={},
+        roles={"etp": READER},
+        cells=cells,
+    )
+    (layout,) = layouts(plan, "finetune")
+    return Results("runs", plan, {}, {}, {}, ()), layout
 
 
 def differences(lines: list[tuple[float, str, float, str]], seeds: int = 5) -> pd.DataFrame:
@@ -50,58 +48,50 @@ def differences(lines: list[tuple[float, str, float, str]], seeds: int = 5) -> p
     )  # fmt: skip
 
 
-def layout_of(*ratios: float) -> Any:
-    cells = [PlannedCell("k", "pmq", "finetune", "ptb-xl", ratio, 41) for ratio in ratios]
-    (layout,) = layouts(replace(plan_of(), cells=cells), "finetune")
-    return layout
-
-
-def test_a_verdict_names_the_rows_that_beat_the_untrained_encoder_and_where() -> None:
+def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_where() -> None:
     lines = [
         (0.3, "pmq", 4.0, "significant"), (0.3, "moco", -3.0, "significant"), (0.3, "etp", 9.0, "significant"),
         (0.01, "pmq", 1.0, ""), (0.01, "moco", 0.1, "equivalent"), (0.01, "etp", 8.0, "significant"),
     ]  # fmt: skip
-    found = verdict(plan_of(), layout_of(0.3, 0.01), differences(lines))
-    assert found[0] == (
-        "ETP (reads reports) scores significantly higher than Random at both label shares; PMQ scores significantly "
-        "higher than Random at 30 %; MoCo scores significantly lower than Random at 30 %; MoCo is within 2 points of "
-        "Random at 1 %."
+    answer, first, _ = verdict(*results_of(), differences(lines))
+    assert answer.startswith(
+        "Better than the untrained encoder (Random): ETP (reads reports) at both label shares; PMQ at 30 %. Within 2 "
+        "points of it: MoCo at 1 %. Not separable from it: PMQ at 1 %. Worse: MoCo at 30 %. 5 seeds; test patients: "
     )
-    assert found[1] == (
+    assert first == (
         "30 % of the labels, Overall minus that of Random in points: higher: ETP (reads reports) +9.0 (7.0 to 11.0), "
         "PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."
     )
-    assert len(found) == 3
-
-
-def test_no_difference_is_said_of_all_label_shares() -> None:
-    found = verdict(plan_of(), layout_of(0.3, 0.01), differences([(0.3, "pmq", 4.0, ""), (0.01, "pmq", 1.0, "")]))
-    assert found[0] == "No row differs significantly from Random at any label share."
-    assert verdict(plan_of(), layout_of(0.3), pd.DataFrame()) == []
+    assert "one pretraining" not in answer
+    none, *_ = verdict(*results_of("strict", 0.3), differences([(0.3, "pmq", 4.0, "")]))
+    assert none.startswith(
+        "Better than the untrained encoder (Random): no row. Not separable from it: PMQ with 30 % of the labels. "
+    )
+    assert verdict(*results_of(), pd.DataFrame()) == []
 
 
 @pytest.mark.parametrize(("protocol", "seeds"), [("paper", 8), ("strict", 1)])
 def test_networks_of_one_pretraining_are_no_methods(protocol: str, seeds: int) -> None:
     """Untrained encoders differ from seed to seed under `paper` too; that counts as no pretraining."""
-    lines = differences([(0.3, "pmq", 4.0, "significant")], seeds=seeds)
-    found = verdict(plan_of(protocol), layout_of(0.3), lines)
-    assert "one pretraining per row, not between methods" in found[0]
-    assert "pretraining" not in verdict(plan_of(), layout_of(0.3), differences([(0.3, "pmq", 4.0, "")]))[0]
+    answer, *_ = verdict(*results_of(protocol), differences([(0.3, "pmq", 4.0, "significant")], seeds=seeds))
+    assert "Each row is one pretraining: that one method is better than another does not follow." in answer
+
+
+def footers_of(results: Results, statistics: TableStatistics | None = None) -> list[str]:
+    (layout,) = layouts(results.plan, "finetune")
+    return footers(results, layout, "heartbeat", statistics or TableStatistics())
 
 
 def test_a_method_that_reads_reports_is_marked_in_its_title_and_under_the_table(write_store: WriteStore) -> None:
-    reader = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
-    results = load(write_store(alter_plan=lambda plan: replace(plan, roles={"moco": reader})))
-    (layout,) = layouts(results.plan, "finetune")
+    results = load(write_store(alter_plan=lambda plan: replace(plan, roles={"moco": READER})))
     assert row_title(results.plan, "moco") == "MoCo (reads reports)"
-    lines = footers(results, layout, "heartbeat", TableStatistics(pd.DataFrame(), pd.DataFrame()))
-    assert [line for line in lines if line.startswith("MoCo learned from the reports of the recordings")]
+    assert [line for line in footers_of(results) if line.startswith("MoCo learned from the reports of the recordings")]
 
 
 def test_a_caption_is_made_of_what_was_run(store_root: Path, write_store: WriteStore) -> None:
     results = load(store_root)
     (layout,) = layouts(results.plan, "finetune")
-    text = caption(results, layout, 2)
+    text = caption(results, layout)
     assert text.startswith(
         "Macro F1, macro AUROC and ACC in percent, mean±std over seeds 41, 42. Overall: mean of the 6 "
     )
@@ -113,40 +103,34 @@ def test_a_caption_is_made_of_what_was_run(store_root: Path, write_store: WriteS
 
     results = load(write_store("other", alter_plan=twice))
     (layout,) = layouts(results.plan, "finetune", ("brier",))
-    text = caption(results, layout, 2)
+    text = caption(results, layout)
     assert "seeds 41, 42, each the mean of 2 labelled subsets." in text
     assert "6 F1, AUROC and ACC columns. Lower is better: Brier." in text
 
 
 def test_footers_name_cells_data_errors_and_patients_who_were_not_scored(store_root: Path) -> None:
     results = load(store_root)
-    results = replace(results, plan=replace(results.plan, warnings=["test recordings were trained on"]))
-    (layout,) = layouts(results.plan, "finetune")
-    lines = footers(results, layout, "heartbeat", TableStatistics(pd.DataFrame(), pd.DataFrame()))
+    lines = footers_of(replace(results, plan=replace(results.plan, warnings=["test recordings were trained on"])))
     assert lines[0] == "Cells: 29 of 32 finished, 1 failed, 2 not run; commit 0123456789ab."
     assert lines[1].startswith(
         "Scored per heartbeat; protocol paper, single labels. Data: PTB-XL (simulated), Chapman (real)"
     )
     assert "Warning: test recordings were trained on." in lines
     assert "Failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite" in lines
-    assert any(line.endswith("Without a scored recording: PTB-XL HYP 3 of 4.") for line in lines)
+    assert "Test patients: PTB-XL 2, Chapman 2. Without a scored recording: PTB-XL HYP 3 of 4." in lines
 
 
 def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root: Path) -> None:
     results = load(store_root)
-    (layout,) = layouts(results.plan, "finetune")
     place = {"ratio": 0.3, "dataset": "", "metric": "overall", "seeds": 2}
     detectable = {"detectable": 0.05, "detectable_2x": 0.04, "detectable_4x": 0.03}
-    statistics = TableStatistics(pd.DataFrame(), pd.DataFrame([place | detectable]))
-    lines = footers(results, layout, "heartbeat", statistics)
-    assert any(
-        line.startswith("≈: not separable from the best with these patients and seeds, and within 5 points")
-        for line in lines
-    )
-    assert any(line.startswith("2 seeds of one pretraining per method and one labelled subset") for line in lines)
-    assert lines[-1] == "Detectable difference in Overall (power 80 %, one test, median): 5.0 points."
+    statistics = TableStatistics(pairs=pd.DataFrame([place | detectable]))
+    *_, mark, last = footers_of(results, statistics)
+    assert mark.startswith("≈: not separable from the best with these patients and seeds, and within 5 points")
+    assert "2 seeds of one pretraining per method and one labelled subset" in mark
+    assert last == "Detectable difference in Overall (power 80 %, one test, median): 5.0 points."
     strict = replace(results, plan=replace(results.plan, config=results.plan.config | {"protocol": "strict"}))
-    assert footers(strict, layout, "heartbeat", statistics)[-1].endswith(
+    assert footers_of(strict, statistics)[-1].endswith(
         "5.0 points; with twice the pretrainings 4.0, with four times 3.0."
     )
 
@@ -155,22 +139,12 @@ def test_equal_errors_share_a_line_and_long_ones_are_cut(store_root: Path) -> No
     results = load(store_root)
     failures = {cell.key: Failure(f"no encoder for {cell.key}, {'x' * 300}") for cell in results.plan.cells[:12]}
     results = replace(results, failures=failures, rows={})
-    (layout,) = layouts(results.plan, "finetune")
-    (line,) = (
-        line
-        for line in footers(results, layout, "heartbeat", TableStatistics(pd.DataFrame(), pd.DataFrame()))
-        if line.startswith("Failed")
-    )
-    assert "and 3 more: no encoder for KEY" in line
+    (line,) = (line for line in footers_of(results) if line.startswith("Failed"))
+    assert "and 5 more: no encoder for KEY" in line
     assert line.endswith("…")
     assert cell_names(results.plan, results.plan.cells[:2]) == ["Random (PTB-XL, 30 %, seeds 41, 42)"]
 
 
 def test_small_words() -> None:
     assert [seeds_named(seeds) for seeds in ([41], [43, 41, 42], [41, 43])] == ["41", "41 to 43", "41, 43"]
-    assert [signed(value) for value in (1.25, -0.3, 0.0)] == ["+1.2", "−0.3", "+0.0"]
     assert escape_markdown("a_b|*[x](y) <i>\n_c") == r"a_b\|\*\[x](y) \<i> \_c"
-    cpu = {"device": {"type": "cpu", "name": "x86_64", "threads": 2}, "precision": "float32"}
-    assert machine_of(cpu) == "x86_64, 2 threads, float32"
-    assert machine_of({**cpu, "threads": [1, 4]}) == "x86_64, 1 then 4 threads, float32"
-    assert machine_of({}) == "unknown device, ?"
