@@ -301,7 +301,7 @@ def _limits(plan: Plan, layout: Layout, statistics: TableStatistics) -> Iterator
     )
     known = pairs[(pairs["metric"] == OVERALL) & pairs["detectable"].gt(0)]
     if len(known):
-        now, twice, four_times = (100 * known[f"detectable{times}"].median() for times in ("", "_2x", "_4x"))
+        now, twice, four_times = (100 * known[f"detectable{times}"].dropna().median() for times in ("", "_2x", "_4x"))
         more = f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}" * (strict and seeds > 1)
         yield f"Detectable difference in Overall (power {100 * POWER:g} %, one test, median): {now:.1f} points{more}."
 
