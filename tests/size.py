@@ -30,7 +30,7 @@ class Room(NamedTuple):
 
 ROOMS = (
     Room("methods", ("methods",), 3300, 21, (3590, 22.3)),
-    Room("data, download", ("benchmark/data", "benchmark/extras/download*.py"), 5700, 38, (6860, 50.0)),
+    Room("data, download", ("benchmark/data", "benchmark/extras/download*.py"), 5700, 38, (6740, 49.1)),
     Room("training", ("benchmark/training",), 1400, 9.5, (1580, 11.3)),
     Room(
         "run, machine, screen",
@@ -50,7 +50,7 @@ ROOMS = (
         ),
         2300,
         15,
-        (3120, 20.9),
+        (2870, 19.5),
     ),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )  # fmt: skip

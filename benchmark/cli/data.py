@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -21,14 +20,7 @@ from benchmark.cli.main import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
-from benchmark.data.audit import (
-    Finding,
-    counted,
-    fact_lines,
-    implausible,
-    measured_beats,
-    some,
-)
+from benchmark.data.audit import Finding, counted, fact_lines, implausible, measured_beats, some
 from benchmark.data.datasets import find_root
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable
 from benchmark.data.datasets.card import Card
@@ -78,9 +70,7 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
 def check(arguments: Namespace, console: Console) -> int:
     """`data check`: fails where a run would not accept every dataset."""
     config, folders, names = flags_of(arguments)
-    prepared: dict[str, Prepared] = {}
-    facts: dict[str, list[str]] = {}
-    findings: list[Finding] = []
+    prepared, facts, findings = dict[str, Prepared](), dict[str, list[str]](), list[Finding]()
     for name in names:
         try:
             dataset = locate(config, name, folders)
@@ -89,75 +79,62 @@ def check(arguments: Namespace, console: Console) -> int:
             findings.append(Finding((name,), "fatal", str(problem)))
             continue
         facts[name] = [] if data.simulated else [f"folder      {dataset.root}"]
-        if name in config.data.cards and dataset.how_to_get:
-            facts[name].append(f"source      {dataset.how_to_get}")
         facts[name] += fact_lines(data, config.task_spec(config.finetune))
         facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
         mostly_usable = len(data.entries) > len(data.skipped)  # a wrong rate makes recordings unusable
         entries = data.entries if mostly_usable else list_part(dataset, config.data.prefix_of(name)).entries
-        beats = measured_beats(dataset, entries)
-        if beats:
+        if beats := measured_beats(dataset, entries):
             amplitude, rate = np.median(beats, axis=0).tolist()
-            of = f"medians of {counted(len(beats), 'recording')}" if len(beats) > 1 else "of 1 recording"
-            facts[name].append(
-                f"beats       QRS amplitude {float(f'{amplitude:.3g}'):g} mV, heart rate {rate:.0f}/min ({of})"
-            )
-            findings += implausible(name, amplitude, rate, *stated_by(config, name))
+            measured = f"QRS amplitude {float(f'{amplitude:.3g}'):g} mV, heart rate {rate:.0f}/min"
+            facts[name].append(f"beats       {measured} (medians of {counted(len(beats), 'recording')})")
+            stated = [stated_by(config, name, keys) for keys in (("gain", "unit"), ("rate", "rate_name"))]
+            findings += implausible(name, amplitude, rate, *stated)
     findings += findings_of(config, prepared)
-    titles = {name: config.data.source(name).title for name in names}
-    for line in verdict_lines(titles, facts, findings):
-        note(console, line)
+    for name in names:
+        of_dataset = [finding for finding in findings if {*map(dataset_of, finding.datasets)} == {name}]
+        note(console, f"{config.data.source(name).title} ({name}): {VERDICTS[worst(findings, name)]}")
+        for line in (*facts.get(name, ()), *map(finding_line, of_dataset)):
+            note(console, f"  {line}")
+    if len(names) > 1:
+        across = [finding for finding in findings if len({*map(dataset_of, finding.datasets)}) > 1]
+        note(console, "between the datasets:" if across else "between the datasets: no copies")
+        for finding in across:
+            note(console, f"  {finding_line(finding)}")
     return OK if all(worst(findings, name) in ("ok", "warning") for name in names) else FAILED
 
 
-def stated_by(config: Config, name: str) -> tuple[str, str]:
-    """Name what states the unit and the sampling rate of a dataset: keys of its card with values, or its files."""
+def stated_by(config: Config, name: str, keys: Sequence[str]) -> str:
+    """Name what states the unit or the sampling rate of a dataset: a key of its card with its value, or its files."""
     card = config.data.cards.get(name)
-    keys = card.signals.model_dump(include={"gain", "unit", "rate", "rate_name"}) if isinstance(card, Card) else {}
-    values = {key: f"{value:g}" if isinstance(value, float) else value for key, value in keys.items() if value}
-    texts = {key: f"`signals.{key}: {value}` of its card" for key, value in values.items()}
-    files = f"that the files of {config.data.source(name).title} state"
-    unit = texts.get("gain") or texts.get("unit") or f"the gain {files}"
-    return unit, texts.get("rate") or texts.get("rate_name") or f"the sampling rate {files}"
+    values = {key: getattr(card.signals, key) for key in keys} if isinstance(card, Card) else {}
+    texts = {key: f"{value:g}" if isinstance(value, float) else value for key, value in values.items() if value}
+    stated = [f"`signals.{key}: {text}` of its card" for key, text in texts.items()]
+    return stated[0] if stated else f"the {keys[0]} that the files of {config.data.source(name).title} state"
 
 
 def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:
-    """Findings on prepared datasets, the columns among them under the config's tasks; each is of its dataset."""
-    views = dict(prepared)
-    for column in config.data.columns():
-        if column.dataset in prepared:
-            views[column.name] = of_task(prepared[column.dataset], column)
-    named = {name for name, data in views.items() if data.dataset}
-    only_named = {views[name].dataset for name in named} - {column.name for column in config.data.columns()}
+    """Findings on prepared datasets, the columns among them under the config's tasks."""
+    columns = [column for column in config.data.columns() if column.dataset in prepared]
+    views = {**prepared, **{column.name: of_task(prepared[column.dataset], column) for column in columns}}
+    only_named = {column.dataset for column in columns} - {column.name for column in columns}
     tested = [name for name, data in views.items() if data.classes and name not in only_named]
-    findings = audit_of(config, views, tested)
-    return [of_dataset(finding, views) if named.intersection(finding.datasets) else finding for finding in findings]
+    return audit_of(config, views, tested)
 
 
-def of_dataset(finding: Finding, views: Mapping[str, Prepared]) -> Finding:
-    """A finding on named tasks as one on their datasets, which says the task."""
-    datasets = tuple(dict.fromkeys(views[name].dataset_name for name in finding.datasets))
-    tasks = [name for name in finding.datasets if views[name].dataset]
-    return replace(finding, datasets=datasets, text=f"{', '.join(tasks)}: {finding.text}")
+def dataset_of(name: str) -> str:
+    """Return the dataset of a column: 'ptb-xl' of 'ptb-xl.rhythm'."""
+    return name.partition(".")[0]
 
 
-def verdict_lines(
-    titles: Mapping[str, str], facts: Mapping[str, list[str]], findings: Sequence[Finding]
-) -> Iterator[str]:
-    """Verdict, facts and findings of each dataset, given by name and title, then findings on several datasets."""
-    for name, title in titles.items():
-        yield f"{title} ({name}): {VERDICTS[worst(findings, name)]}"
-        yield from (f"  {line}" for line in facts.get(name, ()))
-        yield from (f"  {finding.severity}: {finding.text}" for finding in findings if finding.datasets == (name,))
-    across = [finding for finding in findings if len(finding.datasets) > 1]
-    if len(titles) > 1:
-        yield f"between the datasets: {'' if across else 'no copies'}".rstrip()
-        yield from (f"  {finding.severity}: {finding.text}" for finding in across)
+def finding_line(finding: Finding) -> str:
+    """Return a finding with its severity, and the named tasks that it is on."""
+    tasks = ", ".join(name for name in finding.datasets if name != dataset_of(name))
+    return f"{finding.severity}: {tasks}{': ' * bool(tasks)}{finding.text}"
 
 
 def worst(findings: Sequence[Finding], name: str) -> str:
     """Worst severity of a dataset's findings; 'ok' without any."""
-    severities = [finding.severity for finding in findings if name in finding.datasets]
+    severities = [finding.severity for finding in findings if name in map(dataset_of, finding.datasets)]
     return max(["ok", *severities], key=list(VERDICTS).index)
 
 
@@ -169,18 +146,16 @@ def show(arguments: Namespace, console: Console) -> int:
     from reports.figures import draw_recording
 
     config, folders, names = flags_of(arguments)
-    matches: list[tuple[Dataset, Entry]] = []
-    known: list[str] = []
+    listed: list[tuple[Dataset, Entry]] = []
     for name in names:
         try:
             dataset = locate(config, name, folders)
-            entries = dataset.listing().entries
+            listed += [(dataset, entry) for entry in dataset.listing().entries]
         except DatasetError as problem:
             note(console, f"{name}: {problem}")
-            continue
-        known += [entry.recording for entry in entries]
-        matches += [(dataset, entry) for entry in entries if entry.recording == arguments.word]
+    matches = [(dataset, entry) for dataset, entry in listed if entry.recording == arguments.word]
     if not matches:
+        known = [entry.recording for _, entry in listed]
         near = get_close_matches(arguments.word, known, n=3, cutoff=0.5)
         hint = f"did you mean {some(near)}?" if near else f"there are {len(known)}, e.g. {some(known)}"
         raise ConfigError(f"no recording {arguments.word!r}: {hint}")
@@ -201,7 +176,7 @@ def show(arguments: Namespace, console: Console) -> int:
 
 def caption(dataset: Dataset, entry: Entry, recording: Recording, cut: Segmentation) -> tuple[str, NDArray[np.int64]]:
     """Return two lines on a recording and the samples of its R peaks, none where no beat was found."""
-    peaks = np.empty(0, np.int64)
+    peaks, rate = np.empty(0, np.int64), ""
     try:
         beats = heartbeats(recording.signal, recording.fs, beats=cut.beats)
         peaks = np.rint(beats.r_peaks * recording.fs / FS).astype(np.int64)
@@ -209,8 +184,6 @@ def caption(dataset: Dataset, entry: Entry, recording: Recording, cut: Segmentat
     except Unusable as reason:
         rate = f"skipped by a run: {reason}" if cut.kind == "heartbeats" else str(reason)
     labels = ", ".join(dataset.classes[label] for label in entry.labels)
-    simulated = " (simulated)" if dataset.drawn_from else ""
     text = labels or (recording.report or entry.report)[:SHOWN_REPORT] or "no label"
-    seconds = len(recording.signal) / recording.fs
-    title = f"{dataset.title}{simulated}  {entry.recording}   patient {entry.patient}   {text}"
-    return f"{title}\n{rate}   {recording.fs:g} Hz   {seconds:g} s", peaks
+    title = f"{dataset.title}{' (simulated)' * bool(dataset.drawn_from)}  {entry.recording}   patient {entry.patient}"
+    return f"{title}   {text}\n{rate}   {recording.fs:g} Hz   {len(recording.signal) / recording.fs:g} s", peaks

@@ -52,12 +52,11 @@ BACKOFF, MAX_WAIT = 1.0, 60
 
 @dataclass(frozen=True)
 class Release:
-    """A part of a dataset's release to download into a folder."""
+    """A part of a dataset's release to download into the folder `root`."""
 
     name: str
     subset: str
     url: str
-    """Of the release at one of its homes."""
     subfolder: str
     """Of the release, that becomes the dataset's folder; '' for all of it."""
     patterns: Sequence[str]
@@ -65,7 +64,7 @@ class Release:
     root: Path
 
     def target(self, path: str) -> Path:
-        """Return the place of a file, given by the publisher's path."""
+        """Return the path of a file here, given by the publisher's path."""
         return self.root / path.removeprefix(self.subfolder)
 
 
@@ -106,8 +105,8 @@ def new_session() -> requests.Session:
         status_forcelist=BUSY,
         raise_on_status=False,
     )
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, HTTPAdapter(pool_maxsize=MAX_CONNECTIONS, max_retries=retry))
+    session.mount("https://", HTTPAdapter(pool_maxsize=MAX_CONNECTIONS, max_retries=retry))
+    session.mount("http://", HTTPAdapter(pool_maxsize=MAX_CONNECTIONS, max_retries=retry))
     return session
 
 
@@ -141,25 +140,6 @@ def fetch(session: requests.Session, url: str, target: Path, digest: str, stop: 
     return reason
 
 
-def listed_files(sums: Path, release: Release) -> Iterator[tuple[str, str]]:
-    """Yield (publisher's path, SHA-256) of the files of a release. Raises DatasetError for what is no list of sums."""
-    wanted = re.compile("|".join(map(translate, release.patterns)))
-    for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
-        match = SUM_LINE.fullmatch(line.rstrip())
-        if match is None or match[2].startswith("/") or ".." in PurePosixPath(match[2]).parts:
-            raise DatasetError(f"{sums} is no list of SHA-256 sums of files in a folder: {line[:80]!r}")
-        if match[2].startswith(release.subfolder) and wanted.match(match[2]):
-            yield match[2], match[1]
-
-
-def is_right(path: Path, digest: str, *, verify: bool) -> bool:
-    """Tell whether a file is there; with `verify`, and has its SHA-256."""
-    if not verify or not path.is_file():
-        return path.is_file()
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == digest
-
-
 def fetch_all(
     session: requests.Session, release: Release, files: Sequence[tuple[str, str]], connections: int
 ) -> Iterator[tuple[str, str]]:
@@ -179,6 +159,38 @@ def fetch_all(
             pool.shutdown(cancel_futures=True)
 
 
+def missing_files(session: requests.Session, release: Release, verify: bool, console: Console) -> list[tuple[str, str]]:
+    """List (publisher's path, SHA-256) of the files to be fetched; with `verify`, those too whose content is wrong.
+
+    Raises DatasetError without a list of sums, and for a disk without room.
+    """
+    sums, files = release.root / UNFINISHED / SUMS, list[tuple[str, str]]()
+    if not sums.exists() and (failure := fetch(session, f"{release.url}{SUMS}", sums, "", Event())):
+        raise DatasetError(f"{release.name}: no list of files; {release.url}: {failure}")
+    wanted = re.compile("|".join(map(translate, release.patterns)))
+    for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
+        match = SUM_LINE.fullmatch(line.rstrip())
+        if match is None or match[2].startswith("/") or ".." in PurePosixPath(match[2]).parts:
+            sums.unlink()
+            raise DatasetError(f"{sums} is no list of SHA-256 sums of files in a folder: {line[:80]!r}")
+        if match[2].startswith(release.subfolder) and wanted.match(match[2]):
+            files.append((match[2], match[1]))
+    missing = [(path, digest) for path, digest in files if not is_right(release.target(path), digest if verify else "")]
+    needed, free = release.gigabytes * len(missing) / max(len(files), 1), shutil.disk_usage(release.root).free / 1e9
+    note(console, f"  {len(files):,} files, {len(missing):,} to fetch, about {needed:.1f} GB")
+    if free < needed:
+        raise DatasetError(f"{release.name} takes {needed:.1f} GB more, {release.root} has room for {free:.1f} GB")
+    return missing
+
+
+def is_right(path: Path, digest: str) -> bool:
+    """Tell whether a file is there, and has its SHA-256, '' for any."""
+    if not digest or not path.is_file():
+        return path.is_file()
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == digest
+
+
 def download(arguments: Namespace, console: Console) -> int:
     """`data download`; return the exit status. One dataset at a time."""
     connections = arguments.connections or CONNECTIONS
@@ -194,29 +206,17 @@ def download(arguments: Namespace, console: Console) -> int:
     if arguments.dry_run:
         note(console, "dry run: nothing was fetched or written")
         return OK
-    return (
-        OK
-        if all([download_release(release, connections, arguments.verify, console) for release in releases])
-        else FAILED
-    )
+    complete = [download_release(release, connections, arguments.verify, console) for release in releases]
+    return OK if all(complete) else FAILED
 
 
 def download_release(release: Release, connections: int, verify: bool, console: Console) -> bool:
-    """Download one release; return whether all of it is there.
-
-    Raises DatasetError without a list of files and for a disk without room, and OSError.
-    """
+    """Download one release; return whether all of it is there. Raises DatasetError as `missing_files`, and OSError."""
     note(console, f"{release.name}:")
-    marker, was_unfinished = release.root / UNFINISHED, (release.root / UNFINISHED).exists()
+    marker, failures = release.root / UNFINISHED, dict[str, str]()
     with naming(release.root), new_session() as session:
         marker.mkdir(parents=True, exist_ok=True)
-        try:
-            missing = missing_files(session, release, verify, console)
-        except DatasetError:
-            if not was_unfinished:  # nothing was fetched: what was there before is as it was
-                shutil.rmtree(marker)
-            raise
-        failures = dict[str, str]()
+        missing = missing_files(session, release, verify, console)
         with step(console, "  files") as progress:
             for done, (path, failure) in enumerate(fetch_all(session, release, missing, connections), start=1):
                 failures |= {path: failure} if failure else {}
@@ -229,24 +229,3 @@ def download_release(release: Release, connections: int, verify: bool, console: 
     note(console, f"  {len(failures):,} files are missing: the same command tries these again; until then a run")
     note(console, f"  refuses {release.root}, unless you remove {UNFINISHED} in it")
     return False
-
-
-def missing_files(session: requests.Session, release: Release, verify: bool, console: Console) -> list[tuple[str, str]]:
-    """List the files of a release to be fetched. Raises DatasetError without a list, and for a disk without room."""
-    sums = release.root / UNFINISHED / SUMS
-    if not sums.exists() and (failure := fetch(session, f"{release.url}{SUMS}", sums, "", Event())):
-        raise DatasetError(f"{release.name}: no list of files; {release.url}: {failure}")
-    try:
-        files = list(listed_files(sums, release))
-    except DatasetError:
-        sums.unlink()
-        raise
-    missing = [file for file in files if not is_right(release.target(file[0]), file[1], verify=verify)]
-    needed, free = release.gigabytes * len(missing) / max(len(files), 1), shutil.disk_usage(release.root).free / 1e9
-    note(console, f"  {len(files):,} files, {len(missing):,} to fetch, about {needed:.1f} GB")
-    if free < needed:
-        raise DatasetError(
-            f"{release.name} takes {needed:.1f} GB more and {release.root} has room for {free:.1f} GB: free space or "
-            "name another folder"
-        )
-    return missing

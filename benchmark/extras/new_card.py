@@ -32,7 +32,6 @@ from benchmark.data.datasets.card_formats import (
     are_names,
     derivable,
     first_line,
-    identifiers,
     missing_leads,
     read_content,
     shapes_in,
@@ -89,18 +88,15 @@ Lines = dict[str, tuple[Any, str]]
 
 
 class FolderScan(NamedTuple):
-    """The signals and tables of a folder."""
+    """The signals and tables of a folder, by their paths below it."""
 
     pattern: str
-    paths: Sequence[str]
-    """Of the signals, below the folder."""
+    signals: Sequence[str]
     names: Sequence[str]
-    """What {recording} is in each of the paths, or the identifiers of the rows of a stacked file."""
+    """What {recording} is in each of the paths, or the numbers of a stacked file's rows, if no array may name these."""
     tables: Sequence[str]
     shapes: Mapping[str, tuple[int, ...]]
     """Of the arrays of the first file; {} of another format."""
-    ids_name: str = ""
-    """Array of the identifiers of a stacked file's rows."""
 
     @property
     def is_stacked(self) -> bool:
@@ -144,23 +140,18 @@ def scan_folder(folder: Path) -> FolderScan:
             shapes = shapes_in(folder / signals[0])
     names = [PurePosixPath(path).stem for path in signals]
     scan = FolderScan(f"{prefix}{RECORDING}{suffix}", signals, names, tables, shapes)
-    if not scan.is_stacked:
-        return scan
-    array, count = next((name, shape[0]) for name, shape in shapes.items() if len(shape) > 2)
-    scan = scan._replace(pattern=signals[0] if len(signals) == 1 else f"{prefix}*{suffix}")
-    for ids_name in [name for name, shape in shapes.items() if shape == (count,)]:
-        stacked = CardSignals.model_construct(array=array or None, ids_name=ids_name, stacked=True)
-        with suppress(Unusable):
-            ids = [identifier(name) for name in identifiers(folder / signals[0], stacked)]
-            if len(set(ids)) == count:
-                return scan._replace(names=ids, ids_name=ids_name)
-    return scan._replace(names=[str(row) for row in range(count)])
+    if scan.is_stacked:
+        count = next(shape[0] for shape in shapes.values() if len(shape) > 2)
+        pattern = signals[0] if len(signals) == 1 else f"{prefix}*{suffix}"
+        scan = scan._replace(pattern=pattern, names=[] if (count,) in shapes.values() else list(map(str, range(count))))
+    return scan
 
 
 def _is_table(path: Path) -> bool:
     """Whether a file is a table, and no text that begins with numbers or with names of two leads."""
-    if path.suffix.lower() not in (*TABLES,) or path.suffix.lower() not in SUFFIXES:
-        return path.suffix.lower() in TABLES
+    suffix = path.suffix.lower()
+    if suffix not in TABLES or suffix not in SUFFIXES:
+        return suffix in TABLES
     try:
         cells, separator = first_line(path)
     except (OSError, ValueError):  # not UTF-8
@@ -175,12 +166,12 @@ def scan_table(folder: Path, file: str, scan: FolderScan) -> TableScan:
     """
     cells_of = read_table(Card.model_construct(title=file, how_to_get=""), folder / file)
     best = TableScan(file, {str(name): cells.tolist() for name, cells in cells_of.items()})
-    below = {path: path for path in scan.paths} | {os.path.splitext(path)[0]: path for path in scan.paths}
+    below = {path: path for path in scan.signals} | {os.path.splitext(path)[0]: path for path in scan.signals}
     for column, cells in best.columns.items():
         by_name = [cell for cell in map(identifier, cells) if cell in scan.names]
         slashed = (str(PurePosixPath(cell.replace("\\", "/"))) for cell in cells)
         by_path = [below[cell] for cell in slashed if cell in below and not scan.is_stacked]
-        if scan.is_stacked and not scan.ids_name and set(by_name) != set(scan.names):
+        if scan.is_stacked and set(by_name) != set(scan.names):
             by_name = []  # numbers of rows name nothing by themselves
         for key, matches in (("recording", by_name), ("path", by_path)):
             if 2 * len(matches) >= len(cells) and len(set(matches)) > best.files:
@@ -190,25 +181,26 @@ def scan_table(folder: Path, file: str, scan: FolderScan) -> TableScan:
 
 def signal_lines(folder: Path, scan: FolderScan) -> Lines:
     """Return the lines of `signals`. Raises DatasetError where no file can be read."""
-    first, count = scan.paths[0], len(scan.paths)
+    first, count = scan.signals[0], len(scan.signals)
     lines: Lines = {"files": (scan.pattern, f"{count} file{'s' * (count > 1)}")}
     if RECORDING in scan.pattern and len({*scan.names}) < count:
         lines["files"] = (QUESTION, f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
     if SUFFIXES[PurePosixPath(first).suffix.lower()] in ARRAYS:
-        return lines | _array_lines(PurePosixPath(first).name, scan)
+        return lines | _array_lines(scan)
     try:
         content = read_content(folder / first, None, CardSignals.model_construct(files=first))
     except Unusable as reason:
         raise DatasetError(f"{folder}: the first file cannot be read: {first}: {reason}") from None
+    samples, columns = content.signal.shape
     if content.leads is None:
-        lines["leads"] = (QUESTION, f"names of the {content.signal.shape[1]} columns in order, '-' for one not used")
+        lines["leads"] = (QUESTION, f"names of the {columns} columns in order, '-' for one not used")
     elif computed := derivable(content.leads):
         lines["derive"] = (True, f"{', '.join(computed)} follow from the other limb leads")
     elif missing_leads(content.leads):
         stated = ", ".join(content.leads)[:300]
         lines["leads"] = (QUESTION, f"a map {{name in the files: lead}}; the files have {stated}")
     if content.fs is None:
-        lines["rate"] = (QUESTION, f"Hz; {_lengths(len(content.signal))}")
+        lines["rate"] = (QUESTION, f"Hz; the first file has {samples} samples")
     units = {unit for unit in content.units or ("none",) if unit.lower() not in MILLIVOLTS}
     if units:
         largest = float(np.nanmax(np.abs(content.signal))) if content.signal.size else 0.0
@@ -216,28 +208,23 @@ def signal_lines(folder: Path, scan: FolderScan) -> Lines:
     return lines
 
 
-def _array_lines(first: str, scan: FolderScan) -> Lines:
+def _array_lines(scan: FolderScan) -> Lines:
     """Lines of NumPy and HDF5 files, which name nothing; the first file says how many samples and columns there are."""
     arrays = {name: shape for name, shape in scan.shapes.items() if len(shape) > 1}
     shape = max(arrays.values(), key=math.prod, default=(0, 0))
     order = f"names of the {min(shape[-2:])} columns in order, e.g. {', '.join(LEADS)}, '-' for one not used"
     lines: Lines = {
-        "rate": (QUESTION, f"Hz; or rate_name: the entry of the file that holds it; {_lengths(max(shape[-2:]))}"),
+        "rate": (QUESTION, f"Hz; or rate_name: the entry of the file that holds it; {max(shape[-2:])} samples"),
         "unit": (QUESTION, UNITS),
         "leads": (QUESTION, order),
     }
     if scan.is_stacked:
-        lines["stacked"] = (True, f"{first} holds {shape[0]} recordings, a row each")
-    if scan.ids_name:
-        lines["ids_name"] = (scan.ids_name, "the array with the identifiers of the rows")
+        lines["stacked"] = (True, f"{shape[0]} recordings, a row each")
+    if naming := [name for name, size in scan.shapes.items() if size == shape[:1] and scan.is_stacked]:
+        lines["ids_name"] = (QUESTION, f"the array with the identifiers of the rows, e.g. {', '.join(naming)[:300]}")
     if len(arrays) > 1:
-        sizes = ", ".join(f"{name} {size}" for name, size in arrays.items())[:300]
-        lines["array"] = (QUESTION, f"which of the arrays of {first} holds the signals: {sizes}")
+        lines["array"] = (QUESTION, f"the array of the signals: {', '.join(arrays)[:300]}")
     return lines
-
-
-def _lengths(samples: int) -> str:
-    return f"{samples} samples are {', '.join(f'{samples / rate:.3g} s at {rate} Hz' for rate in (100, 250, 400, 500))}"
 
 
 def table_lines(table: TableScan) -> Lines:
@@ -260,17 +247,16 @@ def table_lines(table: TableScan) -> Lines:
 def label_lines(columns: Mapping[str, Sequence[str]]) -> Lines:
     """Return the lines of `labels`: a column that is named so, columns of yes and no, or a question; else none."""
     binary = [name for name, cells in columns.items() if {truth(cell) for cell in cells if cell} == {True, False}]
-    few = [name for name in columns if 2 <= len(label_counts(columns[name])[1]) <= MAX_CLASSES]
+    few = [name for name, cells in columns.items() if 2 <= len(label_counts(cells)[1]) <= MAX_CLASSES]
     named = [name for name in few if name not in binary and LABELS.fullmatch(name)]
     if named or len(binary) == 1:
         name = (named or binary)[0]
         return named_lines("column", name, columns[name])
     if binary:
-        counts = ", ".join(f"{name} {sum(truth(cell) is True for cell in columns[name])}" for name in binary)
-        return {"classes": (binary, f"a column each, leave out what is no class; recordings: {counts}")}
+        return {"classes": (binary, "a column each, leave out what is no class")}
     question = f"the column of labels, or delete this section; of few values: {', '.join(few)[:300]}"
-    asked: Lines = {"column": (QUESTION, question), "classes": (QUESTION, "the values of that column, as a list")}
-    return asked if few else {}
+    lines: Lines = {"column": (QUESTION, question), "classes": (QUESTION, "the values of that column, as a list")}
+    return lines if few else {}
 
 
 def named_lines(key: str, name: str, cells: Iterable[str]) -> Lines:
@@ -285,11 +271,10 @@ def label_counts(cells: Iterable[str]) -> tuple[str | None, Counter[str]]:
     """Return what separates the labels of a column's cells, None for one label or a list, and how often each is."""
     stated = [cell for cell in cells if not NOT_STATED.fullmatch(cell)]
     whole = Counter(identifier(word) for cell in stated for word in labels_of(cell, None))
-    if not any(members(cell) for cell in stated):
-        for separator in SEPARATORS:
-            parts = Counter(word for cell in stated for word in labels_of(cell, separator))
-            if len(parts) < len(whole) or (separator in ";|" and any(separator in cell for cell in stated)):
-                return separator, parts
+    for separator in SEPARATORS if not any(map(members, stated)) else ():
+        parts = Counter(word for cell in stated for word in labels_of(cell, separator))
+        if len(parts) < len(whole) or (separator in ";|" and any(separator in cell for cell in stated)):
+            return separator, parts
     return None, whole
 
 
@@ -311,7 +296,7 @@ def draft(folder: Path, file: str) -> str:
         free = [name for name in table.columns if name not in used and not NO_LABEL.fullmatch(name)]
         sections["labels"] = label_lines({name: table.columns[name] for name in free})
     for name in COMMENTS:
-        cells = [] if sections.get("labels") else _comments_in(folder, scan.paths, name)
+        cells = [] if sections.get("labels") else _comments_in(folder, scan.signals, name)
         if 2 <= len(label_counts(cells)[1]) <= MAX_CLASSES:
             sections["labels"] = named_lines("comment", name, cells)
     text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))

@@ -1,112 +1,146 @@
-"""Leads and units that a file states and a card: what makes a recording, and what contradicts.
-
-Text files: names or numbers in the first line, and what separates them.
-"""
+"""Own signals: the same samples in every form of file, and the reason where a file and a card do not fit together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from benchmark.data.datasets.base import LEADS, Unusable
+from benchmark.data.datasets import card_formats
+from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.datasets.card_formats import FileContent, read_content, to_recording
 from benchmark.data.datasets.card_sections import CardSignals
+from tests.benchmark.data.datasets.cards import written
 
-MILLIVOLTS = ["mV"] * 12
-
-
-@pytest.fixture
-def made(make_ecg: Callable[..., Any]) -> Callable[..., Any]:
-    """The recording of a file with these leads and units under a card."""
-
-    def make(file_leads: Sequence[str] = LEADS, units: Sequence[str] | None = MILLIVOLTS, **card: Any) -> Any:
-        signals = CardSignals.model_validate({"files": "{recording}.hea", **card})
-        return to_recording(FileContent(make_ecg(seconds=2.0), file_leads, units, 500.0), signals).signal
-
-    return make
-
-
-def test_units_of_the_file_count_lead_by_lead(made: Callable[..., Any], make_ecg: Callable[..., Any]) -> None:
-    factors = np.array([1.0] * 6 + [1e-3] * 6)
-    expected = (make_ecg(seconds=2.0) * factors).astype(np.float32)
-    np.testing.assert_array_equal(made(units=["mV"] * 6 + ["UV"] * 6), expected)
-
-
-def test_a_unit_that_is_no_voltage_is_the_card_s(made: Callable[..., Any]) -> None:
-    assert np.array_equal(made(units=["adu"] * 12, gain=200), made(units=None, gain=200))
-    assert np.array_equal(made(units=["NU"] * 12, unit="mV"), made())
-    with pytest.raises(
-        Unusable, match=r"unknown unit or none in the file; give signals\.unit or signals\.gain in the card: NU"
-    ):
-        made(units=["NU"] * 12)
-    with pytest.raises(Unusable, match=r"unknown unit or none in the file; give signals\.unit"):
-        made(units=[""] * 12)
-    with pytest.raises(Unusable, match="unit of some leads alone"):
-        made(units=["mV"] * 11 + [""])
-
-
-def test_a_card_may_contradict_neither_unit_nor_rate_of_the_file(made: Callable[..., Any]) -> None:
-    assert np.array_equal(made(unit="mV"), made())
-    for card in ({"unit": "uV"}, {"gain": 1000}):
-        with pytest.raises(Unusable, match=r"unit contradicts the card; leave out signals\.unit and gain: mV"):
-            made(**card)
-    with pytest.raises(Unusable, match=r"contradicts the card; correct signals\.rate: 500 Hz"):
-        made(rate=250)
-
-
-def test_names_of_leads_are_mapped(made: Callable[..., Any]) -> None:
-    names = [f"MDC_ECG_LEAD_{lead.upper()}" for lead in LEADS]
-    with pytest.raises(Unusable, match=r"lead missing; name the file's leads in signals\.leads: I, II, .*MDC_ECG"):
-        made(file_leads=names)
-    named = dict(zip(names, LEADS, strict=True))
-    assert np.array_equal(made(file_leads=names, leads=named), made())
-
-
-CHEST = LEADS[6:]
-PAIRS = list(combinations(LEADS[:6], 2))
+FS = 500
+NAMES = list(LEADS)
 
 
 @pytest.fixture
-def twelve(make_ecg: Callable[..., Any]) -> Any:
+def ecg(make_ecg: Callable[..., Any]) -> Any:
     """(n, 12) in mV whose limb leads obey the laws: III = II - I, aVR = -(I + II) / 2 and so on."""
     ecg = make_ecg(seconds=2.0)
     one, two = ecg[:, 0], ecg[:, 1]
     ecg[:, 2:6] = np.stack([two - one, -(one + two) / 2, one - two / 2, two - one / 2], axis=1)
-    return ecg
+    return ecg[: np.flatnonzero(ecg.any(axis=1))[-1] + 1]
 
 
-def derived(ecg: Any, names: Sequence[str]) -> Any:
-    signals = CardSignals(files="*.hea", format="wfdb", derive=True)
-    columns = ecg[:, [LEADS.index(name) for name in names]]
-    return to_recording(FileContent(columns, names, ["mV"] * len(names), 500.0), signals).signal
+def read(path: Path, **card: Any) -> Recording:
+    given = {"files": f"{{recording}}{path.suffix}", "rate": FS, "unit": "mV", **card}
+    signals = CardSignals.model_validate({name: value for name, value in given.items() if value is not None})
+    return card_formats.read(path, None, signals)
 
 
-def test_any_two_limb_leads_or_more_determine_the_others(twelve: Any) -> None:
-    for limb in (*PAIRS, *combinations(LEADS[:6], 5)):
-        result = derived(twelve, [*CHEST, *limb])
-        np.testing.assert_allclose(result, twelve, atol=1e-6)
-        for lead in (*limb, *CHEST):
-            assert np.array_equal(result[:, LEADS.index(lead)], twelve[:, LEADS.index(lead)].astype(np.float32)), lead
+def refusal(path: Path, **card: Any) -> str:
+    with pytest.raises(Unusable) as caught:
+        read(path, **card)
+    return str(caught.value)
 
 
-@pytest.mark.parametrize("names", [["II", *CHEST], [lead for lead in LEADS if lead != "V3"]], ids=["one", "chest"])
-def test_what_two_limb_leads_do_not_determine_is_missing(names: list[str], twelve: Any) -> None:
-    with pytest.raises(Unusable, match=r"^lead missing; name the file's leads in signals\.leads: "):
-        derived(twelve, names)
-
-
-SIGNALS = CardSignals.model_construct(files="r.csv", leads=None)
-
-
-def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
-    path = folder / "r.csv"
-    path.write_bytes(text.encode(encoding))
+def saved(path: Path, array: Any) -> Path:
+    np.save(path, array)
     return path
+
+
+def test_every_form_gives_the_same_recording(tmp_path: Path, ecg: Any) -> None:
+    h5py = pytest.importorskip("h5py")
+    header = ";".join(["time", *reversed(LEADS)])
+    timed = np.column_stack([np.arange(len(ecg)), ecg[:, ::-1]])
+    np.savetxt(tmp_path / "named.csv", timed, "%.18g", ";", header=header, comments="")
+    np.savetxt(tmp_path / "plain.csv", ecg, "%.18g", ",")
+    np.savez(tmp_path / "r.npz", ecg=ecg, fs=FS, age=np.array([[61.0]] * 3))
+    np.savez(tmp_path / "one.npz", times=np.arange(len(ecg)), ecg=ecg, fs=FS)
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        file["x/ecg"], file["beats"] = ecg.T, np.arange(5)
+        file.attrs["fs"] = np.array([FS])
+    recordings = [
+        read(tmp_path / "named.csv"),
+        read(tmp_path / "plain.csv", leads=NAMES),
+        read(saved(tmp_path / "r.npy", ecg), leads=NAMES),
+        read(saved(tmp_path / "t.npy", ecg.T[None]), leads=NAMES),
+        read(saved(tmp_path / "b.npy", ecg[:, ::-1]), leads=NAMES[::-1]),
+        read(saved(tmp_path / "w.npy", np.column_stack([ecg[:, :1], ecg])), leads=["-", *NAMES]),
+        read(tmp_path / "r.npz", leads=NAMES, rate=None, rate_name="fs", array="ecg"),
+        read(tmp_path / "one.npz", leads=NAMES),
+        read(tmp_path / "r.h5", leads=NAMES, rate=None, rate_name="fs"),
+    ]
+    for recording in recordings:
+        assert recording.fs == FS
+        np.testing.assert_array_equal(recording.signal, ecg.astype(np.float32))
+    for card, factor in (({"unit": "uV"}, 1e-3), ({"unit": "V"}, 1e3), ({"unit": None, "gain": 200}, 1 / 200)):
+        signal = read(tmp_path / "r.npy", leads=NAMES, **card).signal
+        np.testing.assert_array_equal(signal, (ecg * factor).astype(np.float32))
+
+
+def test_a_file_that_does_not_fit_its_card_says_why(tmp_path: Path, ecg: Any) -> None:
+    eleven, texts = saved(tmp_path / "a.npy", ecg[:, :11]), saved(tmp_path / "d.npy", ecg.astype(str))
+    assert refusal(eleven, leads=NAMES).startswith("array has not one axis of as many as signals.leads")
+    assert refusal(texts, leads=NAMES).startswith("not a two-dimensional array of numbers")
+    np.savez(tmp_path / "e.npz", one=ecg, two=ecg)
+    for name in (None, "three"):
+        assert "name it in signals.array: one, two" in refusal(tmp_path / "e.npz", leads=NAMES, array=name)
+    rates = {"array": "one", "rate": None, "rate_name": "fs"}
+    assert refusal(tmp_path / "e.npz", leads=NAMES, **rates) == "no number under signals.rate_name: fs"
+    (tmp_path / "h.csv").write_text("1,2\n3,4\n")
+    assert refusal(tmp_path / "h.csv") == "no names of leads in the file; give signals.leads in the card"
+    assert refusal(tmp_path / "h.csv", leads=NAMES).startswith("columns are not the leads of the card")
+    assert refusal(tmp_path / "gone.npy", leads=NAMES) == "file missing: signal"
+    path = saved(tmp_path / "r.npy", ecg)
+    assert refusal(path, leads=NAMES, unit=None).startswith("unknown unit or none in the file; give signals.unit")
+    assert refusal(path, leads=NAMES, rate=None) == "sampling rate not in the file; give signals.rate in the card"
+
+
+MV = ["mV"] * 12
+CODES = [f"MDC_ECG_LEAD_{lead.upper()}" for lead in LEADS]
+
+
+@pytest.mark.parametrize(
+    ("leads", "units", "card", "message"),
+    [
+        (NAMES, ["NU"] * 12, {}, "unknown unit or none in the file; give signals.unit or signals.gain in the card: NU"),
+        (NAMES, [*MV[:11], ""], {}, "unit of some leads alone"),
+        (NAMES, MV, {"unit": "uV"}, "unit contradicts the card; leave out signals.unit and gain: mV"),
+        (NAMES, MV, {"gain": 1000}, "unit contradicts the card; leave out signals.unit and gain: mV"),
+        (NAMES, MV, {"rate": 250}, "sampling rate contradicts the card; correct signals.rate: 500 Hz"),
+        (CODES, MV, {}, "lead missing; name the file's leads in signals.leads: I, II, III"),
+        (NAMES, MV, {"leads": ["II", "I", *LEADS[2:]]}, "names of the columns contradict signals.leads"),
+        (["II", *"abcde", *LEADS[6:]], MV, {"derive": True}, "lead missing; name the file's leads"),
+        ([*LEADS[:8], "x", *LEADS[9:]], MV, {"derive": True}, "lead missing; name the file's leads"),
+    ],
+)
+def test_what_contradicts_a_card_is_refused(
+    ecg: Any, leads: list[str], units: list[str], card: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(Unusable) as caught:
+        to_recording(FileContent(ecg, leads, units, FS), CardSignals(files="{recording}.hea", **card))
+    assert str(caught.value).startswith(message)
+
+
+def test_units_and_names_of_a_file_are_mapped(ecg: Any) -> None:
+    expected = ecg.astype(np.float32)
+    card, counts = CardSignals(files="*.hea"), CardSignals(files="*.hea", gain=200)
+    mixed = FileContent(ecg * ([1] * 6 + [1e3] * 6), NAMES, ["mV"] * 6 + ["UV"] * 6, FS)
+    np.testing.assert_allclose(to_recording(mixed, card).signal, expected, rtol=1e-6)
+    steps = to_recording(FileContent(ecg * 200, NAMES, ["adu"] * 12, FS), counts)
+    np.testing.assert_allclose(steps.signal, expected, rtol=1e-6)
+    named = CardSignals.model_validate({"files": "*.hea", "leads": dict(zip(CODES, LEADS, strict=True))})
+    np.testing.assert_array_equal(to_recording(FileContent(ecg, CODES, MV, FS), named).signal, expected)
+
+
+def test_any_two_limb_leads_or_more_determine_the_others(ecg: Any) -> None:
+    card = CardSignals(files="*.hea", derive=True)
+    for limb in (*combinations(LEADS[:6], 2), *combinations(LEADS[:6], 5)):
+        names = [*LEADS[6:], *limb]
+        columns = ecg[:, [LEADS.index(name) for name in names]]
+        result = to_recording(FileContent(columns, names, ["mV"] * len(names), FS), card).signal
+        np.testing.assert_allclose(result, ecg, atol=1e-6)
+        for lead in names:
+            assert np.array_equal(result[:, LEADS.index(lead)], ecg[:, LEADS.index(lead)].astype(np.float32)), lead
 
 
 @pytest.mark.parametrize(
@@ -116,28 +150,84 @@ def written(folder: Path, text: str, encoding: str = "utf-8") -> Path:
         ("0.5,2\n-1,10\n", None),
         ("I;II;\n0,5;2;\n-1;10;\n", ["I", "II"]),
         ("0,5\t2\n-1\t10\n", None),
-        ("0,5;2;\n-1;10;\n", None),
         ("0.5,2,\n-1,10,\n", None),
         ('"I" ; "II"\r\n0,5;2\r\n-1;10\r\n', ["I", "II"]),
-        ("I,\n0.5,2\n-1,10\n", ["I", ""]),
         ("\ufeffI,II\n0.5,2\n-1,10\n", ["I", "II"]),
-    ],
-)
-def test_numbers_with_either_decimal_mark_are_read(tmp_path: Path, text: str, names: list[str] | None) -> None:
-    stored = read_content(written(tmp_path, text), None, SIGNALS)
-    np.testing.assert_array_equal(stored.signal, [[0.5, 2.0], [-1.0, 10.0]])
-    assert (stored.leads, stored.units, stored.fs) == (names, None, None)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
         ("I,II\n1,x\n", "not of its format: ValueError"),
         ("", "not of its format"),
         ("1,2\n1,2,3\n", "lines have more cells than the first|not of its format"),
         ("I,II\n1,2,3\n4,5,6\n", "lines have more cells than the first"),
     ],
 )
-def test_anything_else_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(Unusable, match=message):
-        read_content(written(tmp_path, text), None, SIGNALS)
+def test_text_files_hold_numbers_alone(tmp_path: Path, text: str, names: list[str] | str | None) -> None:
+    (tmp_path / "r.csv").write_bytes(text.encode())
+    card = CardSignals(files="r.csv")
+    if isinstance(names, str):
+        with pytest.raises(Unusable, match=names):
+            read_content(tmp_path / "r.csv", None, card)
+    else:
+        stored = read_content(tmp_path / "r.csv", None, card)
+        np.testing.assert_array_equal(stored.signal, [[0.5, 2.0], [-1.0, 10.0]])
+        assert (stored.leads, stored.units, stored.fs) == (names, None, None)
+
+
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_that_pandas_writes_as_names_are_no_samples(tmp_path: Path, ecg: Any, index: bool, first: int) -> None:
+    table = pd.DataFrame(ecg, columns=range(first, first + 12))
+    for header in (True, [f"x{number}" for number in range(12)]):
+        table.to_csv(tmp_path / "r.csv", index=index, header=header)
+        np.testing.assert_array_equal(read(tmp_path / "r.csv", leads=NAMES).signal, ecg.astype(np.float32))
+
+
+@pytest.mark.parametrize(("before", "after"), [(300, 200), (0, 100), (3, 20)])
+def test_zeros_at_the_ends_are_padding_and_a_few_are_not(tmp_path: Path, ecg: Any, before: int, after: int) -> None:
+    kept = slice(before if before >= 25 else 0, -after if after >= 25 else None)
+    filled = np.pad(ecg, ((before, after), (0, 0)))
+    signal = read(saved(tmp_path / "r.npy", filled), leads=NAMES).signal
+    np.testing.assert_array_equal(signal, filled[kept].astype(np.float32))
+    if before >= 25:
+        filled[[*range(before), *range(-after, 0)]] = np.nan
+        np.testing.assert_array_equal(read(saved(tmp_path / "r.npy", filled), leads=NAMES).signal, signal)
+    assert refusal(saved(tmp_path / "z.npy", 0 * ecg), leads=NAMES) == "all samples zero"
+
+
+EXPORTS: dict[str, tuple[Callable[..., None], float]] = {
+    "r.edf": (written.edf, 2.5),
+    "aecg.xml": (written.aecg, 2.5),
+    "muse.xml": (written.muse, 4.88),
+}
+"""File -> its writer, and the scale in microvolts."""
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_exports_are_read_as_they_were_written_and_refused_where_truncated(tmp_path: Path, ecg: Any, name: str) -> None:
+    pytest.importorskip("ecgdatakit")
+    writer, microvolts = EXPORTS[name]
+    counts = np.tile(np.rint(ecg * 400).astype(np.int16) * 4, (4, 1))[:2000]
+    counts[:, 2] = counts[:, 1] - counts[:, 0]
+    counts[:, 3:6] = np.stack([-(counts[:, 0] + counts[:, 1]), 2 * counts[:, 0] - counts[:, 1],
+                               2 * counts[:, 1] - counts[:, 0]], axis=1) // 2  # fmt: skip
+    path, card = tmp_path / name, {"rate": None, "unit": None, "derive": True}
+    writer(path, counts, FS, microvolts)
+    recording = read(path, **card)
+    assert recording.fs == FS
+    np.testing.assert_allclose(recording.signal, counts * microvolts / 1e3, rtol=1e-4, atol=1e-4 * microvolts / 1e3)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2 + 1])
+    refusal(path, **card)
+    if name == "muse.xml":
+        position = content.index(b"<WaveFormData>") + 40
+        other = b"B" if content[position : position + 1] != b"B" else b"C"
+        path.write_bytes(content[:position] + other + content[position + 1 :])
+        assert refusal(path, **card).startswith("damaged file")
+    if name == "aecg.xml":
+        channel = (
+            '<component><sequence><code code="MDC_ECG_LEAD_RESP"/><value><scale value="1" unit="uV"/><digits>1 2 3'
+        )
+        text = content.decode().replace(
+            "</sequenceSet>", f"{channel}</digits></value></sequence></component></sequenceSet>"
+        )
+        path.write_text(text)
+        assert len(read(path, **card).signal) == len(counts)
+        assert "of different lengths or rates" in refusal(path, **card | {"leads": [*LEADS, "-"]})

@@ -1,7 +1,6 @@
 """Files of each hospital format with the same made-up samples, written from the formats' specifications.
 
-EDF byte by byte, HL7 aECG and GE MUSE as XML text, DICOM with pydicom. None is written by
-the package that reads them in the suite, so that reading is checked against what was written.
+EDF byte by byte, HL7 aECG and GE MUSE as XML text: none by the package that reads them in the suite.
 """
 
 from __future__ import annotations
@@ -77,37 +76,3 @@ def muse(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
         "</PatientDemographics><Waveform><WaveformType>Rhythm</WaveformType><NumberofLeads>8</NumberofLeads>"
         f"<SampleBase>{fs}</SampleBase><SampleExponent>0</SampleExponent>{leads}</Waveform></RestingECG>"
     )
-
-
-def dicom(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
-    """DICOM 12-lead ECG waveform, channel sources by SCP-ECG codes of ISO 11073."""
-    from pydicom.dataset import Dataset, FileDataset, FileMetaDataset
-    from pydicom.uid import ExplicitVRLittleEndian, generate_uid
-
-    kind = "1.2.840.10008.5.1.4.1.1.9.1.1"
-    codes = dict(zip(LEADS, (1, 2, 61, 62, 63, 64, 3, 4, 5, 6, 7, 8), strict=True))
-    meta = FileMetaDataset()
-    meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = kind, generate_uid()
-    meta.TransferSyntaxUID = ExplicitVRLittleEndian
-    file = FileDataset(str(path), {}, file_meta=meta, preamble=b"\0" * 128)
-    file.SOPClassUID, file.SOPInstanceUID, file.Modality = kind, meta.MediaStorageSOPInstanceUID, "ECG"
-    file.PatientID, file.PatientName = "p1", "X"
-    group = Dataset()
-    group.WaveformOriginality = "ORIGINAL"
-    group.NumberOfWaveformChannels, group.NumberOfWaveformSamples = counts.shape[1], counts.shape[0]
-    group.SamplingFrequency, group.MultiplexGroupLabel = fs, "RHYTHM"
-    group.WaveformBitsAllocated, group.WaveformSampleInterpretation = 16, "SS"
-    channels = []
-    for lead in LEADS:
-        channel, source, unit = Dataset(), Dataset(), Dataset()
-        source.CodeValue, source.CodingSchemeDesignator = f"5.6.3-9-{codes[lead]}", "SCPECG"
-        source.CodeMeaning = f"Lead {lead}"
-        unit.CodeValue, unit.CodingSchemeDesignator, unit.CodeMeaning = "uV", "UCUM", "microvolt"
-        channel.ChannelSourceSequence, channel.ChannelSensitivityUnitsSequence = [source], [unit]
-        channel.ChannelSensitivity, channel.ChannelSensitivityCorrectionFactor = microvolts, 1
-        channel.ChannelBaseline, channel.WaveformBitsStored = 0, 16
-        channels.append(channel)
-    group.ChannelDefinitionSequence = channels
-    group.WaveformData = counts.astype("<i2").tobytes()
-    file.WaveformSequence = [group]
-    file.save_as(path, enforce_file_format=True)
