@@ -16,7 +16,7 @@ from benchmark.data.transport import datasets_in, is_transport
 from benchmark.machine.device import Machine
 from benchmark.results.names import TRIAL
 from benchmark.results.store import Store
-from benchmark.run.datasets import external_forms, joined_corpora, locate, names_of, transports_of, with_columns
+from benchmark.run.datasets import external_forms, joins_of, locate, names_of, with_columns
 from benchmark.run.estimate import (
     Size,
     disk_bytes,
@@ -28,7 +28,6 @@ from benchmark.run.estimate import (
     updates_of,
 )
 from benchmark.run.grid import Pretraining, Variant, expand, make_grid
-from benchmark.run.plan import cache_miss_lines
 from benchmark.run.pretraining import new_method
 from benchmark.run.tasks import Work, in_turn, limited_threads, missing
 from benchmark.screen import Console, duration, note, print_table
@@ -58,8 +57,6 @@ def print_dry_run(
     print_cells(console, work)
     to_do = f"{len(work.cells)} of {cells} cells, {trained(work.pretrainings)} of {trained(grid.pretrainings)}"
     note(console, f"to do: {to_do} pretrainings")
-    for line in cache_miss_lines(work.cells, grid, Store(results)):
-        note(console, line)
     for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)
 
@@ -140,7 +137,7 @@ def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[st
             prepared[name] = data
         sizes[name] = exact_size(data) if data else estimated_size(len((listing or dataset.listing()).entries), cut)
     if len(prepared) == len(sizes):
-        for data in [*joined_corpora(config, prepared, folders.cache), *transports_of(config, prepared, folders.cache)]:
+        for data in joins_of(config, prepared, folders.cache):
             prepared[data.name] = data
     joined = {config.data.pretrain: config.data.corpora} if len(config.data.corpora) > 1 else {}
     joined |= {name: datasets_in(name) for name in filter(is_transport, config.data.datasets)}

@@ -28,20 +28,19 @@ from benchmark.results.store import Plan, Store
 from benchmark.run.datasets import (
     audit_run,
     external_forms,
-    joined_corpora,
+    joins_of,
     locate,
     names_of,
     patients_of,
     prepare_data,
     prepare_trials,
     refuse_unusable,
-    transports_of,
     with_columns,
 )
 from benchmark.run.engine import HERE, open_engine
 from benchmark.run.execute import execute
 from benchmark.run.grid import Grid, make_grid, refuse_lone_windows, select, variants_of
-from benchmark.run.plan import cache_miss_lines, make_plan
+from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, code_digest, context_of, missing, tasks_of
@@ -97,15 +96,12 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     windows = str(sample_facts(probe)[WINDOWS_SHA256])
     plan = make_plan(config, prepared, grid, [*audited.leaks, *audited.warnings], windows)
     work = missing(grid, store)
-    misses = cache_miss_lines(work.cells, grid, store)  # of the plan before this one
     store.save_plan(plan)
     for line in work.damaged:
         note(console, f"damaged, will be done again: {line}")
     cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
-    for line in misses:
-        note(console, line)
     events = arguments.out / "tensorboard" if arguments.tensorboard else None
     failures = work_off(work, config, prepared, store, machine, console, events)
     if not work.cells:
@@ -132,7 +128,7 @@ def prepare_all(
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, folders, console)
         note(console, prepared_line(prepared[dataset.name]))
-    for joined in [*joined_corpora(config, prepared, folders.cache), *transports_of(config, prepared, folders.cache)]:
+    for joined in joins_of(config, prepared, folders.cache):
         write_joined(joined)
         prepared[joined.name] = joined
         note(console, prepared_line(joined))

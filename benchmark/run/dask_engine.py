@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,7 +20,6 @@ from benchmark.machine.process import stop
 
 PATIENCE_SECONDS = 60.0
 """Wait for a first worker, and for the scheduler."""
-START_ONE = "dask worker {} --nthreads 1 --memory-limit 0"
 
 
 class SaveOnClose(WorkerPlugin):
@@ -48,7 +47,7 @@ class Dask:
         """jobs: tasks that are handed over at a time, whatever workers there are; None: one for each."""
         self.client = client
         self.jobs = jobs
-        self.executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+        self.executor: Executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
         client.register_plugin(SaveOnClose())
 
     def width(self) -> int:
@@ -63,8 +62,7 @@ class Dask:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run a function on a worker."""
-        future: Future[Any] = self.executor.submit(function, *arguments)
-        return future
+        return self.executor.submit(function, *arguments)
 
     def ask_to_stop(self) -> None:
         """Ask the tasks of all workers to stop."""
@@ -77,11 +75,12 @@ def open_dask(name: str, jobs: int | None) -> Iterator[Dask]:
 
     Raises ConfigError in one line where nothing answers, no worker comes, or one has several threads.
     """
-    where = {"scheduler_file": name} if name.endswith(".json") else {"address": name}
+    is_file = name.endswith(".json")
     logging.getLogger("distributed").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # many lines on versions, which count only where the code differs
+            where = {"scheduler_file" if is_file else "address": name}
             client = Client(**where, set_as_default=False, timeout=PATIENCE_SECONDS)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise ConfigError(f"--engine {name}: no Dask scheduler answers there ({error})") from None
@@ -90,9 +89,10 @@ def open_dask(name: str, jobs: int | None) -> Iterator[Dask]:
             try:
                 client.wait_for_workers(1, timeout=PATIENCE_SECONDS)
             except TimeoutError:
-                start = START_ONE.format(f"--scheduler-file {name}" if name.endswith(".json") else name)
-                none = f"the scheduler has had no worker for {PATIENCE_SECONDS:.0f} s"
-                raise ConfigError(f"--engine {name}: {none}; start some: {start}") from None
+                raise ConfigError(
+                    f"--engine {name}: the scheduler has had no worker for {PATIENCE_SECONDS:.0f} s; start some: dask "
+                    f"worker {'--scheduler-file ' * is_file}{name} --nthreads 1 --memory-limit 0"
+                ) from None
         engine = Dask(client, jobs)
         engine.width()
         yield engine

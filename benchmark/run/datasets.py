@@ -1,12 +1,11 @@
-"""The data of a run: found or simulated, prepared, audited."""
+"""The data of a run: found or simulated, prepared, joined where a row needs several datasets, audited."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,19 +25,20 @@ from benchmark.data.splits import is_cross_validated, split_or_none
 from benchmark.data.tasks import of_task
 from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
-from benchmark.results.names import EVALUATION_FACTS
-from benchmark.run.grid import Cell, Grid, Pretraining, Variant, methods_of, unserved_by
+from benchmark.results.names import is_frozen
+from benchmark.run.grid import Cell, Pretraining, Variant, methods_of, unserved_by
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
 
 
 def names_of(config: Config) -> list[str]:
-    """Datasets of a run: those of the pretraining corpus first, then the columns of the table."""
-    return list(dict.fromkeys([*config.data.corpora, *chain.from_iterable(map(datasets_in, config.data.datasets))]))
+    """List the datasets of a run: those of the pretraining corpus first, then the columns of the table."""
+    columns = [name for column in config.data.datasets for name in datasets_in(column)]
+    return list(dict.fromkeys([*config.data.corpora, *columns]))
 
 
 def locate(config: Config, name: str, folders: Folders) -> Dataset:
-    """A dataset of a run, in its folder or simulated.
+    """Find a dataset of a run, in its folder or simulated.
 
     Raises DatasetError if a real folder is missing or its download has not ended.
     """
@@ -49,13 +49,7 @@ def locate(config: Config, name: str, folders: Folders) -> Dataset:
             return SimulatedDataset(name, CohortSettings(**simulation.model_dump() | sizes))
         except ValueError as error:
             raise ConfigError(f"data.simulation: {error}") from None
-    try:
-        root = find_root(source, folders.data_root, folders.paths)
-    except DatasetError as missing:
-        if name not in config.data.corpora or not folders.paths or name in folders.paths:
-            raise
-        given = next(iter(folders.paths))
-        raise DatasetError(f"{missing}, or pretrain on a dataset that is given: --pretrain-dataset {given}") from None
+    root = find_root(source, folders.data_root, folders.paths)
     refuse_unfinished(source, root)
     return source(root)
 
@@ -63,7 +57,7 @@ def locate(config: Config, name: str, folders: Folders) -> Dataset:
 def prepare_data(
     dataset: Dataset, config: Config, folders: Folders, console: Console, cut: Segmentation | None = None
 ) -> Prepared:
-    """A prepared dataset, from the cache if possible. Raises DatasetError if no recording is usable.
+    """Prepare a dataset, or open it from the cache. Raises DatasetError if no recording is usable.
 
     cut: how recordings are cut, if not as the config says.
     """
@@ -83,41 +77,33 @@ def prepare_data(
     return prepared
 
 
-def joined_corpora(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
-    """The corpus of a run if it is of several datasets. Raises DatasetError for one without recordings."""
-    if len(config.data.corpora) == 1:
-        return []
-    members = []
-    for data in map(prepared.__getitem__, config.data.corpora):
-        chosen = {entry.recording for entry in untested(config, data)}
-        members.append((data, np.flatnonzero([entry.recording in chosen for entry in data.entries])))
-    return [join(config.data.pretrain, members, cache)]
+def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
+    """Join what a run needs of several datasets: its corpus, and its transports.
 
-
-def transports_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
-    """The transports of a run. Raises DatasetError for one without recordings."""
-    transports = []
+    A transport tests nobody who is pretrained on. Raises DatasetError for one without recordings.
+    """
+    joins, corpora = [], config.data.corpora
+    trained = {name: pretrained_entries(prepared[name], config.task_spec(config.pretrain)) for name in corpora}
+    if len(corpora) > 1:
+        trained = {name: untested(config, prepared[name]) for name in corpora}
+        members = []
+        for name, entries in trained.items():
+            chosen = {entry.recording for entry in entries}
+            numbers = np.flatnonzero([entry.recording in chosen for entry in prepared[name].entries])  # (R,)
+            members.append((prepared[name], numbers))
+        joins.append(join(config.data.pretrain, members, cache))
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
         learned, tested = (of_task(prepared[end.dataset], end) for end in (transport.learned, transport.tested))
         spec = config.task_spec(config.finetune, learned.name)
         split, _ = split_or_none(learned, spec)
-        seen = pretrained_patients(config, prepared, tested.dataset_name)
-        transports.append(transported(transport, learned, tested, split, spec, seen, cache))
-    return transports
-
-
-def pretrained_patients(config: Config, prepared: Mapping[str, Prepared], name: str) -> set[str]:
-    """Patients of a dataset who are pretrained on."""
-    if name not in config.data.corpora:
-        return set()
-    several, data = len(config.data.corpora) > 1, prepared[name]
-    used = untested(config, data) if several else pretrained_entries(data, config.task_spec(config.pretrain))
-    return {entry.patient for entry in used}
+        seen = {entry.patient for entry in trained.get(tested.dataset_name, ())}
+        joins.append(transported(transport, learned, tested, split, spec, seen, cache))
+    return joins
 
 
 def untested(config: Config, data: Prepared) -> list[Entry]:
-    """The recordings of a dataset that no column tests or chooses on, nor any other recording of their patients.
+    """List the recordings of a dataset whose patients no column tests or chooses on.
 
     Of a labelled dataset under no column its training part, as where it is pretrained on alone.
     """
@@ -134,7 +120,7 @@ def untested(config: Config, data: Prepared) -> list[Entry]:
 
 
 def patients_of(config: Config, name: str) -> Iterator[str]:
-    """What counts as a patient of a user's own data, and what a run does about it."""
+    """Say what counts as a patient of a user's own data, and what a run does about it."""
     card = config.data.cards.get(name)
     if isinstance(card, Card) and not card.states_patients:
         yield "not stated (`table.patient` of its card), so every recording counts as a patient of its own"
@@ -142,8 +128,7 @@ def patients_of(config: Config, name: str) -> Iterator[str]:
         yield "stated, so labelled subsets and splits are by patient (protocol strict)"
 
 
-@dataclass(frozen=True)
-class RunAudit:
+class RunAudit(NamedTuple):
     """Result of the audit for a run."""
 
     leaks: list[str]
@@ -153,25 +138,23 @@ class RunAudit:
 
 
 def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
-    """Audit a run's corpus and columns.
-
-    Raises DatasetError if the pretraining corpus or every column is unusable.
-    """
-    columns = [column.name for column in config.data.columns()]
-    findings = audit_of(config, prepared, columns)
+    """Audit a run's corpus and columns. Raises DatasetError if the corpus or every column is unusable."""
+    columns = config.data.columns()
+    findings = audit_of(config, prepared, [column.name for column in columns])
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
-    unscored = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in columns if name in fatal]
-    for column in config.data.columns():
-        data, spec = prepared[column.name], config.task_spec(config.finetune, column.name)
-        if column.dataset in config.data.corpora and is_cross_validated(data, spec):
+    for column in columns:
+        spec = config.task_spec(config.finetune, column.name)
+        if column.dataset in config.data.corpora and is_cross_validated(prepared[column.name], spec):
             raise DatasetError(
-                f"{data.title}: every patient is tested (data.folds={spec.folds}), so that none is left to pretrain "
-                f"on: leave {column.dataset} out of --pretrain-dataset"
+                f"{prepared[column.name].title}: every patient is tested (data.folds={spec.folds}), so that none is "
+                f"left to pretrain on: leave {column.dataset} out of --pretrain-dataset"
             )
     corpus = prepared[config.data.pretrain]
     usable = split_or_none(corpus, config.task_spec(config.pretrain))[0].train if corpus.classes else corpus.entries
     if corpus.name in fatal and not len(usable):
         raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
+    named = {column.name: prepared[column.name].title for column in columns}
+    unscored = [f"{title} cannot be scored: {fatal[name]}" for name, title in named.items() if name in fatal]
     if len(unscored) == len(columns):
         raise DatasetError("; ".join(unscored))
     leaks = [finding.text for finding in findings if finding.severity == "leak"]
@@ -180,24 +163,26 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
 
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
-    """Findings on prepared datasets under a config's corpus, task and protocol."""
+    """Audit prepared datasets under a config's corpus, task and protocol; transports beside the corpus alone."""
+    spec, corpora = config.task_spec(config.finetune), config.data.corpora
     specs = {name: config.task_spec(config.finetune, name) for name in prepared}
-    spec = config.task_spec(config.finetune)
-    corpora = config.data.corpora if len(config.data.corpora) > 1 else []
-    joined = {name: frozenset(entry.recording for entry in untested(config, prepared[name])) for name in corpora}
+    several = corpora if len(corpora) > 1 else []
+    joined = {name: frozenset(entry.recording for entry in untested(config, prepared[name])) for name in several}
     parts = {name: data for name, data in prepared.items() if JOIN not in name and not is_transport(name)}
-    plain = [name for name in tested if name in parts]
-    findings = audit(parts, spec, pretrain=config.data.pretrain, tested=plain, specs=specs, joined=joined)
-    of_corpus = {name: parts[name] for name in config.data.corpora if name in parts}
-    for name in [name for name in tested if name not in plain]:
-        beside = of_corpus | {name: prepared[name]}
-        further = audit(beside, spec, pretrain=config.data.pretrain, tested=[name], specs=specs, joined=joined)
+
+    def findings_on(datasets: Mapping[str, Prepared], columns: Sequence[str]) -> list[Finding]:
+        return audit(datasets, spec, pretrain=config.data.pretrain, tested=columns, specs=specs, joined=joined)
+
+    findings = findings_on(parts, [name for name in tested if name in parts])
+    for name in [name for name in tested if name not in parts]:
+        beside = {corpus: parts[corpus] for corpus in corpora if corpus in parts} | {name: prepared[name]}
+        further = findings_on(beside, [name])
         findings += [finding for finding in further if finding.severity != "warning" and name in finding.datasets]
     return findings
 
 
 def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, Prepared]:
-    """The prepared pretraining corpus and columns of a run by name, from its prepared datasets."""
+    """Collect the prepared pretraining corpus and columns of a run by name, from its prepared datasets."""
     columns = {column.name: of_task(datasets[column.dataset], column) for column in config.data.columns()}
     return {name: datasets[name] for name in (config.data.pretrain, *config.data.corpora)} | columns
 
@@ -207,17 +192,17 @@ def prepare_trials(config: Config, parts: Iterable[Pretraining | Cell], prepared
     lengths = set()
     for part in parts:
         if isinstance(part, Cell):
-            settings = with_settings(config, part.variant.settings).finetune
-            lengths.add((part.dataset, config.task_spec(settings).per_trial))
+            stage = with_settings(config, part.variant.settings).finetune
+            lengths.add((part.dataset, config.task_spec(stage).per_trial))
         else:
             lengths.add((config.data.pretrain, config.task_spec(config.pretrain).per_trial))
     for name, per_trial in lengths:
         trials_of(prepared[name], per_trial)
 
 
-def external_rows(config: Config) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
-    """The compared rows with an external encoder (weights of another group), with these encoders."""
-    for variant in methods_of(config):
+def external_rows(variants: Iterable[Variant]) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
+    """Yield the rows with an external encoder (weights of another group), with these encoders."""
+    for variant in variants:
         if variant.method is not None and variant.method.external_encoder is not None:
             yield variant, variant.method.external_encoder
 
@@ -227,16 +212,15 @@ def refuse_unusable(config: Config) -> None:
 
     Raises ConfigError, in one line, for a card or file that does not hold, and for a row that no evaluation serves.
     """
-    for variant, kind in external_rows(config):
+    for variant, kind in external_rows(methods_of(config)):
         try:
             try_external(kind)
             check_pretrained_on(kind, config.data.known())
         except ValueError as error:
             raise ConfigError(str(error)) from None
         unserved = unserved_by(variant, config.evaluate)
-        if set(unserved) == set(config.evaluate):
-            frozen = ", ".join(name for name, facts in EVALUATION_FACTS.items() if facts.frozen)
-            raise ConfigError(f"{kind.word()}: {next(iter(unserved.values()))}; add --evaluate with one of {frozen}")
+        if not any(map(is_frozen, config.evaluate)) and unserved:
+            raise ConfigError(f"{kind.word()}: {next(iter(unserved.values()))}; add a probe, e.g. --evaluate linear")
 
 
 def external_forms(
@@ -245,40 +229,40 @@ def external_forms(
     prepared: Mapping[str, Prepared],
     make: Callable[[Dataset, Segmentation], Prepared | None],
 ) -> dict[tuple[str, str], Prepared] | None:
-    """(method, column) -> `make` of its dataset, cut to the windows of the method's external encoder; None if one is.
+    """Cut each column to the windows of each external encoder: (method, column) -> `make` of its dataset.
 
-    Each dataset is cut once for equal windows. prepared: the transports, of whose datasets the same recordings are
-    joined.
+    None if `make` gives None. prepared: the transports, of whose datasets the same recordings are joined.
     """
     by_name = {dataset.name: dataset for dataset in datasets}
     made_of = cache(lambda name, cut: make(by_name[name], cut))
     forms: dict[tuple[str, str], Prepared] = {}
-    for variant, kind in external_rows(config):
+    for variant, kind in external_rows(methods_of(config)):
         cut = segmentation_of(kind.signals, config.data.cut().beats)
         for column in config.data.columns():
-            parts = [made_of(name, cut) for name in datasets_in(column.dataset)]
-            known = [part for part in parts if part is not None]
-            if len(known) < len(parts):
+            names = datasets_in(column.dataset)
+            parts = [part for name in names if (part := made_of(name, cut)) is not None]
+            if len(parts) < len(names):
                 return None
             is_joined = is_transport(column.dataset)
-            forms[variant.method_name, column.name] = recut(prepared[column.dataset], known) if is_joined else known[0]
+            forms[variant.method_name, column.name] = recut(prepared[column.dataset], parts) if is_joined else parts[0]
     return forms
 
 
-def facts_of_external(config: Config, prepared: Mapping[str, Prepared], grid: Grid) -> dict[str, dict[str, object]]:
-    """Row -> facts of its external encoder for plans and reports."""
-    facts: dict[str, dict[str, object]] = {}
-    for variant in grid.variants:
-        kind = variant.method.external_encoder if variant.method is not None else None
-        if kind is None:
-            continue
-        columns = [column.name for column in config.data.columns()]
-        facts[variant.name] = {
-            "pretrained_on": pretrained_on_text(kind),
-            "saw": {name: saw_test_patients(kind, prepared[name]) for name in columns},
-            "licence": kind.licence,
-            "signals": kind.signals.words(),
-            "features": kind.features,
-            "unserved": unserved_by(variant, config.evaluate),
+def facts_of_external(
+    config: Config, prepared: Mapping[str, Prepared], variants: Iterable[Variant]
+) -> dict[str, dict[str, object]]:
+    """Collect the facts of external encoders for plans and reports, by row."""
+    columns = [column.name for column in config.data.columns()]
+    return {
+        variant.name: {
+            "elsewhere": {
+                "pretrained_on": pretrained_on_text(kind),
+                "saw": {name: saw_test_patients(kind, prepared[name]) for name in columns},
+                "licence": kind.licence,
+                "signals": kind.signals.words(),
+                "features": kind.features,
+                "unserved": unserved_by(variant, config.evaluate),
+            }
         }
-    return facts
+        for variant, kind in external_rows(variants)
+    }

@@ -69,14 +69,14 @@ class Pool:
     attempts = 2
 
     def __init__(self, workers: int, devices: Sequence[str] = ()) -> None:
-        """devices: what CUDA_VISIBLE_DEVICES is in the workers, in turn; () for what it is here."""
+        """Open the pool. devices: CUDA_VISIBLE_DEVICES of the workers, in turn; () for what it is here."""
         self.workers = workers
         self.devices = devices
         self.processes: list[SpawnProcess] = []
         self.executor = self.opened()
 
     def opened(self) -> ProcessPoolExecutor:
-        """Open a pool whose workers take a device each."""
+        """Open an executor whose workers take a device each."""
         context = get_context("spawn")
         devices: SimpleQueue[str] = context.SimpleQueue()
         for number in range(self.workers):
@@ -111,7 +111,6 @@ class Pool:
         for process in self.processes:
             process.join(max(0.0, until - time.monotonic()))
             process.kill()
-        for process in self.processes:
             process.join(1.0)  # until then it may still write a file
         self.executor.shutdown()
 
@@ -125,7 +124,7 @@ def begin_task_worker(devices: SimpleQueue[str]) -> None:
 
 @contextmanager
 def open_engine(name: str, jobs: int | None, devices: Sequence[str] = ()) -> Iterator[Engine]:
-    """Context with an engine: 'local', or the address or the scheduler file of a Dask scheduler.
+    """Open 'local', or the address or the scheduler file of a Dask scheduler, for the time of a context.
 
     jobs: tasks at a time; None: one a worker, here this process alone. Raises ConfigError for workers that are not
     there or that cannot be used.

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from benchmark.results.files import write_atomic
@@ -64,11 +63,10 @@ class ProgressFile:
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """The progress of a pretraining by its folder; None without a readable file."""
+    """Read the progress of a pretraining by its folder; None without a readable file."""
     try:
-        stored = json.loads((folder / PROGRESS).read_bytes())
-        return Progress(str(stored["name"]), int(stored["done"]), int(stored["total"]), str(stored["text"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        return Progress(**json.loads((folder / PROGRESS).read_bytes()))
+    except (OSError, ValueError):
         return None
 
 
@@ -81,7 +79,7 @@ class GridProgress:
     def __init__(self, console: Console, work: Work, store: Store) -> None:
         self.console = console
         self.store = store
-        self.total = Counter(pretrainings=len(work.pretrainings), cells=len(work.cells))
+        self.total = {"pretrainings": len(work.pretrainings), "cells": len(work.cells)}
         self.done: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self.began = self.printed = time.monotonic()
@@ -94,32 +92,30 @@ class GridProgress:
         self.bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         self.bars.stop()
-        failed = f", {self.failed.total()} failed" if self.failed else ""
-        done = f"{self.done.total()} of {self.total.total()} done{failed}"
+        done = f"{self.done.total()} of {sum(self.total.values())} done{self.failures()}"
         elapsed = duration(time.monotonic() - self.began)
         note(self.console, f"{'stopped' if kind else 'finished'}: {done}, in {elapsed}")
+
+    def failures(self) -> str:
+        """Return ', 2 failed', or nothing."""
+        return f", {self.failed.total()} failed" if self.failed else ""
 
     def begin(self, job: Job) -> None:
         """Show a bar for a pretraining."""
         if job.is_pretraining:
             self.running[job.key] = self.bars.add_task(f"  {job.name}", total=1.0, text="")
 
-    def end(self, job: Job, outcomes: Sequence[Ending]) -> None:
+    def end(self, job: Job, endings: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
         if job.key in self.running:
             self.bars.remove_task(self.running.pop(job.key))
-        stage = "pretrainings" if job.is_pretraining else "cells"
-        for outcome in outcomes:
-            if outcome.failure:
-                self.failed[stage] += 1
-                where = f"; traceback in {outcome.file}" if outcome.failure.traceback and outcome.file else ""
-                note(self.console, f"FAILED  {outcome.name}: {outcome.failure.line}{where}")
-            else:
-                self.done[stage] += 1
+        for ending in endings:
+            (self.failed if ending.failure else self.done)["pretrainings" if job.is_pretraining else "cells"] += 1
+            if ending.failure:
+                where = f"; traceback in {ending.file}" if ending.failure.traceback else ""
+                note(self.console, f"FAILED  {ending.name}: {ending.failure.line}{where}")
 
     def refresh(self, running: Sequence[Job]) -> None:
         """Read how far the running pretrainings are, and show it."""
@@ -130,16 +126,13 @@ class GridProgress:
                 shares += share
                 self.bars.update(self.running[job.key], completed=share, text=progress.text)
                 texts.append(f"{job.name} {progress.text}")
+        stages = []
         for stage, bar in self.stages.items():
             ended = self.done[stage] + self.failed[stage] + (shares if stage == "pretrainings" else 0.0)
             self.bars.update(bar, completed=ended, text=f"{self.done[stage]} of {self.total[stage]}")
+            (remaining,) = (task.time_remaining for task in self.bars.tasks if task.id == bar)
+            time_left = f", about {duration(remaining)} left" if remaining else ""
+            stages.append(f"{self.done[stage]} of {self.total[stage]} {stage}{time_left}")
         if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:
             self.printed = time.monotonic()
-            failed = [f"{self.failed.total()} failed"] if self.failed else []
-            note(self.console, "; ".join([*map(self.stage_line, self.stages), *failed, *texts]))
-
-    def stage_line(self, stage: str) -> str:
-        """'12 of 36 cells, about 3 min left'."""
-        counted = f"{self.done[stage]} of {self.total[stage]} {stage}"
-        (remaining,) = (bar.time_remaining for bar in self.bars.tasks if bar.id == self.stages[stage])
-        return f"{counted}, about {duration(remaining)} left" if remaining else counted
+            note(self.console, "; ".join([*stages, *texts]) + self.failures())

@@ -40,6 +40,8 @@ class Job:
     """What a worker does at once: a pretraining, or cells that share what they compute."""
 
     parts: tuple[Part, ...]
+    after: str = ""
+    """Key of the pretraining whose encoder it uses; '' for none."""
 
     @property
     def is_pretraining(self) -> bool:
@@ -55,11 +57,6 @@ class Job:
     def name(self) -> str:
         """Name of its first part in messages."""
         return self.parts[0].name
-
-    @property
-    def after(self) -> str:
-        """Key of the pretraining whose encoder it uses; '' for none."""
-        return "" if isinstance(self.parts[0], Pretraining) else self.parts[0].pretrain_key
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,6 @@ class Work:
 class Ending:
     """How a pretraining or a cell ended."""
 
-    key: str
     name: str
     failure: Failure | None = None
     file: Path | None = None
@@ -89,7 +85,7 @@ class Ending:
 def context_of(
     config: Config, prepared: Mapping[str, Prepared], store: Store, machine: Machine, events: Path | None = None
 ) -> Context:
-    """What the tasks of a run share; paths are absolute, since workers may run elsewhere."""
+    """Collect what the tasks of a run share; paths are absolute, since workers may run elsewhere."""
     return Context(
         config,
         folders={name: data.folder.resolve() for name, data in prepared.items()},
@@ -104,19 +100,19 @@ def context_of(
 
 
 def missing(grid: Grid, store: Store) -> Work:
-    """Cells without an intact row, and the pretrainings they need that are not stored."""
-    damaged: list[str] = []
-    cells = [cell for cell in in_turn(grid.cells) if not is_finished(cell, store, damaged)]
-    needed = {cell.pretraining.key: cell.pretraining for cell in cells if cell.pretraining}
-    pretrainings = [pretraining for pretraining in needed.values() if not is_finished(pretraining, store, damaged)]
-    return Work(grid, tuple(pretrainings), tuple(cells), tuple(damaged))
+    """Find the cells without an intact row, and the pretrainings they need that are not stored."""
+    cells = [(cell, lack) for cell in in_turn(grid.cells) if (lack := lack_of(cell, store)) is not None]
+    needed = {cell.pretrain_key: cell.pretraining for cell, _ in cells if cell.pretraining}
+    encoders = [(task, lack) for task in needed.values() if (lack := lack_of(task, store)) is not None]
+    damaged = tuple(lack for _, lack in (*cells, *encoders) if lack)
+    return Work(grid, tuple(task for task, _ in encoders), tuple(cell for cell, _ in cells), damaged)
 
 
 def in_turn(cells: Iterable[Cell]) -> list[Cell]:
-    """Each cell once, in the order of work: dataset by dataset, of each the compared rows before the gates.
+    """Order each cell once for the work: dataset by dataset, of each the compared rows before the baselines.
 
-    So the first column of a table can be read early. A cell that is a gate in one table and compared in another counts
-    as compared.
+    So the first column of a table can be read early. A cell that is a baseline in one table and compared in another
+    counts as compared.
     """
     unique: dict[str, Cell] = {}
     for cell in cells:
@@ -126,30 +122,29 @@ def in_turn(cells: Iterable[Cell]) -> list[Cell]:
     return sorted(unique.values(), key=lambda cell: (datasets.index(cell.dataset), cell.is_baseline))
 
 
-def is_finished(part: Part, store: Store, damaged: list[str] | None = None) -> bool:
-    """Whether a result is stored whole; a line on a damaged one is appended to `damaged`."""
+def lack_of(part: Part, store: Store) -> str | None:
+    """Say why a result must be computed: '' if it is not stored, a line if it is damaged; None if it is whole."""
     try:
         if isinstance(part, Cell):
-            return store.load_row(part.key) is not None
+            return "" if store.load_row(part.key) is None else None
         folder = store.pretrained / part.key
         card = checked_card(folder)
-        if card and (problem := other_encoder(card["encoder"], part.content["encoder"])):
-            raise BadCard(f"{folder / CARD}: {problem}")
+        if card is None:
+            return ""
+        problem = other_encoder(card["encoder"], part.content["encoder"])
+        return f"{folder / CARD}: {problem}" if problem else None
     except (BadCard, CorruptRow) as error:
-        if damaged is not None:
-            damaged.append(str(error))
-        return False
-    return card is not None
+        return str(error)
 
 
 def tasks_of(work: Work) -> list[Job]:
-    """The tasks of some work, pretrainings first; probes of one encoder on one dataset are one task."""
+    """Group some work to tasks, pretrainings first; probes of one encoder on one dataset are one task."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in work.cells:
         shared = (cell.pretrain_key, cell.dataset) if is_frozen(cell.evaluation) else (cell.key, "")
         groups.setdefault(shared, []).append(cell)
     pretrainings = [Job((pretraining,)) for pretraining in work.pretrainings]
-    return pretrainings + [Job(tuple(cells)) for cells in groups.values()]
+    return pretrainings + [Job(tuple(cells), cells[0].pretrain_key) for cells in groups.values()]
 
 
 def run(job: Job, context: Context) -> tuple[Ending, ...]:
@@ -171,30 +166,29 @@ def run_part(part: Part, context: Context, known: EvaluationCache) -> Ending:
     try:
         if stop.is_set():
             raise Stopped
-        if not is_finished(part, context.store):
+        if lack_of(part, context.store) is not None:
             if isinstance(part, Pretraining):
                 run_pretraining(part, context)
             else:
                 run_cell(part, context, known)
     except Stopped:
-        return Ending(part.key, part.name, stopped=True)
+        return Ending(part.name, stopped=True)
     except Exception as error:
         return failed(part, Failure.of(error), context.store)
-    return Ending(part.key, part.name)
+    return Ending(part.name)
 
 
 def failed(part: Part, failure: Failure, store: Store) -> Ending:
     """Store a failure; returns it as the outcome."""
     save = store.save_failure if isinstance(part, Cell) else store.save_pretraining_failure
-    file = save(part.key, part.name, failure.error, failure.traceback)
-    return Ending(part.key, part.name, failure=failure, file=file)
+    return Ending(part.name, failure, save(part.key, part.name, failure.error, failure.traceback))
 
 
 def lost(job: Job, error: Exception, store: Store) -> list[Ending]:
     """Store what is not finished of a task whose worker was killed each time as failed; returns the outcomes."""
     reason = f"its worker was killed each time ({type(error).__name__}); if memory ran out, use fewer --jobs"
     return [
-        Ending(part.key, part.name) if is_finished(part, store) else failed(part, Failure(reason), store)
+        Ending(part.name) if lack_of(part, store) is None else failed(part, Failure(reason), store)
         for part in job.parts
     ]
 
@@ -212,19 +206,16 @@ def limited_threads(count: int | None) -> Iterator[None]:
 
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-PACKAGES = ("benchmark", "methods")
+RESTART = "restart the workers with this checkout and its environment, then the same command"
 
 
 @lru_cache
-def code_digest(packages: tuple[str, ...] = PACKAGES) -> str:
-    """Digest of the code that tasks run, or of other packages, as it was when this process first asked."""
+def code_digest(packages: tuple[str, ...] = ("benchmark", "methods")) -> str:
+    """Return the digest of the code that tasks run, or of other packages, as it was when this process first asked."""
     content = hashlib.sha256()
     for file in sorted(file for package in packages for file in (CHECKOUT / package).rglob("*.py")):
         content.update(f"{file.relative_to(CHECKOUT)}\0".encode() + file.read_bytes())
     return content.hexdigest()
-
-
-RESTART = "restart the workers with this checkout and its environment, then the same command"
 
 
 def refuse_unfit(context: Context) -> None:
@@ -232,8 +223,8 @@ def refuse_unfit(context: Context) -> None:
     worker = f"the worker {socket.gethostname()}:{os.getpid()}"
     if code_digest() != context.code:
         raise ConfigError(f"{worker} has other code than this run was started with: {RESTART}")
-    unseen = [folder for folder in (*context.folders.values(), context.store.root) if not folder.is_dir()]
-    if unseen:
-        raise ConfigError(
-            f"{worker} does not see {unseen[0]}: put --cache and --results on folders that all workers share"
-        )
+    for folder in (*context.folders.values(), context.store.root):
+        if not folder.is_dir():
+            raise ConfigError(
+                f"{worker} does not see {folder}: put --cache and --results on folders that all workers share"
+            )

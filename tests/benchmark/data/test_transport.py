@@ -15,7 +15,7 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.splits import split_or_none
 from benchmark.data.tasks import TASKS, of_task
 from benchmark.data.transport import CONCEPTS, transport_of
-from benchmark.run.datasets import audit_run, names_of, transports_of, untested, with_columns
+from benchmark.run.datasets import audit_run, joins_of, names_of, untested, with_columns
 
 SmallConfig = Callable[..., Config]
 NAME = "ptb-xl.rhythm@chapman.all"
@@ -62,7 +62,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
 ) -> None:
     config = small_config({"data.datasets": [NAME], "data.labels": "multi", "protocol": "strict"})
     assert names_of(config) == ["mimic-iv-ecg", "ptb-xl", "chapman"]
-    (made,) = transports_of(config, cohorts, tmp_path)
+    (made,) = joins_of(config, cohorts, tmp_path)
     (column,) = config.data.columns()
     transport = transport_of(NAME, source_of)
     rhythm = of_task(cohorts["ptb-xl"], transport.learned)
@@ -99,7 +99,7 @@ def test_patients_who_are_pretrained_on_are_not_tested(
     small_config: SmallConfig, cohorts: dict[str, Prepared], tmp_path: Path
 ) -> None:
     config = small_config({"data.datasets": [NAME], "data.pretrain": ["mimic-iv-ecg", "chapman"], "protocol": "strict"})
-    (made,) = transports_of(config, cohorts, tmp_path)
+    _, made = joins_of(config, cohorts, tmp_path)
     pretrained = {f"chapman/{entry.recording}" for entry in untested(config, cohorts["chapman"])}
     tested = {entry.recording for entry in made.entries if entry.fold == 10}
     assert tested

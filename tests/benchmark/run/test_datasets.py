@@ -50,8 +50,6 @@ def test_real_data_are_taken_from_their_folder_or_the_root_and_missing_ones_say_
     ):
         with pytest.raises(DatasetError, match=re.escape(words)):
             locate(config, "chapman", missing)
-    with pytest.raises(DatasetError, match=r"^MIMIC-IV-ECG: .*--pretrain-dataset ptb-xl$"):
-        locate(config, "mimic-iv-ecg", Folders(None, {"ptb-xl": tmp_path}))
 
 
 def test_a_dataset_that_cannot_be_split_is_not_scored_and_a_corpus_that_cannot_be_used_is_refused(

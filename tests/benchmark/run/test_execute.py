@@ -53,7 +53,7 @@ class Scripted:
             self.running = {} if self.is_pool else self.running
             return
         failure = end if isinstance(end, Failure) else None
-        future.set_result([Ending(part.key, part.name, failure, stopped=end == "stopped") for part in task.parts])
+        future.set_result([Ending(part.name, failure, stopped=end == "stopped") for part in task.parts])
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()

@@ -1,9 +1,8 @@
-"""What of a run a report is told besides its rows, and why stored cells do not match."""
+"""What of a run a report is told besides its rows."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -12,8 +11,8 @@ from benchmark.data.corpus import corpus_of
 from benchmark.machine.device import Machine
 from benchmark.results.store import Store
 from benchmark.run.grid import Grid, make_grid
-from benchmark.run.plan import cache_miss_lines, make_plan
-from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
+from benchmark.run.plan import make_plan
+from tests.benchmark.run.bench import Cohorts, SmallConfig
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 
@@ -41,23 +40,3 @@ def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: Sma
     source = corpus_of(cohorts[corpus], spec, torch.device("cpu"))
     assert facts["used_recordings"] == len(source.recording.unique())
     assert facts["used_patients"] == len(source.patient.unique())
-
-
-def test_the_settings_that_differ_from_those_of_stored_cells_are_named(
-    finished: Bench, small_config: SmallConfig
-) -> None:
-    def why(**overrides: Any) -> list[str]:
-        grid = make_grid(small_config(overrides), finished.prepared, MACHINE)
-        return cache_miss_lines(grid.cells, grid, finished.store)
-
-    assert why(**{"encoder.hidden": 6}) == []
-    finished.store.save_plan(make_plan(finished.config, finished.prepared, finished.grid))
-    assert why() == []
-    assert why(**{"encoder.hidden": 6}) == ["4 stored cells do not match: pretraining.encoder.hidden 6, was 4"]
-    assert why(**{"finetune.epochs": 7, "pretrain.epochs": 60, "evaluate": ["finetune"]}) == [
-        "1 stored cells do not match: finetune.settings.epochs 7, was 2",
-        "1 stored cells do not match: finetune.settings.epochs 7, was 2; pretraining.epochs 60, was 2",
-    ]
-    for path in finished.store.cells.glob("*.npz"):
-        path.unlink()
-    assert why(**{"encoder.hidden": 6}) == ["4 stored cells do not match: damaged, or of another version"]

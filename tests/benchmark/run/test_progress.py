@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from rich.console import Console
 
 from benchmark.results.store import Failure
 from benchmark.run import progress as progress_module
-from benchmark.run.progress import PROGRESS, GridProgress, Progress, ProgressFile, read_progress
+from benchmark.run.progress import GridProgress, Progress, ProgressFile, read_progress
 from benchmark.run.tasks import Ending, Job, tasks_of
 from benchmark.screen import open_console
 from tests.benchmark.run.bench import Bench
@@ -28,14 +27,11 @@ def test_a_file_is_written_now_and_then_and_goes_with_its_pretraining(
         file.write(3, 10, "later")
         assert read_progress(tmp_path) == Progress("pmq", 3, 10, "later")
     assert list(tmp_path.iterdir()) == []
-    with ProgressFile(tmp_path / PROGRESS / "no folder", "pmq") as file:
-        (tmp_path / PROGRESS).write_text(json.dumps({"name": "pmq"}))
-        file.write(1, 10, "where nothing can be written")
     assert read_progress(tmp_path) is None
 
 
 def ended(task: Job, failure: Failure | None = None) -> list[Ending]:
-    return [Ending(part.key, f"part of {task.name}", failure, Path("error.json")) for part in task.parts]
+    return [Ending(f"part of {task.name}", failure, Path("error.json")) for part in task.parts]
 
 
 def test_on_a_pipe_a_line_says_what_is_done_and_runs(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

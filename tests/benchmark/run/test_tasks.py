@@ -78,7 +78,7 @@ def test_what_a_killed_worker_had_stored_stands(finished: Bench) -> None:
     first, second, *_ = finished.grid.cells
     (finished.store.cells / f"{second.key}.json").unlink()
     done, failed = lost(Job((first, second)), RuntimeError(), finished.store)
-    assert (done.failure, failed.key) == (None, second.key)
+    assert (done.failure, failed.name) == (None, second.name)
     assert finished.store.failures([first.key, second.key]) == {second.key: failed.failure}
 
 
