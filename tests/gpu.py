@@ -11,7 +11,6 @@ It ends with status 1 if an update differs.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from benchmark.cli.dry_run import cost_lines
 from benchmark.cli.speed import measure, new_method, pretraining_update, print_timings, random_batch
 from benchmark.config.load import load_config
 from benchmark.machine.device import Machine, device_facts, pick_device
-from benchmark.run.estimate import Size
+from benchmark.run.estimate import estimated_size
 from benchmark.run.grid import expand
 from benchmark.run.tasks import Work, in_turn
 from benchmark.screen import note, open_console
@@ -91,10 +90,7 @@ def differences(name: str, device: torch.device, batch: int, *, small: bool) -> 
 def hours_of_paper(machine: Machine) -> list[str]:
     """Lines on the hours of the paper's grid."""
     config = load_config("paper")
-    sizes: Mapping[str, Size] = {
-        name: Size(count, count * config.data.cut().windows_of_typical(), exact=False)
-        for name, count in RECORDINGS.items()
-    }
+    sizes = {name: estimated_size(count, config.data.cut()) for name, count in RECORDINGS.items()}
     names = {column.name: column.name for column in config.data.columns()}
     grid = expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
     work = Work(grid, grid.pretrainings, tuple(in_turn(grid.cells)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ import torch
 from benchmark.config.config import Config, with_settings
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated
-from benchmark.data.task import Task, Windows, coverage, sides_for_tasks, task_on
+from benchmark.data.task import Task, coverage, sides_for_tasks, task_on
 from benchmark.data.tasks import open_task_view
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine.device import device_facts, git_state, versions
@@ -52,40 +51,39 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     spec = spec_of(config, cell.evaluation, column.name)
     prepared = open_task_view(context.folders[cell.dataset], column)
     job = CellInput(cell, config, context)
-    tasks = folds_of(job, prepared, spec, known)
-    task, tests = tasks[0], [task.test for task in tasks]
-    unscored = next((task.unscored for task in tasks if task.unscored), "")
+    folds = folds_of(job, prepared, spec, known)
+    multi, pool = folds[0].multi, folds[0].pool
+    unscored = next((fold.unscored for fold in folds if fold.unscored), "")
     if unscored:
-        nothing = np.empty((0, task.test.target.shape[1]), np.float32)  # (0, C)
-        tests = [test.first(0) for test in tests]
-        outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in tasks]
+        nothing = np.empty((0, folds[0].test.target.shape[1]), np.float32)  # (0, C)
+        outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in folds]
     else:
-        outcomes = [learn_on(job, fold, known) for fold in tasks]
-    predictions = joined(prepared, tests, outcomes)
-    notes = list(dict.fromkeys(chain(*(task.notes for task in tasks), *(outcome.notes for outcome in outcomes))))
+        outcomes = [learn_on(job, fold, known) for fold in folds]
+    predictions, facts, split = merged(prepared, folds, outcomes)
+    noted = [*(fold.notes for fold in folds), *(outcome.notes for outcome in outcomes)]
+    notes = dict.fromkeys(note for notes in noted for note in notes)
     if reason := unscored or ("" if is_tested else UNTESTED):
-        scores = dict.fromkeys(UNITS, no_scores(reason, multi=task.multi))
+        scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
-        scores = score_both_units(*judged, multi=task.multi, pool=task.pool)
-        notes += macro_notes(*judged, prepared.classes, multi=task.multi, pool=task.pool)
+        scores = score_both_units(*judged, multi=multi, pool=pool)
+        notes |= dict.fromkeys(macro_notes(*judged, prepared.classes, multi=multi, pool=pool))
     row = Row(
         **identity_of(cell),
         protocol=spec.protocol,
         labels=spec.labels,
         scores={unit: scored.values for unit, scored in scores.items()},
         undefined={unit: scored.undefined for unit, scored in scores.items()},
-        notes=notes,
-        counts=counts_of(tasks, predictions),
+        notes=list(notes),
         coverage=dict(coverage(prepared, spec)) if is_tested else {},
-        training=training_of(outcomes),
-        provenance=provenance(job, prepared) | {"split": digests_of(tasks)},
+        provenance=provenance(job, prepared) | {"split": split},
+        **facts,
     )
     context.store.save_row(row, predictions)
 
 
 def folds_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
-    """A cell's task, or those of the parts of its cross-validation."""
+    """Make a cell's task, or those of the parts of its cross-validation."""
     cell, is_tested = job.cell, job.cell.evaluation != VALIDATION
     parts: list[tuple[int, int] | None] = [None]
     if is_cross_validated(prepared, spec):
@@ -100,68 +98,51 @@ def folds_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: Evaluati
     return tasks
 
 
-def joined(prepared: Prepared, tests: Sequence[Windows], outcomes: Sequence[Outcome]) -> Predictions:
-    """The predictions of all tasks, of several in the order of the dataset's recordings."""
-    parts = [
-        Predictions(outcome.probability, test.truth(), test.recording, test.patient)
-        for test, outcome in zip(tests, outcomes, strict=True)
-    ]
-    if len(parts) == 1:
-        return parts[0]
+def merged(
+    prepared: Prepared, folds: Sequence[Task], outcomes: Sequence[Outcome]
+) -> tuple[Predictions, dict[str, Any], dict[str, str]]:
+    """Merge the parts of a cross-validation, or give the one task as it is.
+
+    Returns predictions, in the order of the dataset's recordings, training facts and counts, and the hash of each
+    side's recording names. Counts are the mean of what is learned on, and all that are tested.
+    """
+    parts = []
+    for fold, outcome in zip(folds, outcomes, strict=True):
+        test = fold.test.first(len(outcome.probability))
+        parts.append(Predictions(outcome.probability, test.truth(), test.recording, test.patient))
+    counts, digests = [fold.counts() for fold in folds], [fold.digests() for fold in folds]
+    if len(folds) == 1:
+        return parts[0], {"training": outcomes[0].training, "counts": counts[0]}, digests[0]
     number = {entry.recording: index for index, entry in enumerate(prepared.entries)}
     order = np.argsort([number[name] for part in parts for name in part.recording], kind="stable").astype(np.int64)
-    return Predictions(
+    predictions = Predictions(
         *(np.concatenate([getattr(part, field.name) for part in parts])[order] for field in fields(Predictions))
     )
-
-
-def training_of(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Training facts of a cell, those of each part where there are several."""
-    if len(outcomes) == 1:
-        return outcomes[0].training
-    parts = [outcome.training for outcome in outcomes]
-    return {"seconds": sum(part["seconds"] for part in parts), "parts": parts}
-
-
-def counts_of(tasks: Sequence[Task], predictions: Predictions) -> dict[str, int]:
-    """Windows, recordings and patients of each side; of several parts the mean to learn on, and all that are tested."""
-    counts = [task.counts() for task in tasks]
-    if len(counts) == 1:
-        return counts[0]
-    mean = {name: round(sum(part[name] for part in counts) / len(counts)) for name in counts[0]}
-    return mean | {
+    tested = {
         "test_windows": len(predictions.recording),
         "test_recordings": len(set(predictions.recording)),
         "test_patients": len(set(predictions.patient)),
     }
-
-
-def digests_of(tasks: Sequence[Task]) -> dict[str, str]:
-    """Side -> hash of its recording names; of several parts of those of each."""
-    digests = [task.digests() for task in tasks]
-    if len(digests) == 1:
-        return digests[0]
-    return {side: digest([part[side] for part in digests]) for side in digests[0]}
+    training = [outcome.training for outcome in outcomes]
+    facts = {
+        "training": {"seconds": sum(part["seconds"] for part in training), "parts": training},
+        "counts": {name: round(sum(part[name] for part in counts) / len(counts)) for name in counts[0]} | tested,
+    }
+    return predictions, facts, {side: digest([part[side] for part in digests]) for side in digests[0]}
 
 
 def identity_of(cell: Cell) -> dict[str, Any]:
-    """Fields of a row that identify its cell."""
-    return {
-        "key": cell.key,
-        "pretrain_key": cell.pretrain_key,
+    """Collect the fields of a row that identify its cell."""
+    coordinates = ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed", "subset")
+    return {name: getattr(cell, name) for name in coordinates} | {
         "variant": cell.variant.name,
         "method": cell.variant.method_name,
-        "evaluation": cell.evaluation,
-        "dataset": cell.dataset,
-        "ratio": cell.ratio,
-        "seed": cell.seed,
-        "subset": cell.subset,
         "pretrain_seed": cell.pretraining.seed if cell.pretraining else None,
     }
 
 
 def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
-    """`learn` on the task or, for an external encoder, on its windows of the task's recordings."""
+    """Learn the task or, for an external encoder, its windows of the task's recordings (`learn`)."""
     if job.cell.external_windows is None:
         return learn(job, task, known)
     windows = ExternalWindows(open_prepared(job.cell.external_windows), job.config.task_spec(job.config.finetune).leads)
@@ -172,42 +153,32 @@ def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
             known.external[key] = windows.of(side)
         sides.append(known.external[key])
     external = external_task(task, windows, *sides)
-    notes = missing_notes(task, external)
-    if all(map(len, external.sides().values())):
-        outcome = learn(job, external, known)
-    else:
-        outcome = Outcome(np.empty((0, task.test.target.shape[1]), np.float32), {"seconds": 0.0})
-        external = replace(external, test=external.test.first(0))
-    return Outcome(predictions_for(outcome.probability, external, task), outcome.training, [*notes, *outcome.notes])
+    outcome = learn(job, external, known)
+    notes = [*missing_notes(task, external), *outcome.notes]
+    return Outcome(predictions_for(outcome.probability, external, task), outcome.training, notes)
 
 
 def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     """Run the cell's evaluation on its task and note its seconds. Raises FileNotFoundError without its weights."""
     started, cell = time.perf_counter(), job.cell
-    if cell.evaluation in CLASSICAL:
+    if cell.pretraining is None:
         outcome = CLASSICAL[cell.evaluation].run(task, job.config, cell.draw_seed)
     else:
-        outcome = EVALUATIONS[cell.evaluation].run(evaluation_input(job, task, known))
+        method = cell.pretraining.method
+        if cell.pretrain_key not in known.encoders:
+            if method.external_encoder is not None:
+                encoder: Encoder = load_external(method.external_encoder, cell.pretraining.content["encoder"])
+            else:
+                encoder = load_encoder(job.context.store.pretrained / cell.pretrain_key, job.config.encoder_class())
+            known.encoders[cell.pretrain_key] = encoder
+        encoder = known.encoders[cell.pretrain_key]
+        judged = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
+        outcome = EVALUATIONS[cell.evaluation].run(judged)
     return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
 
 
-def evaluation_input(job: CellInput, task: Task, known: EvaluationCache) -> EvaluationInput:
-    """What the cell's evaluation is given; its encoder is loaded once. Raises FileNotFoundError if it is missing."""
-    cell = job.cell
-    assert cell.pretraining is not None, f"{cell.evaluation} needs an encoder"
-    method = cell.pretraining.method
-    if cell.pretrain_key not in known.encoders:
-        if method.external_encoder is not None:
-            encoder: Encoder = load_external(method.external_encoder, cell.pretraining.content["encoder"])
-        else:
-            encoder = load_encoder(job.context.store.pretrained / cell.pretrain_key, job.config.encoder_class())
-        known.encoders[cell.pretrain_key] = encoder
-    encoder = known.encoders[cell.pretrain_key]
-    return EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
-
-
 def provenance(job: CellInput, prepared: Prepared) -> dict[str, Any]:
-    """Config, data, versions and device that produced a row; the corpus where its encoder was trained."""
+    """Collect config, data, versions and device that produced a row; the corpus where its encoder was trained."""
     trained = job.cell.pretraining and job.cell.pretraining.method.trains
     return {
         "config": job.config.model_dump(mode="json"),
@@ -223,13 +194,13 @@ def provenance(job: CellInput, prepared: Prepared) -> dict[str, Any]:
 
 
 def source_facts(prepared: Prepared) -> dict[str, Any]:
-    """Facts of the data that a row was computed from."""
+    """Collect facts of the data that a row was computed from."""
     return {"name": prepared.name, "fingerprint": prepared.fingerprint, "simulated": prepared.simulated}
 
 
 def results_versions(cell: Cell) -> dict[str, int]:
-    """Results versions that a row depends on; rows of different versions are never merged."""
-    versions = {"split": SPLIT_VERSION, cell.evaluation: (EVALUATIONS | CLASSICAL)[cell.evaluation].version}
+    """Collect the results versions that a row depends on; rows of different versions are never merged."""
+    versions = {"split": SPLIT_VERSION, cell.evaluation: cell.content["version"]}
     if cell.pretraining:
         method = cell.pretraining.method
         versions |= {"pretraining": PRETRAIN_VERSION, method.name: method.version}

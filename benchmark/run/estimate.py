@@ -16,16 +16,14 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.results.names import FINETUNE, SUPERVISED
 from benchmark.run.grid import Cell, Pretraining
-from benchmark.training.evaluations import CLASSICAL
 from benchmark.training.pretrain import autocast, make_optimiser, pairs_bought, train_step
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 
 TRAINING_SHARE, HELD_OUT_SHARE = 0.8, 0.1
 """Of a dataset's windows: for training, and for validation and test each."""
-ROW_BYTES = 20_000
-SAMPLE_BYTES = 12 * 2
-MEASURED_BATCH, MEASURED_STEPS = 64, 8
+ROW_BYTES, SAMPLE_BYTES = 20_000, 12 * 2
+MEASURED_BATCH = 64
 PASSES_PER_STEP = 3.0
 """One forward pass, and a backward pass that counts as two."""
 
@@ -38,17 +36,17 @@ class Size(NamedTuple):
 
 
 def exact_size(prepared: Prepared) -> Size:
-    """Size of a prepared dataset."""
+    """Return the size of a prepared dataset."""
     return Size(len(prepared.entries), prepared.window_count)
 
 
 def estimated_size(recordings: int, cut: Segmentation) -> Size:
-    """Estimated size of an unprepared dataset of recordings of 10 s."""
+    """Estimate the size of an unprepared dataset of recordings of 10 s."""
     return Size(recordings, recordings * cut.windows_of_typical())
 
 
 def updates_of(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:
-    """Updates of a pretraining."""
+    """Estimate the updates of a pretraining."""
     settings, size = with_settings(config, task.variant.settings).pretrain, sizes[config.data.pretrain]
     pairs = size.windows / 2
     if config.data.segmentation.kind == "recordings":
@@ -58,14 +56,14 @@ def updates_of(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> 
 
 
 def seconds_per_update(
-    method: PretrainMethod, knobs: MethodConfig, samples: int, device: torch.device, precision: str
+    method: PretrainMethod, settings: MethodConfig, samples: int, device: torch.device, precision: str
 ) -> float:
-    """Seconds of an update of a method on noise, from the faster of two on a part of its batch."""
-    recipe, leads = knobs.recipe, method.exported().config.leads
+    """Time an update of a method on noise, on a part of its batch."""
+    recipe, leads = settings.recipe, method.exported().config.leads
     size = min(recipe.batch_size, MEASURED_BATCH)
     x1, x2 = torch.randn(2, size, samples, leads, device=device)  # (B, S, L) each
     ids = torch.arange(size, device=device)  # (B,)
-    width = getattr(knobs, "text_width", None)
+    width = getattr(settings, "text_width", None)
     text = None if width is None else torch.randn(size, width, device=device)  # (B, E)
     batch, optimiser = Batch(x1, x2, ids, ids, ids, text), make_optimiser(method.train(), recipe)
     seconds = fastest(lambda: train_step(method, optimiser, batch, recipe.lr, precision), 2, device)
@@ -73,25 +71,21 @@ def seconds_per_update(
 
 
 def passes_of(cell: Cell, config: Config, sizes: Mapping[str, Size]) -> float | None:
-    """Encoder passes over one window of a cell; None where it has no encoder."""
-    if cell.evaluation in CLASSICAL:
+    """Estimate the encoder passes over one window of a cell; None where it has no encoder."""
+    if cell.pretraining is None:
         return None
     config = with_settings(config, cell.variant.settings)
     windows = sizes[config.data.column(cell.dataset).dataset].windows
     labelled, held_out = TRAINING_SHARE * cell.ratio * windows, HELD_OUT_SHARE * windows
-    trained: dict[str, tuple[int, float]] = {
-        FINETUNE: (config.finetune.epochs, PASSES_PER_STEP),
-        SUPERVISED: (config.supervised.epochs, PASSES_PER_STEP),
-        "attention": (config.attention.epochs, 1.0),
-    }
-    if cell.evaluation not in trained:
-        return labelled + 2 * held_out
-    epochs, passes_per_window = trained[cell.evaluation]
-    return epochs * (passes_per_window * labelled + held_out) + held_out
+    if cell.evaluation in (FINETUNE, SUPERVISED, "attention"):
+        passes_per_window = 1.0 if cell.evaluation == "attention" else PASSES_PER_STEP
+        epochs: int = getattr(config, cell.evaluation).epochs
+        return epochs * (passes_per_window * labelled + held_out) + held_out
+    return labelled + 2 * held_out
 
 
 def multiplications(encoder: Encoder, samples: int) -> float:
-    """Multiplications in convolutions and matrix products of `pooled` on one window of `samples` time steps.
+    """Count the multiplications in convolutions and matrix products of `pooled` on one window of `samples` time steps.
 
     The encoder is put into evaluation. Fourier transforms are not counted.
     """
@@ -100,43 +94,37 @@ def multiplications(encoder: Encoder, samples: int) -> float:
     return float(counter.get_total_flops()) / 2  # the counter counts a multiplication and an addition
 
 
-def synchronise(device: torch.device) -> None:
-    """Wait for all queued work of the device."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-
-
 def fastest(work: Callable[[], object], rounds: int, device: torch.device) -> float:
-    """Seconds of the fastest of some calls."""
+    """Time the fastest of some calls, in seconds."""
     seconds = []
     for _ in range(rounds):
         started = time.perf_counter()
         work()
-        synchronise(device)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
         seconds.append(time.perf_counter() - started)
     return min(seconds)
 
 
 def seconds_per_pass(encoder: Encoder, samples: int, device: torch.device, precision: str) -> float:
-    """Seconds per encoder pass over one window, from the fastest of a few training steps."""
+    """Time an encoder pass over one window, by training steps."""
+    encoder = encoder.to(device)
+    x = torch.randn(MEASURED_BATCH, samples, encoder.config.leads, device=device)  # (B, S, L)
 
     def train() -> None:
         with autocast(device, precision):
             pooled = encoder.pooled(x)  # (B, K)
         pooled.float().square().mean().backward()  # type: ignore[no-untyped-call]
 
-    encoder = encoder.to(device)
-    x = torch.randn(MEASURED_BATCH, samples, encoder.config.leads, device=device)  # (B, S, L)
-    return fastest(train, MEASURED_STEPS, device) / MEASURED_BATCH / PASSES_PER_STEP
+    return fastest(train, 8, device) / MEASURED_BATCH / PASSES_PER_STEP
 
 
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
-    """Bytes of prepared windows and pseudo-trials, encoders, checkpoints, rows and predictions."""
+    """Estimate the bytes of prepared windows and pseudo-trials, encoders, checkpoints, rows and predictions."""
     cut = config.data.cut()
     written = [size for name, size in sizes.items() if JOIN not in name]  # a corpus of several has no windows
+    samples = sum(size.windows for size in written) * cut.samples * (1 + cut.standardises_trials)
     if cut.kind == "recordings":
-        prepared = sum(size.recordings * TYPICAL_SECONDS * cut.rate * SAMPLE_BYTES for size in written)
-    else:
-        prepared = sum((1 + cut.standardises_trials) * size.windows * cut.samples * SAMPLE_BYTES for size in written)
+        samples = sum(size.recordings for size in written) * TYPICAL_SECONDS * cut.rate
     tested = HELD_OUT_SHARE * max(sizes[column.dataset].windows for column in config.data.columns())
-    return int(prepared + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * tested))
+    return int(samples * SAMPLE_BYTES + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * tested))

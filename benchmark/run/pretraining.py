@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmark.config.config import Config, with_settings
-from benchmark.data.corpus import Corpus, corpus_of, corpus_trials, epoch_shape, pairs_of
+from benchmark.data.corpus import corpus_of, corpus_trials, epoch_shape, pairs_of
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.data.tasks import open_task_view
 from benchmark.data.transport import is_transport
-from benchmark.external import segmentation_of
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.machine.process import begin_peak_memory, peak_memory_gib
-from benchmark.results.files import is_read_only, write_atomic
+from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD, ERROR, MEASURES, UNTRAINED_EPOCH
 from benchmark.results.store import Store, card_bytes
-from benchmark.run.estimate import fastest, multiplications
+from benchmark.run.estimate import multiplications
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import ProgressFile
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
@@ -34,8 +34,6 @@ from methods.from_file import file_digest, sources_of
 
 OF_WINDOWS = (*MEASURES, "retrieval_chance")
 """Facts of health that depend on the windows that it is measured on."""
-EMBEDDED, EMBEDDED_BATCHES = 64, 3
-"""Windows of a batch, and batches, by which weights from elsewhere are timed."""
 
 
 def run_pretraining(task: Pretraining, context: Context) -> None:
@@ -51,16 +49,17 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
     config, device = with_settings(context.config, task.variant.settings), torch.device(context.device)
     folder = context.store.pretrained / task.key
     method = new_method(task, config, device)
-    learned: dict[str, Any]
-    if method.external_encoder:
-        learned = {"health": [], "embedding": embedding_cost(method, device)}
-    else:
-        probe = probe_windows_of(config, columns_of(config, context), device)
-        learned = {"health_sample": sample_facts(probe)}
+    learned: dict[str, Any] = {"health": []}
+    if not method.external_encoder:
+        columns = {
+            column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()
+        }
+        probe = probe_windows_of(config, columns, device)
         if method.trains:
-            learned |= train(task, method, probe, config, context)
+            learned = train(task, method, probe, config, context)
         else:
-            learned |= {"health": [vars(measure(UNTRAINED_EPOCH, method.exported(), probe))]}
+            learned = {"health": [vars(measure(UNTRAINED_EPOCH, method.exported(), probe))]}
+        learned["health_sample"] = sample_facts(probe)
     facts = {
         "method": method.name,
         "method_sha256": file_digest(task.method),
@@ -78,39 +77,18 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
         (folder / leftover).unlink(missing_ok=True)
 
 
-def columns_of(config: Config, context: Context) -> dict[str, Prepared]:
-    """The prepared data of each column."""
-    return {column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()}
-
-
-def embedding_cost(method: PretrainMethod, device: torch.device) -> dict[str, float]:
-    """Windows of a recording of 10 s under an external encoder, and seconds to embed 1,000 such recordings."""
-    encoder = method.exported().to(device).eval()
-    assert isinstance(encoder, PretrainedEncoder)
-    windows = segmentation_of(encoder.signals).windows_of_typical()
-    shape = EMBEDDED, encoder.signals.samples, encoder.config.leads
-    x = torch.randn(shape, generator=torch.Generator()).to(device)  # (B, S, L)
-    with torch.no_grad():
-        seconds = fastest(lambda: encoder.pooled(x), EMBEDDED_BATCHES, device) / EMBEDDED
-    return {"windows": windows, "seconds": 1000 * windows * seconds}
-
-
 def encoder_costs(encoder: Encoder, config: Config) -> dict[str, int]:
-    """Parameters of a new encoder, and its multiplications for a window; of weights from elsewhere where known."""
-    is_external = isinstance(encoder, PretrainedEncoder)
-    if not is_external:
-        with torch.random.fork_rng(devices=[]):
-            encoder = config.encoder_class()(config.encoder_config())
+    """Count the parameters of an encoder, and its multiplications for a window; of other groups' where known."""
     samples = encoder.signals.samples if isinstance(encoder, PretrainedEncoder) else config.data.cut().samples
     costs = {
         "encoder_parameters": sum(parameter.numel() for parameter in encoder.parameters()),
-        "encoder_multiplications": round(multiplications(encoder, samples)),
+        "encoder_multiplications": round(multiplications(deepcopy(encoder).cpu(), samples)),
     }
-    return {name: value for name, value in costs.items() if value or not is_external}
+    return {name: value for name, value in costs.items() if value}
 
 
 def new_method(task: Pretraining, config: Config, device: torch.device) -> PretrainMethod:
-    """The method around a new encoder, whose initial weights depend on the seed alone; config: that of its row."""
+    """Build the method around a new encoder, whose weights depend on the seed alone; config: that of its row."""
     seed_torch("encoder", task.seed)
     encoder: Encoder
     if task.method.external_encoder is not None:
@@ -124,19 +102,25 @@ def new_method(task: Pretraining, config: Config, device: torch.device) -> Pretr
 def train(
     task: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
 ) -> dict[str, Any]:
-    """Train a method on the corpus; returns history, memory and facts of the corpus."""
-    method_config, device = task.variant.config, torch.device(context.device)
+    """Train a method on the corpus; returns history, memory and facts of the corpus.
+
+    A budget of `pretrain.epochs` epochs buys the method the epochs of `epochs_bought`.
+    """
+    settings, device, spec = task.variant.config, torch.device(context.device), config.task_spec(config.pretrain)
     folder = context.store.pretrained / task.key
     prepared = open_prepared(context.folders[config.data.pretrain])
     text_embedder = config.pretrain.text_embedder if method.needs_text else None
-    corpus = corpus_of(prepared, config.task_spec(config.pretrain), device, text_embedder)
+    corpus = corpus_of(prepared, spec, device, text_embedder)
+    pairs = len(corpus_trials(prepared, spec)) * pairs_of(spec.per_trial)
+    shape = epoch_shape(corpus.patient_of_pair, settings.batching, settings.recipe.batch_size)
+    costs = config.pretrain.pair_costs(task.method)
     begin_peak_memory(device)
     with ProgressFile(folder, task.name) as progress:
         history = pretrain(
             method,
-            method_config,
+            settings,
             corpus,
-            epochs=epochs_of(task, corpus, config, prepared),
+            epochs=epochs_bought(config.pretrain.budget, config.pretrain.epochs, shape, pairs, costs),
             seed=task.seed,
             precision=context.precision,
             checkpoint=folder / CHECKPOINT,
@@ -149,11 +133,11 @@ def train(
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
         **({"scale": list(corpus.trials.scale)} if corpus.trials.scale else {}),
     }
-    return vars(history) | spent | corpus.facts(method_config.pairing)
+    return vars(history) | spent | corpus.facts(settings.pairing)
 
 
 def events_of(task: Pretraining, folder: Path) -> OnEpoch:
-    """A function that writes loss and health of the last epoch as TensorBoard events of a pretraining."""
+    """Return a function that writes loss and health of the last epoch as TensorBoard events of a pretraining."""
     from torch.utils.tensorboard import SummaryWriter  # here, because it needs the extra `tensorboard`
 
     name = f"{task.name} {task.key}".replace("/", "-").replace(" ", "_")
@@ -170,17 +154,8 @@ def events_of(task: Pretraining, folder: Path) -> OnEpoch:
     return write
 
 
-def epochs_of(task: Pretraining, corpus: Corpus, config: Config, prepared: Prepared) -> float:
-    """Epochs of the method that a budget of `pretrain.epochs` epochs buys (`epochs_bought`)."""
-    method_config, spec = task.variant.config, config.task_spec(config.pretrain)
-    pairs = len(corpus_trials(prepared, spec)) * pairs_of(spec.per_trial)
-    shape = epoch_shape(corpus.patient_of_pair, method_config.batching, method_config.recipe.batch_size)
-    costs = config.pretrain.pair_costs(task.method)
-    return epochs_bought(config.pretrain.budget, config.pretrain.epochs, shape, pairs, costs)
-
-
 def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: torch.device) -> ProbeWindows:
-    """Held-out windows for health: in no pretraining and no test set of the config."""
+    """Take held-out windows for health: in no pretraining and no test set of the config."""
     tasks: dict[str, list[tuple[Prepared, TaskSpec]]] = {}
     for column in config.data.columns():
         if not is_transport(column.dataset):
@@ -190,7 +165,7 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
-    """Measure encoders whose stored health is that of another run's windows, if the store can be written to.
+    """Measure encoders whose stored health is that of another run's windows.
 
     Runs on different data share encoders, and health belongs to the windows of a run. Of a trained one the untrained
     encoder, drawn again from its seed, and the last are measured.
@@ -211,8 +186,4 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
         for epoch, encoder in sorted(encoders.items()):
             measured = vars(measure(epoch, encoder, probe))
             health.append(stored.get(epoch, {}) | {name: measured[name] for name in ("epoch", *OF_WINDOWS)})
-        try:
-            write_atomic(folder / CARD, card_bytes(card | {"health": health, "health_sample": sample}))
-        except OSError as error:
-            if not is_read_only(error):
-                raise
+        write_atomic(folder / CARD, card_bytes(card | {"health": health, "health_sample": sample}))

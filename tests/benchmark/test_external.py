@@ -290,8 +290,6 @@ def test_the_store_holds_the_digest_of_the_weights_and_what_they_cost(foreign: F
         assert card is not None
         assert card["encoder"]["signals"]["rate"] == own["rate"]
         assert (foreign.store.pretrained / key / "encoder.safetensors").stat().st_size < 100
-        assert card["embedding"]["windows"] == {"learns": 2, "frozen": 1}[form]
-        assert card["embedding"]["seconds"] > 0
         assert card["encoder_parameters"] == sum(p.numel() for p in network_of(form).parameters())
         assert card["encoder_multiplications"] > 0
 

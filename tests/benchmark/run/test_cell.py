@@ -43,7 +43,7 @@ def make_job(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> Mak
         )
         variant = Variant("pmq:w/o queue", "PMQ w/o queue", PMQ, PMQConfig(queue_size=0), "ablation", of="pmq")
         pretraining = Pretraining("encoder", variant, 42)
-        cell = Cell("cell", variant, pretraining, evaluation, evaluation, name, 0.5, 41)
+        cell = Cell("cell", variant, pretraining, evaluation, evaluation, name, 0.5, 41, content={"version": 1})
         config = small_config(overrides)
         folders = {name: data.folder for name, data in cohorts.items()}
         corpus = source_facts(cohorts["mimic-iv-ecg"])
