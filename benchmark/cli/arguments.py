@@ -18,7 +18,7 @@ from benchmark.config.load import (
     config_values,
     is_card,
     load_config,
-    parse_value,
+    parse_yaml,
     validate,
     with_cards,
     with_overrides,
@@ -100,7 +100,7 @@ def overrides_of(arguments: Namespace) -> dict[str, Any]:
         key, separator, value = item.partition("=")
         if not separator or not key:
             raise ConfigError(f"--set {item!r} is not KEY=VALUE, e.g. --set methods.pmq.momentum=0.99")
-        overrides[key] = parse_value(value)
+        overrides[key] = parse_yaml(value, f"--set {item!r}")
     if arguments.data or arguments.data_root or any(map(is_card, datasets_of(arguments))):
         overrides.setdefault("data.simulation", None)
     return with_cards(overrides)

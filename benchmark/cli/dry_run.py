@@ -52,8 +52,6 @@ def print_dry_run(
         note(
             console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().unit_name}s ({known})"
         )
-    if words := config.data.words():
-        note(console, f"signals: {words}")
     print_cells(console, work)
     to_do = f"{len(work.cells)} of {cells} cells, {trained(work.pretrainings)} of {trained(grid.pretrainings)}"
     note(console, f"to do: {to_do} pretrainings")

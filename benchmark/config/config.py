@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError, field_validator, model_validator
 
 from benchmark.config.errors import built, names_of, one_line, unknown
-from benchmark.config.schema import Finetune, Linear, Pretrain, Recordings, Settings
+from benchmark.config.schema import Finetune, Pretrain, Recordings, Settings
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
+from benchmark.results.schema import flat
 from methods import get_method
 from methods.encoders import DEFAULT, get_encoder
-from methods.parts.knobs import Recipe
 
 if TYPE_CHECKING:
     from methods.base import MethodConfig, PretrainMethod
@@ -23,11 +23,8 @@ ALL_ABLATIONS = "all"
 """Selects every ablation of the compared methods."""
 SET_ELSEWHERE = ("leads", "dropout")
 """Fields of an encoder's config that its section may not set: the data set `leads`, each method sets `dropout`."""
-SWEPT = {"pretrain": Pretrain, "finetune": Finetune, "linear": Linear}
-"""Sections whose keys a sweep may name, and `encoder`; the others decide which data and cells there are."""
-NOT_SWEPT = ("pretrain.preset", "pretrain.recipe")
-ROWS: dict[str, Any] = {"ablate": [], "sweeps": {}, "encoders": []}
-"""What a config with other values of some keys does not have: it is that of one row."""
+SWEPT = ("pretrain", "finetune", "linear", "encoder")
+"""Sections whose keys a sweep may name; the others decide which data and cells there are."""
 
 
 class Config(Settings):
@@ -35,40 +32,41 @@ class Config(Settings):
 
     @field_validator("sweeps", mode="before")
     @classmethod
-    def _dotted_recipe(cls, sweeps: Any) -> Any:
-        """Accept `--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` as a sweep of 'recipe.lr'."""
+    def _dotted(cls, sweeps: Any) -> Any:
+        """Name a field of a recipe with a dot: `--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` sets a section."""
         if not isinstance(sweeps, Mapping):
             return sweeps
-        return {name: dict(dotted(knobs)) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
+        return {name: flat(knobs) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
 
     @model_validator(mode="before")
     @classmethod
     def _filled_in(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The encoders' knobs, and the heartbeats of the protocol."""
+        """Fill in the recipe of the preset, the knobs of encoders, and the heartbeats of the protocol."""
         whole = values | {"encoder": whole_encoder(values.get("encoder", {}))}
         if isinstance(further := values.get("encoders"), list):
             whole["encoders"] = [whole_encoder(section, f"encoders.{n}") for n, section in enumerate(further)]
-        data = values.get("data", {})
+        pretrain, data = values.get("pretrain", {}), values.get("data", {})
+        if isinstance(pretrain, dict) and pretrain.get("preset") != "paper" and pretrain.get("recipe") is None:
+            whole["pretrain"] = pretrain | {"recipe": {}}
         how = data.get("segmentation", {}) if isinstance(data, dict) else None
-        if (
-            isinstance(how, dict)
-            and how.get("kind", "heartbeats") == "heartbeats"
-            and values.get("protocol") == "strict"
-        ):
-            whole["data"] = data | {"segmentation": {"beats": "fused"} | how}
+        if isinstance(how, dict):
+            filled = {"kind": "heartbeats"} | how
+            if filled["kind"] == "heartbeats" and values.get("protocol") == "strict":
+                filled = {"beats": "fused"} | filled
+            whole["data"] = data | {"segmentation": filled}
         return whole
 
     def method_class(self, name: str) -> type[PretrainMethod]:
-        """The class of a method given by name or file; a compared file may also be given by its method's name."""
+        """Return the class of a method by name or file; a compared file also has the name of its method."""
         files = {get_method(path).name: path for path in self.methods if is_code(path)}
         return get_method(files.get(name, name))
 
     def compared(self) -> list[str]:
-        """Names of the compared methods, in row order."""
+        """List the names of the compared methods, in row order."""
         return [self.method_class(name).name for name in self.methods]
 
     def ablations_of(self, entry: str) -> list[tuple[str, str]]:
-        """(method, ablation) pairs of the compared methods that an entry of `ablate` selects."""
+        """List the (method, ablation) pairs of the compared methods that an entry of `ablate` selects."""
         return [
             (method, name)
             for method in self.compared()
@@ -77,19 +75,21 @@ class Config(Settings):
         ]
 
     def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
-        """A method's config: the preset's recipe, then this config's overrides, then `overrides` (an ablation's).
+        """Make a method's config: the preset's recipe, then this config's knobs, then `overrides` (an ablation's).
 
         Raises ValueError in one line for an unknown knob or a bad value.
         """
         method = self.method_class(name)
         files = [path for path in self.knobs if is_code(path) and get_method(path) is method]
-        values: dict[str, Any] = {"recipe": asdict(self.preset_recipe(method))}
-        for laid in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
-            values = laid_over(values, laid)
-        return built(method.Config, values, f"methods.{name}.")
+        recipe = self.pretrain.recipe or method.Config().recipe
+        values: dict[str, Any] = {"recipe": asdict(recipe)}
+        for knobs in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
+            values = laid_over(values, knobs)
+        config: MethodConfig = built(method.Config, values, f"methods.{name}.")
+        return config
 
     def swept(self, name: str, knob: str, value: Any) -> tuple[dict[str, Any], MethodConfig]:
-        """What a value of a sweep sets: config keys (`with_settings`), and the method's config under them.
+        """Return what a value of a sweep sets: config keys (`with_settings`), and the method's config under them.
 
         Raises ValueError in one line for a bad value.
         """
@@ -99,23 +99,23 @@ class Config(Settings):
         return settings, with_settings(self, settings).method_config(name)
 
     def encoder_class(self) -> type[Encoder]:
-        """The encoder that all methods share."""
+        """Return the class of the encoder that all methods share."""
         return get_encoder(self.encoder["name"])
 
     def encoder_config(self) -> EncoderConfig:
-        """The encoder's config, without dropout, which each method sets."""
+        """Return the encoder's config, without dropout, which each method sets."""
         return sized(self.encoder)[1]
 
     def encoder_of(self, method: type[PretrainMethod]) -> tuple[type[Encoder], EncoderConfig]:
-        """The encoder of a method's row and its config: the one that it brings, else the shared one."""
+        """Return the encoder of a method's row and its config: the one that it brings, else the shared one."""
         from methods.encoders.pretrained import PretrainedConfig  # here, because torch loads slowly
 
         if method.external_encoder is not None:
             return method.external_encoder, PretrainedConfig(output=method.external_encoder.features)
-        return self.encoder_class(), self.encoder_config()
+        return sized(self.encoder)
 
     def task_spec(self, stage: Pretrain | Finetune, column: str = "") -> TaskSpec:
-        """Segments per pseudo-trial, labels, split and standardisation of a stage; without a column, of task `default`.
+        """Return segments per pseudo-trial, labels, split and standardisation of a stage; by default of task `default`.
 
         Of fine-tuning also its leads and how windows vote: pretraining has all leads.
         """
@@ -132,56 +132,38 @@ class Config(Settings):
         return replace(spec, leads=tuple(data.leads), pool=data.pool, validation_labels=labels, folds=data.folds or 0)
 
     def finetuning(self, method: type[PretrainMethod]) -> Finetune:
-        """The settings of a method's fine-tuning, with its dropout on the encoder's output."""
+        """Return the settings of a method's fine-tuning, with its dropout on the encoder's output."""
         if self.finetune.encoder_dropout is not None:
             return self.finetune
         dropout = method.finetune_dropout if self.pretrain.preset == "paper" else 0.0
         return self.finetune.model_copy(update={"encoder_dropout": dropout})
-
-    def preset_recipe(self, method: type[PretrainMethod]) -> Recipe:
-        """A method's recipe before overrides: the shared one, or that of its paper under `preset: paper`."""
-        return self.pretrain.recipe or method.Config().recipe
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
 
 
 def is_code(word: str) -> bool:
-    """Whether a method's word is a file of code."""
+    """Tell whether a method is given by a file of code."""
     return word.endswith(".py")
 
 
 def is_knob(method: type[PretrainMethod], name: str) -> bool:
-    """Whether a sweep's name is a knob of the method; else it is a config key."""
+    """Tell whether a sweep's name is a knob of the method; else it is a config key."""
     return name.partition(".")[0] in names_of(method.Config)
 
 
 def laid_over(knobs: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Knobs with overrides applied; of the recipe (`recipe: {lr: 1e-4}` or `recipe.lr: 1e-4`) field by field."""
-    laid = dict(knobs)
-    for key, value in overrides.items():
-        knob, dot, field = key.partition(".")
-        change, below = {field: value} if dot else value, laid.get(knob)
-        laid[knob] = {**below, **change} if isinstance(below, Mapping) and isinstance(change, Mapping) else change
-    return laid
-
-
-def dotted(knobs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """(knob, value) pairs; a recipe field is named 'recipe.lr'."""
-    for knob, value in knobs.items():
-        if isinstance(value, Mapping):
-            yield from ((f"{knob}.{field}", inner) for field, inner in value.items())
-        else:
-            yield knob, value
-
-
-def knobs_of(kind: type[Encoder]) -> list[str]:
-    """Knobs of an encoder that the section may set."""
-    return [knob.name for knob in fields(kind.Config) if knob.name not in SET_ELSEWHERE]
+    """Return knobs with overrides; those of the recipe (`recipe: {lr: 1e-4}` or `recipe.lr: 1e-4`) field by field."""
+    whole = dict(knobs)
+    for name, value in flat(overrides).items():
+        knob, _, field = name.partition(".")
+        below = whole.get(knob)
+        whole[knob] = {**(below if isinstance(below, Mapping) else {}), field: value} if field else value
+    return whole
 
 
 def whole_encoder(given: Any, key: str = "encoder") -> dict[str, Any]:
-    """The validated section with defaults filled in. Raises ValueError in one line that names its `key`."""
+    """Return the validated section `key` of an encoder with defaults filled in. Raises ValueError in one line."""
     from methods.encoders.pretrained import PretrainedEncoder  # here, because torch loads slowly
 
     if not isinstance(given, Mapping) or not isinstance(given.get("name", DEFAULT), str):
@@ -190,72 +172,53 @@ def whole_encoder(given: Any, key: str = "encoder") -> dict[str, Any]:
     kind = get_encoder(name)
     if issubclass(kind, PretrainedEncoder):
         raise ValueError(f"{key}: {kind.name} brings weights of its own and is not pretrained; use --methods {name}")
-    allowed = knobs_of(kind)
-    values = {knob: value for knob, value in given.items() if knob != "name"}
-    for knob in values:
+    allowed = ["name", *(knob.name for knob in fields(kind.Config) if knob.name not in SET_ELSEWHERE)]
+    for knob in given:
         if knob not in allowed:
-            keys = [f"{key}.{known}" for known in ("name", *allowed)]
-            raise ValueError(unknown("config key", f"{key}.{knob}", keys))
-    knobs = built(kind.Config, values, f"{key}.").content()
+            raise ValueError(unknown("config key", f"{key}.{knob}", [f"{key}.{known}" for known in allowed]))
+    knobs = built(kind.Config, {knob: given[knob] for knob in given if knob != "name"}, f"{key}.").content()
     return {"name": name} | {knob: knobs[knob] for knob in allowed if knob in knobs}
 
 
 def sized(section: Mapping[str, Any]) -> tuple[type[Encoder], EncoderConfig]:
-    """The encoder of a section and its config, without dropout, which each method sets."""
+    """Return the encoder of a section and its config, without dropout, which each method sets."""
     kind = get_encoder(section["name"])
     return kind, kind.Config(**{knob: value for knob, value in section.items() if knob != "name"})
 
 
 def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The encoders' names; of those with one name, also the knobs in which they differ: 'dilated hidden 8'.
+    """List the encoders' names; for those of one name also the knobs in which they differ: 'dilated hidden 8'.
 
     Raises ValueError for two equal sections.
     """
-    names = [get_encoder(section["name"]).name for section in sections]
     labels = []
-    for name, section in zip(names, sections, strict=True):
-        alike = [other for also, other in zip(names, sections, strict=True) if also == name]
-        knobs = {knob: value for knob, value in section.items() if knob != "name"}
-        differing = [f"{k} {value}" for k, value in knobs.items() if any(other.get(k) != value for other in alike)]
-        labels.append(" ".join([name, *differing]))
+    for section in sections:
+        alike = [other for other in sections if other["name"] == section["name"]]
+        differing = [knob for knob, value in section.items() if any(other.get(knob) != value for other in alike)]
+        name = get_encoder(section["name"]).name
+        labels.append(" ".join([name, *(f"{knob} {section[knob]}" for knob in differing)]))
     if twice := [label for label in labels if labels.count(label) > 1]:
         raise ValueError(f"encoders: {twice[0]!r} is named twice; name it once, or give one of them other knobs")
     return labels
 
 
-def swept_keys(config: Config) -> list[str]:
-    """The config keys that a sweep may name, dotted."""
-    keys = [f"{section}.{name}" for section, kind in SWEPT.items() for name in names_of(kind)]
-    return [
-        *(key for key in keys if key not in NOT_SWEPT),
-        *(f"encoder.{knob}" for knob in ("name", *knobs_of(config.encoder_class()))),
-    ]
-
-
 def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
-    """The config of a row: with the values of dotted keys of `SWEPT` or `encoder`, or `encoder` as a whole, replaced.
-
-    Raises ValueError in one line.
-    """
+    """Return the config of a row, with dotted keys of `SWEPT` or the whole `encoder` set. Raises ValueError."""
     if not settings:
         return config
-    values = config.model_dump() | ROWS
+    values = config.model_dump() | {"encoders": []}
     for key, value in settings.items():
         section, _, name = key.partition(".")
-        if not name:
-            values[section] = value
-            continue
         renamed = key == "encoder.name" and value != config.encoder_class().name
-        values[section] = ({} if renamed else values[section]) | {name: value}
+        values[section] = ({} if renamed else values[section]) | {name: value} if name else value
     try:
-        changed = type(config).model_validate(values)
+        return type(config).model_validate(values)
     except ValidationError as error:
         raise ValueError(one_line(error, "", type(config))) from None
-    return changed.model_copy(update={"ablate": config.ablate, "sweeps": config.sweeps})
 
 
 def by_encoder(config: Config) -> dict[str, Config]:
-    """Label of each encoder -> the config with it alone, the first as it is; '' -> the config where there is one."""
+    """Return the label of each encoder -> the config with it alone; '' -> the config where there is one encoder."""
     if not config.encoders:
         return {"": config}
     first, *further = labels_of([config.encoder, *config.encoders])

@@ -23,12 +23,9 @@ from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.validate import check
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.card_sections import QUESTION
-from benchmark.results.names import command
 from methods.encoders import DEFAULT
 
 CONFIGS = resources.files("benchmark.config") / "configs"
-NAMING_DATASETS = ("data.pretrain", "data.datasets")
-"""Config keys whose values name datasets, or the files of cards."""
 SUPERSEDED = {("pretrain.preset", "paper"): ("pretrain", "recipe"), ("protocol", "paper"): ("data", "folds")}
 """Key and value of an override -> section and key of the file that cannot act under it, and are dropped."""
 
@@ -53,101 +50,89 @@ class _Loader(yaml.SafeLoader):
         return int(value) if value.is_integer() and "." not in node.value else value
 
 
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag == "tag:yaml.org,2002:null"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
-_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$"), list("-+0123456789"))
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
-    list("-+.0123456789"),
-)
+_Loader.yaml_implicit_resolvers = {}
+for tag, first, pattern in (
+    ("null", "~nN", r"^(?:~|null|Null|NULL|)$"),
+    ("bool", "tf", r"^(?:true|false)$"),
+    ("int", "-+0123456789", r"^[-+]?(?:0|[1-9][0-9]*)$"),
+    ("float", "-+.0123456789", r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?$"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), [*first, ""])
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
 
 
-def parse_yaml(text: str) -> Any:
-    """The value of a YAML text. Raises ValueError in one line."""
+def parse_yaml(text: str, what: str = "--set") -> Any:
+    """Return the value of a YAML text. Raises ConfigError in one line, with `what` it is of."""
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError) as error:
-        raise ValueError(" ".join(str(error).split())) from None
-
-
-def parse_value(text: str) -> Any:
-    """A value of `--set`: YAML scalar or flow list. Raises ConfigError if it is not YAML."""
-    try:
-        return parse_yaml(text)
-    except ValueError:
-        raise ConfigError(f"--set: {text!r} is not a YAML value") from None
+        raise ConfigError(f"{what} is not YAML: {' '.join(str(error).split())}") from None
 
 
 def yaml_text(values: Mapping[str, Any]) -> str:
-    """The YAML of nested values, in their order."""
+    """Write nested values as YAML, in their order."""
     return str(yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
 
 
-def read_yaml(path: Path, what: str = "", *, missing: str = "") -> Any:
-    """What a YAML file holds; the caller validates it. Raises ConfigError in one line.
+def read_yaml(path: Path, what: str = "", remedy: str = "") -> dict[str, Any]:
+    """Read a YAML file of keys; the caller validates them. Raises ConfigError in one line.
 
-    what: the file in the words of an error; by default its path. missing: the error where there is no such file.
+    what: the file in the words of an error, by default its path. remedy: what helps where it has no keys.
     """
     what = what or str(path)
     try:
-        return parse_yaml(path.read_text(encoding="utf-8"))
+        values = parse_yaml(path.read_text(encoding="utf-8"), what)
     except OSError as error:
-        absent = missing if isinstance(error, FileNotFoundError) else ""
-        raise ConfigError(absent or f"{what} cannot be read: {error.strerror}") from None
+        raise ConfigError(f"{what} cannot be read: {error.strerror}{remedy}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{what} is not UTF-8 text: save it as UTF-8") from None
-    except ValueError as error:
-        raise ConfigError(f"{what} is not YAML: {error}") from None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{what} holds no keys{remedy}")
+    return values
 
 
 def config_names() -> list[str]:
-    """Names of the configs in `configs/`."""
+    """List the names of the configs in `configs/`."""
     return sorted(path.name.removesuffix(".yaml") for path in CONFIGS.iterdir() if path.name.endswith(".yaml"))
 
 
 def config_values(name_or_file: str) -> dict[str, Any]:
-    """What the YAML of a config holds, given by name or file. Raises ConfigError if there is none."""
-    path = Path(name_or_file).expanduser()
+    """Return what the YAML of a config holds, given by name or file. Raises ConfigError if there is none."""
     if name_or_file in config_names():
-        values = parse_yaml((CONFIGS / f"{name_or_file}.yaml").read_text(encoding="utf-8"))
-    elif is_card(name_or_file) and path.exists():
-        values = read_yaml(path, f"config {name_or_file!r}")
+        path = Path(str(CONFIGS / f"{name_or_file}.yaml"))
+    elif is_card(name_or_file) and Path(name_or_file).exists():
+        path = Path(name_or_file)
     else:
         raise ConfigError(unknown("config", name_or_file, config_names()) + ", or a .yaml file that exists")
-    if not isinstance(values, dict):
-        raise ConfigError(f"config {name_or_file!r} holds no keys; see `{command()} list` for ones that do")
-    return {"name": path.stem} | values
+    return {"name": path.stem} | read_yaml(path, f"config {name_or_file!r}")
 
 
 def load_config(name_or_file: str, overrides: Mapping[str, Any] | None = None) -> Config:
-    """A config with dotted overrides applied, including `methods.NAME.KNOB`. Raises ConfigError."""
+    """Load a config with dotted overrides, including `methods.NAME.KNOB`. Raises ConfigError."""
     return validate(with_overrides(config_values(name_or_file), overrides or {}))
 
 
 def with_overrides(values: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a config, as a YAML file can hold them, with dotted overrides laid over them.
+    """Return the values of a config, as a YAML file can hold them, with dotted overrides.
 
     Without a protocol it is `strict` where the user's data state their patients. Raises ConfigError.
     """
     whole = copy.deepcopy(dict(values))
-    laid = {re.sub(r"^methods[.]", "knobs.", key): copy.deepcopy(value) for key, value in overrides.items()}
-    _drop_superseded(whole, laid)
-    _choose_encoders(whole, laid)
-    for key, value in laid.items():
-        lay(whole, key, value)
-    if "protocol" not in whole and _parsed(whole).data.with_patients():
-        whole["protocol"] = "strict"
+    changes = {re.sub(r"^methods[.]", "knobs.", key): copy.deepcopy(value) for key, value in overrides.items()}
+    drop_superseded(whole, changes)
+    choose_encoders(whole, changes)
+    for key, value in changes.items():
+        set_key(whole, key, value)
+    if "protocol" not in whole:
+        data = parsed(whole).data
+        if any(data.cards[name].states_patients for name in {*data.corpora, *data.datasets} & data.cards.keys()):
+            whole["protocol"] = "strict"
     return whole
 
 
 def validate(values: Mapping[str, Any]) -> Config:
-    """A config from plain values, e.g. those stored in a plan. Raises ConfigError in one line."""
-    config = _parsed(values)
+    """Make a config of plain values, e.g. those stored in a plan. Raises ConfigError in one line."""
+    config = parsed(values)
     try:
         check(config)
     except ValueError as error:
@@ -155,106 +140,87 @@ def validate(values: Mapping[str, Any]) -> Config:
     return config
 
 
-def _parsed(values: Mapping[str, Any]) -> Config:
+def parsed(values: Mapping[str, Any]) -> Config:
+    """Make a config whose values are valid one by one. Raises ConfigError in one line."""
     try:
         return Config.model_validate(values)
     except ValidationError as error:
         raise ConfigError(one_line(error, "", Config)) from None
 
 
-def _drop_superseded(values: dict[str, Any], laid: Mapping[str, Any]) -> None:
-    """Take from a file's values what an override puts out of effect: other kinds of windows, a recipe, folds."""
+def drop_superseded(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    """Drop of a file's values what an override puts out of effect: other kinds of windows, a recipe, folds."""
     for (key, value), (section, name) in SUPERSEDED.items():
-        if laid.get(key) == value and isinstance(values.get(section), dict):
+        if changes.get(key) == value and isinstance(values.get(section), dict):
             values[section].pop(name, None)
-    data = values.get("data")
-    given = data.get("segmentation") if isinstance(data, dict) else None
-    if isinstance(data, dict) and isinstance(given, dict):
-        kind = given.get("kind", "heartbeats")
-        if kind != laid.get("data.segmentation.kind", kind):
-            data["segmentation"] = {}
+    data, kind = values.get("data"), changes.get("data.segmentation.kind")
+    if kind and isinstance(data, dict) and kind != (data.get("segmentation") or {}).get("kind", "heartbeats"):
+        data["segmentation"] = {}
 
 
-def _choose_encoders(values: dict[str, Any], laid: dict[str, Any]) -> None:
-    """Where the overrides name encoders, these take the place of the file's; each has the knobs that the file gives it.
-
-    Both mappings are changed.
-    """
-    section, further = values.get("encoder", {}), values.get("encoders", [])
-    if "encoder.name" not in laid or not isinstance(section, dict) or not isinstance(further, list):
+def choose_encoders(values: dict[str, Any], changes: dict[str, Any]) -> None:
+    """Replace the file's encoders by those that overrides name, each with the knobs that the file gives it."""
+    sections = [*values.get("encoders", []), values.get("encoder", {})]
+    if "encoder.name" not in changes or not all(isinstance(section, dict) for section in sections):
         return
-    known = {encoder.get("name", DEFAULT): encoder for encoder in (*further, section) if isinstance(encoder, dict)}
-    values |= {"encoder": known.get(laid["encoder.name"], {}), "encoders": []}
-    if isinstance(named := laid.get("encoders"), list):
-        laid["encoders"] = [
-            known.get(encoder.get("name", DEFAULT), {}) | encoder if isinstance(encoder, dict) else encoder
-            for encoder in named
-        ]
+    given = {section.get("name", DEFAULT): section for section in sections}
+    values |= {"encoder": given.get(changes["encoder.name"], {}), "encoders": []}
+    if "encoders" in changes:
+        changes["encoders"] = [given.get(section.get("name"), {}) | section for section in changes["encoders"]]
 
 
-def lay(values: dict[str, Any], dotted: str, value: Any) -> None:
+def set_key(values: dict[str, Any], dotted: str, value: Any) -> None:
     """Set a dotted key in nested dicts, creating sections. Raises ConfigError if a section is a value."""
     *sections, last = dotted.split(".")
     for section in sections:
         if values.get(section) is None:
             values[section] = {}
-        inner = values[section]
-        if not isinstance(inner, dict):
+        if not isinstance(values[section], dict):
             raise ConfigError(f"config key {dotted!r}: {section!r} is a value, not a section")
-        values = inner
+        values = values[section]
     values[last] = value
 
 
 def is_card(word: str) -> bool:
-    """Whether a word is a YAML file: of a card, or of a config."""
+    """Tell whether a word is a YAML file: of a card, or of a config."""
     return word.endswith((".yaml", ".yml"))
 
 
 def with_cards(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Overrides of a config in which the file of a card is its dataset's name, and the card is under `data.cards`.
+    """Replace in overrides the file of a card by its dataset's name, and put the card under `data.cards`.
 
-    Raises ConfigError for a card that cannot be read.
+    Raises ConfigError for a card that cannot be read, and for two of one name.
     """
-    laid = dict(overrides)
-    for key in NAMING_DATASETS:
-        value = overrides.get(key)
-        words = [value] if isinstance(value, str) else value if isinstance(value, list) else []
-        cards = {word: load_card(word) for word in words if isinstance(word, str) and is_card(word)}
-        for word, card in cards.items():
+    changes = dict(overrides)
+    for key in ("data.pretrain", "data.datasets"):
+        words = changes.get(key) or []
+        for word in filter(is_card, [words] if isinstance(words, str) else words):
+            card = load_card(word)
             content = card.model_dump(mode="json")
-            if laid.setdefault(f"data.cards.{card.name}", content) != content:
+            if changes.setdefault(f"data.cards.{card.name}", content) != content:
                 raise ConfigError(f"card {word}: another card is named {card.name!r} too; rename one of them")
-        names = [cards[word].name if word in cards else word for word in words]
-        if cards:
-            laid[key] = names[0] if isinstance(value, str) else names
-    return laid
+        if words:
+            changes[key] = dataset_names([words])[0] if isinstance(words, str) else dataset_names(words)
+    return changes
 
 
 def dataset_names(words: Sequence[str]) -> list[str]:
-    """Names of datasets, given by name or by the file of a card. Raises ConfigError for a card that cannot be read."""
+    """List names of datasets, given by name or by the file of a card. Raises ConfigError for an unreadable card."""
     return [load_card(word).name if is_card(word) else word for word in words]
 
 
 def card_folders(words: Sequence[str], data_root: Path | None = None) -> dict[str, Path]:
-    """Name -> folder of the datasets whose cards are among the words: NAME under the data root, else the card's own.
-
-    Raises ConfigError.
-    """
-    folders = {load_card(word).name: Path(word).expanduser().parent for word in words if is_card(word)}
+    """Return name -> folder of the datasets that cards name: NAME under the data root, else the card's own."""
+    folders = {load_card(word).name: Path(word).parent for word in words if is_card(word)}
     under_root = {name: data_root / name for name in folders if data_root and (data_root / name).is_dir()}
     return folders | under_root
 
 
 def load_card(word: str) -> Card:
-    """The card in a YAML file. Raises ConfigError in one line: a file that cannot be read, an open question, a key."""
-    remedy = "`data new-card FOLDER` writes a first one"
-    values = read_yaml(Path(word).expanduser(), f"card {word}", missing=f"card {word}: there is no such file; {remedy}")
-    if not isinstance(values, dict):
-        raise ConfigError(f"card {word} holds no keys; {remedy}")
-    if still_open := list(questions(values)):
-        raise ConfigError(
-            f"card {word}: answer the questions first, {', '.join(still_open)}: a {QUESTION!r} stands there"
-        )
+    """Load the card in a YAML file. Raises ConfigError in one line: an unreadable file, an open question, a key."""
+    values = read_yaml(Path(word), f"card {word}", "; `data new-card FOLDER` writes a first one")
+    if keys := ", ".join(questions(values)):
+        raise ConfigError(f"card {word}: answer the questions first, {keys}: a {QUESTION!r} stands there")
     try:
         return Card.model_validate(values)
     except ValidationError as error:
@@ -262,7 +228,7 @@ def load_card(word: str) -> Card:
 
 
 def questions(value: Any, key: str = "") -> Iterator[str]:
-    """Dotted keys of the values that are still a question."""
+    """Yield the dotted keys of the values that are still a question."""
     if value == QUESTION:
         yield key
     children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()

@@ -5,78 +5,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    PlainValidator,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field
 
-from benchmark.config.errors import unknown
 from benchmark.data.datasets import DATASETS, source_of
-from benchmark.data.datasets.base import LEADS, DatasetInfo, DatasetKind
+from benchmark.data.datasets.base import LEADS, DatasetKind
 from benchmark.data.datasets.card import Card
 from benchmark.data.heartbeats import FS, WINDOW, Beats
 from benchmark.data.joined import JOIN
-from benchmark.data.segments import IN_MILLIVOLTS, TYPICAL_SECONDS, Rate, Segmentation, leads_named
+from benchmark.data.segments import TYPICAL_SECONDS, Rate, Segmentation, leads_named
 from benchmark.data.splits import Labels, Protocol, Standardise, ValidationLabels
 from benchmark.data.tasks import DatasetTask, columns_of
-from benchmark.data.transport import is_transport, transport_of
-from benchmark.results.names import DEFAULT_TASK, EVALUATIONS, FINETUNE, Gate, Pool, Preset
-from benchmark.results.printed import sources
+from benchmark.results.names import DEFAULT_TASK, FINETUNE, Gate, Pool, Preset
 from methods.parts.knobs import Recipe
-
-if TYPE_CHECKING:
-    from methods.base import PretrainMethod
 
 Overrides = dict[str, Any]
 """A method's knob -> its value."""
 
 
-def share_not_percent(ratio: float) -> float:
-    """A ratio as given. Raises ValueError above 1, where a percentage was probably meant."""
+def share(ratio: float) -> float:
+    """Return a ratio. Raises ValueError above 1, where a percentage was probably meant."""
     if ratio > 1:
-        meant = f" (did you mean {ratio / 100:g}?)" if ratio <= 100 else ""
-        raise ValueError(f"input should be a share of the labels, less than or equal to 1{meant}")
+        raise ValueError(f"input should be a share of the labels, at most 1 (did you mean {ratio / 100:g}?)")
     return ratio
 
 
-def number_of_epochs(value: Any) -> float:
-    """A number of epochs as given; an int where it is whole, so that 3 and 3.0 have one key. Raises ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        raise ValueError("input should be a valid number of epochs, greater than 0")
-    return int(value) if value == int(value) else value
+def whole_if_whole(epochs: float) -> float:
+    """Return a number as an int where it is whole, so that 3 and 3.0 have one key."""
+    return int(epochs) if epochs == int(epochs) else epochs
 
 
 def joined_names(value: Any) -> Any:
-    """Names of datasets in a list as one: 'ptb-xl+chapman'."""
-    return JOIN.join(value) if isinstance(value, list) and all(isinstance(name, str) for name in value) else value
+    """Return names of datasets in a list as one: 'ptb-xl+chapman'."""
+    return JOIN.join(map(str, value)) if isinstance(value, list) else value
 
 
-def known_evaluation(name: str) -> str:
-    """The name of an evaluation. Raises ValueError for an unknown one."""
-    if name not in EVALUATIONS:
-        raise ValueError(unknown("evaluation", name, EVALUATIONS))
-    return name
-
-
-def known_source(name: str) -> str:
-    """The name of a source of printed numbers. Raises ValueError for an unknown one."""
-    if name not in sources():
-        raise ValueError(unknown("source of printed numbers", name, list(sources())))
-    return name
-
-
-Ratio = Annotated[float, Field(gt=0), AfterValidator(share_not_percent)]
-Epochs = Annotated[float, PlainValidator(number_of_epochs)]
+Ratio = Annotated[float, Field(gt=0), AfterValidator(share)]
+Epochs = Annotated[float, Field(gt=0), AfterValidator(whole_if_whole)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Count = Annotated[int, Field(ge=1)]
 Subsets = Annotated[int, Field(ge=1, le=100)]
@@ -94,17 +60,13 @@ class Section(BaseModel):
     )
 
 
-SIZED_LIKE = {"ningbo": "chapman"}
-"""Simulated cohort -> the one whose number of patients it has where none is given."""
-
-
 class Simulation(Section):
     """Simulated cohorts in place of the real datasets (docs/DATA.md)."""
 
     seed: Seed = 1
     """Seed of the simulator; cohorts of another seed share no patient."""
     patients: dict[str, Count]
-    """Patients per cohort, by dataset name; where ningbo is absent, as many as chapman has."""
+    """Patients per cohort, by dataset name."""
     test_patients: dict[str, Count] = {}
     """Further patients, by dataset name, who are tested alone: the other parts stay as `patients` makes them."""
     recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
@@ -116,14 +78,9 @@ class Simulation(Section):
     severity: Annotated[float, Field(ge=0, le=2)] = 1.0
     """Scale of disease changes relative to anatomy."""
     persistence: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """Share of a patient's later recordings that show the patient's own conditions; the others show newly drawn
-    ones."""
+    """Share of a patient's later recordings that show the patient's own conditions; the others show new ones."""
     report_errors: NotNegative = 1.0
     """Scale of the error and hedging rates in the pretraining cohort's machine reports."""
-
-    def sizes(self) -> dict[str, int]:
-        """Patients of every cohort that can be simulated."""
-        return {name: self.patients[like] for name, like in SIZED_LIKE.items() if like in self.patients} | self.patients
 
 
 class Heartbeats(Section):
@@ -132,9 +89,8 @@ class Heartbeats(Section):
     kind: Literal["heartbeats"] = "heartbeats"
     """heartbeats: the paper's; recordings: kept whole, which keeps the rhythm."""
     beats: Beats = "authors"
-    """How heartbeats are found. authors: R peaks lead by lead, and no heart slower than 50/min, as PMQ's and COMET's
-    code does; fused: R peaks of all leads together, and the 1.2 s around them of a slower heart. By default fused under
-    `protocol: strict` (docs/evidence/REAL.md)."""
+    """authors: R peaks lead by lead, and no heart slower than 50/min, as PMQ's and COMET's code does; fused: R peaks of
+    all leads together, any heart (docs/evidence/REAL.md). By default fused under `protocol: strict`."""
 
 
 class Recordings(Section):
@@ -148,14 +104,6 @@ class Recordings(Section):
     """Seconds from the beginning of a crop to that of the next; None: half a crop."""
     short: Literal["skip", "pad"] = "skip"
     """Recordings shorter than a crop are skipped, or padded with zeros."""
-
-    @field_validator("stride")
-    @classmethod
-    def _without_gaps(cls, stride: float | None, given: ValidationInfo) -> float | None:
-        seconds = given.data.get("seconds", 0.0)
-        if stride and seconds and stride > seconds:
-            raise ValueError(f"it would leave gaps between crops of {seconds:g} s (data.segmentation.seconds)")
-        return stride
 
     def crops_of_typical(self) -> int:
         """Crops that follow each other in a recording of 10 s: the pseudo-trial that is pretrained on."""
@@ -188,7 +136,7 @@ class Data(Section):
     folds: Annotated[int, Field(ge=2, le=20)] | None = None
     """Parts of a cross-validation of the datasets without folds, under `protocol: strict`: every patient is tested by
     what was learned without him, in parts that are drawn anew per seed and labelled subset. None: one split."""
-    leads: Annotated[list[str], PlainValidator(leads_named)] = list(LEADS)
+    leads: Annotated[list[str], BeforeValidator(leads_named)] = list(LEADS)
     """Leads that there are downstream, by name or as one of the numbers 12, 8, 6, 3, 2, 1; the others are zero there.
     Pretraining always has 12."""
     simulation: Simulation | None = None
@@ -196,30 +144,10 @@ class Data(Section):
     cards: dict[str, Card] = {}
     """Name -> card of a dataset that is not built in (docs/OWN_DATA.md); `--datasets FILE.yaml` fills it in."""
 
-    @field_validator("cards")
-    @classmethod
-    def _by_their_names(cls, cards: dict[str, Card]) -> dict[str, Card]:
-        for name, card in cards.items():
-            if name != card.name:
-                raise ValueError(f"the card {name!r} is named {card.name!r}")
-            if name in DATASETS:
-                raise ValueError(f"{name!r} is a built-in dataset; give the card another name")
-        return cards
-
-    @model_validator(mode="before")
-    @classmethod
-    def _filled_in(cls, values: Any) -> Any:
-        how = values.get("segmentation") if isinstance(values, dict) else None
-        return values | {"segmentation": {"kind": "heartbeats"} | how} if isinstance(how, dict) else values
-
     @property
     def corpora(self) -> list[str]:
         """Names of the datasets that are pretrained on."""
         return self.pretrain.split(JOIN)
-
-    def about(self, name: str) -> DatasetInfo:
-        """What a dataset or a transport is. Raises ValueError for an unknown one."""
-        return transport_of(name, self.source) if is_transport(name) else self.source(name)
 
     def known(self) -> list[str]:
         """Names of the datasets that there are: the built-in ones and those of the cards."""
@@ -228,11 +156,6 @@ class Data(Section):
     def source(self, name: str) -> DatasetKind:
         """The dataset of a name. Raises ValueError for an unknown one."""
         return source_of(name, self.cards)
-
-    def with_patients(self) -> list[str]:
-        """Titles of the user's datasets, among those used, whose cards say which recordings are of one patient."""
-        used = [self.cards[name] for name in dict.fromkeys([*self.corpora, *self.datasets]) if name in self.cards]
-        return [card.title for card in used if card.states_patients]
 
     def columns(self) -> tuple[DatasetTask, ...]:
         """The columns of the table. Raises ValueError where a dataset or a task makes none."""
@@ -250,13 +173,6 @@ class Data(Section):
         samples = round(how.seconds * self.rate)
         stride = round(how.stride * self.rate) if how.stride else samples // 2
         return Segmentation("recordings", samples, self.rate, stride, raw, how.short == "pad")
-
-    def words(self) -> str:
-        """What differs from the paper's signals, in words; '' for nothing."""
-        words = [word for word in self.cut().describe() if word != IN_MILLIVOLTS]
-        words += {"dataset": ["one mean and deviation per dataset"], "none": [IN_MILLIVOLTS]}.get(self.standardise, [])
-        words += [f"downstream with {' '.join(self.leads)} alone"] if len(self.leads) < len(LEADS) else []
-        return ", ".join([*words, *(["a recording is the maximum of its windows"] if self.pool == "max" else [])])
 
     def prefix_of(self, name: str) -> str:
         """Path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""
@@ -365,6 +281,8 @@ class Supervised(Section):
 
 
 Budget = Literal["epochs", "windows", "passes"]
+PASSES_OF_PMQ = 4.0
+"""Encoder passes of a pair of windows."""
 
 
 class Pretrain(Section):
@@ -383,29 +301,16 @@ class Pretrain(Section):
     preset: Preset = "unified"
     """unified: `pretrain.recipe` for all; paper: the recipe of each method's own paper. methods.NAME.recipe comes
     first."""
-    recipe: Annotated[Recipe | None, Field(validate_default=True)] = None
+    recipe: Recipe | None = None
     """Recipe of `preset: unified`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
     """Heartbeats of a pseudo-trial; `pairing: neighbor` takes two in succession of them."""
     text_embedder: str = "tfidf"
     """Report embedding for methods that need text: tfidf, or a language model's folder or hub name."""
 
-    @field_validator("recipe")
-    @classmethod
-    def _of_the_preset(cls, recipe: Recipe | None, given: ValidationInfo) -> Recipe | None:
-        if given.data.get("preset") != "paper":
-            return recipe or Recipe()
-        if recipe is not None:
-            raise ValueError("each method has its own under preset: paper; set e.g. methods.pmq.recipe.lr")
-        return None
-
-    def pair_costs(self, method: type[PretrainMethod]) -> tuple[float, float]:
-        """Encoder passes of a pair of windows in PMQ and in a method; equal where pairs count."""
-        from methods.base import PretrainMethod  # here, because torch loads slowly
-
-        if self.budget == "passes":
-            return PretrainMethod.encoder_passes, method.encoder_passes
-        return 1.0, 1.0
+    def pair_costs(self, method: Any) -> tuple[float, float]:
+        """Return the encoder passes of a pair of windows in PMQ and in a class of a method; equal where pairs count."""
+        return (PASSES_OF_PMQ, method.encoder_passes) if self.budget == "passes" else (1.0, 1.0)
 
 
 PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
@@ -455,7 +360,7 @@ class Settings(Section):
     minirocket: MiniRocket = MiniRocket()
     knn: Knn = Knn()
     supervised: Supervised = Supervised()
-    evaluate: Annotated[list[Annotated[str, AfterValidator(known_evaluation)]], Field(min_length=1)] = [FINETUNE]
+    evaluate: Annotated[list[str], Field(min_length=1)] = [FINETUNE]
     """A table each. finetune: encoder and head; linear, knn, attention: a frozen encoder (docs/PROTOCOLS.md)."""
     ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
     """Shares of the training labels, in (0, 1]."""
@@ -475,5 +380,5 @@ class Settings(Section):
     data of a card that states patients (docs/OWN_DATA.md), else paper."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
     """auto: bf16 where the device multiplies it natively, else float32."""
-    printed: list[Annotated[str, AfterValidator(known_source)]] = []
+    printed: list[str] = []
     """Sources of printed numbers that are rows in italics (benchmark/results/printed/sources.csv)."""

@@ -6,15 +6,14 @@ Each function raises ValueError in one line.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from benchmark.config.config import Config, by_encoder, is_knob, labels_of, sized, swept_keys, with_settings
+from benchmark.config.config import SWEPT, Config, by_encoder, is_knob, labels_of, sized, with_settings
 from benchmark.config.errors import names_of, unknown
-from benchmark.data.transport import datasets_in
-
-if TYPE_CHECKING:
-    from methods.base import MethodConfig, PretrainMethod
-    from methods.encoders.base import EncoderConfig
+from benchmark.data.datasets import DATASETS
+from benchmark.data.transport import datasets_in, is_transport, transport_of
+from benchmark.results.names import EVALUATIONS
+from benchmark.results.printed import sources
 
 
 def check(config: Config) -> None:
@@ -22,123 +21,107 @@ def check(config: Config) -> None:
     labels_of([config.encoder, *config.encoders])
     for name in (*config.methods, *config.knobs, *config.ablations, *config.sweeps):
         config.method_class(name)
+    require("evaluation", config.evaluate, EVALUATIONS)
+    require("source of printed numbers", config.printed, list(sources()))
+    if config.pretrain.preset == "paper" and config.pretrain.recipe is not None:
+        raise ValueError("pretrain.recipe: each method has its own under preset: paper; set e.g. methods.pmq.recipe.lr")
     check_datasets(config)
-    check_columns(config)
-    check_knobs(config)
+    check_lists(config)
     check_ablations(config)
-    check_repeats(config)
-    check_protocol(config)
-    for section in (config.encoder, *config.encoders):
+    for one in by_encoder(config).values():
         for name in (*config.methods, *config.sweeps):
-            method: Any = config.method_class(name)
-            encoder: Any = sized(section)
-            try_forward(method, config.method_config(name), *encoder, config.data.cut().samples)
+            kind: Any = config.method_class(name)
+            try_forward(kind, config.method_config(name), *samples_and_encoder(one))
+        check_sweeps(one)
+
+
+def require(what: str, names: list[str], known: Any) -> None:
+    """Refuse a name that is not among the known ones."""
+    for name in names:
+        if name not in known:
+            raise ValueError(unknown(what, name, known))
 
 
 def check_datasets(config: Config) -> None:
-    """A dataset that is not there, or that cannot be simulated where all are."""
-    data, simulation, known = config.data, config.data.simulation, config.data.known()
-    columns = [part for name in data.datasets for part in datasets_in(name)]
-    simulated = [*simulation.patients, *simulation.test_patients] if simulation else []
-    used = {*data.corpora, *columns}
-    for name in (*data.corpora, *columns, *simulated):
-        if name not in known:
-            raise ValueError(unknown("dataset", name, known))
-    if simulation is None:
-        return
-    if unsimulated := data.cards.keys() & {*used, *simulated}:
-        raise ValueError(f"data.simulation: {min(unsimulated)!r} is the dataset of a card; set data.simulation=null")
-    if unsized := used - simulation.sizes().keys():
-        raise ValueError(f"data.simulation.patients: give the number of patients of {min(unsized)!r}")
-    if data.pretrain_prefix:
-        raise ValueError("data.pretrain_prefix: simulated recordings lie in no folder; set data.simulation=null")
-    if untested := [name for name in simulation.test_patients if not data.source(name).classes]:
-        raise ValueError(f"data.simulation.test_patients: {untested[0]!r} has no labels and no test part")
-
-
-def check_columns(config: Config) -> None:
-    """A column without labels, or under a task that its dataset does not have."""
-    unlabelled = [name for name in config.data.datasets if not config.data.about(name).classes]
-    if unlabelled:
-        raise ValueError(f"data.datasets: {unlabelled[0]!r} has no labels, so it can only be pretrained on")
+    """Refuse a dataset that is not there, has no labels or no such task, or is not simulated where all are."""
+    data, simulation = config.data, config.data.simulation
+    if built_in := data.cards.keys() & DATASETS.keys():
+        raise ValueError(f"data.cards: {min(built_in)!r} is a built-in dataset; give the card another name")
+    used = [*data.corpora, *(part for name in data.datasets for part in datasets_in(name))]
+    require("dataset", used, data.known())
+    for name in data.datasets:
+        about = transport_of(name, data.source) if is_transport(name) else data.source(name)
+        if not about.classes:
+            raise ValueError(f"data.datasets: {name!r} has no labels, so it can only be pretrained on")
     try:
-        config.data.columns()
+        data.columns()
     except ValueError as problem:
         raise ValueError(f"data.task: {problem}") from None
+    if simulation is None:
+        return
+    require("dataset", [*simulation.patients, *simulation.test_patients], DATASETS)
+    if unsized := [name for name in used if name not in simulation.patients]:
+        remedy = "set data.simulation=null" if unsized[0] in data.cards else "give its number of patients"
+        raise ValueError(f"data.simulation.patients: {unsized[0]!r} is not simulated; {remedy}")
+    if data.pretrain_prefix:
+        raise ValueError("data.pretrain_prefix: simulated recordings lie in no folder; set data.simulation=null")
 
 
-def check_knobs(config: Config) -> None:
-    """A knob that its method does not have, or a value that it cannot take: of a row, an ablation, a sweep."""
-    for name in (*config.knobs, *config.ablations):
-        if not config.method_class(name).trains:
-            raise ValueError(f"methods.{name} cannot act: this method trains nothing; leave it out")
-    for name in config.knobs:
-        config.method_config(name)
-    for name, ablations in config.ablations.items():
-        for overrides in ablations.values():
-            config.method_config(name, overrides)
-    for one in by_encoder(config).values():
-        for name, knobs in config.sweeps.items():
-            method: Any = config.method_class(name)
-            for knob, values in knobs.items():
-                check_swept(one, method, knob)
-                for value in values:
-                    settings, method_config = one.swept(name, knob, value)
-                    encoder: Any = sized(with_settings(one, settings).encoder)
-                    try_forward(method, method_config, *encoder, config.data.cut().samples)
-
-
-def check_swept(config: Config, method: type[PretrainMethod], name: str) -> None:
-    """A sweep's name that is neither a knob nor a key, or that has no effect."""
-    prefix = f"sweeps.{method.name}."
-    if not is_knob(method, name) and name not in (keys := swept_keys(config)):
-        raise ValueError(
-            unknown("config key", f"{prefix}{name}", [prefix + key for key in (*names_of(method.Config), *keys)])
-        )
-    if not method.trains and (is_knob(method, name) or name.startswith("pretrain.")):
-        raise ValueError(f"{prefix}{name} cannot act: this method trains nothing; leave it out")
-
-
-def check_ablations(config: Config) -> None:
-    """An entry of `ablate` that selects nothing."""
-    for name in config.ablate:
-        if not config.ablations_of(name):
-            of_method = {method: config.ablations.get(method, {}) for method in config.compared()}
-            known = [f"{method}:{ablation}" for method, named in of_method.items() for ablation in named]
-            if not known:
-                raise ValueError(
-                    f"ablate: no compared method has an ablation; compare {', '.join(config.ablations)} too"
-                )
-            raise ValueError(unknown("ablation", name, known))
-
-
-def check_repeats(config: Config) -> None:
-    """A list that names a value twice."""
+def check_lists(config: Config) -> None:
+    """Refuse a list that names a value twice, and several subsets or folds under a protocol that has one of each."""
     lists: dict[str, list[Any]] = {what: getattr(config, what) for what in ("methods", "ratios", "seeds", "evaluate")}
-    lists |= {f"data.{what}": getattr(config.data, what) for what in ("datasets", "task")}
+    lists |= {"data.datasets": config.data.datasets, "data.task": config.data.task}
     for what, values in {**lists, "data.pretrain": config.data.corpora}.items():
         if len(set(values)) < len(values):
             raise ValueError(f"{what}: {values} names a value twice")
+    several = {
+        "subsets": config.subsets,
+        "finetuned_subsets": config.finetuned_subsets,
+        "data.folds": config.data.folds,
+    }
+    for what, count in several.items():
+        if config.protocol != "strict" and (count or 1) > 1:
+            raise ValueError(f"{what}: {count} of them need --protocol strict; under paper all seeds share one")
 
 
-def check_protocol(config: Config) -> None:
-    """Folds, or several labelled subsets of a seed, under a protocol that has one of each."""
-    if config.protocol == "strict":
-        return
-    for name in ("subsets", "finetuned_subsets"):
-        if (count := getattr(config, name) or 1) > 1:
-            raise ValueError(
-                f"{name}: {count} labelled subsets per seed need protocol strict; under paper all share one"
-            )
-    if config.data.folds:
-        raise ValueError("data.folds cannot act: protocol: paper has the authors' one split; use --protocol strict")
+def check_ablations(config: Config) -> None:
+    """Refuse knobs of a method that trains nothing, values that a method refuses, and what selects no ablation."""
+    for name in (*config.knobs, *config.ablations):
+        if not config.method_class(name).trains:
+            raise ValueError(f"methods.{name} cannot act: this method trains nothing; leave it out")
+        for overrides in ({}, *config.ablations.get(name, {}).values()):
+            config.method_config(name, overrides)
+    known = [f"{method}:{name}" for method in config.compared() for name in config.ablations.get(method, {})]
+    for name in config.ablate:
+        if not known:
+            raise ValueError(f"ablate: no compared method has an ablation; compare {', '.join(config.ablations)} too")
+        if not config.ablations_of(name):
+            raise ValueError(unknown("ablation", name, known))
+
+
+def check_sweeps(config: Config) -> None:
+    """Refuse a sweep over what is neither a knob nor a key of a section that can be swept, or over a wrong value."""
+    for name, knobs in config.sweeps.items():
+        method: Any = config.method_class(name)
+        for knob, values in knobs.items():
+            if not is_knob(method, knob) and knob.partition(".")[0] not in SWEPT:
+                known = [f"sweeps.{name}.{key}" for key in (*names_of(method.Config), *SWEPT)]
+                raise ValueError(unknown("config key", f"sweeps.{name}.{knob}", known))
+            for value in values:
+                settings, method_config = config.swept(name, knob, value)
+                try_forward(method, method_config, *samples_and_encoder(with_settings(config, settings)))
+
+
+def samples_and_encoder(config: Config) -> tuple[Any, ...]:
+    """Return the length of a config's windows, and its encoder with its config."""
+    return config.data.cut().samples, *sized(config.encoder)
 
 
 @cache
-def try_forward(method: Any, config: MethodConfig, encoder: Any, sizes: EncoderConfig, samples: int) -> None:
+def try_forward(method: Any, config: Any, samples: int, encoder: Any, sizes: Any) -> None:
     """Pretrain an encoder on two zero windows (2, S, L), as far as the loss. Raises ValueError where that fails.
 
-    method: a class of `PretrainMethod`; encoder: a class of `Encoder`. Draws nothing.
+    method, encoder: classes; config, sizes: their configs. Draws nothing.
     """
     import torch  # here, because torch loads slowly
 

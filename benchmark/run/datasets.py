@@ -44,7 +44,7 @@ def locate(config: Config, name: str, folders: Folders) -> Dataset:
     """
     simulation, source = config.data.simulation, config.data.source(name)
     if simulation is not None:
-        sizes = {"patients": simulation.sizes()[name], "test_patients": simulation.test_patients.get(name, 0)}
+        sizes = {"patients": simulation.patients[name], "test_patients": simulation.test_patients.get(name, 0)}
         try:
             return SimulatedDataset(name, CohortSettings(**simulation.model_dump() | sizes))
         except ValueError as error:

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.config.load import load_config, parse_value
+from benchmark.config.load import load_config, parse_yaml
 from benchmark.config.schema import Budget, Pretrain
 from benchmark.data.corpus import EpochShape
 from benchmark.machine.process import Stopped, stop
@@ -264,5 +264,5 @@ def test_a_remedy_acts(name: str, preset: str) -> None:
     chosen = {"methods": [name], "pretrain.preset": preset}
     before = load_config(BASIC, chosen).method_config(name).recipe
     key, _, value = lower_rate(name, before).removeprefix("--set ").partition("=")
-    after = load_config(BASIC, chosen | {key: parse_value(value)}).method_config(name).recipe
+    after = load_config(BASIC, chosen | {key: parse_yaml(value)}).method_config(name).recipe
     assert after.lr == pytest.approx(before.lr / 10)
