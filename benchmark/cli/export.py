@@ -19,7 +19,7 @@ from benchmark.data.datasets import DATASETS
 from benchmark.embedding import CONFIG, MODEL_CARD, Description, encoder_of, save_folder
 from benchmark.results.metrics import COLUMNS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAINED, name_on, name_on_any
-from benchmark.results.store import BadCard, CorruptRow, PlannedCell, Row, Store
+from benchmark.results.store import BadCard, CorruptRow, PlannedCell, Store
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
 from reports.inference import UnequalTestSets, intervals, pairwise, score_columns
@@ -54,16 +54,11 @@ class Pretrained:
         rows = self.run.rows
         return [cell for cell in cells_of(self.run, self.variant) if rows[cell.key].pretrain_key == self.key]
 
-    @property
-    def row(self) -> Row:
-        """One of its rows."""
-        return self.run.rows[self.cells[0].key]
-
 
 def export(arguments: Namespace, console: Console) -> int:
     """Write the folder. Raises ConfigError in one line, NoResults where the store has no run."""
     to: Path = arguments.to
-    if to.is_dir() and any(to.iterdir()) and not all((to / name).is_file() for name in (WEIGHTS, MODEL_CARD, CONFIG)):
+    if to.is_dir() and any(to.iterdir()) and not (to / CONFIG).is_file():
         raise ConfigError(f"--to {to} is a folder with other files; name a new one")
     pretrained = find(arguments.results, arguments.word, arguments.seed)
     weights = (pretrained.folder / WEIGHTS).read_bytes()
@@ -79,8 +74,8 @@ def export(arguments: Namespace, console: Console) -> int:
 def find(results: Path, name: str, seed: int | None) -> Pretrained:
     """Find the pretraining of a row, by its name or title, or of a key, in the latest run that has it.
 
-    Raises ConfigError, in one line, for an unknown name and where a row has several pretrainings and no seed tells
-    which; NoResults if there is no run.
+    Raises ConfigError, in one line, for an unknown name and where a row has several pretrainings and no seed chooses
+    one; NoResults if there is no run.
     """
     store = Store(results)
     titles: dict[str, str] = {}
@@ -93,9 +88,7 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
                 return checked(run, variant, name)
             if name in (variant, title) and seeds:
                 return checked(run, variant, choose(variant, seeds, seed))
-    if name in titles or name in titles.values():
-        raise ConfigError(f"{name}: no cell of it with an encoder is finished in {results}; the run command goes on")
-    raise ConfigError(unknown("row", name, list(titles)))
+    raise ConfigError(unknown("row with a finished encoder", name, list(titles)))
 
 
 def cells_of(run: Results, variant: str) -> list[PlannedCell]:
@@ -105,15 +98,11 @@ def cells_of(run: Results, variant: str) -> list[PlannedCell]:
 
 def choose(variant: str, seeds: Mapping[str, int | None], seed: int | None) -> str:
     """Choose the key of a row's pretraining with a seed, or the only one. `seeds`: key -> seed. Raises ConfigError."""
-    chosen = [key for key, one in seeds.items() if seed is None or one == seed]
+    chosen = [key for key, one in seeds.items() if seed in (None, one)]
     if len(chosen) == 1:
         return chosen[0]
     listed = ", ".join(f"{one} ({key})" for key, one in sorted(seeds.items(), key=lambda item: item[1] or 0))
-    if seed is None:
-        raise ConfigError(
-            f"{variant} has {len(seeds)} pretrainings: choose one by --seed N or its key; there are {listed}"
-        )
-    raise ConfigError(f"{variant} has no pretraining with --seed {seed}; there are {listed}")
+    raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
 
 
 def checked(run: Results, variant: str, key: str) -> Pretrained:
@@ -132,7 +121,7 @@ def checked(run: Results, variant: str, key: str) -> Pretrained:
 
 def describe(pretrained: Pretrained, weights: bytes) -> Description:
     """Describe a pretraining. Raises ConfigError where windows are standardised by a corpus that it did not see."""
-    row, record = pretrained.row, pretrained.record
+    row, record = pretrained.run.rows[pretrained.cells[0].key], pretrained.record
     config, content = row.provenance["config"], record.get("key_content", {})
     data = Data(**{name: config["data"][name] for name in SIGNALS})
     is_whole = data.segmentation.kind == "recordings"
@@ -141,7 +130,6 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
             f"{pretrained.variant} saw no corpus whose mean and deviation standardise (data.standardise: dataset); "
             "export a pretrained encoder"
         )
-    budget = ("updates", "batch_size", "windows_per_epoch", "encoder_passes")
     return Description(
         name=pretrained.variant,
         title=pretrained.run.plan.variants[pretrained.variant],
@@ -158,7 +146,7 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
             "seed": record.get("seed", row.pretrain_seed),
             "corpus": row.provenance.get("corpus", {}),
             **{name: content[name] for name in ("config", "epochs", "budget") if name in content},
-            **{name: record[name] for name in budget if name in record},
+            **{name: record[name] for name in ("updates", "batch_size", "encoder_passes") if name in record},
         },
         scale=(float(record["scale"][0]), float(record["scale"][1])) if data.standardise == "dataset" else None,
         leads=tuple(data.leads),
@@ -167,8 +155,8 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
 
 def model_card(pretrained: Pretrained, description: Description) -> str:
     """Write the text of the model card."""
-    plan, trained = pretrained.run.plan, bool(pretrained.record.get("updates"))
-    corpus = plan.pretraining if trained else {}
+    plan, record = pretrained.run.plan, pretrained.record
+    corpus = plan.pretraining if record.get("updates") else {}
     datasets = {corpus["name"]: corpus} if corpus else {}
     datasets |= {cell.dataset: plan.datasets[cell.dataset] for cell in pretrained.cells if cell.dataset not in datasets}
     cards = plan.config["data"].get("cards", {})
@@ -176,83 +164,38 @@ def model_card(pretrained: Pretrained, description: Description) -> str:
         loader=PackageLoader("benchmark.cli", "."), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["md"] = lambda value: escape_markdown(str(value))
+    environment.filters["plain"] = plain
     return environment.get_template(f"{MODEL_CARD}.j2").render(
         about=description,
         version=version(),
-        trained=trained,
-        simulated=bool(corpus.get("simulated")),
-        tested_on_simulated=any(facts.get("simulated") for facts in datasets.values()),
-        code=", code='encoder.py'" if "source" in description.encoder else "",
-        sections={
-            "What goes in and comes out": reads(description),
-            "How it was pretrained": settings(pretrained, corpus),
-        },
+        record={"method": pretrained.variant, "seed": "", **record},
+        corpus=corpus,
+        config=record.get("key_content", {}).get("config", {}),
+        simulated=any(facts.get("simulated") for facts in datasets.values()),
         scores=dict(scores_in(pretrained, evaluation) for evaluation in evaluations_of(plan)),
-        datasets={facts.get("title", name): licence(name, facts, cards) for name, facts in datasets.items()},
+        licences={facts.get("title", name): licence(name, facts, cards) for name, facts in datasets.items()},
     )
 
 
-def reads(about: Description) -> dict[str, str]:
-    """Say what an encoder reads and gives."""
-    cut = about.segmentation
-    stride = f", {cut.stride} samples from one to the next" if cut.stride else ""
-    sizes = {name: value for name, value in about.encoder.items() if name != "source"}
-    return {
-        "leads": f"{' '.join(about.leads)}, ordered by name{', in mV' if cut.raw else ', in any unit'}",
-        "rate": f"resampled to {cut.rate} Hz",
-        "windows": f"{cut.unit_name}s of {cut.samples} samples ({cut.seconds:g} s), in groups of {about.per_trial}"
-        f"{stride}",
-        "standardisation": about.standardisation,
-        "embedding": f"{about.encoder['output']} numbers, the mean over a recording's windows",
-        "encoder": ", ".join(f"{name} {value}" for name, value in sizes.items()),
-        "precision": f"{about.precision}, in which the scores were measured",
-        "weights": f"SHA-256 {about.sha256}",
-    }
-
-
-def settings(pretrained: Pretrained, corpus: Mapping[str, Any]) -> dict[str, str]:
-    """Say how an encoder was pretrained."""
-    record, content = pretrained.record, pretrained.record.get("key_content", {})
-    config = content.get("config", {})
-    used = {name: corpus.get(f"used_{name}", corpus.get(name)) for name in ("recordings", "patients")}
-    data = f"{corpus.get('title')}: {used['recordings']} recordings of {used['patients']} patients"
-    device, git = record.get("device", {}), record.get("git", {})
-    budget = {
-        "epochs": content.get("epochs"),
-        "updates": record.get("updates"),
-        "pairs an update": record.get("batch_size"),
-    }
-    return {
-        "method": f"{pretrained.run.plan.variants[pretrained.variant]} ({record.get('method', pretrained.variant)})",
-        "data": data if corpus else "none: it is untrained",
-        "settings": plain(config),
-        "recipe": plain(config.get("recipe", {})),
-        "budget": plain(budget) if record.get("updates") else "",
-        "seed": str(record.get("seed", "")),
-        "device": " ".join(filter(None, [device.get("type"), device.get("name"), record.get("precision")])),
-        "code": f"commit {git.get('commit')}{' with changes' if git.get('dirty') else ''}" if git.get("commit") else "",
-        "key": pretrained.key,
-    }
-
-
 def plain(values: Mapping[str, Any]) -> str:
-    """'queue_size 16, momentum 0.99': the values that are no sections."""
-    return ", ".join(f"{name} {value}" for name, value in values.items() if not isinstance(value, dict | list))
+    """Return 'queue_size 16, momentum 0.99': the values that are no sections, without digests."""
+    shown = {name: value for name, value in values.items() if not isinstance(value, dict | list) and name != "source"}
+    return ", ".join(f"{name} {value}" for name, value in shown.items())
 
 
 def licence(name: str, facts: Mapping[str, Any], cards: Mapping[str, Any]) -> str:
-    """Say what is known of the licence of a dataset."""
+    """Return what is known of the licence of a dataset."""
     reader = DATASETS.get(str(facts.get("of", name)))
     if facts.get("simulated"):
         return "simulated here; no licence of others applies."
     if reader is not None:
         return f"{reader.licence}, as its publisher states it. {reader.how_to_get}. Cite {reader.cite}."
     stated = cards.get(name, {}).get("licence")
-    return f"{stated}, as the card of the data states it." if stated else "not known to the suite; its owner says."
+    return f"{stated}, as the card of the data states it." if stated else "not known to the suite; its owner knows."
 
 
 def scores_in(pretrained: Pretrained, evaluation: str) -> tuple[str, str]:
-    """Title and table of an evaluation, with differences from the untrained encoder where its cells are finished."""
+    """Return title and table of an evaluation, with differences from the untrained encoder where it has its cells."""
     run, variant = pretrained.run, pretrained.variant
     unit = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
     cells = {(c.dataset, c.ratio, c.seed, c.subset): c for c in pretrained.cells if c.evaluation == evaluation}
@@ -271,9 +214,8 @@ def scores_in(pretrained: Pretrained, evaluation: str) -> tuple[str, str]:
         columns = list(score_columns(run, [*cells.values(), *beside], COLUMNS, unit))
     except (UnequalTestSets, CorruptRow) as problem:
         return title, f"No scores: {escape_markdown(str(problem))}."
-    columns = [
-        replace(c, rows={name: c.rows[name] for name in (variant, untrained) if name in c.rows}) for c in columns
-    ]
+    names = (variant, untrained)  # the first minus the second
+    columns = [replace(one, rows={name: one.rows[name] for name in names if name in one.rows}) for one in columns]
     differences = {(d["ratio"], d["dataset"], d["metric"]): d for d in pairwise(columns).to_dict("records")}
     lines = [
         (
@@ -291,15 +233,15 @@ def scores_in(pretrained: Pretrained, evaluation: str) -> tuple[str, str]:
 
 
 def difference(pair: Mapping[Any, Any] | None) -> str:
-    """'+1.2 [+0.1, +2.3]'; a dash for none."""
+    """Return '+1.2 [+0.1, +2.3]'; a dash for none."""
     return "–" if pair is None else f"{percent(pair['difference'], '+')} {interval(pair, '+')}"
 
 
 def percent(value: float, sign: str = "") -> str:
-    """A score or a difference in percent; a dash for none."""
+    """Return a score or a difference in percent; a dash for none."""
     return "–" if pd.isna(value) else f"{100 * value:{sign}.1f}"
 
 
 def interval(line: Mapping[Any, Any], sign: str = "") -> str:
-    """'[+1.0, +5.2]', from `low` and `high`."""
+    """Return '[+1.0, +5.2]', from `low` and `high`."""
     return "–" if pd.isna(line["low"]) else f"[{percent(line['low'], sign)}, {percent(line['high'], sign)}]"

@@ -58,7 +58,7 @@ def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the
     assert all(len(drawn) == 1 for drawn in draws.values())  # the same for all rows
     assert len(set.union(*draws.values())) == len(draws)
     assert 1 + max(cell.subset for cell in grid_of(load_config(BASIC, strict)).cells) == 5
-    with pytest.raises(ConfigError, match=r"subsets: 3 labelled subsets per seed need protocol strict"):
+    with pytest.raises(ConfigError, match="subsets: 3 of them need --protocol strict"):
         load_config(BASIC, {"subsets": 3})
 
 
