@@ -18,8 +18,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset
-from benchmark.data.joined import write_joined
-from benchmark.data.prepare import Prepared, skip_summary, write_skipped
+from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine.device import Machine
 from benchmark.results.files import Locked, file_lock, sweep, write_atomic
 from benchmark.results.names import CARD, WINDOWS_SHA256, measured_elsewhere
@@ -88,7 +87,7 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     assert forms is not None
     for form in forms.values():
         if form.members:
-            write_joined(form)
+            write_index(form)
     grid = make_grid(config, prepared, machine, forms=forms)
     if arguments.only:
         grid = select(grid, tuple(arguments.only))
@@ -129,7 +128,7 @@ def prepare_all(
         prepared[dataset.name] = prepare_data(dataset, config, folders, console)
         note(console, prepared_line(prepared[dataset.name]))
     for joined in joins_of(config, prepared, folders.cache):
-        write_joined(joined)
+        write_index(joined)
         prepared[joined.name] = joined
         note(console, prepared_line(joined))
     write_skipped({name: data.skipped for name, data in prepared.items()}, out / "skipped.csv")

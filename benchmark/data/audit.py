@@ -1,7 +1,7 @@
 """The audit of prepared datasets, and the facts of each: leaks, copies, damage, odd leads, implausible units and rates.
 
-A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name; a near copy
-is equal but for gain, steps or sampling rate (`prepare.outline_of`). A leak is a patient, or copies, on two sides of a
+A copy is a recording with the same signal, to the microvolt (`signals.signal_digest`), whatever its name; a near copy
+is equal but for gain, steps or sampling rate (`signals.outline_of`). A leak is a patient, or copies, on two sides of a
 split, or a test recording that is also pretrained on: a run refuses it. An unusable dataset is fatal. Everything else
 is a warning, except what no repair could change (`IN_THE_ECG`).
 """
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Unusable
-from benchmark.data.prepare import LIMB_LEADS, Prepared, skip_summary
+from benchmark.data.prepare import Prepared, skip_summary
+from benchmark.data.signals import LIMB_LEADS
 from benchmark.data.splits import (
     Labels,
     Split,

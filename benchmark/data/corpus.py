@@ -58,10 +58,8 @@ def scale_of(prepared: Prepared, recordings: NDArray[np.int64]) -> Scale:
         count += values.size
         total += float(values.sum())
         squares += float(np.square(values).sum())
-    if not count:
-        return Scale(0.0, 1.0)
-    mean = total / count
-    return Scale(mean, float(np.sqrt(max(0.0, squares / count - mean * mean))) or 1.0)
+    mean = total / max(count, 1)
+    return Scale(mean, float(np.sqrt(max(0.0, squares / max(count, 1) - mean * mean))) or 1.0)
 
 
 @dataclass(frozen=True)
@@ -87,15 +85,15 @@ class Trials:
         self, trial: NDArray[np.int64], first: NDArray[np.int64] | int = 0, windows: int = 1
     ) -> NDArray[np.float16]:
         """Return (n, windows * S, 12) consecutive samples of numbered pseudo-trials, each from its given sample on."""
-        length, start = windows * self.window, self.start[trial] + first
-        if len(self.maps) == 1:
-            taken = stretches(self.maps[0], start, length)
-        else:
-            taken, begin = np.empty((len(start), length, len(LEADS)), np.float16), 0
-            for samples in self.maps:
-                inside = (start >= begin) & (start < begin + len(samples))  # (n,)
-                taken[inside] = stretches(samples, start[inside] - begin, length)
-                begin += len(samples)
+        length, start, begin = windows * self.window, self.start[trial] + first, 0
+        taken = np.empty((len(start), length, len(LEADS)), np.float16)
+        for samples in self.maps:
+            inside = (start >= begin) & (start < begin + max(len(samples), 1))  # (n,)
+            by_sample, by_lead = samples.strides
+            shape = (max(len(samples) - length + 1, 0), length, len(LEADS))
+            stretches = as_strided(samples, shape, (by_sample, by_sample, by_lead))
+            taken[inside] = stretches[start[inside] - begin]
+            begin += len(samples)
         return taken if self.scale is None else self.scale.applied(taken)
 
     def windows(self, index: NDArray[np.int64]) -> NDArray[np.float16]:
@@ -106,14 +104,6 @@ class Trials:
     def windows_in(self, trial: NDArray[np.int64]) -> NDArray[np.int64]:
         """Number the windows of whole pseudo-trials."""
         return (trial[:, None] * self.per_trial + np.arange(self.per_trial)).ravel()
-
-
-def stretches(samples: NDArray[np.float16], start: NDArray[np.int64], length: int) -> NDArray[np.float16]:
-    """Return (n, length, 12) consecutive samples of (N, 12) from each of n starts."""
-    places = max(len(samples) - length + 1, 0)
-    by_sample, by_lead = samples.strides
-    every = as_strided(samples, (places, length, len(LEADS)), (by_sample, by_sample, by_lead))
-    return np.ascontiguousarray(every[start])
 
 
 def trials_of(prepared: Prepared, per_trial: int) -> Trials:
@@ -168,7 +158,7 @@ class PatientIndex(NamedTuple):
 
     order: Tensor
     position: Tensor
-    """Place of a pseudo-trial in the order."""
+    """Of a pseudo-trial in the order."""
     patient_start: Tensor
     patient_count: Tensor
     recording_start: Tensor
@@ -195,17 +185,17 @@ def draw_partner(
     One of another recording of the patient, else another one of the same recording, else itself. All candidates are
     equally likely.
     """
-    own_start, own_count = index.recording_start[trial], index.recording_count[trial]  # (B,), (B,)
-    others = index.patient_count[trial] - own_count  # (B,) pseudo-trials of the patient's other recordings
+    start, count = index.recording_start[trial], index.recording_count[trial]  # (B,), (B,) of the recording
+    others = index.patient_count[trial] - count  # (B,) pseudo-trials of the patient's other recordings
     draw = torch.randint(LARGE, trial.shape, generator=generator)  # (B,)
 
     position = index.patient_start[trial] + draw // windows % others.clamp(min=1)  # (B,)
-    position += own_count * (position >= own_start)
+    position += count * (position >= start)
     in_other = position * windows + draw % windows  # (B,) windows numbered through the order
 
     itself = index.position[trial] * windows + window  # (B,)
-    further = own_count * windows - 1  # (B,) windows of the recording besides this one
-    in_same = own_start * windows + draw % further.clamp(min=1)  # (B,)
+    further = count * windows - 1  # (B,) windows of the recording besides this one
+    in_same = start * windows + draw % further.clamp(min=1)  # (B,)
     in_same += in_same >= itself
     in_same = torch.where(further > 0, in_same, itself)  # (B,)
     partner = torch.where(others > 0, in_other, in_same)  # (B,)
@@ -256,7 +246,7 @@ class Corpus:
         """(N,) pseudo-trial of every pair."""
         return torch.arange(len(self.chosen)).repeat_interleave(pairs_of(self.trials.per_trial))
 
-    @cached_property
+    @property
     def patient_of_pair(self) -> Tensor:
         """(N,) patient of every pair."""
         return self.patient[self.trial_of_pair]
@@ -315,20 +305,6 @@ class Corpus:
         windows = [one.pin_memory() for one in windows] if self.device.type == "cuda" else windows
         return windows[0], windows[-1]
 
-    def to_batch(self, pairs: Pairs, windows: tuple[Tensor, Tensor]) -> Batch:
-        """Return the batch of some pairs, whose windows were read, in float32 on the device."""
-        x1, x2 = windows
-        first = x1.to(self.device, non_blocking=True).float()
-        second = first if x2 is x1 else x2.to(self.device, non_blocking=True).float()
-        trial = pairs.trial.to(self.device)
-        patient, recording = self.patient[pairs.trial].to(self.device), self.recording[pairs.trial].to(self.device)
-        return Batch(first, second, patient, recording, trial, None if self.text is None else self.text[trial])
-
-    def batch(self, numbers: Tensor, pairing: Pairing) -> Batch:
-        """Return the batch of numbered pairs (B,), by torch's default generator."""
-        pairs = self.draw_pairs(numbers, pairing)
-        return self.to_batch(pairs, self.read(pairs, pairing))
-
     def batches(
         self, order: Tensor, pairing: Pairing, seed_of: Callable[[int], int], first: int = 0
     ) -> Generator[Batch]:
@@ -347,17 +323,20 @@ class Corpus:
             for step in range(first, len(order)):
                 waiting += [begin(step + AHEAD)] if step + AHEAD < len(order) else []
                 torch.manual_seed(seed_of(step))
-                pairs = self.draw_pairs(order[step], pairing)  # those that are read: the seed is the same
-                yield self.to_batch(pairs, waiting.pop(0).result())
+                trial = self.draw_pairs(order[step], pairing).trial  # those that are read: the seed is the same
+                x1, x2 = waiting.pop(0).result()
+                one = x1.to(self.device, non_blocking=True).float()
+                other = one if x2 is x1 else x2.to(self.device, non_blocking=True).float()
+                ids = [ids.to(self.device) for ids in (self.patient[trial], self.recording[trial], trial)]
+                yield Batch(one, other, ids[0], ids[1], ids[2], None if self.text is None else self.text[ids[2]])
 
 
 def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
     """Number the pseudo-trials to pretrain on: all of a dataset without labels, else those of its training part."""
     count = prepared.trials_of_each(spec.per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
-    if not prepared.classes:
-        return np.arange(len(recording))
-    return np.flatnonzero(np.isin(recording, split_of(prepared, spec).train))
+    chosen = split_of(prepared, spec).train if prepared.classes else recording
+    return np.flatnonzero(np.isin(recording, chosen))
 
 
 def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
@@ -375,31 +354,21 @@ def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_emb
     """
     trials, chosen = trials_of(prepared, spec.per_trial), corpus_trials(prepared, spec)  # (T,)
     if not len(chosen):
-        raise DatasetError(
-            f"{prepared.title}: no recording to pretrain on has the {spec.per_trial} "
-            f"{prepared.segmentation.unit_name}s of a pseudo-trial"
-        )
-    text, without_text = None, 0
+        trial = f"the {spec.per_trial} {prepared.segmentation.unit_name}s of a pseudo-trial"
+        raise DatasetError(f"{prepared.title}: no recording to pretrain on has {trial}")
+    every, text = np.unique(trials.recording[chosen]), None  # (R,)
+    used = every
     if text_embedder is not None:
-        every = np.unique(trials.recording[chosen])  # (R,)
-        with_report = np.array([r for r in every if has_text(prepared.entries[r].report)], np.int64)  # (R',)
-        if not len(with_report):
-            raise DatasetError(
-                f"{prepared.title}: no recording has a report; leave out the methods that learn from text"
-            )
-        chosen = chosen[np.isin(trials.recording[chosen], with_report)]  # (T,)
-        without_text = len(every) - len(with_report)
-        reports = [prepared.entries[r].report for r in with_report]
+        used = np.array([r for r in every if has_text(prepared.entries[r].report)], np.int64)  # (R',)
+        if not len(used):
+            remedy = "leave out the methods that learn from text"
+            raise DatasetError(f"{prepared.title}: no recording has a report; {remedy}")
+        chosen = chosen[np.isin(trials.recording[chosen], used)]  # (T,)
+        reports = [prepared.entries[r].report for r in used]
         vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
-        text = torch.from_numpy(vectors[np.searchsorted(with_report, trials.recording[chosen])]).to(device)  # (T, E)
-    return Corpus(
-        trials=scaled(trials, prepared, spec, np.unique(trials.recording[chosen])),
-        chosen=chosen,
-        device=device,
-        random_start=prepared.segmentation.random_start,
-        text=text,
-        recordings_without_text=without_text,
-    )
+        text = torch.from_numpy(vectors[np.searchsorted(used, trials.recording[chosen])]).to(device)  # (T, E)
+    trials = scaled(trials, prepared, spec, used)
+    return Corpus(trials, chosen, device, prepared.segmentation.random_start, text, len(every) - len(used))
 
 
 class EpochShape(NamedTuple):
@@ -440,16 +409,15 @@ def epoch_order(
     batches in every epoch, permuted inside, as by the PMQ authors' loader; patient: at most one pair of a patient in a
     batch, and as many batches as that allows; patient-once: one pair of each patient in an epoch.
     """
+    kind = batching.partition("-")[0]
+    generator = _generator(kind, seed, 0 if batching == "trial-fixed" else epoch)
     size = shape.updates * shape.batch_size
-    if batching == "shuffled":
-        return torch.randperm(len(trial), generator=_generator("shuffled", seed, epoch))[:size].view(shape)
-    if batching in ("trial", "trial-fixed"):
-        fixed = batching == "trial-fixed"
-        order = _grouped(trial, _generator("trial", seed, 0 if fixed else epoch))[:size].view(shape)  # (n, B)
-        if not fixed:
-            return order
-        return order.gather(1, torch.rand(shape, generator=_generator("inside", seed, epoch)).argsort(dim=1))
-    generator = _generator("patient", seed, epoch)
+    if kind == "shuffled":
+        return torch.randperm(len(trial), generator=generator)[:size].view(shape)
+    if kind == "trial":
+        order = _grouped(trial, generator)[:size].view(shape)  # (n, B)
+        inside = torch.rand(shape, generator=_generator("inside", seed, epoch)).argsort(dim=1)  # (n, B)
+        return order.gather(1, inside) if batching == "trial-fixed" else order
     order = _grouped(patient, generator)  # (N,)
     _, run, count = torch.unique_consecutive(patient[order], return_inverse=True, return_counts=True)
     position = torch.arange(len(order)) - (count.cumsum(0) - count)[run]  # (N,) among its patient's

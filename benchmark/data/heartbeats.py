@@ -10,7 +10,6 @@ complex's peaks, and crops the interval of a slow heart (docs/evidence/STUDIES.m
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -112,19 +111,19 @@ def _prominences(values: NDArray[np.float64], peak: Whole, column: Whole) -> NDA
     height = values[np.arange(len(peak)), peak]  # (P,)
     higher = values > height[:, None]  # (P, W)
     before, after = column < peak[:, None], column > peak[:, None]  # (P, W)
-    left = np.where(higher & before, column, -1).max(axis=1)  # (P,)
-    right = np.where(higher & after, column, len(column)).min(axis=1)  # (P,)
-    lowest_left = np.where(before & (column > left[:, None]), values, height[:, None]).min(axis=1)  # (P,)
-    lowest_right = np.where(after & (column < right[:, None]), values, height[:, None]).min(axis=1)  # (P,)
-    return np.asarray(height - np.maximum(lowest_left, lowest_right))
+    begin = np.where(higher & before, column, -1).max(axis=1)[:, None]  # (P, 1)
+    end = np.where(higher & after, column, len(column)).min(axis=1)[:, None]  # (P, 1)
+    lowest_before = np.where(before & (column > begin), values, height[:, None]).min(axis=1)  # (P,)
+    lowest_after = np.where(after & (column < end), values, height[:, None]).min(axis=1)  # (P,)
+    return np.asarray(height - np.maximum(lowest_before, lowest_after))
 
 
 def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
     """`most_prominent` of one stretch with equal neighbours, whose maxima may be several samples wide."""
     from scipy.signal import find_peaks  # here, because it loads slowly
 
-    places, properties = find_peaks(lead[begin:end], prominence=(None, None))
-    return begin + int(places[np.argmax(properties["prominences"])]) if len(places) else -1
+    peaks, properties = find_peaks(lead[begin:end], prominence=(None, None))
+    return begin + int(peaks[np.argmax(properties["prominences"])]) if len(peaks) else -1
 
 
 def spaced(peaks: Whole, delay: int) -> Whole:
@@ -143,16 +142,10 @@ WINDOW = 300
 """Samples per heartbeat window, 1.2 s; a longer median RR interval (a rate under 50/min) does not fit."""
 Beats = Literal["authors", "fused"]
 """authors: R peaks lead by lead, and no heart under 50/min; fused: R peaks of all leads together, and every rate."""
-FINEST = 1000
-"""Largest denominator of the ratio of two sampling rates."""
 PERIOD = FS // 50
 """Samples of one period of 50 Hz mains."""
-HIGHPASS_EDGE = 18
-"""Samples by which `sosfiltfilt` extends a signal on each side for the high-pass filter."""
 MIN_DEVIATION = 1e-8
 """Divisor in place of a pseudo-trial's standard deviation of zero."""
-
-Filter = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -186,9 +179,9 @@ def heartbeats(
     if rate != FS or raw:
         standard = resample(signal, fs, rate)  # (n', L)
         standard = standard if raw else standardise(standard)
-    places = np.rint(centres * (rate / FS)).astype(np.int64)  # (n,)
+    positions = np.rint(centres * (rate / FS)).astype(np.int64)  # (n,)
     half, samples = int(half * rate / FS), WINDOW * rate // FS
-    windows = np.stack([_window(standard, centre, half, samples) for centre in places])  # (n, S, L)
+    windows = np.stack([_window(standard, centre, half, samples) for centre in positions])  # (n, S, L)
     return Heartbeats(windows.astype(np.float32), centres, median_rr)
 
 
@@ -248,28 +241,21 @@ def resample(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS) -> ND
     if fs == rate:
         return signal.astype(np.float64)
     if rate != FS:
-        return _polyphase(signal.astype(np.float64), fs, rate)
-    grid = np.linspace(1, n, int(n * FS / fs))  # (m,) places among samples 1 to n
+        from scipy.signal import resample_poly  # here, because it loads slowly and prepared data need no filter
+
+        share = (Fraction(rate) / Fraction(fs)).limit_denominator(1000)
+        resampled = resample_poly(signal.astype(np.float64), share.numerator, share.denominator, padtype="line")
+        return np.asarray(resampled[: int(n * rate / fs)])
+    grid = np.linspace(1, n, int(n * FS / fs))  # (m,) positions among samples 1 to n
     before = grid.astype(np.intp)  # (m,)
     rows = np.ascontiguousarray(signal)  # a file's leads may lie one after the other
-    left, right = rows.take(before - 1, axis=0).astype(np.float64), rows.take(np.minimum(before, n - 1), axis=0)
-    right = right - left  # (m, L)
-    right *= (grid - before)[:, None]
-    right += left
-    return right
-
-
-def _polyphase(signal: NDArray[np.float64], fs: float, rate: int) -> NDArray[np.float64]:
-    from scipy.signal import resample_poly  # here, because it loads slowly and prepared data need no filter
-
-    share = (Fraction(rate) / Fraction(fs)).limit_denominator(FINEST)
-    resampled = resample_poly(signal, share.numerator, share.denominator, padtype="line")
-    return np.asarray(resampled[: int(len(signal) * rate / fs)])
+    value, following = rows.take(before - 1, axis=0).astype(np.float64), rows.take(np.minimum(before, n - 1), axis=0)
+    return (following - value) * (grid - before)[:, None] + value  # (m, L)
 
 
 def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     """Z-score per lead (ddof 0); a flat lead becomes zero."""
-    flat = signal.max(axis=0) == signal.min(axis=0)
+    flat = np.ptp(signal, axis=0) == 0  # (L,)
     centred: NDArray[np.float64] = signal - signal.mean(axis=0)
     centred[:, flat] = 0
     deviation = np.sqrt((centred * centred).mean(axis=0))  # (L,)
@@ -282,43 +268,18 @@ def clean(signal: NDArray[np.float64]) -> NDArray[np.float64]:
 
     High-pass Butterworth of order 5 at 0.5 Hz, then a moving average over one 50 Hz period, each forward and backward.
     """
-    drift_free = _both_ways(np.ascontiguousarray(signal.T), _without_drift, edge=HIGHPASS_EDGE)  # (L, n)
-    return _both_ways(drift_free, _smooth, edge=3 * PERIOD)
+    from scipy.signal import filtfilt, sosfiltfilt  # here, because it loads slowly and prepared data need no filter
 
-
-def _both_ways(signal: NDArray[np.float64], filtered: Filter, edge: int) -> NDArray[np.float64]:
-    """Filter (L, n) forward and backward, extended by `edge` samples on both sides, mirrored in its first and last.
-
-    scipy's `filtfilt` and `sosfiltfilt` to the bit, which work out the filter's initial state anew at every call.
-    """
-    before = 2 * signal[:, :1] - signal[:, edge:0:-1]  # (L, edge)
-    after = 2 * signal[:, -1:] - signal[:, -2 : -edge - 2 : -1]  # (L, edge)
-    forward = filtered(np.concatenate([before, signal, after], axis=1))  # (L, n + 2 * edge)
-    return filtered(forward[:, ::-1])[:, ::-1][:, edge:-edge]  # (L, n)
-
-
-def _without_drift(signal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(L, n) through the high-pass filter, from the state of a constant first sample."""
-    from scipy.signal import sosfilt  # here, because it loads slowly and prepared data need no filter
-
-    sections, initial = _highpass()
-    out, _ = sosfilt(sections, signal, zi=initial[:, None] * signal[:, :1])
-    return np.asarray(out)
-
-
-def _smooth(signal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(L, n) averaged over each sample and the four before it, which the first ones lack: they lie in the extension."""
-    taps = np.ones(PERIOD) / PERIOD
-    return np.stack([np.convolve(taps, lead)[: signal.shape[1]] for lead in signal])  # (L, n)
+    drift_free = sosfiltfilt(_highpass(), np.ascontiguousarray(signal.T))  # (L, n)
+    return np.asarray(filtfilt(np.ones(PERIOD), [PERIOD], drift_free))
 
 
 @cache
-def _highpass() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Second-order sections (3, 6) and their state (3, 2) at a constant input of 1."""
-    from scipy.signal import butter, sosfilt_zi
+def _highpass() -> NDArray[np.float64]:
+    """Second-order sections, (3, 6)."""
+    from scipy.signal import butter
 
-    sections = butter(5, 0.5, btype="highpass", output="sos", fs=FS)
-    return sections, sosfilt_zi(sections)
+    return np.asarray(butter(5, 0.5, btype="highpass", output="sos", fs=FS))
 
 
 def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -331,7 +292,7 @@ def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _window(signal: NDArray[np.float64], centre: int, half: int, samples: int) -> NDArray[np.float64]:
     """[centre - half, centre + half) within the recording, zero-padded on both sides to S, an odd zero right."""
     beat = signal[max(centre - half, 0) : centre + half]
-    left = (samples - len(beat)) // 2
+    begin = (samples - len(beat)) // 2
     window = np.zeros((samples, signal.shape[1]))  # (S, L)
-    window[left : left + len(beat)] = beat
+    window[begin : begin + len(beat)] = beat
     return window

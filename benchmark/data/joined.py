@@ -7,9 +7,8 @@ Recordings and patients are prefixed by their dataset's name, so that equal numb
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, DatasetError
 from benchmark.data.prepare import Prepared
-from benchmark.results.files import write_atomic
 from benchmark.results.schema import digest
 
 JOIN = "+"
@@ -88,17 +86,3 @@ def recut(joined: Prepared, datasets: Sequence[Prepared]) -> Prepared:
         marks += [(entry.labels, entry.fold) for r, entry in pairs if r is not None]
     cache = joined.folder.parent
     return join(joined.name, members, cache, title=joined.title, classes=joined.classes, marks=marks)
-
-
-def write_joined(joined: Prepared) -> None:
-    """Write the index by which other processes open it."""
-    plain = {field.name: getattr(joined, field.name) for field in fields(Prepared)}
-    index = plain | {
-        "windows": [],
-        "first_window": joined.first_window.tolist(),
-        "entries": [asdict(entry) for entry in joined.entries],
-        "folder": "",
-        "segmentation": joined.segmentation.content(),
-        "members": [[data.folder.name, numbers.tolist()] for data, numbers in joined.members],
-    }
-    write_atomic(joined.folder / "index.json", json.dumps(index, separators=(",", ":")).encode())

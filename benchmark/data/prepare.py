@@ -7,10 +7,6 @@
 KEY is a hash of what is read, known before a signal is opened: listing, sizes and times of the files, segmentation and
 package versions; of a simulated dataset its settings. The fingerprint is a hash of the outcome, and results depend on
 it alone: data that were copied or touched are prepared once more, and recognised as equal.
-
-Limb leads come from three electrodes, so each of III, aVR, aVL and aVF is a sum of I and II with known signs (Einthoven
-1913, Goldberger 1942). A lead that is exchanged, inverted or of another place breaks this. Some publishers scale each
-lead by itself, which does not.
 """
 
 from __future__ import annotations
@@ -20,9 +16,9 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -33,6 +29,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.segments import HEARTBEATS, Segmentation
+from benchmark.data.signals import lead_problem, outline_of, signal_digest
 from benchmark.machine.process import shared_map
 from benchmark.results.files import csv_text, naming, temporary_name, write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
@@ -40,49 +37,14 @@ from benchmark.results.schema import KEY_LENGTH, digest
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
-INDEX_FORMAT = 10
+INDEX_FORMAT = 11
 """Raised with every change of the index's content; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
-OUTLINE_PARTS = 200
 CHUNK = 16
 """Recordings a worker takes at a time."""
 WORTH_A_WORKER = 512
 """Least recordings per process: starting one takes as long as some 300 recordings."""
-
-LIMB_LEADS = "limb leads that break Einthoven's laws"
-IDENTICAL, FLAT = "all leads identical", "half of the leads or more flat"
-FLAT_BELOW_MV = 0.005
-"""A lead that varies by no more is flat, and leads that differ by no more are equal: one step of a coarse file."""
-SIGNS = {"III": (-1, 1), "aVR": (-1, -1), "aVL": (1, -1), "aVF": (-1, 1)}
-"""Limb lead -> signs with which I and II enter it."""
-LARGEST_ERROR = 0.1
-"""Root mean square of what I and II leave unexplained, as a share of the limb leads'; real files have 0.02."""
-
-
-def lead_problem(signal: NDArray[np.float32]) -> str:
-    """Say what is doubtful about the leads of (n, 12) mV; '' for nothing."""
-    from scipy.optimize import nnls  # here, because it loads slowly and prepared data need none
-
-    varies = np.ptp(signal, axis=0) > FLAT_BELOW_MV  # (12,)
-    if varies.sum() <= len(LEADS) / 2:
-        return FLAT
-    moving = signal[:, varies]
-    if np.abs(moving - moving[:, :1]).max() <= FLAT_BELOW_MV:
-        return IDENTICAL
-    limbs = signal[:, :6].astype(np.float64)  # (n, 6)
-    reduced = np.asarray(np.linalg.qr(limbs - limbs.mean(axis=0), mode="r"))  # (6, 6) of equal norms and angles
-    fits = {
-        lead: nnls(reduced[:, :2] * signs, reduced[:, LEADS.index(lead)])
-        for lead, signs in SIGNS.items()
-        if varies[LEADS.index(lead)]
-    }
-    errors = [error for _, error in fits.values()]
-    broken = np.linalg.norm(errors) / 2 > LARGEST_ERROR * np.linalg.norm(reduced) / np.sqrt(6)
-    if {"III", "aVF"} <= fits.keys():  # whatever the leads' scales, I enters III with twice its share in aVF
-        (of_one, of_two), (half_one, half_two) = fits["III"][0], fits["aVF"][0]
-        broken |= of_one * half_two < 0.75 * half_one * of_two
-    return LIMB_LEADS if broken and varies[:2].all() else ""
 
 
 class SignalFacts(NamedTuple):
@@ -218,25 +180,21 @@ def prepare(
         with naming(folder):
             unfinished.mkdir(parents=True)
             _write(unfinished, dataset, listing or dataset.listing(), segmentation, workers, on_progress)
-        if load_prepared(folder) is None:  # else another process was faster
+        if not cached(dataset, cache, listing, segmentation):  # else another process was faster
             shutil.rmtree(folder, ignore_errors=True)
             unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    if prepared := load_prepared(folder):
-        return prepared
-    raise DatasetError(f"{dataset.title}: {folder} is damaged right after it was written: is the disk full?")
+    return load_prepared(folder)
 
 
 def cached(
     dataset: Dataset, cache: Path, listing: Listing | None, segmentation: Segmentation = HEARTBEATS
 ) -> Prepared | None:
-    """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed.
-
-    It bears the dataset's title of today, which is no part of what it is made of.
-    """
-    prepared = load_prepared(cache / cache_key(dataset, listing, segmentation))
-    return None if prepared is None else replace(prepared, title=dataset.title)
+    """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed."""
+    with suppress(FileNotFoundError):
+        return load_prepared(cache / cache_key(dataset, listing, segmentation))
+    return None
 
 
 def key_listing(dataset: Dataset, prefix: str = "") -> Listing | None:
@@ -249,32 +207,23 @@ def list_part(dataset: Dataset, prefix: str) -> Listing:
     listing = dataset.listing()
     entries = tuple(entry for entry in listing.entries if entry.path.startswith(prefix))
     if prefix and not entries:
-        raise DatasetError(
-            f"{dataset.title}: none of {len(listing.entries)} recordings has a path with prefix {prefix!r}"
-        )
+        count = len(listing.entries)
+        raise DatasetError(f"{dataset.title}: none of {count} recordings has a path with prefix {prefix!r}")
     return replace(listing, entries=entries)
 
 
 def cache_key(dataset: Dataset, listing: Listing | None, segmentation: Segmentation) -> str:
     """Hash what a dataset with its `key_listing` is prepared from under a segmentation: 16 hex digits."""
     versions = {"pipeline": PIPELINE_VERSION, "index": INDEX_FORMAT, **{name: version(name) for name in PACKAGES}}
+    about = [dataset.name, dataset.title, dataset.drawn_from, versions, segmentation.content()]
     if listing is None:
-        return digest([dataset.name, dataset.drawn_from, versions, segmentation.content()])
-    content = hashlib.sha256(json.dumps([dataset.name, versions, segmentation.content()]).encode())
-    content.update(json.dumps(asdict(replace(listing, entries=()))).encode())
+        return digest(about)
+    content = hashlib.sha256(json.dumps([about, asdict(replace(listing, entries=()))]).encode())
     for entry in listing.entries:
-        files = [(path.name, _size_and_time(path)) for path in dataset.files(entry)]
+        states = [(path, path.stat()) for path in dataset.files(entry) if path.exists()]
+        files = [(path.name, state.st_size, state.st_mtime_ns) for path, state in states]
         content.update(json.dumps([asdict(entry), files]).encode())
     return content.hexdigest()[:KEY_LENGTH]
-
-
-def _size_and_time(path: Path) -> tuple[int, int] | None:
-    """Size and time of the last change, in ns, of a file; None where it cannot be opened."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):  # ValueError: a zero byte in a name
-        return None
-    return status.st_size, status.st_mtime_ns
 
 
 Outcome = tuple[NDArray[np.float16], SignalFacts, str] | str
@@ -298,33 +247,6 @@ def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Seque
                 facts = facts._replace(warning=lead_problem(signal), outline=outline_of(signal))
             outcomes.append((windows, facts, recording.report))
     return outcomes
-
-
-def signal_digest(signal: NDArray[np.float32]) -> str:
-    """Hash (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter."""
-    microvolts = np.rint(signal.T * 1000) + 0.0  # (12, n); the sum makes -0.0 a 0.0
-    return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
-
-
-def outline_of(signal: NDArray[np.float32]) -> list[int]:
-    """Return three numbers of (n, 12), of which near copies share one: other gain, coarser steps or another rate.
-
-    The bits of each are signs of 64 random sums over the leads' means in each part of the time.
-    """
-    if len(signal) < OUTLINE_PARTS:
-        return []
-    edges = np.minimum(np.linspace(0, len(signal), OUTLINE_PARTS + 1), len(signal) - 1)  # in samples
-    before = np.minimum(edges.astype(int), len(signal) - 2)
-    until = np.cumsum(signal, axis=0, dtype=np.float64)[before] - signal[before] / 2  # integral up to a sample
-    until += (edges - before)[:, None] * (signal[before] + signal[before + 1]) / 2  # (parts + 1, 12)
-    parts = np.diff(until, axis=0)  # (parts, 12)
-    return np.packbits((parts - parts.mean(axis=0)).reshape(-1) @ outline_factors() > 0).view(">u8").tolist()
-
-
-@cache
-def outline_factors() -> NDArray[np.float64]:
-    """Return the factors of the sums of an outline, -1 or 1: (parts * 12, 192)."""
-    return np.random.default_rng(0).choice([-1.0, 1.0], (OUTLINE_PARTS * len(LEADS), 3 * 64))
 
 
 def _write(
@@ -358,85 +280,91 @@ def _write(
                 signals.append(facts)
                 first_window.append(first_window[-1] + len(windows))
             on_progress(done, len(listing.entries))
-    index: dict[str, Any] = {
-        "name": dataset.name,
-        "classes": dataset.classes,
-        "segmentation": segmentation.content(),
-        "first_window": first_window,
-        "entries": [asdict(entry) for entry in entries],
-        "skipped": [asdict(skip) for skip in skipped],
-        "first_label_counts": dataset.first_label_counts,
-    }
-    about = {
-        "title": dataset.title,
-        "form": listing.form,
-        "simulated": bool(dataset.drawn_from),
-        "signals": signals,
-        "how_to_get": dataset.how_to_get,
-        "fingerprint": _fingerprint(index, content.hexdigest()),
-        "warnings": listing.warnings,
-    }
-    (folder / "index.json").write_text(json.dumps(index | about, separators=(",", ":")))
+    prepared = Prepared(
+        name=dataset.name,
+        title=dataset.title,
+        classes=dataset.classes,
+        form=listing.form,
+        simulated=bool(dataset.drawn_from),
+        windows=np.empty(0, np.float16),
+        first_window=np.array(first_window),
+        entries=tuple(entries),
+        signals=tuple(signals),
+        skipped=tuple(skipped),
+        fingerprint="",
+        folder=folder,
+        warnings=listing.warnings,
+        segmentation=segmentation,
+        first_label_counts=dataset.first_label_counts,
+        how_to_get=dataset.how_to_get,
+    )
+    write_index(replace(prepared, fingerprint=fingerprint_of(prepared, content.hexdigest())))
 
 
-def _fingerprint(index: dict[str, Any], windows_digest: str) -> str:
+def fingerprint_of(prepared: Prepared, windows_digest: str) -> str:
     """Hash the prepared content without what no result depends on: the files' paths.
 
-    Without the statements too: a named task's labels have a fingerprint of their own (benchmark.data.splits).
+    Without the statements too: a named task's labels have a fingerprint of their own (benchmark.data.tasks).
     """
-    unused = ("path", "statements")
-    parts = {
-        part: [{name: value for name, value in one.items() if name not in unused} for one in index[part]]
-        for part in ("entries", "skipped")
-    }
-    content = json.dumps([windows_digest, index | parts], sort_keys=True)
+    index = _plain(prepared)
+    names = ("name", "classes", "segmentation", "first_window", "first_label_counts")
+    results = {name: index[name] for name in names}
+    for part in ("entries", "skipped"):
+        results[part] = [{k: v for k, v in one.items() if k not in ("path", "statements")} for one in index[part]]
+    content = json.dumps([windows_digest, results], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
 
 
-@lru_cache(maxsize=4)
-def open_prepared(folder: Path) -> Prepared:
-    """Open the prepared dataset in a folder, once per process. Raises FileNotFoundError."""
-    if prepared := load_prepared(folder):
-        return prepared
-    raise FileNotFoundError(f"the prepared data in {folder} are gone or damaged; the same command makes them again")
+def _plain(prepared: Prepared) -> dict[str, Any]:
+    """All but the windows as values of JSON."""
+    return {field.name: getattr(prepared, field.name) for field in fields(Prepared)} | {
+        "windows": None,
+        "folder": None,
+        "first_window": prepared.first_window.tolist(),
+        "entries": [asdict(entry) for entry in prepared.entries],
+        "skipped": [asdict(skip) for skip in prepared.skipped],
+        "segmentation": prepared.segmentation.content(),
+        "members": [[data.folder.name, numbers.tolist()] for data, numbers in prepared.members],
+    }
 
 
-def load_prepared(folder: Path) -> Prepared | None:
-    """Load the prepared dataset in a folder of the cache; None if it is missing or a file is cut off."""
+def write_index(prepared: Prepared) -> None:
+    """Write the index by which other processes open prepared data."""
+    write_atomic(prepared.folder / "index.json", json.dumps(_plain(prepared), separators=(",", ":")).encode())
+
+
+def load_prepared(folder: Path) -> Prepared:
+    """Load the prepared dataset in a folder of the cache. Raises FileNotFoundError where a file is gone or cut off."""
     path = folder / "windows.f16"
     try:
         index = json.loads((folder / "index.json").read_bytes())
-        members = tuple((open_prepared(folder.parent / name), np.array(r)) for name, r in index.get("members", ()))
-        size = 0 if members else path.stat().st_size
+        members = tuple((open_prepared(folder.parent / name), np.array(r)) for name, r in index["members"])
+        segmentation = Segmentation(**index["segmentation"])
+        count = 0 if members else index["first_window"][-1]
+        windows = memory_map(path, (count, segmentation.samples_per_item, len(LEADS)))  # (N, S, L)
+        if not members and path.stat().st_size != windows.nbytes:
+            raise ValueError("a part of the windows is missing")
     except (OSError, ValueError):
-        return None
-    segmentation = Segmentation(**index["segmentation"])
-    first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
-    shape = (0 if members else int(first_window[-1]), segmentation.samples_per_item, len(LEADS))  # N, S, L
-    if size != 2 * np.prod(shape):
-        return None
-    read: dict[str, Any] = {
-        "windows": memory_map(path, shape),
-        "members": members,
-        "first_window": first_window,
+        problem = f"the prepared data in {folder} are gone or damaged; the same command makes them again"
+        raise FileNotFoundError(problem) from None
+    tuples = {name: tuple(value) for name, value in index.items() if isinstance(value, list)}
+    arrays = {
+        "windows": windows,
+        "first_window": np.array(index["first_window"], np.int64),  # (R + 1,)
         "entries": tuple(Entry(**_with_tuples(entry)) for entry in index["entries"]),
         "signals": tuple(SignalFacts(*facts) for facts in index["signals"]),
         "skipped": tuple(Skipped(**_with_tuples(skip)) for skip in index["skipped"]),
-        "folder": folder,
-        "segmentation": segmentation,
     }
-    names = {field.name for field in fields(Prepared)} & index.keys() - read.keys()
-    return Prepared(**read, **{name: _tuple_of(index[name]) for name in names})
+    return Prepared(**index | tuples | arrays | {"folder": folder, "segmentation": segmentation, "members": members})
 
 
 def _with_tuples(listed: dict[str, Any]) -> dict[str, Any]:
-    """Return an object of the index with its lists as tuples."""
-    return {name: _tuple_of(value) for name, value in listed.items()}
+    """Return an entry of the index with labels and statements as tuples."""
+    return listed | {name: tuple(listed[name]) for name in ("labels", "statements")}
 
 
-def _tuple_of(value: Any) -> Any:
-    """Return a list as a tuple, anything else as it is."""
-    return tuple(value) if isinstance(value, list) else value
+open_prepared = lru_cache(maxsize=4)(load_prepared)
+"""`load_prepared`, once per process."""
 
 
 def memory_map(path: Path, shape: tuple[int, ...]) -> NDArray[np.float16]:

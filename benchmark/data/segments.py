@@ -59,10 +59,20 @@ class Segmentation:
         if self.kind == "heartbeats":
             items = heartbeats(signal, fs, self.rate, raw=self.raw, beats=self.beats).windows  # (n, S, L)
         else:
-            items = whole(signal, fs, self.samples, self.rate, raw=self.raw, pad=self.pad)[:, None]  # (n, 1, L)
+            items = self._whole(signal, fs)[:, None]  # (n, 1, L)
         if self.raw and np.abs(items).max() > LARGEST:
             raise Unusable(f"too large to be kept in mV: {np.abs(items).max():g}")
         return items
+
+    def _whole(self, signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
+        """A recording at the rate, (n, L) of at least a window; with `pad`, zeros follow a shorter one."""
+        if not np.isfinite(signal).all():
+            raise Unusable("NaN samples")
+        resampled = resample(signal, fs, self.rate)  # (n, L)
+        if not len(resampled) or (len(resampled) < self.samples and not self.pad):
+            raise Unusable(f"too short: {len(signal) / fs:.2f} s")
+        scaled = resampled if self.raw else standardise(resampled)  # (n, L)
+        return np.pad(scaled, ((0, max(0, self.samples - len(scaled))), (0, 0))).astype(np.float32)  # (n, L)
 
     @property
     def samples_per_item(self) -> int:
@@ -106,7 +116,7 @@ class Segmentation:
     @property
     def unit_name(self) -> str:
         """Noun for one window in messages."""
-        return {"heartbeats": "heartbeat", "recordings": "crop"}[self.kind]
+        return "heartbeat" if self.kind == "heartbeats" else "crop"
 
     def describe(self) -> Iterator[str]:
         """Say what differs from the paper's preparation: '100 Hz', 'crops of 2.5 s every 1.25 s'."""
@@ -123,23 +133,6 @@ class Segmentation:
 
 
 HEARTBEATS = Segmentation()
-
-
-def whole(
-    signal: NDArray[np.floating[Any]], fs: float, samples: int, rate: int, *, raw: bool, pad: bool
-) -> NDArray[np.float32]:
-    """Return a recording at `rate` Hz, (n, L) of at least `samples`, standardised per lead unless `raw`.
-
-    Raises Unusable if it has NaN or is shorter; with `pad`, zeros follow a shorter one.
-    """
-    if not np.isfinite(signal).all():
-        raise Unusable("NaN samples")
-    resampled = resample(signal, fs, rate)  # (n, L)
-    if not len(resampled) or (len(resampled) < samples and not pad):
-        raise Unusable(f"too short: {len(signal) / fs:.2f} s")
-    scaled = resampled if raw else standardise(resampled)  # (n, L)
-    missing = max(0, samples - len(scaled))
-    return np.pad(scaled, ((0, missing), (0, 0))).astype(np.float32)  # (n, L)
 
 
 LEAD_SETS: dict[int, tuple[str, ...]] = {
@@ -159,15 +152,13 @@ def leads_named(given: Any) -> list[str]:
 
     Raises ValueError in one line for anything else.
     """
-    words = [str(word).strip() for word in (given if isinstance(given, list | tuple) else [given])]
-    if len(words) == 1 and words[0].isdecimal() and int(words[0]) in LEAD_SETS:
+    words = [str(word).strip().lower() for word in (given if isinstance(given, list | tuple) else [given])]
+    if len(words) == 1 and words[0] in map(str, LEAD_SETS):
         return list(LEAD_SETS[int(words[0])])
-    leads = [lead for lead in LEADS if lead.lower() in map(str.lower, words)]
+    leads = [lead for lead in LEADS if lead.lower() in words]
     if not leads or len(leads) < len(words):
-        unknown = [word for word in words if word.lower() not in map(str.lower, LEADS)]
-        problem = f"{unknown[0]!r} is no lead" if unknown else "each lead has to be named once"
         numbers = ", ".join(map(str, LEAD_SETS))
-        raise ValueError(f"{problem}; there are {' '.join(LEADS)}, or one of the numbers {numbers}")
+        raise ValueError(f"{given!r} names no leads; there are {' '.join(LEADS)}, or one of the numbers {numbers}")
     return leads
 
 

@@ -7,7 +7,6 @@ from dataclasses import fields
 import pytest
 
 from benchmark.data.simulate import DIAGNOSES, SIMULATOR_VERSION, CohortSettings
-from benchmark.data.simulate.cohorts import CODES
 from tests.docs.pages import text_of
 
 TEXT = text_of("DATA.md", "## The simulator")
@@ -15,7 +14,7 @@ TEXT = text_of("DATA.md", "## The simulator")
 
 @pytest.mark.parametrize("name", DIAGNOSES)
 def test_every_diagnosis_is_described_with_its_codes(name: str) -> None:
-    assert f"| {name} | {DIAGNOSES[name]} | {CODES[name].replace(' ', ', ')} |" in TEXT
+    assert f"| {name} | {DIAGNOSES[name].description} | {DIAGNOSES[name].scp.replace(' ', ', ')} |" in TEXT
 
 
 def test_settings_and_version_are_documented() -> None:

@@ -21,7 +21,15 @@ from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Listing, Recordin
 from benchmark.data.datasets.chapman import RHYTHMS as RHYTHM_GROUP_OF_CODE
 from benchmark.data.datasets.ptb_xl import SUPERCLASS_OF_CODE
 from benchmark.data.simulate.machine_reports import machine_report
-from benchmark.data.simulate.patient import RHYTHMS, Population, draw_conditions, draw_diagnoses, draw_person
+from benchmark.data.simulate.patient import (
+    DIAGNOSES,
+    RHYTHMS,
+    Diagnosis,
+    Population,
+    draw_conditions,
+    draw_diagnoses,
+    draw_person,
+)
 from benchmark.data.simulate.recording import record
 from benchmark.results.schema import digest
 
@@ -113,7 +121,7 @@ class SimulatedDataset:
     def _entry(self, visit: Visit) -> Entry:
         cohort, shown = self.cohort, self.diagnoses(visit.patient, visit.visit)
         recording, patient = cohort.names(visit)
-        codes = [code for name in shown for code in cohort.codes.get(name, "").split()]
+        codes = [code for name in shown for code in cohort.codes_of(DIAGNOSES[name]).split()]
         classes = [cohort.class_of[code] for code in codes if cohort.class_of.get(code)]
         return Entry(
             recording=recording,
@@ -174,46 +182,6 @@ class SimulatedDataset:
         return np.random.default_rng([self.settings.seed, list(COHORTS).index(self.name), patient, *part])
 
 
-SCP = {
-    "NORM": ("NORM", "normales ekg"),
-    "MI-INF": ("IMI", "alter inferiorer infarkt"),
-    "MI-ANT": ("ASMI", "alter anteroseptaler infarkt"),
-    "MI-LAT": ("LMI", "alter lateraler infarkt"),
-    "RVH": ("RVH", "rechtshypertrophie"),
-    "LVH": ("LVH", "linkshypertrophie"),
-    "LAFB": ("LAFB", "linksanteriorer hemiblock"),
-    "LBBB": ("CLBBB", "kompletter linksschenkelblock"),
-    "RBBB": ("CRBBB", "kompletter rechtsschenkelblock"),
-    "AVB1": ("1AVB", "av-block i. grades"),
-    "AVB2": ("2AVB", "av-block ii. grades, typ wenckebach"),
-    "AVB3": ("3AVB", "av-block iii. grades"),
-    "TWI": ("NDT INVT", "unspezifisch abnormales t"),
-    "STD": ("ISCAL STD_", "st-senkung, anterolaterale ischämie möglich"),
-    "STE-ANT": ("INJAS STE_", "st-hebung anteroseptal"),
-    "STE-INF": ("INJIN STE_", "st-hebung inferior"),
-    "PVC": ("PVC", "ventrikuläre extrasystole(n)"),
-    "PAC": ("PAC", "supraventrikuläre extrasystole(n)"),
-    "SR": ("SR", "sinusrhythmus"),
-    "SB": ("SBRAD", "sinusbradykardie"),
-    "ST": ("STACH", "sinustachykardie"),
-    "SA": ("SARRH", "sinusarrhythmie"),
-    "AFIB": ("AFIB", "vorhofflimmern"),
-    "AFL": ("AFLT", "vorhofflattern"),
-    "SVT": ("SVTAC", "supraventrikuläre tachykardie"),
-}
-"""Diagnosis -> SCP codes and words of the (mostly German) report of PTB-XL."""
-CODES = {name: codes for name, (codes, _) in SCP.items()}
-SNOMED = {
-    "SB": "426177001", "SR": "426783006", "AFIB": "164889003", "ST": "427084000", "AFL": "164890007",
-    "SA": "427393009", "SVT": "426761007", "AVB1": "270492004", "AVB2": "54016002", "AVB3": "27885002",
-    "LBBB": "164909002", "RBBB": "59118001", "LAFB": "39732003", "LVH": "164873001", "RVH": "89792004",
-    "MI-ANT": "164865005", "MI-INF": "164917005", "MI-LAT": "164865005", "STD": "429622005", "STE-ANT": "164930006",
-    "STE-INF": "164930006", "TWI": "59931005", "PAC": "284470004", "PVC": "17338001",
-}  # fmt: skip
-"""Diagnosis -> code of Chapman's and Ningbo's headers."""
-CPSC2018_CLASS = {"NORM": "Normal", "AFIB": "AF", "AVB1": "I-AVB", "STE-ANT": "STE", "STE-INF": "STE"} | {
-    name: name for name in ("LBBB", "RBBB", "PAC", "PVC", "STD")
-}
 FOLDS = 10
 RAREST_FIRST = ("HYP", "CD", "MI", "STTC", "NORM")
 
@@ -239,7 +207,7 @@ def with_folds(entries: list[Entry], classes: tuple[str, ...]) -> list[Entry]:
 
 def german_report(diagnoses: tuple[str, ...]) -> str:
     """Return the report: the rhythm first, then the findings."""
-    return " ".join(SCP[name][1] for name in sorted(diagnoses, key=lambda name: name not in RHYTHMS))
+    return " ".join(DIAGNOSES[name].german for name in sorted(diagnoses, key=lambda name: name not in RHYTHMS))
 
 
 REPORT_LINES = 18
@@ -277,8 +245,8 @@ class Cohort:
     population: Population
     names: Callable[[Visit], tuple[str, str]]
     """Names of a recording and its patient."""
-    codes: Mapping[str, str] = field(default_factory=dict)
-    """Diagnosis -> the dataset's codes, separated by blanks."""
+    codes_of: Callable[[Diagnosis], str] = lambda diagnosis: ""
+    """Codes that the dataset has of a diagnosis, separated by blanks."""
     class_of: Mapping[str, str] = field(default_factory=dict)
     """Code -> class."""
     has_machine_reports: bool = False
@@ -323,7 +291,7 @@ COHORTS: Mapping[str, Cohort] = {  # in this order: a cohort's position seeds it
         ),
         visits=lambda rng, mean: 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random())),
         names=lambda visit: (str(visit.number + 1), str(1 + visit.patient * 7_919 % 99_991)),
-        codes=CODES,
+        codes_of=lambda diagnosis: diagnosis.scp,
         class_of=SUPERCLASS_OF_CODE,
     ),
     "chapman": Cohort(
@@ -337,7 +305,7 @@ COHORTS: Mapping[str, Cohort] = {  # in this order: a cohort's position seeds it
             rhythms=shares("SB 0.353, SR 0.169, AFIB 0.176, ST 0.146, SVT 0.073, AFL 0.046, SA 0.037"),
         ),
         names=lambda visit: 2 * (f"JS{visit.number + 1:05d}",),
-        codes=SNOMED,
+        codes_of=lambda diagnosis: diagnosis.snomed,
         class_of=RHYTHM_GROUP_OF_CODE,
     ),
     "cpsc2018": Cohort(
@@ -350,8 +318,8 @@ COHORTS: Mapping[str, Cohort] = {  # in this order: a cohort's position seeds it
         ),
         seconds=cpsc2018_seconds,
         names=lambda visit: 2 * (f"A{visit.number + 1:04d}",),
-        codes=CPSC2018_CLASS,
-        class_of={name: name for name in CPSC2018_CLASS.values()},
+        codes_of=lambda diagnosis: diagnosis.cpsc2018,
+        class_of={name: name for name in DATASETS["cpsc2018"].classes},
     ),
     "ningbo": Cohort(
         population=Population(
@@ -364,7 +332,7 @@ COHORTS: Mapping[str, Cohort] = {  # in this order: a cohort's position seeds it
             rhythms=shares("SB 0.363, SR 0.181, AFL 0.218, ST 0.163, SA 0.073, SVT 0.004"),
         ),
         names=lambda visit: 2 * (f"JS{visit.number + 10_647:05d}",),  # they go on from Chapman's
-        codes=SNOMED,
+        codes_of=lambda diagnosis: diagnosis.snomed,
         class_of=RHYTHM_GROUP_OF_CODE,
     ),
 }

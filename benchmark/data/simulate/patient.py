@@ -9,9 +9,12 @@ and the anterior fascicle's block are additive, so that they combine.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,33 +38,23 @@ RHYTHMS: tuple[str, ...] = ("SR", "SB", "ST", "SA", "AFIB", "AFL", "SVT")
 """The rhythms; a recording has exactly one."""
 SINUS_RHYTHMS: tuple[str, ...] = ("SR", "SB", "ST", "SA")
 
-DIAGNOSES: dict[str, str] = {
-    "NORM": "normal ECG",
-    "SR": "sinus rhythm, 60-99 beats a minute",
-    "SB": "sinus bradycardia, below 60 a minute",
-    "ST": "sinus tachycardia, above 100 a minute",
-    "SA": "sinus arrhythmia: the rate follows the breath",
-    "AFIB": "atrial fibrillation: no P waves, irregular RR intervals, f-waves strongest in V1",
-    "AFL": "atrial flutter: sawtooth at 240-320 a minute, conducted 2:1 to 4:1",
-    "SVT": "supraventricular tachycardia: regular, narrow, 150-210 a minute, P hidden behind QRS",
-    "LBBB": "left bundle branch block: broad notched R in I, aVL, V5, V6, discordant ST and T",
-    "RBBB": "right bundle branch block: rsR' in V1, broad S in I and V6",
-    "LAFB": "left anterior fascicular block: left axis, qR in aVL, rS in II, III, aVF",
-    "AVB1": "first-degree AV block: PR above 210 ms",
-    "AVB2": "second-degree AV block, Wenckebach: PR grows from beat to beat until one P is not conducted",
-    "AVB3": "third-degree AV block: P waves and a slow junctional rhythm, each at its own rate",
-    "STD": "horizontal ST depression in II and V4-V6",
-    "STE-ANT": "anterior ST elevation in V1-V4, reciprocal depression in III",
-    "STE-INF": "inferior ST elevation in II, III, aVF, reciprocal depression in aVL",
-    "MI-ANT": "old anterior infarction: QS or lost R in V1-V4",
-    "MI-INF": "old inferior infarction: broad Q in II, III, aVF",
-    "MI-LAT": "old lateral infarction: broad Q in I, aVL, V5, V6, small R beside it",
-    "LVH": "left ventricular hypertrophy: tall R in V5 and V6, deep S in V1 and V2, strain",
-    "RVH": "right ventricular hypertrophy: right axis, tall R in V1, deep S in I and V6, strain in V1-V3",
-    "TWI": "flat or inverted T waves",
-    "PAC": "premature atrial beats",
-    "PVC": "premature ventricular beats",
-}
+
+class Diagnosis(NamedTuple):
+    """A row of diagnoses.csv."""
+
+    description: str
+    scp: str
+    """SCP codes in PTB-XL."""
+    german: str
+    """Words of the (mostly German) report of PTB-XL."""
+    snomed: str
+    """Code of Chapman's and Ningbo's headers; '' for none."""
+    cpsc2018: str
+    """Class of CPSC2018; '' for none."""
+
+
+with open(Path(__file__).with_name("diagnoses.csv"), newline="", encoding="utf-8") as _file:
+    DIAGNOSES = {name: Diagnosis(*cells) for name, *cells in list(csv.reader(_file))[1:]}
 
 _INFARCTIONS = frozenset({"MI-ANT", "MI-INF", "MI-LAT"})
 _SHIFTS = frozenset({"STD", "STE-ANT", "STE-INF"})

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from benchmark.data.corpus import Corpus, Scale, Trials
+from methods.base import Batch
 
 
 def corpus_in_memory(
@@ -29,3 +32,8 @@ def corpus_in_memory(
     ids[:, chosen] = recording.numpy(), patient.numpy() - 1
     trials = Trials((signals.reshape(-1, leads),), start, *ids, samples, windows, scale)
     return Corpus(trials, chosen, torch.device(device), random_start, text)
+
+
+def batch_of(corpus: Corpus, numbers: Tensor, pairing: Any, seed: int = 0) -> Batch:
+    """The batch of numbered pairs (B,), drawn by a seed."""
+    return next(corpus.batches(numbers[None], pairing, lambda step: seed))

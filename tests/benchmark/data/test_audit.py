@@ -19,8 +19,9 @@ from benchmark.data.audit import (
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
-from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, Skipped
+from benchmark.data.prepare import Prepared, SignalFacts, Skipped
 from benchmark.data.segments import Segmentation
+from benchmark.data.signals import LIMB_LEADS
 from benchmark.data.simulate import simulate
 from benchmark.data.splits import Labels, TaskSpec
 

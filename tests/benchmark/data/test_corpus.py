@@ -40,7 +40,7 @@ from benchmark.data.report_text import has_text
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
 from methods.base import Batch
-from tests.benchmark.data.corpora import corpus_in_memory
+from tests.benchmark.data.corpora import batch_of, corpus_in_memory
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -201,8 +201,7 @@ def crops() -> Corpus:
 
 def drawn(corpus: Corpus, numbers: Tensor, pairing: Any, seed: int = 0) -> list[tuple[int, int]]:
     """First values of both windows of each pair; the windows must be whole."""
-    torch.manual_seed(seed)
-    batch = corpus.batch(numbers, pairing)
+    batch = batch_of(corpus, numbers, pairing, seed)
     for x in (batch.x1, batch.x2):
         assert torch.equal(x[:, :, 0], x[:, :1, 0] + torch.arange(STEPS) * corpus.random_start)
     return [(int(one), int(two)) for one, two in zip(batch.x1[:, 0, 0], batch.x2[:, 0, 0], strict=True)]
@@ -227,13 +226,13 @@ def test_neighbors_are_consecutive_beats_of_one_pseudo_trial(beats: Corpus) -> N
 @pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
 def test_ids_and_text_are_those_of_the_first_window(beats: Corpus, pairing: Any) -> None:
     numbers = torch.tensor([20, 0, 9, 9])
-    batch = replace(beats, text=torch.arange(TRIALS)[:, None].float()).batch(numbers, pairing)
+    batch = batch_of(replace(beats, text=torch.arange(TRIALS)[:, None].float()), numbers, pairing)
     trial = [6, 0, 3, 3]
     assert [int(x) // 100 for x in batch.x1[:, 0, 0]] == batch.trial.tolist() == trial
     assert (batch.patient.tolist(), batch.recording.tolist()) == (PATIENT[trial].tolist(), RECORDING[trial].tolist())
     assert batch.text is not None
     assert batch.text.flatten().tolist() == trial
-    assert beats.batch(numbers, pairing).text is None
+    assert batch_of(beats, numbers, pairing).text is None
 
 
 def test_the_same_beat_stands_in_both_windows_and_either_of_a_pair_is_drawn(beats: Corpus) -> None:
@@ -319,8 +318,8 @@ def test_batches_read_ahead_and_what_is_drawn_after_them_follow_the_seed_of_thei
     walked = list(ahead(corpus, order, pairing, first))
     assert len(walked) == 5 - first
     for step, (batch, after) in enumerate(walked, start=first):
-        torch.manual_seed(1000 + step)
-        for value, expected in zip(batch, corpus.batch(order[step], pairing), strict=True):
+        alone = batch_of(corpus, order[step], pairing, 1000 + step)  # torch is left as if it had drawn this
+        for value, expected in zip(batch, alone, strict=True):
             assert torch.equal(value, expected)
             assert value.dtype == expected.dtype
         assert torch.equal(after, torch.rand(3))

@@ -12,8 +12,8 @@ import torch
 
 from benchmark.data.corpus import corpus_of, scale_of
 from benchmark.data.datasets.base import DatasetError
-from benchmark.data.joined import Mark, Member, join, recut, write_joined
-from benchmark.data.prepare import Prepared, open_prepared, prepare
+from benchmark.data.joined import Mark, Member, join, recut
+from benchmark.data.prepare import Prepared, open_prepared, prepare, write_index
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, SimulatedDataset
 from benchmark.data.splits import TaskSpec
@@ -66,7 +66,7 @@ def test_another_process_opens_it_from_its_folder_and_it_can_be_cut_otherwise(tm
     members = [(data, np.arange(1, len(data.entries))) for data in whole]
     marks: list[Mark] = [((n % 2,), n % 3) for n in range(sum(len(numbers) for _, numbers in members))]
     joined = join("a@b", members, tmp_path, title="A", classes=("x", "y"), marks=marks)
-    write_joined(joined)
+    write_index(joined)
     again = open_prepared(joined.folder)
     for name in ("name", "title", "classes", "fingerprint", "folder", "entries", "signals", "segmentation"):
         assert getattr(again, name) == getattr(joined, name)

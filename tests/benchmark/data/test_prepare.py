@@ -26,24 +26,18 @@ from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.wfdb_files import WFDBFolder, read_recording
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.prepare import (
-    FLAT,
-    FLAT_BELOW_MV,
-    IDENTICAL,
-    LIMB_LEADS,
     Prepared,
     SignalFacts,
     Skipped,
     cached,
     key_listing,
-    lead_problem,
     open_prepared,
-    outline_of,
     prepare,
-    signal_digest,
     skip_summary,
     write_skipped,
 )
 from benchmark.data.segments import HEARTBEATS, Segmentation
+from benchmark.data.signals import FLAT, FLAT_BELOW_MV, IDENTICAL, LIMB_LEADS, lead_problem, outline_of, signal_digest
 from benchmark.data.simulate import CohortSettings, SimulatedDataset, simulate
 
 
