@@ -87,15 +87,6 @@ def test_sound_data_have_no_finding() -> None:
     assert findings(ptb_xl(r1_0="p", r2_0="p", r8_3="p")) == []  # a patient of several recordings on one side
 
 
-@pytest.mark.parametrize("protocol", ["paper", "strict"])
-@pytest.mark.parametrize("labels", ["single", "multi"])
-def test_simulated_cohorts_have_no_leak(cohorts: dict[str, Prepared], labels: Any, protocol: Any) -> None:
-    tested = [name for name in cohorts if DATASETS[name].classes]
-    for pretrain in ("mimic-iv-ecg", "ptb-xl"):
-        result = audit(cohorts, TaskSpec(6, labels, protocol), pretrain=pretrain, tested=tested)
-        assert [f for f in result if f.severity != "warning" or not f.text.startswith("no usable recording of")] == []
-
-
 def tasks_of(whole: Prepared) -> list[Prepared]:
     """A dataset under its default task and under a named one."""
     return [whole, replace(whole, name=f"{whole.name}.form", title=f"{whole.title} form", dataset=whole.name)]
@@ -111,16 +102,6 @@ def test_what_is_wrong_with_files_and_copies_are_told_once_for_all_tasks_unless_
     result = findings(whole, moved, pretrain="ptb-xl")[0]
     assert (result.severity, result.datasets) == ("leak", ("ptb-xl", "ptb-xl.form"))
     assert result.text.startswith("5 signals both pretrained on and tested: PTB-XL r1_0 = PTB-XL form r1_0, ")
-
-
-def test_each_task_is_split_by_the_spec_of_its_own() -> None:
-    """Chapman's recordings as a task with several labels has them: under `single` none would be left."""
-    both = [Entry(e.recording, e.patient, "", (*e.labels, 3)) for e in chapman().entries]
-    by_name = {"chapman": prepared("chapman", both)}
-    spec = replace(PAPER, labels="multi")
-    assert audit(by_name, PAPER, pretrain="", tested=["chapman"], specs={"chapman": spec}) == []
-    (result,) = audit(by_name, PAPER, pretrain="", tested=["chapman"], specs={"another": spec})
-    assert result.severity == "fatal"
 
 
 @pytest.mark.parametrize(
@@ -216,14 +197,6 @@ def test_of_a_corpus_that_is_not_scored_the_training_part_counts_and_its_sides_d
     assert graded(neither, chapman(), tested=["chapman"]) == []
 
 
-def test_without_folds_the_remedy_for_patients_on_two_sides_is_the_strict_protocol() -> None:
-    shared = {"JS10": "p", "JS19": "p", "JS20": "q", "JS28": "q"}
-    entries = [Entry(e.recording, shared.get(e.recording, e.patient), "", e.labels) for e in chapman().entries]
-    (result,) = findings(prepared("chapman", entries))
-    sides = "p: training and test, q: training and validation"
-    assert result.text == f"2 patients on two sides of the split of Chapman ({sides}): use --protocol strict"
-
-
 def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
     reasons = [
         "wrong checksum",
@@ -269,23 +242,6 @@ def test_a_rate_and_an_amplitude_are_measured_whatever_the_unit_and_the_stated_r
     assert beats_of(np.zeros((5000, 12), np.float32), 500.0) == []
     assert beats_of(np.full((5000, 12), np.nan, np.float32), 500.0) == []
     assert beats_of(np.zeros((1, 12), np.float32), 500.0) == []
-
-
-def test_lengthened_recordings_are_counted_and_printed_under_every_table() -> None:
-    corpus = mimic()
-    signals = tuple(
-        s._replace(samples=n) for s, n in zip(corpus.signals, [4999, 5000, 3000, 9, 5000, 6000], strict=True)
-    )
-    padding = Segmentation("recordings", 1000, 100, 500, pad=True)
-    (result,) = findings(replace(corpus, signals=signals, segmentation=padding))
-    assert (result.severity, result.in_tables) == ("warning", True)
-    assert result.text == "3 recordings shorter than 10 s, lengthened by zeros"
-    assert findings(replace(corpus, signals=signals, segmentation=replace(padding, pad=False))) == []
-
-
-def test_repeated_names_are_a_warning() -> None:
-    twice = prepared("chapman", chapman().entries, skipped=(Skipped("JS10", "JS10", (), "too short: 1 s"),))
-    assert graded(twice) == [("warning", "listed more than once: JS10")]
 
 
 def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> None:
@@ -358,10 +314,3 @@ def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepare
     crops = replace(data, segmentation=Segmentation("recordings", 1, 100, 1))
     cut = "cut into    crops of 0.01 s every 0.01 s of whole recordings, 100 Hz"
     assert cut in fact_lines(crops, PAPER)
-
-
-def test_rates_lengths_and_forms_that_differ_are_all_said() -> None:
-    signals = (*[SignalFacts(500.0, 5000, "")] * 3, SignalFacts(257.0, 257 * 60, ""), SignalFacts(500.0, 3000, ""))
-    data = replace(mimic(), entries=mimic().entries[:5], signals=signals)
-    lines = list(fact_lines(data, PAPER))
-    assert "signals     500 Hz (4), 257 Hz (1); 6 to 60 s, median 10" in lines

@@ -23,7 +23,6 @@ from torch import Tensor
 
 from benchmark.data import corpus as corpus_module
 from benchmark.data.corpus import (
-    AHEAD,
     Corpus,
     Scale,
     Trials,
@@ -136,15 +135,6 @@ def test_standardises_as_the_ptb_xl_benchmark(make_prepared: MakePrepared, share
     assert scale_of(zeros, np.arange(2)) == scale_of(prepared, np.array([], np.int64)) == (0.0, 1.0)
 
 
-def test_a_corpus_gives_all_of_its_pseudo_trials_with_patients_from_one(cohorts: Cohorts) -> None:
-    mimic = cohorts["mimic-iv-ecg"]
-    corpus = corpus_of(mimic, TaskSpec(4, "single", "paper"), CPU)
-    assert not corpus.random_start
-    np.testing.assert_array_equal(corpus.recording, trials_of(mimic, 4).recording)
-    names = [mimic.entries[recording].patient for recording in corpus.recording.tolist()]
-    assert corpus.patient.tolist() == [list(dict.fromkeys(names)).index(name) + 1 for name in names]
-
-
 def test_a_labelled_dataset_pretrains_on_its_training_part_alone(cohorts: Cohorts) -> None:
     ptb = cohorts["ptb-xl"]
     corpus = corpus_of(ptb, TaskSpec(6, "single", "paper"), CPU)
@@ -235,11 +225,6 @@ def test_ids_and_text_are_those_of_the_first_window(beats: Corpus, pairing: Any)
     assert batch_of(beats, numbers, pairing).text is None
 
 
-def test_the_same_beat_stands_in_both_windows_and_either_of_a_pair_is_drawn(beats: Corpus) -> None:
-    seen = {pair for seed in range(20) for pair in drawn(beats, torch.tensor([4]), "same", seed)}
-    assert seen == {(102, 102), (103, 103)}
-
-
 def test_patients_pair_with_another_of_their_recordings_else_with_another_window(beats: Corpus) -> None:
     of_trial = partners(beats, torch.arange(3 * TRIALS), 100)
     of = {trial: {100 * trial + beat for beat in range(BEATS)} for trial in range(TRIALS)}
@@ -278,22 +263,6 @@ def test_crops_of_a_patient_are_of_other_recordings_or_do_not_overlap(crops: Cor
     assert min(abs(first - second) for first, second in alone) == 4
 
 
-def test_crops_as_long_as_their_recordings_pair_with_another_recording_or_themselves() -> None:
-    signal = (100 * torch.arange(TRIALS)[:, None] + torch.arange(STEPS))[:, None, :, None].expand(-1, -1, -1, 12)
-    long = corpus_in_memory(signal, PATIENT, RECORDING, random_start=True)
-    assert drawn(long, torch.arange(TRIALS), "same") == [(100 * trial, 100 * trial) for trial in range(TRIALS)]
-    pairs = partners(long, torch.arange(TRIALS), 100)
-    assert pairs == {0: {200}, 1: {200}, 2: {0, 100}, 3: {300}, 4: {500, 600}, 5: {400, 600}, 6: {400, 500}}
-
-
-def test_pairs_of_patients_with_one_recording_are_counted(beats: Corpus) -> None:
-    counts = {"windows_of_patients_with_one_recording": 3, "windows_of_all_patients": 3 * TRIALS}
-    assert beats.facts("patient") == counts
-    assert beats.facts("neighbor") == {}
-    with_text = replace(beats, text=torch.zeros(TRIALS, 1), recordings_without_text=4)
-    assert with_text.facts("same") == {"recordings_without_text": 4}
-
-
 def noise(windows: int, *, random_start: bool = False, scale: Scale | None = None) -> Corpus:
     generator = torch.Generator().manual_seed(windows)
     signal = torch.randn(TRIALS, windows, STEPS, 12, generator=generator).half()
@@ -323,27 +292,6 @@ def test_batches_read_ahead_and_what_is_drawn_after_them_follow_the_seed_of_thei
             assert torch.equal(value, expected)
             assert value.dtype == expected.dtype
         assert torch.equal(after, torch.rand(3))
-
-
-def test_two_batches_are_read_while_one_is_used_and_an_error_of_the_disk_is_the_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    submitted: list[int] = []
-    read = Corpus.read
-
-    def failing(corpus: Corpus, *given: Any) -> tuple[Tensor, Tensor]:
-        submitted.append(len(submitted))
-        if submitted[-1] == 4:
-            raise OSError(5, "Input/output error")
-        return read(corpus, *given)
-
-    monkeypatch.setattr(Corpus, "read", failing)
-    steps = ahead(noise(6), torch.arange(18).view(6, 3), "same")
-    for step in range(4):
-        next(steps)
-        assert len(submitted) <= step + AHEAD + 1
-    with pytest.raises(OSError, match="Input/output error"):
-        next(steps)
 
 
 PER_TRIAL = 5
@@ -389,15 +337,6 @@ def test_no_patient_stands_twice_in_a_batch_or_of_patient_once_in_an_epoch(size:
         assert len(PATIENT_OF_PAIR[batch].unique()) == len(batch)
     once = order_of("patient-once", size).flatten()
     assert len(PATIENT_OF_PAIR[once].unique()) == len(once) == (8 if size != 3 else 6)
-
-
-def test_patient_batches_are_as_many_as_the_patients_allow() -> None:
-    """Patients of 60, 30 and six times 5 pairs: 60 batches of 2 hold all 120 pairs, 15 of 4 are 15 + 15 + 30 others."""
-    updates = {size: epoch_shape(PATIENT_OF_PAIR, "patient", size).updates for size in (2, 4)}
-    assert updates == {2: 60, 4: 15}
-    assert len(order_of("patient", 4)) == 15
-    seen = {pair for epoch in range(60) for pair in order_of("patient", 4, epoch=epoch).flatten().tolist()}
-    assert seen == set(range(120))
 
 
 @pytest.mark.parametrize(("batching", "updates"), [("patient", 2), ("patient-once", 1)])

@@ -13,7 +13,7 @@ from benchmark.data.corpus import Scale, corpus_of, scale_of
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
-from benchmark.data.task import Task, coverage, probe_windows
+from benchmark.data.task import Task
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -75,15 +75,6 @@ def test_what_is_learned_from_begins_anywhere_in_a_labelled_recording(whole: Who
     assert all(len(item) > 25 for item in starts.values())
 
 
-def test_without_a_training_recording_there_is_nothing_to_crop(whole: Whole) -> None:
-    prepared = whole()
-    entries = tuple(replace(entry, fold=10) for entry in prepared.entries)
-    task = task_of(replace(prepared, entries=entries))
-    assert task.crops is not None
-    assert task.crops.signal.shape == (0, 12)
-    assert len(task.crops) == len(task.crops.starts) == 0
-
-
 @pytest.mark.parametrize("protocol", ["paper", "strict"])
 def test_recordings_are_labelled_as_a_whole(whole: Whole, protocol: str) -> None:
     task = task_of(whole(), replace(SPEC, protocol=protocol), ratio=0.4)  # type: ignore[arg-type]
@@ -92,11 +83,6 @@ def test_recordings_are_labelled_as_a_whole(whole: Whole, protocol: str) -> None
     assert len(task.train) in (4, 7, 11)
     if protocol == "paper":
         assert len(task.crops) == int(3 * 0.4)
-
-
-def test_a_recording_shorter_than_a_crop_is_counted_as_not_scored(whole: Whole) -> None:
-    result = coverage(whole(), SPEC)
-    assert result["CD"]["unscored"] == {"p3": "fewer than 1 crops"}
 
 
 def test_a_dataset_is_standardised_by_its_training_part_and_a_corpus_by_itself(whole: Whole) -> None:
@@ -125,8 +111,3 @@ def test_absent_leads_are_zero_in_all_that_is_learned_from_and_judged(whole: Who
         assert signal[..., :2].any()
     corpus = corpus_of(replace(whole(), classes=()), replace(SPEC, per_trial=4), CPU)
     assert corpus.trials.take(corpus.chosen)[..., 2:].any()
-
-
-def test_probed_are_two_crops_of_each_recording(whole: Whole) -> None:
-    probe = probe_windows([[(whole(), SPEC)]], "mimic-iv-ecg", CPU)
-    assert probe.signal.shape == (2 * 4, 250, 12)

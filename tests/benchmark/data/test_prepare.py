@@ -10,7 +10,6 @@ import os
 import shutil
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import combinations
 from operator import eq
 from pathlib import Path
@@ -21,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmark.data import prepare as module
-from benchmark.data.datasets.base import DatasetError, Listing
+from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.wfdb_files import WFDBFolder, read_recording
 from benchmark.data.heartbeats import heartbeats
@@ -33,11 +32,9 @@ from benchmark.data.prepare import (
     key_listing,
     open_prepared,
     prepare,
-    skip_summary,
-    write_skipped,
 )
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.data.signals import FLAT, FLAT_BELOW_MV, IDENTICAL, LIMB_LEADS, lead_problem, outline_of, signal_digest
+from benchmark.data.signals import FLAT_BELOW_MV, IDENTICAL, LIMB_LEADS, lead_problem, outline_of, signal_digest
 from benchmark.data.simulate import CohortSettings, SimulatedDataset, simulate
 
 
@@ -204,24 +201,6 @@ def test_an_interrupted_preparation_leaves_nothing_behind(dataset: CPSC2018, tmp
     assert len(prepare(dataset, tmp_path / "cache", workers=1).entries) == 2
 
 
-def test_without_a_usable_recording_it_comes_out_empty_with_the_reasons(dataset: CPSC2018, tmp_path: Path):
-    for name in ("A0001", "A0003"):
-        (dataset.root / "Training_WFDB" / f"{name}.mat").unlink()
-    for prepared in (prepare(dataset, tmp_path / "cache", workers=1) for _ in range(2)):  # made, then from the cache
-        assert prepared.windows.shape == (0, 300, 12)
-        assert not prepared.entries
-        assert list(skip_summary(prepared.skipped).items()) == [("file missing", 3), ("heart rate below 50/min", 1)]
-
-
-def test_what_the_tables_rule_out_alone_is_skipped_by_its_name(dataset: CPSC2018, tmp_path: Path):
-    empty = Listing((), (("A0009", "not in REFERENCE.csv"),), "a form", ("odd",))
-    dataset.listing = lambda: empty  # type: ignore[method-assign]
-    prepared = prepare(dataset, tmp_path / "new" / "cache", workers=1)
-    assert prepared.skipped == (Skipped("A0009", "A0009", (), "not in REFERENCE.csv"),)
-    assert (prepared.form, prepared.warnings) == ("a form", ("odd",))
-    assert prepared.how_to_get == CPSC2018.how_to_get
-
-
 def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
     whole = prepare(dataset, tmp_path / "cache", workers=1)
     part = prepare(dataset, tmp_path / "cache", workers=1, prefix=whole.entries[0].path[:-1] + "1")
@@ -229,22 +208,6 @@ def test_a_prefix_reads_only_that_part(dataset: CPSC2018, tmp_path: Path):
     assert not same(whole, part)
     with pytest.raises(DatasetError, match=r"none of 4 recordings .* 'elsewhere/'"):
         prepare(dataset, tmp_path / "cache", workers=1, prefix="elsewhere/")
-
-
-def test_where_a_file_lies_who_a_patient_is_and_his_statements_are_in_no_fingerprint(
-    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fingerprint(**facts: Any) -> str:
-        entries = tuple(replace(entry, **facts) for entry in listing.entries)
-        monkeypatch.setattr(dataset, "listing", lambda: replace(listing, entries=entries))
-        return prepare(dataset, tmp_path / "cache", workers=1).fingerprint
-
-    listing = dataset.listing()
-    plain = fingerprint()
-    assert fingerprint(statements=("s",)) == plain
-    assert fingerprint(fold=3) != plain
-    monkeypatch.setattr(CPSC2018, "first_label_counts", not CPSC2018.first_label_counts)
-    assert prepare(dataset, tmp_path / "cache 2", workers=1).fingerprint != plain
 
 
 def test_a_digest_is_of_whole_microvolts(make_ecg):
@@ -259,17 +222,6 @@ def test_a_digest_is_of_whole_microvolts(make_ecg):
     assert signal_digest(changed) != signal_digest(signal)
     two_leads = np.array([[0.5, -1.25], [0.0004, 2.0]], np.float32)  # of two samples, mV; one after the other
     assert signal_digest(two_leads) == hashlib.sha256(struct.pack("<4f", 500, 0, -1250, 2000)).hexdigest()[:16]
-
-
-def test_every_dataset_has_its_lines(tmp_path: Path):
-    slow = Skipped("r313", "p", (1,), "heart rate below 50/min: median RR 313 samples")
-    zero = Skipped("r,1", "q", (), "all samples zero")
-    write_skipped({"ptb-xl": [slow], "chapman": [], "cpsc2018": [zero]}, tmp_path / "out" / "skipped.csv")
-    assert (tmp_path / "out" / "skipped.csv").read_text() == (
-        "dataset,recording,patient,reason\n"
-        "ptb-xl,r313,p,heart rate below 50/min: median RR 313 samples\n"
-        'cpsc2018,"r,1",q,all samples zero\n'
-    )
 
 
 LeadsSignal = NDArray[np.float32]
@@ -325,17 +277,6 @@ def test_near_copies_have_an_outline_in_common_and_other_ecgs_have_not(change: C
     assert np.array_equal(shared, np.eye(len(signals), dtype=bool))
 
 
-@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize(("share", "expected"), [(0.095, ""), (0.105, LIMB_LEADS)])
-def test_limb_leads_are_broken_by_noise_of_a_tenth_of_them(
-    ecg: LeadsSignal, size: float, share: float, expected: str
-) -> None:
-    """Noise in aVF alone breaks one law of four: their root mean square is half of it."""
-    limbs = np.sqrt(np.square(ecg[:, :6] - ecg[:, :6].mean(axis=0)).mean())
-    ecg[:, 5] += 2 * share * limbs * np.random.default_rng(1).normal(size=len(ecg))
-    assert lead_problem(size * ecg) == expected
-
-
 def test_equal_leads_are_seen_and_equal_pairs_are_sound(ecg: LeadsSignal) -> None:
     equal = np.repeat(ecg[:, :1], 12, axis=1)
     assert lead_problem(equal) == IDENTICAL
@@ -344,14 +285,6 @@ def test_equal_leads_are_seen_and_equal_pairs_are_sound(ecg: LeadsSignal) -> Non
     assert lead_problem(equal) == IDENTICAL
     ecg[:, 7] = ecg[:, 6]
     assert lead_problem(ecg) == ""
-
-
-@pytest.mark.parametrize("level", [0.0, -1.5])
-def test_six_flat_leads_are_seen_and_five_are_sound(ecg: LeadsSignal, level: float) -> None:
-    ecg[:, 6:11] = level
-    assert lead_problem(ecg) == ""
-    ecg[:, 0] = level
-    assert lead_problem(ecg) == FLAT
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from benchmark.data.corpus import trials_of
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.splits import TaskSpec, split_of
 from benchmark.data.task import ProbeWindows, Task, Windows, coverage, probe_windows, sides_for_tasks, task_on
-from benchmark.data.tasks import TASKS, DatasetTask, of_task, open_task_view
+from benchmark.data.tasks import DatasetTask, of_task, open_task_view
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -82,25 +81,6 @@ def test_windows_are_the_beats_of_the_normalised_pseudo_trials_with_their_record
         assert target.nonzero().flatten().tolist() == list(entry.labels)
 
 
-def test_the_kind_of_labels_decides_the_task_and_the_protocol_the_unit(cohorts: Cohorts) -> None:
-    single, multi = (task_of(cohorts["ptb-xl"], labels=labels) for labels in ("single", "multi"))
-    assert (single.multi, multi.multi) == (False, True)
-    assert set(single.train.target.sum(1).tolist()) == {1.0}
-    assert multi.train.target.sum(1).max() > 1
-    assert len(multi.train) > len(single.train)
-    assert (single.unit, task_of(cohorts["ptb-xl"], protocol="strict").unit) == ("heartbeat", "recording")
-
-
-def test_counts_are_of_windows_recordings_and_patients(make_prepared: MakePrepared) -> None:
-    train = [("p1", (0,), 13, 1), ("p1", (1,), 6, 2), ("p2", (2,), 12, 3)]
-    task = task_of(make_prepared("ptb-xl", [*train, ("p3", (0,), 6, 9), ("p4", (1,), 25, 10), ("p5", (1,), 5, 10)]))
-    assert task.counts() == {
-        "train_windows": 30, "train_recordings": 3, "train_patients": 2,
-        "validation_windows": 6, "validation_recordings": 1, "validation_patients": 1,
-        "test_windows": 24, "test_recordings": 1, "test_patients": 1,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("recordings", "sizes", "note"),
     [
@@ -136,31 +116,8 @@ def test_a_side_whose_recordings_are_too_short_is_empty_and_noted(
     assert windows[side].recording.dtype.kind == windows[side].patient.dtype.kind == "U"
 
 
-def test_a_test_side_that_is_not_asked_for_is_empty_without_a_word(cohorts: Cohorts) -> None:
-    tested = task_of(cohorts["ptb-xl"])
-    task = make_task(cohorts["ptb-xl"], TaskSpec(6, "single", "paper"), ratio=1.0, seed=41, device=CPU, tested=False)
-    assert (len(tested.test) > 0, len(task.test)) == (True, 0)
-    assert same(task.train, tested.train)
-    assert same(task.validation, tested.validation)
-    assert (task.notes, task.unscored) == (tested.notes, "")
-
-
 RHYTHM = DatasetTask("ptb-xl", "rhythm")
 SPEC = TaskSpec(6, "multi", "paper")
-
-
-@pytest.mark.parametrize(
-    ("dataset", "task"), [(name, task) for name, item in TASKS.items() for task in item if name != "ningbo"]
-)
-def test_every_task_of_a_simulated_dataset_can_be_split(cohorts: dict[str, Prepared], dataset: str, task: str) -> None:
-    column = DatasetTask(dataset, task)
-    result = of_task(cohorts[dataset], column)
-    named = TASKS[dataset][task]
-    split = split_of(result, replace(SPEC, sides=named.sides))
-    assert min(len(split.train), len(split.validation), len(split.test)) > 0
-    assert result.classes == named.classes
-    assert {label for entry in result.entries for label in entry.labels} <= set(range(len(named.classes)))
-    assert list(coverage(result, SPEC)) == list(named.classes)
 
 
 def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Prepared]) -> None:
@@ -170,22 +127,6 @@ def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Pr
     assert (result.name, result.title) == ("cpsc2018.all", "CPSC2018 all")
     assert (result.dataset, result.dataset_name) == ("cpsc2018", "cpsc2018")
     assert (data.first_label_counts, result.first_label_counts) == (True, False)
-
-
-def test_recordings_that_were_skipped_have_the_task_s_labels_too(cohorts: dict[str, Prepared]) -> None:
-    lost = Skipped("s", "p", (0,), "NaN samples", ("NORM", "AFIB", "SR"))
-    result = of_task(replace(cohorts["ptb-xl"], skipped=(lost,)), RHYTHM)
-    assert [result.classes[label] for label in result.skipped[0].labels] == ["AFIB", "SR"]
-
-
-def test_the_same_windows_and_pseudo_trials_serve_a_task(cohorts: dict[str, Prepared], tmp_path: Path) -> None:
-    data = cohorts["ptb-xl"]
-    result = of_task(data, RHYTHM)
-    assert result.windows is data.windows
-    item = trials_of(data, 6)
-    written = (data.folder / "trials-6.f16").stat().st_mtime_ns
-    np.testing.assert_array_equal(trials_of(result, 6).take(np.arange(3)), item.take(np.arange(3)))
-    assert (data.folder / "trials-6.f16").stat().st_mtime_ns == written
 
 
 def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> None:
@@ -215,13 +156,6 @@ def test_a_patient_is_lost_where_no_recording_of_the_class_is_left(make_prepared
     }
     assert result["MI"] == {"patients": 1, "unscored": {}}
     assert result["CD"] == result["HYP"] == {"patients": 0, "unscored": {}}
-
-
-def test_with_several_labels_a_patient_counts_for_each(make_prepared: MakePrepared) -> None:
-    prepared = replace(make_prepared("ptb-xl", [("p1", (0, 1), 6, 1)]), skipped=LOST)
-    result = coverage(prepared, TaskSpec(6, "multi", "paper"))
-    assert result["NORM"] == {"patients": 3, "unscored": {"p9": "heart rate below 50/min", "p8": "NaN samples"}}
-    assert result["CD"] == {"patients": 1, "unscored": {"p8": "NaN samples"}}
 
 
 BEATS = 6
@@ -288,26 +222,6 @@ def test_patients_with_several_recordings_come_first(
     cut = look(first, second)
     assert torch.equal(cut.signal, result.signal[:12])
     assert len(cut.recording) == len(cut.patient) == 12
-
-
-def test_a_recording_needs_two_windows(make_prepared: MakePrepared) -> None:
-    few = {0: 1, 3: 0, 4: 2}
-    prepared = make_prepared("ptb-xl", [(f"p{i}", (i % 2,), few.get(i, 12), fold_of(i)) for i in range(20)])
-    result = probe_windows([[(prepared, replace(PROBE_WINDOWS_SPEC, per_trial=1))]], "mimic-iv-ecg", CPU)
-    assert len(result.recording) == 2 * 16
-
-
-def test_a_dataset_without_windows_or_a_split_gives_none_and_the_others_theirs(make_prepared: MakePrepared) -> None:
-    recordings = [(f"p{i}", (i % 2,), 12, fold_of(i)) for i in range(20)]
-    fine = make_prepared("ptb-xl", recordings)
-    short = make_prepared("ptb-xl", [(*recording[:2], BEATS - 1, recording[3]) for recording in recordings])
-    without_a_fold = make_prepared("ptb-xl", [("p0", (0,), 12, None), *recordings])
-    for useless in (short, without_a_fold):
-        assert torch.equal(look(useless, fine).signal, look(fine).signal)
-        nothing = look(useless)
-        assert nothing.signal.shape == (0, 0, 0)
-        assert len(nothing.recording) == len(nothing.patient) == 0
-        assert nothing.recording.dtype == nothing.patient.dtype == torch.int64
 
 
 STRICT = TaskSpec(6, "single", "strict")

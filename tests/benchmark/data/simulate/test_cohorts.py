@@ -13,9 +13,8 @@ from typing import cast
 import pytest
 
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
-from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
 from benchmark.data.prepare import Prepared
-from benchmark.data.simulate import COHORTS, DIAGNOSES, CohortSettings, SimulatedDataset
+from benchmark.data.simulate import COHORTS, CohortSettings, SimulatedDataset
 from benchmark.data.splits import Protocol, TaskSpec, sides_of, split_of
 from benchmark.data.tasks import columns_of
 
@@ -102,11 +101,6 @@ def test_findings_that_do_not_persist_change_later_recordings_alone() -> None:
     moved = {name for name in before if before[name] != after[name]}
     assert moved
     assert not moved & first
-
-
-def test_every_diagnosis_has_codes_that_are_known() -> None:
-    unknown = {name for name, diagnosis in DIAGNOSES.items() if diagnosis.snomed not in CONDITION_OF_STATEMENT}
-    assert unknown == {"NORM", "SB", "AVB3"}, "not among MERL's conditions"
 
 
 def shares_of(dataset: SimulatedDataset) -> dict[str, float]:
