@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from benchmark.config.config import Config, by_encoder, with_settings
+from benchmark.config.config import Config, with_settings
 from benchmark.config.load import Folders
 from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.transport import datasets_in, is_transport
@@ -45,27 +45,20 @@ def print_dry_run(
     """
     sizes, prepared = sizes_of(config, folders)
     work = work_of(config, folders, results, machine, prepared, variants)
-    grid, cells = work.grid, len({cell.key for cell in work.grid.cells})
-    note(console, f"config {config.name}: {cells} cells on {trained(grid.pretrainings)} pretrainings")
+    cells, unit = len({cell.key for cell in work.grid.cells}), config.data.cut().unit_name
+    pretrainings, to_do = (sum(task.method.trains for task in p.pretrainings) for p in (work.grid, work))
+    note(console, f"config {config.name}: {cells} cells on {pretrainings} pretrainings")
     for name, size in sizes.items():
         known = "counted" if name in prepared else "estimated; not prepared yet"
-        note(
-            console, f"  {name}: {size.recordings} recordings, {size.windows} {config.data.cut().unit_name}s ({known})"
-        )
+        note(console, f"  {name}: {size.recordings} recordings, {size.windows} {unit}s ({known})")
     print_cells(console, work)
-    to_do = f"{len(work.cells)} of {cells} cells, {trained(work.pretrainings)} of {trained(grid.pretrainings)}"
-    note(console, f"to do: {to_do} pretrainings")
+    note(console, f"to do: {len(work.cells)} of {cells} cells, {to_do} of {pretrainings} pretrainings")
     for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)
 
 
-def trained(pretrainings: Sequence[Pretraining]) -> int:
-    """How many of some pretrainings train."""
-    return sum(task.method.trains for task in pretrainings)
-
-
 def print_cells(console: Console, work: Work) -> None:
-    """Print done and total cells per variant (the trials of a method together), evaluation and dataset."""
+    """Print done and planned cells per row (the trials of a method together), evaluation and dataset."""
     to_do, cells = {cell.key for cell in work.cells}, work.grid.cells
     ratios = ", ".join(dict.fromkeys(f"{cell.ratio:g}" for cell in cells))
     seeds = ", ".join(dict.fromkeys(str(cell.seed) for cell in cells))
@@ -81,28 +74,22 @@ def print_cells(console: Console, work: Work) -> None:
 
 
 def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
-    """Hours by stage, from an update and an encoder pass that are timed now, and disk space."""
+    """Yield lines on hours by stage, from an update and an encoder pass that are timed now, and on disk space."""
     jobs, where = machine.jobs or 1, f"{machine.device.type} in {machine.precision}"
     if machine.device.type == "cuda" and not torch.cuda.is_available():  # that of workers elsewhere
         machine = replace(machine, device=torch.device("cpu"))
     pretraining = pretraining_seconds(config, machine, sizes, work.pretrainings) / jobs
-    passes = [passes_of(cell, config, sizes) for cell in work.cells]
-    with torch.random.fork_rng(devices=[]), limited_threads(1):
-        encoder = config.encoder_class()(config.encoder_config())
-        a_pass = (
-            seconds_per_pass(encoder, config.data.cut().samples, machine.device, machine.precision)
-            if any(passes)
-            else 0.0
-        )
-    cells = a_pass * sum(count or 0.0 for count in passes) / jobs
-    yield (
-        f"estimate for {where}, {jobs} tasks at a time: pretraining "
-        f"{duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
-    )
+    passes, cells = [passes_of(cell, config, sizes) for cell in work.cells], 0.0
+    encoder = config.encoder_class()(config.encoder_config())
+    if any(passes):
+        with torch.random.fork_rng(devices=[]), limited_threads(1):
+            a_pass = seconds_per_pass(encoder, config.data.cut().samples, machine.device, machine.precision)
+        cells = a_pass * sum(count or 0.0 for count in passes) / jobs
+    hours = f"pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
+    yield f"estimate for {where}, {jobs} tasks at a time: {hours}"
     if None in passes:
         yield f"  without {passes.count(None)} cells of baselines that have no encoder"
-    encoders = [row.encoder_class()(row.encoder_config()) for row in by_encoder(config).values()]
-    parameters = max(sum(p.numel() for p in encoder.parameters()) for encoder in encoders)
+    parameters = sum(parameter.numel() for parameter in encoder.parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     free = shutil.disk_usage(next(folder for folder in results.resolve().parents if folder.is_dir())).free
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"
@@ -111,22 +98,22 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
 def pretraining_seconds(
     config: Config, machine: Machine, sizes: Mapping[str, Size], pretrainings: Sequence[Pretraining]
 ) -> float:
-    """Seconds of all pretrainings: their updates, and an update of each method as it is timed now."""
+    """Estimate seconds of all pretrainings: their updates, and an update of each method as it is timed now."""
     seconds, timed = 0.0, dict[tuple[str, str], float]()
     for task in [task for task in pretrainings if task.method.trains]:
-        kind = task.method.name, task.variant.encoder
+        kind, samples = (task.method.name, task.variant.encoder), config.data.cut().samples
         if kind not in timed:
-            samples = config.data.cut().samples
             with torch.random.fork_rng(devices=[]), limited_threads(machine.threads() or 1):
                 method = new_method(task, with_settings(config, task.variant.settings), machine.device)
-                method_config = task.variant.config
-                timed[kind] = seconds_per_update(method, method_config, samples, machine.device, machine.precision)
+                timed[kind] = seconds_per_update(
+                    method, task.variant.config, samples, machine.device, machine.precision
+                )
         seconds += updates_of(task, config, sizes) * timed[kind]
     return seconds
 
 
 def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[str, Prepared]]:
-    """Size of every dataset, and the datasets that are in the cache."""
+    """Return the size of every dataset, and the datasets that are in the cache."""
     cut, sizes, prepared = config.data.cut(), dict[str, Size](), dict[str, Prepared]()
     for name in names_of(config):
         dataset = locate(config, name, folders)
@@ -135,8 +122,7 @@ def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[st
             prepared[name] = data
         sizes[name] = exact_size(data) if data else estimated_size(len((listing or dataset.listing()).entries), cut)
     if len(prepared) == len(sizes):
-        for data in joins_of(config, prepared, folders.cache):
-            prepared[data.name] = data
+        prepared |= {data.name: data for data in joins_of(config, prepared, folders.cache)}
     joined = {config.data.pretrain: config.data.corpora} if len(config.data.corpora) > 1 else {}
     joined |= {name: datasets_in(name) for name in filter(is_transport, config.data.datasets)}
     for name, parts in joined.items():
@@ -148,16 +134,15 @@ def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[st
 def work_of(
     config: Config, folders: Folders, results: Path, machine: Machine, prepared: dict[str, Prepared], variants: Variants
 ) -> Work:
-    """The missing part of the grid; all of it if a dataset is not prepared for all rows, as keys are not known yet."""
-    forms = None
+    """Return the missing part of the grid; all of it where a dataset is not prepared yet, as no key is known then."""
     if prepared.keys() >= {config.data.pretrain, *config.data.datasets, *names_of(config)}:
         datasets = [locate(config, name, folders) for name in names_of(config)]
         forms = external_forms(
             config, datasets, prepared, lambda data, cut: cached(data, folders.cache, key_listing(data), cut)
         )
-    if forms is not None:
-        columns = with_columns(config, prepared)
-        return missing(make_grid(config, columns, machine, variants, forms), Store(results))
+        if forms is not None:
+            columns = with_columns(config, prepared)
+            return missing(make_grid(config, columns, machine, variants, forms), Store(results))
     names = {column.name: column.name for column in config.data.columns()}  # in place of fingerprints
     grid = expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode(), variants=variants)
     return Work(grid, grid.pretrainings, tuple(in_turn(grid.cells)))

@@ -123,6 +123,10 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
     """Describe a pretraining. Raises ConfigError where windows are standardised by a corpus that it did not see."""
     row, record = pretrained.run.rows[pretrained.cells[0].key], pretrained.record
     config, content = row.provenance["config"], record.get("key_content", {})
+    if absent := [name for name in SIGNALS if name not in config["data"]]:
+        raise ConfigError(
+            f"{pretrained.variant}: its row is of an older version, without data.{absent[0]}; run it again"
+        )
     data = Data(**{name: config["data"][name] for name in SIGNALS})
     is_whole = data.segmentation.kind == "recordings"
     if data.standardise == "dataset" and "scale" not in record:

@@ -32,10 +32,7 @@ def list_all(arguments: Namespace, console: Console) -> int:
 
 def listing() -> Iterator[str]:
     """Methods, encoders, datasets, tasks, configs, evaluations, gates and ablations, a line each."""
-    from benchmark.config.load import (
-        config_names,
-        load_config,  # here, because the methods load slowly
-    )
+    from benchmark.config.load import config_names, load_config  # here, because the methods load slowly
     from benchmark.data.datasets import DATASETS
     from benchmark.data.tasks import TASKS
     from methods import BEYOND, METHODS
@@ -93,7 +90,7 @@ def costs_of(encoder: Encoder) -> str:
 
 STATES = DONE, FAILED, MISSING = "done", "failed", "to do"
 MOST_FAILURES = 10
-"""Failures that are listed."""
+"""Failures that are listed; the report lists all."""
 
 
 def status(arguments: Namespace, console: Console) -> int:
@@ -117,8 +114,6 @@ def status(arguments: Namespace, console: Console) -> int:
             note(console, line)
     for key, failure in list(failures.items())[:MOST_FAILURES]:
         note(console, f"failed: {describe(cells[key])}: {failure.line}")
-    if len(failures) > MOST_FAILURES:
-        note(console, f"... and {len(failures) - MOST_FAILURES} more")
     if driver := holder_of(store.lock):
         note(console, f"{driver} works on it")
     elif total[DONE] < len(cells):
@@ -129,10 +124,7 @@ def status(arguments: Namespace, console: Console) -> int:
 def running_line(file: Path) -> str:
     """'pmq pretrain seed 42: 120 of 600 updates, epoch 2/10 loss 1.2345, 2 s ago'; '' for one that has just ended."""
     progress = read_progress(file.parent)
-    try:
-        ago = duration(max(0.0, time.time() - file.stat().st_mtime))
-    except FileNotFoundError:
+    if progress is None or not file.exists():
         return ""
-    if progress is None:
-        return ""
+    ago = duration(max(0.0, time.time() - file.stat().st_mtime))
     return f"{progress.name}: {progress.done} of {progress.total} updates, {progress.text}, {ago} ago"

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import torch
 from torch.utils.benchmark import Timer
 
 from benchmark.cli.arguments import config_of, folders_of, machine_of
-from benchmark.cli.dry_run import cost_lines, sizes_of, work_of
+from benchmark.cli.dry_run import GIB, cost_lines, sizes_of, work_of
 from benchmark.cli.main import OK
 from benchmark.config.config import Config, by_encoder
 from benchmark.data.datasets.base import DatasetError
@@ -29,12 +30,11 @@ from methods.encoders.base import Encoder, EncoderConfig
 from methods.parts.losses import unit_length
 from methods.parts.momentum import KeyQueue
 
-GIB = 2**30
 PATIENTS, WINDOWS_PER_TRIAL, CLASSES = 16_000, 5, 5
 """Patients of the paper's pretraining corpus, whose number sets the positives per query; classes of fine-tuning."""
 SECONDS, QUICK_SECONDS, QUICK_BATCH = 3.0, 0.2, 16
 """Seconds that an update is repeated for; with --quick, and the largest batch then."""
-RECORDING_FS = 500.0
+Update = Callable[[], object]
 
 
 class Timing(NamedTuple):
@@ -55,54 +55,52 @@ def speed(arguments: Namespace, console: Console) -> int:
     config = config_of(arguments)
     machine = machine_of(arguments, config)
     facts = device_facts(machine.device)
-    named = (f"{facts['type']} {facts['name']}", facts.get("instructions"), f"{torch.get_num_threads()} threads")
-    note(console, f"speed on {', '.join(filter(None, named))}, torch {torch.__version__}, in {machine.precision}")
+    named = f"{facts['type']} {facts['name']}, {torch.get_num_threads()} threads"
+    note(console, f"speed on {named}, torch {torch.__version__}, in {machine.precision}")
     jobs = list(jobs_of(config, machine, QUICK_BATCH if arguments.quick else None))
-    timings = []
+    seconds, timings = QUICK_SECONDS if arguments.quick else SECONDS, []
     with step(console, "measuring") as progress:
-        for number, (name, batch, job) in enumerate(jobs, start=1):
-            seconds = QUICK_SECONDS if arguments.quick else SECONDS
-            timings.append(measure(name, batch, job(), machine.device, seconds))
+        for number, (name, batch, make) in enumerate(jobs, start=1):
+            timings.append(measure(name, batch, make(), machine.device, seconds))
             progress(number, len(jobs))
     print_timings(console, timings)
     note(console, f"preparation: {1 / seconds_of_recording():.0f} recordings of 10 s at 500 Hz per core-second")
-    for line in hours_of(arguments, config, machine):
+    folders = folders_of(arguments)
+    try:
+        sizes, prepared = sizes_of(config, folders)
+    except DatasetError as problem:
+        note(console, f"hours of the grid are not known: {problem}")
+        return OK
+    work = work_of(config, folders, arguments.results, machine, prepared, None)
+    for line in cost_lines(config, arguments.results, machine, sizes, work):
         note(console, line)
     return OK
 
 
 def jobs_of(
     config: Config, machine: Machine, most: int | None = None
-) -> Iterator[tuple[str, int, Callable[[], Callable[[], object]]]]:
-    """Name, batch size and maker of the update of each method on each encoder, then of fine-tuning on each encoder.
+) -> Iterator[tuple[str, int, Callable[[], Update]]]:
+    """Yield name, batch size and maker of the update of each method and of fine-tuning, on each encoder.
 
     most: largest batch.
     """
     samples = config.data.cut().samples
     for label, row in by_encoder(config).items():
-        encoder = row.encoder_class()
         on = f" on {label}" if label else ""
         for name in config.methods:
             kind, knobs = row.method_class(name), row.method_config(name)
             batch = min(knobs.recipe.batch_size, most or knobs.recipe.batch_size)
             if kind.trains:
-
-                def pretraining(
-                    kind: type[PretrainMethod] = kind,
-                    knobs: MethodConfig = knobs,
-                    row: Config = row,
-                    batch: int = batch,
-                ) -> Callable[[], object]:
-                    method = new_method(kind, knobs, row.encoder_class(), row.encoder_config()).to(machine.device)
-                    return pretraining_update(method, knobs, samples, batch, machine.precision)
-
-                yield f"{kind.name}{on}", batch, pretraining
+                yield f"{kind.name}{on}", batch, partial(pretraining_of, row, name, samples, batch, machine)
         batch = min(row.finetune.batch_size, most or row.finetune.batch_size)
+        yield f"fine-tuning{on}", batch, partial(finetuning_update, row, samples, batch, machine)
 
-        def finetuning(encoder: type[Encoder] = encoder, row: Config = row, batch: int = batch) -> Callable[[], object]:
-            return finetuning_update(encoder(row.encoder_config()), row, samples, batch, machine)
 
-        yield f"fine-tuning{on}", batch, finetuning
+def pretraining_of(config: Config, name: str, samples: int, batch: int, machine: Machine) -> Update:
+    """Return the update of a method of a config, on the machine's device."""
+    knobs = config.method_config(name)
+    method = new_method(config.method_class(name), knobs, config.encoder_class(), config.encoder_config())
+    return pretraining_update(method.to(machine.device), knobs, samples, batch, machine.precision)
 
 
 def new_method(
@@ -130,9 +128,7 @@ def random_batch(size: int, samples: int, leads: int, text_width: int | None, de
     return Batch(*(None if part is None else part.to(device) for part in batch))  # type: ignore[arg-type]
 
 
-def pretraining_update(
-    method: PretrainMethod, knobs: MethodConfig, samples: int, batch: int, precision: str
-) -> Callable[[], torch.Tensor]:
+def pretraining_update(method: PretrainMethod, knobs: MethodConfig, samples: int, batch: int, precision: str) -> Update:
     """Return a function that does one trainer update of a method per call."""
     device = next(method.parameters()).device
     optimiser = make_optimiser(method, knobs.recipe)
@@ -141,11 +137,9 @@ def pretraining_update(
     return lambda: train_step(method, optimiser, pairs, knobs.recipe.lr, precision)
 
 
-def finetuning_update(
-    encoder: Encoder, config: Config, samples: int, batch: int, machine: Machine
-) -> Callable[[], object]:
+def finetuning_update(config: Config, samples: int, batch: int, machine: Machine) -> Update:
     """Return a function that does one fine-tuning update of encoder and classifier per call."""
-    settings = config.finetune
+    settings, encoder = config.finetune, config.encoder_class()(config.encoder_config())
     model = Classifier(encoder, CLASSES, settings.head_hidden, settings.dropout).to(machine.device).train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
     signal = torch.randn(batch, samples, encoder.config.leads, device=machine.device)  # (B, S, L)
@@ -160,7 +154,7 @@ def finetuning_update(
     return update
 
 
-def measure(name: str, batch: int, job: Callable[[], object], device: torch.device, seconds: float) -> Timing:
+def measure(name: str, batch: int, job: Update, device: torch.device, seconds: float) -> Timing:
     """Time a job over and over for some seconds, after one uncounted call, and take its peak memory on a GPU."""
     job()
     gib = None
@@ -177,38 +171,16 @@ def measure(name: str, batch: int, job: Callable[[], object], device: torch.devi
 
 def print_timings(console: Console, timings: list[Timing]) -> None:
     """Print a row per update; pairs of windows for methods, windows for fine-tuning."""
-    heads = ("update", "batch", "ms", "IQR", "per second", "GiB")
     rows = [
-        [
-            one.name,
-            str(one.batch),
-            f"{one.milliseconds:.1f}",
-            f"{one.spread:.1f}",
-            f"{1000 * one.batch / one.milliseconds:.0f}",
-            "–" if one.gib is None else f"{one.gib:.2f}",
-        ]
-        for one in timings
+        [name, str(batch), f"{ms:.1f}", f"{iqr:.1f}", f"{1000 * batch / ms:.0f}", "–" if gib is None else f"{gib:.2f}"]
+        for name, batch, ms, iqr, gib in timings
     ]
-    print_table(console, heads, rows)
+    print_table(console, ["update", "batch", "ms", "IQR", "per second", "GiB"], rows)
 
 
 def seconds_of_recording() -> float:
     """Time the preparation of heartbeats of a simulated recording, seconds of one core."""
-    signals = [simulate(name, seed=0, seconds=10.0, fs=RECORDING_FS) for name in ("NORM", "LBBB", "MI-ANT", "LVH")]
-    timer = Timer(
-        "for signal in signals: heartbeats(signal, fs)",
-        globals={"signals": signals, "heartbeats": heartbeats, "fs": RECORDING_FS},
-    )
+    signals = [simulate(name, seed=0, seconds=10.0, fs=500.0) for name in ("NORM", "LBBB", "MI-ANT", "LVH")]
+    names = {"signals": signals, "heartbeats": heartbeats}
+    timer = Timer("for signal in signals: heartbeats(signal, 500.0)", globals=names)
     return timer.blocked_autorange(min_run_time=QUICK_SECONDS).median / len(signals)
-
-
-def hours_of(arguments: Namespace, config: Config, machine: Machine) -> Iterator[str]:
-    """Lines on the hours of the config's grid, where its data are simulated or there."""
-    folders = folders_of(arguments)
-    try:
-        sizes, prepared = sizes_of(config, folders)
-    except DatasetError as problem:
-        yield f"hours of the grid are not known: {problem}"
-        return
-    work = work_of(config, folders, arguments.results, machine, prepared, None)
-    yield from cost_lines(config, arguments.results, machine, sizes, work)
