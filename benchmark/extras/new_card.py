@@ -31,7 +31,6 @@ from benchmark.data.datasets.card import Card, CardDataset
 from benchmark.data.datasets.card_formats import (
     are_names,
     derivable,
-    first_line,
     missing_leads,
     read_content,
     shapes_in,
@@ -46,7 +45,7 @@ from benchmark.data.datasets.card_sections import (
     labels_of,
     members,
 )
-from benchmark.data.datasets.tables import NOT_STATED, identifier, read_table, truth
+from benchmark.data.datasets.tables import NOT_STATED, identifier, read_cells, read_table, truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, paths_below
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import Labels, Protocol, TaskSpec, problem_of, split_of
@@ -149,14 +148,13 @@ def scan_folder(folder: Path) -> FolderScan:
 
 def _is_table(path: Path) -> bool:
     """Whether a file is a table, and no text that begins with numbers or with names of two leads."""
-    suffix = path.suffix.lower()
-    if suffix not in TABLES or suffix not in SUFFIXES:
-        return suffix in TABLES
+    if path.suffix.lower() not in TABLES:
+        return False
     try:
-        cells, separator = first_line(path)
-    except (OSError, ValueError):  # not UTF-8
-        return True
-    return are_names(cells, separator) and len(missing_leads(cells)) > len(LEADS) - 2
+        header = read_cells(path)[0]
+    except Exception:  # of a damaged file any; a table of it is passed over, a signal named as unreadable
+        return path.suffix.lower() not in SUFFIXES
+    return are_names(header) and len(missing_leads(header)) > len(LEADS) - 2
 
 
 def scan_table(folder: Path, file: str, scan: FolderScan) -> TableScan:

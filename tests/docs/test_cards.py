@@ -14,6 +14,7 @@ import wfdb
 from benchmark.config.load import load_card, load_config
 from benchmark.data.datasets.base import LEADS, Dataset, Entry, Unusable
 from tests.docs.pages import DOCS
+from tests.on_disk import write_record
 
 CARDS = DOCS / "cards"
 Truth = Callable[[Path], dict[str, set[str]]]
@@ -45,7 +46,7 @@ SOURCES: dict[str, tuple[Truth, int]] = {
 
 def there(dataset: Dataset) -> list[Entry]:
     """Entries whose files are there."""
-    return [own for own in dataset.listing().entries if all(file.is_file() for file in dataset.files(own))]
+    return [entry for entry in dataset.listing().entries if all(file.is_file() for file in dataset.files(entry))]
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -71,45 +72,28 @@ def test_a_card_reads_the_publishers_signals_and_labels(name: str, shared_ecgs: 
     assert len(entries) == count
 
 
-CODES = {
-    "426783006": "sinus rhythm",
-    "426177001": "sinus bradycardia",
-    "427084000": "sinus tachycardia",
-    "427393009": "sinus arrhythmia",
-    "164889003": "atrial fibrillation",
-    "164890007": "atrial flutter",
-}
-
-
 @pytest.mark.parametrize(
     ("name", "folder", "count"),
-    [
-        ("cpsc2018-2020", "cpsc2018/Training_WFDB", 76),
-        ("chapman-2021", "chapman/WFDB_ChapmanShaoxing", 10),
-        ("chapman-2021", "chapman/WFDB_Ningbo", 33),
-    ],
+    [("cpsc2018-2020", "Training_WFDB", 76), ("chapman-2021", "WFDB_ChapmanShaoxing", 10)],
 )
-def test_a_card_of_headers_reads_their_comments_and_signals(
-    name: str, folder: str, count: int, shared_ecgs: Path
-) -> None:
+def test_a_card_of_headers_reads_their_comments(name: str, folder: str, count: int, shared_ecgs: Path) -> None:
     card = load_card(str(CARDS / f"{name}.yaml"))
-    dataset = card(shared_ecgs / folder)
+    dataset = card(shared_ecgs / name.partition("-")[0] / folder)
+    assert card.labels is not None
+    class_of = {word: index for index, label in enumerate(card.classes) for word in card.labels.words(label)}
     entries = dataset.listing().entries
     assert len(entries) == count
     for entry in entries:
-        record = wfdb.rdrecord(str((shared_ecgs / folder / entry.path).with_suffix("")))
-        (stated,) = [own.partition(":")[2].strip() for own in record.comments if own.strip().startswith("Dx:")]
-        names = {CODES.get(code, code) for code in stated.split(",")}
-        assert {card.classes[label] for label in entry.labels} == names & {*card.classes}
-        with suppress(Unusable):  # some have leads that are zero throughout
-            np.testing.assert_allclose(dataset.read(entry).signal, record.p_signal, rtol=0, atol=1e-6)
+        comments = wfdb.rdheader(str((dataset.root / entry.path).with_suffix(""))).comments
+        (stated,) = [comment.partition(":")[2].strip() for comment in comments if comment.strip().startswith("Dx:")]
+        assert entry.labels == tuple(class_of[code] for code in stated.split(",") if code in class_of)
 
 
 SIX = "1dAVb,RBBB,LBBB,SB,ST,AF"
 FORMS: dict[str, dict[str, str]] = {
     "code-15": {
         "exams.csv": f"exam_id,age,is_male,{SIX},patient_id,trace_file\n"
-        + "".join(f"{n}.0,50,True,{','.join(str(n == own) for own in range(6))},{n // 2},p\n" for n in range(6))
+        + "".join(f"{n}.0,50,True,{','.join(str(n == column) for column in range(6))},{n // 2},p\n" for n in range(6))
     },
     "sami-trop": {
         "rows.csv": "row,exam_id,age,is_male,normal_ecg\n"
@@ -151,20 +135,7 @@ def test_a_card_written_from_documentation_reads_files_of_that_form(name: str, t
             record = tmp_path / ("g1" if name == "georgia" else f"patient{n // 2:03}") / f"E{n}"
             comment = f"#Dx: {DX[n % 2]}" if name == "georgia" else f"# Reason for admission: {REASONS[n % 2]}"
             leads = [lead.lower() for lead in LEADS] if name == "ptb-diagnostic" else list(LEADS)
-            record.parent.mkdir(exist_ok=True)
-            wfdb.wrsamp(
-                record.name,
-                1000,
-                ["mV"] * 12,
-                leads,
-                ecg,
-                fmt=["16"] * 12,
-                adc_gain=[2000.0] * 12,
-                baseline=[0] * 12,
-                write_dir=str(record.parent),
-            )
-            with record.with_suffix(".hea").open("a") as header:
-                header.write(f"{comment}\n")
+            write_record(record, ecg, fs=1000, leads=leads, comments=[comment.removeprefix("#")])
     if name in ("code-15", "sami-trop"):
         for part, rows in enumerate([range(4), range(4, 6)] if name == "code-15" else [range(6)]):
             path = tmp_path / ("exams.hdf5" if name == "sami-trop" else f"exams_part{part}.hdf5")

@@ -201,10 +201,6 @@ class CardDataset:
         files, signals = find_files(self.card, self.root), self.card.signals
         if not signals.stacked:
             return files
-        if len(files) > 1 and not signals.ids_name:
-            raise DatasetError(
-                f"{self.title}: {len(files)} stacked files: say by signals.ids_name which recordings are in their rows"
-            )
         rows: list[CardFile] = []
         for file in files:
             try:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.datasets.card_sections import NO_LEAD, CardSignals, Format
+from benchmark.data.datasets.tables import read_cells
 from benchmark.data.datasets.wfdb_files import (
     MILLIVOLTS,
     check_extent,
@@ -36,8 +36,6 @@ PADDING_SECONDS = 0.05
 """For so long no lead of an ECG is exactly zero; a few samples may be."""
 SAME_RATE = 1e-4
 """Relative difference up to which two rates are one."""
-SEPARATORS = ("\t", ";", ",")
-"""The first that the first line has counts: beside the others, a comma stands in decimal numbers."""
 DOUBTFUL = re.compile(r"truncat|mismatch|checksum|not closed|incomplete", re.IGNORECASE)
 """In a warning of ecgdatakit: the samples are not those that were written."""
 
@@ -164,50 +162,40 @@ def read_wfdb(path: Path, signals: CardSignals, row: int | None) -> FileContent:
 
 
 def read_csv(path: Path, signals: CardSignals, row: int | None) -> FileContent:
-    """Read the columns of a text file. Raises Unusable or ValueError where one holds anything but numbers."""
-    names, separator = first_line(path)
-    header = 0 if are_names(names, separator) else None
-    try:
-        table = _numbers(path, header, separator, ".")
-    except ValueError:
-        table = _numbers(path, header, separator, "," if separator != "," else ".")
-    if not isinstance(table.index, pd.RangeIndex):  # pandas takes the cells in front for names of the lines
-        raise Unusable("lines have more cells than the first: correct the files")
-    if len(names) > 1 and not names[-1] and table.iloc[:, -1].isna().all():  # every line ends in a separator
-        names, table = names[:-1], table.iloc[:, :-1]
-    values, leads = table.to_numpy(), None if header is None else names
-    if leads is None and _counts(values[0]):  # pandas' names of columns
+    """Read the columns of a text file. Raises ValueError where one holds anything but numbers, and any other error."""
+    names, *rows = read_cells(path)
+    if not are_names(names):
+        names, rows = [], [names, *rows]
+    values = np.array(list(map(_numbers, rows)))  # (n, L)
+    if names and len(names) != values.shape[1]:
+        raise Unusable("lines have more or fewer cells than the first: correct the files")
+    if np.isnan(values[:, -1]).all() and not (names and names[-1]):  # every line ends in a separator
+        names, values = names[:-1], values[:, :-1]
+    if not names and _counts(values[0]):  # pandas' names of columns
         values = values[1:]
     expected = len(signals.leads) if isinstance(signals.leads, list) else 0
     if values.shape[1] == expected + 1 and _counts(values[:, 0]):  # pandas' names of rows
-        values, leads = values[:, 1:], leads and leads[1:]
-    return FileContent(values, leads)
+        names, values = names[1:], values[:, 1:]
+    return FileContent(values, names or None)
+
+
+def _numbers(cells: Sequence[str]) -> list[float]:
+    """Cells as numbers with either decimal mark, NaN where blank. Raises ValueError."""
+    return [float(cell.replace(",", ".") or "nan") for cell in cells]
+
+
+def are_names(cells: Sequence[str]) -> bool:
+    """Tell whether the cells of a first line are names of columns: one is neither a number nor blank."""
+    try:
+        return not _numbers(cells)
+    except ValueError:
+        return True
 
 
 def _counts(values: NDArray[np.float64]) -> bool:
     """Whether values, the first of which may be blank, are 0, 1, ... or 1, 2, ...: no lead measures that."""
     numbers = values[1:] if np.isnan(values[0]) else values
     return len(numbers) > 2 and numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
-
-
-def _numbers(path: Path, header: int | None, separator: str, point: str) -> pd.DataFrame:
-    return pd.read_csv(path, header=header, sep=separator, decimal=point, dtype=np.float64, encoding="utf-8-sig")
-
-
-def first_line(path: Path) -> tuple[list[str], str]:
-    """Return the cells of a file's first line, and what separates them. Raises OSError, ValueError."""
-    with open(path, encoding="utf-8-sig") as file:
-        first = file.readline().rstrip("\r\n")
-    separator = next((candidate for candidate in SEPARATORS if candidate in first), ",")
-    return [cell.strip().strip('"') for cell in first.split(separator)], separator
-
-
-def are_names(cells: list[str], separator: str) -> bool:
-    """Tell whether the cells of a first line are names of columns: one is neither a number nor blank."""
-    try:
-        return not [float(cell.replace(",", ".") if separator != "," else cell) for cell in cells if cell]
-    except ValueError:
-        return True
 
 
 def read_array(path: Path, signals: CardSignals, row: int | None) -> FileContent:

@@ -32,7 +32,7 @@ NOT_STATED = re.compile(r"(nan?|n/a|#n/a|<na>|nat|none|null|nil|unknown|unk|miss
 TRUTHS = {**dict.fromkeys(("true", "t", "yes", "y", "1"), True), **dict.fromkeys(("false", "f", "no", "n", "0"), False)}
 SHOWN = 60
 """Characters of a wrong cell that a reason shows."""
-SEPARATORS = (",", ";", "\t", "|")
+SEPARATORS = ("\t", ";", "|", ",")
 
 
 def is_utf8(path: Path) -> bool:
@@ -43,8 +43,8 @@ def is_utf8(path: Path) -> bool:
         return False
 
 
-def _rows(path: Path) -> list[list[str]]:
-    """Cells of each row that is not blank, the header first. Raises any error of a damaged file."""
+def read_cells(path: Path) -> list[list[str]]:
+    """Read the cells of each row that is not blank, without outer blanks. Raises any error of a damaged file."""
     if path.suffix.lower() == ".xlsx":
         rows = pd.read_excel(path, header=None, dtype=object, keep_default_na=False).to_numpy(object).tolist()
     elif path.suffix.lower() == ".parquet":
@@ -53,10 +53,16 @@ def _rows(path: Path) -> list[list[str]]:
         rows = [list(frame.columns), *frame.astype(object).to_numpy().tolist()]
     else:
         with open(path, encoding="utf-8-sig" if is_utf8(path) else "latin-1", newline="") as file:
-            first = file.readline()
+            first, second = file.readline(), file.readline()
             file.seek(0)
-            rows = list(csv.reader(file, strict=True, delimiter=max(SEPARATORS, key=first.count)))
+            rows = list(csv.reader(file, strict=True, delimiter=separator_of(first, second)))
     return [cells for cells in (list(map(_text, row)) for row in rows) if any(cells)]
+
+
+def separator_of(first: str, second: str) -> str:
+    """Return what separates cells: the first that two lines have equally often, e.g. beside decimal commas."""
+    fitting = [separator for separator in SEPARATORS if 0 < first.count(separator) == second.count(separator)]
+    return fitting[0] if fitting else max(SEPARATORS[::-1], key=first.count)
 
 
 def _text(cell: Any) -> str:
@@ -74,7 +80,7 @@ def read_table(dataset: DatasetInfo, path: Path, columns: Sequence[str] | None =
     Raises DatasetError where the file cannot be read, has no rows or rows of several lengths, or lacks a column.
     """
     try:
-        header, *rows = _rows(path)
+        header, *rows = read_cells(path)
     except FileNotFoundError:
         raise DatasetError(f"{dataset.title}: no {path.name} in {path.parent}. {dataset.how_to_get}".strip()) from None
     except ImportError:

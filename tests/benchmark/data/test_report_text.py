@@ -82,43 +82,6 @@ def test_a_folder_counts_by_its_content_and_a_hub_name_by_itself(
     embedder_identity.cache_clear()
 
 
-class Tokens(dict[str, torch.Tensor]):
-    """Stands in for what a tokenizer returns."""
-
-    def to(self, device: torch.device) -> Tokens:
-        return Tokens({name: tensor.to(device) for name, tensor in self.items()})
-
-
-def stand_in() -> SimpleNamespace:
-    """As much of transformers as is called: a token is a word's length, the pooled output their sum."""
-
-    def tokenize(texts: list[str], *, padding: bool, truncation: bool, max_length: int, return_tensors: str) -> Tokens:
-        assert (padding, truncation, return_tensors) == (True, True, "pt")
-        assert len(texts) <= report_text.TEXTS_AT_A_TIME
-        rows = [torch.tensor([len(word) for word in text.split()][:max_length]) for text in texts]
-        return Tokens({"input_ids": torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)})
-
-    class Model(torch.nn.Module):
-        def forward(self, input_ids: torch.Tensor) -> SimpleNamespace:
-            assert not self.training
-            assert torch.is_inference_mode_enabled()
-            sums = input_ids.sum(1, keepdim=True).float()  # (D, 1)
-            return SimpleNamespace(pooler_output=sums)
-
-    def load(kind: object) -> SimpleNamespace:
-        return SimpleNamespace(from_pretrained=lambda name: kind)
-
-    return SimpleNamespace(AutoTokenizer=load(tokenize), AutoModel=load(Model()))
-
-
-def test_a_language_model_sees_every_text_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", stand_in())
-    texts = ["a" * (index + 1) for index in range(150)] + ["b " * 200]
-    vectors = report_text.model_vectors(texts, "any", CPU)
-    assert vectors.dtype == np.float32
-    np.testing.assert_array_equal(vectors[:, 0], [*range(1, 151), 128])
-
-
 def test_a_language_model_that_cannot_be_loaded_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(name: str) -> None:
         raise OSError(f"{name} is not there\nConnect and try again")

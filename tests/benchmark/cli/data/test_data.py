@@ -80,11 +80,9 @@ def test_check_names_a_pretraining_recording_in_a_test_set(root: Path, run_verb:
     (line,) = [line for line in out.splitlines() if "both pretrained on and tested" in line]
     assert line.startswith("  leak: ")
     assert " = CPSC2018 A00" in line
-    status, out, _ = run_verb(
-        "data", "check", "--config", "demo", "--data-root", root, "--datasets", "chapman", "cpsc2018"
-    )
+    flags = ("--config", "demo", "--data-root", root, "--datasets", "chapman", "cpsc2018")
+    status, out, _ = run_verb("data", "check", *flags)
     assert status == OK  # nothing is pretrained on here
-    assert "warning: " in out
     assert "in more than one recording: Chapman JS" in out
 
 
@@ -93,9 +91,8 @@ def test_check_names_damaged_files_and_goes_on(root: Path, run_verb: RunVerb) ->
     first.with_suffix(".mat").unlink()
     (root / "mimic-iv-ecg" / "record_list.csv").unlink()
     second.with_suffix(".mat").write_bytes(second.with_suffix(".mat").read_bytes()[:-100])
-    status, out, _ = run_verb(
-        "data", "check", "--data-root", root, "--pretrain-dataset", "mimic-iv-ecg", "--datasets", "chapman"
-    )
+    flags = ("--data-root", root, "--pretrain-dataset", "mimic-iv-ecg", "--datasets", "chapman")
+    status, out, _ = run_verb("data", "check", *flags)
     assert status == FAILED
     assert "MIMIC-IV-ECG (mimic-iv-ecg): unusable\n  fatal: MIMIC-IV-ECG: no record_list.csv in " in out
     assert "Chapman (chapman): usable with warnings" in out

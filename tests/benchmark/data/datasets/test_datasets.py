@@ -45,17 +45,15 @@ def test_a_folder_whose_download_has_not_ended_is_refused(tmp_path: Path):
         refuse_unfinished(source, tmp_path)
 
 
-def test_the_given_folder_wins(tmp_path: Path):
+def test_the_given_folder_wins_and_what_is_missing_says_how_to_give_it(tmp_path: Path):
     (tmp_path / "chapman").mkdir()
     (tmp_path / "mine").mkdir()
     assert find_root(source_of("chapman"), tmp_path, {"chapman": tmp_path / "mine"}) == tmp_path / "mine"
     assert find_root(source_of("chapman"), tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
-
-
-def test_what_is_not_found_says_how_to_give_it(tmp_path: Path):
-    with pytest.raises(DatasetError, match="--data-root DIR or --data ptb-xl=DIR"):
-        find_root(source_of("ptb-xl"), None, {})
-    with pytest.raises(DatasetError, match=r"none of ptb-xl, .* is in .*--data ptb-xl=DIR.*physionet"):
-        find_root(source_of("ptb-xl"), tmp_path, {})
-    with pytest.raises(DatasetError, match="gone is not a folder"):
-        find_root(source_of("ptb-xl"), tmp_path, {"ptb-xl": tmp_path / "gone"})
+    for root, paths, message in (
+        (None, {}, "--data-root DIR or --data ptb-xl=DIR"),
+        (tmp_path, {}, r"none of ptb-xl, .* is in .*--data ptb-xl=DIR.*physionet"),
+        (tmp_path, {"ptb-xl": tmp_path / "gone"}, "gone is not a folder"),
+    ):
+        with pytest.raises(DatasetError, match=message):
+            find_root(source_of("ptb-xl"), root, paths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -85,25 +86,12 @@ REFUSED: dict[str, tuple[Mutate, str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", REFUSED)
-def test_a_damaged_record_is_refused_with_its_reason(
-    kind: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
-) -> None:
-    mutate, reason = REFUSED[kind]
-    record = write_record(tmp_path / "r", make_ecg())
-    mutate(record)
-    with pytest.raises(Unusable, match=f"^{re.escape(reason)}"):
-        read_recording(record)
-
-
 SAME: dict[str, Mutate] = {
     "gain as a power": in_header(r"1000\.0\(0\)/mV", "1e3(0)/mV"),
     "gain without a unit": in_header(r"1000\.0\(0\)/mV", "1000"),
     "micro as a sign": in_header(r"1000\.0\(0\)/mV", "1/µV"),
-    "volts": in_header(r"1000\.0\(0\)/mV", "1000000/V"),
     "nanovolts": in_header(r"1000\.0\(0\)/mV", "0.001/nV"),
     "zero of the converter": in_header(r"1000\.0\(0\)/mV 16", "1000/mV 16"),
-    "no skew": in_header(r"\.dat 16", ".dat 16x1:0"),
     "CRLF": in_header("$", "\r"),
     "rate as a power": in_header(" 500 ", " 5e2 "),
     "a day that is none": in_header("500 5000", "500 5000 10:11:12 29/02/2181"),
@@ -116,33 +104,38 @@ SAME: dict[str, Mutate] = {
 }
 
 
-@pytest.mark.parametrize("kind", SAME)
-def test_an_odd_record_is_read_right(kind: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord) -> None:
+@pytest.mark.parametrize("kind", [*REFUSED, *SAME])
+def test_a_damaged_record_is_refused_and_an_odd_one_read_right(
+    kind: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
+) -> None:
     written = make_ecg()
     record = write_record(tmp_path / "Ordner mit ä" / "r", written)
-    SAME[kind](record)
-    recording = read_recording(record)
-    assert recording.fs == 500
-    np.testing.assert_allclose(recording.signal, written, atol=0.0006)  # half a step of 1/1000 mV
+    mutate, reason = REFUSED[kind] if kind in REFUSED else (SAME[kind], "")
+    mutate(record)
+    if reason:
+        with pytest.raises(Unusable, match=f"^{re.escape(reason)}"):
+            read_recording(record)
+    else:
+        recording = read_recording(record)
+        assert recording.fs == 500
+        np.testing.assert_allclose(recording.signal, written, atol=0.0006)  # half a step of 1/1000 mV
 
 
-@pytest.mark.parametrize("leads", [MIMIC_ORDER, tuple(lead.upper() for lead in LEADS), LEADS[::-1]])
+@pytest.mark.parametrize("leads", [MIMIC_ORDER, tuple(lead.upper() for lead in LEADS), (*LEADS[::-1], "vx", "vy")])
 def test_leads_are_ordered_by_name_whatever_their_case(tmp_path, make_ecg, write_record, leads):
     written = make_ecg()
-    columns = [[lead.upper() for lead in LEADS].index(lead.upper()) for lead in leads]
+    columns = [[lead.upper() for lead in (*LEADS, "vx", "vy")].index(lead.upper()) % 12 for lead in leads]
     recording = read_recording(write_record(tmp_path / "r", written[:, columns], leads=leads))
     np.testing.assert_allclose(recording.signal, written, atol=0.0006)
 
 
-def test_twelve_of_fifteen_leads_are_taken_and_eight_are_too_few(tmp_path, make_ecg, write_record):
+def test_a_lead_that_is_missing_or_twice_is_named(tmp_path, make_ecg, write_record):
     written = make_ecg()
-    fifteen = np.concatenate([written[:, ::-1], written[:, :3]], axis=1)  # (n, 15)
-    recording = read_recording(write_record(tmp_path / "r", fifteen, leads=(*LEADS[::-1], "vx", "vy", "vz")))
-    np.testing.assert_allclose(recording.signal, written, atol=0.0006)
     with pytest.raises(Unusable, match=r"^lead missing: III, aVR, aVL, aVF$"):
         read_recording(write_record(tmp_path / "s", written[:, :8], leads=(*LEADS[:2], *LEADS[6:])))
+    thirteen = np.concatenate([written, written[:, :1]], axis=1)  # (n, 13)
     with pytest.raises(Unusable, match=r"^lead twice: I$"):
-        read_recording(write_record(tmp_path / "t", fifteen, leads=(*LEADS[::-1], "i", "vy", "vz")))
+        read_recording(write_record(tmp_path / "t", thirteen, leads=(*LEADS, "i")))
 
 
 PLAIN = """r 2 500 3
@@ -223,25 +216,28 @@ def test_real_records_are_read_as_wfdb_reads_them(shared_ecgs: Path, folder: str
         np.testing.assert_array_equal(ours.signal, theirs.p_signal.astype(np.float32))
 
 
-def test_rates_and_durations_beyond_the_bounds_are_refused() -> None:
-    for samples, fs in ((1, 50), (1, 10_000), (3600 * 100, 100)):
-        check_extent(samples, fs)
-    rate, long = "sampling rate outside 50 to 10000 Hz: ", (3600 * 100 + 1, 100, "longer than 3600 s: 3600")
-    for samples, fs, reason in (
-        (500, 49.9, f"{rate}49.9"),
-        (500, 10_001, f"{rate}10001"),
+@pytest.mark.parametrize(
+    ("samples", "fs", "reason"),
+    [
+        (1, 50, ""),
+        (3600 * 100, 100, ""),
+        (500, 49.9, "sampling rate outside 50 to 10000 Hz: 49.9"),
+        (500, 10_001, "sampling rate outside 50 to 10000 Hz: 10001"),
         (0, 500, "no samples"),
-        long,
-    ):
-        with pytest.raises(Unusable, match=f"^{re.escape(reason)}$"):
-            check_extent(samples, fs)
+        (3600 * 100 + 1, 100, "longer than 3600 s: 3600"),
+    ],
+)
+def test_rates_and_durations_beyond_the_bounds_are_refused(samples: int, fs: float, reason: str) -> None:
+    with pytest.raises(Unusable, match=f"^{re.escape(reason)}$") if reason else nullcontext():
+        check_extent(samples, fs)
 
 
 def test_a_recording_needs_one_lead_that_varies() -> None:
     signal = np.full((500, 12), 0.5)
-    with pytest.raises(Unusable, match=r"^all leads constant$"):
-        checked_recording(signal, 500)
-    with pytest.raises(Unusable, match=r"^all samples zero$"):
-        checked_recording(0 * signal, 500)
-    for peak in (0.6, -0.6):
-        assert checked_recording(peak * np.eye(500, 12), 500).signal[2, 2] == np.float32(peak)
+    for values, reason in ((signal, "all leads constant"), (0 * signal, "all samples zero")):
+        with pytest.raises(Unusable, match=f"^{reason}$"):
+            checked_recording(values, 500)
+    for value, reason in ((np.nan, "NaN samples: lead I$"), (-1e10, "infinite samples: lead I$")):
+        with pytest.raises(Unusable, match=reason):
+            checked_recording(np.concatenate([signal, [[value, *[0.0] * 11]]]), 500)
+    assert checked_recording(-0.6 * np.eye(500, 12), 500).signal[2, 2] == np.float32(-0.6)

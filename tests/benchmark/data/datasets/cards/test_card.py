@@ -294,6 +294,3 @@ def test_what_is_no_stack_says_so(opened: Opened, folder: Path, stack: Any) -> N
     hdf5(folder / "a.h5", ecg=stack, id=np.arange(5))
     with pytest.raises(DatasetError, match=r"a\.h5: no identifier for each row under signals\.ids_name: id"):
         opened(signals={**STACKED, "files": "a.h5", "ids_name": "id"}).listing()
-    hdf5(folder / "b.h5", ecg=stack)
-    with pytest.raises(DatasetError, match=r"2 stacked files: say by signals\.ids_name"):
-        opened(signals={**STACKED, "files": "*.h5"}).listing()
