@@ -20,9 +20,6 @@ from benchmark.results.store import NoResults, Store
 if TYPE_CHECKING:
     from reports.results import Results
 
-LARGEST_BYTES = 8 * 2**30
-"""Of an archive's files, unpacked."""
-
 
 def pack(results: Results, file: Path) -> None:
     """Write a run's finished cells, failures and pretraining records to a zip file. Damaged rows are left out."""
@@ -55,8 +52,6 @@ def unpack(file: Path, folder: Path) -> Store:
     """Extract a results archive to a folder and return its store. Raises NoResults if the file is none."""
     try:
         with ZipFile(file) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > LARGEST_BYTES:
-                raise ValueError(f"its files have more than {LARGEST_BYTES // 2**30} GiB")
             if "plans/latest" not in archive.namelist():
                 raise ValueError("it holds no plan")
             archive.extractall(folder)

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import class_f1
+from benchmark.results.metrics import TITLES, class_f1
 from benchmark.results.names import EVALUATION_TITLES
 from reports.results import Results
 from reports.words import labels_text, row_title
 
+ROUNDING = 1e-9
 PLACE = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
 
 
@@ -59,27 +60,18 @@ def ranking_scores(truth: NDArray[np.int64], probability: NDArray[np.float32]) -
 def readable(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFrame]:
     """Return title -> table in percent, one per dataset and evaluation, at its smallest label share."""
     tables = {}
-    for coordinates, group in frame.groupby(["evaluation", "unit", "dataset"], sort=False):
-        evaluation, unit, dataset = map(str, coordinates)
+    for identity, group in frame.groupby(["evaluation", "unit", "dataset"], sort=False):
+        evaluation, unit, dataset = map(str, identity)
         ratio = group["ratio"].min()
-        shown = group[group["ratio"] == ratio]
-        table = pd.DataFrame(
-            {
-                "Class": [
-                    f"{name} ({100 * p:.1f} %)" for name, p in zip(shown["class"], shown["prevalence"], strict=True)
-                ],
-                "Method": [row_title(results.plan, variant) for variant in shown["variant"]],
-            }
-        )
-        for metric, title in (("auroc", "AUROC"), ("auprc", "AUPRC"), ("f1", "F1")):
-            pairs = zip(shown[f"{metric}_mean"], shown[f"{metric}_std"], strict=True)
-            table[title] = ["–" if np.isnan(mean) else f"{100 * mean:.1f}{spread(std)}" for mean, std in pairs]
-        facts = results.plan.datasets[dataset]
-        title = f"{EVALUATION_TITLES[evaluation]}, {facts['title']}, {labels_text(ratio)}, per {unit}"
-        tables[title] = table.sort_values("Class", kind="stable")
+        shown = group[group["ratio"] == ratio].sort_values("class", kind="stable")
+        columns = {
+            "Class": [f"{name} ({100 * p:.1f} %)" for name, p in zip(shown["class"], shown["prevalence"], strict=True)],
+            "Method": [row_title(results.plan, variant) for variant in shown["variant"]],
+        }
+        for metric in ("auroc", "auprc", "f1"):
+            pairs = zip(100 * shown[f"{metric}_mean"], 100 * shown[f"{metric}_std"], strict=True)
+            texts = (f"{mean:.1f}" + (f"±{std:.1f}" if std > ROUNDING else "") for mean, std in pairs)
+            columns[TITLES[metric]] = [text.replace("nan", "–") for text in texts]
+        title = f"{EVALUATION_TITLES[evaluation]}, {results.plan.datasets[dataset]['title']}, {labels_text(ratio)}"
+        tables[f"{title}, per {unit}"] = pd.DataFrame(columns)
     return tables
-
-
-def spread(std: float) -> str:
-    """Return '±0.8', or nothing where there is no deviation."""
-    return f"±{100 * std:.1f}" if std > 1e-11 else ""

@@ -18,13 +18,10 @@ from benchmark.results.files import write_atomic
 from benchmark.results.metrics import COLUMNS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL
 from benchmark.results.printed import numbers, sources
-from benchmark.results.schema import flat
-from reports.load import config_differences, incompatible, portable, shown
+from reports.load import differing_facts, incompatible
 from reports.results import Results, coordinates, mean_over_subsets
 
 NUMBER = ["evaluation", "variant", "ratio", "dataset", "metric"]
-NOT_COMPARED = ("config", "data", "key_content")
-"""Parts of a row's provenance that are compared by other means."""
 MAX_PRINTED = 20
 """Lines of a table on the console; the files have all."""
 
@@ -70,7 +67,9 @@ def compare(first: Results, second: Results, unit: str | None = None) -> Compari
     ]
     if reasons := incompatible(second, first):
         summary.append(f"The runs do not belong into one table: in B {'; '.join(reasons)}.")
-    return Comparison("compare", summary, settings_that_differ(first, second), readable(differing, titles), frame)
+    lines = [(name, *values) for name, values in differing_facts(first, second).items()]
+    settings = pd.DataFrame(lines, columns=["setting", "A", "B"])
+    return Comparison("compare", summary, settings, readable(differing, titles), frame)
 
 
 def beside(results: Results, source: str, unit: str | None = None) -> Comparison:
@@ -126,31 +125,6 @@ def is_identical(first: Results, one: str, second: Results, two: str) -> bool:
         return False
     arrays = zip(vars(first.predictions(one)).values(), vars(second.predictions(two)).values(), strict=True)
     return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in arrays)
-
-
-def settings_that_differ(first: Results, second: Results) -> pd.DataFrame:
-    """Return config keys, data, and the rows' provenance that differ between two runs."""
-    lines = [(key, shown(a), shown(b)) for key, a, b in config_differences(first.plan, second.plan)]
-    one, two = facts_of(first), facts_of(second)
-    names = dict.fromkeys([*one, *two])
-    lines += [(name, one.get(name, "none"), two.get(name, "none")) for name in names if one.get(name) != two.get(name)]
-    return pd.DataFrame(lines, columns=["setting", "A", "B"])
-
-
-def facts_of(results: Results) -> dict[str, str]:
-    """Return data and provenance of the rows, by name; several values of a name are joined."""
-    plan = results.plan
-    data: Mapping[str, Mapping[str, Any]] = {**plan.datasets, "the pretraining corpus": plan.pretraining}
-    facts = {
-        f"data of {name}": f"{of_data.get('recordings')} recordings, fingerprint {of_data.get('fingerprint')}"
-        for name, of_data in data.items()
-    }
-    values: dict[str, set[str]] = {}
-    for row in results.rows.values():
-        compared = {name: value for name, value in row.provenance.items() if name not in NOT_COMPARED}
-        for name, value in flat(compared).items():
-            values.setdefault(name, set()).add(shown(portable(value)))
-    return facts | {name: ", ".join(sorted(several)) for name, several in sorted(values.items())}
 
 
 def readable(frame: pd.DataFrame, titles: Mapping[str, str]) -> pd.DataFrame:

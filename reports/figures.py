@@ -102,11 +102,12 @@ def draw_differences(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, 
         axes = canvas.subplots()
         axes.axvline(0, color="0.4", linewidth=0.8)
         for number, row in enumerate(rows.to_dict("records")):
-            title = titles[row["variant"]]
+            colour = style.colours[titles[row["variant"]]]
             mean, low, high = (100 * row[end] for end in ("difference", "low_holm", "high_holm"))
-            axes.plot([low, high], [number, number], color=style.colours[title], linewidth=1.4)
-            face = style.colours[title] if row["significant"] else "white"
-            axes.plot(mean, number, style.markers[title], color=style.colours[title], markerfacecolor=face)
+            axes.errorbar(
+                mean, number, xerr=[[mean - low], [high - mean]], fmt=style.markers[titles[row["variant"]]],
+                color=colour, markerfacecolor=colour if row["significant"] else "white",
+            )  # fmt: skip
         axes.set_yticks(range(len(rows)), rows["variant"].map(titles))
         axes.set(ylim=(len(rows) - 0.5, -0.5), title=labels_text(ratio), xlabel=f"points from {reference}")
         if np.isfinite(limits).all():

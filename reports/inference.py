@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 from scipy.stats import t as student
 
-from benchmark.results.metrics import COLUMNS, METRICS
+from benchmark.results.metrics import COLUMNS
 from benchmark.results.names import OVERALL, UNTRAINED, name_on
 from benchmark.results.store import PlannedCell, Predictions
 from reports.jackknife import JACKKNIFED, Floats, leave_one_out
@@ -75,19 +75,16 @@ class ScoreColumn:
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """The frames of a table: `intervals` with the marks best and tie, a line per row and column; `pairs` of rows."""
+    """The frames of a table: `intervals`, a line per row and column, and `pairs` of rows."""
 
-    intervals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*INTERVALS, "best", "tie"]))
+    intervals: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=INTERVALS))
     pairs: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=PAIRS))
 
 
 def statistics_of(results: Results, layout: Layout, unit: str) -> TableStatistics:
     """Compute the statistics of a table in one score unit from its predictions. Raises UnequalTestSets."""
     columns = list(score_columns(results, layout.competing, layout.metrics, unit))
-    if not columns:
-        return TableStatistics()
-    pairs = pairwise(columns)
-    return TableStatistics(mark_best(intervals(columns), pairs), pairs)
+    return TableStatistics(intervals(columns), pairwise(columns))
 
 
 def score_columns(
@@ -98,31 +95,26 @@ def score_columns(
     cells = [cell for cell in cells if cell.key in results.rows]
     seeds = sorted({cell.seed for cell in cells})
     for ratio in dict.fromkeys(cell.ratio for cell in cells):
-        overall: dict[str, list[Floats]] = {}
-        count = 0
+        parts: dict[str, dict[str, list[Floats]]] = {}
         for dataset in results.plan.datasets:
             here = [cell for cell in cells if (cell.ratio, cell.dataset) == (ratio, dataset)]
-            blocks = _blocks(results, here, seeds, unit, metrics)
-            for metric, rows in blocks.items():
+            for metric, rows in _blocks(results, here, seeds, unit, metrics).items():
                 yield ScoreColumn(unit, ratio, dataset, metric, {name: [block] for name, block in rows.items()})
-            counted = [rows for metric, rows in blocks.items() if metric in COLUMNS and _is_scored(rows)]
-            count += len(counted)
-            for variant in counted[0] if counted else ():
-                overall.setdefault(variant, []).append(np.sum([rows[variant] for rows in counted], axis=0))
-        complete = max(map(len, overall.values()), default=0)
-        whole = {name: [block / count for block in of] for name, of in overall.items() if len(of) == complete}
-        if whole:
-            yield ScoreColumn(unit, ratio, "", OVERALL, whole)
-
-
-def _is_scored(rows: dict[str, Floats]) -> bool:
-    return any(np.isfinite(block[:, 0]).any() for block in rows.values())
+                if metric in COLUMNS and any(np.isfinite(block[:, 0]).any() for block in rows.values()):
+                    for name, block in rows.items():
+                        parts.setdefault(name, {}).setdefault(dataset, []).append(block)
+        counts = {name: sum(map(len, blocks.values())) for name, blocks in parts.items()}
+        most = max(counts.values(), default=0)
+        whole = {name: parts[name].values() for name, count in counts.items() if count == most}
+        overall = {name: [np.sum(blocks, axis=0) / most for blocks in of] for name, of in whole.items()}
+        if overall:
+            yield ScoreColumn(unit, ratio, "", OVERALL, overall)
 
 
 def _blocks(
     results: Results, cells: Sequence[PlannedCell], seeds: Sequence[int], unit: str, metrics: Sequence[str]
 ) -> dict[str, dict[str, Floats]]:
-    """Metric -> variant -> (S, 1 + P) scores of cells that are tested on the same windows, means over subsets."""
+    """Metric -> variant -> (S, 1 + P) scores of cells with the same test windows, means over subsets; NaN: no cell."""
     scores: dict[str, dict[str, Floats]] = {}
     first: Predictions | None = None
     for key in dict.fromkeys(cell.key for cell in cells):
@@ -135,19 +127,14 @@ def _blocks(
                     "differs): their difference cannot be paired; run the plan again on one version of the data"
                 )
         scores[key] = leave_one_out(predictions, unit, metrics, multi=row.labels == "multi", pool=results.plan.pool)
-    blocks: dict[str, dict[str, Floats]] = {metric: {} for metric in metrics if cells}
-    for metric, variant in product(blocks, results.plan.variants):
-        of_row = [cell for cell in cells if cell.variant == variant]
-        by_seed = [[scores[cell.key][metric] for cell in of_row if cell.seed == seed] for seed in seeds]
-        if of_row:
-            blocks[metric][variant] = np.stack([_mean(runs, len(scores[cells[0].key][metric])) for runs in by_seed])
+    blocks: dict[str, dict[str, Floats]] = {}
+    variants = [name for name in results.plan.variants if any(cell.variant == name for cell in cells)]
+    for metric, variant in product(metrics, variants):
+        keys = {seed: [cell.key for cell in cells if (cell.variant, cell.seed) == (variant, seed)] for seed in seeds}
+        missing = np.full_like(scores[cells[0].key][metric], np.nan)
+        by_seed = [np.mean([scores[key][metric] for key in of] or [missing], axis=0) for of in keys.values()]
+        blocks.setdefault(metric, {})[variant] = np.stack(by_seed)
     return blocks
-
-
-def _mean(runs: Sequence[Floats], size: int) -> Floats:
-    """(1 + P,) mean over the labelled subsets of a seed that have a score; NaN where none has."""
-    scored = [run for run in runs if np.isfinite(run[0])]
-    return np.mean(scored, axis=0) if scored else np.full(size, np.nan)
 
 
 def variances(blocks: Sequence[Floats]) -> tuple[float, float, float, int]:
@@ -278,37 +265,6 @@ def _holm_levels(p: Floats) -> Floats:
     return levels
 
 
-def sign_of(metric: str) -> int:
-    """Return -1 for a metric of which lower is better, else 1."""
-    return -1 if metric in METRICS and METRICS[metric].lower_is_better else 1
-
-
-def mark_best(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    """Add `best`, the highest mean of each column (or lowest, where lower is better), and `tie`.
-
-    tie: a row within `NEAR` of the best that no best row significantly differs from. Nothing is marked in a column
-    where only one row has a score.
-    """
-    signed = scores["mean"] * scores["metric"].map(sign_of)
-    columns = [scores[name] for name in COLUMN_ID]
-    top, rivals = (signed.groupby(columns).transform(how) for how in ("max", "count"))
-    best = (signed == top) & (rivals > 1)
-    rows = list(scores[[*COLUMN_ID, "variant"]].itertuples(index=False, name=None))
-    leaders = {row for row, is_best in zip(rows, best, strict=True) if is_best}
-    significant = both_ways(pairs[pairs["p_holm"] < LEVEL])[[*COLUMN_ID, "variant", "reference"]]
-    behind = {(*line[:-1],) for line in significant.itertuples(index=False) if (*line[:-2], line[-1]) in leaders}
-    inseparable = np.array([row not in behind for row in rows], dtype=bool)
-    return scores.assign(best=best, tie=~best & (rivals > 1) & (top - signed <= NEAR) & inseparable)
-
-
-def both_ways(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return each pair twice, as the difference of `variant` from `reference`."""
-    forth = pairs.rename(columns={"first": "variant", "second": "reference"})
-    back = pairs.rename(columns={"first": "reference", "second": "variant"})
-    back[["difference", *ENDS]] = -pairs[["difference", "high", "low", "high_holm", "low_holm"]].to_numpy()
-    return pd.concat([forth, back], ignore_index=True)
-
-
 def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFrame:
     """Differences in Overall of each row from its reference: ratio, reference, variant, and the tests of `pairwise`.
 
@@ -317,9 +273,12 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     untrained one of that kind. Two columns are added, `significant` and `equivalent`. Empty where nothing is compared.
     """
     overall = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
-    pairs = both_ways(statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"]))
+    pairs = statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"])
     if pairs.empty:
         return pairs
+    mirrored = pairs.rename(columns={"first": "reference", "second": "variant"})
+    mirrored[["difference", *ENDS]] = -pairs[["difference", "high", "low", "high_holm", "low_holm"]].to_numpy()
+    pairs = pd.concat([pairs.rename(columns={"first": "variant", "second": "reference"}), mirrored], ignore_index=True)
     rows = list(dict.fromkeys(overall["variant"]))
     first = next((name for name in (unchanged, UNTRAINED) if name in rows), None)
     first = first or str(overall.groupby("variant", sort=False)["mean"].mean().idxmax())

@@ -15,16 +15,16 @@ import atexit
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from benchmark.results.names import CLASSICAL_TITLES, name_on_any
+from benchmark.results.names import CLASSICAL_TITLES
 from benchmark.results.schema import digest, flat
-from benchmark.results.store import Plan, PlannedCell, Row, Store
+from benchmark.results.store import PlannedCell, Store
 from reports.archive import unpack
-from reports.results import Results, coordinates, role_of, run_of
+from reports.results import Results, coordinates, run_of
 
 ALL = "all"
 MAX_LISTED = 3
@@ -33,6 +33,16 @@ CHOICE = (
     "data.datasets", "data.task", "data.cards", "data.simulation", "precision",
 )  # fmt: skip
 """Config keys in which runs of one table may differ: they choose cells, or their effect is compared itself."""
+NOT_COMPARED = ("config", "data", "key_content")
+"""Parts of a row's provenance that are compared by other means."""
+UNSET = "unset"
+DATA, ROWS = "data of ", "rows: "
+"""How the names of facts begin that are no config keys."""
+COMPARED_WHERE_KNOWN = (DATA, f"{ROWS}results_versions.", f"{ROWS}precision", "ablations.")
+"""Facts in which runs of one table must agree where both have them."""
+MERGED = ("methods", "printed")
+"""Lists of a config that a table is made from."""
+T = TypeVar("T")
 
 
 def load(sources: str | Path | Sequence[str | Path]) -> Results:
@@ -77,47 +87,44 @@ def merge(runs: Sequence[Results]) -> Results:
     if not others:
         return replace(first, messages=tuple(messages))
     messages.insert(0, f"put together: {', '.join(run.name for run in merged)}")
-    rows: dict[str, Row] = {}
-    for run in merged:
-        for key, row in run.rows.items():
-            if rows.setdefault(key, row).scores != row.scores:
-                messages.append(f"cell {key} has other scores in {run.name}: those of the run before are shown")
+    rows = _first_of(run.rows for run in merged)
+    others_shown = [
+        f"cell {key} has other scores in {run.name}: those of the run before are shown"
+        for run in merged
+        for key, row in run.rows.items()
+        if row.scores != rows[key].scores
+    ]
     cells: dict[tuple[Any, ...], PlannedCell] = {}
     for cell in (cell for run in merged for cell in run.plan.cells):
-        chosen = cells.setdefault(coordinates(cell), cell)
-        if chosen.key not in rows and cell.key in rows:
+        if cells.setdefault(coordinates(cell), cell).key not in rows:
             cells[coordinates(cell)] = cell
-    failures, damaged = (
-        {key: value for run in reversed(merged) for key, value in getattr(run, name).items() if key not in rows}
-        for name in ("failures", "damaged")
+    plans = [run.plan for run in merged]
+    plan = replace(
+        first.plan,
+        config=first.plan.config | {name: _union(plan.config.get(name, []) for plan in plans) for name in MERGED},
+        variants=_first_of(plan.variants for plan in plans),
+        datasets=_first_of(plan.datasets for plan in plans),
+        roles=_first_of(plan.roles for plan in plans),
+        cells=list(cells.values()),
+        warnings=_union([*(plan.warnings for plan in plans), _warnings(merged, cells.values())]),
     )
-    plan = _merged_plan([run.plan for run in merged], list(cells.values()), _warnings(merged, cells.values()))
-    name, stores = " + ".join(run.name for run in merged), tuple(store for run in merged for store in run.stores)
-    return Results(name, plan, rows, failures, damaged, stores, tuple(messages))
+    return Results(
+        " + ".join(run.name for run in merged),
+        replace(plan, key=digest([run.plan.key for run in merged])),
+        rows,
+        {key: failure for key, failure in _first_of(run.failures for run in merged).items() if key not in rows},
+        {key: error for key, error in _first_of(run.damaged for run in merged).items() if key not in rows},
+        tuple(store for run in merged for store in run.stores),
+        (*messages, *others_shown),
+    )
 
 
-def _merged_plan(plans: Sequence[Plan], cells: list[PlannedCell], warnings: list[str]) -> Plan:
-    """The first plan with the rows, columns and cells of all."""
-    first, config = plans[0], dict(plans[0].config)
-    for name in ("methods", "ablate", "gates", "evaluate", "ratios", "seeds", "printed"):
-        if any(name in plan.config for plan in plans):
-            config[name] = _union(plan.config.get(name, []) for plan in plans)
-    variants, datasets, roles = (
-        {name: value for plan in reversed(plans) for name, value in getattr(plan, field).items()}
-        for field in ("variants", "datasets", "roles")
-    )
-    order = {field: _union(getattr(plan, field) for plan in plans) for field in ("variants", "datasets")}
-    every = _union([*(plan.warnings for plan in plans), warnings])
-    return replace(
-        first,
-        key=digest([config, variants, every, [cell.key for cell in cells]]),
-        config=config,
-        variants={name: variants[name] for name in order["variants"]},
-        datasets={name: datasets[name] for name in order["datasets"]},
-        roles=roles,
-        cells=cells,
-        warnings=every,
-    )
+def _first_of(mappings: Iterable[Mapping[str, T]]) -> dict[str, T]:
+    """One mapping of several; of a key that two have, the first's value."""
+    values: dict[str, T] = {}
+    for mapping in mappings:
+        values = values | {key: value for key, value in mapping.items() if key not in values}
+    return values
 
 
 def _union(lists: Iterable[Iterable[Any]]) -> list[Any]:
@@ -138,69 +145,45 @@ def _warnings(runs: Sequence[Results], cells: Iterable[PlannedCell]) -> list[str
 
 
 def incompatible(run: Results, other: Results) -> list[str]:
-    """Why two runs do not belong into one table, one phrase each: settings, data, versions; empty where they do."""
-    one, two = run.plan, other.plan
-    reasons = [
-        f"{key} is {shown(value)}, not {shown(others)}"
-        for key, value, others in config_differences(one, two)
-        if not any(key == choice or key.startswith(f"{choice}.") for choice in CHOICE)
-    ]
-    for variant in one.variants:
-        overrides = _overrides(one, variant), _overrides(two, variant)
-        if variant in two.variants and overrides[0] != overrides[1]:
-            reasons.append(f"{variant} is {shown(overrides[0])}, not {shown(overrides[1])}")
-    shared = {name: facts for name, facts in one.datasets.items() if name in two.datasets}
-    sources = [(facts, two.datasets[name]) for name, facts in shared.items()] + [(one.pretraining, two.pretraining)]
-    for facts, others in sources:
-        if facts.get("fingerprint") != others.get("fingerprint"):
-            reasons.append(f"{facts.get('title', 'the pretraining corpus')} is other data")
-    versions, other_versions = _versions(run), _versions(other)
-    for name, values in versions.items():
-        if name in other_versions and values != other_versions[name]:
-            reasons.append(
-                f"{name} is {' and '.join(sorted(values))}, not {' and '.join(sorted(other_versions[name]))}"
-            )
+    """Say why two runs do not belong into one table, one phrase each: settings, data, versions; empty where they do."""
+    reasons = []
+    for name, (one, two) in differing_facts(run, other).items():
+        known, chosen = UNSET not in (one, two), name.startswith((*(f"{choice}." for choice in CHOICE), ROWS))
+        if (name.startswith(COMPARED_WHERE_KNOWN) and known) or not (chosen or name in CHOICE or name.startswith(DATA)):
+            reasons.append(f"{name} is {one}, not {two}")
     return reasons
 
 
-def config_differences(one: Plan, two: Plan) -> list[tuple[str, Any, Any]]:
-    """(dotted key, value of the first, of the second) where two configs differ; None where a key is not set."""
-    first, second = ({key: portable(value) for key, value in flat(plan.config).items()} for plan in (one, two))
-    keys = sorted(first.keys() | second.keys())
-    return [(key, first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)]
+def differing_facts(run: Results, other: Results) -> dict[str, tuple[str, str]]:
+    """Return config keys, data and provenance in which two runs differ, with the value of each; `UNSET` for none."""
+    one, two = facts_of(run), facts_of(other)
+    pairs = {name: (one.get(name, UNSET), two.get(name, UNSET)) for name in dict.fromkeys([*one, *two])}
+    return {name: values for name, values in pairs.items() if values[0] != values[1]}
 
 
-def portable(value: Any) -> Any:
-    """Shorten absolute paths, alone or in a list, to their last part, since they differ between machines."""
-    if isinstance(value, list):
-        return [portable(item) for item in value]
-    return Path(value).name if isinstance(value, str) and value.startswith(("/", "~")) else value
+def facts_of(results: Results) -> dict[str, str]:
+    """Name a run's config keys, data, and the provenance of its rows; several values of a name are joined."""
+    plan = results.plan
+    facts = {name: shown(value) for name, value in flat(plan.config).items()}
+    for name, of_data in (plan.datasets | {"the pretraining corpus": plan.pretraining}).items():
+        facts[DATA + name] = f"{of_data.get('recordings')} recordings, fingerprint {of_data.get('fingerprint')}"
+    values: dict[str, set[str]] = {}
+    for row in results.rows.values():
+        provenance = {name: value for name, value in row.provenance.items() if name not in NOT_COMPARED}
+        if row.evaluation in CLASSICAL_TITLES:  # without an encoder nothing depends on precision
+            provenance.pop("precision", None)
+        for name, value in flat(provenance, ROWS).items():
+            values.setdefault(name, set()).add(shown(value))
+    return facts | {name: ", ".join(sorted(several)) for name, several in sorted(values.items())}
 
 
 def shown(value: Any) -> str:
-    """A config value as text; 'unset' for None."""
-    if value is None:
-        return "unset"
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _overrides(plan: Plan, variant: str) -> Any:
-    encoder = str(role_of(plan, variant).get("encoder", ""))
-    method, _, name = name_on_any(variant, encoder).partition(":")
-    return plan.config.get("ablations", {}).get(method, {}).get(name)
-
-
-def _versions(run: Results) -> dict[str, set[str]]:
-    """Precision and results version of each stage -> their values among the finished cells."""
-    values: dict[str, set[str]] = {}
-    for row in run.rows.values():
-        stages = row.provenance.get("results_versions", {})
-        facts = {f"results version of {stage}": number for stage, number in stages.items()}
-        if row.evaluation not in CLASSICAL_TITLES:  # without an encoder nothing depends on precision
-            facts["precision"] = row.provenance.get("precision")
-        for name, fact in facts.items():
-            values.setdefault(name, set()).add(shown(fact))
-    return values
+    """Return a stored value as text, an absolute path as its last part, since paths differ between machines."""
+    if isinstance(value, str):
+        return Path(value).name if value.startswith(("/", "~")) else value
+    if isinstance(value, list):
+        return json.dumps([shown(item) if isinstance(item, str) else item for item in value])
+    return UNSET if value is None else json.dumps(value)
 
 
 def counted(number: int, word: str) -> str:

@@ -6,13 +6,12 @@ Headline, figure of the differences, one table; all else is folded. Templates es
 from __future__ import annotations
 
 from base64 import b64encode
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -28,8 +27,6 @@ HTML = Style(
     text=escape, bold="<strong>{}</strong>", italic="<em>{}</em>", spread="<small>±{}</small>", tie=" ≈",
     mark="<sup>{}</sup>",
 )  # fmt: skip
-TRACEBACK_LIMIT = 8000
-"""Last characters of a traceback that are shown."""
 
 
 class Figure(NamedTuple):
@@ -65,7 +62,6 @@ def render_page(
         }),
         Section("Pretrainings", HEALTH_TEXT, {"": html(pretrainings_table(results))}),
         Section("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": html(costs)}),
-        Section("Patients without a scored recording", "", {"": html(coverage_table(results))}),
         Section("Data", "", {"": html(data_table(results))}),
     ]  # fmt: skip
     return environment().get_template("report.html").render(
@@ -169,20 +165,6 @@ def course(values: Iterable[float]) -> str:
     return " → ".join(f"{value:.2f}" for value in values) or DASH
 
 
-def coverage_table(results: Results) -> pd.DataFrame:
-    """Return patients without a scored recording per class, from each dataset's first finished cell."""
-    lines: dict[str, list[dict[str, Any]]] = {}
-    for row in results.rows.values():
-        title = results.plan.datasets[row.dataset]["title"]
-        if row.coverage and title not in lines:
-            lines[title] = [
-                {"Dataset": title, "Class": name, "Patients": facts["patients"], "Not scored": len(facts["unscored"]),
-                 "Why": counts_text(Counter(facts["unscored"].values()))}
-                for name, facts in row.coverage.items()
-            ]  # fmt: skip
-    return pd.DataFrame([line for of_dataset in lines.values() for line in of_dataset])
-
-
 def data_table(results: Results) -> pd.DataFrame:
     """Return sizes and skipped recordings of the datasets and of the pretraining corpus."""
     plan = results.plan
@@ -202,9 +184,7 @@ def counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{what}: {number}" for what, number in ordered) or DASH
 
 
-def failed_cells(results: Results) -> Iterator[tuple[str, str, str]]:
-    """Yield cells with their state, the error, and the end of the first cell's traceback."""
+def failed_cells(results: Results) -> Iterator[tuple[str, str]]:
+    """Yield cells with their state, and the error."""
     for (state, error), cells in cell_errors(results, results.plan.cells).items():
-        failure = results.failures.get(cells[0].key)
-        traceback = failure.traceback.strip()[-TRACEBACK_LIMIT:] if failure else ""
-        yield f"{state}: {'; '.join(cell_names(results.plan, cells))}", error, traceback
+        yield f"{state}: {'; '.join(cell_names(results.plan, cells))}", error

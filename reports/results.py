@@ -22,7 +22,7 @@ from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedC
 
 COORDINATES = ("variant", "evaluation", "dataset", "ratio", "seed", "subset")
 SCORES = (*COORDINATES, "unit", "metric", "value", "undefined", "key")
-FINISHED, FAILED, DAMAGED, NOT_RUN = "finished", "failed", "damaged", "not run"
+STATES = FINISHED, FAILED, DAMAGED, NOT_RUN = "finished", "failed", "damaged", "not run"
 LOSS = "loss"
 HEALTH = ("health", "health_sample")
 """Entries of a pretraining record that are health."""
@@ -68,19 +68,29 @@ class Results:
         return pd.DataFrame([self._cell_facts(cell) for cell in self.plan.cells])
 
     def _cell_facts(self, cell: PlannedCell) -> dict[str, Any]:
-        facts = dict(zip(COORDINATES, coordinates(cell), strict=True)) | {"key": cell.key}
-        if cell.key in self.failures:
-            return facts | {"state": FAILED, "error": self.failures[cell.key].line}
-        if cell.key in self.damaged:
-            return facts | {"state": DAMAGED, "error": self.damaged[cell.key]}
-        if cell.key not in self.rows:
-            return facts | {"state": NOT_RUN, "error": ""}
+        state, error = self.state_of(cell.key)
+        facts = dict(zip(COORDINATES, coordinates(cell), strict=True)) | {
+            "key": cell.key,
+            "state": state,
+            "error": error,
+        }
+        if state != FINISHED:
+            return facts
         row = self.rows[cell.key]
-        names = ("method", "protocol", "labels", "pretrain_seed", "pretrain_key")
-        facts |= {"state": FINISHED, "error": ""} | {name: getattr(row, name) for name in names}
+        facts |= {
+            name: getattr(row, name) for name in ("method", "protocol", "labels", "pretrain_seed", "pretrain_key")
+        }
         facts |= {name: row.training.get(name) for name in ("best_epoch", "C", "seconds")} | row.counts
         device, git = (row.provenance.get(name) or {} for name in ("device", "git"))
         return facts | {"notes": "; ".join(row.notes), "device": device.get("type"), "commit": git.get("commit")}
+
+    def state_of(self, key: str) -> tuple[str, str]:
+        """Return the state of a cell, one of `STATES`, and its error in one line."""
+        if key in self.failures:
+            return FAILED, self.failures[key].line
+        if key in self.damaged:
+            return DAMAGED, self.damaged[key]
+        return (FINISHED if key in self.rows else NOT_RUN), ""
 
     @property
     def finished(self) -> list[tuple[PlannedCell, Row]]:
@@ -105,13 +115,11 @@ class Results:
     @cached_property
     def pretrainings(self) -> dict[str, dict[str, Record]]:
         """Variant -> key of a pretraining -> its record, of the finished cells, by seed; without unreadable ones."""
-        records = self._records[0]
-        seeds = {(cell.variant, row.pretrain_key): row.pretrain_seed or 0 for cell, row in reversed(self.finished)}
-        by_seed = sorted((seed, variant, key) for (variant, key), seed in seeds.items() if key in records)
-        by_variant = {
-            name: {key: records[key] for _, variant, key in by_seed if variant == name} for name in self.plan.variants
-        }
-        return {name: chosen for name, chosen in by_variant.items() if chosen}
+        by_variant: dict[str, dict[str, Record]] = {name: {} for name in self.plan.variants}
+        for cell, row in sorted(self.finished, key=lambda pair: pair[1].pretrain_seed or 0):
+            if row.pretrain_key in self._records[0]:
+                by_variant[cell.variant][row.pretrain_key] = self._records[0][row.pretrain_key]
+        return {name: records for name, records in by_variant.items() if records}
 
     @property
     def unreadable_records(self) -> list[str]:
@@ -187,13 +195,9 @@ def cell_errors(results: Results, cells: Iterable[PlannedCell]) -> dict[tuple[st
     """(state, error) -> the cells that ended in it; a cell's key reads KEY in the error, so that equal errors group."""
     groups: dict[tuple[str, str], list[PlannedCell]] = {}
     for cell in cells:
-        if cell.key in results.failures:
-            error = FAILED, results.failures[cell.key].line.replace(cell.key, "KEY")
-        elif cell.key in results.damaged:
-            error = DAMAGED, results.damaged[cell.key].replace(cell.key, "KEY")
-        else:
-            continue
-        groups.setdefault(error, []).append(cell)
+        state, error = results.state_of(cell.key)
+        if error:
+            groups.setdefault((state, error.replace(cell.key, "KEY")), []).append(cell)
     return groups
 
 
@@ -231,13 +235,6 @@ def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
     return plan.roles.get(variant, {"role": METHOD, "of": "", "knob": "", "value": None})
 
 
-def unsupported_reason(plan: Plan, variant: str, evaluation: str) -> str:
-    """Why a compared row has no cells in the tables of an evaluation; '' for a row that has, or needs no reason."""
-    role = role_of(plan, variant)
-    reasons: Mapping[str, str] = role.get("elsewhere", {}).get("unserved", {}) if role["role"] == METHOD else {}
-    return reasons.get(evaluation, "")
-
-
 def evaluations_of(plan: Plan) -> tuple[str, ...]:
     """The evaluations that have tables, in plan order."""
     return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells))
@@ -253,7 +250,7 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     compared, gates = [], []
     groups: dict[tuple[str, str], list[str]] = {}
     for name in plan.variants:
-        if name not in present and not unsupported_reason(plan, name, evaluation):
+        if name not in present:
             continue
         role = role_of(plan, name)
         if role["role"] == METHOD:

@@ -19,8 +19,8 @@ from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, OVERALL
 from benchmark.results.printed import numbers
 from benchmark.results.store import Plan, PlannedCell
-from reports.inference import TableStatistics, differences, sign_of
-from reports.results import Layout, Record, Results, coordinates, mean_over_subsets, role_of, unsupported_reason
+from reports.inference import LEVEL, NEAR, TableStatistics, differences
+from reports.results import Layout, Record, Results, coordinates, mean_over_subsets, role_of
 from reports.words import (
     caption,
     escape_markdown,
@@ -82,11 +82,7 @@ class Style(NamedTuple):
 def make_table(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> Table:
     """Make a table in one score unit; with empty statistics it has no ties and no verdict."""
     plan = results.plan
-    scores = _with_best(_with_overall(_scores(results, layout, unit)))
-    identity = ["ratio", "dataset", "metric", "variant"]
-    tied = set(statistics.intervals.loc[statistics.intervals["tie"], identity].itertuples(index=False, name=None))
-    is_tied = [number in tied for number in scores[identity].itertuples(index=False, name=None)]
-    scores["tie"] = np.array(is_tied, dtype=bool) & ~scores["best"] & ~scores["baseline"]
+    scores = with_marks(_with_overall(_scores(results, layout, unit)), statistics.pairs)
     scores = pd.concat([scores, pd.DataFrame(_printed(plan, layout, scores))], ignore_index=True)
     scores["evaluation"], scores["unit"] = layout.evaluation, unit
     unlabelled = unlabelled_classes(results, layout.cells)
@@ -134,14 +130,13 @@ def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
     lines = []
     for ratio, variant in product(layout.ratios, layout.variants):
         cells = [cell for cell in layout.cells if (cell.variant, cell.ratio) == (variant, ratio)]
-        unsupported = unsupported_reason(plan, variant, layout.evaluation)
-        if not cells and not (unsupported and any(cell.ratio == ratio for cell in layout.competing)):
+        if not cells:
             continue
         row = {"ratio": ratio, "variant": variant, "title": row_title(plan, variant)}
         row["baseline"] = variant in layout.gates
         for dataset, metric in product(datasets, layout.metrics):
             planned = [cell for cell in cells if cell.dataset == dataset]
-            number = NO_NUMBER | {"remark": unsupported or "not planned"}
+            number = NO_NUMBER | {"remark": "not planned"}
             if planned:
                 group = groups.get((ratio, variant, dataset, metric), values[:0])
                 number = _number(results, planned, group, _seen_in_pretraining(plan, variant, dataset))
@@ -188,20 +183,35 @@ def _with_overall(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _with_best(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mark the best of each column and label ratio: all that print the same, none where only one row has a number.
+def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Mark the best of each column and label ratio, all that print the same, and what is not separable from them.
 
-    An Overall competes only if it covers every column that any row of the block has a number in.
+    Nothing is marked where only one row has a number. An Overall competes only if it covers every column that any row
+    of the block has a number in. tie: a row within `NEAR` of the best that no best row significantly differs from.
     """
     competing = scores[~scores["baseline"] & scores["mean_percent"].notna()]
     columns = competing[competing["metric"].isin(COLUMNS)].drop_duplicates(["ratio", "dataset", "metric"])
     most = competing["ratio"].map(columns.groupby("ratio").size())
     competing = competing[(competing["metric"] != OVERALL) | (competing["n"] == most)]
-    printed = competing["mean_percent"].map(lambda mean: float(f"{mean:.1f}"))
-    printed *= competing["metric"].map(sign_of)
-    column = [competing[name] for name in ("ratio", "dataset", "metric")]
-    best = (printed == printed.groupby(column).transform("max")) & (printed.groupby(column).transform("count") > 1)
-    return scores.assign(best=best.reindex(scores.index, fill_value=False))
+    lower = competing["metric"].map(lambda name: name in METRICS and METRICS[name].lower_is_better)
+    value = competing["mean_percent"].where(~lower, -competing["mean_percent"])
+    marks = pd.DataFrame({"best": False, "tie": False}, index=scores.index)
+    for (ratio, dataset, metric), rows in competing.groupby(["ratio", "dataset", "metric"]):
+        if len(rows) == 1:
+            continue
+        printed = value[rows.index].map(lambda number: float(f"{number:.1f}"))
+        marks.loc[rows.index, "best"] = best = printed == printed.max()
+        tests = pairs[(pairs["ratio"] == ratio) & (pairs["dataset"] == dataset) & (pairs["metric"] == metric)]
+        significant = tests[tests["p_holm"] < LEVEL]
+        behind = {
+            name
+            for one, other in (("first", "second"), ("second", "first"))
+            for name in significant.loc[significant[one].isin(rows["variant"][best]), other]
+        }
+        near = value[rows.index] >= value[rows.index].max() - 100 * NEAR
+        tested = rows["variant"].isin({*tests["first"], *tests["second"]} - behind)
+        marks.loc[rows.index, "tie"] = ~best & near & tested
+    return scores.assign(best=marks["best"], tie=marks["tie"])
 
 
 def _seen_in_pretraining(plan: Plan, variant: str, dataset: str) -> str:

@@ -19,7 +19,7 @@ from benchmark.results.names import HEARTBEAT, OVERALL, is_frozen, is_untrained
 from benchmark.results.printed import numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import LEVEL, MARGIN, NEAR, POWER, TableStatistics
-from reports.results import DAMAGED, Layout, Results, cell_errors, role_of
+from reports.results import DAMAGED, FINISHED, STATES, Layout, Results, cell_errors, role_of
 
 UNLABELLED = "no labelled window of class "
 """How the note of a row begins whose labelled windows lack classes (`benchmark.data.splits.absent_classes`)."""
@@ -27,8 +27,6 @@ SIMULATED = "Simulated ECGs: no ranking of methods follows."
 READER = " (reads reports)"
 """After the title of a row whose pretraining reads the reports of the recordings."""
 LONGEST_ERROR = 160
-MAX_RATIOS = 3
-"""Label ratios with a line of their own in a verdict: the largest."""
 
 
 def ratio_text(ratio: float) -> str:
@@ -143,17 +141,15 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
         *(f"Warning: {warning}." for warning in results.plan.warnings),
         *_errors(results, layout.cells),
         *_other_sources(results.plan, layout),
-        *_limits(results.plan, layout, statistics),
+        *_limits(results.plan, statistics),
     ]
 
 
 def progress(results: Results, keys: Collection[str]) -> tuple[str, str]:
     """Return '5 of 8' and ', 1 failed, 2 not run': how many cells are finished, and what the others are."""
-    finished, failed, damaged = (
-        sum(key in of for key in keys) for of in (results.rows, results.failures, results.damaged)
-    )
-    counts = {"failed": failed, "damaged": damaged, "not run": len(keys) - finished - failed - damaged}
-    return f"{finished} of {len(keys)}", "".join(f", {number} {what}" for what, number in counts.items() if number)
+    states = Counter(results.state_of(key)[0] for key in keys)
+    finished = states.pop(FINISHED, 0)
+    return f"{finished} of {len(keys)}", "".join(f", {states[state]} {state}" for state in STATES if state in states)
 
 
 def commits_text(results: Results, keys: Iterable[str]) -> str:
@@ -275,29 +271,18 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
             yield f"Printed ({name}): {source.cite}. Protocol: {source.protocol}. Differs: {source.differs}."
 
 
-def _limits(plan: Plan, layout: Layout, statistics: TableStatistics) -> Iterator[str]:
+def _limits(plan: Plan, statistics: TableStatistics) -> Iterator[str]:
     """State what ≈ means, what the seeds vary, and the difference that can be detected."""
     pairs = statistics.pairs
     if pairs.empty:
         return
     seeds, strict = int(pairs["seeds"].max()), plan.config["protocol"] == "strict"
-    if seeds == 1:
-        varied = "one seed: the intervals cover the test patients alone"
-    elif strict:
-        varied = (
-            f"{seeds} seeds, each with its own pretraining{'' if is_frozen(layout.evaluation) else ', fine-tuning'}"
-        )
-        varied += " and labelled subset: the intervals cover the variation of all"
-    else:
-        varied = (
-            f"{seeds} seeds of one pretraining per method and one labelled subset (untrained encoders: one per seed): "
-        )
-        varied += "the intervals do not cover the variation between pretrainings"
+    varied = "pretraining, labelled subset and fine-tuning" if strict else "the evaluation of one pretraining per row"
     number = int(pairs.groupby(["ratio", "dataset", "metric"]).size().max())
     yield (
         f"≈: not separable from the best with these patients and seeds, and within {100 * NEAR:g} points of it (level "
         f"{100 * LEVEL:g} %, Holm's correction over the {number} pair{'s' * (number > 1)} of a column). Intervals: "
-        f"jackknife over test patients, variance over seeds (Hillis 2007); {varied}."
+        f"jackknife over test patients, variance over {seeds} seed{'s' * (seeds > 1)}, which vary {varied}."
     )
     known = pairs[(pairs["metric"] == OVERALL) & pairs["detectable"].gt(0)]
     if len(known):
@@ -323,9 +308,8 @@ def verdict(results: Results, layout: Layout, differences: pd.DataFrame) -> list
     if plan.config["protocol"] != "strict" or seeds < 2:
         answer.append("Each row is one pretraining: that one method is better than another does not follow.")
     lines = [" ".join([*answer, *simulated_text(plan, datasets)])]
-    for (reference, ratio), rows in differences.groupby(["reference", "ratio"], sort=False):
-        if ratio in sorted(layout.ratios)[-MAX_RATIOS:]:
-            lines.append(_ratio_line(plan, str(reference), float(ratio), rows))
+    for (reference, _), rows in differences.groupby(["reference", "ratio"], sort=False):
+        lines.append(_ratio_line(plan, str(reference), rows))
     return lines
 
 
@@ -356,7 +340,7 @@ def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
     return " ".join(sentences)
 
 
-def _ratio_line(plan: Plan, reference: str, ratio: float, rows: pd.DataFrame) -> str:
+def _ratio_line(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
     """Return the differences of all rows at a label ratio, the largest first, with intervals of Holm's procedure."""
     rows = rows.sort_values("difference", ascending=False)
     conditions = [rows["significant"] & (rows["difference"] > 0), rows["significant"], rows["equivalent"]]
@@ -367,4 +351,6 @@ def _ratio_line(plan: Plan, reference: str, ratio: float, rows: pd.DataFrame) ->
         points = f"{'' if mean.startswith('-') else '+'}{mean} ({low} to {high})".replace("-", "−")
         groups.setdefault(str(kind), []).append(f"{row_title(plan, row['variant'])} {points}")
     parts = "; ".join(f"{kind}: {', '.join(texts)}" for kind, texts in groups.items())
-    return f"{labels_text(ratio)}, Overall minus that of {row_title(plan, reference)} in points: {parts}."
+    return (
+        f"{labels_text(rows['ratio'].iloc[0])}, Overall minus that of {row_title(plan, reference)} in points: {parts}."
+    )

@@ -96,7 +96,7 @@ def row_of(cell: PlannedCell) -> Row:
         if cell.dataset == "ptb-xl"
         else {"SB": {"patients": 40, "unscored": {}}},
         training={"best_epoch": 3, "seconds": 1.5},
-        provenance={"git": {"commit": "0123456789abcdef0123456789abcdef01234567"}},
+        provenance={"git": {"commit": "0123456789abcdef0123456789abcdef01234567"}, "precision": "float32"},
     )
 
 

@@ -7,7 +7,6 @@ from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -15,8 +14,6 @@ from benchmark.results.names import OVERALL
 from benchmark.results.store import Predictions
 from reports.inference import (
     LEVEL,
-    NEAR,
-    PAIRS,
     ScoreColumn,
     TableStatistics,
     UnequalTestSets,
@@ -24,7 +21,6 @@ from reports.inference import (
     differences,
     holm,
     intervals,
-    mark_best,
     pairwise,
     score_columns,
     statistics_of,
@@ -147,23 +143,6 @@ def test_seeds_without_a_score_are_left_out_of_a_pair() -> None:
     assert (pair["seeds"], pair["difference"]) == (3, pytest.approx(one.mean() - other.mean()))
     column.rows["m1"][0][:] = np.nan
     assert pairwise([column])["p"].isna().all()
-
-
-def marked(means: dict[str, float], significant: list[tuple[str, str]], metric: str = "f1") -> dict[str, str]:
-    """Row -> its mark."""
-    place = {"unit": "recording", "ratio": 0.1, "dataset": "a", "metric": metric}
-    scores = pd.DataFrame([place | {"variant": name, "mean": mean} for name, mean in means.items()])
-    pairs = pd.DataFrame([place | {"first": one, "second": two, "p_holm": 0.01} for one, two in significant])
-    lines = mark_best(scores, pairs.reindex(columns=PAIRS))
-    return {line.variant: "best" if line.best else "tie" if line.tie else "" for line in lines.itertuples()}
-
-
-def test_a_row_near_the_best_that_is_not_significantly_different_is_marked() -> None:
-    means = {"a": 0.7, "b": 0.69, "c": 0.68, "d": 0.7 - NEAR - 0.001, "e": np.nan}
-    assert marked(means, [("b", "a")]) == {"a": "best", "b": "", "c": "tie", "d": "", "e": ""}
-    assert marked({"a": 0.2, "b": 0.1}, [], metric="brier") == {"a": "", "b": "best"}
-    assert marked({"a": 0.12, "b": 0.1}, [], metric="brier") == {"a": "tie", "b": "best"}
-    assert marked({"a": 0.7, "b": np.nan}, []) == {"a": "", "b": ""}
 
 
 def test_rows_are_held_against_the_untrained_encoder_of_their_kind() -> None:

@@ -17,7 +17,7 @@ from benchmark.results.schema import digest
 from benchmark.results.store import Failure, NoResults, Plan, Row, Store, card_bytes
 from reports import load
 from reports.archive import pack
-from reports.load import config_differences, incompatible
+from reports.load import differing_facts, incompatible
 from reports.results import SCORES, cell_errors, layouts, learning_curves, mean_over_subsets
 
 WriteStore = Callable[..., Path]
@@ -163,18 +163,15 @@ def test_seeds_and_devices_that_differ_are_warned_of(write_store: WriteStore) ->
         ({"alter_plan": with_config(data={"labels": "multi"})}, "data.labels is multi, not single"),
         ({"alter_plan": with_config(knobs={"pmq": {"momentum": 0.9}})}, "knobs.pmq.momentum is 0.9, not unset"),
         (
-            {"alter_plan": with_config(ablations={"pmq": {"w/o mask_t": {"time_mask": 0.1}}})},
-            'pmq:w/o mask_t is {"time_mask": 0.1}, not unset',
+            {"alter_plan": lambda plan: replace(plan, datasets=plan.datasets | {"chapman": {"recordings": 3}})},
+            "data of chapman is 3 recordings, fingerprint None, not 40 recordings, fingerprint None",
         ),
         (
             {"alter_plan": lambda plan: replace(plan, pretraining=plan.pretraining | {"fingerprint": "b"})},
-            "MIMIC-IV-ECG is other data",
+            "data of the pretraining corpus is 90 recordings, fingerprint b, not 90 recordings, fingerprint None",
         ),
-        ({"alter": lambda row: replace(row, provenance={"precision": "bf16"})}, "precision is bf16, not unset"),
-        (
-            {"alter": lambda row: replace(row, provenance={"results_versions": {"finetune": 2}, "precision": None})},
-            None,
-        ),
+        ({"alter": lambda row: replace(row, provenance={"precision": "bf16"})}, "rows: precision is bf16, not float32"),
+        ({"alter": lambda row: replace(row, provenance={"results_versions": {"finetune": 2}})}, None),
         ({"alter_plan": with_config(name="mine", seeds=[1], gates=[], methods=["/home/ann/mine.py"])}, None),
     ],
 )
@@ -188,8 +185,8 @@ def test_settings_data_and_versions_must_be_the_same_and_the_choice_of_cells_nee
 def test_configs_differ_by_dotted_keys_and_not_by_where_a_file_lies(write_store: WriteStore) -> None:
     one = with_config(methods=["/home/ann/mine.py"], pretrain={"epochs": 3, "seed": 42})
     other = with_config(methods=["/home/bob/mine.py"], pretrain={"epochs": 4})
-    plans = [load(write_store(name, alter_plan=alter)).plan for name, alter in (("a", one), ("b", other))]
-    assert config_differences(plans[0], plans[1]) == [("pretrain.epochs", 3, 4), ("pretrain.seed", 42, None)]
+    runs = [load(write_store(name, alter_plan=alter)) for name, alter in (("a", one), ("b", other))]
+    assert differing_facts(*runs) == {"pretrain.epochs": ("3", "4"), "pretrain.seed": ("42", "unset")}
 
 
 def write_record(root: Path, name: str, **facts: Any) -> None:

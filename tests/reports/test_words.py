@@ -127,7 +127,7 @@ def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root
     statistics = TableStatistics(pairs=pd.DataFrame([place | detectable]))
     *_, mark, last = footers_of(results, statistics)
     assert mark.startswith("≈: not separable from the best with these patients and seeds, and within 5 points")
-    assert "2 seeds of one pretraining per method and one labelled subset" in mark
+    assert mark.endswith("over 2 seeds, which vary the evaluation of one pretraining per row.")
     assert last == "Detectable difference in Overall (power 80 %, one test, median): 5.0 points."
     strict = replace(results, plan=replace(results.plan, config=results.plan.config | {"protocol": "strict"}))
     assert footers_of(strict, statistics)[-1].endswith(
