@@ -9,7 +9,7 @@ is a warning, except what no repair could change (`IN_THE_ECG`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -69,17 +69,6 @@ class Finding:
     """A warning that a run prints under every table: it uses what is doubtful."""
 
 
-@dataclass(frozen=True)
-class Role:
-    """What a run does with the R usable recordings of a dataset."""
-
-    side: NDArray[np.object_]
-    """(R,) 'training', 'validation', 'test' or ''; in a cross-validation, which tests patients by what is learned on
-    each other, 'test' and the patient."""
-    pretraining: NDArray[np.bool_]
-    """(R,) pretrained on."""
-
-
 def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     """Collect the values of each key, in the order in which they come."""
     groups: dict[Key, list[Value]] = defaultdict(list)
@@ -101,29 +90,28 @@ def counted(count: int, word: str) -> str:
 
 def audit(
     prepared: Mapping[str, Prepared],
-    spec: TaskSpec,
+    specs: Mapping[str, TaskSpec],
     *,
     pretrain: str,
     tested: Sequence[str],
-    specs: Mapping[str, TaskSpec] | None = None,
     joined: Mapping[str, frozenset[str]] | None = None,
 ) -> list[Finding]:
-    """Audit prepared datasets, given by name; `pretrain` is pretrained on, `tested` are scored.
+    """Audit prepared datasets, given by name with their specs; `pretrain` is pretrained on, `tested` are scored.
 
     joined: where several datasets are the corpus, the recordings of each that are pretrained on. `pretrain` need not be
-    in `prepared`. Several may be tasks of one dataset: what is wrong with its files is reported once. specs: those of
-    named tasks, in place of `spec`.
+    in `prepared`. Several may be tasks of one dataset: what is wrong with its files is reported once.
     """
-    roles: dict[str, Role] = {}
+    sides: dict[Member, str] = {}
+    pretrained: set[Member] = set()
     findings: list[Finding] = []
     datasets: set[str] = set()
     for name, data in prepared.items():
-        task_spec, split = (specs or {}).get(name, spec), None
+        spec, split = specs[name], None
         problem = None if data.entries else no_recordings(data)
         if name in tested or (name == pretrain and data.classes):
             try:
-                split = split_of(data, task_spec)
-                problem = problem or problem_of(data, split, task_spec, is_scored=name in tested)
+                split = split_of(data, spec)
+                problem = problem or problem_of(data, split, spec, is_scored=name in tested)
             except DatasetError as error:
                 problem = str(error)
         findings += [Finding((name,), "fatal", problem)] if problem else []
@@ -131,27 +119,26 @@ def audit(
         datasets.add(data.dataset_name)
         if split and name in tested:
             findings += shared_patients(data, split)
-            findings += [] if problem else absent_classes(data, split, task_spec)
-        side = sides_under(data, task_spec, split) if name in tested else np.full(len(data.entries), "", object)
-        pretrained = np.full(len(data.entries), name == pretrain and not data.classes)  # (R,)
+            findings += [] if problem else absent_classes(data, split, spec)
+            sides |= {(name, r): side for r, side in sides_under(data, spec, split)}
         if joined and name in joined:
-            pretrained = np.array([entry.recording in joined[name] for entry in data.entries], np.bool_)
-        elif split and name == pretrain:
-            pretrained[split.train] = True
-        roles[name] = Role(side, pretrained)
-    return [*findings, *copies(prepared, roles)]
+            pretrained |= {(name, r) for r, entry in enumerate(data.entries) if entry.recording in joined[name]}
+        elif name == pretrain:
+            every = [] if data.classes else range(len(data.entries))
+            pretrained |= {(name, int(r)) for r in (split.train if split else every)}
+    return [*findings, *copies(prepared, sides, pretrained)]
 
 
-def sides_under(data: Prepared, spec: TaskSpec, split: Split | None) -> NDArray[np.object_]:
-    """Name the side (R,) of each recording of a dataset that is tested, as in `Role`."""
-    side = np.full(len(data.entries), "", dtype=object)  # (R,)
+def sides_under(data: Prepared, spec: TaskSpec, split: Split) -> Iterator[tuple[int, str]]:
+    """Yield the recordings of a dataset with their sides: 'training', 'validation' or 'test'.
+
+    A cross-validation tests patients by what is learned on each other: each patient is a side, 'test' and the name.
+    """
     if is_cross_validated(data, spec):
-        for r in tested_recordings(data, spec):
-            side[r] = f"{TEST} {data.entries[r].patient}"
-    elif split:
-        for name, indices in sides_of(split).items():
-            side[indices] = name
-    return side
+        yield from ((int(r), f"{TEST} {data.entries[r].patient}") for r in tested_recordings(data, spec))
+        return
+    for name, indices in sides_of(split).items():
+        yield from ((int(r), name) for r in indices)
 
 
 def no_recordings(data: Prepared) -> str:
@@ -209,7 +196,7 @@ def absent_classes(data: Prepared, split: Split, spec: TaskSpec) -> Iterator[Fin
             yield Finding((data.name,), "warning", text)
 
 
-def copies(prepared: Mapping[str, Prepared], roles: Mapping[str, Role]) -> Iterator[Finding]:
+def copies(prepared: Mapping[str, Prepared], sides: Mapping[Member, str], pretrained: Set[Member]) -> Iterator[Finding]:
     """Name copies and near copies, within and across datasets, grouped by datasets and kind.
 
     A recording in two tasks of a dataset is a copy of itself only where that is a leak. Near copies are never more than
@@ -221,7 +208,7 @@ def copies(prepared: Mapping[str, Prepared], roles: Mapping[str, Role]) -> Itera
     groups += [([*members[a], *members[b]], ", but for gain, steps or rate,") for a, b in near_copies(prepared)]
     findings: dict[tuple[tuple[str, ...], Severity, str, str], list[str]] = {}
     for group, near in groups:
-        severity, what = copy_severity(group, roles)
+        severity, what = copy_severity(group, sides, pretrained)
         if severity == "warning":  # each recording once, whatever the number of tasks of its dataset
             group = [first for first, *_ in grouped(((prepared[n].dataset_name, r), (n, r)) for n, r in group).values()]
         if len(group) > 1:
@@ -248,12 +235,14 @@ def near_copies(prepared: Mapping[str, Prepared]) -> list[tuple[str, str]]:
     ]
 
 
-def copy_severity(group: Sequence[Member], roles: Mapping[str, Role]) -> tuple[Severity, str]:
+def copy_severity(
+    group: Sequence[Member], sides: Mapping[Member, str], pretrained: Set[Member]
+) -> tuple[Severity, str]:
     """Return severity and description of a group of equal recordings."""
-    sides = {(name, roles[name].side[r]) for name, r in group if roles[name].side[r]}  # of each dataset
-    if len(sides) > len({name for name, _ in sides}):
+    different = {(member[0], sides[member]) for member in group if member in sides}  # sides of each dataset
+    if len(different) > len({name for name, _ in different}):
         return "leak", "on two sides of a split"
-    if any(side.startswith(TEST) for _, side in sides) and any(roles[name].pretraining[r] for name, r in group):
+    if any(side.startswith(TEST) for _, side in different) and any(member in pretrained for member in group):
         return "leak", "both pretrained on and tested"
     return "warning", "in more than one recording"
 

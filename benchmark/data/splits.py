@@ -153,15 +153,15 @@ def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None
     return split, problem_of(prepared, split, spec, is_scored=False)
 
 
-Sides = tuple[list[int], list[int], list[int]]
+SideLists = tuple[list[int], list[int], list[int]]
 """Recordings to train, validate and test on, in any order."""
 Groups = Iterable[list[list[int]]]
 """Of each class its recordings in name order, or its patients, each a list of recordings."""
 
 
-def _by_fold(entries: Sequence[Entry], usable: list[int]) -> Sides:
+def _by_fold(entries: Sequence[Entry], usable: list[int]) -> SideLists:
     """Folds 1 to 8, 9 and 10, as PTB-XL's authors recommend."""
-    sides: Sides = ([], [], [])
+    sides: SideLists = ([], [], [])
     for index in usable:
         fold = entries[index].fold
         if fold is None:
@@ -170,7 +170,7 @@ def _by_fold(entries: Sequence[Entry], usable: list[int]) -> Sides:
     return sides
 
 
-def _shuffled(rest: list[int]) -> Sides:
+def _shuffled(rest: list[int]) -> SideLists:
     """As scikit-learn's `train_test_split` with seed 42, twice."""
     drawn = []
     for share in (TEST_SHARE, VALIDATION_SHARE):
@@ -202,9 +202,9 @@ def _strata(entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable
     return [patients for _, patients in sorted(strata.items())]
 
 
-def _last_tenths(groups: Groups) -> Sides:
+def _last_tenths(groups: Groups) -> SideLists:
     """Hold out the last rint(10 %) of each group for testing, and as many before them for validation."""
-    sides: Sides = ([], [], [])
+    sides: SideLists = ([], [], [])
     for members in groups:
         tenth = int(np.rint(0.1 * len(members)))
         begin, end = len(members) - 2 * tenth, len(members) - tenth
@@ -306,10 +306,8 @@ def labelled_subset(
 
     `paper`: pseudo-trials shuffled once, by `RandomState(42)` whatever the seed; the first int(windows * ratio) windows
     count, at least one. `strict`: the first int(patients * ratio) patients count, at least `fewest`, in an order drawn
-    from the seed that begins with one patient per class. Raises ValueError for a ratio outside (0, 1].
+    from the seed that begins with one patient per class.
     """
-    if not 0 < ratio <= 1:
-        raise ValueError(f"label ratio {ratio} is not above 0 and at most 1")
     per_trial = spec.per_trial
     if spec.protocol == "paper":
         order = np.random.RandomState(SPLIT_SEED).permutation(len(trial))  # (N,)

@@ -164,14 +164,14 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
     """Audit prepared datasets under a config's corpus, task and protocol; transports beside the corpus alone."""
-    spec, corpora = config.task_spec(config.finetune), config.data.corpora
+    corpora = config.data.corpora
     specs = {name: config.task_spec(config.finetune, name) for name in prepared}
     several = corpora if len(corpora) > 1 else []
     joined = {name: frozenset(entry.recording for entry in untested(config, prepared[name])) for name in several}
     parts = {name: data for name, data in prepared.items() if JOIN not in name and not is_transport(name)}
 
     def findings_on(datasets: Mapping[str, Prepared], columns: Sequence[str]) -> list[Finding]:
-        return audit(datasets, spec, pretrain=config.data.pretrain, tested=columns, specs=specs, joined=joined)
+        return audit(datasets, specs, pretrain=config.data.pretrain, tested=columns, joined=joined)
 
     findings = findings_on(parts, [name for name in tested if name in parts])
     for name in [name for name in tested if name not in parts]:

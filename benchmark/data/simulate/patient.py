@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -303,14 +304,9 @@ def _st_depression(heart: Heart, severity: float) -> Heart:
     return with_waves(heart, st_shift=plateau, t=scaled(heart.waves["t"], 0.6))
 
 
-def _anterior_st_elevation(heart: Heart, severity: float) -> Heart:
-    plateau = Wave("J", 0.100, 0.120, 0.090, vector(0.08, -0.10, -0.17) * severity, order=4)
-    return with_waves(heart, st_shift=plateau, t=scaled(heart.waves["t"], vector(1.1, 0.7, 2.0)))
-
-
-def _inferior_st_elevation(heart: Heart, severity: float) -> Heart:
-    plateau = Wave("J", 0.100, 0.120, 0.090, vector(-0.06, 0.22, 0.05) * severity, order=4)
-    return with_waves(heart, st_shift=plateau, t=scaled(heart.waves["t"], vector(0.7, 1.6, 0.5)))
+def _st_elevation(heart: Heart, severity: float, shift: Floats, t_factor: Floats) -> Heart:
+    plateau = Wave("J", 0.100, 0.120, 0.090, shift * severity, order=4)
+    return with_waves(heart, st_shift=plateau, t=scaled(heart.waves["t"], t_factor))
 
 
 def _old_anterior_infarction(heart: Heart, severity: float) -> Heart:
@@ -325,30 +321,26 @@ def _old_anterior_infarction(heart: Heart, severity: float) -> Heart:
     )
 
 
-def _old_inferior_infarction(heart: Heart, severity: float) -> Heart:
+def _old_infarction(heart: Heart, severity: float, lost: Floats, wall_factor: Floats, inversion: Floats) -> Heart:
+    """Broad Q waves, a smaller wall, and T waves inverted from a severity on."""
     septum, wall, t = heart.waves["septum"], heart.waves["wall"], heart.waves["t"]
-    inverted = 0.9 * max(0.0, severity - 0.85)
-    lost = vector(0.08, -0.37 - 0.15 * severity, 0.06)
     changed = with_waves(
         heart,
         septum=septum._replace(centre=-0.024, rise=0.0115, fall=0.0115, dipole=septum.dipole + lost),
-        wall=wall._replace(centre=0.006, dipole=wall.dipole * vector(1.0, 0.75, 1.0)),
-        t=t._replace(dipole=t.dipole + vector(0.0, -inverted, -0.1 * inverted)),
+        wall=wall._replace(centre=0.006, dipole=wall.dipole * wall_factor),
+        t=t._replace(dipole=t.dipole + inversion * (0.9 * max(0.0, severity - 0.85))),
     )
     return replace(changed, onset=-0.050)
+
+
+def _old_inferior_infarction(heart: Heart, severity: float) -> Heart:
+    lost = vector(0.08, -0.37 - 0.15 * severity, 0.06)
+    return _old_infarction(heart, severity, lost, vector(1.0, 0.75, 1.0), vector(0.0, -1.0, -0.1))
 
 
 def _old_lateral_infarction(heart: Heart, severity: float) -> Heart:
-    septum, wall, t = heart.waves["septum"], heart.waves["wall"], heart.waves["t"]
-    inverted = 0.9 * max(0.0, severity - 0.85)
     lost = vector(-0.28 - 0.13 * severity, 0.12, 0.08)
-    changed = with_waves(
-        heart,
-        septum=septum._replace(centre=-0.024, rise=0.0115, fall=0.0115, dipole=septum.dipole + lost),
-        wall=wall._replace(centre=0.006, dipole=wall.dipole * vector(0.72, 1.0, 0.9)),
-        t=t._replace(dipole=t.dipole + vector(-inverted, 0.1 * inverted, 0.0)),
-    )
-    return replace(changed, onset=-0.050)
+    return _old_infarction(heart, severity, lost, vector(0.72, 1.0, 0.9), vector(-1.0, 0.1, 0.0))
 
 
 def _lv_hypertrophy(heart: Heart, severity: float) -> Heart:
@@ -405,8 +397,8 @@ _SHAPES: Mapping[str, Callable[[Heart, float], Heart]] = {
     "LBBB": _lbbb,
     "RBBB": _rbbb,
     "STD": _st_depression,
-    "STE-ANT": _anterior_st_elevation,
-    "STE-INF": _inferior_st_elevation,
+    "STE-ANT": partial(_st_elevation, shift=vector(0.08, -0.10, -0.17), t_factor=vector(1.1, 0.7, 2.0)),
+    "STE-INF": partial(_st_elevation, shift=vector(-0.06, 0.22, 0.05), t_factor=vector(0.7, 1.6, 0.5)),
     "AVB1": _first_degree_block,
 }
 """Changes of graded severity, in the order in which several are applied."""

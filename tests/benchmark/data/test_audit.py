@@ -74,7 +74,8 @@ def mimic(digests: dict[str, str] | None = None) -> Prepared:
 def findings(*data: Prepared, pretrain: str = "mimic-iv-ecg", tested: Sequence[str] | None = None) -> list[Finding]:
     by_name = {one.name: one for one in data}
     labelled = [one.name for one in data if one.classes]
-    return audit(by_name, PAPER, pretrain=pretrain, tested=labelled if tested is None else tested)
+    specs = dict.fromkeys(by_name, PAPER)
+    return audit(by_name, specs, pretrain=pretrain, tested=labelled if tested is None else tested)
 
 
 def graded(*data: Prepared, **run: Any) -> list[tuple[str, str]]:
@@ -274,8 +275,8 @@ def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Labels)
     """As where most recordings have several labels and one class counts for them."""
     classes = [(0,)] * 30 + [(1,)] * 2 + [(0, 2)] * 8 if labels == "single" else [(0,)] * 40
     entries = [Entry(f"r{number:02}", f"p{number}", "", item) for number, item in enumerate(classes)]
-    by_name, spec = {"chapman": prepared("chapman", entries)}, replace(PAPER, labels=labels)
-    result = next(item for item in audit(by_name, spec, pretrain="", tested=["chapman"]) if item.severity == "fatal")
+    by_name, specs = {"chapman": prepared("chapman", entries)}, {"chapman": replace(PAPER, labels=labels)}
+    result = next(item for item in audit(by_name, specs, pretrain="", tested=["chapman"]) if item.severity == "fatal")
     first, remedy = (
         ("fewer than two classes can be scored (SB); recordings for training/test: SB 24/3, AFIB 2/0", "--labels multi")
         if labels == "single"
