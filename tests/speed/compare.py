@@ -19,57 +19,52 @@ from benchmark.data.heartbeats import heartbeats
 from benchmark.data.simulate import simulate
 from methods import METHODS
 from methods.encoders.dilated import Dilated, DilatedConfig
-from tests.speed.plain_steps import PLAIN, PlainDilated, PlainReleased, plain_heartbeats, released_knobs
+from methods.pmq_released import PMQReleasedConfig
+from tests.speed.plain import PLAIN, PlainDilated, PlainReleased, plain_heartbeats
 
 ROUNDS = 7
+NAMES = ("moco", "byol", "clocs", "pclr", "comet", "etp", "pmq", "pmq-released")
 MOST_PAIRS = {"comet": 64}
 """Largest batch of methods whose plain form exceeds 24 GiB at 256 pairs."""
 
 
-def in_turns(jobs: dict[str, Callable[[], object]]) -> dict[str, list[float]]:
-    """Seconds of each job in each round, after an uncounted round."""
-    seconds: dict[str, list[float]] = {name: [] for name in jobs}
-    for number in range(ROUNDS + 1):
-        for name, job in jobs.items():
+def print_ratio(name: str, ours: Callable[[], object], plain: Callable[[], object]) -> None:
+    """Print the milliseconds of both forms, and plain / ours [lowest-highest], after an uncounted round."""
+    seconds: list[list[float]] = []
+    for _ in range(ROUNDS + 1):
+        seconds.append([])
+        for job in (ours, plain):
             started = time.perf_counter()
             job()
-            if number:
-                seconds[name].append(time.perf_counter() - started)
-    return seconds
-
-
-def print_ratio(name: str, jobs: dict[str, Callable[[], object]]) -> None:
-    """Print the milliseconds of both forms, and plain / ours [lowest-highest]."""
-    seconds = in_turns(jobs)
-    ratios = [plain / ours for plain, ours in zip(seconds["plain"], seconds["ours"], strict=True)]
-    ours, plain = (1000 * median(seconds[form]) for form in ("ours", "plain"))
-    print(f"{name:14} {ours:10.1f} {plain:10.1f}   {median(ratios):.2f} [{min(ratios):.2f}-{max(ratios):.2f}]")
+            seconds[-1].append(time.perf_counter() - started)
+    ratios = [plain / ours for ours, plain in seconds[1:]]
+    of_ours, of_plain = (1000 * median(column) for column in zip(*seconds[1:], strict=True))
+    print(f"{name:14} {of_ours:10.1f} {of_plain:10.1f}   {median(ratios):.2f} [{min(ratios):.2f}-{max(ratios):.2f}]")
 
 
 def update_of(name: str, batch: int, *, plain: bool) -> Callable[[], object]:
-    """The update of a method or of its plain form, on the paper's encoder in float32."""
-    kind, knobs = METHODS[name], METHODS[name].Config()
-    if hasattr(knobs, "queue_size"):  # the plain queue needs a multiple of the batch
-        known: Any = knobs
-        knobs = replace(known, queue_size=max(known.queue_size // batch, 1) * batch)
-    if plain:
+    """The update of a method or of its plain form, on the paper's encoder in float32 without dropout but COMET's."""
+    kind, config = METHODS[name], METHODS[name].Config()
+    if hasattr(config, "queue_size"):  # the plain queue needs a multiple of the batch
+        known: Any = config
+        config = replace(known, queue_size=max(known.queue_size // batch, 1) * batch, encoder_dropout=0.0)
+    if plain and name in PLAIN:
         kind = PLAIN[name]
-        knobs = released_knobs(knobs) if kind is PlainReleased else knobs
-    method = new_method(kind, knobs, PlainDilated if plain else Dilated, DilatedConfig())
-    return pretraining_update(method, knobs, 300, batch, "float32")
+        if kind is PlainReleased:
+            config = PMQReleasedConfig(encoder_dropout=0.0, queue_size=config.queue_size)  # type: ignore[attr-defined]
+    method = new_method(kind, config, PlainDilated if plain else Dilated, DilatedConfig())
+    return pretraining_update(method, config, 300, batch, "float32")
 
 
 def main(batch: int) -> None:
     """Print a row per method, and one of preparation."""
     print(f"{torch.get_num_threads()} threads, {batch} pairs at most")
     print(f"{'':14} {'ours ms':>10} {'plain ms':>10}   plain / ours")
-    for name in PLAIN:
+    for name in NAMES:
         size = min(batch, MOST_PAIRS.get(name, batch))
-        print_ratio(name, {form: update_of(name, size, plain=form == "plain") for form in ("plain", "ours")})
+        print_ratio(name, update_of(name, size, plain=False), update_of(name, size, plain=True))
     signal = simulate("NORM", seed=0, seconds=10.0, fs=500.0)
-    print_ratio(
-        "preparation", {"plain": lambda: plain_heartbeats(signal, 500.0), "ours": lambda: heartbeats(signal, 500.0)}
-    )
+    print_ratio("preparation", lambda: heartbeats(signal, 500.0), lambda: plain_heartbeats(signal, 500.0))
 
 
 if __name__ == "__main__":
