@@ -27,7 +27,7 @@ from benchmark.data.task import Task, Windows
 from benchmark.results.metrics import pooled_by
 from benchmark.results.names import RECORDING
 from benchmark.results.store import Answer
-from methods.encoders.pretrained import ORDER, PretrainedEncoder, Signals
+from methods.encoders.pretrained import ORDER, PretrainedEncoder, SignalFormat
 
 CHALLENGE_2020 = ("CPSC 2018", "CPSC 2018 extra", "INCART", "PTB", "PTB-XL", "Georgia")
 COHORTS_OF = {
@@ -134,7 +134,7 @@ def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
     return encoder
 
 
-def segmentation_of(signals: Signals, beats: Beats = "authors") -> Segmentation:
+def segmentation_of(signals: SignalFormat, beats: Beats = "authors") -> Segmentation:
     """Say how recordings are cut for an encoder: heartbeats, or consecutive windows, a shorter recording padded."""
     raw = signals.standardise != "recording"
     if signals.heartbeats:

@@ -66,8 +66,6 @@ class PretrainMethod(nn.Module):
     """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
     external_encoder: ClassVar[type[PretrainedEncoder] | None] = None
     """The encoder of a row whose weights come from elsewhere; None: the one that all methods share."""
-    finetune_dropout: ClassVar[float] = 0.0
-    """Dropout on the encoder's output in the authors' fine-tuning; acts under `preset: paper` alone."""
     mask: Mask | None = None
     """Mask of the embedded input; None: no mask."""
 

@@ -7,7 +7,7 @@ momentum rises to 1. Both views pass through both branches. Grill et al. 2020.
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
@@ -17,10 +17,10 @@ from torch import Tensor
 from methods.base import Batch, MethodConfig
 from methods.encoders.base import Encoder
 from methods.momentum import MomentumMethod
+from methods.parts.heads import batch_norm_head
 from methods.parts.knobs import FrequencyMask, Momentum, TimeMask
 from methods.parts.losses import unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.momentum import batch_norm_head
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,9 @@ def cosine_momentum(start: float, share_done: Tensor) -> Tensor:
 class BYOL(MomentumMethod):
     """Bootstrap your own latent."""
 
-    name: ClassVar[str] = "byol"
-    title: ClassVar[str] = "BYOL"
-    Config: ClassVar[type[MethodConfig]] = BYOLConfig
-    version: ClassVar[int] = 2
-    encoder_passes: ClassVar[float] = 8.0
+    name, title, Config = "byol", "BYOL", BYOLConfig
+    version = 2
+    encoder_passes = 8.0
 
     def __init__(self, encoder: Encoder, config: BYOLConfig) -> None:
         width = encoder.config.output

@@ -7,7 +7,7 @@ two latent views of the ECG; each is the sum of both directions. The text model 
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch.nn.functional as F
 from pydantic import Field
@@ -38,25 +38,18 @@ class ClipReportConfig(MethodConfig):
     recipe: Recipe = field(default_factory=lambda: Recipe(lr=2e-4, weight_decay=1e-5, batch_size=512))
 
 
-def clip_loss(ecg: Tensor, text: Tensor, temperature: float) -> Tensor:
-    """Sum of InfoNCE in both directions: 0-d (MERL, Eq. 1 to 3). ecg, text: (B, K), normalised here."""
-    z1, z2 = unit_length(ecg), unit_length(text)  # (B, K), (B, K)
+def clip_loss(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
+    """Sum of InfoNCE in both directions: 0-d (MERL, Eq. 1 to 4). z1, z2: (B, K), normalised here."""
+    z1, z2 = unit_length(z1), unit_length(z2)  # (B, K), (B, K)
     return info_nce(z1, z2, temperature) + info_nce(z2, z1, temperature)
-
-
-def uma_loss(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
-    """The same of two latent views of the ECG: 0-d (MERL, Eq. 4). z1, z2: (B, K), normalised here."""
-    return clip_loss(z1, z2, temperature)
 
 
 class ClipReport(PretrainMethod):
     """Cross-modal and uni-modal alignment."""
 
-    name: ClassVar[str] = "clip-report"
-    title: ClassVar[str] = "CLIP-Report"
-    Config: ClassVar[type[MethodConfig]] = ClipReportConfig
-    needs_text: ClassVar[bool] = True
-    encoder_passes: ClassVar[float] = 3.0
+    name, title, Config = "clip-report", "CLIP-Report", ClipReportConfig
+    needs_text = True
+    encoder_passes = 3.0
 
     def __init__(self, encoder: Encoder, config: ClipReportConfig) -> None:
         super().__init__(encoder, config)
@@ -74,5 +67,5 @@ class ClipReport(PretrainMethod):
         pooled = self.encoder.pooled(batch.x1)  # (B, K)
         latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
         ecg, z1, z2 = self.ecg_projection(pooled), *latent  # (B, K) each
-        cma = clip_loss(ecg, text, self.config.temperature)
-        return cma + self.config.uma_weight * uma_loss(z1, z2, self.config.temperature)
+        cma, uma = clip_loss(ecg, text, self.config.temperature), clip_loss(z1, z2, self.config.temperature)
+        return cma + self.config.uma_weight * uma

@@ -7,7 +7,6 @@ contrasted. Kiyasseh et al. 2021, the patient-specific noise contrastive estimat
 from __future__ import annotations
 
 from dataclasses import field
-from typing import ClassVar
 
 import torch
 from pydantic.dataclasses import dataclass
@@ -45,10 +44,8 @@ def cmsc_loss(z1: Tensor, z2: Tensor, patient: Tensor, temperature: float) -> Te
 class CLOCS(PretrainMethod):
     """Contrastive learning of cardiac signals."""
 
-    name: ClassVar[str] = "clocs"
-    title: ClassVar[str] = "CLOCS"
-    Config: ClassVar[type[MethodConfig]] = CLOCSConfig
-    encoder_passes: ClassVar[float] = 6.0
+    name, title, Config = "clocs", "CLOCS", CLOCSConfig
+    encoder_passes = 6.0
 
     def __init__(self, encoder: Encoder, config: CLOCSConfig) -> None:
         super().__init__(encoder, config)

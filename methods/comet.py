@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
@@ -68,22 +68,17 @@ def over_halvings(h1: Tensor, h2: Tensor, level: Loss) -> Tensor:
     return torch.stack(losses).mean()
 
 
-def trial_loss(h1: Tensor, h2: Tensor, trial: Tensor) -> Tensor:
-    """Windows of one pseudo-trial attract: 0-d, 0 without such a pair. h1, h2: (B, S, K); trial: (B,)."""
-    return shared_id_nce(time_cosine(h1, h2) / ID_TEMPERATURE, trial)
-
-
-def patient_loss(h1: Tensor, h2: Tensor, patient: Tensor) -> Tensor:
-    """Windows of one patient attract: 0-d, 0 without such a pair. h1, h2: (B, S, K); patient: (B,)."""
-    return trial_loss(h1, h2, patient)
+def same_id_loss(h1: Tensor, h2: Tensor, ids: Tensor) -> Tensor:
+    """Windows of one pseudo-trial or patient attract: 0-d, 0 without such a pair. h1, h2: (B, S, K); ids: (B,)."""
+    return shared_id_nce(time_cosine(h1, h2) / ID_TEMPERATURE, ids)
 
 
 class COMET(PretrainMethod):
     """Contrast at observation, sample, trial and patient level."""
 
     name, title, Config = "comet", "COMET", COMETConfig
-    version: ClassVar[int] = 4
-    encoder_passes: ClassVar[float] = 55.0  # measured: 8 passes without the pooled shortcut, and the losses
+    version = 4
+    encoder_passes = 55.0  # measured: 8 passes without the pooled shortcut, and the losses
 
     def __init__(self, encoder: Encoder, config: COMETConfig) -> None:
         super().__init__(encoder, config)
@@ -102,8 +97,8 @@ class COMET(PretrainMethod):
         levels: list[tuple[float, Mask | None, Loss]] = [
             (self.config.observation_weight, self.mask, observation_loss),
             (self.config.sample_weight, self.mask, sample_loss),
-            (self.config.trial_weight, None, partial(trial_loss, trial=batch.trial)),
-            (self.config.patient_weight, None, partial(patient_loss, patient=batch.patient)),
+            (self.config.trial_weight, None, partial(same_id_loss, ids=batch.trial)),
+            (self.config.patient_weight, None, partial(same_id_loss, ids=batch.patient)),
         ]
         for weight, mask, loss in levels:
             if weight > 0:

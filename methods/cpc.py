@@ -8,7 +8,7 @@ embedded steps; with few, at most half of them are predicted.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -63,9 +63,7 @@ def other_steps(batch: int, steps: int, count: int, device: torch.device) -> Ten
 class CPC(PretrainMethod):
     """Contrastive predictive coding."""
 
-    name: ClassVar[str] = "cpc"
-    title: ClassVar[str] = "CPC"
-    Config: ClassVar[type[MethodConfig]] = CPCConfig
+    name, title, Config = "cpc", "CPC", CPCConfig
 
     def __init__(self, encoder: Encoder, config: CPCConfig) -> None:
         super().__init__(encoder, config)

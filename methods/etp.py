@@ -6,7 +6,7 @@ The text model is frozen: its embeddings come with the batch. One linear layer p
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -50,11 +50,9 @@ def report_of(batch: Batch, method: str, width: int) -> Tensor:
 class ETP(PretrainMethod):
     """ECG-text pretraining."""
 
-    name: ClassVar[str] = "etp"
-    title: ClassVar[str] = "ETP"
-    Config: ClassVar[type[MethodConfig]] = ETPConfig
-    needs_text: ClassVar[bool] = True
-    encoder_passes: ClassVar[float] = 3.0
+    name, title, Config = "etp", "ETP", ETPConfig
+    needs_text = True
+    encoder_passes = 3.0
 
     def __init__(self, encoder: Encoder, config: ETPConfig) -> None:
         super().__init__(encoder, config)

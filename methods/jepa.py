@@ -8,7 +8,7 @@ on the hidden steps. Kim 2024; Assran et al. 2023 (I-JEPA).
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single
 from methods.momentum import MomentumMethod
+from methods.parts.heads import mlp_head
 from methods.parts.knobs import Choice, Momentum, Share
-from methods.parts.momentum import mlp_head
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,8 @@ def hide(embedded: Tensor, hidden: Tensor) -> Tensor:
 class JEPA(MomentumMethod):
     """Joint-embedding predictive architecture."""
 
-    name: ClassVar[str] = "jepa"
-    title: ClassVar[str] = "JEPA"
-    Config: ClassVar[type[MethodConfig]] = JEPAConfig
-    encoder_passes: ClassVar[float] = 5.0  # measured: one window, forth and back and forth, without the pooled shortcut
+    name, title, Config = "jepa", "JEPA", JEPAConfig
+    encoder_passes = 5.0  # measured: one window, forth and back and forth, without the pooled shortcut
 
     def __init__(self, encoder: Encoder, config: JEPAConfig) -> None:
         prediction_head = mlp_head(encoder.config.output, config.prediction_layers)

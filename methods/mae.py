@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -77,11 +77,9 @@ def block(width: int) -> nn.Module:
 class MAE(PretrainMethod):
     """Masked autoencoder."""
 
-    name: ClassVar[str] = "mae"
-    title: ClassVar[str] = "MAE"
-    Config: ClassVar[type[MethodConfig]] = MAEConfig
-    version: ClassVar[int] = 2
-    encoder_passes: ClassVar[float] = 1.5  # a quarter of the tokens forth and back, and the decoder
+    name, title, Config = "mae", "MAE", MAEConfig
+    version = 2
+    encoder_passes = 1.5  # a quarter of the tokens forth and back, and the decoder
 
     def __init__(self, encoder: Encoder, config: MAEConfig) -> None:
         super().__init__(encoder, config)

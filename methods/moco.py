@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig
 from methods.encoders.base import Encoder
-from methods.momentum import MomentumMethod
+from methods.momentum import EMPTY, KeyQueue, MomentumMethod
+from methods.parts.heads import batch_norm_head, mlp_head
 from methods.parts.knobs import FrequencyMask, Momentum, Temperature, TimeMask
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.momentum import EMPTY, KeyQueue, batch_norm_head, mlp_head
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,9 @@ def moco_loss(q: Tensor, k: Tensor, queue_keys: Tensor, queue_ids: Tensor, tempe
 class MoCo(MomentumMethod):
     """Momentum contrast."""
 
-    name: ClassVar[str] = "moco"
-    title: ClassVar[str] = "MoCo"
+    name, title = "moco", "MoCo"
     Config: ClassVar[type[MethodConfig]] = MoCoConfig
-    version: ClassVar[int] = 2
+    version = 2
 
     def __init__(self, encoder: Encoder, config: QueueConfig) -> None:
         width = encoder.config.output

@@ -1,19 +1,94 @@
-"""Methods with a momentum copy of encoder and projection head (He et al. 2020, Eq. 2): MoCo, PMQ, BYOL and JEPA.
+"""Momentum copies and running averages of weights, the queue of keys, and the base of the methods with a copy.
 
-What learns: encoder, projection head, prediction head. What follows after each step: copies of encoder and projection
-head, `target <- m target + (1 - m) online`, where m is constant or rises to 1 with the share of the updates done.
+A momentum copy moves by `target <- m target + (1 - m) online` (MoCo, Eq. 2; PMQ, Eq. 2), where m is constant or rises
+to 1 with the share of the updates done; the running average counts all iterates alike. Both average parameters only. Of
+the buffers of batch normalisation, a momentum copy forwards batches and so keeps running statistics of its own; the
+running average forwards none and copies those of its source, like torch's `AveragedModel`. The queue holds the newest M
+keys and their ids (MoCo, section 3.2; PMQ, section "Patient Memory Queue").
 """
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
-from methods.parts.momentum import momentum_copy, update_momentum
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def momentum_copy(module: M) -> M:
+    """A copy of a module that gets no gradient."""
+    return copy.deepcopy(module).requires_grad_(False)
+
+
+@torch.no_grad()
+def update_momentum(target: nn.Module, source: nn.Module, momentum: float | Tensor) -> None:
+    """Move a copy: target <- momentum * target + (1 - momentum) * source, parameter by parameter.
+
+    A scheduled momentum is a 0-d tensor, so that nothing is read back from the device.
+    """
+    for moved, parameter in zip(target.parameters(), source.parameters(), strict=True):
+        moved.lerp_(parameter, 1.0 - momentum)
+
+
+class RunningAverage(nn.Module, Generic[M]):
+    """Uniform average of a module's weights over all iterates, the initial ones included; buffers are the latest."""
+
+    module: M
+    count: Tensor  # ()
+
+    def __init__(self, module: M) -> None:
+        super().__init__()
+        self.module = momentum_copy(module)
+        self.register_buffer("count", torch.ones((), dtype=torch.int64))
+
+    @torch.no_grad()
+    def update(self, source: nn.Module) -> None:
+        """Add an iterate to the average."""
+        self.count += 1
+        for average, parameter in zip(self.module.parameters(), source.parameters(), strict=True):
+            average.lerp_(parameter, 1.0 / self.count.to(average.dtype))
+        for stored, latest in zip(self.module.buffers(), source.buffers(), strict=True):
+            stored.copy_(latest)
+
+
+EMPTY = -1
+"""Id of a slot that holds no key yet."""
+
+
+class KeyQueue(nn.Module):
+    """Ring buffer of M slots. All state is in buffers, hence in checkpoints; with M = 0 the queue stays empty."""
+
+    keys: Tensor
+    patient: Tensor
+    recording: Tensor
+    pointer: Tensor
+
+    def __init__(self, size: int, width: int) -> None:
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(size, width))  # (M, K)
+        self.register_buffer("patient", torch.full((size,), EMPTY))  # (M,)
+        self.register_buffer("recording", torch.full((size,), EMPTY))  # (M,)
+        self.register_buffer("pointer", torch.zeros((), dtype=torch.int64))
+
+    @torch.no_grad()
+    def push(self, keys: Tensor, patient: Tensor, recording: Tensor) -> None:
+        """Overwrite the oldest slots with a batch of any size; of more than M keys the newest M stay.
+
+        keys: (B, K); patient, recording: (B,) int64 >= 0. Nothing is read back from the device.
+        """
+        size, batch = self.keys.shape[0], keys.shape[0]
+        newest = torch.arange(max(batch - size, 0), batch, device=keys.device)  # (min(B, M),)
+        slots = (self.pointer + newest) % max(size, 1)  # (min(B, M),)
+        self.keys.index_copy_(0, slots, keys[newest].to(self.keys.dtype))
+        self.patient.index_copy_(0, slots, patient[newest])
+        self.recording.index_copy_(0, slots, recording[newest])
+        self.pointer.copy_((self.pointer + batch) % max(size, 1))
 
 
 class MomentumMethod(PretrainMethod):

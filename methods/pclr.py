@@ -7,18 +7,18 @@ one pair per patient. Diamant et al. 2022.
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
-from torch import Tensor, nn
+from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
+from methods.parts.heads import mlp_head
 from methods.parts.knobs import Temperature
-from methods.parts.losses import two_view_nce, unit_length
-from methods.parts.momentum import mlp_head
+from methods.parts.losses import nt_xent
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,17 @@ class PCLRConfig(MethodConfig):
     )
 
 
-def nt_xent(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
-    """SimCLR's loss, mean over the 2B anchors: 0-d (SimCLR, Eq. 1). z1, z2: (B, K), normalised here."""
-    return two_view_nce(unit_length(z1), unit_length(z2), temperature)
-
-
 class PCLR(PretrainMethod):
     """Patient contrastive learning of representations."""
 
-    name: ClassVar[str] = "pclr"
-    title: ClassVar[str] = "PCLR"
-    Config: ClassVar[type[MethodConfig]] = PCLRConfig
-    version: ClassVar[int] = 2
-    encoder_passes: ClassVar[float] = 6.0
+    name, title, Config = "pclr", "PCLR", PCLRConfig
+    version = 2
+    encoder_passes = 6.0
 
     def __init__(self, encoder: Encoder, config: PCLRConfig) -> None:
         super().__init__(encoder, config)
         self.config = config
-        self.projection_head: nn.Sequential = mlp_head(encoder.config.output, config.projection_layers)
+        self.projection_head = mlp_head(encoder.config.output, config.projection_layers)
 
     def forward(self, batch: Batch) -> Tensor:
         """NT-Xent of the projections of both views."""

@@ -6,17 +6,18 @@ neighbouring heartbeat.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig
+from methods.base import Batch
 from methods.moco import MoCo, QueueConfig
+from methods.momentum import EMPTY
+from methods.parts.heads import batch_norm_head
 from methods.parts.losses import scaled_similarity
-from methods.parts.momentum import EMPTY, batch_norm_head
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,7 @@ def patient_info_nce(
 class PMQ(MoCo):
     """Patient memory queue, as the paper's text describes it."""
 
-    name: ClassVar[str] = "pmq"
-    title: ClassVar[str] = "PMQ"
-    Config: ClassVar[type[MethodConfig]] = PMQConfig
+    name, title, Config = "pmq", "PMQ", PMQConfig
 
     def heads(self, width: int, config: Any) -> tuple[nn.Module, nn.Module]:
         """Build projection and prediction head, (B, K) -> (B, K) each."""

@@ -8,7 +8,7 @@ get the running average of the encoder. Empty slots hold noise keys with id 0, s
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -17,10 +17,11 @@ from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
+from methods.momentum import KeyQueue, RunningAverage, momentum_copy, update_momentum
+from methods.parts.heads import batch_norm_head
 from methods.parts.knobs import FrequencyMask, Momentum, Share, Temperature, TimeMask
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.momentum import KeyQueue, RunningAverage, batch_norm_head, momentum_copy, update_momentum
 
 LOG_EPSILON = math.log(1e-12)
 MOMENTUM_LAYERS = slice(0, 5)
@@ -62,11 +63,8 @@ def released_loss(
 class PMQReleased(PretrainMethod):
     """Patient memory queue, as the released code trains it."""
 
-    name: ClassVar[str] = "pmq-released"
-    title: ClassVar[str] = "PMQ (released code)"
-    Config: ClassVar[type[MethodConfig]] = PMQReleasedConfig
-    version: ClassVar[int] = 3
-    finetune_dropout: ClassVar[float] = 0.1
+    name, title, Config = "pmq-released", "PMQ (released code)", PMQReleasedConfig
+    version = 3
 
     def __init__(self, encoder: Encoder, config: PMQReleasedConfig) -> None:
         super().__init__(encoder, config)

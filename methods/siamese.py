@@ -8,12 +8,12 @@ A method of this kind adds the loss of two projections alone. PMQ's masks stand 
                    deviation) or repeat another one (squared covariances) (Bardes et al. 2022, Eq. 1 to 6)
     Barlow Twins   the features of two masked views correlate with themselves alone (Zbontar et al. 2021, Eq. 1)
     SimSiam        a masked view predicts the other's projection, which gets no gradient (Chen & He 2021, Eq. 2 and 4)
-    Random         the encoder stays as the seed drew it: the gate that every pretraining has to pass
+    Random         the encoder stays as the seed drew it: the baseline that every pretraining has to pass
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar
 
 import torch
 from pydantic import Field
@@ -22,10 +22,10 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod
 from methods.encoders.base import Encoder
+from methods.parts.heads import batch_norm_head, mlp_head
 from methods.parts.knobs import FrequencyMask, Log, Temperature, TimeMask
-from methods.parts.losses import two_view_nce, unit_length
+from methods.parts.losses import nt_xent, unit_length
 from methods.parts.masks import frequency_then_time
-from methods.parts.momentum import batch_norm_head, mlp_head
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,13 @@ class SiameseConfig(MethodConfig):
     frequency_mask: FrequencyMask = 0.1
 
 
-C = TypeVar("C", bound=SiameseConfig)
-
-
-class Siamese(PretrainMethod, Generic[C]):
+class Siamese(PretrainMethod):
     """Projections of two views; subclasses define `loss`, and another head than that of VICReg and Barlow Twins."""
 
     Config: ClassVar[type[MethodConfig]] = SiameseConfig
-    encoder_passes: ClassVar[float] = 6.0
+    encoder_passes = 6.0
 
-    def __init__(self, encoder: Encoder, config: C) -> None:
+    def __init__(self, encoder: Encoder, config: Any) -> None:
         super().__init__(encoder, config)
         self.config = config
         self.mask = frequency_then_time(config.frequency_mask, config.time_mask)
@@ -58,15 +55,13 @@ class Siamese(PretrainMethod, Generic[C]):
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of the projections of both views."""
-        z1, z2 = (
-            self.projection_head(self.encoder.pooled(x, self.mask)).float() for x in (batch.x1, batch.x2)
-        )  # (B, K)
-        with torch.autocast(z1.device.type, enabled=False):
-            return self.loss(z1, z2)
+        z = [self.projection_head(self.encoder.pooled(x, self.mask)).float() for x in (batch.x1, batch.x2)]  # (B, K)
+        with torch.autocast(batch.x1.device.type, enabled=False):
+            return self.loss(*z)
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """The loss of two views' projections, (B, K) each, in float32: 0-d."""
-        raise NotImplementedError(f"{type(self).__name__}.loss: give the loss of two projections (B, K)")
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -78,29 +73,20 @@ class SimCLRConfig(SiameseConfig):
     """Layers of the projection head, without normalisation."""
 
 
-def simclr_loss(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
-    """NT-Xent, mean over the 2B anchors: 0-d (SimCLR, Eq. 1). z1, z2: (B, K), normalised here."""
-    return two_view_nce(unit_length(z1), unit_length(z2), temperature)
-
-
-class SimCLR(Siamese[SimCLRConfig]):
+class SimCLR(Siamese):
     """Contrastive learning of two augmented views."""
 
-    name: ClassVar[str] = "simclr"
-    title: ClassVar[str] = "SimCLR"
-    Config: ClassVar[type[MethodConfig]] = SimCLRConfig
+    name, title, Config = "simclr", "SimCLR", SimCLRConfig
 
     def head(self, width: int) -> nn.Module:
         """Two layers without normalisation, or as many as `projection_layers`."""
         return mlp_head(width, self.config.projection_layers)
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
-        """NT-Xent."""
-        return simclr_loss(z1, z2, self.config.temperature)
+        """NT-Xent, mean over the 2B anchors (SimCLR, Eq. 1)."""
+        return nt_xent(z1, z2, self.config.temperature)
 
 
-EPSILON = 1e-4
-"""Under the square root of a variance."""
 Weight = Annotated[float, Field(ge=0), Log(1.0, 50.0)]
 """Of a term; 0 leaves it out."""
 
@@ -124,7 +110,7 @@ def vicreg_loss(z1: Tensor, z2: Tensor, invariance: float, variance: float, cova
 
 def variance_term(z: Tensor) -> Tensor:
     """How far each feature's standard deviation is below 1, mean over features: (B, K) -> () (VICReg, Eq. 1)."""
-    return (1 - (z.var(0) + EPSILON).sqrt()).relu().mean()
+    return (1 - (z.var(0) + 1e-4).sqrt()).relu().mean()
 
 
 def covariance_term(z: Tensor) -> Tensor:
@@ -134,12 +120,10 @@ def covariance_term(z: Tensor) -> Tensor:
     return (covariance.square().sum() - covariance.diagonal().square().sum()) / z.shape[1]
 
 
-class VICReg(Siamese[VICRegConfig]):
+class VICReg(Siamese):
     """Variance, invariance and covariance of two views."""
 
-    name: ClassVar[str] = "vicreg"
-    title: ClassVar[str] = "VICReg"
-    Config: ClassVar[type[MethodConfig]] = VICRegConfig
+    name, title, Config = "vicreg", "VICReg", VICRegConfig
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
         """The weighted sum of the three terms."""
@@ -161,13 +145,13 @@ def barlow_loss(z1: Tensor, z2: Tensor, off_diagonal_weight: float) -> Tensor:
     return (diagonal - 1).square().sum() + off_diagonal_weight * (squares.sum() - squares.trace())
 
 
-class BarlowTwins(Siamese[BarlowConfig]):
+class BarlowTwins(Siamese):
     """Redundancy reduction of two views, by their cross-correlation."""
 
     name, title, Config = "barlow", "Barlow Twins", BarlowConfig
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
-        """Of two projections, (B, K) each: 0-d."""
+        """Redundancy reduction."""
         return barlow_loss(z1, z2, self.config.off_diagonal_weight)
 
 
@@ -177,7 +161,7 @@ def simsiam_loss(p1: Tensor, z1: Tensor, p2: Tensor, z2: Tensor) -> Tensor:
     return -((unit_length(p1) * z2).sum(1).mean() + (unit_length(p2) * z1).sum(1).mean()) / 2
 
 
-class SimSiam(Siamese[SiameseConfig]):
+class SimSiam(Siamese):
     """Siamese representation learning without negatives, momentum or queue."""
 
     name, title = "simsiam", "SimSiam"
@@ -191,13 +175,12 @@ class SimSiam(Siamese[SiameseConfig]):
         return batch_norm_head(width, layers=3)
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
-        """Of two projections, (B, K) each: 0-d."""
+        """Negative cosine in both directions."""
         return simsiam_loss(self.prediction_head(z1), z1, self.prediction_head(z2), z2)
 
 
 class RandomInit(PretrainMethod):
     """The untrained encoder."""
 
-    name: ClassVar[str] = "random"
-    title: ClassVar[str] = "Random"
-    trains: ClassVar[bool] = False
+    name, title = "random", "Random"
+    trains = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
@@ -19,10 +19,10 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, output_stretch, refuse_single
+from methods.momentum import RunningAverage
 from methods.parts.knobs import Choice, Share, TimeMask
 from methods.parts.losses import two_view_nce
 from methods.parts.masks import dropout, time_mask
-from methods.parts.momentum import RunningAverage
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,9 @@ def crop(x: Tensor, start: float, stop: float) -> Tensor:
 class TS2Vec(PretrainMethod):
     """Hierarchical contrast of two crops' outputs per time step."""
 
-    name: ClassVar[str] = "ts2vec"
-    title: ClassVar[str] = "TS2Vec"
-    Config: ClassVar[type[MethodConfig]] = TS2VecConfig
-    version: ClassVar[int] = 2
-    encoder_passes: ClassVar[float] = 8.0  # measured at its batch of 16; the losses grow with the batch
+    name, title, Config = "ts2vec", "TS2Vec", TS2VecConfig
+    version = 2
+    encoder_passes = 8.0  # measured at its batch of 16; the losses grow with the batch
 
     def __init__(self, encoder: Encoder, config: TS2VecConfig) -> None:
         super().__init__(encoder, config)

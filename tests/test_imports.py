@@ -234,7 +234,7 @@ def test_imports_circles_and_arrows_upward_are_found() -> None:
     }
     assert circle_in({"a": {"b"}, "b": {"c", "d"}, "c": set(), "d": {"b", "other"}}) == ["b", "d", "b"]
     assert circle_in({"a": {"a", "b"}, "b": {"c"}, "c": set()}) == []
-    assert upward("methods.parts.momentum", {"methods.pmq.PMQ", "torch.Tensor"}) == {"methods.pmq.PMQ"}
+    assert upward("methods.parts.heads", {"methods.pmq.PMQ", "torch.Tensor"}) == {"methods.pmq.PMQ"}
     assert upward("benchmark.run.cell", {"reports.build.build_report", "benchmark.training"}) == {
         "reports.build.build_report"
     }

@@ -27,8 +27,8 @@ from benchmark.training.finetune import Classifier, loss_of
 from benchmark.training.pretrain import make_optimiser, train_step
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder, EncoderConfig
+from methods.momentum import KeyQueue
 from methods.parts.losses import unit_length
-from methods.parts.momentum import KeyQueue
 
 PATIENTS, WINDOWS_PER_TRIAL, CLASSES = 16_000, 5, 5
 """Patients of the paper's pretraining corpus, whose number sets the positives per query; classes of fine-tuning."""

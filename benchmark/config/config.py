@@ -25,6 +25,8 @@ SET_ELSEWHERE = ("leads", "dropout")
 """Fields of an encoder's config that its section may not set: the data set `leads`, each method sets `dropout`."""
 SWEPT = ("pretrain", "finetune", "linear", "encoder")
 """Sections whose keys a sweep may name; the others decide which data and cells there are."""
+AUTHORS_DROPOUT = {"pmq-released": 0.1}
+"""Method -> dropout on the encoder's output in its authors' fine-tuning; acts under `preset: paper` alone."""
 
 
 class Config(Settings):
@@ -135,7 +137,7 @@ class Config(Settings):
         """Return the settings of a method's fine-tuning, with its dropout on the encoder's output."""
         if self.finetune.encoder_dropout is not None:
             return self.finetune
-        dropout = method.finetune_dropout if self.pretrain.preset == "paper" else 0.0
+        dropout = AUTHORS_DROPOUT.get(method.name, 0.0) if self.pretrain.preset == "paper" else 0.0
         return self.finetune.model_copy(update={"encoder_dropout": dropout})
 
     def __hash__(self) -> int:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from methods.encoders.base import EncoderConfig
-from methods.encoders.pretrained import PretrainedEncoder, Signals
+from methods.encoders.pretrained import PretrainedEncoder, SignalFormat
 
 
 class Network(nn.Module):
@@ -30,7 +30,7 @@ class Theirs(PretrainedEncoder):
 
     name: ClassVar[str] = "theirs"
     title: ClassVar[str] = "Theirs"
-    signals: ClassVar[Signals] = Signals(
+    signals: ClassVar[SignalFormat] = SignalFormat(
         rate=200, leads=("II", "V2", "V5"), unit="uV", seconds=10.0, standardise="window"
     )
     features: ClassVar[int] = 16

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
+from methods.parts.heads import mlp_head
 from methods.parts.losses import unit_length
-from methods.parts.momentum import mlp_head
 
 
 @dataclass(frozen=True)

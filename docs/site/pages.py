@@ -47,7 +47,7 @@ OF_SEVERAL = {
 BASES = ("MethodConfig", *OF_SEVERAL)
 """Configs that others extend."""
 INTERFACES = {
-    "Method": ["methods.base", "methods.parts.losses", "methods.parts.momentum"],
+    "Method": ["methods.base", "methods.parts.losses", "methods.momentum"],
     "Encoder": ["methods.encoders.base", "methods.encoders"],
     "Use": ["benchmark.embedding", "methods.encoders.pretrained"],
     "Dataset": ["benchmark.data.datasets.base"],

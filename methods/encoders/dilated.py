@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
@@ -118,8 +118,7 @@ def channels_first(steps: Tensor) -> Tensor:
 class Dilated(Encoder):
     """ECG windows -> representations. `encoder(x)` is per time step, `encoder.pooled(x)` the mean over time."""
 
-    name: ClassVar[str] = "dilated"
-    Config: ClassVar[type[EncoderConfig]] = DilatedConfig
+    name, Config = "dilated", DilatedConfig
     config: DilatedConfig
 
     def __init__(self, config: DilatedConfig | None = None) -> None:

@@ -2,7 +2,7 @@
 
     class Theirs(PretrainedEncoder):
         name, title, features, licence = "theirs", "Theirs", 256, "MIT"
-        signals = Signals(rate=100, leads=("I", "II", "V2"), unit="mV", seconds=10, standardise="window")
+        signals = SignalFormat(rate=100, leads=("I", "II", "V2"), unit="mV", seconds=10, standardise="window")
         weights, pretrained_on = ("theirs.pt",), ("ptb-xl",)
 
         def __init__(self, config=None): ...   # the network
@@ -20,7 +20,7 @@ import sys
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import torch
 from pydantic import ConfigDict, Field, model_validator
@@ -29,7 +29,8 @@ from torch import Tensor
 
 from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
 
-ORDER = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+Lead = Literal["I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6"]
+ORDER: tuple[Lead, ...] = get_args(Lead)
 """Leads of a window, in the order of its last axis."""
 PER_MILLIVOLT = {"mV": 1.0, "uV": 1000.0, "V": 0.001}
 SMALLEST = 1e-8
@@ -45,13 +46,13 @@ Numbers = Annotated[tuple[Number, ...], Field(min_length=1)]
 
 # Strict field by field, as `methods.base.Recipe`.
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class Signals:
+class SignalFormat:
     """What an encoder reads. Raises ValueError for what does not fit together."""
 
     rate: Annotated[int, Field(ge=25, le=2000, strict=True)]
     """Hz."""
-    leads: Annotated[tuple[str, ...], Field(min_length=1)]
-    """In the order in which it reads them, of the 12."""
+    leads: Annotated[tuple[Lead, ...], Field(min_length=1)]
+    """In the order in which it reads them."""
     unit: Literal["mV", "uV", "V"]
     seconds: Annotated[float, Field(ge=0.25, le=60, strict=True)] | None = None
     """Length of a window; a recording gives as many as it holds, and a shorter one is lengthened by zeros."""
@@ -65,24 +66,14 @@ class Signals:
     """Axes of a batch: (B, L, S) or (B, S, L)."""
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Signals:
-        strange = [lead for lead in self.leads if lead not in ORDER]
-        if strange:
-            raise ValueError(f"leads: {strange[0]!r} is no lead; there are {' '.join(ORDER)}")
-        if len(set(self.leads)) < len(self.leads):
-            raise ValueError(f"leads: {' '.join(self.leads)} names a lead twice")
+    def _fits_together(self) -> SignalFormat:
         if (self.seconds is None) != self.heartbeats:
             raise ValueError("give either seconds, the length of a window, or heartbeats: true")
-        given = self.standardise == "given"
         for name, numbers in (("mean", self.mean), ("deviation", self.deviation)):
-            if given != (numbers is not None):
-                raise ValueError(
-                    f"{name} {'is missing: standardise: given needs it' if given else 'is of `given` alone'}"
-                )
+            if (self.standardise == "given") != (numbers is not None):
+                raise ValueError(f"{name} belongs to standardise: given, and that needs it")
             if numbers is not None and len(numbers) not in (1, len(self.leads)):
-                raise ValueError(
-                    f"{name} has {len(numbers)} numbers; give one, or one for each of the {len(self.leads)} leads"
-                )
+                raise ValueError(f"{name} has {len(numbers)} numbers; give one, or one for each of the leads")
         return self
 
     @property
@@ -91,18 +82,10 @@ class Signals:
         return 300 * self.rate // 250 if self.seconds is None else round(self.seconds * self.rate)
 
     def words(self) -> str:
-        """'10 s at 500 Hz of I II V2 in mV, standardised per window'."""
+        """'windows of 10 s at 500 Hz of I II V2 in mV, standardised: window'."""
         long = "heartbeats" if self.seconds is None else f"windows of {self.seconds:g} s"
         leads = "12 leads" if len(self.leads) == len(ORDER) else f"{' '.join(self.leads)}"
-        how = {
-            "none": f"in {self.unit}",
-            "recording": "standardised per recording and lead",
-            "window": "standardised per window and lead",
-            "window-all-leads": "standardised per window over all leads",
-            "range": "each window from 0 to 1",
-            "given": "standardised by its own mean and deviation",
-        }[self.standardise]
-        return f"{long} at {self.rate} Hz of {leads}, {how}"
+        return f"{long} at {self.rate} Hz of {leads} in {self.unit}, standardised: {self.standardise}"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -118,7 +101,7 @@ class PretrainedEncoder(Encoder):
     Config: ClassVar[type[EncoderConfig]] = PretrainedConfig
     title: ClassVar[str]
     """In tables."""
-    signals: ClassVar[Signals]
+    signals: ClassVar[SignalFormat]
     features: ClassVar[int]
     """K, the width of `encode`."""
     licence: ClassVar[str]
@@ -132,8 +115,6 @@ class PretrainedEncoder(Encoder):
 
     def __init__(self, config: EncoderConfig | None = None) -> None:
         super().__init__(config or PretrainedConfig(output=self.features))
-        signals = self.signals
-        self._columns = [ORDER.index(lead) for lead in signals.leads]
 
     def load(self) -> None:
         """Read the weights into the network, from the files of `weights`."""
@@ -144,19 +125,14 @@ class PretrainedEncoder(Encoder):
         raise NotImplementedError(f"{type(self).__name__}.encode: give the features (B, K)")
 
     @classmethod
-    def folder(cls) -> Path:
-        """Where the files of `weights` lie: beside the file of the class."""
-        return Path(str(sys.modules[cls.__module__].__file__)).parent
-
-    @classmethod
-    def file(cls, name: str) -> Path:
-        """The path of a file beside the file of the class."""
-        return cls.folder() / name
-
-    @classmethod
     def word(cls) -> str:
         """What names it on a command line: its file."""
         return str(sys.modules[cls.__module__].__file__)
+
+    @classmethod
+    def file(cls, name: str) -> Path:
+        """The path of a file of `weights`, which lies beside the file of the class."""
+        return Path(cls.word()).with_name(name)
 
     @classmethod
     def external_files(cls) -> dict[str, Any]:
@@ -177,17 +153,15 @@ class PretrainedEncoder(Encoder):
     def embed(self, x: Tensor) -> Tensor:
         """Its own leads of windows in mV or standardised per recording, in its unit and standardised: (B, S, L)."""
         signals = self.signals
-        x = x[..., self._columns].float()  # (B, S, L)
-        if signals.standardise == "recording":
-            return x
-        if signals.standardise == "window":
-            return _z_scored(x, (1,))
-        if signals.standardise == "window-all-leads":
-            return _z_scored(x, (1, 2))
+        x = x[..., [ORDER.index(lead) for lead in signals.leads]].float()  # (B, S, L)
+        if signals.standardise in ("window", "window-all-leads"):
+            axes = (1,) if signals.standardise == "window" else (1, 2)
+            return (x - x.mean(axes, keepdim=True)) / x.std(axes, correction=0, keepdim=True).clamp_min(SMALLEST)
         if signals.standardise == "range":
             low, high = x.amin((1, 2), keepdim=True), x.amax((1, 2), keepdim=True)  # (B, 1, 1)
             return (x - low) / (high - low).clamp_min(SMALLEST)
-        x = x * PER_MILLIVOLT[signals.unit]
+        if signals.standardise in ("none", "given"):
+            x = x * PER_MILLIVOLT[signals.unit]
         if signals.standardise == "given":
             return (x - x.new_tensor(signals.mean)) / x.new_tensor(signals.deviation)
         return x
@@ -199,21 +173,14 @@ class PretrainedEncoder(Encoder):
             return self.encode(x.mT if self.signals.layout == "leads-first" else x)[:, None]  # (B, 1, K)
 
 
-def _z_scored(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Z-score over some axes (population deviation)."""
-    return (x - x.mean(axes, keepdim=True)) / x.std(axes, correction=0, keepdim=True).clamp_min(SMALLEST)
-
-
 def digest_of(file: Path) -> str:
     """SHA-256 of a file, read once per change. Raises ValueError where it is missing."""
-    try:
-        status = file.stat()
-    except OSError as error:
-        raise ValueError(f"{file}: {error.strerror}; name a file that is there") from None
-    return _digest(file, status.st_size, status.st_mtime_ns, status.st_ino)
+    if not file.is_file():
+        raise ValueError(f"{file}: No such file; name a file that is there")
+    return _digest(file, file.stat().st_mtime_ns)
 
 
 @cache
-def _digest(file: Path, size: int, changed_ns: int, inode: int) -> str:
+def _digest(file: Path, changed_ns: int) -> str:
     with open(file, "rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -4,12 +4,10 @@ A convolution over 7 samples, then three blocks of two convolutions over 5 and 3
 normalisation. The second and third block halve the time steps: S' = ceil(S / 4). A mask acts on the first
 convolution's output after its ReLU, (B, S, K).
 
-For batch normalisation in momentum copies see `methods.parts.momentum`.
+For batch normalisation in momentum copies see `methods.momentum`.
 """
 
 from __future__ import annotations
-
-from typing import ClassVar
 
 import torch.nn.functional as F
 from pydantic.dataclasses import dataclass
@@ -63,8 +61,7 @@ def convolution(channels: int, width: int, kernel: int, stride: int = 1) -> nn.C
 class ResNet1d(Encoder):
     """ECG windows -> representations at a quarter of the time steps."""
 
-    name: ClassVar[str] = "resnet1d"
-    Config: ClassVar[type[EncoderConfig]] = ResNet1dConfig
+    name, Config = "resnet1d", ResNet1dConfig
 
     def __init__(self, config: ResNet1dConfig | None = None) -> None:
         super().__init__(config)

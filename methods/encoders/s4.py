@@ -12,7 +12,7 @@ plus low rank). A, B and dt stay as they start, C and D learn.
 from __future__ import annotations
 
 import math
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as F
@@ -181,8 +181,7 @@ class Convolutions(nn.Sequential):
 class S4(Encoder):
     """ECG windows -> representations at every time step, or every second behind convolutions."""
 
-    name: ClassVar[str] = "s4"
-    Config: ClassVar[type[EncoderConfig]] = S4Config
+    name, Config = "s4", S4Config
     config: S4Config
 
     def __init__(self, config: S4Config | None = None) -> None:

@@ -8,7 +8,7 @@ S' = S / patch + 1; `pooled` is the normalised class token. A mask acts on the t
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -100,10 +100,9 @@ class ViT1dConfig(EncoderConfig):
 class ViT1d(Encoder):
     """ECG windows -> a class token and tokens in the order of time."""
 
-    name: ClassVar[str] = "vit1d"
-    Config: ClassVar[type[EncoderConfig]] = ViT1dConfig
-    pooling: ClassVar[str] = "the class token after the last block, normalised"
-    pooled_only: ClassVar[tuple[str, ...]] = ("norm.weight", "norm.bias")
+    name, Config = "vit1d", ViT1dConfig
+    pooling = "the class token after the last block, normalised"
+    pooled_only = ("norm.weight", "norm.bias")
     config: ViT1dConfig
 
     def __init__(self, config: ViT1dConfig | None = None) -> None:

@@ -10,7 +10,7 @@ module's constructor puts those at the end of a bottleneck at 0, and the trainin
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import torch.nn.functional as F
 from pydantic import Field
@@ -81,8 +81,7 @@ def normalised(channels: int, width: int, kernel: int, stride: int = 1) -> nn.Se
 class XResNet1d101(Encoder):
     """ECG windows -> representations at every 32nd time step."""
 
-    name: ClassVar[str] = "xresnet1d101"
-    Config: ClassVar[type[EncoderConfig]] = XResNet1d101Config
+    name, Config = "xresnet1d101", XResNet1d101Config
     config: XResNet1d101Config
 
     def __init__(self, config: XResNet1d101Config | None = None) -> None:

@@ -1,7 +1,8 @@
 """Contrastive losses that several methods share, in float32 or better also under autocast.
 
 info_nce        InfoNCE (CPC, Eq. 4)
-two_view_nce    NT-Xent of two views (SimCLR, Eq. 1)
+nt_xent         NT-Xent of two views (SimCLR, Eq. 1)
+two_view_nce    the same on raw dot products, also for several groups
 shared_id_nce   the loss of CLOCS and COMET over pairs that share an id
 time_cosine     similarity of windows from outputs per time step, each channel normalised along time (COMET)
 """
@@ -48,6 +49,11 @@ def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
     total1 = torch.logaddexp(across.logsumexp(-1), within1.logsumexp(-1))  # (..., N) anchors in the first view
     total2 = torch.logaddexp(across.logsumexp(-2), within2.logsumexp(-1))  # (..., N) anchors in the second view
     return ((total1 + total2) / 2 - across.diagonal(dim1=-2, dim2=-1)).mean()
+
+
+def nt_xent(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
+    """Compute NT-Xent, mean over the 2B anchors: 0-d (SimCLR, Eq. 1). z1, z2: (B, K), normalised here."""
+    return two_view_nce(unit_length(z1), unit_length(z2), temperature)
 
 
 def shared_id_nce(logits: Tensor, ids: Tensor) -> Tensor:

@@ -29,11 +29,11 @@ CODE = '''
 """Theirs, from its own repository."""
 import torch
 from torch import nn
-from methods.encoders.pretrained import PretrainedEncoder, Signals
+from methods.encoders.pretrained import PretrainedEncoder, SignalFormat
 
 class Theirs(PretrainedEncoder):
     name, title, licence = {name}, {title}, "MIT"
-    signals = Signals(**{signals})
+    signals = SignalFormat(**{signals})
     features, weights, pretrained_on = {features}, ("theirs.pt",), {pretrained_on}
     frozen = {frozen}
 

@@ -295,12 +295,12 @@ def test_the_store_holds_the_digest_of_the_weights_and_what_they_cost(foreign: F
 
 
 def test_a_shorter_recording_is_lengthened_and_heartbeats_are_cut_as_the_suites() -> None:
-    from methods.encoders.pretrained import Signals
+    from methods.encoders.pretrained import SignalFormat
 
-    ten = Signals(rate=100, leads=("I",), unit="mV", seconds=10.0, standardise="none")
+    ten = SignalFormat(rate=100, leads=("I",), unit="mV", seconds=10.0, standardise="none")
     cut = segmentation_of(ten).cut(np.ones((3000, 12)), 500)
     assert cut.shape == (1000, 1, 12)
     assert (cut[:600] == 1).all()
     assert not cut[600:].any()
-    beats = segmentation_of(Signals(rate=360, leads=("I",), unit="mV", heartbeats=True, standardise="recording"))
+    beats = segmentation_of(SignalFormat(rate=360, leads=("I",), unit="mV", heartbeats=True, standardise="recording"))
     assert (beats.kind, beats.samples, beats.raw) == ("heartbeats", 432, False)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.cli.main import OK
-from methods.encoders.pretrained import PretrainedEncoder, Signals
+from methods.encoders.pretrained import PretrainedEncoder, SignalFormat
 from run_benchmark import main
 from tests.docs.pages import DOCS, text_of
 
@@ -27,7 +27,7 @@ COMMANDS = re.findall(r"^python run_benchmark.py (.*)$", TEXT, re.MULTILINE)
 
 def test_every_attribute_is_on_the_page() -> None:
     attributes = [name for name in PretrainedEncoder.__annotations__ if name != "Config"]
-    names = [*attributes, *(field.name for field in fields(Signals)), "load", "encode"]
+    names = [*attributes, *(field.name for field in fields(SignalFormat)), "load", "encode"]
     assert [name for name in names if f"`{name}`" not in TEXT] == []
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from methods.base import Batch
-from methods.comet import COMET, COMETConfig, observation_loss, patient_loss, sample_loss, trial_loss
+from methods.comet import COMET, COMETConfig, observation_loss, same_id_loss, sample_loss
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.parts.losses import two_view_nce
 from methods.parts.masks import Mask
@@ -54,8 +54,8 @@ def test_the_loss_weighs_four_levels_of_the_steps_that_the_encoder_gives() -> No
     expected = (
         0.3 * observation_loss(h, h)
         + 0.2 * sample_loss(h, h)
-        + 0.4 * trial_loss(h, h, batch.trial)
-        + 2.0 * patient_loss(h, h, batch.patient)
+        + 0.4 * same_id_loss(h, h, batch.trial)
+        + 2.0 * same_id_loss(h, h, batch.patient)
     )
     torch.testing.assert_close(method(batch), expected)
     method(batch).backward()

@@ -17,25 +17,24 @@ from methods.encoders.pretrained import (
     ELSEWHERE_VERSION,
     ORDER,
     PretrainedEncoder,
-    Signals,
+    SignalFormat,
     digest_of,
 )
 
 PLAIN: dict[str, Any] = {"rate": 500, "leads": ORDER, "unit": "mV", "seconds": 10.0, "standardise": "none"}
 
 
-def signals(**changed: Any) -> Signals:
-    return Signals(**(PLAIN | changed))
+def signals(**changed: Any) -> SignalFormat:
+    return SignalFormat(**(PLAIN | changed))
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"leads": ("I", "X")}, "'X' is no lead"),
-        ({"leads": ("I", "II", "I")}, "names a lead twice"),
+        ({"leads": ("I", "X")}, "leads.1"),
         ({"seconds": None}, "give either seconds"),
-        ({"standardise": "given"}, "mean is missing"),
-        ({"mean": (0.0,)}, "mean is of `given` alone"),
+        ({"standardise": "given"}, "mean belongs to standardise: given"),
+        ({"mean": (0.0,)}, "mean belongs to"),
         ({"standardise": "given", "mean": (0.0,), "deviation": (1.0,) * 11}, "deviation has 11 numbers"),
     ],
 )
@@ -81,7 +80,7 @@ class Theirs(PretrainedEncoder):
 
     name: ClassVar[str] = "theirs"
     features: ClassVar[int] = 4
-    signals: ClassVar[Signals] = signals(leads=("I", "II"))
+    signals: ClassVar[SignalFormat] = signals(leads=("I", "II"))
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         assert x.dtype == torch.float32

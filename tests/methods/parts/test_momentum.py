@@ -11,14 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from methods.parts.momentum import (
-    EMPTY,
-    KeyQueue,
-    RunningAverage,
-    batch_norm_head,
-    momentum_copy,
-    update_momentum,
-)
+from methods.momentum import EMPTY, KeyQueue, RunningAverage, momentum_copy, update_momentum
+from methods.parts.heads import batch_norm_head
 
 
 def head() -> nn.Sequential:
