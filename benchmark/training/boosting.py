@@ -25,8 +25,10 @@ from benchmark.training.finetune import Outcome, validation_score
 FEATURES_VERSION = 4
 Stages = Callable[[Floats], Iterator[Floats]]
 """Features (n, F) -> class probabilities (n, C) after each iteration."""
-TEST_FEATURES: dict[tuple[str, int], Floats] = {}
-"""SHA-256 of the last dataset's test windows and their rate -> their features, which its cells share."""
+FEATURES: dict[tuple[str, int], Floats] = {}
+"""SHA-256 of windows and their rate -> their features, of the last windows of this process: cells share them."""
+MOST_FEATURES = 8
+"""Sets of windows: training and validation windows at three label shares, and the test windows."""
 
 
 def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int) -> Outcome:
@@ -37,25 +39,26 @@ def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int) -> Outco
     """
     import sklearn.ensemble  # noqa: F401  before the limit of threads, which what is loaded has
 
-    train, validation = (features_of(side, rate) for side in (task.train, task.validation))  # (n, F), (n, F)
-    key = task.test.content[0], rate
-    if key not in TEST_FEATURES:
-        TEST_FEATURES.clear()
-        TEST_FEATURES[key] = features_of(task.test, rate)
+    train, validation, test = (features_of(side, rate) for side in (task.train, task.validation, task.test))  # (n, F)
     target = task.train.truth()  # (n, C)
     with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
         models = [fit(train, target, settings, leaf, task.multi, seed) for leaf in settings.leaf_windows]
         curves = [[validation_score(probability, task) for probability in stages(validation)] for stages in models]
         best = int(np.argmax([max(curve) for curve in curves]))
         last = int(np.argmax(curves[best]))
-        probability = next(islice(models[best](TEST_FEATURES[key]), last, None))
+        probability = next(islice(models[best](test), last, None))
     training = {"leaf_windows": settings.leaf_windows[best], "best_iteration": last + 1, "validation_f1": curves[best]}
     return Outcome(probability, training)
 
 
 def features_of(side: Windows, rate: int) -> Floats:
     """Compute the beat features (n, F) of windows at `rate` Hz."""
-    return beat_features(at_250_hz(side.signal.cpu().numpy(), rate))
+    key = side.content[0], rate
+    if key not in FEATURES:
+        for oldest in list(FEATURES)[: 1 - MOST_FEATURES]:
+            del FEATURES[oldest]
+        FEATURES[key] = beat_features(at_250_hz(side.signal.cpu().numpy(), rate))
+    return FEATURES[key]
 
 
 def at_250_hz(windows: NDArray[np.float16], rate: int) -> NDArray[np.floating]:
