@@ -1,4 +1,4 @@
-"""The verb `check`: a method or an encoder, by name or in a file of one's own, against its contract.
+"""The command `check`: a method or an encoder, by name or in a file of one's own, against its contract.
 
 The checks are those of `methods.contract`, and for an encoder with weights from elsewhere also what every run tries
 before it reads data.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import torch
 
 from benchmark.cli.main import FAILED, OK
 from benchmark.config.errors import ConfigError
 from benchmark.external import try_external
-from benchmark.screen import Console, note, step
+from benchmark.screen import Console, note
 from methods import METHODS
 from methods.base import PretrainMethod
 from methods.contract import ENCODER_CHECKS, EXTERNAL_CHECKS, METHOD_CHECKS, fits
@@ -27,7 +27,6 @@ from methods.encoders.pretrained import PretrainedEncoder
 from methods.from_file import find_class
 
 PAGE = "docs/METHODS.md"
-Check = Callable[[], object]
 
 
 def check(arguments: Namespace, console: Console) -> int:
@@ -40,36 +39,28 @@ def check(arguments: Namespace, console: Console) -> int:
     checks, failed = checks_of(kind), 0
     note(console, f"{arguments.word}: {len(checks)} checks, at most half a minute")
     torch.set_num_threads(1)  # more threads are slower on tensors this small
-    with step(console, arguments.word) as progress:
-        for number, (name, run) in enumerate(checks.items(), start=1):
-            problem = failure(run)
-            note(console, f"FAILED {name}: {problem}" if problem else f"ok     {name}")
-            failed += bool(problem)
-            progress(number, len(checks))
+    for one in checks:
+        problem = failure(one)
+        name = one.func.__name__.replace("_", " ")
+        note(console, f"FAILED {name}: {problem}" if problem else f"ok     {name}")
+        failed += bool(problem)
     if failed:
         note(console, f"{failed} of {len(checks)} checks failed; {PAGE} has the contract")
     return FAILED if failed else OK
 
 
-def checks_of(kind: type) -> dict[str, Check]:
-    """Name -> check of a class. A method is checked with the first encoder that it can train."""
+def checks_of(kind: Any) -> list[partial[Any]]:
+    """List the checks of a class. A method is checked with the first encoder that it can train."""
     if issubclass(kind, PretrainedEncoder):
-        return {"gives its features": partial(try_external, kind)} | named(EXTERNAL_CHECKS, kind)
+        return [partial(one, kind) for one in (try_external, *EXTERNAL_CHECKS)]
     if issubclass(kind, PretrainMethod):
-        encoder = next(
-            (encoder_class for encoder_class in ENCODERS.values() if fits(kind, encoder_class)), ENCODERS["dilated"]
-        )
-        return named(METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1], kind, encoder)
-    return named(ENCODER_CHECKS, kind)
+        encoder = next((one for one in ENCODERS.values() if fits(kind, one)), ENCODERS["dilated"])
+        return [partial(one, kind, encoder) for one in (METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1])]
+    return [partial(one, kind) for one in ENCODER_CHECKS]
 
 
-def named(checks: Sequence[Callable[..., object]], *classes: type) -> dict[str, Check]:
-    """Checks by their names in words."""
-    return {check.__name__.replace("_", " "): partial(check, *classes) for check in checks}
-
-
-def failure(run: Check) -> str:
-    """What a check raised, in one line; '' for nothing."""
+def failure(run: Callable[[], object]) -> str:
+    """Return what a check raised, in one line; '' for nothing."""
     try:
         run()
     except Exception as error:  # of anyone's code

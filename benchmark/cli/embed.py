@@ -29,7 +29,7 @@ def embed(arguments: Namespace, console: Console) -> int:
     if out.suffix not in FORMS:
         raise ConfigError(f"--out {out}: {out.suffix or 'no suffix'} is no form of a table; use {', '.join(FORMS)}")
     encoder = load_encoder(arguments.folder, device=str(device_of(arguments)), code=arguments.code)
-    records = list(dict.fromkeys(record for word in arguments.word for record in records_of(Path(word).expanduser())))
+    records = list(dict.fromkeys(record for word in arguments.word for record in records_of(word)))
     table = table_of(encoder, records, console)
     if text := unusable_text(table["reason"].tolist()):
         note(console, f"warning: {text}")
@@ -40,12 +40,8 @@ def embed(arguments: Namespace, console: Console) -> int:
 
 def records_of(path: Path) -> list[Path]:
     """List the records that a path names, without suffix: one, or all in a folder. Raises ConfigError for none."""
-    if path.is_dir():
-        records = sorted(header.with_suffix("") for header in path.rglob("*.hea"))
-    else:
-        record = path.with_suffix("") if path.suffix in (".hea", ".dat", ".mat") else path
-        records = [record] if record.with_name(f"{record.name}.hea").is_file() else []
-    if not records:
+    headers = path.rglob("*.hea") if path.is_dir() else filter(Path.is_file, [path.with_suffix(".hea")])
+    if not (records := sorted(header.with_suffix("") for header in headers)):
         raise ConfigError(
             f"{path}: neither a WFDB record nor a folder of them (.hea files); for arrays see docs/USE.md"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from argparse import Namespace
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,16 @@ from benchmark.config.schema import Data, Finetune
 from benchmark.data.datasets import DATASETS
 from benchmark.embedding import CONFIG, MODEL_CARD, Description, encoder_of, save_folder
 from benchmark.results.metrics import COLUMNS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNTRAINED, name_on, name_on_any
+from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL
 from benchmark.results.store import BadCard, CorruptRow, PlannedCell, Store
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
-from reports.inference import UnequalTestSets, intervals, pairwise, score_columns
-from reports.results import Results, evaluations_of, role_of, run_of
+from reports.inference import UnequalTestSets, intervals, score_columns
+from reports.results import Results, evaluations_of, run_of
 from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
 
 SIGNALS = ("segmentation", "rate", "standardise", "leads")
 """Keys of `data` that say how signals were taken."""
-HEADER = ("labels", "dataset", "score", "mean", "95 % interval", "minus untrained")
-"""Of a table of scores in the model card."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +97,10 @@ def cells_of(run: Results, variant: str) -> list[PlannedCell]:
 def choose(variant: str, seeds: Mapping[str, int | None], seed: int | None) -> str:
     """Choose the key of a row's pretraining with a seed, or the only one. `seeds`: key -> seed. Raises ConfigError."""
     chosen = [key for key, one in seeds.items() if seed in (None, one)]
-    if len(chosen) == 1:
-        return chosen[0]
-    listed = ", ".join(f"{one} ({key})" for key, one in sorted(seeds.items(), key=lambda item: item[1] or 0))
-    raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
+    if len(chosen) != 1:
+        listed = ", ".join(f"{one} ({key})" for key, one in seeds.items())
+        raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
+    return chosen[0]
 
 
 def checked(run: Results, variant: str, key: str) -> Pretrained:
@@ -199,53 +197,23 @@ def licence(name: str, facts: Mapping[str, Any], cards: Mapping[str, Any]) -> st
 
 
 def scores_in(pretrained: Pretrained, evaluation: str) -> tuple[str, str]:
-    """Return title and table of an evaluation, with differences from the untrained encoder where it has its cells."""
-    run, variant = pretrained.run, pretrained.variant
-    unit = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
-    cells = {(c.dataset, c.ratio, c.seed, c.subset): c for c in pretrained.cells if c.evaluation == evaluation}
-    seeds = len({cell.seed for cell in cells.values()})
-    title = f"{EVALUATION_TITLES.get(evaluation, evaluation)}, scored per {unit_text(run.plan, unit)}, {seeds} seeds"
-    if not cells:
-        return title, "No scores: no cell of it is finished."
-    encoder = str(role_of(run.plan, variant).get("encoder", ""))
-    untrained = UNTRAINED if name_on_any(variant, encoder) == variant else name_on(UNTRAINED, encoder)
-    beside = [
-        cell
-        for cell in (cells_of(run, untrained) if untrained != variant else [])
-        if cell.evaluation == evaluation and (cell.dataset, cell.ratio, cell.seed, cell.subset) in cells
-    ]
+    """Return title and table of an evaluation: means over the row's seeds with 95 % intervals, in percent."""
+    run, unit = pretrained.run, UNIT_OF_PROTOCOL[pretrained.run.plan.config["protocol"]]
+    cells = [cell for cell in pretrained.cells if cell.evaluation == evaluation]
+    title = f"{EVALUATION_TITLES.get(evaluation, evaluation)}, scored per {unit_text(run.plan, unit)}"
     try:
-        columns = list(score_columns(run, [*cells.values(), *beside], COLUMNS, unit))
+        columns = list(score_columns(run, cells, COLUMNS, unit))
     except (UnequalTestSets, CorruptRow) as problem:
         return title, f"No scores: {escape_markdown(str(problem))}."
-    names = (variant, untrained)  # the first minus the second
-    columns = [replace(one, rows={name: one.rows[name] for name in names if name in one.rows}) for one in columns]
-    differences = {(d["ratio"], d["dataset"], d["metric"]): d for d in pairwise(columns).to_dict("records")}
-    lines = [
-        (
-            ratio_text(line["ratio"]),
-            str(run.plan.datasets.get(line["dataset"], {}).get("title", line["dataset"])) or "all",
-            TITLES[line["metric"]],
-            percent(line["mean"]),
-            interval(line),
-            difference(differences.get((line["ratio"], line["dataset"], line["metric"]))),
-        )
-        for line in intervals(columns).to_dict("records")
-        if line["variant"] == variant
-    ]
-    return title, markdown_table(pd.DataFrame(lines, columns=HEADER))
-
-
-def difference(pair: Mapping[Any, Any] | None) -> str:
-    """Return '+1.2 [+0.1, +2.3]'; a dash for none."""
-    return "–" if pair is None else f"{percent(pair['difference'], '+')} {interval(pair, '+')}"
-
-
-def percent(value: float, sign: str = "") -> str:
-    """Return a score or a difference in percent; a dash for none."""
-    return "–" if pd.isna(value) else f"{100 * value:{sign}.1f}"
-
-
-def interval(line: Mapping[Any, Any], sign: str = "") -> str:
-    """Return '[+1.0, +5.2]', from `low` and `high`."""
-    return "–" if pd.isna(line["low"]) else f"[{percent(line['low'], sign)}, {percent(line['high'], sign)}]"
+    if not columns:
+        return title, "No scores: no cell of it is finished."
+    lines = intervals(columns)
+    titles = {name: str(facts.get("title", name)) for name, facts in run.plan.datasets.items()}
+    table = {
+        "labels": lines["ratio"].map(ratio_text),
+        "dataset": lines["dataset"].map(titles).fillna("all"),
+        "score": lines["metric"].map(TITLES),
+        **{name: (100 * lines[name]).map("{:.1f}".format) for name in ("mean", "low", "high")},
+        "seeds": lines["seeds"].map("{:.0f}".format),
+    }
+    return title, markdown_table(pd.DataFrame(table))

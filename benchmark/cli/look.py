@@ -1,4 +1,4 @@
-"""The verbs `list` and `status`: what the suite has, and how far a grid is by its store."""
+"""The commands `list` and `status`: what the suite has, and how far a grid is by its store."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import sys
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from inspect import getdoc
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmark.cli.explain import describe
@@ -24,63 +23,63 @@ if TYPE_CHECKING:
 
 
 def list_all(arguments: Namespace, console: Console) -> int:
-    """Print the listing."""
-    for line in listing():
-        note(console, line)
+    """Print all there is: a heading with the flag that takes the names, then a line for each name."""
+    for heading, lines in listing().items():
+        note(console, heading)
+        for name, text in lines.items():
+            note(console, f"  {name:<15} {text}")
     return OK
 
 
-def listing() -> Iterator[str]:
-    """Methods, encoders, datasets, tasks, configs, evaluations, gates and ablations, a line each."""
+def listing() -> dict[str, dict[str, str]]:
+    """Return heading -> name -> line: methods, encoders, datasets, tasks, configs, evaluations, gates, ablations."""
     from benchmark.config.load import config_names, load_config  # here, because the methods load slowly
     from benchmark.data.datasets import DATASETS
     from benchmark.data.tasks import TASKS
     from methods import BEYOND, METHODS
     from methods.encoders import ENCODERS
 
-    yield "methods (--methods)"
-    yield from (f"  {name:<15} {what_is(name, METHODS)}" for name in METHODS if name not in BEYOND)
-    yield "  ./mine.py       a file of your own: docs/METHODS.md shows how to write one, `check` tests it"
-    yield "beyond the paper's comparison (--methods; in no config but literature)"
-    yield from (f"  {name:<15} {what_is(name, METHODS)}" for name in BEYOND)
-    yield "encoders (--encoder); multiplications for a heartbeat"
-    for name, encoder in ENCODERS.items():
-        yield f"  {name:<15} {what_is(name, ENCODERS)} {costs_of(encoder())}"
-    yield "datasets (--datasets, --pretrain-dataset)"
-    for name, dataset in DATASETS.items():
-        classes = ", ".join(dataset.classes) or "no labels; for pretraining"
-        yield f"  {name:<15} {dataset.title}: {classes}"
-    yield "  ./ours.yaml     a card of data of your own (docs/OWN_DATA.md); `data new-card` writes a first one"
-    yield "tasks (--tasks; a column is a dataset under one of its tasks)"
-    yield f"  {DEFAULT_TASK:<15} the classes above, as --labels says; of every dataset"
-    for name, tasks in TASKS.items():
-        for task, about in tasks.items():
-            yield f"  {task:<15} {name}: {about.what}, {len(about.classes)} classes, several a recording"
-    yield "configs (--config)"
-    for name in config_names():
-        yield f"  {name:<15} {load_config(name).caption}"
-    yield "evaluations (--evaluate)"
-    for name, facts in EVALUATION_FACTS.items():
-        yield f"  {name:<15} {facts.title}: {facts.about}"
-    yield "gates (--gates); rows that are not ranked"
-    for gate, line in ABOUT_GATES.items():
-        yield f"  {gate:<15} {line}"
-    yield "ablations (--ablate; all for every one)"
-    for owner, named in load_config("demo").ablations.items():
-        for name, knobs in named.items():
-            changes = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
-            yield f"  {name:<15} {owner} with {changes}"
+    methods = {name: what_is(name, METHODS) for name in METHODS}
+    datasets = {
+        name: f"{dataset.title}: {', '.join(dataset.classes) or 'no labels; for pretraining'}"
+        for name, dataset in DATASETS.items()
+    }
+    tasks = {DEFAULT_TASK: "the classes above, as --labels says; of every dataset"}
+    for name, of_dataset in TASKS.items():
+        for task, about in of_dataset.items():
+            line = f"{name}: {about.what}, {len(about.classes)} classes, several a recording"
+            tasks[task] = f"{tasks[task]}; {line}" if task in tasks else line
+    ablations = {
+        name: f"{owner} with {', '.join(f'{knob} = {value}' for knob, value in knobs.items())}"
+        for owner, of_method in load_config("demo").ablations.items()
+        for name, knobs in of_method.items()
+    }
+    return {
+        "methods (--methods)": {name: text for name, text in methods.items() if name not in BEYOND}
+        | {"./mine.py": "a file of your own: docs/METHODS.md shows how to write one, `check` tests it"},
+        "beyond the paper's comparison (--methods; in no config but literature)": {n: methods[n] for n in BEYOND},
+        "encoders (--encoder); multiplications for a heartbeat": {
+            name: f"{what_is(name, ENCODERS)} {costs_of(encoder())}" for name, encoder in ENCODERS.items()
+        },
+        "datasets (--datasets, --pretrain-dataset)": datasets
+        | {"./ours.yaml": "a card of your own data (docs/OWN_DATA.md); `data new-card` writes a first one"},
+        "tasks (--tasks; a column is a dataset under one of its tasks)": tasks,
+        "configs (--config)": {name: load_config(name).caption for name in config_names()},
+        "evaluations (--evaluate)": {n: f"{facts.title}: {facts.about}" for n, facts in EVALUATION_FACTS.items()},
+        "gates (--gates); rows that are not ranked": dict[str, str](ABOUT_GATES.items()),
+        "ablations (--ablate; all for every one)": ablations,
+    }
 
 
 def what_is(name: str, kinds: Mapping[str, type]) -> str:
-    """What a method or encoder is: the first line of its module, or of its class where the module holds several."""
+    """Return the first line of a class's module, or of the class itself where the module holds several."""
     kind = kinds[name]
     alone = sum(other.__module__ == kind.__module__ for other in kinds.values()) == 1
     return (getdoc(sys.modules[kind.__module__] if alone else kind) or "").partition("\n")[0]
 
 
 def costs_of(encoder: Encoder) -> str:
-    """'637,952 parameters, 71 M multiplications': size and cost of an encoder for one heartbeat."""
+    """Return '637,952 parameters, 71 M multiplications': size and cost of an encoder for one heartbeat."""
     from benchmark.data.heartbeats import WINDOW  # here, because torch loads slowly
     from benchmark.run.estimate import multiplications
 
@@ -109,9 +108,10 @@ def status(arguments: Namespace, console: Console) -> int:
     note(console, ", ".join([f"{total[DONE]} of {len(cells)} cells done", *others]))
     table = [[title, *(str(row[name] or "") for name in STATES)] for title, row in rows.items()]
     print_table(console, ["", *STATES], table)
-    for file in sorted(store.pretrained.glob(f"*/{PROGRESS}")):
-        if line := running_line(file):
-            note(console, line)
+    for folder in sorted(store.pretrained.glob("*")):
+        if running := read_progress(folder):
+            ago = duration(max(0.0, time.time() - (folder / PROGRESS).stat().st_mtime))
+            note(console, f"{running.name}: {running.done} of {running.total} updates, {running.text}, {ago} ago")
     for key, failure in list(failures.items())[:MOST_FAILURES]:
         note(console, f"failed: {describe(cells[key])}: {failure.line}")
     if driver := holder_of(store.lock):
@@ -119,12 +119,3 @@ def status(arguments: Namespace, console: Console) -> int:
     elif total[DONE] < len(cells):
         note(console, f"nothing works on the rest; the command that began this grid ({command()} ...) goes on")
     return OK
-
-
-def running_line(file: Path) -> str:
-    """'pmq pretrain seed 42: 120 of 600 updates, epoch 2/10 loss 1.2345, 2 s ago'; '' for one that has just ended."""
-    progress = read_progress(file.parent)
-    if progress is None or not file.exists():
-        return ""
-    ago = duration(max(0.0, time.time() - file.stat().st_mtime))
-    return f"{progress.name}: {progress.done} of {progress.total} updates, {progress.text}, {ago} ago"

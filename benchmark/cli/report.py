@@ -29,22 +29,19 @@ def report(arguments: Namespace, console: Console) -> int:
 
     Raises ConfigError if `--compare` has a flag of reports beside it.
     """
-    if arguments.compare:
-        if arguments.results or arguments.archive or arguments.beside or arguments.scores or arguments.unit == "both":
-            raise ConfigError("--compare takes none of --results, --archive, --beside, --scores and --unit both")
-        first, second = map(load, arguments.compare)
-        for line in dict.fromkeys([*first.messages, *second.messages]):
-            note(console, line)
-        show_comparison(compare(first, second, arguments.unit), arguments.out, console)
-        return OK
-    results = load(arguments.results or ["runs"])
-    for line in results.messages:
+    if arguments.compare and (arguments.results or arguments.archive or arguments.beside or arguments.scores):
+        raise ConfigError("--compare takes none of --results, --archive, --beside and --scores")
+    runs = [load(run) for run in arguments.compare or [arguments.results or ["runs"]]]
+    for line in dict.fromkeys(message for results in runs for message in results.messages):
         note(console, line)
-    if arguments.beside:
-        unit = None if arguments.unit == "both" else arguments.unit
+    unit = None if arguments.unit == "both" else arguments.unit
+    results = runs[0]
+    if arguments.compare:
+        show_comparison(compare(results, runs[1], unit), arguments.out, console)
+    elif arguments.beside:
         show_comparison(beside(results, arguments.beside, unit), arguments.out, console)
-        return OK
-    show_report(results, arguments.out, arguments.unit, console, further=arguments.scores)
+    else:
+        show_report(results, arguments.out, arguments.unit, console, further=arguments.scores)
     if arguments.archive:
         pack(results, arguments.archive)
         note(console, f"wrote {arguments.archive}: plan, rows, predictions and pretraining records, no signals")

@@ -24,8 +24,8 @@ def test_a_report_of_nothing_is_one_line_and_makes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("flags", ["--results a b", "--archive x.zip", "--beside pmq", "--unit both"])
+@pytest.mark.parametrize("flags", ["--results a b", "--archive x.zip", "--beside pmq"])
 def test_two_runs_are_held_together_alone(flags: str) -> None:
     _, arguments = parse(f"report --compare a b {flags}".split())
-    with pytest.raises(ConfigError, match="--compare takes none of --results, --archive, --beside, --scores"):
+    with pytest.raises(ConfigError, match="--compare takes none of --results, --archive, --beside and --scores"):
         report(arguments, open_console())
