@@ -6,7 +6,7 @@ It writes the trials to trials.csv, and to tuned.yaml the config with the chosen
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,13 @@ from benchmark.run.datasets import audit_run, with_columns
 from benchmark.run.grid import make_grid
 from benchmark.run.tasks import missing
 from benchmark.run.tuning import (
-    Tuning,
-    changes,
+    Draws,
+    Values,
     draws_of,
     middle_ratio,
     search_config,
+    trials_of,
     tuned_methods,
-    tunings_of,
     variants_of_draws,
 )
 from benchmark.screen import Console, note, print_table
@@ -63,12 +63,14 @@ def tune(arguments: Namespace, console: Console) -> int:
     work = missing(grid, store)
     note(console, f"{trials_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
     failures = work_off(work, config, prepared, store, machine, console)
-    tunings, without = tunings_of(config, draws, grid, store)
-    if tunings:
-        print_tunings(console, tunings, config.ratios[0])
-        for file in write_search(tunings, values_of(arguments), arguments.out):
+    trials = trials_of(draws, grid, store)
+    best = trials[trials["chosen"] == 1].to_dict("records")
+    chosen = {trial["method"]: draws[trial["method"]][trial["trial"]] for trial in best}
+    if chosen:
+        print_trials(console, trials, draws, chosen, config)
+        for file in write_search(trials, chosen, values_of(arguments), arguments.out):
             note(console, f"wrote {file}")
-    if without:
+    if without := [name for name in draws if name not in chosen]:
         terminal.error(f"no trial of {', '.join(without)} could be finished; nothing is chosen for them")
     if failures:
         terminal.error(f"{failures} tasks failed; their trials are not chosen, and the same command tries them again")
@@ -87,34 +89,37 @@ def check_searchable(config: Config, ratio: float | None) -> None:
         raise ConfigError(f"--ratio {ratio:g} is not a share of the labels; use one above 0 and up to 1")
 
 
-def write_search(tunings: Sequence[Tuning], values: Mapping[str, Any], out: Path) -> list[Path]:
-    """Write the trials, the best of each method first and failed ones last, and the config with the chosen knobs."""
-    tables = []
+def write_search(
+    trials: pd.DataFrame, chosen: Mapping[str, Values], values: Mapping[str, Any], out: Path
+) -> list[Path]:
+    """Write the trials, the best of each method first and failed ones last, and the config with the chosen values."""
     knobs = dict(values.get("knobs", {}))
-    for tuning in tunings:
-        rows = [
-            {"method": tuning.method, "trial": number, "own": int(number == 0), "chosen": int(number == tuning.best)}
-            | {"mean": trial.mean, **trial.scores, **trial.knobs, "error": trial.error}
-            for number, trial in enumerate(tuning.trials)
-        ]
-        tables.append(pd.DataFrame(rows).sort_values("mean", ascending=False, na_position="last", kind="stable"))
-        knobs[tuning.method] = laid_over(knobs.get(tuning.method, {}), tuning.chosen.knobs)
-    trials, config = out / "trials.csv", out / "tuned.yaml"
-    write_atomic(trials, pd.concat(tables).to_csv(index=False).encode())
+    for method, changed in chosen.items():
+        knobs[method] = laid_over(knobs.get(method, {}), changed)
+    ranked = [
+        rows.sort_values("mean", ascending=False, na_position="last", kind="stable")
+        for _, rows in trials.groupby("method", sort=False)
+    ]
+    table, config = out / "trials.csv", out / "tuned.yaml"
+    write_atomic(table, pd.concat(ranked).to_csv(index=False).encode())
     write_atomic(config, yaml_text({**values, "knobs": knobs}).encode())
-    return [trials, config]
+    return [table, config]
 
 
-def print_tunings(console: Console, tunings: Sequence[Tuning], ratio: float) -> None:
-    """Print a row per method: validation score of the config's own setting and of the best trial, and its knobs."""
+def print_trials(
+    console: Console, trials: pd.DataFrame, draws: Draws, chosen: Mapping[str, Values], config: Config
+) -> None:
+    """Print a row per method: validation score of the config's own setting and of the best trial, and its values."""
     note(
         console,
-        f"\nvalidation macro-F1 in percent of linear probes at ratio {ratio:g}, one pretraining per trial, mean over "
-        "datasets; C is chosen on the same patients, for every trial alike; no test patient was scored",
+        f"\nvalidation macro-F1 in percent of linear probes at ratio {config.ratios[0]:g}, one pretraining per trial, "
+        "mean over datasets; C is chosen on the same patients, for every trial alike; no test patient was scored",
     )
     rows = []
-    for tuning in tunings:
-        means = [trial.mean for trial in tuning.trials]
-        scores = ["failed" if mean is None else f"{100 * mean:.1f}" for mean in (means[0], means[tuning.best])]
-        rows.append([tuning.title, changes(tuning), *scores, str(len(means))])
+    for method, values in chosen.items():
+        means = trials.loc[trials["method"] == method, "mean"]
+        scores = ["failed" if pd.isna(mean) else f"{100 * mean:.1f}" for mean in (means.iloc[0], means.max())]
+        changed = [f"{knob} {value:g}" for knob, value in values.items() if value != draws[method][0][knob]]
+        changes = ", ".join(changed) or "the config's own setting"
+        rows.append([config.method_class(method).title, changes, *scores, str(len(means))])
     print_table(console, ["method", "chosen", "own", "best", "trials"], rows, labels=2)

@@ -1,4 +1,4 @@
-"""Processes of this machine: how they are asked to stop, pools of workers, and their memory.
+"""Processes of this machine: how they are asked to stop, and pools of workers.
 
 Ctrl-C and SIGTERM end a command (`Interrupted`); while a task runs in its process, they ask the task to save first. The
 workers of a pool ignore Ctrl-C, which a terminal sends to all its processes, save on SIGTERM and end with their parent.
@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing import get_context, parent_process, resource_tracker
-from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    import torch
+from typing import TypeVar
 
 GRACE_SECONDS = 6.0
 """Most that running tasks have to save."""
@@ -90,8 +85,7 @@ def shared_map(work: Callable[[Item], Result], items: Iterable[Item], processes:
 
 
 def begin_worker() -> None:
-    """Let a worker ignore Ctrl-C, save on SIGTERM, and end with its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Let a worker save on SIGTERM, and end with its parent."""
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     threading.Thread(target=end_with_parent, daemon=True).start()
     keep_freed_memory()
@@ -115,45 +109,11 @@ def interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-PROCESS_STATUS, PEAK_RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-"""Linux files that report a process's peak resident memory (VmHWM) and reset it."""
-
-
-def begin_peak_memory(device: torch.device) -> None:
-    """Reset the peak that `peak_memory_gib` returns; on CPUs only where the system allows it (Linux)."""
-    if device.type == "cuda":
-        import torch  # here, because it loads slowly and commands that need no torch import this module
-
-        torch.cuda.reset_peak_memory_stats(device)
-    elif PEAK_RESET.is_file():
-        if trim := glibc("malloc_trim"):
-            trim(0)
-        with suppress(OSError):  # a container may forbid it; the peak is then that of the whole process
-            PEAK_RESET.write_text("5")
-
-
-def peak_memory_gib(device: torch.device) -> float:
-    """Return the peak memory in GiB: allocated on a GPU, else resident in this process."""
-    if device.type == "cuda":
-        import torch
-
-        return torch.cuda.max_memory_allocated(device) / 2**30
-    if PROCESS_STATUS.is_file():  # not getrusage, whose peak is inherited from the parent process
-        lines = PROCESS_STATUS.read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**30  # macOS counts bytes
-
-
-def glibc(name: str) -> Callable[..., int] | None:
-    """Look up a function of glibc; None with another C library."""
-    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
-
-
 def keep_freed_memory() -> None:
     """Let glibc reuse freed memory: by default the kernel zeroes pages anew for each large tensor.
 
     That costs a fifth of a training step on a CPU; no result depends on it.
     """
-    if mallopt := glibc("mallopt"):
+    if mallopt := getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None:
         for threshold in (-3, -1):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
             mallopt(threshold, 2**31 - 1)

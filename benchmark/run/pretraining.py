@@ -17,13 +17,12 @@ from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.data.tasks import open_task_view
 from benchmark.data.transport import is_transport
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
-from benchmark.machine.process import begin_peak_memory, peak_memory_gib
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD, ERROR, MEASURES, UNTRAINED_EPOCH
 from benchmark.results.store import Store, card_bytes
 from benchmark.run.estimate import multiplications
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
-from benchmark.run.progress import ProgressFile
+from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import measure, sample_facts
 from benchmark.training.pretrain import OnEpoch, epochs_bought, pretrain
@@ -114,8 +113,9 @@ def train(
     pairs = len(corpus_trials(prepared, spec)) * pairs_of(spec.per_trial)
     shape = epoch_shape(corpus.patient_of_pair, settings.batching, settings.recipe.batch_size)
     costs = config.pretrain.pair_costs(task.method)
-    begin_peak_memory(device)
-    with ProgressFile(folder, task.name) as progress:
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    with progress_file(folder, task.name) as write_progress:
         history = pretrain(
             method,
             settings,
@@ -125,11 +125,11 @@ def train(
             precision=context.precision,
             checkpoint=folder / CHECKPOINT,
             probe=probe,
-            on_step=progress.write,
+            on_step=write_progress,
             on_epoch=events_of(task, context.events) if context.events else None,
         )
     spent = {
-        "peak_memory_gib": peak_memory_gib(device),
+        "peak_memory_gib": torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else None,
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
         **({"scale": list(corpus.trials.scale)} if corpus.trials.scale else {}),
     }

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -38,28 +38,26 @@ class Progress:
     """'epoch 3/10 loss 1.2345'."""
 
 
-class ProgressFile:
-    """The progress file of a running pretraining, removed when the context is left: it ends, fails or is stopped."""
+@contextmanager
+def progress_file(folder: Path, name: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Keep the progress file of a running pretraining: returns what writes it, now and then, and removes it at the end.
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self.path = folder / PROGRESS
-        self.name = name
-        self.written = -WRITE_SECONDS
+    A file that cannot be written stops no training.
+    """
+    file, written = folder / PROGRESS, -WRITE_SECONDS
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        with suppress(OSError):
-            self.path.unlink()
-
-    def write(self, done: int, total: int, text: str) -> None:
-        """Write how far it is, if that was not done just before. A file that cannot be written stops no training."""
-        now = time.monotonic()
-        if now - self.written >= WRITE_SECONDS:
-            self.written = now
+    def write(done: int, total: int, text: str) -> None:
+        nonlocal written
+        if time.monotonic() - written >= WRITE_SECONDS:
+            written = time.monotonic()
             with suppress(OSError):
-                write_atomic(self.path, json.dumps(asdict(Progress(self.name, done, total, text))).encode())
+                write_atomic(file, json.dumps(asdict(Progress(name, done, total, text))).encode())
+
+    try:
+        yield write
+    finally:
+        with suppress(OSError):
+            file.unlink()
 
 
 def read_progress(folder: Path) -> Progress | None:

@@ -10,12 +10,12 @@ C is chosen on the same patients, which favours every trial of every method alik
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from random import Random
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmark.config.config import Config
 from benchmark.results.names import LINEAR, TRIAL
@@ -25,37 +25,8 @@ from methods.parts.knobs import spaces_of
 
 Values = dict[str, Any]
 """Tuned hyperparameter -> value; a field of the recipe is named 'recipe.lr'."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One setting of a method's tuned hyperparameters and how it did."""
-
-    knobs: Values
-    scores: dict[str, float]
-    """Dataset -> validation macro-F1 of the linear probe, at the best of its strengths C; none for a failed trial."""
-    error: str = ""
-
-    @property
-    def mean(self) -> float | None:
-        """Mean of `scores`; None for a trial that failed."""
-        return float(np.mean(list(self.scores.values()))) if self.scores else None
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """The trials of one method; the first is the config's setting."""
-
-    method: str
-    title: str
-    trials: list[Trial]
-    best: int
-    """Number of the trial with the highest mean, from 0; of equal ones the earliest."""
-
-    @property
-    def chosen(self) -> Trial:
-        """The best trial."""
-        return self.trials[self.best]
+Draws = Mapping[str, Sequence[Values]]
+"""Method -> the values of each trial; those of the first are the config's."""
 
 
 def tuned_methods(config: Config) -> list[str]:
@@ -63,8 +34,8 @@ def tuned_methods(config: Config) -> list[str]:
     return [name for name in config.compared() if config.method_class(name).trains]
 
 
-def draws_of(config: Config, trials: int, seed: int) -> dict[str, list[Values]]:
-    """Draw the values of each trial by compared method that trains; those of the first are the config's."""
+def draws_of(config: Config, trials: int, seed: int) -> Draws:
+    """Draw the values of each trial of the compared methods that train."""
     draws = {}
     for name in tuned_methods(config):
         spaces = spaces_of(config.method_class(name).Config)
@@ -76,7 +47,7 @@ def draws_of(config: Config, trials: int, seed: int) -> dict[str, list[Values]]:
     return draws
 
 
-def variants_of_draws(config: Config, draws: Mapping[str, Sequence[Values]]) -> tuple[Variant, ...]:
+def variants_of_draws(config: Config, draws: Draws) -> tuple[Variant, ...]:
     """Make a row per method and trial, 'pmq#0', 'pmq#1', ... Raises ValueError for a value the method refuses."""
     variants = []
     for name, settings in draws.items():
@@ -85,13 +56,6 @@ def variants_of_draws(config: Config, draws: Mapping[str, Sequence[Values]]) -> 
             title, method_config = f"{kind.title}, trial {number}", config.method_config(name, values)
             variants.append(Variant(f"{name}#{number}", title, kind, method_config, TRIAL, name))
     return tuple(variants)
-
-
-def changes(tuning: Tuning) -> str:
-    """Return the chosen values that are not the config's: 'temperature 0.2, recipe.lr 0.003'."""
-    first = tuning.trials[0].knobs
-    changed = [f"{knob} {value:g}" for knob, value in tuning.chosen.knobs.items() if value != first[knob]]
-    return ", ".join(changed) or "the config's own setting"
 
 
 def middle_ratio(config: Config) -> float:
@@ -105,35 +69,37 @@ def search_config(config: Config, ratio: float) -> Config:
     return config.model_copy(update={"ratios": [ratio], "seeds": config.seeds[:1], **rows})
 
 
-def tunings_of(
-    config: Config, draws: Mapping[str, Sequence[Values]], grid: Grid, store: Store
-) -> tuple[list[Tuning], list[str]]:
-    """Judge the methods with a finished trial; returns also the names of the other methods."""
-    tunings, without = [], []
-    for name, settings in draws.items():
+def trials_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
+    """Judge the trials: a row each, with method, trial, own, chosen, mean, scores by dataset, values, and error.
+
+    own: the config's setting. chosen: of a method's highest means the earliest; none where each trial failed.
+    """
+    rows: list[dict[str, Any]] = []
+    for method, settings in draws.items():
         trials = []
         for number, values in enumerate(settings):
-            cells = [cell for cell in grid.cells if cell.variant.name == f"{name}#{number}"]
-            trials.append(judged(cells, values, store))
-        means = [-1.0 if trial.mean is None else trial.mean for trial in trials]
-        if max(means) < 0:
-            without.append(name)
-        else:
-            tunings.append(Tuning(name, config.method_class(name).title, trials, means.index(max(means))))
-    return tunings, without
+            scores, error = judged([c for c in grid.cells if c.variant.name == f"{method}#{number}"], store)
+            mean = float(np.mean(list(scores.values()))) if scores else None
+            facts = {"method": method, "trial": number, "own": int(number == 0), "chosen": 0, "mean": mean}
+            trials.append({**facts, **scores, **values, "error": error})
+        if finished := [trial for trial in trials if trial["mean"] is not None]:
+            max(finished, key=lambda trial: trial["mean"])["chosen"] = 1
+        rows += trials
+    return pd.DataFrame(rows)
 
 
-def judged(cells: Sequence[Cell], values: Values, store: Store) -> Trial:
-    """Judge a trial by its cells, one per dataset; it failed if one of them is missing, or if none has a score.
+def judged(cells: Sequence[Cell], store: Store) -> tuple[dict[str, float], str]:
+    """Score a trial by its cells, one per dataset: the probe's validation macro-F1 at the best of its strengths.
 
-    A dataset that cannot be scored, for instance without validation patients, is left out; it is for every trial.
+    Returns also why it failed, where one of them is missing or none has a score. A dataset that cannot be scored, for
+    instance without validation patients, is left out; it is for every trial.
     """
     scores: dict[str, float] = {}
     for cell in cells:
         row = store.load_row(cell.key)
         if row is None:
             failures = store.failures([cell.key, cell.pretrain_key])
-            return Trial(values, {}, next((failure.line for failure in failures.values()), "not run"))
+            return {}, next((failure.line for failure in failures.values()), "not run")
         if validation_f1 := row.training.get("validation_f1"):
             scores[cell.dataset] = float(max(validation_f1))
-    return Trial(values, scores, "" if scores else "no dataset can be scored on its validation patients")
+    return scores, "" if scores else "no dataset can be scored on its validation patients"

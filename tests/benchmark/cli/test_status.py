@@ -11,7 +11,7 @@ import pytest
 
 from benchmark.results.files import file_lock
 from benchmark.results.store import Plan, PlannedCell, Store
-from benchmark.run.progress import PROGRESS, ProgressFile
+from benchmark.run.progress import PROGRESS, progress_file
 from run_benchmark import main
 
 KEYS = ("done", "failed", "nobody")
@@ -53,8 +53,8 @@ def test_each_state_is_counted_and_named(shown: Callable[[], str]) -> None:
 
 def test_what_runs_says_how_far_it_is_and_who_runs_it(store: Store, shown: Callable[[], str]) -> None:
     folder = store.pretrained / "key"
-    with ProgressFile(folder, "pmq pretrain seed 42") as progress, file_lock(store.lock):
-        progress.write(120, 600, "epoch 2/10 loss 1.2345")
+    with progress_file(folder, "pmq pretrain seed 42") as write, file_lock(store.lock):
+        write(120, 600, "epoch 2/10 loss 1.2345")
         then = time.time() - 125
         os.utime(folder / PROGRESS, (then, then))
         text = shown()

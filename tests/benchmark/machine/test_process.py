@@ -1,5 +1,4 @@
-"""Signals stop a command at once or after its task has saved; the processes of a pool do not outlive their parent; and
-the peak of what a process holds."""
+"""Signals stop a command at once or after its task has saved; the processes of a pool do not outlive their parent."""
 
 from __future__ import annotations
 
@@ -12,15 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
-from benchmark.machine import process
 from benchmark.machine.process import (
     GRACE_SECONDS,
     Interrupted,
-    begin_peak_memory,
     interrupts,
-    peak_memory_gib,
     shared_map,
     stop,
 )
@@ -121,14 +116,3 @@ def test_a_map_that_is_left_ends_its_processes() -> None:
     workers = {next(each), next(each)}
     each.close()
     assert not any(map(is_running, workers))
-
-
-@pytest.mark.skipif(not process.PEAK_RESET.is_file(), reason="the system cannot begin a peak anew")
-def test_a_peak_that_is_begun_anew_forgets_what_was_freed() -> None:
-    cpu = torch.device("cpu")
-    begin_peak_memory(cpu)
-    held = torch.ones(2**27)  # 0.5 GiB
-    with_it = peak_memory_gib(cpu)
-    del held
-    begin_peak_memory(cpu)
-    assert peak_memory_gib(cpu) < with_it - 0.3

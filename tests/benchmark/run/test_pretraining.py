@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from benchmark.results.store import Store
 from benchmark.run import cell as cell_module
 from benchmark.run import pretraining as pretraining_module
 from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining
-from benchmark.run.progress import ProgressFile
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
 from methods.encoders.dilated import Dilated
@@ -53,12 +53,12 @@ def test_a_pretraining_that_was_asked_to_stop_goes_on_to_the_same_encoder(
     updates = json.loads((whole.store.pretrained / key / CARD).read_text())["updates"]
     steps: list[int] = []
 
-    def interrupt(file: ProgressFile, done: int, total: int, text: str) -> None:
+    def interrupt(done: int, total: int, text: str) -> None:
         steps.append(done)
         if done == updates - 1 and len(steps) < updates:
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(ProgressFile, "write", interrupt)
+    monkeypatch.setattr(pretraining_module, "progress_file", lambda folder, name: nullcontext(interrupt))
     with pytest.raises(KeyboardInterrupt):
         bench.work_off()
     assert {path.name for path in (bench.store.pretrained / key).iterdir()} == {CHECKPOINT}
