@@ -24,7 +24,7 @@ from benchmark.config.load import load_config
 from benchmark.machine.device import Machine, device_facts, pick_device
 from benchmark.run.estimate import estimated_size
 from benchmark.run.grid import expand
-from benchmark.run.tasks import Work, in_turn
+from benchmark.run.tasks import Work
 from benchmark.screen import note, open_console
 from methods import METHODS
 from methods.base import MethodConfig, PretrainMethod
@@ -93,7 +93,7 @@ def hours_of_paper(machine: Machine) -> list[str]:
     sizes = {name: estimated_size(count, config.data.cut()) for name, count in RECORDINGS.items()}
     names = {column.name: column.name for column in config.data.columns()}
     grid = expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
-    work = Work(grid, grid.pretrainings, tuple(in_turn(grid.cells)))
+    work = Work(grid, grid.pretrainings, grid.distinct_cells())
     return list(cost_lines(config, Path("runs"), machine, sizes, work))
 
 

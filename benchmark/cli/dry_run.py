@@ -29,7 +29,7 @@ from benchmark.run.estimate import (
 )
 from benchmark.run.grid import Pretraining, Variant, expand, make_grid
 from benchmark.run.pretraining import new_method
-from benchmark.run.tasks import Work, in_turn, limited_threads, missing
+from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note, print_table
 
 GIB = 2**30
@@ -145,4 +145,4 @@ def work_of(
             return missing(make_grid(config, columns, machine, variants, forms), Store(results))
     names = {column.name: column.name for column in config.data.columns()}  # in place of fingerprints
     grid = expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode(), variants=variants)
-    return Work(grid, grid.pretrainings, tuple(in_turn(grid.cells)))
+    return Work(grid, grid.pretrainings, grid.distinct_cells())

@@ -227,8 +227,6 @@ class Cell:
     """What `cell_key` makes `key` of, with ratio, seed and subset."""
     external_windows: Path | None = field(default=None, compare=False)
     """Folder of the column's recordings as windows of an external encoder (docs/METHODS.md); None for any other."""
-    is_baseline: bool = False
-    """Whether it is of a baseline, or repeats one with all labels: such cells are run last."""
 
     @property
     def pretrain_key(self) -> str:
@@ -254,6 +252,14 @@ class Grid:
     variants: tuple[Variant, ...]
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
+    """One for each place in a table: several may have one key, and share a row of the store."""
+
+    def distinct_cells(self) -> tuple[Cell, ...]:
+        """Return the first cell of each key."""
+        distinct: dict[str, Cell] = {}
+        for cell in self.cells:
+            distinct.setdefault(cell.key, cell)
+        return tuple(distinct.values())
 
 
 @dataclass(frozen=True)
@@ -348,25 +354,20 @@ def cell_content(
     return content
 
 
-def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float, bool]]:
-    """Yield (table, evaluation, ratio, is baseline) of a variant's cells for one dataset and seed."""
+def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]]:
+    """Yield (table, evaluation, ratio) of a variant's cells for one dataset and seed."""
     if variant.role == TRIAL:
-        yield from ((VALIDATION, VALIDATION, ratio, False) for ratio in config.ratios)
+        yield from ((VALIDATION, VALIDATION, ratio) for ratio in config.ratios)
         return
-    row, is_baseline = name_on_any(variant.name, variant.encoder), variant.role == GATE
-    repeats = "full-labels" in config.gates and ALL_LABELS not in config.ratios and (is_baseline or row == UNTRAINED)
+    row, unserved = name_on_any(variant.name, variant.encoder), unserved_by(variant, config.evaluate)
     ratios = [min(config.ratios)] if variant.role == SWEEP else config.ratios
-    unserved = unserved_by(variant, config.evaluate)
+    if "full-labels" in config.gates and ALL_LABELS not in ratios and (variant.role == GATE or row == UNTRAINED):
+        ratios = [*ratios, ALL_LABELS]
     for table in config.evaluate:
-        evaluation = evaluation_of(row, table)
         if table in unserved or (row == FROZEN and is_frozen(table)):  # the latter is the untrained row of that table
             continue
-        if row == SUPERVISED:
-            yield table, evaluation, ALL_LABELS, is_baseline
-            continue
-        yield from ((table, evaluation, ratio, is_baseline) for ratio in ratios)
-        if repeats:
-            yield table, evaluation, ALL_LABELS, True
+        of_row = [ALL_LABELS] if row == SUPERVISED else ratios
+        yield from ((table, evaluation_of(row, table), ratio) for ratio in of_row)
 
 
 def subsets_of(config: Config, table: str, ratio: float) -> int:
@@ -409,7 +410,7 @@ def expand(
             pretraining = pretraining_of(row, variant, seed, corpus, mode)
             if pretraining:
                 pretraining = pretrainings.setdefault(pretraining.key, pretraining)
-            for table, evaluation, ratio, is_baseline in planned(config, variant):
+            for table, evaluation, ratio in planned(config, variant):
                 for dataset, fingerprint in fingerprints.items():
                     content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
                     form = (forms or {}).get((variant.method_name, dataset))
@@ -417,7 +418,7 @@ def expand(
                         content["own"] = form.fingerprint
                     cell = Cell(
                         "", variant, pretraining, evaluation, table, dataset, ratio, seed, content=content,
-                        external_windows=form.folder if form else None, is_baseline=is_baseline,
+                        external_windows=form.folder if form else None,
                     )  # fmt: skip
                     for subset in range(subsets_of(config, table, ratio)):
                         cells.append(replace(cell, key=cell_key(content, ratio, seed, subset), subset=subset))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -101,25 +101,11 @@ def context_of(
 
 def missing(grid: Grid, store: Store) -> Work:
     """Find the cells without an intact row, and the pretrainings they need that are not stored."""
-    cells = [(cell, lack) for cell in in_turn(grid.cells) if (lack := lack_of(cell, store)) is not None]
+    cells = [(cell, lack) for cell in grid.distinct_cells() if (lack := lack_of(cell, store)) is not None]
     needed = {cell.pretrain_key: cell.pretraining for cell, _ in cells if cell.pretraining}
     encoders = [(task, lack) for task in needed.values() if (lack := lack_of(task, store)) is not None]
     damaged = tuple(lack for _, lack in (*cells, *encoders) if lack)
     return Work(grid, tuple(task for task, _ in encoders), tuple(cell for cell, _ in cells), damaged)
-
-
-def in_turn(cells: Iterable[Cell]) -> list[Cell]:
-    """Order each cell once for the work: dataset by dataset, of each the compared rows before the baselines.
-
-    So the first column of a table can be read early. A cell that is a baseline in one table and compared in another
-    counts as compared.
-    """
-    unique: dict[str, Cell] = {}
-    for cell in cells:
-        if not (cell.is_baseline and cell.key in unique):
-            unique[cell.key] = cell
-    datasets = list(dict.fromkeys(cell.dataset for cell in unique.values()))
-    return sorted(unique.values(), key=lambda cell: (datasets.index(cell.dataset), cell.is_baseline))
 
 
 def lack_of(part: Part, store: Store) -> str | None:

@@ -33,19 +33,6 @@ def test_probes_of_all_kinds_share_the_features_of_an_encoder(
     assert together == [probes, probes, ["features"], ["finetune"], ["finetune"], ["supervised"]]
 
 
-def test_a_dataset_at_a_time_and_its_gates_last(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
-    gates = ["frozen", "features", "full-labels"]
-    config = small_config({"data.datasets": ["chapman", "cpsc2018"], "gates": gates, "seeds": [1, 2]})
-    bench = Bench(config, cohorts, Store(tmp_path / "runs"))
-    cells = bench.missing().cells
-    assert sorted(cell.key for cell in cells) == sorted({cell.key for cell in bench.grid.cells})
-    order = [(cell.dataset, cell.is_baseline) for cell in cells]
-    assert order == sorted(order)
-    assert {False, True} == {cell.is_baseline for cell in cells}
-    frozen = {cell.key for cell in bench.grid.cells if cell.variant.name == "random-frozen" and cell.ratio == 0.5}
-    assert {cell.is_baseline for cell in cells if cell.key in frozen} == {False}
-
-
 def test_a_damaged_row_is_done_again_alone(finished: Bench) -> None:
     rows, before, key = finished.rows(), stamps(finished.store), cell_of(finished, "pmq").key
     os.truncate(finished.store.cells / f"{key}.npz", 20)
