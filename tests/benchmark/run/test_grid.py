@@ -1,4 +1,7 @@
-"""The rows, pretrainings and cells of a config; keys change with all that can move a number and with nothing else."""
+"""The rows, pretrainings and cells of a config; keys change with all that can move a number and with nothing else.
+
+Rows reach the processes of a pool with the classes of a method file; budgets and sweeps of config keys act.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,20 @@ import pytest
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data import splits
+from benchmark.results.names import SWEEP
 from benchmark.results.schema import flat
+from benchmark.results.store import Store
 from benchmark.run import grid as keys_module
-from benchmark.run.grid import Grid
+from benchmark.run.cell import identity_of, results_versions
+from benchmark.run.engine import open_engine
+from benchmark.run.grid import Cell, Grid, Pretraining, variants_of
 from benchmark.training import evaluations
 from methods import METHODS
 from methods.base import MethodConfig
+from methods.byol import BYOL
 from tests.basic import ANYWHERE, BASIC
 from tests.benchmark.conftest import ENCODER
-from tests.benchmark.run.bench import BASE, grid_of
+from tests.benchmark.run.bench import BASE, Bench, Cohorts, SmallConfig, grid_of
 
 ALL_GATES = ["random", "frozen", "features", "full-labels", "supervised"]
 
@@ -81,18 +89,6 @@ def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
     assert {c.pretraining for c in grid.cells if c.variant.name == "features"} == {None}
     untrained = {cell.pretrain_key for cell in grid.cells if cell.variant.name == "random"}
     assert {cell.pretrain_key for cell in grid.cells if cell.variant.name == "supervised"} == untrained
-
-
-def test_ablations_are_rows_of_their_own_with_one_knob_changed() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "ablate": ["all"]}))
-    changed = {v.name: v for v in grid.variants if v.role == "ablation"}
-    knobs = {"mask_t": "time_mask", "mask_f": "frequency_mask", "neighbor": "pairing", "queue": "queue_size"}
-    assert list(changed) == [f"pmq:w/o {part}" for part in knobs]
-    full = next(v for v in grid.variants if v.name == "pmq").config
-    for part, knob in knobs.items():
-        config = changed[f"pmq:w/o {part}"].config
-        assert [f.name for f in fields(config) if getattr(config, f.name) != getattr(full, f.name)] == [knob]
-    assert len({p.key for p in grid.pretrainings if p.method.trains}) == 5
 
 
 def test_a_dataset_under_a_task_is_a_column_with_keys_of_its_own() -> None:
@@ -235,11 +231,19 @@ def test_the_encoder_moves_all_keys_but_its_name_alone_when_it_is_the_default_no
         assert moved(one, two) == ALL
 
 
-METHOD = """
+MINE = """
+from dataclasses import dataclass
 import methods.pmq
 
+@dataclass(frozen=True)
+class MyConfig(methods.pmq.PMQConfig):
+    sharpness: float = 1.0
+
 class Mine(methods.pmq.PMQ):
-    name = title = "mine"
+    name = "mine"
+    title = "Mine"
+    Config = MyConfig
+    version = 7
 """
 
 
@@ -250,9 +254,9 @@ def test_keys_hold_the_content_of_a_methods_file_and_no_path(tmp_path: Path) -> 
         file.write_text(method)
         return grid_of(load_config(BASIC, {**BASE, "methods": ["random", str(file)]}))
 
-    before = grid("here", METHOD)
-    assert moved(before, grid("there", METHOD)) == set()
-    assert moved(before, grid("edited", METHOD + "# edited")) == {"mine finetune", "mine linear"}
+    before = grid("here", MINE)
+    assert moved(before, grid("there", MINE)) == set()
+    assert moved(before, grid("edited", MINE + "# edited")) == {"mine finetune", "mine linear"}
 
 
 def test_what_is_changed_downstream_alone_pretrains_nothing_anew() -> None:
@@ -294,3 +298,130 @@ def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:
     less = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [0.1], "seeds": [41], "evaluate": ["linear"]})))
     more = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "methods": ANYWHERE})))
     assert less.items() <= more.items()
+
+
+def facts_of(cell: Cell) -> dict[str, object]:
+    """What a process knows of a cell's method."""
+    variant = cell.variant
+    knobs = {name: value for name, value in vars(variant.config).items() if name in ("sharpness", "queue_size")}
+    return identity_of(cell) | results_versions(cell) | {"knobs": knobs, "config": type(variant.config).__name__}
+
+
+@pytest.mark.slow
+def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: SmallConfig, tmp_path: Path) -> None:
+    file = tmp_path / "my.own.method.py"
+    file.write_text(MINE)
+    config = small_config({"methods": [str(file)], "knobs": {"mine": {"sharpness": 2.5, "queue_size": 32}}})
+    cells = grid_of(config).cells
+    with open_engine("local", 2) as engine:
+        futures = [engine.submit(facts_of, cell) for cell in cells]
+        facts = [future.result() for future in futures]
+    assert facts == [facts_of(cell) for cell in cells]
+    assert (facts[0]["method"], facts[0]["mine"], facts[0]["config"]) == ("mine", 7, "MyConfig")
+    assert facts[0]["knobs"] == {"queue_size": 32, "sharpness": 2.5}
+
+
+def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
+    moco = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "methods": ["moco", "pmq"], "ablate": ["moco:hot"]}
+    (variant,) = (v for v in variants_of(load_config(BASIC, moco)) if v.role == "ablation")
+    assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
+
+
+def keys_of(overrides: dict[str, Any]) -> dict[str, set[str]]:
+    """Row -> keys of its cells."""
+    keys_of_row: dict[str, set[str]] = {}
+    for cell in grid_of(load_config(BASIC, overrides)).cells:
+        keys_of_row.setdefault(cell.variant.name, set()).add(cell.key)
+    return keys_of_row
+
+
+RESNET = {"name": "resnet1d", "output": 8}
+EVERY_KIND = {
+    "methods": ["random", "pmq"], "gates": ["frozen", "features"], "ablate": ["pmq:w/o queue"],
+    "sweeps": {"pmq": {"queue_size": [32]}},
+}  # fmt: skip
+
+
+def test_every_row_is_made_with_every_encoder_and_features_once() -> None:
+    rows = variants_of(load_config(BASIC, EVERY_KIND | {"encoders": [RESNET]}))
+    single = variants_of(load_config(BASIC, EVERY_KIND))
+    assert [row.name for row in rows[: len(single)]] == [row.name for row in single]
+    further = [row for row in single if row.name != "features"]
+    assert [row.name for row in rows[len(single) :]] == [f"{row.name}+resnet1d" for row in further]
+    titles = {row.name: (row.title, row.of, row.facts().get("encoder")) for row in rows}
+    assert titles["features"] == ("Beat features, boosted", "", None)
+    assert titles["pmq:w/o queue+resnet1d"] == ("PMQ w/o queue on resnet1d", "pmq+resnet1d", "resnet1d")
+    assert titles["random-frozen+resnet1d"] == ("Random, frozen on resnet1d", "random+resnet1d", "resnet1d")
+
+
+def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:
+    together = EVERY_KIND | {"encoders": [RESNET], "gates": ["random", "frozen", "features", "full-labels"]}
+    one = {name: value for name, value in together.items() if name != "encoders"}
+    other = one | {"encoder.name": "resnet1d", "encoder.output": 8}
+    keys_of_row = keys_of(together)
+    assert {name: keys for name, keys in keys_of_row.items() if "+" not in name} == keys_of(one)
+    on_other = {name: keys for name, keys in keys_of(other).items() if name != "features"}
+    assert {name.removesuffix("+resnet1d"): keys for name, keys in keys_of_row.items() if "+" in name} == on_other
+    assert not set.union(*keys_of(one).values()) & set.union(*on_other.values())
+
+
+PLAIN: dict[str, Any] = {"methods": ["random", "moco", "pmq"], "gates": [], "ratios": [0.3, 0.1], "seeds": [41]}
+
+
+def planned(overrides: dict[str, Any]) -> Grid:
+    return grid_of(load_config(BASIC, {**PLAIN, **overrides}))
+
+
+def by_name(grid: Grid) -> dict[str, Pretraining]:
+    """Row -> pretraining of its cells."""
+    return {cell.variant.name: cell.pretraining for cell in grid.cells if cell.pretraining}
+
+
+def test_a_budget_of_passes_rests_on_what_a_method_is_said_to_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def byol(budget: str) -> str:
+        return by_name(planned({"methods": ["byol"], "pretrain.budget": budget}))["byol"].key
+
+    before = {budget: byol(budget) for budget in ("epochs", "windows", "passes")}
+    assert len(set(before.values())) == 3
+    monkeypatch.setattr(BYOL, "encoder_passes", 9.0)
+    assert [budget for budget in before if byol(budget) != before[budget]] == ["passes"]
+
+
+def test_equal_passes_give_each_method_its_number_of_updates(
+    cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path
+) -> None:
+    config = small_config({"methods": ["pmq", "byol", "pclr"], "pretrain.budget": "passes", "pretrain.epochs": 8})
+    bench = Bench(config, cohorts, Store(tmp_path / "runs"))
+    assert bench.work_off() == 0
+    cards = {name: bench.store.card(pretraining.key) or {} for name, pretraining in by_name(bench.grid).items()}
+    seen = {name: card["updates"] * card["batch_size"] for name, card in cards.items()}
+    assert seen["byol"] / seen["pmq"] == pytest.approx(0.5, rel=0.05)
+    assert cards["pclr"]["windows_per_epoch"] < cards["pmq"]["windows_per_epoch"] + cards["pmq"]["batch_size"]
+    measured = [card["encoder_passes"] for card in cards.values()]
+    assert measured == pytest.approx([cards["pmq"]["encoder_passes"]] * 3, rel=0.05)
+
+
+def test_a_sweep_of_a_config_key_changes_that_key_for_its_row_alone() -> None:
+    swept = {
+        "pretrain.epochs": [3, 4],
+        "encoder.hidden": [8],
+        "encoder.name": ["resnet1d"],
+        "finetune.lr": [0.5],
+        "linear.strengths": [[1.0]],
+    }
+    grid = planned({"sweeps": {"pmq": swept, "random": {"encoder.hidden": [8]}}, "evaluate": ["finetune", "linear"]})
+    assert [v.name for v in grid.variants if v.role == SWEEP] == [
+        "pmq:pretrain.epochs=3", "pmq:pretrain.epochs=4", "pmq:encoder.hidden=8", "pmq:encoder.name=resnet1d",
+        "pmq:finetune.lr=0.5", "pmq:linear.strengths=[1.0]", "random:encoder.hidden=8",
+    ]  # fmt: skip
+    made = by_name(grid)
+    assert made["pmq:pretrain.epochs=3"].key == made["pmq:finetune.lr=0.5"].key == made["pmq"].key
+    assert made["pmq:pretrain.epochs=4"].content["epochs"] == 4
+    assert made["pmq:encoder.hidden=8"].content["encoder"]["hidden"] == 8
+    other = by_name(planned({"encoder.name": "resnet1d"}))["pmq"]
+    assert made["pmq:encoder.name=resnet1d"].key == other.key
+    assert made["random:encoder.hidden=8"].key != made["random"].key
+    cells = {(cell.variant.name, cell.evaluation): cell for cell in grid.cells if cell.ratio == 0.1}
+    assert cells["pmq:finetune.lr=0.5", "finetune"].content["settings"]["lr"] == 0.5
+    assert cells["pmq:finetune.lr=0.5", "linear"].key == cells["pmq", "linear"].key
+    assert cells["pmq:linear.strengths=[1.0]", "linear"].content["settings"] == {"strengths": [1.0]}
