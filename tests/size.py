@@ -37,7 +37,7 @@ ROOMS = (
         ("benchmark/run", "benchmark/machine", "benchmark/screen.py"),
         2100,
         14,
-        (2550, 16.1),
+        (2466, 15.7),
     ),
     Room("results", ("benchmark/results",), 950, 6.5, (1140, 6.5)),
     Room("reports", ("reports",), 3200, 21, (2490, 21.9)),
