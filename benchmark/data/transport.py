@@ -8,6 +8,7 @@ only sinus bradycardia.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,21 +23,8 @@ from benchmark.data.tasks import DatasetTask, tasks_of
 from benchmark.results.names import AT, DEFAULT_TASK
 
 TRAINING_FOLD = 1
-CONCEPTS: dict[str, dict[str, str]] = {
-    "sinus rhythm": {"ptb-xl": "SR", "chapman.all": "SR", "ningbo.all": "SR"},
-    "sinus bradycardia": {"ptb-xl": "SBRAD", "chapman": "SB", "ningbo": "SB"},
-    "sinus tachycardia": {"ptb-xl": "STACH", "chapman.all": "ST", "ningbo.all": "ST"},
-    "sinus arrhythmia": {"ptb-xl": "SARRH", "chapman.all": "SA", "ningbo.all": "SA"},
-    "atrial fibrillation": {"ptb-xl": "AFIB", "chapman.all": "AFIB", "ningbo.all": "AFIB", "cpsc2018": "AF"},
-    "atrial flutter": {"ptb-xl": "AFLT", "chapman.all": "AF", "ningbo.all": "AF"},
-    "first degree AV block": {"ptb-xl": "1AVB", "chapman.all": "1AVB", "ningbo.all": "1AVB", "cpsc2018": "I-AVB"},
-    "right bundle branch block": {"ptb-xl": "CRBBB", "chapman.all": "RBBB", "ningbo.all": "RBBB", "cpsc2018": "RBBB"},
-    "left bundle branch block": {"ptb-xl": "CLBBB", "chapman.all": "LBBB", "ningbo.all": "LBBB", "cpsc2018": "LBBB"},
-    "atrial premature complex": {"ptb-xl": "PAC", "chapman.all": "APB", "ningbo.all": "APB", "cpsc2018": "PAC"},
-    "ventricular premature complex": {"ptb-xl": "PVC", "chapman.all": "VPB", "ningbo.all": "VPB", "cpsc2018": "PVC"},
-    "ST depression": {"ptb-xl": "STD_", "cpsc2018": "STD"},
-    "ST elevation": {"ptb-xl": "STE_", "cpsc2018": "STE"},
-}
+with open(Path(__file__).with_name("concepts.csv"), encoding="ascii", newline="") as _file:
+    CONCEPTS = {row.pop("concept"): {key: name for key, name in row.items() if name} for row in csv.DictReader(_file)}
 """Concept -> dataset, or its task where classes of its tasks differ -> class. A card's class has the concept's name."""
 
 

@@ -8,13 +8,12 @@ card without questions is opened, and its labels are split, before the next comm
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
@@ -55,12 +54,8 @@ from benchmark.screen import Console, note
 
 MAX_CLASSES = 60
 SEPARATORS = (";", "|", ",", "\n")
-ROLES = {
-    "patient": r"(patient|subject|person|pat|mrn|pid)(_?(id|nr|no|number|num))?",
-    "report": r"(report|interpretation|conclusion|statement|befund)(_?text)?",
-}
-"""Key of `table` -> what its column may be called, in any capitals."""
-LABELS = re.compile(r".*(label|diagnos|rhythm|class|finding|target|\bdx\b).*", re.IGNORECASE)
+PATIENT_COLUMN = re.compile(r"(patient|subject|person|pat|mrn|pid)([_ ]?(id|nr|no|number|num))?", re.IGNORECASE)
+LABEL_COLUMN = re.compile(r".*(label|diagnos|rhythm|class|finding|target|\bdx\b).*", re.IGNORECASE)
 NO_LABEL = re.compile(
     r"(patient_?)?(sex|gender)|(is_?)?(fe)?male|(patient_?)?age(_?(years|at.*))?|years|split|set|subset|(strat_?)?fold",
     re.IGNORECASE,
@@ -72,6 +67,7 @@ TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 MAX_TABLES = 4
 """So many text files of one folder may be tables, if they begin with names other than leads; more are signals."""
 UNITS = "mV, uV, V or nV, or instead gain: steps per millivolt"
+ORDER = f"names of the columns in order, e.g. {', '.join(LEADS)}, '-' for one not used"
 HEAD = """\
 # A card of the ECGs in this folder, for `--datasets {file}`; docs/OWN_DATA.md says what else a card may hold.
 # Lines with QUESTION need an answer in place of the "?".
@@ -84,17 +80,19 @@ NO_LABELS = """
 """
 Lines = dict[str, tuple[Any, str]]
 """Key of a section -> its value, or QUESTION, and a comment."""
+Columns = dict[str, list[str]]
+"""Name of a column of a table -> its cells."""
 
 
 class FolderScan(NamedTuple):
     """The signals and tables of a folder, by their paths below it."""
 
     pattern: str
-    signals: Sequence[str]
-    names: Sequence[str]
+    signals: list[str]
+    names: list[str]
     """What {recording} is in each of the paths, or the numbers of a stacked file's rows, if no array may name these."""
-    tables: Sequence[str]
-    shapes: Mapping[str, tuple[int, ...]]
+    tables: list[str]
+    shapes: dict[str, tuple[int, ...]]
     """Of the arrays of the first file; {} of another format."""
 
     @property
@@ -103,18 +101,12 @@ class FolderScan(NamedTuple):
         return any(len(shape) > 2 for shape in self.shapes.values())
 
 
-class TableScan(NamedTuple):
-    """A table, and how its rows find the files."""
+class Match(NamedTuple):
+    """How the rows of a table find the files: by the cells of a column, which are recordings or paths."""
 
-    file: str
-    columns: Mapping[str, Sequence[str]]
-    """Name -> cells."""
     key: str = "recording"
-    """Or 'path'."""
     column: str = ""
     """'' where none finds the files."""
-    matched: int = 0
-    """Rows that find a file."""
     files: int = 0
     """That are found."""
 
@@ -133,17 +125,15 @@ def scan_folder(folder: Path) -> FolderScan:
     parents = {os.path.dirname(path) for path in signals}
     common = os.path.commonpath(parents) if all(parents) else ""
     prefix = f"{common}/" * bool(common) + "**/" * (len(parents) > 1)
-    shapes: Mapping[str, tuple[int, ...]] = {}
+    pattern, names = f"{prefix}{RECORDING}{suffix}", [PurePosixPath(path).stem for path in signals]
+    shapes: dict[str, tuple[int, ...]] = {}
     if SUFFIXES[suffix.lower()] in ARRAYS:
         with suppress(Unusable):
             shapes = shapes_in(folder / signals[0])
-    names = [PurePosixPath(path).stem for path in signals]
-    scan = FolderScan(f"{prefix}{RECORDING}{suffix}", signals, names, tables, shapes)
-    if scan.is_stacked:
-        count = next(shape[0] for shape in shapes.values() if len(shape) > 2)
+    for count in {shape[0] for shape in shapes.values() if len(shape) > 2}:  # stacked
         pattern = signals[0] if len(signals) == 1 else f"{prefix}*{suffix}"
-        scan = scan._replace(pattern=pattern, names=[] if (count,) in shapes.values() else list(map(str, range(count))))
-    return scan
+        names = [] if (count,) in shapes.values() else list(map(str, range(count)))
+    return FolderScan(pattern, signals, names, tables, shapes)
 
 
 def _is_table(path: Path) -> bool:
@@ -157,15 +147,14 @@ def _is_table(path: Path) -> bool:
     return are_names(header) and len(missing_leads(header)) > len(LEADS) - 2
 
 
-def scan_table(folder: Path, file: str, scan: FolderScan) -> TableScan:
+def match_rows(columns: Columns, scan: FolderScan) -> Match:
     """Find the column whose cells name the most recordings, else paths; none where none finds half of its rows.
 
-    Ages and other small numbers can look like names in most rows; they name few files. Raises DatasetError.
+    Ages and other small numbers can look like names in most rows; they name few files.
     """
-    cells_of = read_table(Card.model_construct(title=file, how_to_get=""), folder / file)
-    best = TableScan(file, {str(name): cells.tolist() for name, cells in cells_of.items()})
+    best = Match()
     below = {path: path for path in scan.signals} | {os.path.splitext(path)[0]: path for path in scan.signals}
-    for column, cells in best.columns.items():
+    for column, cells in columns.items():
         by_name = [cell for cell in map(identifier, cells) if cell in scan.names]
         slashed = (str(PurePosixPath(cell.replace("\\", "/"))) for cell in cells)
         by_path = [below[cell] for cell in slashed if cell in below and not scan.is_stacked]
@@ -173,80 +162,64 @@ def scan_table(folder: Path, file: str, scan: FolderScan) -> TableScan:
             by_name = []  # numbers of rows name nothing by themselves
         for key, matches in (("recording", by_name), ("path", by_path)):
             if 2 * len(matches) >= len(cells) and len(set(matches)) > best.files:
-                best = TableScan(file, best.columns, key, column, len(matches), len(set(matches)))
+                best = Match(key, column, len(set(matches)))
     return best
 
 
 def signal_lines(folder: Path, scan: FolderScan) -> Lines:
     """Return the lines of `signals`. Raises DatasetError where no file can be read."""
-    first, count = scan.signals[0], len(scan.signals)
-    lines: Lines = {"files": (scan.pattern, f"{count} file{'s' * (count > 1)}")}
-    if RECORDING in scan.pattern and len({*scan.names}) < count:
+    first = scan.signals[0]
+    lines: Lines = {"files": (scan.pattern, f"{len(scan.signals)} file{'s' * (len(scan.signals) > 1)}")}
+    if RECORDING in scan.pattern and len({*scan.names}) < len(scan.signals):
         lines["files"] = (QUESTION, f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
-    if SUFFIXES[PurePosixPath(first).suffix.lower()] in ARRAYS:
-        return lines | _array_lines(scan)
+    if SUFFIXES[PurePosixPath(first).suffix.lower()] in ARRAYS:  # they name nothing
+        arrays = {name: shape for name, shape in scan.shapes.items() if len(shape) > 1}
+        sizes = ", ".join(f"{name or 'array'} {shape}" for name, shape in arrays.items())[:300]
+        lines["rate"] = (QUESTION, f"Hz; or rate_name: the entry of the file that holds it; {sizes}")
+        lines |= {"unit": (QUESTION, UNITS), "leads": (QUESTION, ORDER)}
+        if scan.is_stacked:
+            lines["stacked"] = (True, "a recording a row")
+        if scan.is_stacked and not scan.names:
+            lines["ids_name"] = (QUESTION, "the array with the identifiers of the rows")
+        if len(arrays) > 1:
+            lines["array"] = (QUESTION, "the array of the signals")
+        return lines
     try:
         content = read_content(folder / first, None, CardSignals.model_construct(files=first))
     except Unusable as reason:
         raise DatasetError(f"{folder}: the first file cannot be read: {first}: {reason}") from None
-    samples, columns = content.signal.shape
     if content.leads is None:
-        lines["leads"] = (QUESTION, f"names of the {columns} columns in order, '-' for one not used")
+        lines["leads"] = (QUESTION, ORDER)
     elif computed := derivable(content.leads):
         lines["derive"] = (True, f"{', '.join(computed)} follow from the other limb leads")
     elif missing_leads(content.leads):
-        stated = ", ".join(content.leads)[:300]
-        lines["leads"] = (QUESTION, f"a map {{name in the files: lead}}; the files have {stated}")
+        lines["leads"] = (QUESTION, f"a map {{name in the files: lead}}; there are {', '.join(content.leads)[:300]}")
     if content.fs is None:
-        lines["rate"] = (QUESTION, f"Hz; the first file has {samples} samples")
-    units = {unit for unit in content.units or ("none",) if unit.lower() not in MILLIVOLTS}
-    if units:
-        largest = float(np.nanmax(np.abs(content.signal))) if content.signal.size else 0.0
+        lines["rate"] = (QUESTION, f"Hz; the first file has {len(content.signal)} samples")
+    if units := {unit for unit in content.units or ("none",) if unit.lower() not in MILLIVOLTS}:
+        largest = np.nanmax(np.abs(content.signal), initial=0)
         lines["unit"] = (QUESTION, f"{UNITS}; the files state {', '.join(sorted(units))}; values go up to {largest:g}")
     return lines
 
 
-def _array_lines(scan: FolderScan) -> Lines:
-    """Lines of NumPy and HDF5 files, which name nothing; the first file says how many samples and columns there are."""
-    arrays = {name: shape for name, shape in scan.shapes.items() if len(shape) > 1}
-    shape = max(arrays.values(), key=math.prod, default=(0, 0))
-    order = f"names of the {min(shape[-2:])} columns in order, e.g. {', '.join(LEADS)}, '-' for one not used"
-    lines: Lines = {
-        "rate": (QUESTION, f"Hz; or rate_name: the entry of the file that holds it; {max(shape[-2:])} samples"),
-        "unit": (QUESTION, UNITS),
-        "leads": (QUESTION, order),
-    }
-    if scan.is_stacked:
-        lines["stacked"] = (True, f"{shape[0]} recordings, a row each")
-    if naming := [name for name, size in scan.shapes.items() if size == shape[:1] and scan.is_stacked]:
-        lines["ids_name"] = (QUESTION, f"the array with the identifiers of the rows, e.g. {', '.join(naming)[:300]}")
-    if len(arrays) > 1:
-        lines["array"] = (QUESTION, f"the array of the signals: {', '.join(arrays)[:300]}")
-    return lines
-
-
-def table_lines(table: TableScan) -> Lines:
+def table_lines(file: str, columns: Columns, match: Match) -> Lines:
     """Return the lines of `table`."""
-    columns, rows = list(table.columns), len(next(iter(table.columns.values())))
-    lines: Lines = {"file": (table.file, f"{rows} rows; its columns: {', '.join(columns)[:300]}")}
-    if table.column:
-        lines[table.key] = (table.column, f"{table.matched} of {rows} rows have a file")
+    rows = len(next(iter(columns.values())))
+    lines: Lines = {"file": (file, f"{rows} rows; its columns: {', '.join(columns)[:300]}")}
+    if match.column:
+        lines[match.key] = (match.column, f"{match.files} files are of its {rows} rows")
     else:
         lines["recording"] = (QUESTION, f"column with what {RECORDING} is; or path: that of paths; of rows: 0, 1 ...")
-    for key, meaning in ROLES.items():
-        fitting = [name for name in columns if re.fullmatch(meaning, name.replace(" ", "_"), re.IGNORECASE)]
-        if fitting and fitting[0] != table.column:
-            lines[key] = (fitting[0], "")
-        elif key == "patient":
-            lines[key] = (QUESTION, "the column of patients; delete the line if every recording is another person's")
-    return lines
+    patient = next((name for name in columns if PATIENT_COLUMN.fullmatch(name) and name != match.column), QUESTION)
+    remedy = "the column of patients; delete the line if every recording is another person's"
+    return lines | {"patient": (patient, remedy if patient == QUESTION else "")}
 
 
-def label_lines(columns: Mapping[str, Sequence[str]]) -> Lines:
+def label_lines(columns: Columns) -> Lines:
     """Return the lines of `labels`: a column that is named so, columns of yes and no, or a question; else none."""
     binary = [name for name, cells in columns.items() if {truth(cell) for cell in cells if cell} == {True, False}]
     few = [name for name, cells in columns.items() if 2 <= len(label_counts(cells)[1]) <= MAX_CLASSES]
-    named = [name for name in few if name not in binary and LABELS.fullmatch(name)]
+    named = [name for name in few if name not in binary and LABEL_COLUMN.fullmatch(name)]
     if named or len(binary) == 1:
         name = (named or binary)[0]
         return named_lines("column", name, columns[name])
@@ -257,15 +230,19 @@ def label_lines(columns: Mapping[str, Sequence[str]]) -> Lines:
     return lines if few else {}
 
 
-def named_lines(key: str, name: str, cells: Iterable[str]) -> Lines:
+def named_lines(key: str, name: str, cells: list[str]) -> Lines:
     """Return the lines of `labels` of a column or comment whose cells name classes."""
     separator, counts = label_counts(cells)
     recordings = ", ".join(f"{word} {count}" for word, count in counts.most_common())
-    separators: Lines = {"separator": (separator, "")} if separator else {}
-    return {key: (name, ""), **separators, "classes": ([word for word, _ in counts.most_common()], recordings)}
+    lines: Lines = {
+        key: (name, ""),
+        "separator": (separator, ""),
+        "classes": ([*dict(counts.most_common())], recordings),
+    }
+    return {key: line for key, line in lines.items() if line[0]}
 
 
-def label_counts(cells: Iterable[str]) -> tuple[str | None, Counter[str]]:
+def label_counts(cells: list[str]) -> tuple[str | None, Counter[str]]:
     """Return what separates the labels of a column's cells, None for one label or a list, and how often each is."""
     stated = [cell for cell in cells if not NOT_STATED.fullmatch(cell)]
     whole = Counter(identifier(word) for cell in stated for word in labels_of(cell, None))
@@ -280,29 +257,32 @@ def draft(folder: Path, file: str) -> str:
     """Write the text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
     if not folder.is_dir():
         raise DatasetError(f"{folder} is not a folder")
-    scan, tables = scan_folder(folder), list[TableScan]()
-    for table_file in scan.tables:
+    scan, tables = scan_folder(folder), dict[str, tuple[Columns, Match]]()
+    for table in scan.tables:
         with suppress(DatasetError):
-            tables.append(scan_table(folder, table_file, scan))
-    table = max(tables, key=lambda candidate: candidate.files, default=None)
-    if table and table.column and table.key == "path":
+            cells = read_table(Card.model_construct(title=table, how_to_get=""), folder / table)
+            columns = {str(name): cells[name].tolist() for name in cells}
+            tables[table] = columns, match_rows(columns, scan)
+    best = max(tables, key=lambda table: tables[table][1].files, default=None)
+    if best and tables[best][1].key == "path":
         scan = scan._replace(pattern=scan.pattern.replace(RECORDING, "*"))
     sections = {"signals": signal_lines(folder, scan)}
-    if table:
-        sections["table"] = table_lines(table)
+    if best:
+        columns, match = tables[best]
+        sections["table"] = table_lines(best, columns, match)
         used = {value for value, _ in sections["table"].values()}
-        free = [name for name in table.columns if name not in used and not NO_LABEL.fullmatch(name)]
-        sections["labels"] = label_lines({name: table.columns[name] for name in free})
-    for name in COMMENTS:
-        cells = [] if sections.get("labels") else _comments_in(folder, scan.signals, name)
-        if 2 <= len(label_counts(cells)[1]) <= MAX_CLASSES:
-            sections["labels"] = named_lines("comment", name, cells)
+        free = {name: cells for name, cells in columns.items() if name not in used and not NO_LABEL.fullmatch(name)}
+        sections["labels"] = label_lines(free)
+    for name in COMMENTS if not sections.get("labels") else ():
+        stated = _comments_in(folder, scan.signals, name)
+        if 2 <= len(label_counts(stated)[1]) <= MAX_CLASSES:
+            sections["labels"] = named_lines("comment", name, stated)
     text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))
     for section, lines in sections.items():
         text += f"\n{section}:\n" * bool(lines)
         for key, (value, comment) in lines.items():
-            note_text = f"{'QUESTION: ' * (value == QUESTION)}{' '.join(comment.split())}"
-            text += f"  {key}: {_yaml(value)}{'  # ' * bool(note_text)}{note_text}\n"
+            mark = f"{'QUESTION: ' * (value == QUESTION)}{' '.join(comment.split())}"
+            text += f"  {key}: {_yaml(value)}{'  # ' * bool(mark)}{mark}\n"
     return text if sections.get("labels") else text + NO_LABELS
 
 

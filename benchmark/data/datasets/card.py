@@ -155,12 +155,7 @@ class CardDataset:
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Return the files an entry is read from."""
         path, _ = self._file_and_row(entry)
-        if self.card.signals.kind != "wfdb":
-            return (path,)
-        try:
-            return (path, *signal_files(path.with_suffix("")))
-        except Unusable:  # no header
-            return (path,)
+        return (path, *signal_files(path.with_suffix(""))) if self.card.signals.kind == "wfdb" else (path,)
 
     def read(self, entry: Entry) -> Recording:
         """Read the signal in mV; raises Unusable, also where the file contradicts the card."""

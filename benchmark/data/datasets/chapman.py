@@ -11,6 +11,7 @@ denoised, those of the other forms are not.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,20 +30,9 @@ from benchmark.data.datasets.wfdb_files import (
     find_records,
 )
 
-RHYTHMS = {
-    "426177001": "SB",
-    "164889003": "AFIB",  # atrial fibrillation
-    "164890007": "AFIB",  # atrial flutter
-    "427084000": "GSVT",  # sinus tachycardia
-    "426761007": "GSVT",  # supraventricular tachycardia
-    "713422000": "GSVT",  # atrial tachycardia
-    "233896004": "GSVT",  # atrioventricular node reentrant tachycardia, PhysioNet's code
-    "251166008": "GSVT",  # the same, the Challenge's code
-    "233897008": "GSVT",  # atrioventricular reentrant tachycardia
-    "17366009": "GSVT",  # sinus atrium to atrial wandering rhythm, the Challenge's code
-    "426783006": "SR",
-    "427393009": "SR",  # sinus irregularity
-}
+with open(Path(__file__).with_name("chapman_codes.csv"), encoding="ascii", newline="") as _file:
+    _CODES = list(csv.DictReader(_file))
+RHYTHMS = {row["code"]: row["rhythm"] for row in _CODES if row["rhythm"]}
 """SNOMED code -> rhythm group, as the dataset's authors merge them."""
 RHYTHMS_PHYSIONET = {**RHYTHMS, "195101003": "GSVT"}  # PhysioNet: wandering rhythm; Challenge: pacemaker
 FIGSHARE_RHYTHMS = {
@@ -167,19 +157,7 @@ class Ningbo(Chapman):
     tables = ()
 
 
-CONDITION_OF_CODE: dict[str, str] = dict(
-    re.findall(
-        r"(\d+) (\w+)",
-        """
-164917005 AQW, 164937009 UW, 426783006 SR, 74390002 WPW, 195042002 2AVB, 713422000 AT, 11157007 VB,
-47665007 ARS, 428750005 STTC, 427393009 SA, 164930006 STE, 164931005 STTU, 17338001 VPB, 427172004 VPB,
-59931005 TWO, 39732003 ALS, 284470004 APB, 54016002 2AVB1, 164947007 PRIE, 251199005 CCR, 251198002 CR,
-164890007 AF, 233917008 AVB, 111975006 QTIE, 164909002 LBBB, 75532003 VEB, 426761007 SVT, 733534002 LBBB,
-59118001 RBBB, 713427006 RBBB, 270492004 1AVB, 429622005 STDD, 164865005 MI, 164889003 AFIB, 164934002 TWC,
-164912004 PWC, 428417006 ERV, 89792004 RVH, 164873001 LVH, 427084000 ST, 426995002 JEB
-""",
-    )
-)
+CONDITION_OF_CODE = {row["code"]: row["condition"] for row in _CODES if row["condition"]}
 """SNOMED code of a header -> acronym of ConditionNames_SNOMED-CT.csv, of MERL's 38 classes (Liu et al., ICML 2024).
 
 Where that file gives several acronyms to one code, the first. Bradycardia is not among them, so a recording with it

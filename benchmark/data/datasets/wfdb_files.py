@@ -167,8 +167,11 @@ def comments(record: Path, name: str) -> tuple[str, ...]:
 
 
 def signal_files(record: Path) -> tuple[Path, ...]:
-    """Return the files beside a record's header that its signal lines name, each once. Raises Unusable."""
-    names = [line.split()[0] for line in _stated_lines(record)[1:]]
+    """Return the files beside a record's header that its signal lines name, each once; none for no header."""
+    try:
+        names = [line.split()[0] for line in _stated_lines(record)[1:]]
+    except Unusable:
+        return ()
     return tuple(dict.fromkeys(record.with_name(name) for name in names if re.fullmatch(r"[-\w]+\.\w+", name)))
 
 

@@ -84,6 +84,15 @@ def test_a_column_of_paths_is_told_from_one_of_names(folder: Path, path: str) ->
     assert len(read(folder, content)) == 12
 
 
+def test_a_column_of_paths_finds_arrays_too(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+    for number in range(2):
+        np.save(tmp_path / f"r{number}.npy", make_ecg(seconds=2.0))
+    (tmp_path / "labels.csv").write_text("file,patient,rhythm\nr0.npy,p0,SR\nr1.npy,p1,AF\n")
+    content, questions = drafted(tmp_path)
+    assert (content["table"]["path"], questions) == ("file", ["rate", "unit", "leads"])
+    assert "stacked" not in content["signals"]
+
+
 def test_ages_that_look_like_names_are_no_identifiers_and_the_better_table_counts(folder: Path) -> None:
     rewrite(folder, years=["r01"] * 12)
     assert drafted(folder)[0]["table"]["recording"] == "id"
