@@ -10,7 +10,6 @@ from methods.base import Batch
 from methods.comet import COMET, COMETConfig, observation_loss, same_id_loss, sample_loss
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.parts.losses import two_view_nce
-from methods.parts.masks import Mask
 from tests import make
 
 
@@ -62,28 +61,9 @@ def test_the_loss_weighs_four_levels_of_the_steps_that_the_encoder_gives() -> No
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in method.encoder.parameters())
 
 
-def test_each_level_has_two_passes_of_its_own_and_two_levels_are_masked() -> None:
-    method = make_comet()
-    passes: list[bool] = []
-    encode = method.encoder.forward
-
-    def counted(x: Tensor, mask: Mask | None = None) -> Tensor:
-        passes.append(mask is not None)
-        return encode(x, mask)
-
-    method.encoder.forward = counted  # type: ignore[method-assign]
-    method(batch_of_trials())
-    assert passes == [True] * 4 + [False] * 4
-
-
 def test_unmasked_views_differ_by_the_dropout() -> None:
     method = make_comet(observation_weight=0.0, sample_weight=0.0)
     assert method.encoder.dropout == 0.1
     assert method(batch_of_trials()).item() != method(batch_of_trials()).item()
     method.eval()
     assert method(batch_of_trials()).item() == method(batch_of_trials()).item()
-
-
-def test_some_level_must_count() -> None:
-    with pytest.raises(ValueError, match="all four weights are 0: give at least one level"):
-        COMETConfig(patient_weight=0, trial_weight=0, sample_weight=0, observation_weight=0)

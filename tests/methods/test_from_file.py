@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
 
 import pytest
@@ -81,12 +80,3 @@ def test_a_file_without_one_new_class_is_refused_by_its_path(file: Path, text: s
     file.write_text(text)
     with pytest.raises(ValueError, match=f"shape file {file}.*{message}"):
         find(file)
-
-
-def test_a_file_that_fails_leaves_no_module_and_can_be_repaired(file: Path) -> None:
-    file.write_text("1 / 0")
-    with pytest.raises(ValueError, match="ZeroDivisionError"):
-        find(file)
-    assert str(file) not in sys.modules
-    file.write_text(OUTSIDE)
-    assert find(file).name == "long"

@@ -70,13 +70,6 @@ def test_a_causal_step_sees_no_later_one(front: str, bidirectional: bool) -> Non
     assert torch.allclose(*before, atol=1e-6) != bidirectional
 
 
-def test_without_a_front_there_are_as_many_leads_as_channels() -> None:
-    with pytest.raises(ValueError, match=r"encoder.front none needs as many leads \(12\) as encoder.output \(16\)"):
-        S4(S4Config(output=16, front="none"))
-    with pytest.raises(ValueError, match=r"encoder s4 cannot take windows of 400 samples: encoder\.length is 150"):
-        S4(S4Config.small())(torch.zeros(1, 400, 12))
-
-
 def recurrence(space: StateSpace, steps: int) -> Tensor:
     """The taps of the first convolution step by step, from a C that belongs to no length: (H, steps)."""
     dt = space.log_dt.double().exp()[:, None, None]
