@@ -87,14 +87,6 @@ def test_a_class_without_labelled_windows_has_probability_zero_and_one_alone_one
         np.testing.assert_array_equal(alone, [[0.0, 1.0, 0.0]] * 3)
 
 
-def test_the_seed_decides_and_nothing_else() -> None:
-    task = task_of(THREE * 10, THREE * 3, THREE * 3)
-    task.train.target[:] = task.train.target[torch.randperm(30, generator=torch.Generator().manual_seed(0))]
-    first, again, other = run(task), run(task), run(task, seed=42)
-    np.testing.assert_array_equal(first.probability, again.probability)
-    assert (first.probability != other.probability).any()
-
-
 def test_the_first_of_the_best_leaf_sizes_and_iterations_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     coming = iter([0.2, 0.1, 0.3, 0.6, 0.6, 0.5])
     monkeypatch.setattr(boosting, "validation_score", lambda probability, task: next(coming))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 import torch
 
 from benchmark.results.names import CARD
-from benchmark.results.store import BadCard, card_bytes
+from benchmark.results.store import BadCard
 from benchmark.training.checkpoint import (
     SOURCE,
     WEIGHTS,
@@ -56,9 +55,7 @@ def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
 @pytest.mark.parametrize(
     ("name", "damaged"),
     [
-        (WEIGHTS, lambda content: content[:-1]),
         (WEIGHTS, lambda content: content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]),
-        (CARD, lambda content: content[:-1]),
         (CARD, lambda content: content.replace(b'"loss": [', b'"loss": [1')),
         (CARD, None),
     ],
@@ -85,24 +82,6 @@ def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Pa
     with pytest.raises(BadCard, match="this is the card of other"):
         checked_card(folder)
     assert read_card(folder) is None
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"name": "gone"}, "weights of the encoder 'gone', not of 'dilated'; delete the folder"),
-        ({"wings": 2}, "unknown config key 'encoder.wings'"),
-        ({"output": 16}, "state_dict"),
-    ],
-)
-def test_a_card_that_fits_no_encoder_or_other_weights_is_refused(
-    folder: Path, change: dict[str, object], message: str
-) -> None:
-    card = json.loads((folder / CARD).read_text())
-    card["encoder"] |= change
-    (folder / CARD).write_bytes(card_bytes(card))
-    with pytest.raises((ValueError, RuntimeError), match=message):
-        load_encoder(folder, Dilated)
 
 
 @pytest.mark.parametrize("other", ["mine", "yours"])

@@ -21,13 +21,10 @@ from benchmark.training.health import (
     mean_cosine,
     measure,
     nearest,
-    read_health,
     retrieval_pairs,
     sample_facts,
     uniformity,
 )
-from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
-from methods.encoders.dilated import Dilated, DilatedConfig
 from tests.benchmark.training.short import build, train
 
 STEPS = 40
@@ -134,25 +131,9 @@ def test_looking_moves_no_bit(name: str, probe: ProbeWindows, tmp_path: Path) ->
     assert all(epoch["effective_rank"] > 1 for epoch in history.health)
 
 
-class Collapsing(PretrainMethod):
-    """Attracts and repels nothing: all windows become one point."""
-
-    name = "collapsing"
-    title = "Collapsing"
-
-    def forward(self, batch: Batch) -> Tensor:
-        z1, z2 = self.encoder.pooled(batch.x1), self.encoder.pooled(batch.x2)
-        return (z1 - z2).square().sum(1).mean()
-
-
-def test_a_collapse_is_warned_of(probe: ProbeWindows, tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    method = Collapsing(Dilated(DilatedConfig(hidden=16, depth=1, output=32)), MethodConfig())
-    recipe = Recipe(batch_size=4, lr=1e-2, schedule="constant")
-    epochs = read_health(vars(train(method, tmp_path / "file", epochs=12, recipe=recipe, probe=probe)))
-    assert health_warnings("collapsing", epochs[:1], "--set x=1") == []
-    (line,) = health_warnings("collapsing", epochs, "--set x=1")
-    assert line.startswith("collapsing: the features have collapsed")
-    assert "use a lower learning rate (--set x=1)" in line
-    untrained = [EpochHealth(0, effective_rank=1.9, mean_cosine=0.995)]
-    assert "effective rank 1.90" in health_warnings("random seed 41", untrained, "--set x=1")[0]
+def test_a_collapse_is_warned_of() -> None:
+    collapsed = EpochHealth(3, effective_rank=1.9, mean_cosine=0.995)
+    (line,) = health_warnings("pmq", [EpochHealth(0), collapsed], "--set x=1")
+    assert "(effective rank 1.90, mean cosine 0.99); use a lower learning rate (--set x=1)" in line
+    assert health_warnings("pmq", [collapsed, EpochHealth(3, effective_rank=9.0, mean_cosine=0.5)], "--set x=1") == []
+    assert "untrained" in health_warnings("random", [EpochHealth(0, 1.9, 0.995)], "--set x=1")[0]

@@ -14,7 +14,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from benchmark.config.load import load_config, parse_yaml
 from benchmark.config.schema import Budget, Pretrain
 from benchmark.data.corpus import EpochShape
 from benchmark.machine.process import Stopped, stop
@@ -24,15 +23,12 @@ from benchmark.training.pretrain import (
     TrainingStopped,
     epochs_bought,
     learning_rate,
-    lower_rate,
-    make_optimiser,
     updates_of,
 )
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.byol import BYOL
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ
-from tests.basic import BASIC
 from tests.benchmark.training.short import EPOCHS, RECIPE, TRIALS, Interrupted, build, train
 
 
@@ -96,24 +92,6 @@ def test_a_last_epoch_may_end_early(tmp_path: Path) -> None:
     assert same(resumed, part)
 
 
-def test_a_killed_run_loses_the_updates_since_the_last_checkpoint_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (whole, history), resumed = whole_run("pmq"), build("pmq")
-    with pytest.raises(Interrupted):
-        train(build("pmq"), tmp_path / "early", stop_at=4)
-    assert not (tmp_path / "early").exists(), "an epoch within the seconds of a checkpoint writes none"
-    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
-    with pytest.raises(Interrupted):
-        train(build("pmq"), tmp_path / "killed", stop_at=7)
-    steps: list[int] = []
-    again = train(resumed, tmp_path / "killed", steps=steps)
-    assert steps[0] == 7
-    assert again.loss == history.loss
-    assert again.seconds > 0
-    assert same(resumed, whole)
-
-
 def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_same_bits(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -123,7 +101,7 @@ def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_s
     content = (tmp_path / "one" / "checkpoint.pt").read_bytes()
     half = len(content) // 2
     flipped = content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :]
-    for folder, damaged in (("one", content[:-1]), ("one", flipped), ("one", b""), ("other", content)):
+    for folder, damaged in (("one", flipped), ("other", content)):
         file = tmp_path / folder / "checkpoint.pt"
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(damaged)
@@ -217,19 +195,6 @@ def test_bf16_trains_float32_weights(name: str, tmp_path: Path) -> None:
     assert {p.dtype for p in rough.parameters()} == {torch.float32}
 
 
-@pytest.mark.parametrize(("optimiser", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)])
-def test_optimisers_take_the_recipe_and_leave_momentum_copies_alone(optimiser: str, kind: type) -> None:
-    method = build("pmq")
-    recipe = Recipe(optimiser=optimiser, lr=0.25, weight_decay=0.125)  # type: ignore[arg-type]
-    made = make_optimiser(method, recipe)
-    assert type(made) is kind
-    (group,) = made.param_groups
-    assert (group["lr"], group["weight_decay"]) == (0.25, 0.125)
-    learning = {id(p) for p in group["params"]}
-    assert learning == {id(p) for p in method.parameters() if p.requires_grad}
-    assert len(learning) < len(list(method.parameters()))
-
-
 def test_the_learning_rate_of_each_schedule() -> None:
     recipe = Recipe(lr=0.5)
     rates = [learning_rate(recipe, step, 100) for step in range(100)]
@@ -239,8 +204,7 @@ def test_the_learning_rate_of_each_schedule() -> None:
     assert 0 < rates[99] < 0.001
     assert all(later < earlier for earlier, later in pairwise(rates[5:]))
     assert learning_rate(recipe, 0, 1) == 0.5
-    constant = Recipe(lr=0.5, schedule="constant")
-    assert {learning_rate(constant, step, 10) for step in range(10)} == {0.5}
+    assert learning_rate(Recipe(lr=0.5, schedule="constant"), 9, 10) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -257,12 +221,3 @@ def test_a_budget_is_equal_in_what_it_names(budget: Budget, method: type[Pretrai
     shape = EpochShape(9, 10)
     costs = Pretrain(budget=budget).pair_costs(method)
     assert updates_of(epochs_bought(budget, 3, shape, 100, costs), shape.updates) == updates
-
-
-@pytest.mark.parametrize(("name", "preset"), [("pmq", "unified"), ("comet", "paper")])
-def test_a_remedy_acts(name: str, preset: str) -> None:
-    chosen = {"methods": [name], "pretrain.preset": preset}
-    before = load_config(BASIC, chosen).method_config(name).recipe
-    key, _, value = lower_rate(name, before).removeprefix("--set ").partition("=")
-    after = load_config(BASIC, chosen | {key: parse_yaml(value)}).method_config(name).recipe
-    assert after.lr == pytest.approx(before.lr / 10)

@@ -32,14 +32,6 @@ def linear_probe_(encoder: Dilated, task: Task, *strengths: float) -> Outcome:
     return linear_probe(encoder, task, strengths or (1.0,), precision="float32")
 
 
-def test_features_are_the_pooled_output_in_evaluation_mode(encoder: Dilated, make_task: MakeTask) -> None:
-    signal = make_task(THREE * 100, [], []).train.signal
-    pooled = features(encoder.train(), signal, "float32")
-    with torch.no_grad():
-        expected = encoder.eval()(signal.float()).mean(1)  # (n, K)
-    np.testing.assert_allclose(pooled, expected.numpy(), rtol=1e-4, atol=1e-6)
-
-
 def test_it_is_a_logistic_regression_on_standardised_features(encoder: Dilated, make_task: MakeTask) -> None:
     task = make_task(THREE * 4, THREE, THREE * 2, noise=2.0)
     train, test = (features(encoder, side.signal, "float32") for side in (task.train, task.test))
