@@ -63,34 +63,30 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
     config = small_config({"data.datasets": [NAME], "data.labels": "multi", "protocol": "strict"})
     assert names_of(config) == ["mimic-iv-ecg", "ptb-xl", "chapman"]
     (made,) = joins_of(config, cohorts, tmp_path)
-    (column,) = config.data.columns()
     transport = transport_of(NAME, source_of)
-    rhythm = of_task(cohorts["ptb-xl"], transport.learned)
+    rhythm, tested = (of_task(cohorts[end.dataset], end) for end in (transport.learned, transport.tested))
     split, _ = split_or_none(rhythm, config.task_spec(config.finetune, "ptb-xl.rhythm"))
-    of_fold = {fold: {entry.recording for entry in made.entries if entry.fold == fold} for fold in (1, 9, 10)}
     for fold, part in ((1, split.train), (9, split.validation)):
         entries = [rhythm.entries[r] for r in part]
         labelled = [entry for entry in entries if SHARED.keys() & {rhythm.classes[label] for label in entry.labels}]
-        assert of_fold[fold] == {f"ptb-xl/{entry.recording}" for entry in labelled}
-    tested = {f"chapman/{entry.recording}": entry for entry in of_task(cohorts["chapman"], transport.tested).entries}
-    assert of_fold[10] <= tested.keys()
-    conditions = TASKS["chapman"]["all"].classes
+        of_fold = {entry.recording for entry in made.entries if entry.fold == fold}
+        assert of_fold == {f"ptb-xl/{entry.recording}" for entry in labelled}
+    labels_of = {f"chapman/{entry.recording}": {tested.classes[n] for n in entry.labels} for entry in tested.entries}
+    concept_of = {places.get("chapman.all"): concept for concept, places in CONCEPTS.items()}
     for entry in made.entries:
         if entry.fold == 10:
-            labels = {conditions[label] for label in tested[entry.recording].labels}
-            concepts = {concept for concept, places in CONCEPTS.items() if places.get("chapman.all") in labels}
+            concepts = {concept_of.get(label) for label in labels_of[entry.recording]}
             assert {made.classes[label] for label in entry.labels} == concepts & {*made.classes}
-    columns = with_columns(config, {**cohorts, NAME: made})
-    assert (column.name, columns[NAME].classes) == (NAME, made.classes)
+    columns, fold_of = with_columns(config, {**cohorts, NAME: made}), [entry.fold for entry in made.entries]
     assert audit_run(config, columns).leaks == []
-    fold_of = [item.fold for item in made.entries]
     copied = list(made.signals)
-    copied[fold_of.index(10)] = copied[fold_of.index(1)]
-    (leak,) = audit_run(config, columns | {NAME: replace(made, signals=tuple(copied))}).leaks
-    assert "on two sides of a split" in leak
-    copied[fold_of.index(10)] = copied[fold_of.index(10)]._replace(digest=cohorts["mimic-iv-ecg"].signals[0].digest)
-    (leak,) = audit_run(config, columns | {NAME: replace(made, signals=tuple(copied))}).leaks
-    assert "both pretrained on and tested" in leak
+    for digest, reason in (
+        (copied[fold_of.index(1)].digest, "on two sides of a split"),
+        (cohorts["mimic-iv-ecg"].signals[0].digest, "both pretrained on and tested"),
+    ):
+        copied[fold_of.index(10)] = copied[fold_of.index(10)]._replace(digest=digest)
+        (leak,) = audit_run(config, columns | {NAME: replace(made, signals=tuple(copied))}).leaks
+        assert reason in leak
 
 
 def test_patients_who_are_pretrained_on_are_not_tested(
