@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmark.data.datasets import DATASETS
 from benchmark.results.names import BOTH, UNITS
@@ -113,20 +112,19 @@ ENGINE = ("--device", "--jobs", "--engine", "--devices", "--workers")
 OF_DATA = ("--datasets", "--pretrain-dataset", "--tasks", "--labels", "--protocol", "--segmentation", "--standardise")
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command of the command line."""
 
     help: str
     """One line for the list of commands."""
     function: str
     """`module:function`."""
-    flags: Sequence[str] = ()
+    flags: Sequence[str]
     """Flags of `KEYS` and `COMMON`."""
-    further: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    further: Mapping[str, dict[str, Any]]
     """Flags of this command alone, and its positional argument `word`."""
-    examples: Mapping[str, str] = field(default_factory=dict)
-    """Arguments after the program's name -> description."""
+    examples: Sequence[str]
+    """Arguments after the program's name, each with a comment."""
 
 
 COMMANDS = {
@@ -143,26 +141,25 @@ COMMANDS = {
             "--allow-leak": flag("run on data that the audit refuses; tables will say so", action="store_true"),
             "--tensorboard": flag("loss and health per epoch as event files in OUT/tensorboard", action="store_true"),
         },
-        {
-            "": "simulated cohorts, minutes on a laptop",
-            "--methods pmq moco --ratios 0.3 0.1 0.01": "choose methods and label ratios",
-            "--config laptop --dry-run": "what it would do, in hours and disk",
-            "--config paper --data-root /data": "the paper's grid on the real datasets",
-            "--encoder resnet1d --evaluate linear": "all methods around another encoder",
-            "--ablations": "the ablation table: PMQ without each of its parts",
-            "--queue-sizes 256 1024 4096": "the queue-size figure",
-            "--config out/tuned.yaml": "every method with the knobs that `tune` chose",
-            "--config small --only 3f2a91 --results again": "one cell again, to be compared",
-            "--set methods.pmq.momentum=0.99": "any knob of any method",
-            "--devices 0 1 --jobs 4": "two GPUs, two tasks at a time on each",
-            "--engine tcp://host:8786 --device cuda --precision bf16": "the workers of a Dask scheduler",
-        },
+        (
+            "# simulated cohorts, minutes on a laptop",
+            "--methods pmq moco --ratios 0.3 0.1 0.01  # choose methods and label ratios",
+            "--config laptop --dry-run  # what it would do, in hours and disk",
+            "--config paper --data-root /data  # the paper's grid on the real datasets",
+            "--ablations  # the ablation table: PMQ without each of its parts",
+            "--queue-sizes 256 1024 4096  # the queue-size figure",
+            "--config out/tuned.yaml  # every method with the knobs that `tune` chose",
+            "--set methods.pmq.momentum=0.99  # any knob of any method",
+            "--devices 0 1 --jobs 4  # two GPUs, two tasks at a time on each",
+            "--engine tcp://host:8786 --device cuda --precision bf16  # the workers of a Dask scheduler",
+        ),
     ),
     "status": Command(
         "show the progress of a grid, also while other shells or a cluster work on it",
         "benchmark.cli.look:status",
         ("--results",),
-        examples={"status": "what is done, runs, waits and has failed"},
+        {},
+        ("status  # what is done, runs, waits and has failed",),
     ),
     "report": Command(
         "write the tables of the latest run again from the results store",
@@ -174,13 +171,11 @@ COMMANDS = {
             "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
             "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
         },
-        {
-            "report --unit recording": "the tables again, per recording",
-            "report --scores auprc ece": "further columns of the main table, from the stored predictions",
-            "report --archive mine.zip": "results to send around, without signals",
-            "report --compare runs theirs.zip": "two of them side by side",
-            "report --beside pmq": "the run beside the tables of the PMQ paper",
-        },
+        (
+            "report --scores auprc ece  # further columns of the main table, from the stored predictions",
+            "report --archive mine.zip  # results to send around, without signals",
+            "report --compare runs theirs.zip  # two of them side by side",
+        ),
     ),
     "explain": Command(
         "show what a number was made from: settings, encoder, data, code, machine, files",
@@ -190,10 +185,7 @@ COMMANDS = {
             "word": names("row, evaluation, dataset, ratio and seed in any order, or the start of a key", "CELL"),
             "--all": flag("the whole config, code, libraries, machine and files too", action="store_true"),
         },
-        {
-            "explain pmq finetune chapman 0.1 seed 41": "by the names of the tables",
-            "explain 3f2a91": "by the start of its key",
-        },
+        ("explain pmq finetune chapman 0.1 seed 41  # by the names of the tables",),
     ),
     "tune": Command(
         "choose the knobs of each method by random search on validation patients",
@@ -207,11 +199,7 @@ COMMANDS = {
             "--ratio": flag("label ratio of the probes (the config's middle one)", type=float, metavar="R"),
             "--search-seed": flag("seed of the draws (1)", type=int, default=1, metavar="N"),
         },
-        {
-            "tune --config small --dry-run": "what it would do, in hours and disk",
-            "tune --config small --trials 8": "then `--config out/tuned.yaml` compares tuned methods",
-            "tune --methods pmq moco --trials 16": "a longer search keeps the trials of a shorter one",
-        },
+        ("tune --config small --trials 8  # then `--config out/tuned.yaml` compares tuned methods",),
     ),
     "export": Command(
         "write an encoder as a folder: weights, config, model card",
@@ -222,10 +210,7 @@ COMMANDS = {
             "--seed": flag("seed of its pretraining, where a row has several", type=int, metavar="N"),
             "--to": file("the folder to write", "FOLDER", required=True),
         },
-        {
-            "export pmq --to pmq": "the encoder of a row, with its model card",
-            "export random --seed 41 --to untrained": "one of several pretrainings of a row",
-        },
+        ("export pmq --to pmq  # the encoder of a row, with its model card",),
     ),
     "embed": Command(
         "compute embeddings of WFDB records with an exported encoder",
@@ -236,25 +221,28 @@ COMMANDS = {
             "--encoder": file("the folder that `export` wrote", "FOLDER", required=True, dest="folder"),
             "--out": file("a table, .parquet or .csv; or .npy, the embeddings alone", "FILE", required=True),
         },
-        {"embed recordings/ --encoder pmq --out features.parquet": "every WFDB record in a folder"},
+        ("embed recordings/ --encoder pmq --out features.parquet  # every WFDB record in a folder",),
     ),
     "list": Command(
         "list methods, datasets, tasks, configs, evaluations and ablations",
         "benchmark.cli.look:list_all",
-        examples={"list": "what there is"},
+        (),
+        {},
+        ("list  # what there is",),
     ),
     "data check": Command(
         "prepare and audit every dataset, and report what a run would refuse",
         "benchmark.cli.data:check",
         (*OF_DATA, *CONFIG, *DATA, "--cache", "--workers"),
-        examples={"data check --data-root /data": "leaks, copies, damaged files, before a run"},
+        {},
+        ("data check --data-root /data  # leaks, copies, damaged files, before a run",),
     ),
     "data show": Command(
         "draw a recording as a 12-lead sheet with the heartbeats found",
         "benchmark.cli.data:show",
         (*OF_DATA, *CONFIG, *DATA, "--out"),
         {"word": flag("its name, e.g. A0001", metavar="RECORDING")},
-        {"data show A0001 --datasets cpsc2018": "one recording, drawn"},
+        ("data show A0001 --datasets cpsc2018  # one recording, drawn",),
     ),
     "data download": Command(
         "fetch datasets from PhysioNet's open releases, verified",
@@ -267,19 +255,17 @@ COMMANDS = {
             "--connections": flag("at a time, 1 to 8 (4)", type=count, metavar="N"),
             "--verify": flag("read and compare what is there", action="store_true"),
         },
-        {
-            "data download ptb-xl --data-root /data": "a dataset, verified",
-            "data download mimic-iv-ecg --subset paper --data-root /data": "the tenth that the paper uses",
-        },
+        ("data download ptb-xl --data-root /data  # a dataset, verified",),
     ),
     "data new-card": Command(
         "look at a folder of your own ECGs and write a first card for it (docs/OWN_DATA.md)",
         "benchmark.extras.new_card:new_card",
-        further={
+        (),
+        {
             "word": flag("folder of the ECG files, with their table if there is one", metavar="FOLDER"),
             "--card": file("the card (FOLDER/NAME.yaml)", "FILE"),
         },
-        examples={"data new-card ./my-ecgs": "a card to begin with"},
+        ("data new-card ./my-ecgs  # a card to begin with",),
     ),
     "speed": Command(
         "time updates, fine-tuning and preparation on this machine, and the hours of a grid",
@@ -289,13 +275,14 @@ COMMANDS = {
             *(*CONFIG, "--encoder", *DATA, "--results", "--cache", *ENGINE),
         ),
         {"--quick": flag("measure at small sizes: a minute instead of many", action="store_true")},
-        {"speed --config laptop": "how fast this machine is"},
+        ("speed --config laptop  # how fast this machine is",),
     ),
     "check": Command(
         "test a method or an encoder, or one defined in a file, against its contract",
         "benchmark.cli.check:check",
-        further={"word": flag("a method or an encoder of `list`, or a .py file of one", metavar="NAME|FILE")},
-        examples={"check ./mine.py": "what a method or an encoder of one's own has to hold to"},
+        (),
+        {"word": flag("a method or an encoder of `list`, or a .py file of one", metavar="NAME|FILE")},
+        ("check ./mine.py  # what a method or an encoder of one's own has to hold to",),
     ),
 }
 """In the order of the help."""

@@ -82,12 +82,10 @@ def config_help() -> str:
 def parser_of(name: str) -> Parser:
     """Make the parser of a command."""
     one = COMMANDS[name]
-    lines = {f"{command()} {line}".rstrip(): text for line, text in one.examples.items()}
-    width = max(map(len, lines))
     parser = Parser(
         prog=f"{program()} {name}",
         description=one.help,
-        epilog="\n".join(["examples:", *(f"  {line:<{width}}  {text}" for line, text in lines.items())]),
+        epilog="\n".join(["examples:", *(f"  {command()} {line}" for line in one.examples)]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -113,7 +111,7 @@ def overview() -> str:
             "commands; `COMMAND --help` shows the flags of each:",
             *(f"  {name:<{width}}  {text}" for name, text in lines.items()),
             "\nexamples:",
-            *(f"  {command()} {line}".rstrip() for line in examples),
+            *(f"  {command()} {line}" for line in examples),
         ]
     )
 

@@ -107,7 +107,7 @@ def test_a_commands_help_shows_its_flags_and_its_examples_are_taken(
     flags = {*command.flags, *command.further} - {"word"}
     assert set(re.findall(r"^  (--[a-z-]+)", shown, re.MULTILINE)) == flags
     for line in command.examples:
-        assert parse(shlex.split(line))[0] == name
+        assert parse(shlex.split(line, comments=True))[0] == name
     module, _, function = command.function.partition(":")
     assert callable(getattr(import_module(module), function))
 
