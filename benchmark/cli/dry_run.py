@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from benchmark.run.estimate import (
 from benchmark.run.grid import Pretraining, Variant, expand, make_grid
 from benchmark.run.pretraining import new_method
 from benchmark.run.tasks import Work, limited_threads, missing
-from benchmark.screen import Console, duration, note, print_table
+from benchmark.screen import Console, duration, note
 
 GIB = 2**30
 Variants = tuple[Variant, ...] | None
@@ -45,32 +46,20 @@ def print_dry_run(
     """
     sizes, prepared = sizes_of(config, folders)
     work = work_of(config, folders, results, machine, prepared, variants)
-    cells, unit = len({cell.key for cell in work.grid.cells}), config.data.cut().unit_name
-    pretrainings, to_do = (sum(task.method.trains for task in p.pretrainings) for p in (work.grid, work))
-    note(console, f"config {config.name}: {cells} cells on {pretrainings} pretrainings")
+    grid, unit = work.grid, config.data.cut().unit_name
+    cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
+    pretrainings, to_do = (sum(task.method.trains for task in part.pretrainings) for part in (grid, work))
+    ratios, seeds = (dict.fromkeys(f"{getattr(one, part):g}" for one in grid.cells) for part in ("ratio", "seed"))
+    shares = f"{', '.join(ratios)} of the labels x seeds {', '.join(seeds)}"
+    note(console, f"config {config.name}: {cells} cells on {pretrainings} pretrainings, at {shares}")
+    rows = Counter(one.of if one.role == TRIAL else one.name for one in grid.variants)
+    note(console, f"  rows: {', '.join(f'{name} ({n} trials)' if n > 1 else name for name, n in rows.items())}")
     for name, size in sizes.items():
         known = "counted" if name in prepared else "estimated; not prepared yet"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {unit}s ({known})")
-    print_cells(console, work)
     note(console, f"to do: {len(work.cells)} of {cells} cells, {to_do} of {pretrainings} pretrainings")
     for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)
-
-
-def print_cells(console: Console, work: Work) -> None:
-    """Print done and planned cells per row (the trials of a method together), evaluation and dataset."""
-    to_do, cells = {cell.key for cell in work.cells}, work.grid.cells
-    ratios = ", ".join(dict.fromkeys(f"{cell.ratio:g}" for cell in cells))
-    seeds = ", ".join(dict.fromkeys(str(cell.seed) for cell in cells))
-    note(console, f"cells done of those planned, at {ratios} of the labels x seeds {seeds}:")
-    datasets = list(dict.fromkeys(cell.dataset for cell in cells))
-    done: dict[tuple[str, str], dict[str, list[bool]]] = {}
-    for cell in cells:
-        name = cell.variant.of if cell.variant.role == TRIAL else cell.variant.name
-        row = done.setdefault((name, cell.evaluation), {dataset: [] for dataset in datasets})
-        row[cell.dataset].append(cell.key not in to_do)
-    rows = [[*names, *(f"{sum(each)}/{len(each)}" for each in counts.values())] for names, counts in done.items()]
-    print_table(console, ["row", "evaluation", *datasets], rows, labels=2)
 
 
 def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
