@@ -172,15 +172,15 @@ def prepare(
     or the prefix matches nothing.
     """
     listing = key_listing(dataset, prefix)
-    if prepared := cached(dataset, cache, listing, segmentation):
-        return prepared
     folder = cache / cache_key(dataset, listing, segmentation)
+    if prepared := _loaded(folder):
+        return prepared
     unfinished = temporary_name(folder)
     try:
         with naming(folder):
             unfinished.mkdir(parents=True)
             _write(unfinished, dataset, listing or dataset.listing(), segmentation, workers, on_progress)
-        if not cached(dataset, cache, listing, segmentation):  # else another process was faster
+        if not _loaded(folder):  # else another process was faster
             shutil.rmtree(folder, ignore_errors=True)
             unfinished.rename(folder)
     finally:
@@ -192,8 +192,12 @@ def cached(
     dataset: Dataset, cache: Path, listing: Listing | None, segmentation: Segmentation = HEARTBEATS
 ) -> Prepared | None:
     """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed."""
+    return _loaded(cache / cache_key(dataset, listing, segmentation))
+
+
+def _loaded(folder: Path) -> Prepared | None:
     with suppress(FileNotFoundError):
-        return load_prepared(cache / cache_key(dataset, listing, segmentation))
+        return load_prepared(folder)
     return None
 
 
@@ -234,6 +238,7 @@ it cannot be used."""
 def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:
     """Read and cut some recordings."""
     outcomes: list[Outcome] = []
+    drawn = dataset.drawn_from
     for entry in entries:
         try:
             recording = dataset.read(entry)
@@ -242,9 +247,11 @@ def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Seque
             outcomes.append(str(reason))
         else:
             signal = recording.signal
-            facts = SignalFacts(recording.fs, len(signal), signal_digest(signal))
-            if not dataset.drawn_from:  # drawn leads obey the laws, and no drawn recording is another's copy
-                facts = facts._replace(warning=lead_problem(signal), outline=outline_of(signal))
+            if drawn:  # its leads obey the laws, and it is no other recording's copy
+                facts = SignalFacts(recording.fs, len(signal), digest([drawn, entry.path]))
+            else:
+                checks = signal_digest(signal), lead_problem(signal), outline_of(signal)
+                facts = SignalFacts(recording.fs, len(signal), *checks)
             outcomes.append((windows, facts, recording.report))
     return outcomes
 

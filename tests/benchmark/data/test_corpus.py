@@ -32,7 +32,7 @@ from benchmark.data.corpus import (
     scale_of,
     trials_of,
 )
-from benchmark.data.datasets.base import DatasetError, Entry
+from benchmark.data.datasets.base import Entry
 from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared
 from benchmark.data.report_text import has_text
@@ -144,12 +144,6 @@ def test_a_labelled_dataset_pretrains_on_its_training_part_alone(cohorts: Cohort
     assert pretrained.isdisjoint({*task.validation.recording, *task.test.recording})
 
 
-def test_windows_of_whole_recordings_begin_anywhere_and_too_short_ones_are_refused(whole: Prepared) -> None:
-    assert corpus_of(whole, TaskSpec(4, "single", "paper"), CPU).random_start
-    with pytest.raises(DatasetError, match="no recording to pretrain on has the 5 crops of a pseudo-trial"):
-        corpus_of(whole, TaskSpec(5, "single", "paper"), CPU)
-
-
 def test_text_comes_with_the_recordings_that_have_a_report(cohorts: Cohorts) -> None:
     mimic = cohorts["mimic-iv-ecg"]
     mimic = replace(mimic, entries=[replace(mimic.entries[0], report=" - "), *mimic.entries[1:]])
@@ -253,16 +247,6 @@ def test_crops_lie_anywhere_behind_each_other_or_in_the_same_place(crops: Corpus
     assert set(drawn(crops, pair, "same")) == {(100 + t, 100 + t) for t in range(4 * BEATS - 4 + 1)}
 
 
-def test_crops_of_a_patient_are_of_other_recordings_or_do_not_overlap(crops: Corpus) -> None:
-    several = drawn(crops, torch.full((2_000,), 6), "patient")  # pseudo-trial 2 of patient 1, alone in its recording
-    assert {second // 100 for _, second in several} == {0, 1}
-    for window in zip(*several, strict=True):
-        assert {first % 100 for first in window} == set(range(4 * BEATS - 4 + 1))
-    alone = drawn(crops, torch.full((2_000,), 9), "patient")  # pseudo-trial 3 of patient 2
-    assert {second // 100 for _, second in alone} == {3}
-    assert min(abs(first - second) for first, second in alone) == 4
-
-
 def noise(windows: int, *, random_start: bool = False, scale: Scale | None = None) -> Corpus:
     generator = torch.Generator().manual_seed(windows)
     signal = torch.randn(TRIALS, windows, STEPS, 12, generator=generator).half()
@@ -337,16 +321,6 @@ def test_no_patient_stands_twice_in_a_batch_or_of_patient_once_in_an_epoch(size:
         assert len(PATIENT_OF_PAIR[batch].unique()) == len(batch)
     once = order_of("patient-once", size).flatten()
     assert len(PATIENT_OF_PAIR[once].unique()) == len(once) == (8 if size != 3 else 6)
-
-
-@pytest.mark.parametrize(("batching", "updates"), [("patient", 2), ("patient-once", 1)])
-def test_batches_of_different_patients_need_two_and_hold_at_most_half(batching: Any, updates: int) -> None:
-    assert epoch_shape(torch.tensor([1, 1, 2, 2, 2]), batching, 8) == (updates, 2)
-    with pytest.raises(ValueError, match=r"needs two patients, the corpus has 1; use 'shuffled'"):
-        epoch_shape(torch.ones(10, dtype=torch.int64), batching, 4)
-    patient = torch.arange(10).repeat(3)
-    assert epoch_shape(patient, batching, 8) == {"patient": (6, 5), "patient-once": (1, 8)}[batching]
-    assert epoch_shape(patient, batching, 4) == {"patient": (7, 4), "patient-once": (2, 4)}[batching]
 
 
 @pytest.mark.parametrize(

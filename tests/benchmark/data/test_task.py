@@ -102,20 +102,6 @@ def test_absent_classes_empty_sides_and_data_without_a_split_are_noted(
     assert task.unscored == ("" if all(sizes) else task.notes[0])
 
 
-@pytest.mark.parametrize(("side", "fold"), [("train", 1), ("validation", 9), ("test", 10)])
-def test_a_side_whose_recordings_are_too_short_is_empty_and_noted(
-    make_prepared: MakePrepared, side: str, fold: int
-) -> None:
-    recordings = [(f"p{f}", (0,), 5 if f == fold else 12, f) for f in (1, 9, 10)]
-    task = task_of(make_prepared("ptb-xl", recordings))
-    windows = {"train": task.train, "validation": task.validation, "test": task.test}
-    assert {name: len(w) for name, w in windows.items()} == {name: 0 if name == side else 12 for name in windows}
-    assert f"no {side} window: its recordings have fewer than 6 heartbeats each" in task.notes
-    assert windows[side].signal.shape == (0, 300, 12)
-    assert windows[side].target.shape == (0, 5)
-    assert windows[side].recording.dtype.kind == windows[side].patient.dtype.kind == "U"
-
-
 RHYTHM = DatasetTask("ptb-xl", "rhythm")
 SPEC = TaskSpec(6, "multi", "paper")
 
