@@ -26,7 +26,6 @@ from benchmark.data.segments import Segmentation, zero_missing_leads
 from benchmark.data.task import Task, Windows
 from benchmark.results.metrics import pooled_by
 from benchmark.results.names import RECORDING
-from benchmark.results.store import Answer
 from methods.encoders.pretrained import ORDER, PretrainedEncoder, SignalFormat
 
 CHALLENGE_2020 = ("CPSC 2018", "CPSC 2018 extra", "INCART", "PTB", "PTB-XL", "Georgia")
@@ -65,8 +64,8 @@ def cohorts_of(name: str) -> tuple[str, ...]:
     return tuple(cohort for cohort in COHORTS if letters(cohort) == letters(name)) or (letters(name),)
 
 
-def saw_test_patients(kind: type[PretrainedEncoder], column: Prepared) -> Answer:
-    """Say whether an encoder's pretraining data hold the dataset of a column, whole or in part."""
+def saw_test_patients(kind: type[PretrainedEncoder], column: Prepared) -> str:
+    """Say 'yes', 'no' or 'not known': whether an encoder saw the dataset of a column, whole or in part."""
     if kind.pretrained_on is None:
         return "not known"
     tested = {*cohorts_of(column.dataset_name)}

@@ -181,14 +181,12 @@ def _settings(plan: Plan, cells: Sequence[PlannedCell], unit: str) -> str:
         text += ", {used_recordings} of its {recordings} recordings, of {used_patients} patients".format_map(
             plan.pretraining
         )
-    signals = {
-        name: " ".join(value) if isinstance(value, list) else value for name, value in plan.other_signals.items()
-    }
-    windows = config["data"].get("segmentation", {})
+    data = config["data"]
+    windows = data.get("segmentation", {})
+    if "leads" in data:
+        text += f". Signals: {data['rate']} Hz, {len(data['leads'])} leads"
     if windows.get("kind") == "recordings":
-        signals["crops"] = f"of {windows['seconds']:g} s every {windows['stride'] or windows['seconds'] / 2:g} s"
-    if signals:
-        text += f". Signals: {', '.join(f'{name} {value}' for name, value in signals.items())}"
+        text += f", crops of {windows['seconds']:g} s every {windows['stride'] or windows['seconds'] / 2:g} s"
     return f"{text}."
 
 

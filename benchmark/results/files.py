@@ -38,17 +38,15 @@ DIGEST = "sha256"
 """Key of a JSON file under which the digest of the others stands."""
 
 
-def digested_json(body: Mapping[str, Any]) -> bytes:
-    """The content of a JSON file with the SHA-256 of its values beside them."""
-    return json.dumps({**body, DIGEST: content_digest(body)}, indent=1).encode()
+def digested_json(body: Mapping[str, Any], name: str = DIGEST) -> bytes:
+    """Return the content of a JSON file with the SHA-256 of its values beside them, under a name."""
+    return json.dumps({**body, name: content_digest(body)}, indent=1).encode()
 
 
-def read_digested_json(path: Path) -> dict[str, Any]:
-    """The values of `digested_json`. Raises OSError and, for a file that was altered, ValueError."""
+def read_digested_json(path: Path, name: str = DIGEST) -> dict[str, Any]:
+    """Read the values of `digested_json`. Raises OSError and, for a file that was altered, ValueError."""
     body: dict[str, Any] = read_json(path)
-    if not isinstance(body, dict):
-        raise ValueError("it is no table of values")
-    if body.pop(DIGEST, None) != content_digest(body):
+    if not isinstance(body, dict) or body.pop(name, None) != content_digest(body):
         raise ValueError("its content does not match its digest")
     return body
 
@@ -81,9 +79,8 @@ REMEDIES = {
     errno.ENOSPC: f"free space there or name another folder; {RESUMES}",
     errno.EDQUOT: f"your quota there is used up: free space or name another folder; {RESUMES}",
     errno.EFBIG: f"files may not become that large there (`ulimit -f`); {RESUMES}",
-    errno.EROFS: "the place is mounted read-only: name another folder",
+    errno.EROFS: "the folder is mounted read-only: name another",
     errno.EACCES: "you may not write there: name another folder",
-    errno.EPERM: "you may not write there: name another folder",
 }
 """Number of an error of the operating system -> what to do."""
 
@@ -95,7 +92,7 @@ def temporary_name(path: Path) -> Path:
 
 def remedy(error: OSError) -> str:
     """What to do about an error of reading or writing a file."""
-    return REMEDIES.get(error.errno or 0, "is the place writable?")
+    return REMEDIES.get(error.errno or 0, "is the folder writable?")
 
 
 def is_read_only(error: OSError) -> bool:
@@ -150,7 +147,6 @@ def file_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
     wait: wait for the others. Raises Locked otherwise.
     """
     with ExitStack() as stack:
-        handle: IO[str] | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle = stack.enter_context(open(path, "a+"))
@@ -159,27 +155,20 @@ def file_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
             handle.write(f"{socket.gethostname()}:{os.getpid()}")
             handle.flush()
         except BlockingIOError:
-            raise Locked(holder_in(path)) from None
+            raise Locked(path.read_text()) from None
         except OSError:
             pass
         yield
 
 
 def holder_of(path: Path) -> str:
-    """'HOST:PID' of the process that holds a `file_lock`; '' for none."""
-    try:
-        with open(path) as handle:
+    """Return 'HOST:PID' of the process that holds a `file_lock`; '' for none."""
+    with suppress(FileNotFoundError), open(path) as handle:
+        try:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return holder_in(path)
-    except OSError:
-        pass
+        except BlockingIOError:
+            return path.read_text()
     return ""
-
-
-def holder_in(path: Path) -> str:
-    """The name that the holder of a lock wrote."""
-    return path.read_text().strip() or "another process"
 
 
 def sweep(folders: Mapping[Path, int]) -> int:
@@ -200,9 +189,7 @@ def sweep(folders: Mapping[Path, int]) -> int:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A CSV file of rows of cells."""
+    """Return a CSV file of rows of cells."""
     out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    csv.writer(out, lineterminator="\n").writerows([header, *rows])
     return out.getvalue()

@@ -23,10 +23,8 @@ Ints = NDArray[np.int64]
 Values = NDArray[np.float64]
 THRESHOLD = 0.5
 """Probability above which a label of a multi-label task is predicted."""
-FALSE_ALARMS = 0.1
-"""Highest share of false positives that sensitivity is stated at."""
-BINS = 15
-"""Of the calibration error."""
+FALSE_ALARMS, BINS = 0.1, 15
+"""Highest share of false positives that sensitivity is stated at; bins of the calibration error."""
 
 
 def decide(probability: Floats, *, multi: bool) -> Ints:
@@ -59,20 +57,6 @@ def by_class(score: Callable[[Ints, Floats], float], truth: Ints, probability: F
     return np.array([score(sign, column) if defined else np.nan for defined, sign, column in columns])
 
 
-def class_auroc(truth: Ints, probability: Floats) -> Values:
-    """Return (C,) area under the ROC curve of each class against the rest; NaN if the truth lacks either sign."""
-    from sklearn.metrics import roc_auc_score  # here, because it loads slowly and a finished run scores nothing
-
-    return by_class(roc_auc_score, truth, probability)
-
-
-def class_auprc(truth: Ints, probability: Floats) -> Values:
-    """Return (C,) average precision of each class against the rest; NaN if the truth lacks either sign."""
-    from sklearn.metrics import average_precision_score  # here, as above
-
-    return by_class(average_precision_score, truth, probability)
-
-
 def macro(values: Values) -> float:
     """Return the mean of (C,) values over the classes that have one; NaN where none has."""
     defined = values[~np.isnan(values)]
@@ -86,7 +70,9 @@ def f1(truth: Ints, probability: Floats, multi: bool) -> float:
 
 def auroc(truth: Ints, probability: Floats, multi: bool) -> float:
     """Return macro AUROC, one class against the rest, over the classes with both signs in the truth."""
-    return macro(class_auroc(truth, probability))
+    from sklearn.metrics import roc_auc_score  # here, because it loads slowly and a finished run scores nothing
+
+    return macro(by_class(roc_auc_score, truth, probability))
 
 
 def accuracy(truth: Ints, probability: Floats, multi: bool) -> float:
@@ -101,14 +87,16 @@ def label_accuracy(truth: Ints, probability: Floats, multi: bool) -> float:
 
 def auprc(truth: Ints, probability: Floats, multi: bool) -> float:
     """Return macro average precision over the classes with both signs in the truth."""
-    return macro(class_auprc(truth, probability))
+    from sklearn.metrics import average_precision_score
+
+    return macro(by_class(average_precision_score, truth, probability))
 
 
 def sensitivity(truth: Ints, probability: Floats, multi: bool) -> float:
     """Return macro sensitivity at 90 % specificity: the highest with at most one false alarm in ten negatives."""
 
     def of_class(sign: Ints, column: Floats) -> float:
-        from sklearn.metrics import roc_curve  # here, as above
+        from sklearn.metrics import roc_curve
 
         false_alarms, hits, _ = roc_curve(sign, column, drop_intermediate=False)
         return float(hits[false_alarms <= FALSE_ALARMS + 1e-12].max())
@@ -190,12 +178,12 @@ def no_scores(reason: str, *, multi: bool) -> Scores:
 
 def score(probability: Floats, truth: Ints, *, multi: bool) -> Scores:
     """Score (n, C) probabilities against an (n, C) multi-hot truth by all stored metrics."""
-    empty = no_scores(NO_SAMPLE, multi=multi)
-    if not len(truth):
-        return empty
-    values = {name: METRICS[name].score(truth, probability, multi) for name in empty.values}
-    undefined = {name: METRICS[name].undefined for name, value in values.items() if np.isnan(value)}
-    return Scores({name: None if name in undefined else value for name, value in values.items()}, undefined)
+    scores = no_scores(NO_SAMPLE, multi=multi)
+    for name in scores.values if len(truth) else ():
+        value = METRICS[name].score(truth, probability, multi)
+        scores.values[name] = None if np.isnan(value) else value
+        scores.undefined[name] = METRICS[name].undefined
+    return Scores(scores.values, {name: why for name, why in scores.undefined.items() if scores.values[name] is None})
 
 
 def score_both_units(
@@ -203,10 +191,7 @@ def score_both_units(
 ) -> dict[str, Scores]:
     """Score probabilities per heartbeat and per recording."""
     pooled, pooled_truth, _ = per_recording(probability, truth, recording, pool)
-    return {
-        HEARTBEAT: score(probability, truth, multi=multi),
-        RECORDING: score(pooled, pooled_truth, multi=multi),
-    }
+    return {HEARTBEAT: score(probability, truth, multi=multi), RECORDING: score(pooled, pooled_truth, multi=multi)}
 
 
 def macro_f1(probability: Floats, truth: Ints, *, multi: bool) -> float | None:
@@ -234,37 +219,11 @@ def per_recording(
     return pooled_by(inverse, probability, pool), truth[first], names
 
 
-UNTESTED, F1_OVER = "no test window of class", "macro F1"
-"""How the notes on classes without a test window begin."""
+UNTESTED = "no test window of class"
+"""How the note on classes without a test window begins."""
 
 
-def macro_notes(
-    probability: Floats, truth: Ints, recording: NDArray[np.str_], classes: Sequence[str], *, multi: bool, pool: Pool
-) -> list[str]:
-    """Return notes on (n, C) probabilities of n windows: over which classes the macro scores are; none if all."""
-    windows = np.asarray(truth.sum(axis=0))  # (C,)
-    if (windows > 0).all():
-        return []
-    scored = _named(classes, has_both_signs(truth))
-    notes = [f"{UNTESTED} {_named(classes, windows == 0)}{f': macro AUROC is over {scored}' if scored else ''}"]
-    pooled, pooled_truth, _ = per_recording(probability, truth, recording, pool)
-    over = {
-        HEARTBEAT: _f1_over(probability, truth, classes, multi=multi),
-        RECORDING: _f1_over(pooled, pooled_truth, classes, multi=multi),
-    }
-    if over[HEARTBEAT] == over[RECORDING]:
-        return [*notes, f"{F1_OVER} is {over[HEARTBEAT]}"]
-    return [*notes, *(f"{F1_OVER} per {unit} is {words}" for unit, words in over.items())]
-
-
-def _f1_over(probability: Floats, truth: Ints, classes: Sequence[str], *, multi: bool) -> str:
-    """'over NORM, MI' and which of these count 0, being predicted without a test window."""
-    there = np.asarray(truth.sum(axis=0)) > 0  # (C,)
-    predicted = np.asarray(decide(probability, multi=multi).sum(axis=0)) > 0  # (C,)
-    zeros = _named(classes, predicted & ~there)
-    text = f"over {_named(classes, there | predicted)}"
-    return f"{text}, with 0 for {zeros}, predicted without a test window" if zeros else text
-
-
-def _named(classes: Sequence[str], chosen: NDArray[np.bool_]) -> str:
-    return ", ".join(name for name, is_chosen in zip(classes, chosen, strict=True) if is_chosen)
+def untested_note(truth: Ints, classes: Sequence[str]) -> list[str]:
+    """Return a note on the classes without a positive test window, (n, C); macro AUROC leaves them out."""
+    missing = [name for name, windows in zip(classes, truth.sum(axis=0), strict=True) if not windows]
+    return [f"{UNTESTED} {', '.join(missing)}"] if missing else []

@@ -11,7 +11,6 @@ SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
 
 Gate = Literal["random", "frozen", "features", "full-labels", "supervised", "minirocket"]
-"""Reference rows of a table."""
 ABOUT_GATES: dict[Gate, str] = {
     "random": "the untrained encoder, fine-tuned or under the table's evaluation; by default",
     "frozen": "the untrained encoder under the linear probe; by default",
@@ -20,7 +19,7 @@ ABOUT_GATES: dict[Gate, str] = {
     "supervised": "the encoder trained from scratch on all labels, by a recipe of its own",
     "minirocket": "ridge regression on MiniRocket's random convolutions",
 }
-"""A line for `list`."""
+"""Reference row of a table -> a line for `list`."""
 Preset = Literal["unified", "paper"]
 """Where the recipes and knobs of the methods come from."""
 DEFAULT_TASK = "default"
@@ -31,9 +30,8 @@ TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", 
 """Names in `benchmark.data.splits`."""
 
 UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
-"""Units that a score counts."""
+"""Units that a score counts; `BOTH` asks for a table of each."""
 BOTH = "both"
-"""Option for a table of each unit."""
 Pool = Literal["mean", "max"]
 """How a recording's probabilities follow from those of its windows."""
 UNIT_OF_PROTOCOL = {"paper": HEARTBEAT, "strict": RECORDING}
@@ -55,20 +53,16 @@ EVALUATION_FACTS = {
     FINETUNE: EvaluationFacts("Fine-tuned", "encoder and a new head, trained together", frozen=False),
     LINEAR: EvaluationFacts("Linear probe", "logistic regression on frozen features", frozen=True),
     "knn": EvaluationFacts("Nearest neighbours", "vote of the nearest frozen features, by cosine", frozen=True),
-    "attention": EvaluationFacts(
-        "Attention head", "a learned query over frozen steps, and a linear layer", frozen=True
-    ),
+    "attention": EvaluationFacts("Attention head", "a learned query over frozen steps, a linear layer", frozen=True),
 }
-"""How a pretrained encoder can be evaluated, by name; each has its own tables. A new one is a line here and an entry of
-benchmark.training.evaluations."""
+"""Evaluation of a pretrained encoder, with its own tables; benchmark.training.evaluations has its function."""
 EVALUATIONS = tuple(EVALUATION_FACTS)
 EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items()}
 
 UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features", "supervised"
 """Names of baselines. `FEATURES` and `SUPERVISED` are also the evaluations of their cells."""
 CLASSICAL_TITLES = {FEATURES: "Beat features, boosted", "minirocket": "MiniRocket, ridge"}
-"""Gate row without an encoder -> its title; the row, the gate and the evaluation of its cells have one name. A new one
-is a line here, its name in `Gate` and `ABOUT_GATES`, and its entry in benchmark.training.evaluations."""
+"""Gate row without an encoder -> its title; the row, the gate and the evaluation of its cells have one name."""
 VALIDATION = "validation"
 """The evaluation of `tune`: a linear probe judged on the validation patients, without test windows; in no table."""
 
@@ -100,20 +94,16 @@ def is_frozen(evaluation: str) -> bool:
 
 
 Role = Literal["method", "ablation", "sweep", "gate", "trial"]
-"""Purpose of a row: comparison, ablation (Table 2), figure over a knob's values, baseline; a
-trial of `tune` is in no plan."""
+"""Purpose of a row: comparison, ablation (Table 2), sweep of a knob, baseline; a trial of `tune` is in no plan."""
 ROLES: tuple[Role, ...] = get_args(Role)
 METHOD, ABLATION, SWEEP, GATE, TRIAL = ROLES
 
 OVERALL = "overall"
 """Name of the mean of a table's columns, in place of a metric's name."""
-
 CARD = "pretraining.json"
 """File beside a pretraining's weights: its settings and health measures."""
-
 ERROR = "error.json"
 """File with the error of a pretraining's last attempt; removed on success."""
-
 SKIPPED_COLUMNS = ("dataset", "recording", "patient", "reason")
 """Columns of skipped.csv: one unusable recording per line."""
 
@@ -152,9 +142,6 @@ def collapsed(rank: float | None, cosine: float | None) -> bool:
 
 
 def measured_elsewhere(cards: Mapping[str, Mapping[str, Any]], windows: str) -> list[str]:
-    """Names of the cards whose health was measured on other windows than those with the digest `windows`.
-
-    A store shares an encoder among configs, and its health is measured on data of the config that made it.
-    """
+    """Names of the cards whose health was measured on other windows than those with the digest `windows`."""
     samples = {name: card.get("health_sample", {}) for name, card in cards.items() if card.get("health")}
     return [name for name, sample in samples.items() if sample.get(WINDOWS_SHA256) != windows]

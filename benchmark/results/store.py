@@ -18,11 +18,12 @@ from dataclasses import asdict, field
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from traceback import format_exception
-from typing import Any, Literal
+from typing import Annotated, Any, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from benchmark.results.files import (
@@ -33,21 +34,30 @@ from benchmark.results.files import (
     read_json,
     write_atomic,
 )
-from benchmark.results.names import CARD, ERROR, Pool, command
-from benchmark.results.schema import (
-    STRICT,
-    Count,
-    EvaluationName,
-    Labels,
-    Protocol,
-    Ratio,
-    Score,
-    Unit,
-    digest,
-    validated,
-)
+from benchmark.results.names import CARD, CLASSICAL_TITLES, ERROR, EVALUATIONS, SUPERVISED, VALIDATION, Pool, command
+from benchmark.results.schema import STRICT, Labels, Protocol, digest
 
+T = TypeVar("T")
 ROW_FORMAT = 2
+CARD_DIGEST = "card_sha256"
+EVALUATION_NAMES = "|".join((*EVALUATIONS, *CLASSICAL_TITLES, SUPERVISED, VALIDATION))
+EvaluationName = Annotated[str, Field(pattern=f"^({EVALUATION_NAMES})$")]
+Unit = Annotated[str, Field(pattern="^(heartbeat|recording)$")]
+Ratio = Annotated[float, Field(gt=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Score = Annotated[float, Field(ge=0, le=1)]
+
+
+class BadCard(Exception):
+    """A card is damaged, altered or of another pretraining; the message names the file and what is wrong."""
+
+
+class CorruptRow(Exception):
+    """A row or its predictions are truncated, altered or of another version; the message names the file."""
+
+
+class NoResults(Exception):
+    """There is nothing to report; the message says what was looked for."""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -61,10 +71,8 @@ class Row:
     """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
     method: str
     evaluation: EvaluationName
-    """One of `EVALUATIONS` or `CLASSICAL_TITLES`, 'supervised', or 'validation' (of `tune`, untested)."""
     dataset: str
     ratio: Ratio
-    """Share of the labels."""
     seed: Count
     pretrain_seed: Count | None
     protocol: Protocol
@@ -102,26 +110,9 @@ class Predictions:
     """(n,)"""
 
 
-def cell_key(content: Mapping[str, Any], ratio: float, seed: int, subset: int) -> str:
-    """Return a cell's key, the digest of what moves its scores; the first labelled subset of a seed is not named."""
-    return digest([content, ratio, seed, *([subset] if subset else [])])
-
-
-Answer = Literal["yes", "no", "not known"]
-
-
-PAPER_SIGNALS: dict[str, object] = {
-    "rate": 250,
-    "standardise": "recording",
-    "leads": ["I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6"],
-    "pool": "mean",
-}
-"""Key of `data` -> how the paper takes signals: Hz, scaling, leads downstream, vote of a recording's windows."""
-
-
 @dataclass(frozen=True, config=STRICT)
 class PlannedCell:
-    """One cell of a plan; its finished row is stored under `key`."""
+    """One cell of a plan; its finished row, whose fields these are, is stored under `key`."""
 
     key: str
     variant: str
@@ -130,7 +121,6 @@ class PlannedCell:
     ratio: Ratio
     seed: Count
     subset: Count = 0
-    """Number of its labelled subset, or of its fine-tuning on one, among the runs of the seed."""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -146,8 +136,7 @@ class Plan:
     pretraining: dict[str, Any]
     """The same facts of the pretraining corpus, with its name."""
     roles: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Variant -> role (`ROLES`), what it is a change of (of, knob, value), and whether
-    it reads reports."""
+    """Variant -> role (`ROLES`), what it is a change of (of, knob, value), and whether it reads reports."""
     warnings: list[str] = field(default_factory=list)
     """Warnings for every table, e.g. that test recordings were trained on; one sentence each, without full stop."""
     cells: list[PlannedCell] = field(default_factory=list)
@@ -160,58 +149,8 @@ class Plan:
         pool: Pool = self.config["data"].get("pool", "mean")
         return pool
 
-    @property
-    def other_signals(self) -> dict[str, Any]:
-        """The settings of signals that are not the paper's, by their keys of `data`."""
-        return {name: value for name, value in self.config["data"].items() if value != PAPER_SIGNALS.get(name, value)}
 
-
-def labels_of(plan: Plan) -> str:
-    """Return 'single', 'multi' or 'single and multi': the labels of a plan's columns; named tasks are multi-label."""
-    default = str(plan.config["data"]["labels"])
-    kinds = {"multi" if facts.get("task") else default for facts in plan.datasets.values()}
-    return " and ".join(sorted(kinds, reverse=True)) or default
-
-
-CARD_DIGEST = "card_sha256"
-
-
-class BadCard(Exception):
-    """A card is damaged, altered or of another pretraining; the message names the file and what is wrong."""
-
-
-def card_bytes(card: Mapping[str, Any]) -> bytes:
-    """Return the content of a card's file, with the digest of the card."""
-    body = {name: value for name, value in card.items() if name != CARD_DIGEST}
-    return json.dumps(body | {CARD_DIGEST: content_digest(body)}, indent=1).encode()
-
-
-def read_card_file(path: Path) -> dict[str, Any]:
-    """Read the card in the folder of its key. Raises FileNotFoundError, and BadCard for any other card."""
-    try:
-        card: dict[str, Any] = read_json(path)
-        if content_digest({name: value for name, value in card.items() if name != CARD_DIGEST}) != card.get(
-            CARD_DIGEST
-        ):
-            raise ValueError("the card does not match its digest")
-        if card.get("key") != path.parent.name:
-            raise ValueError(f"this is the card of {card.get('key')}")
-        return card
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError, AttributeError) as error:
-        raise BadCard(f"{path}: {error}") from None
-
-
-class CorruptRow(Exception):
-    """A row or its predictions are truncated or altered; the message names the file."""
-
-
-class NoResults(Exception):
-    """There is nothing to report; the message says what was looked for."""
-
-
-@dataclass(frozen=True, config=STRICT)
+@plain_dataclass(frozen=True)
 class Failure:
     """An error as it is stored."""
 
@@ -230,6 +169,36 @@ class Failure:
     def line(self) -> str:
         """First line of the error's text."""
         return (self.error.strip().splitlines() or ["no error text"])[0]
+
+
+def cell_key(content: Mapping[str, Any], ratio: float, seed: int, subset: int) -> str:
+    """Return a cell's key, the digest of what moves its scores; the first labelled subset of a seed is not named."""
+    return digest([content, ratio, seed, *([subset] if subset else [])])
+
+
+def labels_of(plan: Plan) -> str:
+    """Return 'single', 'multi' or 'single and multi': the labels of a plan's columns; named tasks are multi-label."""
+    default = str(plan.config["data"]["labels"])
+    kinds = {"multi" if facts.get("task") else default for facts in plan.datasets.values()}
+    return " and ".join(sorted(kinds, reverse=True)) or default
+
+
+def card_bytes(card: Mapping[str, Any]) -> bytes:
+    """Return the content of a card's file, with the digest of the card."""
+    return digested_json({name: value for name, value in card.items() if name != CARD_DIGEST}, CARD_DIGEST)
+
+
+def read_card_file(path: Path) -> dict[str, Any]:
+    """Read the card in the folder of its key. Raises FileNotFoundError, and BadCard for any other card."""
+    try:
+        card = read_digested_json(path, CARD_DIGEST)
+        if card.get("key") != path.parent.name:
+            raise ValueError(f"this is the card of {card.get('key')}")
+        return card
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise BadCard(f"{path}: {error}") from None
 
 
 class Store:
@@ -266,7 +235,7 @@ class Store:
                 raise ValueError(f"the predictions in {key}.npz do not match their digest")
             if body["format"] != ROW_FORMAT:
                 raise ValueError(f"row format {body['format']}, this version reads {ROW_FORMAT}")
-            row = validated(Row, body)
+            row = _validated(Row, body)
             if row.key != key:
                 raise ValueError(f"this is the row of {row.key}")
         except (ValueError, KeyError, TypeError, OSError) as error:
@@ -278,10 +247,8 @@ class Store:
 
         Raises BadCard if it is damaged, altered or of another pretraining.
         """
-        try:
-            return read_card_file(self.pretrained / pretrain_key / CARD)
-        except FileNotFoundError:
-            return None
+        path = self.pretrained / pretrain_key / CARD
+        return read_card_file(path) if path.is_file() else None
 
     def row_keys(self) -> list[str]:
         """Return the keys of all stored rows, damaged ones included."""
@@ -296,18 +263,17 @@ class Store:
         except (OSError, ValueError, TypeError, EOFError, BadZipFile) as error:
             raise CorruptRow(f"{path}: {error}") from error
 
-    def save_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
-        """Write a cell's failure beside the path of its row; returns the file."""
-        return _write_failure(self.failure_file(key), key, what, error, traceback)
-
-    def save_pretraining_failure(self, key: str, what: str, error: str, traceback: str = "") -> Path:
-        """Write a pretraining's failure into its folder; returns the file."""
-        return _write_failure(self.pretrained / key / ERROR, key, what, error, traceback)
+    def save_failure(self, key: str, what: str, failure: Failure, *, pretraining: bool = False) -> Path:
+        """Write the failure of a cell beside its row, or of a pretraining into its folder; returns the file."""
+        path = self.pretrained / key / ERROR if pretraining else self.failure_file(key)
+        write_atomic(path, json.dumps({"key": key, "what": what, **asdict(failure)}, indent=1).encode())
+        return path
 
     def failures(self, keys: Iterable[str]) -> dict[str, Failure]:
         """Return key -> failure, for those cells and pretrainings whose last attempt failed."""
         files = {key: (self.failure_file(key), self.pretrained / key / ERROR) for key in keys}
-        return {key: _failure(path) for key, paths in files.items() for path in paths if path.is_file()}
+        stored = {key: read_json(path) for key, paths in files.items() for path in paths if path.is_file()}
+        return {key: Failure(failure["error"], failure.get("traceback", "")) for key, failure in stored.items()}
 
     def failure_file(self, key: str) -> Path:
         """Return the path of a cell's failure."""
@@ -333,25 +299,22 @@ class Store:
         return [key, *sorted(path.stem for path in self.plans.glob("*.json") if path.stem != key)]
 
     def readable_plans(self) -> list[Plan]:
-        """Read the plans, the latest first, passing over damaged ones. Raises NoResults if none can be read."""
+        """Read the plans, the latest first, passing over damaged ones. Raises NoResults if there is none."""
         plans = []
         for key in self.plan_keys():
             with suppress(NoResults):
                 plans.append(self.load_plan(key))
-        if not plans:
-            raise NoResults(f"no results in {self.root}: none of its plans can be read")
         return plans
 
     def load_plan(self, key: str | None = None) -> Plan:
-        """Read a plan by key, or the latest. Raises NoResults if it is missing or damaged."""
-        if key is None:
-            key, *_ = self.plan_keys()
+        """Read a plan by key, or the latest. Raises NoResults if it is missing, damaged or of another version."""
+        key = key or self.plan_keys()[0]
         path = self.plans / f"{key}.json"
         if not path.is_file():
             raise NoResults(f"no plan {key} in {self.root}: {path} is not there")
         try:
             body = read_digested_json(path)
-            plan = validated(Plan, body | {"cells": [validated(PlannedCell, cell) for cell in body["cells"]]})
+            plan = _validated(Plan, body | {"cells": [_validated(PlannedCell, cell) for cell in body["cells"]]})
             if plan.key != key:
                 raise ValueError(f"this is the plan {plan.key}, not {key}")
             return plan
@@ -359,15 +322,11 @@ class Store:
             raise NoResults(f"{path} is damaged ({error}); the same run command writes it again") from None
 
 
-def _failure(path: Path) -> Failure:
+def _validated(kind: type[T], values: Mapping[str, Any]) -> T:
+    """Make a pydantic dataclass of stored values. Raises ValueError, which names the first wrong value in one line."""
     try:
-        stored = read_json(path)
-        return Failure(stored["error"], stored.get("traceback", ""))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return Failure(f"{path.name} is damaged: {error}")
-
-
-def _write_failure(path: Path, key: str, what: str, error: str, traceback: str) -> Path:
-    body = {"key": key, "what": what, "error": error, "traceback": traceback}
-    write_atomic(path, json.dumps(body, indent=1).encode())
-    return path
+        return kind(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = first["msg"][0].lower() + first["msg"][1:]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {message}, got {repr(first['input'])[:60]}") from None

@@ -17,7 +17,7 @@ from benchmark.data.task import Task, coverage, sides_for_tasks, task_on
 from benchmark.data.tasks import open_task_view
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine.device import device_facts, git_state, versions
-from benchmark.results.metrics import macro_notes, no_scores, score_both_units
+from benchmark.results.metrics import no_scores, score_both_units, untested_note
 from benchmark.results.names import UNITS, VALIDATION
 from benchmark.results.schema import digest
 from benchmark.results.store import Predictions, Row
@@ -67,7 +67,7 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
         scores = score_both_units(*judged, multi=multi, pool=pool)
-        notes |= dict.fromkeys(macro_notes(*judged, prepared.classes, multi=multi, pool=pool))
+        notes |= dict.fromkeys(untested_note(predictions.truth, prepared.classes))
     row = Row(
         **identity_of(cell),
         protocol=spec.protocol,

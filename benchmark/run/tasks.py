@@ -166,8 +166,9 @@ def run_part(part: Part, context: Context, known: EvaluationCache) -> Ending:
 
 def failed(part: Part, failure: Failure, store: Store) -> Ending:
     """Store a failure; returns it as the outcome."""
-    save = store.save_failure if isinstance(part, Cell) else store.save_pretraining_failure
-    return Ending(part.name, failure, save(part.key, part.name, failure.error, failure.traceback))
+    return Ending(
+        part.name, failure, store.save_failure(part.key, part.name, failure, pretraining=isinstance(part, Pretraining))
+    )
 
 
 def lost(job: Job, error: Exception, store: Store) -> list[Ending]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from benchmark.results.schema import digest
-from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store
+from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store
 from reports.inference import ScoreColumn
 from reports.jackknife import leave_one_out
 
@@ -127,7 +127,7 @@ def write_store(tmp_path: Path) -> Callable[..., Path]:
         rows = [row_of(cell) for cell in planned()]
         for row in reversed(rows) if backwards else rows:
             if fails(row):
-                store.save_failure(row.key, "fine-tune", "RuntimeError: the loss is not finite", TRACEBACK)
+                store.save_failure(row.key, "fine-tune", Failure("RuntimeError: the loss is not finite", TRACEBACK))
             if complete or not is_left_open(row):
                 store.save_row(alter(row), predictions)
         return tmp_path / name

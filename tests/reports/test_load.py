@@ -210,7 +210,7 @@ def test_pretrainings_have_their_records_and_damaged_ones_and_foreign_health_are
     assert list(results.pretrainings) == ["random", "pmq"]
     assert "health" not in results.pretrainings["random"][digest("random")]
     assert results.unreadable_records == [
-        f"pretrained/{digest('moco')}/pretraining.json: the card does not match its digest",
+        f"pretrained/{digest('moco')}/pretraining.json: its content does not match its digest",
         "health of 1 pretraining: measured on the windows of another run",
     ]
     curves = learning_curves(results.pretrainings)

@@ -11,7 +11,7 @@ from benchmark.cli.explain import describe, find_cell, text_of
 from benchmark.cli.main import FAILED, OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.results.names import CARD
-from benchmark.results.store import NoResults, Store
+from benchmark.results.store import Failure, NoResults, Store
 from run_benchmark import main
 from tests.benchmark.run.bench import Bench, cell_of
 
@@ -51,7 +51,7 @@ def test_a_cell_without_a_row_is_one_line(
     line = ["explain", "pmq", "finetune", "--results", str(copy.root)]
     assert main(line) == FAILED
     assert f"({key}) is not finished; " in capsys.readouterr().err
-    copy.save_failure(key, "what", "ValueError: no\nmore")
+    copy.save_failure(key, "what", Failure("ValueError: no\nmore"))
     assert main(line) == FAILED
     assert capsys.readouterr().err.endswith(f"({key}) has failed: ValueError: no\n")
 
@@ -76,7 +76,7 @@ def test_the_scores_have_the_digits_of_the_tables_and_all_prints_what_is_stored(
     everything = capsys.readouterr().out
     for heading in ("row", "config", "data", "key content", "git", "versions", "files"):
         assert f"\n{heading}\n  " in everything
-    assert "the card does not match its digest" in everything
+    assert "its content does not match its digest" in everything
     assert main(["explain", "pmqq", "linear", "--results", str(copy.root)]) == USAGE
 
 

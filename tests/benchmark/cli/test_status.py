@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.files import file_lock
-from benchmark.results.store import Plan, PlannedCell, Store
+from benchmark.results.store import Failure, Plan, PlannedCell, Store
 from benchmark.run.progress import PROGRESS, progress_file
 from run_benchmark import main
 
@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Store:
     )
     store.cells.mkdir()
     (store.cells / "done.json").touch()
-    store.save_failure("failed", "it", "ValueError: out of luck\nin many words")
+    store.save_failure("failed", "it", Failure("ValueError: out of luck\nin many words"))
     return store
 
 

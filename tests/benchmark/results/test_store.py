@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.files import npz_bytes, write_atomic
+from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import (
@@ -148,7 +148,7 @@ def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
         ({"scores": {"heartbeat": {"f1": 1.5}}}, "scores.heartbeat.f1: input should be less than or equal to 1"),
         ({"evaluation": "other"}, "evaluation: string should match pattern"),
         ({"more": 1}, "more: unexpected keyword argument"),
-        ({"format": 99}, "row format 99, this version reads 2"),
+        ({"format": 1}, "row format 1, this version reads 2"),
     ],
 )
 def test_a_row_that_this_version_cannot_read_is_refused_by_its_first_wrong_value(
@@ -161,14 +161,6 @@ def test_a_row_that_this_version_cannot_read_is_refused_by_its_first_wrong_value
     file.write_text(json.dumps(envelope))
     with refused(CorruptRow, f"{ROW.key}.json: ", problem):
         store.load_row(ROW.key)
-
-
-def test_predictions_of_a_store_are_refused_with_their_file(store: Store) -> None:
-    file = store.cells / f"{ROW.key}.npz"
-    for content in (b"", npz_bytes({"more": np.zeros(1)})):
-        file.write_bytes(content)
-        with refused(CorruptRow, f"{file}: "):
-            store.predictions(ROW.key)
 
 
 def test_a_crash_leaves_the_old_row_or_a_damaged_one_but_no_wrong_one(
@@ -193,27 +185,16 @@ def test_a_crash_leaves_the_old_row_or_a_damaged_one_but_no_wrong_one(
 
 
 def test_a_failure_is_stored_with_its_traceback_until_the_cell_succeeds(store: Store) -> None:
-    file = store.save_failure(ROW.key, "pmq finetune", "RuntimeError: no luck", "Traceback: here")
-    assert file == store.failure_file(ROW.key)
-    store.save_failure("other", "moco finetune", "ValueError: none either")
-    file = store.save_pretraining_failure(ROW.pretrain_key, "pmq pretrain seed 42", "ValueError: x", "Traceback")
+    failure, other = Failure("RuntimeError: no luck", "Traceback: here"), Failure("ValueError: none either")
+    assert store.save_failure(ROW.key, "pmq finetune", failure) == store.failure_file(ROW.key)
+    store.save_failure("other", "moco finetune", other)
+    file = store.save_failure(ROW.pretrain_key, "pmq pretrain seed 42", failure, pretraining=True)
     assert file == store.pretrained / ROW.pretrain_key / ERROR
-    (store.cells / "old.error.json").write_text('{"key": "old", "what": "pmq", "error": "ValueError: old"}')
-    expected = {
-        ROW.key: Failure("RuntimeError: no luck", "Traceback: here"),
-        ROW.pretrain_key: Failure("ValueError: x", "Traceback"),
-        "old": Failure("ValueError: old"),
-    }
+    expected = {ROW.key: failure, ROW.pretrain_key: failure, "other": other}
     assert store.failures(expected) == expected
     assert store.row_keys() == [ROW.key]
     store.save_row(ROW, PREDICTIONS)
-    assert store.failures([ROW.key, "other"]) == {"other": Failure("ValueError: none either")}
-
-
-def test_a_damaged_failure_is_a_failure_that_says_so(store: Store) -> None:
-    for content in ("{", "[]", '{"error": 3}'):
-        (store.cells / "bad.error.json").write_text(content)
-        assert store.failures(["bad"])["bad"].line.startswith("bad.error.json is damaged: ")
+    assert store.failures([ROW.key, "other"]) == {"other": other}
 
 
 def test_a_failure_has_a_traceback_where_the_exception_was_raised() -> None:
@@ -240,7 +221,8 @@ def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> No
 
 
 def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
-    for content in (b"", b'{"key": "plan-one"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}'):
+    changed = (store.plans / "plan-one.json").read_bytes().replace(b'"seed": 41', b'"seed": 42')
+    for content in (b"", b'{"key": "plan-one"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}', changed):
         (store.plans / "plan-one.json").write_bytes(content)
         with refused(NoResults, "plan-one.json is damaged", "the same run command writes it again"):
             store.load_plan()
@@ -263,16 +245,6 @@ def test_columns_of_a_named_task_have_several_labels() -> None:
         assert labels_of(plan) == expected
 
 
-def test_a_changed_number_of_a_plan_is_noticed(store: Store) -> None:
-    file = store.plans / "plan-one.json"
-    whole = file.read_text()
-    file.write_text(whole.replace('"seed": 41', '"seed": 42', 1))
-    with refused(NoResults, "the same run command writes it again"):
-        store.load_plan(PLAN.key)
-    store.save_plan(PLAN)
-    assert file.read_text() == whole
-
-
 CARD_CONTENT = {"method": "pmq", "seed": 41}
 KEY = digest(CARD_CONTENT)
 WHOLE_CARD = {"key": KEY, "key_content": CARD_CONTENT, **CARD_CONTENT, "seconds": 1.5}
@@ -287,13 +259,9 @@ def card_file(store: Store) -> Path:
 
 
 def test_a_whole_card_is_read_in_any_order(store: Store, card_file: Path) -> None:
-    card = store.card(KEY)
-    assert card is not None
-    assert list(card) == [*WHOLE_CARD, "card_sha256"]
-    assert card | WHOLE_CARD == card
-    assert card_bytes(card) == card_file.read_bytes()
-    card_file.write_text(json.dumps(dict(reversed(card.items()))))
-    assert store.card(KEY) == card
+    assert store.card(KEY) == WHOLE_CARD
+    card_file.write_text(json.dumps(dict(reversed(json.loads(card_file.read_bytes()).items()))))
+    assert store.card(KEY) == WHOLE_CARD
 
 
 def test_an_edited_card_is_one_line_with_the_file(store: Store, card_file: Path) -> None:
