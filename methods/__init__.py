@@ -8,15 +8,13 @@ A row of weights from elsewhere is the method that trains nothing, around the en
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from methods.from_file import Table, find_class
 
 if TYPE_CHECKING:
     from methods.base import PretrainMethod
-    from methods.encoders.pretrained import PretrainedEncoder
 
 PAPER = {
     "random": "methods.siamese:RandomInit",
@@ -46,23 +44,13 @@ METHODS: Table[type[PretrainMethod]] = Table(PAPER | BEYOND)
 """Name -> class, in the order of a table's rows."""
 
 
-def as_method(kind: type[PretrainedEncoder]) -> type[PretrainMethod]:
-    """The method of an encoder's row: its name and title, no training; the same class at each call."""
-    return _as_method(cast(Hashable, kind))
-
-
 @cache
-def _as_method(kind: Any) -> type[PretrainMethod]:
+def as_method(kind: Any) -> type[PretrainMethod]:
+    """The method of a `PretrainedEncoder`'s row: its name and title, no training; the same class at each call."""
     from methods.base import PretrainMethod
 
-    values = {
-        "name": kind.name,
-        "title": kind.title,
-        "trains": False,
-        "external_encoder": kind,
-        "__module__": kind.__module__,
-    }
-    return type(kind.__name__, (PretrainMethod,), values)
+    values = {"name": kind.name, "title": kind.title, "trains": False, "external_encoder": kind}
+    return type(kind.__name__, (PretrainMethod,), values | {"__module__": kind.__module__})
 
 
 def get_method(name: str) -> type[PretrainMethod]:
@@ -74,7 +62,6 @@ def get_method(name: str) -> type[PretrainMethod]:
     from methods.base import PretrainMethod
     from methods.encoders.pretrained import PretrainedEncoder
 
-    kind: type[PretrainMethod] | type[PretrainedEncoder] = find_class(
-        "method", name, METHODS, PretrainMethod, PretrainedEncoder
-    )
-    return as_method(kind) if issubclass(kind, PretrainedEncoder) else kind
+    kind: Any = find_class("method", name, METHODS, PretrainMethod, PretrainedEncoder)
+    method: type[PretrainMethod] = as_method(kind) if issubclass(kind, PretrainedEncoder) else kind
+    return method

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
@@ -71,6 +71,7 @@ class PretrainMethod(nn.Module):
 
     def __init__(self, encoder: Encoder, config: MethodConfig) -> None:
         super().__init__()
+        self.config: Any = config
         self.encoder = encoder
         self.encoder.dropout = config.encoder_dropout
 
@@ -79,7 +80,7 @@ class PretrainMethod(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """The scalar loss of a batch, with its graph."""
-        raise NotImplementedError(f"{type(self).__name__} has no loss: it is not a method that trains")
+        raise NotImplementedError(f"{type(self).__name__}.forward: give the loss, 0-d")
 
     def loss_terms(self, batch: Batch) -> Iterator[Tensor]:
         """Yield 0-d terms whose sum is `forward`; the trainer frees the graph of each before it asks for the next."""

@@ -54,7 +54,6 @@ class ClipReport(PretrainMethod):
     def __init__(self, encoder: Encoder, config: ClipReportConfig) -> None:
         super().__init__(encoder, config)
         width = encoder.config.output
-        self.config = config
         self.ecg_projection = nn.Linear(width, width)
         self.latent_views = nn.ModuleList([nn.Linear(width, width, bias=False) for _ in range(2)])
         self.text_projection = nn.Sequential(
@@ -68,4 +67,5 @@ class ClipReport(PretrainMethod):
         latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
         ecg, z1, z2 = self.ecg_projection(pooled), *latent  # (B, K) each
         cma, uma = clip_loss(ecg, text, self.config.temperature), clip_loss(z1, z2, self.config.temperature)
-        return cma + self.config.uma_weight * uma
+        loss: Tensor = cma + self.config.uma_weight * uma
+        return loss

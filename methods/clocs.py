@@ -13,7 +13,6 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
-from methods.encoders.base import Encoder
 from methods.parts.knobs import Temperature
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
 
@@ -46,10 +45,6 @@ class CLOCS(PretrainMethod):
 
     name, title, Config = "clocs", "CLOCS", CLOCSConfig
     encoder_passes = 6.0
-
-    def __init__(self, encoder: Encoder, config: CLOCSConfig) -> None:
-        super().__init__(encoder, config)
-        self.config = config
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of both windows of each pair."""

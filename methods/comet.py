@@ -82,7 +82,6 @@ class COMET(PretrainMethod):
 
     def __init__(self, encoder: Encoder, config: COMETConfig) -> None:
         super().__init__(encoder, config)
-        self.config = config
         self.mask = partial(continuous_mask, spans=config.mask_spans, span_share=config.mask_span_share)
 
     def forward(self, batch: Batch) -> Tensor:
@@ -94,15 +93,19 @@ class COMET(PretrainMethod):
 
         The graphs of all eight passes would take 16 GiB at the paper's size.
         """
-        levels: list[tuple[float, Mask | None, Loss]] = [
-            (self.config.observation_weight, self.mask, observation_loss),
-            (self.config.sample_weight, self.mask, sample_loss),
-            (self.config.trial_weight, None, partial(same_id_loss, ids=batch.trial)),
-            (self.config.patient_weight, None, partial(same_id_loss, ids=batch.patient)),
-        ]
-        for weight, mask, loss in levels:
-            if weight > 0:
-                yield weight * loss(self.encoder(batch.x1, mask), self.encoder(batch.x2, mask))
+        config = self.config
+        if config.observation_weight > 0:
+            yield config.observation_weight * observation_loss(*self.views(batch, self.mask))
+        if config.sample_weight > 0:
+            yield config.sample_weight * sample_loss(*self.views(batch, self.mask))
+        if config.trial_weight > 0:
+            yield config.trial_weight * same_id_loss(*self.views(batch, None), batch.trial)
+        if config.patient_weight > 0:
+            yield config.patient_weight * same_id_loss(*self.views(batch, None), batch.patient)
+
+    def views(self, batch: Batch, mask: Mask | None) -> tuple[Tensor, Tensor]:
+        """Encode both views under a mask: (B, S', K) each."""
+        return self.encoder(batch.x1, mask), self.encoder(batch.x2, mask)
 
     def positives(self, batch: Batch) -> Tensor:
         """Tell which windows of the batch are of the query's patient: (B, B) bool."""

@@ -67,7 +67,6 @@ class CPC(PretrainMethod):
 
     def __init__(self, encoder: Encoder, config: CPCConfig) -> None:
         super().__init__(encoder, config)
-        self.config = config
         embedded_width = width_of(encoder, encoder.embed)
         self.prediction_head = nn.Linear(encoder.config.output, config.horizon * embedded_width, bias=False)
 

@@ -57,7 +57,6 @@ class ETP(PretrainMethod):
     def __init__(self, encoder: Encoder, config: ETPConfig) -> None:
         super().__init__(encoder, config)
         width = encoder.config.output
-        self.config = config
         self.ecg_projection = nn.Linear(width, width)
         self.text_projection = nn.Linear(config.text_width, width)
 

@@ -20,9 +20,6 @@ from methods.encoders.base import Encoder, refuse_single, width_of
 from methods.parts.knobs import Choice, Share
 from methods.parts.masks import dropout
 
-EPSILON = 1e-6
-"""Under the square root of a patch's variance."""
-
 
 @dataclass(frozen=True)
 class MAEConfig(MethodConfig):
@@ -49,7 +46,7 @@ def reconstruction_loss(prediction: Tensor, patches: Tensor, mask: Tensor, norma
     precision = torch.promote_types(prediction.dtype, torch.float32)
     target, hidden = patches.to(precision), mask.to(precision)
     if normalise:
-        target = (target - target.mean(-1, keepdim=True)) / (target.var(-1, keepdim=True) + EPSILON).sqrt()
+        target = (target - target.mean(-1, keepdim=True)) / (target.var(-1, keepdim=True) + 1e-6).sqrt()
     error = (prediction.to(precision) - target).square().mean(-1)  # (..., N)
     return (error * hidden).sum() / hidden.sum()
 

@@ -99,7 +99,6 @@ class MomentumMethod(PretrainMethod):
 
     def __init__(self, encoder: Encoder, config: Any, projection_head: nn.Module, prediction_head: nn.Module) -> None:
         super().__init__(encoder, config)
-        self.config = config
         self.projection_head, self.prediction_head = projection_head, prediction_head
         self.momentum_encoder = momentum_copy(encoder)
         self.momentum_projection_head = momentum_copy(projection_head)

@@ -44,7 +44,6 @@ class PCLR(PretrainMethod):
 
     def __init__(self, encoder: Encoder, config: PCLRConfig) -> None:
         super().__init__(encoder, config)
-        self.config = config
         self.projection_head = mlp_head(encoder.config.output, config.projection_layers)
 
     def forward(self, batch: Batch) -> Tensor:

@@ -69,7 +69,6 @@ class PMQReleased(PretrainMethod):
     def __init__(self, encoder: Encoder, config: PMQReleasedConfig) -> None:
         super().__init__(encoder, config)
         width = encoder.config.output
-        self.config = config
         self.mask = frequency_then_time(config.frequency_mask, config.time_mask)
         self.projection_head = batch_norm_head(width, layers=3)
         self.prediction_head = batch_norm_head(width, layers=2)

@@ -45,7 +45,6 @@ class Siamese(PretrainMethod):
 
     def __init__(self, encoder: Encoder, config: Any) -> None:
         super().__init__(encoder, config)
-        self.config = config
         self.mask = frequency_then_time(config.frequency_mask, config.time_mask)
         self.projection_head = self.head(encoder.config.output)
 

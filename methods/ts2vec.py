@@ -77,7 +77,6 @@ class TS2Vec(PretrainMethod):
 
     def __init__(self, encoder: Encoder, config: TS2VecConfig) -> None:
         super().__init__(encoder, config)
-        self.config = config
         self.average: RunningAverage[Encoder] = RunningAverage(encoder)
 
     def forward(self, batch: Batch) -> Tensor:

@@ -25,6 +25,7 @@ from methods.parts.masks import Mask, dropout
 Size = Annotated[int, Field(ge=1)]
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 MEAN = "mean over time"
+NO_TOKENS = "encoder {} has no tokens to hide; use an encoder with tokens, e.g. vit1d"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -95,14 +96,14 @@ class Encoder(nn.Module):
 
     def patches(self, x: Tensor) -> Tensor:
         """Samples of each token, as they are: (B, S, L) -> (B, N, P). Raises ValueError if there are no tokens."""
-        raise ValueError(f"encoder {self.name} has no tokens to hide; use an encoder with tokens, e.g. vit1d")
+        raise ValueError(NO_TOKENS.format(self.name))
 
     def encode_tokens(self, embedded: Tensor, visible: Tensor) -> Tensor:
         """Representations of tokens that see each other alone: (B, N, D), (B, M) int64 -> (B, M, K), before dropout.
 
         visible: indices of tokens, in the order of the result. Raises ValueError if there are no tokens.
         """
-        raise ValueError(f"encoder {self.name} has no tokens to hide; use an encoder with tokens, e.g. vit1d")
+        raise ValueError(NO_TOKENS.format(self.name))
 
     def check_samples(self, x: Tensor) -> None:
         """Raise ValueError for windows (B, S, L) of a length that the encoder cannot take."""
@@ -156,7 +157,4 @@ def output_stretch(start: float, stop: float, embedded_steps: int, output_steps:
 def refuse_single(method: str, steps: int) -> None:
     """Raise ValueError for an encoder with one step per window, of which a method can hide or predict none."""
     if steps < 2:
-        raise ValueError(
-            f"{method}: the encoder gives {steps} step per window, and 2 are needed; use an encoder or a config of it "
-            "with more"
-        )
+        raise ValueError(f"{method}: the encoder gives {steps} step per window, and 2 are needed; use another encoder")

@@ -157,19 +157,15 @@ def load_released(state_dict: Mapping[str, Tensor]) -> Dilated:
     any other.
     """
     released = {name.removeprefix("module."): value for name, value in state_dict.items() if name != "n_averaged"}
-    blocks = [int(match[1]) for match in map(_RELEASED_BLOCK.fullmatch, released) if match]
-    depth = max(blocks, default=0)
+    depth = max((int(match[1]) for match in map(_RELEASED_BLOCK.fullmatch, released) if match), default=0)
     state = {_our_name(name, depth): value for name, value in released.items()}
-    missing = {"input.weight", "output.skip.weight"} - state.keys()
-    if missing:
-        raise ValueError(f"released encoder: no tensor for {min(missing)}; pass the whole state_dict of an encoder")
-    hidden, leads = state["input.weight"].shape
-    output = len(state["output.skip.weight"])
-    encoder = Dilated(DilatedConfig(leads=leads, hidden=hidden, depth=depth, output=output))
     try:
+        hidden, leads = state["input.weight"].shape
+        output = len(state["output.skip.weight"])
+        encoder = Dilated(DilatedConfig(leads=leads, hidden=hidden, depth=depth, output=output))
         encoder.load_state_dict(state, strict=True)
-    except RuntimeError as error:
-        raise ValueError(f"released encoder: {' '.join(str(error).split())}") from error
+    except (KeyError, RuntimeError) as error:
+        raise ValueError(f"not the whole state_dict of a released encoder: {' '.join(str(error).split())}") from None
     return encoder
 
 
@@ -179,6 +175,6 @@ def _our_name(released: str, depth: int) -> str:
         return released.replace("input_fc", "input")
     match = _RELEASED_BLOCK.fullmatch(released)
     if match is None:
-        raise ValueError(f"released encoder: unknown tensor {released!r}; pass the state_dict of an encoder alone")
+        raise ValueError(f"not the state_dict of a released encoder alone: unknown tensor {released!r}")
     block, conv, kind = match.groups()
     return f"{'output' if int(block) == depth else f'hidden.{block}'}.{conv or 'skip'}.{kind}"
