@@ -1,9 +1,4 @@
-"""Files of encoders from elsewhere: what is wrong is told in one line with value, place and remedy.
-
-Whether weights from elsewhere saw the test patients of a column.
-
-Encoders from elsewhere in a grid: their scores are those of features that are computed by hand outside.
-"""
+"""Encoders from elsewhere: one line for what is wrong, what they saw, and scores as of features computed by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +29,7 @@ from benchmark.run.grid import Cell, Grid, make_grid
 from benchmark.run.tasks import context_of, missing
 from methods import get_method
 from methods.encoders import identity
-from methods.encoders.pretrained import ORDER, PretrainedConfig, PretrainedEncoder
+from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder, SignalFormat
 from tests.benchmark.external_models import FEATURES, SIGNALS, network_of, write
 from tests.benchmark.run.bench import Cohorts, Heard, SmallConfig
 from tests.benchmark.small_cohorts import small_cohort
@@ -55,37 +50,22 @@ def key(word: Path) -> Any:
     return identity(kind, PretrainedConfig(output=kind.features))
 
 
-@pytest.mark.parametrize("form", SIGNALS)
-def test_each_form_is_one_class_that_encodes(form: str, tmp_path: Path) -> None:
-    word = write(form, tmp_path)
-    kind = kind_of(word)
-    assert kind_of(word) is kind
-    assert kind.word() == str(word)
-    assert not get_method(str(word)).trains
-    x = torch.randn(2, kind.signals.samples, len(ORDER))
-    assert try_external(kind).pooled(x).shape == (2, kind.features)
-
-
 @pytest.mark.parametrize(
-    ("form", "changes", "line"),
+    ("changes", "weights", "line"),
     [
-        ("learns", {"leads": ["II", "V1", "V2"]}, "it takes no windows of 3 leads and 400 samples, leads-first"),
-        ("learns", {"layout": "samples-first"}, "correct signals: leads, rate, seconds or layout"),
-        ("learns", {"features": 9}, "features 9, but 3 windows give .3, 6.; a row each is needed"),
+        ({"leads": ["II", "V1", "V2"]}, None, "it takes no windows of 3 leads and 400 samples, leads-first"),
+        ({"layout": "samples-first"}, None, "correct signals: leads, rate, seconds or layout"),
+        ({"features": 9}, None, "features 9, but 3 windows give .3, 6.; a row each is needed"),
+        ({}, {"state": torch.zeros(1)}, r"load\(\) has to read the weights of its network"),
     ],
 )
 def test_a_class_that_its_network_contradicts_is_one_line(
-    form: str, changes: dict[str, Any], line: str, tmp_path: Path
+    changes: dict[str, Any], weights: Any, line: str, tmp_path: Path
 ) -> None:
+    word = write("learns", tmp_path, **changes)
+    if weights:
+        torch.save(weights, tmp_path / "theirs.pt")
     with pytest.raises(ValueError, match=line) as caught:
-        try_external(kind_of(write(form, tmp_path, **changes)))
-    assert len(str(caught.value).splitlines()) == 1
-
-
-def test_weights_of_another_network_are_one_line(tmp_path: Path) -> None:
-    word = write("learns", tmp_path)
-    torch.save({"state": torch.zeros(1)}, tmp_path / "theirs.pt")
-    with pytest.raises(ValueError, match=r"load\(\) has to read the weights of its network") as caught:
         try_external(kind_of(word))
     assert len(str(caught.value).splitlines()) == 1
 
@@ -109,12 +89,6 @@ def test_an_encoder_with_weights_is_no_encoder_to_pretrain(tmp_path: Path, small
         small_config({"encoder": {"name": str(word)}})
 
 
-def seen_kind_of(pretraining: Any, folder: Path) -> type[PretrainedEncoder]:
-    kind = get_method(str(write("learns", folder, pretraining=pretraining))).external_encoder
-    assert kind is not None
-    return kind
-
-
 @pytest.mark.parametrize(
     ("pretraining", "column", "answer"),
     [
@@ -133,7 +107,7 @@ def seen_kind_of(pretraining: Any, folder: Path) -> type[PretrainedEncoder]:
 def test_what_the_class_says_decides(
     pretraining: Any, column: str, answer: str, tmp_path: Path, cohorts: Cohorts
 ) -> None:
-    kind = seen_kind_of(pretraining, tmp_path)
+    kind = kind_of(write("learns", tmp_path, pretraining=pretraining))
     check_pretrained_on(kind, ())
     assert saw_test_patients(kind, cohorts[column]) == answer
 
@@ -145,15 +119,11 @@ def test_what_the_class_says_decides(
         ([7], "write the name of a dataset"),
     ],
 )
-def test_what_cannot_be_understood_is_one_line(pretraining: Any, line: str, tmp_path: Path) -> None:
-    kind = seen_kind_of(pretraining, tmp_path)
+def test_a_dataset_that_nobody_knows_is_one_line(pretraining: Any, line: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=line) as caught:
-        check_pretrained_on(kind, ())
+        check_pretrained_on(kind_of(write("learns", tmp_path, pretraining=pretraining)), ["ours"])
     assert len(str(caught.value).splitlines()) == 1
-
-
-def test_a_dataset_of_the_run_is_known(tmp_path: Path) -> None:
-    check_pretrained_on(seen_kind_of(["ours"], tmp_path), ["ours"])
+    check_pretrained_on(kind_of(write("learns", tmp_path / "ours", pretraining=("ours",))), ["ours"])
 
 
 UNIT = {"mV": 1, "uV": 1000}
@@ -259,6 +229,7 @@ def test_the_linear_probe_scores_as_features_computed_by_hand(form: str, foreign
 
 @pytest.mark.parametrize("evaluation", ["linear", "finetune"])
 def test_the_labelled_patients_and_the_test_windows_are_those_of_all_rows(evaluation: str, foreign: Foreign) -> None:
+    assert foreign.cells("theirs-frozen", "finetune") == []
     rows = [name for name in ("random", *(f"theirs-{form}" for form in SIGNALS)) if foreign.cells(name, evaluation)]
     assert len(rows) == (2 if evaluation == "finetune" else 3)
     for cells in zip(*(foreign.cells(name, evaluation) for name in rows), strict=True):
@@ -274,15 +245,6 @@ def test_the_labelled_patients_and_the_test_windows_are_those_of_all_rows(evalua
                 np.testing.assert_array_equal(getattr(predictions, name), getattr(expected, name))
 
 
-def test_what_has_gradients_is_fine_tuned_and_a_frozen_one_has_a_reason(foreign: Foreign) -> None:
-    assert foreign.cells("theirs-frozen", "finetune") == []
-    cell = foreign.cells("theirs-learns", "finetune")[0]
-    row = foreign.store.load_row(cell.key)
-    assert row is not None
-    assert row.training["best_epoch"] in (1, 2)
-    assert np.isfinite(foreign.store.predictions(cell.key).probability).all()
-
-
 def test_the_store_holds_the_digest_of_the_weights_and_what_they_cost(foreign: Foreign) -> None:
     for form, own in SIGNALS.items():
         key = foreign.cells(f"theirs-{form}", "linear")[0].pretrain_key
@@ -295,8 +257,6 @@ def test_the_store_holds_the_digest_of_the_weights_and_what_they_cost(foreign: F
 
 
 def test_a_shorter_recording_is_lengthened_and_heartbeats_are_cut_as_the_suites() -> None:
-    from methods.encoders.pretrained import SignalFormat
-
     ten = SignalFormat(rate=100, leads=("I",), unit="mV", seconds=10.0, standardise="none")
     cut = segmentation_of(ten).cut(np.ones((3000, 12)), 500)
     assert cut.shape == (1000, 1, 12)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -46,38 +45,30 @@ def trials_of(workplace: Path) -> list[dict[str, str]]:
     return list(csv.DictReader((workplace / "out" / "trials.csv").read_text().splitlines()))
 
 
-def test_a_dry_run_counts_trials_and_writes_nothing(
+def test_a_search_is_equal_for_all_and_scores_no_test_patient(
     flags: list[str], workplace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_benchmark.main(["tune", *flags, "--trials", "3", "--dry-run"]) == 0
     shown = capsys.readouterr().out
-    assert "3 trials of 2 methods" in shown
-    assert "config tiny: 6 cells on 6 pretrainings" in shown
-    assert "  rows: pmq (3 trials), clocs (3 trials)" in shown
-    assert "to do: 6 of 6 cells, 6 of 6 pretrainings" in shown
+    for line in ("3 trials of 2 methods", "config tiny: 6 cells on 6 pre", "rows: pmq (3 trials), clocs (3 trials)"):
+        assert line in shown
     assert [path.name for path in workplace.iterdir()] == ["tiny.yaml"]
-
-
-def test_a_search_is_equal_for_all_and_scores_no_test_patient(
-    flags: list[str], workplace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     assert run_benchmark.main(["tune", *flags, "--trials", "3"]) == 0
+    assert "no test patient was scored" in capsys.readouterr().out
     trials = trials_of(workplace)
-    assert Counter(trial["method"] for trial in trials) == {"pmq": 3, "clocs": 3}
     store = Store(workplace / "runs")
-    rows = [store.load_row(key) for key in store.row_keys()]
+    rows = [row for row in map(store.load_row, store.row_keys()) if row]
     assert len(rows) == 6
     for row in rows:
-        assert row is not None
         assert (row.evaluation, row.ratio, row.counts["test_windows"]) == ("validation", 0.5, 0)
         assert {score for unit in row.scores.values() for score in unit.values()} == {None}
         assert len(store.predictions(row.key).truth) == 0
-    best = {max(row.training["validation_f1"]) for row in rows if row}
+    best = {max(row.training["validation_f1"]) for row in rows}
     assert {float(trial["mean"]) for trial in trials} <= {float(str(score)) for score in best}
     for method in ("pmq", "clocs"):
-        means = {trial["chosen"]: float(trial["mean"]) for trial in trials if trial["method"] == method}
-        assert means["1"] == max(float(trial["mean"]) for trial in trials if trial["method"] == method)
-    assert "no test patient was scored" in capsys.readouterr().out
+        means = [float(trial["mean"]) for trial in trials if trial["method"] == method]
+        (chosen,) = (trial for trial in trials if trial["method"] == method and trial["chosen"] == "1")
+        assert (len(means), float(chosen["mean"])) == (3, max(means))
 
 
 def test_a_second_search_does_nothing_twice(

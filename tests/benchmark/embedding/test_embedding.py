@@ -1,8 +1,4 @@
-"""Windows of anyone's recordings are those of training to the bit, and embeddings those of the linear probe.
-
-A recording without windows is a row of NaN. The transformer holds to scikit-learn's contract. The folder of an exported
-encoder comes back whole, and what is not one is a line.
-"""
+"""Windows of anyone's recordings are those of training to the bit, and embeddings those of the linear probe."""
 
 from __future__ import annotations
 
@@ -16,11 +12,6 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks as checks
 
 from benchmark import EcgEmbedder, load_encoder
@@ -28,7 +19,6 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data.corpus import trials_of
 from benchmark.data.datasets.base import LEADS, Unusable
-from benchmark.data.heartbeats import pseudo_trials
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
 from benchmark.embedding import CONFIG, Description, read_description, recordings_of, windows_of
@@ -127,12 +117,6 @@ def test_crops_are_those_of_the_whole_recording_and_absent_leads_are_zero(tmp_pa
         assert not crop[:, 1:11].any()
 
 
-def test_resampling_is_that_of_training(six_beats: Description) -> None:
-    signal = recording(rate=400, seconds=12.0)
-    expected = pseudo_trials(signal.astype(np.float32), 400, 6).reshape(-1, 300, 12)
-    assert np.allclose(cut(six_beats, signal, 400), expected, atol=5e-3)  # float16 of the cache
-
-
 @pytest.mark.parametrize(("name", "precision"), [("chapman", "float32"), ("ptb-xl", "bf16")])
 def test_embeddings_are_those_the_linear_probe_saw_to_the_bit(
     cohorts: dict[str, Prepared], exported: Path, name: str, precision: str
@@ -171,25 +155,17 @@ def test_a_recording_without_windows_is_a_row_of_nan_and_one_warning(exported: P
     assert encoder.windows([], RATE, LEADS)[0].shape == (0, 300, 12)
 
 
-def test_the_folder_is_read_with_the_precision_of_the_probe_and_code_that_is_named(
+def test_code_of_the_users_is_run_where_it_is_named_and_is_that_of_the_weights(
     tmp_path: Path, encoder_text: str
 ) -> None:
-    folder = export_encoder(tmp_path / "bf16", precision="bf16")
-    assert load_encoder(folder).precision == "bf16"
-    assert load_encoder(folder, precision="float32").precision == "float32"
-    for given, message in (
-        ({"precision": "fp16"}, "precision 'fp16' is not known; there are float32, bf16"),
-        ({"device": "tpu"}, "--device 'tpu'"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            load_encoder(folder, **given)  # type: ignore[arg-type]
     (tmp_path / "mine.py").write_text(encoder_text)
     torch.manual_seed(0)
-    mine = export_encoder(tmp_path / "mine", get_encoder(str(tmp_path / "mine.py"))())
+    mine = export_encoder(tmp_path / "mine", get_encoder(str(tmp_path / "mine.py"))(), precision="bf16")
     assert (mine / SOURCE).read_text() == encoder_text
     with pytest.raises(ConfigError, match="is from a file of its author: read "):
         load_encoder(mine)
-    assert load_encoder(mine, code=tmp_path / "mine.py").width == 6
+    encoder = load_encoder(mine, code=tmp_path / "mine.py")
+    assert (encoder.width, encoder.precision) == (6, "bf16")
     (tmp_path / "edited.py").write_text(encoder_text + "# edited")
     with pytest.raises(ConfigError, match="another code"):
         load_encoder(mine, code=tmp_path / "edited.py")
@@ -257,12 +233,3 @@ def test_the_transformer_embeds_as_the_encoder_does_also_as_a_clone_and_a_pickle
     assert np.array_equal(pickle.loads(pickled).transform(list(signals)), found)
     with pytest.raises(ConfigError, match="lead missing: V6"):
         EcgEmbedder(tmp_path / "gone", rate=RATE, leads=LEADS[:11]).fit(signals)
-
-
-def test_in_a_pipeline_a_recording_that_cannot_be_used_ends_no_fold(embedder: EcgEmbedder, signals: Any) -> None:
-    """As docs/USE.md shows it."""
-    signals[2] = np.nan
-    model = make_pipeline(embedder, SimpleImputer(), StandardScaler(), LogisticRegression())
-    with pytest.warns(UserWarning, match=r"1 NaN samples \(\d: NaN samples: lead I, .*SimpleImputer\(\)"):
-        scores = cross_val_score(model, list(signals), [0, 1, 0, 1, 0, 1], cv=3)
-    assert np.isfinite(scores).tolist() == [True] * 3
