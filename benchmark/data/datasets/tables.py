@@ -55,8 +55,10 @@ def read_cells(path: Path) -> list[list[str]]:
         with open(path, encoding="utf-8-sig" if is_utf8(path) else "latin-1", newline="") as file:
             first, second = file.readline(), file.readline()
             file.seek(0)
-            rows = list(csv.reader(file, strict=True, delimiter=separator_of(first, second)))
-    return [cells for cells in (list(map(_text, row)) for row in rows) if any(cells)]
+            reader = csv.reader(file, strict=True, delimiter=separator_of(first, second))
+            texts = [[cell.strip() for cell in row] for row in reader]
+        return [cells for cells in texts if any(cells)]
+    return [cells for cells in ([_text(cell) for cell in row] for row in rows) if any(cells)]
 
 
 def separator_of(first: str, second: str) -> str:
@@ -67,8 +69,6 @@ def separator_of(first: str, second: str) -> str:
 
 def _text(cell: Any) -> str:
     """A cell as text: '' for none or NaN, a whole number without point."""
-    if isinstance(cell, str):
-        return cell.strip()
     if pd.api.types.is_scalar(cell) and pd.isna(cell):
         return ""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
