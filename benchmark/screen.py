@@ -14,10 +14,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 PIPE_WIDTH = 120
-LINE_SECONDS = 30.0
-"""Between two plain lines about progress, where there is no terminal."""
-SPEED_SECONDS = 3600.0
-"""Over which the time left is taken from what was done: cells take minutes."""
+LINE_SECONDS = 30.0  # between two plain lines about progress, where there is no terminal
+SPEED_SECONDS = 3600.0  # over which the time left is taken from what was done: cells take minutes
 
 
 def open_console(file: TextIO | None = None, width: int | None = None) -> Console:

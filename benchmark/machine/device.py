@@ -64,12 +64,9 @@ class Machine:
 
     device: torch.device
     precision: str
-    jobs: int | None = 1
-    """Tasks at a time; None: one for each worker of the engine."""
-    engine: str = "local"
-    """'local', or the address or the scheduler file of a Dask scheduler."""
-    devices: tuple[str, ...] = ()
-    """What CUDA_VISIBLE_DEVICES is in the workers, in turn; () for what it is here."""
+    jobs: int | None = 1  # tasks at a time; None: one for each worker of the engine
+    engine: str = "local"  # 'local', or the address or the scheduler file of a Dask scheduler
+    devices: tuple[str, ...] = ()  # what CUDA_VISIBLE_DEVICES is in the workers, in turn; () for what it is here
 
     def mode(self) -> dict[str, str]:
         """Return what of the machine enters result keys: bits are equal within one mode, for equal threads."""

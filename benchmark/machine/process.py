@@ -18,8 +18,7 @@ from multiprocessing import get_context, parent_process, resource_tracker
 from types import FrameType
 from typing import TypeVar
 
-GRACE_SECONDS = 6.0
-"""Most that running tasks have to save."""
+GRACE_SECONDS = 6.0  # most that running tasks have to save
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 stop = threading.Event()

@@ -146,13 +146,7 @@ def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     if job.cell.external_windows is None:
         return learn(job, task, known)
     windows = ExternalWindows(open_prepared(job.cell.external_windows), job.config.task_spec(job.config.finetune).leads)
-    sides = []
-    for side in (task.validation, task.test):
-        key = job.cell.external_windows, side.content[1]
-        if key not in known.external:
-            known.external[key] = windows.of(side)
-        sides.append(known.external[key])
-    external = external_task(task, windows, *sides)
+    external = external_task(task, windows, windows.of(task.validation), windows.of(task.test))
     outcome = learn(job, external, known)
     notes = [*missing_notes(task, external), *outcome.notes]
     return Outcome(predictions_for(outcome.probability, external, task), outcome.training, notes)

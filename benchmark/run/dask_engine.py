@@ -18,8 +18,7 @@ from distributed import Client, KilledWorker, Worker, WorkerPlugin
 from benchmark.config.errors import ConfigError
 from benchmark.machine.process import stop
 
-PATIENCE_SECONDS = 60.0
-"""Wait for a first worker, and for the scheduler."""
+PATIENCE_SECONDS = 60.0  # wait for a first worker, and for the scheduler
 
 
 class SaveOnClose(WorkerPlugin):
@@ -45,8 +44,7 @@ class Dask:
 
     def __init__(self, client: Client, jobs: int | None = None) -> None:
         """jobs: tasks that are handed over at a time, whatever workers there are; None: one for each."""
-        self.client = client
-        self.jobs = jobs
+        self.client, self.jobs = client, jobs
         self.executor: Executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
         client.register_plugin(SaveOnClose())
 

@@ -131,8 +131,7 @@ def patients_of(config: Config, name: str) -> Iterator[str]:
 class RunAudit(NamedTuple):
     """Result of the audit for a run."""
 
-    leaks: list[str]
-    """Reasons to refuse the run, unless --allow-leak is given."""
+    leaks: list[str]  # reasons to refuse the run, unless --allow-leak is given
     warnings: list[str]
     """Datasets that cannot be scored, whose cells are dashes, and what is doubtful about the data and used."""
 

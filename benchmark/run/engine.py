@@ -15,40 +15,24 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from multiprocessing.queues import SimpleQueue
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from benchmark.machine.process import GRACE_SECONDS, begin_worker, interrupts, interrupts_blocked
 
-HERE = "local"
-"""The engine of this machine, as `--engine` names it."""
+if TYPE_CHECKING:
+    from benchmark.run.dask_engine import Dask
 
-
-class Engine(Protocol):
-    """A pool of workers."""
-
-    lost: tuple[type[Exception], ...]
-    """What the future of a task raises whose worker was killed."""
-    attempts: int
-    """How often a task is handed over that loses its worker; 1 where the engine itself tries again."""
-
-    def width(self) -> int:
-        """Count how many tasks may be handed over at a time, so that none waits behind a long one."""
-
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Run a function on a worker."""
-
-    def ask_to_stop(self) -> None:
-        """Let running tasks save and end."""
+HERE = "local"  # the engine of this machine, as `--engine` names it
 
 
 class Inline:
     """This process, one task after the other. A task that is stopped by a signal has saved before it is raised."""
 
-    lost: tuple[type[Exception], ...] = ()
-    attempts = 1
+    lost: tuple[type[Exception], ...] = ()  # what the future of a task raises whose worker was killed
+    attempts = 1  # how often a task is handed over that loses its worker; 1 where the engine itself tries again
 
     def width(self) -> int:
-        """Count this process."""
+        """Count how many tasks may be handed over at a time, so that none waits behind a long one."""
         return 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
@@ -59,7 +43,7 @@ class Inline:
         return future
 
     def ask_to_stop(self) -> None:
-        """Do nothing: no task runs beside the caller."""
+        """Let running tasks save and end: here none runs beside the caller."""
 
 
 class Pool:
@@ -70,8 +54,7 @@ class Pool:
 
     def __init__(self, workers: int, devices: Sequence[str] = ()) -> None:
         """Open the pool. devices: CUDA_VISIBLE_DEVICES of the workers, in turn; () for what it is here."""
-        self.workers = workers
-        self.devices = devices
+        self.workers, self.devices = workers, devices
         self.processes: list[SpawnProcess] = []
         self.executor = self.opened()
 
@@ -123,11 +106,10 @@ def begin_task_worker(devices: SimpleQueue[str]) -> None:
 
 
 @contextmanager
-def open_engine(name: str, jobs: int | None, devices: Sequence[str] = ()) -> Iterator[Engine]:
+def open_engine(name: str, jobs: int | None, devices: Sequence[str] = ()) -> Iterator[Inline | Pool | Dask]:
     """Open 'local', or the address or the scheduler file of a Dask scheduler, for the time of a context.
 
-    jobs: tasks at a time; None: one a worker, here this process alone. Raises ConfigError for workers that are not
-    there or that cannot be used.
+    jobs: tasks at a time; None: one a worker. Raises ConfigError for workers that are not there or cannot be used.
     """
     if name != HERE:
         from benchmark.run.dask_engine import open_dask  # here, because it is an extra

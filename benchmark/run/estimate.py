@@ -20,12 +20,10 @@ from benchmark.training.pretrain import autocast, make_optimiser, pairs_bought, 
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 
-TRAINING_SHARE, HELD_OUT_SHARE = 0.8, 0.1
-"""Of a dataset's windows: for training, and for validation and test each."""
+TRAINING_SHARE, HELD_OUT_SHARE = 0.8, 0.1  # of a dataset's windows: for training, and for validation and test each
 ROW_BYTES, SAMPLE_BYTES = 20_000, 12 * 2
 MEASURED_BATCH = 64
-PASSES_PER_STEP = 3.0
-"""One forward pass, and a backward pass that counts as two."""
+PASSES_PER_STEP = 3.0  # one forward pass, and a backward pass that counts as two
 
 
 class Size(NamedTuple):

@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmark.config.errors import ConfigError
 from benchmark.machine.process import GRACE_SECONDS
 from benchmark.results.store import Failure
-from benchmark.run.engine import Engine
 from benchmark.run.grid import Context
 from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import RESTART, Job, Work, failed, lost, run, tasks_of
 
+if TYPE_CHECKING:
+    from benchmark.run.dask_engine import Dask
+    from benchmark.run.engine import Inline, Pool
+
 LOOK_SECONDS = 0.5
 
 
-def execute(work: Work, context: Context, engine: Engine, watch: GridProgress) -> int:
+def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: GridProgress) -> int:
     """Run the work; returns how many pretrainings and cells failed. Failures are stored and stop nothing else.
 
     Ctrl-C lets running tasks save, and is raised again. Raises ConfigError for workers that cannot run the tasks.

@@ -53,8 +53,7 @@ from methods.from_file import sources_of
 ALL_LABELS = 1.0
 SUBSETS = {"paper": 1, "strict": 5}
 """Labelled subsets per seed by default: a probe costs next to nothing beside the pretraining that it judges."""
-EXTERNAL_SEED = 0
-"""Pretraining seed of an external encoder, whose weights depend on no seed of a run."""
+EXTERNAL_SEED = 0  # pretraining seed of an external encoder, whose weights depend on no seed of a run
 
 
 @dataclass(frozen=True)
@@ -63,19 +62,15 @@ class Variant:
 
     name: str
     title: str
-    method: type[PretrainMethod] | None
-    """None: nothing is pretrained."""
+    method: type[PretrainMethod] | None  # None: nothing is pretrained
     config: MethodConfig
     role: Role = METHOD
-    of: str = ""
-    """Base method of an ablation, sweep or trial."""
+    of: str = ""  # base method of an ablation, sweep or trial
     knob: str = ""
-    value: Any = None
-    """`knob` and `value`: what a sweep sets."""
+    value: Any = None  # `knob` and `value`: what a sweep sets
     settings: dict[str, Any] = field(default_factory=dict, hash=False)
     """Config keys that the row changes, dotted: the row's config is `with_settings(config, settings)`."""
-    encoder: str = ""
-    """Label of its encoder where there are several."""
+    encoder: str = ""  # label of its encoder where there are several
 
     def facts(self) -> dict[str, Any]:
         """Collect facts for reports besides the title."""
@@ -190,8 +185,7 @@ class Pretraining:
     key: str
     variant: Variant
     seed: int
-    content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What `key` is the digest of."""
+    content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `key` is the digest of
 
     @property
     def method(self) -> type[PretrainMethod]:
@@ -212,17 +206,12 @@ class Cell:
     key: str
     variant: Variant
     pretraining: Pretraining | None
-    evaluation: str
-    """One of `EVALUATIONS` or `CLASSICAL`."""
-    table: str
-    """The evaluation whose table shows it; a baseline may be in several tables, 'validation' in none."""
-    dataset: str
-    """The column's name: that of a dataset, and of its task where it is not `default`."""
-    ratio: float
-    """Share of the labels."""
+    evaluation: str  # one of `EVALUATIONS` or `CLASSICAL`
+    table: str  # the evaluation whose table shows it; a baseline may be in several tables, 'validation' in none
+    dataset: str  # the column's name: that of a dataset, and of its task where it is not `default`
+    ratio: float  # share of the labels
     seed: int
-    subset: int = 0
-    """Number of its labelled subset among those of the seed."""
+    subset: int = 0  # number of its labelled subset among those of the seed
     content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What `cell_key` makes `key` of, with ratio, seed and subset."""
     external_windows: Path | None = field(default=None, compare=False)
@@ -251,8 +240,7 @@ class Grid:
 
     variants: tuple[Variant, ...]
     pretrainings: tuple[Pretraining, ...]
-    cells: tuple[Cell, ...]
-    """One for each place in a table: several may have one key, and share a row of the store."""
+    cells: tuple[Cell, ...]  # one for each place in a table: several may have one key, and share a row of the store
 
     def distinct_cells(self) -> tuple[Cell, ...]:
         """Return the first cell of each key."""
@@ -267,19 +255,14 @@ class Context:
     """What all tasks of a run share; picklable."""
 
     config: Config
-    folders: Mapping[str, Path]
-    """Name of the corpus or of a column -> folder of its prepared data."""
-    corpus: Mapping[str, Any]
-    """Name and fingerprint of the corpus, and whether it is simulated."""
+    folders: Mapping[str, Path]  # name of the corpus or of a column -> folder of its prepared data
+    corpus: Mapping[str, Any]  # name and fingerprint of the corpus, and whether it is simulated
     store: Store
     device: str
     precision: str
-    threads: int | None = None
-    """CPU threads of a pretraining; None for those that its worker was started with."""
-    code: str = ""
-    """Digest of the code that the run was started with."""
-    events: Path | None = None
-    """Folder for a folder of TensorBoard events per pretraining; None: none are written."""
+    threads: int | None = None  # CPU threads of a pretraining; None for those that its worker was started with
+    code: str = ""  # digest of the code that the run was started with
+    events: Path | None = None  # folder for a folder of TensorBoard events per pretraining; None: none are written
 
 
 def pretraining_of(

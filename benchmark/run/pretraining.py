@@ -31,8 +31,7 @@ from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.from_file import file_digest, sources_of
 
-OF_WINDOWS = (*MEASURES, "retrieval_chance")
-"""Facts of health that depend on the windows that it is measured on."""
+OF_WINDOWS = (*MEASURES, "retrieval_chance")  # facts of health that depend on the windows that it is measured on
 
 
 def run_pretraining(task: Pretraining, context: Context) -> None:

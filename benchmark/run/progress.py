@@ -21,8 +21,7 @@ from benchmark.screen import LINE_SECONDS, Console, duration, note, open_bars
 if TYPE_CHECKING:
     from benchmark.run.tasks import Ending, Job, Work
 
-PROGRESS = "progress.json"
-"""In the folder of a pretraining while it runs."""
+PROGRESS = "progress.json"  # in the folder of a pretraining while it runs
 WRITE_SECONDS = 2.0
 
 
@@ -32,10 +31,8 @@ class Progress:
 
     name: str
     done: int
-    total: int
-    """Updates."""
-    text: str
-    """'epoch 3/10 loss 1.2345'."""
+    total: int  # updates
+    text: str  # 'epoch 3/10 loss 1.2345'
 
 
 @contextmanager
@@ -128,9 +125,7 @@ class GridProgress:
         for stage, bar in self.stages.items():
             ended = self.done[stage] + self.failed[stage] + (shares if stage == "pretrainings" else 0.0)
             self.bars.update(bar, completed=ended, text=f"{self.done[stage]} of {self.total[stage]}")
-            (remaining,) = (task.time_remaining for task in self.bars.tasks if task.id == bar)
-            time_left = f", about {duration(remaining)} left" if remaining else ""
-            stages.append(f"{self.done[stage]} of {self.total[stage]} {stage}{time_left}")
+            stages.append(f"{self.done[stage]} of {self.total[stage]} {stage}")
         if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:
             self.printed = time.monotonic()
             note(self.console, "; ".join([*stages, *texts]) + self.failures())

@@ -31,8 +31,7 @@ from benchmark.run.pretraining import run_pretraining
 from benchmark.training.checkpoint import checked_card, other_encoder
 from benchmark.training.probes import EvaluationCache
 
-Part = Pretraining | Cell
-"""What has a result in the store."""
+Part = Pretraining | Cell  # what has a result in the store
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,7 @@ class Job:
     """What a worker does at once: a pretraining, or cells that share what they compute."""
 
     parts: tuple[Part, ...]
-    after: str = ""
-    """Key of the pretraining whose encoder it uses; '' for none."""
+    after: str = ""  # key of the pretraining whose encoder it uses; '' for none
 
     @property
     def is_pretraining(self) -> bool:
@@ -66,8 +64,7 @@ class Work:
     grid: Grid
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
-    damaged: tuple[str, ...] = ()
-    """One line per damaged row or pretraining, which is recomputed."""
+    damaged: tuple[str, ...] = ()  # one line per damaged row or pretraining, which is recomputed
 
 
 @dataclass(frozen=True)
@@ -76,10 +73,8 @@ class Ending:
 
     name: str
     failure: Failure | None = None
-    file: Path | None = None
-    """Where the failure is stored."""
-    stopped: bool = False
-    """Whether its worker was asked to stop: what was done is saved, and it is not finished."""
+    file: Path | None = None  # where the failure is stored
+    stopped: bool = False  # whether its worker was asked to stop: what was done is saved, and it is not finished
 
 
 def context_of(

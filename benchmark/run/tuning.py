@@ -23,10 +23,8 @@ from benchmark.results.store import Store
 from benchmark.run.grid import Cell, Grid, Variant
 from methods.parts.knobs import spaces_of
 
-Values = dict[str, Any]
-"""Tuned hyperparameter -> value; a field of the recipe is named 'recipe.lr'."""
-Draws = Mapping[str, Sequence[Values]]
-"""Method -> the values of each trial; those of the first are the config's."""
+Values = dict[str, Any]  # tuned hyperparameter -> value; a field of the recipe is named 'recipe.lr'
+Draws = Mapping[str, Sequence[Values]]  # method -> the values of each trial; those of the first are the config's
 
 
 def tuned_methods(config: Config) -> list[str]:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from benchmark.config.schema import Knn
 from benchmark.data.splits import TaskSpec
-from benchmark.data.task import Sides, Task, Windows
+from benchmark.data.task import Sides, Task
 from benchmark.data.tasks import DatasetTask
 from benchmark.training.finetune import Outcome, in_batches, validation_score
 from methods.encoders.base import Encoder
@@ -41,8 +41,6 @@ class EvaluationCache:
     sides: dict[tuple[Path, DatasetTask, TaskSpec, bool, tuple[int, int] | None], Sides] = field(default_factory=dict)
     """Folder of the prepared dataset, column, spec, whether it is tested, part of a cross-validation and the seed that
     deals them -> what its tasks share."""
-    external: dict[tuple[Path, str], Windows] = field(default_factory=dict)
-    """Folder of recordings in an encoder's own windows, hash of the windows that they replace -> these."""
     features: dict[str, Floats] = field(default_factory=dict)
     """SHA-256 of windows -> (n, K); label ratios share windows."""
     outcomes: dict[tuple[Any, ...], Outcome] = field(default_factory=dict)

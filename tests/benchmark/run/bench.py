@@ -13,7 +13,7 @@ from benchmark.config.config import Config
 from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.store import Row, Store
-from benchmark.run.engine import Engine, Inline
+from benchmark.run.engine import Inline
 from benchmark.run.execute import execute
 from benchmark.run.grid import Cell, Context, Grid, expand, make_grid
 from benchmark.run.tasks import Ending, Job, Work, context_of, missing
@@ -73,7 +73,7 @@ class Bench:
     def context(self) -> Context:
         return context_of(self.config, self.prepared, self.store, self.machine, self.events)
 
-    def work_off(self, engine: Engine | None = None) -> int:
+    def work_off(self, engine: Any = None) -> int:
         self.heard = Heard()
         self.store.root.mkdir(parents=True, exist_ok=True)
         return execute(self.missing(), self.context(), engine or Inline(), self.heard)
