@@ -11,26 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from benchmark.config.load import Folders
+from benchmark.data.corpus import corpus_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared
+from benchmark.machine.device import Machine
+from benchmark.results.store import Store
 from benchmark.run.datasets import audit_run, locate, names_of, untested, with_columns
+from benchmark.run.grid import Grid, make_grid
+from benchmark.run.plan import make_plan
 from tests.benchmark.run.bench import Cohorts, SmallConfig
 
 NO_FOLDERS = Folders(None, {})
-
-
-def test_other_settings_are_another_cohort(small_config: SmallConfig) -> None:
-    def drawn_from(change: dict[str, object]) -> str:
-        few = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 2}}
-        return locate(small_config({**few, **change}), "chapman", NO_FOLDERS).drawn_from
-
-    first = drawn_from({})
-    assert drawn_from({"data.simulation.patients.mimic-iv-ecg": 9}) == first
-    for change in ({"seed": 2}, {"patients.chapman": 3}, {"noise": 0.5}, {"test_patients": {"chapman": 1}}):
-        assert drawn_from({f"data.simulation.{name}": value for name, value in change.items()}) != first  # type: ignore[attr-defined]
 
 
 def test_real_data_are_taken_from_their_folder_or_the_root_and_missing_ones_say_how_to_get_them(
@@ -110,3 +105,28 @@ def test_copies_in_a_cross_validated_dataset_are_a_leak_between_patients_alone(
     first, second, *others = copied.entries
     same = replace(copied, entries=(first, replace(second, patient=first.patient), *others))
     assert audit_run(config, with_columns(config, cohorts | {"chapman": same})).leaks == []
+
+
+def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
+    config, store = small_config(), Store(tmp_path)
+    grid = make_grid(config, cohorts, Machine(torch.device("cpu"), "float32"))
+    plan = make_plan(config, cohorts, grid)
+    assert [cell.key for cell in plan.cells] == [cell.key for cell in grid.cells]
+    chapman, facts = cohorts["chapman"], plan.datasets["chapman"]
+    assert (facts["title"], facts["simulated"]) == ("Chapman", True)
+    assert facts["recordings"] == len(chapman.entries)
+    assert facts["patients"] == len({entry.patient for entry in chapman.entries})
+    assert sum(facts["skipped"].values()) == len(chapman.skipped)
+    store.save_plan(plan)
+    assert store.load_plan() == plan
+    other = make_plan(small_config({"caption": "Other words."}), cohorts, grid)
+    assert (other.key != plan.key, other.cells) == (True, plan.cells)
+
+
+@pytest.mark.parametrize("corpus", ["mimic-iv-ecg", "ptb-xl"])
+def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: SmallConfig, corpus: str) -> None:
+    config = small_config({"data.pretrain": corpus})
+    spec, facts = config.task_spec(config.pretrain), make_plan(config, cohorts, Grid((), (), ())).pretraining
+    source = corpus_of(cohorts[corpus], spec, torch.device("cpu"))
+    assert facts["used_recordings"] == len(source.recording.unique())
+    assert facts["used_patients"] == len(source.patient.unique())

@@ -10,13 +10,8 @@ from benchmark.run.estimate import (
     disk_bytes,
     exact_size,
     passes_of,
-    seconds_per_pass,
-    seconds_per_update,
     updates_of,
 )
-from methods.encoders.dilated import Dilated, DilatedConfig
-from methods.etp import ETP
-from methods.pmq import PMQ
 from tests.benchmark.run.bench import Cohorts, SmallConfig, grid_of
 from tests.benchmark.tasks import make_task
 
@@ -43,14 +38,6 @@ def test_cells_cost_what_they_train_and_read(cohorts: Cohorts, small_config: Sma
         passes = passes_of(cell, config, sizes)
         assert (passes is None) == (cell.evaluation == "features")
         assert passes is None or 0.5 < passes / expected[cell.evaluation] < 2
-
-
-def test_a_larger_encoder_and_a_larger_batch_are_measured_to_be_slower() -> None:
-    small, large = (Dilated(DilatedConfig(hidden=n, depth=2, output=n)) for n in (4, 64))
-    assert 0 < seconds_per_pass(small, 300, CPU, "float32") < seconds_per_pass(large, 300, CPU, "float32") < 1
-    for kind in (PMQ, ETP):  # ETP reads reports too
-        method = kind(Dilated(DilatedConfig(hidden=4, depth=2, output=8)), kind.Config())
-        assert 0 < seconds_per_update(method, kind.Config(), 100, CPU, "float32") < 10
 
 
 def test_disk_grows_with_beats_encoders_and_cells(small_config: SmallConfig) -> None:

@@ -199,15 +199,3 @@ def test_every_method_and_every_encoder_has_golden_values() -> None:
     methods = {name.partition(" on ")[0] for name in pretrained}
     assert [name for name, kind in METHODS.items() if kind.trains and name not in methods] == []
     assert {name.partition(" on ")[2] or DEFAULT for name in pretrained} == set(ENCODERS)
-
-
-def test_a_moved_value_is_noticed_unless_its_version_is_raised() -> None:
-    def subjects(**changed: Any) -> dict[str, Subject]:
-        values = {"data x": [1.0, 2], "pretrain pmq": [0.5], "finetune pmq": [0.25]} | changed
-        return {name: {"versions": {f"V of {name}": 1}, "values": each} for name, each in values.items()}
-
-    assert moved(subjects(**{"pretrain pmq": [0.5009]}), subjects()) == []
-    other = subjects(**{"pretrain pmq": [0.502], "finetune pmq": [0.3]})
-    assert moved(other, subjects()) == ["pretrain pmq", "finetune pmq"]
-    other["pretrain pmq"]["versions"] = {"V of pretrain pmq": 2}
-    assert moved(other, subjects()) == []

@@ -21,7 +21,7 @@ from benchmark.results.store import Store
 from benchmark.run import grid as keys_module
 from benchmark.run.cell import identity_of, results_versions
 from benchmark.run.engine import open_engine
-from benchmark.run.grid import Cell, Grid, Pretraining, variants_of
+from benchmark.run.grid import Cell, Grid, Pretraining
 from benchmark.training import evaluations
 from methods import METHODS
 from methods.base import MethodConfig
@@ -321,12 +321,6 @@ def test_a_cell_of_a_method_file_reaches_the_processes_of_a_pool(small_config: S
     assert facts[0]["knobs"] == {"queue_size": 32, "sharpness": 2.5}
 
 
-def test_an_ablation_of_any_method_is_a_few_lines_of_yaml() -> None:
-    moco = {"ablations": {"moco": {"hot": {"temperature": 1.0}}}, "methods": ["moco", "pmq"], "ablate": ["moco:hot"]}
-    (variant,) = (v for v in variants_of(load_config(BASIC, moco)) if v.role == "ablation")
-    assert (variant.name, variant.title, variant.of) == ("moco:hot", "MoCo hot", "moco")
-
-
 def keys_of(overrides: dict[str, Any]) -> dict[str, set[str]]:
     """Row -> keys of its cells."""
     keys_of_row: dict[str, set[str]] = {}
@@ -340,18 +334,6 @@ EVERY_KIND = {
     "methods": ["random", "pmq"], "gates": ["frozen", "features"], "ablate": ["pmq:w/o queue"],
     "sweeps": {"pmq": {"queue_size": [32]}},
 }  # fmt: skip
-
-
-def test_every_row_is_made_with_every_encoder_and_features_once() -> None:
-    rows = variants_of(load_config(BASIC, EVERY_KIND | {"encoders": [RESNET]}))
-    single = variants_of(load_config(BASIC, EVERY_KIND))
-    assert [row.name for row in rows[: len(single)]] == [row.name for row in single]
-    further = [row for row in single if row.name != "features"]
-    assert [row.name for row in rows[len(single) :]] == [f"{row.name}+resnet1d" for row in further]
-    titles = {row.name: (row.title, row.of, row.facts().get("encoder")) for row in rows}
-    assert titles["features"] == ("Beat features, boosted", "", None)
-    assert titles["pmq:w/o queue+resnet1d"] == ("PMQ w/o queue on resnet1d", "pmq+resnet1d", "resnet1d")
-    assert titles["random-frozen+resnet1d"] == ("Random, frozen on resnet1d", "random+resnet1d", "resnet1d")
 
 
 def test_rows_on_several_encoders_are_the_cells_of_runs_on_each() -> None:

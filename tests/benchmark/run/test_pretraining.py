@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from benchmark.data.prepare import Prepared
 from benchmark.results.names import CARD
 from benchmark.results.schema import digest
 from benchmark.results.store import Store
-from benchmark.run import cell as cell_module
 from benchmark.run import pretraining as pretraining_module
 from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
@@ -68,23 +66,6 @@ def test_a_pretraining_that_was_asked_to_stop_goes_on_to_the_same_encoder(
     assert weights == expected
     assert not (bench.store.pretrained / key / CHECKPOINT).exists()
     assert bench.rows() == whole.rows()
-
-
-def test_a_dataset_that_cannot_be_split_gives_dashes_with_the_reason_and_ends_no_pretraining(
-    bench: Bench, make_prepared: Callable[..., Prepared], small_config: SmallConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unsplit = make_prepared("ptb-xl", [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 10)])
-    bench.prepared = bench.prepared | {"ptb-xl": unsplit}
-    bench.config = small_config({"data.datasets": ["ptb-xl", "chapman"], "evaluate": ["finetune"]})
-    opened = {data.folder: data for data in bench.prepared.values()}
-    monkeypatch.setattr(pretraining_module, "open_prepared", opened.__getitem__)
-    for module in (cell_module, pretraining_module):
-        monkeypatch.setattr(module, "open_task_view", lambda folder, column: opened[folder])
-    assert bench.work_off() == 0
-    for row in bench.rows():
-        assert (row.scores["heartbeat"]["acc"] is None) == (row.dataset == "ptb-xl")
-        if row.dataset == "ptb-xl":
-            assert row.notes == ["recording r001 has no official fold, others of its dataset have"]
 
 
 def test_methods_start_from_the_same_encoder(finished: Bench, small_config: SmallConfig, tmp_path: Path) -> None:
