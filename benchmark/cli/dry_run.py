@@ -17,7 +17,7 @@ from benchmark.data.transport import datasets_in, is_transport
 from benchmark.machine.device import Machine
 from benchmark.results.names import TRIAL
 from benchmark.results.store import Store
-from benchmark.run.datasets import external_forms, joins_of, locate, names_of, with_columns
+from benchmark.run.datasets import external_rows, joins_of, locate, names_of, with_columns
 from benchmark.run.estimate import (
     Size,
     disk_bytes,
@@ -28,7 +28,7 @@ from benchmark.run.estimate import (
     seconds_per_update,
     updates_of,
 )
-from benchmark.run.grid import Pretraining, Variant, expand, make_grid
+from benchmark.run.grid import Pretraining, Variant, expand, make_grid, methods_of
 from benchmark.run.pretraining import new_method
 from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note
@@ -123,15 +123,13 @@ def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[st
 def work_of(
     config: Config, folders: Folders, results: Path, machine: Machine, prepared: dict[str, Prepared], variants: Variants
 ) -> Work:
-    """Return the missing part of the grid; all of it where a dataset is not prepared yet, as no key is known then."""
-    if prepared.keys() >= {config.data.pretrain, *config.data.datasets, *names_of(config)}:
-        datasets = [locate(config, name, folders) for name in names_of(config)]
-        forms = external_forms(
-            config, datasets, prepared, lambda data, cut: cached(data, folders.cache, key_listing(data), cut)
-        )
-        if forms is not None:
-            columns = with_columns(config, prepared)
-            return missing(make_grid(config, columns, machine, variants, forms), Store(results))
+    """Return the missing part of the grid; all of it where no key is known yet.
+
+    That is so where a dataset is not prepared, or needs to be cut for an encoder of another group.
+    """
+    is_prepared = prepared.keys() >= {config.data.pretrain, *config.data.datasets, *names_of(config)}
+    if is_prepared and not list(external_rows(methods_of(config))):
+        return missing(make_grid(config, with_columns(config, prepared), machine, variants), Store(results))
     names = {column.name: column.name for column in config.data.columns()}  # in place of fingerprints
     grid = expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode(), variants=variants)
     return Work(grid, grid.pretrainings, grid.distinct_cells())

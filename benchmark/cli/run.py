@@ -37,12 +37,11 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.engine import HERE, open_engine
-from benchmark.run.execute import execute
 from benchmark.run.grid import Grid, make_grid, refuse_lone_windows, select, variants_of
 from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
-from benchmark.run.tasks import Work, code_digest, context_of, missing, tasks_of
+from benchmark.run.tasks import Work, code_digest, context_of, execute, missing, tasks_of
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import read_card
 from benchmark.training.health import health_warnings, read_health, sample_facts
@@ -84,10 +83,6 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     forms = external_forms(
         config, datasets, prepared, lambda data, cut: prepare_data(data, config, folders, console, cut)
     )
-    assert forms is not None
-    for form in forms.values():
-        if form.members:
-            write_index(form)
     grid = make_grid(config, prepared, machine, forms=forms)
     if arguments.only:
         grid = select(grid, tuple(arguments.only))

@@ -18,7 +18,7 @@ from benchmark.data.datasets import find_root, refuse_unfinished
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry
 from benchmark.data.datasets.card import Card
 from benchmark.data.joined import JOIN, join, recut
-from benchmark.data.prepare import Prepared, prepare
+from benchmark.data.prepare import Prepared, prepare, write_index
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import CohortSettings, SimulatedDataset
 from benchmark.data.splits import is_cross_validated, split_or_none
@@ -226,11 +226,11 @@ def external_forms(
     config: Config,
     datasets: Iterable[Dataset],
     prepared: Mapping[str, Prepared],
-    make: Callable[[Dataset, Segmentation], Prepared | None],
-) -> dict[tuple[str, str], Prepared] | None:
+    make: Callable[[Dataset, Segmentation], Prepared],
+) -> dict[tuple[str, str], Prepared]:
     """Cut each column to the windows of each external encoder: (method, column) -> `make` of its dataset.
 
-    None if `make` gives None. prepared: the transports, of whose datasets the same recordings are joined.
+    prepared: the transports, of whose datasets the same recordings are joined.
     """
     by_name = {dataset.name: dataset for dataset in datasets}
     made_of = cache(lambda name, cut: make(by_name[name], cut))
@@ -238,12 +238,12 @@ def external_forms(
     for variant, kind in external_rows(methods_of(config)):
         cut = segmentation_of(kind.signals, config.data.cut().beats)
         for column in config.data.columns():
-            names = datasets_in(column.dataset)
-            parts = [part for name in names if (part := made_of(name, cut)) is not None]
-            if len(parts) < len(names):
-                return None
-            is_joined = is_transport(column.dataset)
-            forms[variant.method_name, column.name] = recut(prepared[column.dataset], parts) if is_joined else parts[0]
+            parts = [made_of(name, cut) for name in datasets_in(column.dataset)]
+            form = parts[0]
+            if is_transport(column.dataset):
+                form = recut(prepared[column.dataset], parts)
+                write_index(form)
+            forms[variant.method_name, column.name] = form
     return forms
 
 

@@ -24,9 +24,8 @@ from benchmark.machine.device import Machine
 from benchmark.results.store import Store
 from benchmark.run.datasets import external_forms
 from benchmark.run.engine import Inline
-from benchmark.run.execute import execute
 from benchmark.run.grid import Cell, Grid, make_grid
-from benchmark.run.tasks import context_of, missing
+from benchmark.run.tasks import context_of, execute, missing
 from methods import get_method
 from methods.encoders import identity
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder, SignalFormat
@@ -147,7 +146,6 @@ def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
     forms = external_forms(
         config, datasets, cohorts, lambda d, cut: prepare(d, folder / "cache", workers=1, segmentation=cut)
     )
-    assert forms is not None
     store, heard = Store(folder / "runs"), Heard()
     grid = make_grid(config, cohorts, MACHINE, forms=forms)
     store.root.mkdir()

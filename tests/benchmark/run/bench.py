@@ -14,9 +14,8 @@ from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.store import Row, Store
 from benchmark.run.engine import Inline
-from benchmark.run.execute import execute
 from benchmark.run.grid import Cell, Context, Grid, expand, make_grid
-from benchmark.run.tasks import Ending, Job, Work, context_of, missing
+from benchmark.run.tasks import Ending, Job, Work, context_of, execute, missing
 
 SmallConfig = Callable[..., Config]
 Cohorts = dict[str, Prepared]

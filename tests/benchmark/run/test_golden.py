@@ -32,9 +32,8 @@ from benchmark.machine.device import Machine
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
 from benchmark.run.engine import Inline
-from benchmark.run.execute import execute
 from benchmark.run.grid import Cell, Grid, Pretraining, make_grid
-from benchmark.run.tasks import context_of, missing
+from benchmark.run.tasks import context_of, execute, missing
 from benchmark.training import evaluations
 from benchmark.training.boosting import FEATURES_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION

@@ -17,7 +17,6 @@ from benchmark.config.errors import ConfigError
 from benchmark.machine.process import stop
 from benchmark.results.names import EVALUATIONS
 from benchmark.results.store import Failure, Store
-from benchmark.run import execute as execute_module
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
 from benchmark.run.grid import Cell, Context
@@ -78,8 +77,8 @@ class Scripted:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execute_module, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(execute_module, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(tasks_module, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(tasks_module, "GRACE_SECONDS", 0.0)
 
 
 def test_pretrainings_come_first_and_a_cell_waits_for_its_own_alone(bench: Bench) -> None:
