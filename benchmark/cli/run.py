@@ -164,7 +164,8 @@ def work_off(
             open_engine(machine.engine, jobs, machine.devices) as engine,
             GridProgress(console, work, store) as progress,
         ):
-            return execute(work, context, engine, progress)
+            execute(work, context, engine, progress)
+            return progress.failed.total()
     except Locked as holder:
         raise ConfigError(
             f"{holder} works on {store.root} (see `status`): wait for its end, or name another folder with --results"

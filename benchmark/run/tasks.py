@@ -179,10 +179,8 @@ def failed(part: Part, failure: Failure, store: Store) -> Ending:
 def lost(job: Job, error: Exception, store: Store) -> list[Ending]:
     """Store what is not finished of a task whose worker was killed each time as failed; returns the outcomes."""
     reason = f"its worker was killed each time ({type(error).__name__}); if memory ran out, use fewer --jobs"
-    return [
-        Ending(part.name) if lack_of(part, store) is None else failed(part, Failure(reason), store)
-        for part in job.parts
-    ]
+    missing = [part for part in job.parts if lack_of(part, store) is not None]
+    return [failed(part, Failure(reason), store) if part in missing else Ending(part.name) for part in job.parts]
 
 
 @contextmanager
@@ -222,8 +220,8 @@ def refuse_unfit(context: Context) -> None:
             )
 
 
-def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: GridProgress) -> int:
-    """Run the work; returns how many pretrainings and cells failed. Failures are stored and stop nothing else.
+def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: GridProgress) -> None:
+    """Run the work and tell `watch` what begins and ends. Failures are stored and stop nothing else.
 
     Ctrl-C lets running tasks save, and is raised again. Raises ConfigError for workers that cannot run the tasks.
     """
@@ -231,7 +229,6 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
     missing_encoders = {job.key for job in waiting if job.is_pretraining}
     running: dict[Future[Any], Job] = {}
     killed: Counter[str] = Counter()
-    failures = 0
     try:
         while waiting or running:
             width = engine.width()
@@ -262,24 +259,15 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                     waiting.insert(0, job)  # its worker closes, and another one goes on
                     continue
                 watch.end(job, endings)
-                failures += sum(ending.failure is not None for ending in endings)
                 missing_encoders.discard(job.key)
                 if job.is_pretraining and (failure := endings[0].failure):
-                    failures += give_up_cells(job.key, failure, waiting, context, watch)
+                    reason = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
+                    for given_up in [other for other in waiting if other.after == job.key]:
+                        waiting.remove(given_up)
+                        watch.end(given_up, [failed(part, reason, context.store) for part in given_up.parts])
             watch.refresh(list(running.values()))
     except BaseException:
         if running:
             engine.ask_to_stop()
             wait(running, GRACE_SECONDS)
         raise
-    return failures
-
-
-def give_up_cells(key: str, failure: Failure, waiting: list[Job], context: Context, watch: GridProgress) -> int:
-    """Record the cells of the failed pretraining of a key as failed; returns how many."""
-    reason = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
-    given_up = [job for job in waiting if job.after == key]
-    for job in given_up:
-        waiting.remove(job)
-        watch.end(job, [failed(part, reason, context.store) for part in job.parts])
-    return sum(len(job.parts) for job in given_up)
