@@ -37,7 +37,7 @@ ROOMS = (
         ("benchmark/run", "benchmark/machine", "benchmark/screen.py"),
         2100,
         14,
-        (2466, 15.7),
+        (2382, 15.5),
     ),
     Room("results", ("benchmark/results",), 950, 6.5, (1015, 6.5)),
     Room("reports", ("reports",), 3200, 21, (2480, 21.9)),
