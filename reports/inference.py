@@ -91,7 +91,7 @@ def score_columns(
     results: Results, cells: Sequence[PlannedCell], metrics: Sequence[str], unit: str
 ) -> Iterator[ScoreColumn]:
     """Yield the columns of the finished cells of an evaluation, Overall last at each ratio. Raises UnequalTestSets."""
-    metrics = [metric for metric in metrics if metric in JACKKNIFED]
+    metrics = [metric for metric in metrics if metric in (*COLUMNS, *JACKKNIFED)]
     cells = [cell for cell in cells if cell.key in results.rows]
     seeds = sorted({cell.seed for cell in cells})
     for ratio in dict.fromkeys(cell.ratio for cell in cells):

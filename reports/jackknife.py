@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import decide, per_recording
+from benchmark.results.metrics import METRICS, decide, per_recording
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import Predictions
 
@@ -33,7 +33,7 @@ def leave_one_out(
 ) -> dict[str, Floats]:
     """Score predictions on the whole test set, then without each of its P patients, sorted by name: metric -> (1 + P,).
 
-    unit: 'heartbeat' or 'recording', whose probability is pooled over its windows. metrics: of `JACKKNIFED`. NaN: the
+    unit: 'heartbeat' or 'recording', whose probability is pooled over its windows. NaN: the
     score is undefined.
     """
     probability, truth, owner = predictions.probability, predictions.truth, predictions.patient
@@ -43,8 +43,18 @@ def leave_one_out(
     patient = np.unique(owner, return_inverse=True)[1]  # (n,)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean over no class is NaN
-        scores = {name: JACKKNIFED[name](truth, probability, patient, multi) for name in metrics}
+        scores = {name: (JACKKNIFED.get(name) or plainly(name))(truth, probability, patient, multi) for name in metrics}
         return {name: np.nanmean(values.reshape(len(values), -1), axis=1) for name, values in scores.items()}
+
+
+def plainly(metric: str) -> Score:
+    """Return a score that computes a metric anew without each patient, for one that has no faster form."""
+
+    def score(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
+        remaining = [np.full(len(patient), True), *(patient != one for one in np.unique(patient))]
+        return np.array([METRICS[metric].score(truth[rest], probability[rest], multi) for rest in remaining])
+
+    return score
 
 
 def f1(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:

@@ -272,9 +272,9 @@ MARKDOWN = Style(
 
 
 def to_markdown(table: Table) -> str:
-    """Heading, first sentence of the verdict, caption, one table per label ratio, notes."""
+    """Heading, answer of the verdict, caption, one table per label ratio, notes."""
     text = MARKDOWN.text
-    parts = [f"## {text(table.title)}", *map(text, table.verdict[:1]), text(table.caption)]
+    parts = [f"## {text(table.title)}", *map(text, table.verdict[:2]), text(table.caption)]
     for ratio in table.layout.ratios:
         block = wide(table, ratio, MARKDOWN)
         block.columns = [" ".join(column).strip() for column in block.columns]
@@ -282,7 +282,7 @@ def to_markdown(table: Table) -> str:
         parts += [f"### {labels_text(ratio)}", block.to_markdown(disable_numparse=True, colalign=align)]
     if table.footnotes:
         parts.append("  \n".join(f"<sup>{mark}</sup> {text(note)}" for mark, note in table.footnotes.items()))
-    parts.append("\n".join(f"- {text(line)}" for line in (*table.verdict[1:], *table.footers)))
+    parts.append("\n".join(f"- {text(line)}" for line in (*table.verdict[2:], *table.footers)))
     return "\n\n".join(parts) + "\n"
 
 

@@ -292,23 +292,24 @@ def _limits(plan: Plan, statistics: TableStatistics) -> Iterator[str]:
 def verdict(results: Results, layout: Layout, differences: pd.DataFrame) -> list[str]:
     """Say which rows beat each reference in Overall, which are not separable and which are worse; '' for no pair.
 
-    differences: of `reports.inference.differences`. The first text answers, with the sample size and what does not
-    follow; then comes a line of differences per label ratio.
+    differences: of `reports.inference.differences`. The first text answers, in lines; the second has the sample size
+    and what does not follow; then comes a line of differences per label ratio.
     """
     if differences.empty:
         return []
     plan, seeds = results.plan, int(differences["seeds"].max())
     datasets = {cell.dataset for cell in layout.cells}
-    answer = [_headline(plan, str(name), rows) for name, rows in differences.groupby("reference", sort=False)]
-    answer.append(f"{seeds} seed{'s' * (seeds > 1)}; test patients: {tested_text(results, datasets)}.")
+    answers = [_headline(plan, str(name), rows) for name, rows in differences.groupby("reference", sort=False)]
+    limits = [f"{seeds} seed{'s' * (seeds > 1)}; test patients: {tested_text(results, datasets)}."]
     if not (differences["significant"] | differences["equivalent"]).all():
-        answer.append("Not separable does not mean equal.")
+        limits.append("Not separable does not mean equal.")
     if plan.config["protocol"] != "strict" or seeds < 2:
-        answer.append("Each row is one pretraining: that one method is better than another does not follow.")
-    lines = [" ".join([*answer, *simulated_text(plan, datasets)])]
-    for (reference, _), rows in differences.groupby(["reference", "ratio"], sort=False):
-        lines.append(_ratio_line(plan, str(reference), rows))
-    return lines
+        limits.append("Each row is one pretraining: that one method is better than another does not follow.")
+    ratio_lines = [
+        _ratio_line(plan, str(reference), rows)
+        for (reference, _), rows in differences.groupby(["reference", "ratio"], sort=False)
+    ]
+    return ["\n".join(answers), " ".join([*limits, *simulated_text(plan, datasets)]), *ratio_lines]
 
 
 def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
@@ -335,7 +336,7 @@ def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
         ]
         if clauses or not sentences:
             sentences.append(f"{kind}: {'; '.join(clauses) or 'no row'}.")
-    return " ".join(sentences)
+    return "\n".join(sentences)
 
 
 def _ratio_line(plan: Plan, reference: str, rows: pd.DataFrame) -> str:

@@ -75,7 +75,7 @@ def show_report(
         note(console, f"\n{first.title}: Overall in percent, by the share of the labels")
         note(console, overall_table(first).to_markdown(tablefmt="simple", disable_numparse=True))
         more = f" of {len(built.tables)} tables" if len(built.tables) > 1 else ""
-        note(console, f"\n{' '.join(first.verdict[:1])} Every column{more}: {out / 'results.md'}")
+        note(console, "\n".join(["", *first.verdict[:2], f"Every column{more}: {out / 'results.md'}"]))
     if built.files:
         note(console, f"open {out / PAGE}")
     return built

@@ -29,7 +29,7 @@ def random_predictions(seed: int, *, multi: bool) -> Predictions:
 def test_every_score_is_that_of_the_remaining_patients(unit: str, multi: bool) -> None:
     for seed in range(10):
         predictions = random_predictions(seed, multi=multi)
-        left_out = leave_one_out(predictions, unit, list(JACKKNIFED), multi=multi)
+        left_out = leave_one_out(predictions, unit, [*JACKKNIFED, "ece"], multi=multi)
         for number, name in enumerate(["", *np.unique(predictions.patient)]):
             rest = predictions.patient != name
             probability, truth = predictions.probability[rest], predictions.truth[rest]

@@ -53,28 +53,31 @@ def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_wher
         (0.3, "pmq", 4.0, "significant"), (0.3, "moco", -3.0, "significant"), (0.3, "etp", 9.0, "significant"),
         (0.01, "pmq", 1.0, ""), (0.01, "moco", 0.1, "equivalent"), (0.01, "etp", 8.0, "significant"),
     ]  # fmt: skip
-    answer, first, _ = verdict(*results_of(), differences(lines))
-    assert answer.startswith(
-        "Better than the untrained encoder (Random): ETP (reads reports) at both label shares; PMQ at 30 %. Within 2 "
-        "points of it: MoCo at 1 %. Not separable from it: PMQ at 1 %. Worse: MoCo at 30 %. 5 seeds; test patients: "
-    )
+    answer, limits, first, _ = verdict(*results_of(), differences(lines))
+    assert answer.splitlines() == [
+        "Better than the untrained encoder (Random): ETP (reads reports) at both label shares; PMQ at 30 %.",
+        "Within 2 points of it: MoCo at 1 %.",
+        "Not separable from it: PMQ at 1 %.",
+        "Worse: MoCo at 30 %.",
+    ]
+    assert limits == "5 seeds; test patients: . Not separable does not mean equal."
     assert first == (
         "30 % of the labels, Overall minus that of Random in points: higher: ETP (reads reports) +9.0 (7.0 to 11.0), "
         "PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."
     )
-    assert "one pretraining" not in answer
     none, *_ = verdict(*results_of("strict", 0.3), differences([(0.3, "pmq", 4.0, "")]))
-    assert none.startswith(
-        "Better than the untrained encoder (Random): no row. Not separable from it: PMQ with 30 % of the labels. "
-    )
+    assert none.splitlines() == [
+        "Better than the untrained encoder (Random): no row.",
+        "Not separable from it: PMQ with 30 % of the labels.",
+    ]
     assert verdict(*results_of(), pd.DataFrame()) == []
 
 
 @pytest.mark.parametrize(("protocol", "seeds"), [("paper", 8), ("strict", 1)])
 def test_networks_of_one_pretraining_are_no_methods(protocol: str, seeds: int) -> None:
     """Untrained encoders differ from seed to seed under `paper` too; that counts as no pretraining."""
-    answer, *_ = verdict(*results_of(protocol), differences([(0.3, "pmq", 4.0, "significant")], seeds=seeds))
-    assert "Each row is one pretraining: that one method is better than another does not follow." in answer
+    _, limits, *_ = verdict(*results_of(protocol), differences([(0.3, "pmq", 4.0, "significant")], seeds=seeds))
+    assert "Each row is one pretraining: that one method is better than another does not follow." in limits
 
 
 def footers_of(results: Results, statistics: TableStatistics | None = None) -> list[str]:

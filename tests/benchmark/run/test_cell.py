@@ -16,7 +16,7 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec, split_of
 from benchmark.data.splits import tested_recordings as recordings_tested
 from benchmark.data.task import Sides, Windows
-from benchmark.results.metrics import score_both_units
+from benchmark.results.metrics import COLUMNS, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellInput, folds_of, identity_of, learn_on, run_cell, source_facts
@@ -169,9 +169,9 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
     prepared = make_prepared("ptb-xl", recordings)
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
     row = run(at(make_job("ptb-xl", evaluation), tmp_path / "of this test"))
-    assert row.scores["heartbeat"] == {"f1": None, "auroc": None, "acc": None}
+    assert row.scores["heartbeat"] == dict.fromkeys(COLUMNS)
     reason = f"no {side} window: its recordings have fewer than 6 heartbeats each"
-    assert row.undefined["recording"] == dict.fromkeys(("f1", "auroc", "acc"), reason)
+    assert row.undefined["recording"] == dict.fromkeys(COLUMNS, reason)
     assert reason in row.notes
     short = {(9, "MI"): "p9", (10, "NORM"): "p10"}
     (label,) = (name for number, name in short if number == fold)
