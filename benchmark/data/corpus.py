@@ -368,7 +368,7 @@ def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_emb
         vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
         text = torch.from_numpy(vectors[np.searchsorted(used, trials.recording[chosen])]).to(device)  # (T, E)
     trials = scaled(trials, prepared, spec, used)
-    return Corpus(trials, chosen, device, prepared.segmentation.random_start, text, len(every) - len(used))
+    return Corpus(trials, chosen, device, prepared.segmentation.kind == "recordings", text, len(every) - len(used))
 
 
 class EpochShape(NamedTuple):

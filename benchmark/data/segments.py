@@ -84,11 +84,6 @@ class Segmentation:
         """Whether a pseudo-trial is standardised once more as a whole, as PMQ's and COMET's authors do."""
         return self.kind == "heartbeats" and not self.raw
 
-    @property
-    def random_start(self) -> bool:
-        """Whether a window may begin at any sample while pretraining."""
-        return self.kind == "recordings"
-
     def step(self, per_trial: int) -> int:
         """Return the samples from the beginning of a pseudo-trial to that of the next; crops of a recording overlap."""
         return self.stride if self.stride and per_trial == 1 else per_trial * self.samples

@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,19 +71,14 @@ TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
 """Of the recordings, and of those that are not tested, in a shuffled split."""
 HELD_OUT = 8
 """Of the patients whom a part of a cross-validation does not test, every eighth is validated on."""
-SEVERAL_LABELS = "several labels"
-"""Reason for being on no side."""
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """Indices into the entries that were split, each ascending."""
 
     train: NDArray[np.int64]
     validation: NDArray[np.int64]
     test: NDArray[np.int64]
-    unlabelled: dict[str, int]
-    """Reason -> number of recordings on no side."""
 
 
 def task_labels(labels: tuple[int, ...], spec: TaskSpec, *, first_label_counts: bool) -> tuple[int, ...]:
@@ -130,18 +125,12 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
         random = np.random.default_rng(SPLIT_SEED)
         strata = _strata(entries, classes, usable)
         sides = _last_tenths([stratum[i] for i in random.permutation(len(stratum))] for stratum in strata)
-    unlabelled = Counter(
-        SEVERAL_LABELS if entry.labels else "no label"
-        for entry, labels in zip(entries, classes, strict=True)
-        if not labels
-    )
     tested_too = [index for index in labelled if entries[index].fold == OWN_TEST_PART]
-    return _split(sides[0], sides[1], [*sides[2], *tested_too], dict(unlabelled))
+    return _split((sides[0], sides[1], [*sides[2], *tested_too]))
 
 
-def _split(train: list[int], validation: list[int], test: list[int], unlabelled: dict[str, int]) -> Split:
-    parts = [np.array(sorted(part), np.int64) for part in (train, validation, test)]
-    return Split(parts[0], parts[1], parts[2], unlabelled)
+def _split(sides: SideLists) -> Split:
+    return Split(*(np.array(sorted(side), np.int64) for side in sides))
 
 
 def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
@@ -149,7 +138,7 @@ def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None
     try:
         split = split_of(prepared, spec)
     except DatasetError as problem:
-        return _split([], [], [], {}), str(problem)
+        return _split(([], [], [])), str(problem)
     return split, problem_of(prepared, split, spec, is_scored=False)
 
 
@@ -233,8 +222,7 @@ def split_part(prepared: Prepared, spec: TaskSpec, part: int, seed: int) -> Spli
     rest = [patient for position, patient in enumerate(patients) if position % spec.folds != part]
     train = [patient for position, patient in enumerate(rest) if position % HELD_OUT]
     sides = (train, rest[::HELD_OUT], patients[part :: spec.folds])
-    recordings = [[index for patient in side for index in patient] for side in sides]
-    return _split(recordings[0], recordings[1], recordings[2], {})
+    return Split(*(np.array(sorted(index for patient in side for index in patient), np.int64) for side in sides))
 
 
 def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
@@ -257,7 +245,8 @@ def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: b
     A class can be scored that has a training and a test recording; of a multi-label task also a test recording without
     it. A multi-label task needs one such class, a single-label task two.
     """
-    several = split.unlabelled.get(SEVERAL_LABELS, 0)
+    counted = labels_under(prepared, spec)
+    several = sum(not labels and bool(entry.labels) for entry, labels in zip(prepared.entries, counted, strict=True))
     remedy = f"--labels multi counts the {several} recordings with several labels; or " if several else ""
     remedy += "`others: ignore` in a card leaves out labels that are no class (docs/OWN_DATA.md)"
     sizes = {name: len(indices) for name, indices in sides_of(split).items()}

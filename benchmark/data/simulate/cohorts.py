@@ -38,6 +38,8 @@ SIMULATOR_VERSION = 3
 FS = 500
 MOST_STEPS = 32767
 """Steps of a converter of 16 bits, on either side of zero."""
+REPORT_LINES = 18
+"""Most lines of a machine report in MIMIC-IV-ECG."""
 MOST_PATIENTS = 99_000
 """Up to here patients have different names."""
 VISITS, PERSON, FIRST_RECORDING = 0, 1, 2
@@ -121,6 +123,7 @@ class SimulatedDataset:
     def _entry(self, visit: Visit) -> Entry:
         cohort, shown = self.cohort, self.diagnoses(visit.patient, visit.visit)
         recording, patient = cohort.names(visit)
+        rhythm_first = sorted(shown, key=lambda name: name not in RHYTHMS)
         codes = [code for name in shown for code in cohort.codes_of(DIAGNOSES[name]).split()]
         classes = [cohort.class_of[code] for code in codes if cohort.class_of.get(code)]
         return Entry(
@@ -128,7 +131,7 @@ class SimulatedDataset:
             patient=patient,
             path=f"{visit.patient}/{visit.visit}",
             labels=tuple(dict.fromkeys(map(self.classes.index, classes))),
-            report=german_report(shown) if self.name == "ptb-xl" else "",
+            report=" ".join(DIAGNOSES[name].german for name in rhythm_first) if self.name == "ptb-xl" else "",
             fold=OWN_TEST_PART if visit.patient >= self.settings.patients else None,
             statements=tuple(dict.fromkeys(codes)),
         )
@@ -154,8 +157,12 @@ class SimulatedDataset:
             mains_hz=cohort.mains_hz,
         )
         steps = np.clip(np.rint(drawn.signal * cohort.steps_per_mv), -MOST_STEPS, MOST_STEPS).astype(np.int16)
-        report = mimic_report(diagnoses, drawn.rate, rng, settings.report_errors) if cohort.has_machine_reports else ""
-        return Recording((steps / cohort.steps_per_mv).astype(np.float32), FS, report)
+        signal = (steps / cohort.steps_per_mv).astype(np.float32)
+        if not cohort.has_machine_reports:
+            return Recording(signal, FS)
+        rng.integers(0, 12 * 60)  # of the time of day, in minutes, which is not used
+        lines = machine_report(diagnoses, drawn.rate, rng, settings.report_errors)
+        return Recording(signal, FS, ". ".join(lines[:REPORT_LINES]))
 
     def diagnoses(self, patient: int, visit: int, rng: np.random.Generator | None = None) -> tuple[str, ...]:
         """Draw what a recording shows. rng: the recording's stream, not drawn from yet; by default a new one."""
@@ -203,21 +210,6 @@ def with_folds(entries: list[Entry], classes: tuple[str, ...]) -> list[Entry]:
         fold_of[patient] = fold
         filled.update((name, fold) for name in {*names, rarest, "all"})
     return [replace(entry, fold=fold_of.get(entry.patient, FOLDS)) for entry in entries]
-
-
-def german_report(diagnoses: tuple[str, ...]) -> str:
-    """Return the report: the rhythm first, then the findings."""
-    return " ".join(DIAGNOSES[name].german for name in sorted(diagnoses, key=lambda name: name not in RHYTHMS))
-
-
-REPORT_LINES = 18
-"""Most lines of a machine report in MIMIC-IV-ECG."""
-
-
-def mimic_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator, errors: float) -> str:
-    """Draw what a machine says of a recording. rng: the recording's stream after its signal."""
-    rng.integers(0, 12 * 60)  # of the time of day, in minutes, which is not used
-    return ". ".join(machine_report(diagnoses, rate, rng, errors)[:REPORT_LINES])
 
 
 def mimic_names(visit: Visit) -> tuple[str, str]:

@@ -140,10 +140,8 @@ def _make_premature(
 
 def atrial_activity(
     rng: np.random.Generator, rhythm: str, rate: float, samples: int, fs: float
-) -> tuple[Floats, Floats] | None:
-    """Draw time course (n,) and dipole (3,) in mV of the f-waves (AFIB) or the flutter's sawtooth (AFL), else None."""
-    if rhythm not in ("AFIB", "AFL"):
-        return None
+) -> tuple[Floats, Floats]:
+    """Draw time course (n,) and dipole (3,) in mV of the f-waves (AFIB) or the flutter's sawtooth (AFL)."""
     time = np.arange(samples) / fs
     if rhythm == "AFL":
         waves_per_beat = next(n for n in (2, 3, 4) if n * rate >= 239)
@@ -286,8 +284,6 @@ def simulate(
     anatomy: scale of the differences between patients, 0 for the typical one. noise, severity: as in `CohortSettings`.
     Raises ValueError for unknown or contradictory diagnoses, or a length, rate or scale out of range.
     """
-    if anatomy < 0:
-        raise ValueError(f"anatomy is {anatomy}: the scale goes from 0 (typical heart) upwards")
     names = (diagnosis,) if isinstance(diagnosis, str) else diagnosis
     rng = np.random.default_rng([seed, STREAM_OF_SINGLE_RECORDINGS])
     patient = draw_anatomy(rng, woman=bool(rng.integers(2)), variation=anatomy)
@@ -325,7 +321,9 @@ def record(
         beats = third_degree(rng, beats, seconds)
     trains = _trains(rng, heart, beats, samples, fs)  # (n, C)
     eight = _seen_by_leads(rng, patient, heart, trains, breath, fs)  # (n, 8)
-    eight += _atria_in_leads(rng, patient, rhythm, rate, samples, fs)
+    if rhythm in ("AFIB", "AFL"):
+        course, dipole = atrial_activity(rng, rhythm, rate, samples, fs)  # (n,), (3,)
+        eight += course[:, None] * ((lead_vectors(patient.across, patient.down) @ dipole) * patient.conduction[0])
     noisy = eight.astype(np.float32) + electrode_noise(rng, samples, fs, noise, mains_hz, breath)  # (n, 8)
     inside = (beats.time >= 0) & (beats.time < seconds) & (beats.kind != BLOCKED)
     shown = Beats(beats.time[inside], beats.kind[inside], beats.rr[inside], beats.delay[inside])
@@ -336,10 +334,11 @@ def record(
 def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, fs: float) -> Floats:
     """Time course of every wave of the heart over all beats, (n, C)."""
     waves = list(heart.waves.values())
-    number = {clock: i for i, clock in enumerate(CLOCKS)}
-    clock = np.array([number[wave.clock] for wave in waves])  # (C,)
-    pace = _paces(beats)[clock]  # (C, B)
-    origin = _origins(heart, beats)[clock]  # (C, B)
+    clock = [CLOCKS.index(wave.clock) for wave in waves]  # (C,)
+    root = np.cbrt(beats.rr)  # (B,) Fridericia's
+    pace = np.stack([np.minimum(1.0, root), np.ones_like(root), root])[clock]  # (C, B)
+    onset_of_p = beats.time + heart.onset - heart.pr * np.minimum(1.0, beats.rr**0.25) - beats.delay  # (B,)
+    origin = np.stack([onset_of_p, beats.time, beats.time + heart.j_point])[clock]  # (C, B)
     centre = origin + np.array([wave.centre for wave in waves])[:, None] * pace  # (C, B)
     present = np.array([[kind in wave.beats for kind in range(KINDS)] for wave in waves])[:, beats.kind]  # (C, B)
     height = present * (1 + 0.02 * rng.standard_normal(centre.shape))  # (C, B)
@@ -347,18 +346,6 @@ def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, 
     fall = np.array([wave.fall for wave in waves])[:, None] * pace
     order = np.array([wave.order for wave in waves], dtype=np.float64)  # (C,)
     return wave_trains(centre, rise, fall, height, order, samples, fs)
-
-
-def _paces(beats: Beats) -> Floats:
-    """Time scale of atria, ventricles and repolarisation by RR interval (Fridericia's cube root), (3, B)."""
-    root = np.cbrt(beats.rr)
-    return np.stack([np.minimum(1.0, root), np.ones_like(root), root])
-
-
-def _origins(heart: Heart, beats: Beats) -> Floats:
-    """Onset of P, peak of R and J point of every beat, (3, B) seconds."""
-    onset_of_p = beats.time + heart.onset - heart.pr * np.minimum(1.0, beats.rr**0.25) - beats.delay
-    return np.stack([onset_of_p, beats.time, beats.time + heart.j_point])
 
 
 def _seen_by_leads(
@@ -375,18 +362,6 @@ def _seen_by_leads(
     time = np.arange(len(trains)) / fs
     swing = breath.at(time)[:, None]  # (n, 1)
     return np.asarray(trains @ still + swing * (trains @ (inhaled - still)))
-
-
-def _atria_in_leads(
-    rng: np.random.Generator, patient: Anatomy, rhythm: str, rate: float, samples: int, fs: float
-) -> Floats | float:
-    """f-waves or flutter in the leads I, II, V1-V6, (n, 8) in mV; 0 in the other rhythms."""
-    activity = atrial_activity(rng, rhythm, rate, samples, fs)
-    if activity is None:
-        return 0.0
-    course, dipole = activity
-    seen = (lead_vectors(patient.across, patient.down) @ dipole) * patient.conduction[0]  # (8,)
-    return np.asarray(course[:, None] * seen)
 
 
 def _lead_heights(patient: Anatomy, heart: Heart, leads: Floats) -> Floats:
