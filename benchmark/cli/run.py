@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,11 +17,11 @@ from benchmark.cli.main import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
-from benchmark.data.datasets.base import Dataset
+from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine.device import Machine
 from benchmark.results.files import Locked, file_lock, sweep, write_atomic
-from benchmark.results.names import CARD, WINDOWS_SHA256, measured_elsewhere
+from benchmark.results.names import CARD, WINDOWS_SHA256
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, Store
 from benchmark.run.datasets import (
@@ -71,15 +71,7 @@ def run(arguments: Namespace, console: Console) -> int:
 def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Namespace, console: Console) -> int:
     """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
     store = Store(arguments.results)
-    datasets = open_all(config, folders, arguments, console)
-    of_datasets = prepare_all(config, folders, datasets, arguments.out, console)
-    prepared = with_columns(config, of_datasets)
-    audited = audit_run(config, prepared)
-    if audited.leaks and not arguments.allow_leak:
-        terminal.error(f"{'; '.join(audited.leaks)}; `data check` shows more, --allow-leak runs all the same")
-        return FAILED
-    for line in audited.warnings:
-        note(console, f"warning: {line}")
+    datasets, prepared, warnings = prepare_all(config, folders, arguments, console)
     forms = external_forms(
         config, datasets, prepared, lambda data, cut: prepare_data(data, config, folders, console, cut)
     )
@@ -88,7 +80,7 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
         grid = select(grid, tuple(arguments.only))
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     windows = str(sample_facts(probe)[WINDOWS_SHA256])
-    plan = make_plan(config, prepared, grid, [*audited.leaks, *audited.warnings], windows)
+    plan = make_plan(config, prepared, grid, warnings, windows)
     work = missing(grid, store)
     store.save_plan(plan)
     for line in work.damaged:
@@ -107,17 +99,16 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     return FAILED if failures else OK
 
 
-def open_all(config: Config, folders: Folders, arguments: Namespace, console: Console) -> list[Dataset]:
-    """Remove what killed runs left behind, and find the datasets of a run. Raises DatasetError."""
+def prepare_all(
+    config: Config, folders: Folders, arguments: Namespace, console: Console
+) -> tuple[list[Dataset], dict[str, Prepared], list[str]]:
+    """Return the datasets of a run, what the cache has or gets of them, and of joins and columns, and the warnings.
+
+    Prints a line for each. Raises DatasetError for data that are not there, and for a leak that is not allowed.
+    """
     if swept := sweep({arguments.results: 2, folders.cache: 1, arguments.out: 1}):
         note(console, f"removed {swept} unfinished files and folders of processes that ended")
-    return [locate(config, name, folders) for name in names_of(config)]
-
-
-def prepare_all(
-    config: Config, folders: Folders, datasets: Sequence[Dataset], out: Path, console: Console
-) -> dict[str, Prepared]:
-    """Prepare the datasets, where the cache lacks them, with joined corpora and transports; prints a line for each."""
+    datasets = [locate(config, name, folders) for name in names_of(config)]
     prepared = {}
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, folders, console)
@@ -126,8 +117,14 @@ def prepare_all(
         write_index(joined)
         prepared[joined.name] = joined
         note(console, prepared_line(joined))
-    write_skipped({name: data.skipped for name, data in prepared.items()}, out / "skipped.csv")
-    return prepared
+    write_skipped({name: data.skipped for name, data in prepared.items()}, arguments.out / "skipped.csv")
+    prepared = with_columns(config, prepared)
+    leaks, warnings = audit_run(config, prepared)
+    if leaks and not vars(arguments).get("allow_leak"):
+        raise DatasetError(f"{'; '.join(leaks)}; `data check` shows more, `run --allow-leak` runs all the same")
+    for line in warnings:
+        note(console, f"warning: {line}")
+    return datasets, prepared, [*leaks, *warnings]
 
 
 def prepared_line(prepared: Prepared) -> str:
@@ -172,16 +169,14 @@ def work_off(
         ) from None
 
 
-def collapse_warnings(grid: Grid, store: Store, windows: str) -> list[str]:
-    """List pretrainings whose features have collapsed, by health on the windows with a digest, and the remedy."""
-    pretrainings = {f"{task.variant.name} seed {task.seed}": task for task in grid.pretrainings}
-    cards = {name: read_card(store.pretrained / task.key) or {} for name, task in pretrainings.items()}
+def collapse_warnings(grid: Grid, store: Store) -> list[str]:
+    """List the pretrainings whose features have collapsed, each with the setting to change, a line each."""
     lines = []
-    for name in cards.keys() - set(measured_elsewhere(cards, windows)):
-        task, health = pretrainings[name], read_health(cards[name])
-        if health:
-            lines += health_warnings(name, health, lower_rate(task.method.name, task.variant.config.recipe))
-    return sorted(lines)
+    for task in grid.pretrainings:
+        if health := read_health(read_card(store.pretrained / task.key) or {}):
+            remedy = lower_rate(task.method.name, task.variant.config.recipe)
+            lines += health_warnings(f"{task.variant.name} seed {task.seed}", health, remedy)
+    return lines
 
 
 def report_on(plan: Plan, grid: Grid, store: Store, arguments: Namespace, console: Console) -> None:
@@ -199,7 +194,7 @@ def report_on(plan: Plan, grid: Grid, store: Store, arguments: Namespace, consol
 
     console.record = True
     results = run_of(store, plan, arguments.results)
-    for line in collapse_warnings(grid, store, plan.health_windows):
+    for line in collapse_warnings(grid, store):
         note(console, f"warning: {line}")
     built = show_report(results, arguments.out, arguments.unit, console, further=arguments.scores)
     text = console.export_text()

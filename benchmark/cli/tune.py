@@ -16,17 +16,15 @@ from benchmark import screen as terminal
 from benchmark.cli.arguments import config_of, folders_of, machine_of, values_of
 from benchmark.cli.dry_run import print_dry_run
 from benchmark.cli.main import FAILED, OK
-from benchmark.cli.run import open_all, prepare_all, work_off
+from benchmark.cli.run import prepare_all, work_off
 from benchmark.config.config import Config, laid_over
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
 from benchmark.results.files import write_atomic
 from benchmark.results.store import Store
-from benchmark.run.datasets import audit_run, with_columns
 from benchmark.run.grid import make_grid
 from benchmark.run.tasks import missing
 from benchmark.run.tuning import (
-    Draws,
     Values,
     draws_of,
     middle_ratio,
@@ -35,7 +33,7 @@ from benchmark.run.tuning import (
     tuned_methods,
     variants_of_draws,
 )
-from benchmark.screen import Console, note, print_table
+from benchmark.screen import Console, note
 
 
 def tune(arguments: Namespace, console: Console) -> int:
@@ -54,11 +52,7 @@ def tune(arguments: Namespace, console: Console) -> int:
         note(console, trials_text)
         print_dry_run(console, config, folders, machine, store.root, variants)
         return OK
-    datasets = open_all(config, folders, arguments, console)
-    prepared = with_columns(config, prepare_all(config, folders, datasets, arguments.out, console))
-    if leaks := audit_run(config, prepared).leaks:
-        terminal.error(f"{'; '.join(leaks)}; `data check` shows more")
-        return FAILED
+    _, prepared, _ = prepare_all(config, folders, arguments, console)
     grid = make_grid(config, prepared, machine, variants)
     work = missing(grid, store)
     note(console, f"{trials_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
@@ -66,10 +60,18 @@ def tune(arguments: Namespace, console: Console) -> int:
     trials = trials_of(draws, grid, store)
     best = trials[trials["chosen"] == 1].to_dict("records")
     chosen = {trial["method"]: draws[trial["method"]][trial["trial"]] for trial in best}
-    if chosen:
-        print_trials(console, trials, draws, chosen, config)
-        for file in write_search(trials, chosen, values_of(arguments), arguments.out):
-            note(console, f"wrote {file}")
+    note(
+        console,
+        f"validation macro-F1 of linear probes at ratio {config.ratios[0]:g}, mean over datasets; C is chosen on "
+        "the same patients, for every trial alike; no test patient was scored",
+    )
+    for method, knobs in chosen.items():
+        means = trials.loc[trials["method"] == method, "mean"]
+        changed = [f"{knob} {value:g}" for knob, value in knobs.items() if value != draws[method][0][knob]]
+        scores = f"{100 * means.max():.1f} %, the config's own setting {100 * means.iloc[0]:.1f} %"
+        note(console, f"  {method}: best of {len(means)} {scores}; chosen: {', '.join(changed) or 'that setting'}")
+    for file in write_search(trials, chosen, values_of(arguments), arguments.out):
+        note(console, f"wrote {file}")
     if without := [name for name in draws if name not in chosen]:
         terminal.error(f"no trial of {', '.join(without)} could be finished; nothing is chosen for them")
     if failures:
@@ -96,30 +98,8 @@ def write_search(
     knobs = dict(values.get("knobs", {}))
     for method, changed in chosen.items():
         knobs[method] = laid_over(knobs.get(method, {}), changed)
-    ranked = [
-        rows.sort_values("mean", ascending=False, na_position="last", kind="stable")
-        for _, rows in trials.groupby("method", sort=False)
-    ]
     table, config = out / "trials.csv", out / "tuned.yaml"
-    write_atomic(table, pd.concat(ranked).to_csv(index=False).encode())
+    ranked = trials.sort_values(["method", "mean"], ascending=[True, False], kind="stable")
+    write_atomic(table, ranked.to_csv(index=False).encode())
     write_atomic(config, yaml_text({**values, "knobs": knobs}).encode())
     return [table, config]
-
-
-def print_trials(
-    console: Console, trials: pd.DataFrame, draws: Draws, chosen: Mapping[str, Values], config: Config
-) -> None:
-    """Print a row per method: validation score of the config's own setting and of the best trial, and its values."""
-    note(
-        console,
-        f"\nvalidation macro-F1 in percent of linear probes at ratio {config.ratios[0]:g}, one pretraining per trial, "
-        "mean over datasets; C is chosen on the same patients, for every trial alike; no test patient was scored",
-    )
-    rows = []
-    for method, values in chosen.items():
-        means = trials.loc[trials["method"] == method, "mean"]
-        scores = ["failed" if pd.isna(mean) else f"{100 * mean:.1f}" for mean in (means.iloc[0], means.max())]
-        changed = [f"{knob} {value:g}" for knob, value in values.items() if value != draws[method][0][knob]]
-        changes = ", ".join(changed) or "the config's own setting"
-        rows.append([config.method_class(method).title, changes, *scores, str(len(means))])
-    print_table(console, ["method", "chosen", "own", "best", "trials"], rows, labels=2)

@@ -136,7 +136,7 @@ def test_a_test_recording_among_those_of_training_is_refused(
         moved = next(row for row in rows if row["patient_id"] == patient)
         return [row | {"strat_fold": TRAINING_FOLD} if row is moved else row for row in rows]
 
-    assert run(["random"], [], leak) == 1
+    assert run(["random"], [], leak) == run_benchmark.USAGE
     assert "1 patient on two sides of the split of PTB-XL" in capsys.readouterr().err
     assert not list(Path("runs").glob("cells/*"))
 

@@ -24,7 +24,6 @@ from benchmark.cli.run import collapse_warnings
 from benchmark.config.load import load_config
 from benchmark.data.simulate import CohortSettings
 from benchmark.results.files import file_lock
-from benchmark.results.names import WINDOWS_SHA256
 from benchmark.results.store import Row, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
@@ -282,9 +281,8 @@ def test_a_collapse_is_told_with_the_recipe_that_acts(
     grid = expand(load_config(BASIC, overrides), corpus="corpus", fingerprints={"chapman": "data"}, mode=mode)
     store = Store(tmp_path)
     health = [EpochHealth(0), EpochHealth(1, effective_rank=1.0, mean_cosine=1.0)]
-    card = {"health": list(map(asdict, health)), "health_sample": {WINDOWS_SHA256: "windows"}}
+    card = {"health": list(map(asdict, health))}
     monkeypatch.setattr(command, "read_card", lambda folder: card)
-    (line,) = collapse_warnings(grid, store, "windows")
+    (line,) = collapse_warnings(grid, store)
     assert line.startswith("clocs seed 42: the features have collapsed")
     assert f"(--set methods.clocs.recipe.lr={rate})" in line
-    assert collapse_warnings(grid, store, "others") == []
