@@ -48,8 +48,8 @@ def test_the_commands_lead_from_a_folder_to_a_table(
     monkeypatch.chdir(my_ecgs.parent)
     new_card, check, run = COMMANDS
     assert main(shlex.split(new_card)) == OK
-    said = capsys.readouterr().out
-    assert "wrote my-ecgs/my-ecgs.yaml\n" in said  # without an open question
+    shown_text = capsys.readouterr().out
+    assert "wrote my-ecgs/my-ecgs.yaml\n" in shown_text  # without an open question
     written, shown = load_card("my-ecgs/my-ecgs.yaml"), Path("shown.yaml")
     shown.write_text(CARDS[0])
     expected = load_card("shown.yaml")
@@ -59,9 +59,9 @@ def test_the_commands_lead_from_a_folder_to_a_table(
     same = {"labels": expected.labels}
     assert written.model_copy(update=same) == expected
     assert main(shlex.split(check)) == OK
-    said = capsys.readouterr().out
-    assert "my-ecgs (my-ecgs): " in said
-    assert "recordings  200 listed" in said
+    shown_text = capsys.readouterr().out
+    assert "my-ecgs (my-ecgs): " in shown_text
+    assert "recordings  200 listed" in shown_text
     assert main([*shlex.split(run), "--set", *SMALL]) == OK
     table = Path("out/results.md").read_text()
     assert "my-ecgs" in table

@@ -45,7 +45,7 @@ TABLES = {
     "mimic-iv-ecg": ["record_list.csv", "machine_measurements.csv"],
     "ptb-xl": ["ptbxl_database.csv"],
 }
-LEFT = {"p11000002", "JS10647", "georgia"}
+NOT_WANTED = {"p11000002", "JS10647", "georgia"}
 Download = Callable[..., tuple[int, str, str]]
 
 
@@ -59,7 +59,7 @@ class Home(ThreadingHTTPServer):
         self.files: dict[str, bytes] = {}
         self.faults: dict[str, list[str]] = {}
         """Path -> faults of its next answers: a status, 'wrong' bytes or 'half' of them."""
-        self.asked: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
         self.given: Counter[str] = Counter()
         self.headers: list[dict[str, str]] = []
         self.seconds = 0.0
@@ -79,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         home, path = self.server, unquote(self.path.lstrip("/"))
-        home.asked[path] += 1
+        home.requests[path] += 1
         home.headers.append(dict(self.headers))
         time.sleep(home.seconds)
         content = home.files.get(path)
@@ -135,11 +135,13 @@ def test_four_datasets_come_as_their_publishers_arrange_them(home: SimpleNamespa
     status, out, err = download(*RELEASES)
     assert (status, err) == (OK, "")
     for name, paths in PATHS.items():
-        root, there = home.data / name, [path for path in paths if not any(word in path for word in LEFT)]
-        there = [*there, *TABLES.get(name, []), *([] if name == "cpsc2018" else ["LICENSE.txt"])]
-        there += [path for path in paths if name == "mimic-iv-ecg" and "p11" in path]
+        root, expected = home.data / name, [path for path in paths if not any(word in path for word in NOT_WANTED)]
+        expected = [*expected, *TABLES.get(name, []), *([] if name == "cpsc2018" else ["LICENSE.txt"])]
+        expected += [path for path in paths if name == "mimic-iv-ecg" and "p11" in path]
         stored = {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-        served = {path.removeprefix("training/cpsc_2018/"): home.server.files[RELEASES[name] + path] for path in there}
+        served = {
+            path.removeprefix("training/cpsc_2018/"): home.server.files[RELEASES[name] + path] for path in expected
+        }
         assert stored == served
     assert "Open Database License (ODbL) 1.0" in out
     assert set(home.server.given.values()) == {1}
@@ -167,7 +169,7 @@ def test_a_busy_home_a_lost_connection_and_wrong_bytes_are_tried_again(
     files = sorted(path for path in home.server.files if "records500/" in path and path.endswith(".dat"))
     home.server.faults |= dict(zip(files, [["503", "429"], ["half", "half"], ["wrong"], []], strict=False))
     assert download("ptb-xl")[0] == OK
-    assert [home.server.asked[path] for path in files[:4]] == [3, 3, 2, 1]
+    assert [home.server.requests[path] for path in files[:4]] == [3, 3, 2, 1]
     for path in files:
         inside = path.removeprefix(RELEASES["ptb-xl"])
         assert (home.data / "ptb-xl" / inside).read_bytes() == home.server.files[path]
@@ -198,7 +200,7 @@ def test_a_list_that_is_none_or_leaves_the_folder_is_refused_whole(
     home.server.files[name] += f"{line}\n".encode()
     status, _, err = download("ptb-xl")
     assert (status, f"of files in a folder: '{line}" in err) == (USAGE, True)
-    assert set(home.server.asked) == {name}
+    assert set(home.server.requests) == {name}
     assert not list(home.data.parent.rglob("*evil*"))
 
 
@@ -226,7 +228,7 @@ def test_bad_words_are_one_line_before_any_request(
     assert (status, out) == (USAGE, "")
     assert message in err
     assert err.count("\n") == 1
-    assert not home.server.asked
+    assert not home.server.requests
     assert not home.data.exists()
 
 
@@ -240,10 +242,10 @@ def test_stopped_or_killed_every_sum_is_right_and_no_file_comes_twice(home: Simp
     command, root = [sys.executable, "-c", script, str(home.catalogue), str(home.data)], home.data / "ptb-xl"
     home.server.seconds = 0.1
     for number in (signal.SIGKILL, signal.SIGTERM):
-        asked = home.server.asked.total()
+        before = home.server.requests.total()
         with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT) as process:
             until = time.monotonic() + 60
-            while home.server.asked.total() < asked + 7 and time.monotonic() < until:
+            while home.server.requests.total() < before + 7 and time.monotonic() < until:
                 time.sleep(0.01)
             process.send_signal(number)
             error = process.communicate(timeout=60)[1]

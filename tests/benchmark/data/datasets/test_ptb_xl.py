@@ -123,10 +123,10 @@ def test_a_run_reads_the_official_labels_and_folds(task: str, shared_ecgs: Path,
     with np.load(shared_reference / "protocol_dev.npz") as stored:
         official = {name: stored[f"ptbxl_{task}_min0/{name}"] for name in ("ecg_id", "classes", "strat_fold", "y")}
     classes = official["classes"].tolist()
-    there = [number for number in half if number in entries]
-    assert len(there) > 0.9 * len(half)
-    labels = {number: [named.classes[index] for index in named.labels(entries[number])] for number in there}
-    listed = {*official["ecg_id"].tolist()} & {*there}
+    present = [number for number in half if number in entries]
+    assert len(present) > 0.9 * len(half)
+    labels = {number: [named.classes[index] for index in named.labels(entries[number])] for number in present}
+    listed = {*official["ecg_id"].tolist()} & {*present}
     assert {number for number, item in labels.items() if item} == listed
     hot = np.unpackbits(official["y"], axis=1)[:, : len(classes)]
     for number, row, fold in zip(official["ecg_id"].tolist(), hot, official["strat_fold"], strict=True):

@@ -1,6 +1,6 @@
 """Files of each hospital format with the same made-up samples, written from the formats' specifications.
 
-EDF byte by byte, HL7 aECG and GE MUSE as XML text: none by the package that reads them in the suite.
+HL7 aECG and GE MUSE as XML text, neither by the package that reads them in the suite.
 """
 
 from __future__ import annotations
@@ -15,28 +15,6 @@ from numpy.typing import NDArray
 Counts = NDArray[np.int16]
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 EIGHT = ("I", "II", "V1", "V2", "V3", "V4", "V5", "V6")
-
-
-def edf(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
-    """EDF (Kemp 1992): a record a second, physical range by the scale."""
-    n, leads = counts.shape
-    low, high = -32768, 32767
-
-    def each(values: list[object], width: int) -> bytes:
-        return b"".join(str(value).ljust(width).encode() for value in values)
-
-    def same(value: object, width: int) -> bytes:
-        return each([value] * leads, width)
-
-    header = b"0       " + b"X X X X".ljust(80) + b"Startdate X X X X".ljust(80) + b"01.01.2001.00.00"
-    header = header[: 8 + 80 + 80] + b"01.01.01" + b"00.00.00"
-    header += str(256 * (leads + 1)).ljust(8).encode() + b"".ljust(44) + str(n // fs).ljust(8).encode()
-    header += b"1".ljust(8) + str(leads).ljust(4).encode()
-    header += each([f"ECG {lead}" for lead in LEADS], 16) + same("", 80) + same("uV", 8)
-    header += same(f"{low * microvolts:.8g}"[:8], 8) + same(f"{high * microvolts:.8g}"[:8], 8)
-    header += same(low, 8) + same(high, 8) + same("", 80) + same(fs, 8) + same("", 32)
-    records = [counts[start : start + fs].T.astype("<i2").tobytes() for start in range(0, n, fs)]
-    path.write_bytes(header + b"".join(records))
 
 
 def aecg(path: Path, counts: Counts, fs: int, microvolts: float) -> None:
