@@ -146,25 +146,26 @@ def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words
         values = {name: role["value"] for name, role in swept.items() if (role["of"], role["knob"]) == (of, knob)}
         order = sorted(values, key=lambda name: values[name] if isinstance(values[name], int | float) else 0)
         points = frame[frame["variant"].isin(order)]
-        points = points.assign(position=points["variant"].map(order.index), title=points["dataset"].map(datasets))
-        for ratio in points["ratio"].unique().tolist():
-            grid = sns.relplot(
-                points[points["ratio"] == ratio], x="position", y="percent", col="title", kind="line", errorbar="sd",
-                marker="o", height=2.4, aspect=1, color=style.colours.get(titles.get(of, ""), "0.2"),
-            )  # fmt: skip
-            for name, axes in grid.axes_dict.items():
-                beside = methods[(methods["dataset"].map(datasets) == name) & (methods["ratio"] == ratio)]
-                for row, mean in beside.groupby("row", sort=False)["percent"].mean().to_dict().items():
-                    axes.axhline(mean, color=style.colours[row], linestyle="--", linewidth=1, label=row)
-                axes.set_xticks(range(len(order)), [str(values[row]) for row in order])
-            grid.set_titles("{col_name}").set(xlabel=knob.replace("_", " "), ylabel="F1 (%)")
-            grid.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
-            caption = (
-                f"Macro F1 of {titles.get(of, of)} over {knob.replace('_', ' ')} with {labels_text(ratio)}, {words}. "
-                "Band: standard deviation over seeds. Dashed: the methods as they are."
-            )
-            name = f"{stem.name}-{of}-{knob}-{100 * ratio:g}".replace("_", "-").replace(".", "_")
-            yield save(grid.figure, stem.with_name(name), caption)
+        if points.empty:
+            continue
+        grid = sns.relplot(
+            points.assign(position=points["variant"].map(order.index), title=points["dataset"].map(datasets)),
+            x="position", y="percent", row="ratio", col="title", kind="line", errorbar="sd", marker="o", height=2.4,
+            aspect=1, color=style.colours.get(titles.get(of, ""), "0.2"),
+        )  # fmt: skip
+        for (ratio, title), axes in grid.axes_dict.items():
+            beside = methods[(methods["dataset"].map(datasets) == title) & (methods["ratio"] == ratio)]
+            for row, mean in beside.groupby("row", sort=False)["percent"].mean().to_dict().items():
+                axes.axhline(mean, color=style.colours[row], linestyle="--", linewidth=1, label=row)
+            axes.set_title(f"{title}, {labels_text(ratio)}")
+            axes.set_xticks(range(len(order)), [str(values[row]) for row in order])
+        grid.set(xlabel=knob.replace("_", " "), ylabel="F1 (%)")
+        grid.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+        caption = (
+            f"Macro F1 of {titles.get(of, of)} over {knob.replace('_', ' ')}, {words}. Band: standard deviation over "
+            "seeds. Dashed: the methods as they are."
+        )
+        yield save(grid.figure, stem.with_name(f"{stem.name}-{of}-{knob}".replace("_", "-")), caption)
 
 
 def draw_training(curves: pd.DataFrame, plan: Plan, style: Style, stem: Path) -> Figure:

@@ -91,7 +91,7 @@ def score_columns(
     results: Results, cells: Sequence[PlannedCell], metrics: Sequence[str], unit: str
 ) -> Iterator[ScoreColumn]:
     """Yield the columns of the finished cells of an evaluation, Overall last at each ratio. Raises UnequalTestSets."""
-    metrics = [metric for metric in metrics if metric in (*COLUMNS, *JACKKNIFED)]
+    metrics = [metric for metric in metrics if metric in JACKKNIFED]
     cells = [cell for cell in cells if cell.key in results.rows]
     seeds = sorted({cell.seed for cell in cells})
     for ratio in dict.fromkeys(cell.ratio for cell in cells):
@@ -280,10 +280,9 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     mirrored[["difference", *ENDS]] = -pairs[["difference", "high", "low", "high_holm", "low_holm"]].to_numpy()
     pairs = pd.concat([pairs.rename(columns={"first": "variant", "second": "reference"}), mirrored], ignore_index=True)
     rows = list(dict.fromkeys(overall["variant"]))
-    first = next((name for name in (unchanged, UNTRAINED) if name in rows), None)
-    first = first or str(overall.groupby("variant", sort=False)["mean"].mean().idxmax())
-    untrained = {row: name_on(UNTRAINED, row.partition("+")[2]) for row in rows}
-    reference = {row: first if unchanged or untrained[row] not in rows else untrained[row] for row in rows}
+    best = str(overall.groupby("variant", sort=False)["mean"].mean().idxmax())
+    candidates = {row: (unchanged, name_on(UNTRAINED, row.partition("+")[2]), UNTRAINED, best) for row in rows}
+    reference = {row: next(name for name in of if name in rows) for row, of in candidates.items()}
     chosen = pairs[pairs["reference"] == pairs["variant"].map(reference)]
     order = chosen.assign(ratio=-chosen["ratio"], variant=chosen["variant"].map(rows.index))
     chosen = chosen.loc[order.sort_values(["ratio", "variant"]).index].reset_index(drop=True)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import METRICS, decide, per_recording
+from benchmark.results.metrics import COLUMNS, METRICS, decide, per_recording
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import Predictions
 
@@ -43,7 +43,7 @@ def leave_one_out(
     patient = np.unique(owner, return_inverse=True)[1]  # (n,)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean over no class is NaN
-        scores = {name: (JACKKNIFED.get(name) or plainly(name))(truth, probability, patient, multi) for name in metrics}
+        scores = {name: (FAST.get(name) or plainly(name))(truth, probability, patient, multi) for name in metrics}
         return {name: np.nanmean(values.reshape(len(values), -1), axis=1) for name, values in scores.items()}
 
 
@@ -82,15 +82,10 @@ def auprc(truth: Truth, probability: Probability, patient: Patients, multi: bool
     return np.stack(values, axis=1)  # (1 + P, C)
 
 
-def brier(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
-    """Mean squared error of the probability of each class; NaN without both signs."""
-    error = _ratio(_sums((probability.astype(np.float64) - truth) ** 2, patient), _sums(np.ones(truth.shape), patient))
-    positives, negatives = _sums(truth, patient), _sums(1 - truth, patient)
-    return np.where((positives > 0) & (negatives > 0), error, np.nan)
-
-
-JACKKNIFED: dict[str, Score] = {"f1": f1, "auroc": auroc, "acc": accuracy, "auprc": auprc, "brier": brier}
-"""Metric -> its values by class with each patient left out. The jackknife is not valid for thresholds and bins."""
+FAST: dict[str, Score] = {"f1": f1, "auroc": auroc, "acc": accuracy, "auprc": auprc}
+"""Metric -> its values by class with each patient left out."""
+JACKKNIFED = (*COLUMNS, "auprc", "brier")
+"""Metrics with intervals and tests; the jackknife is not valid for thresholds and bins."""
 
 
 def _sums(values: NDArray[np.generic], patient: Patients) -> Floats:

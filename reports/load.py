@@ -88,12 +88,6 @@ def merge(runs: Sequence[Results]) -> Results:
         return replace(first, messages=tuple(messages))
     messages.insert(0, f"put together: {', '.join(run.name for run in merged)}")
     rows = _first_of(run.rows for run in merged)
-    others_shown = [
-        f"cell {key} has other scores in {run.name}: those of the run before are shown"
-        for run in merged
-        for key, row in run.rows.items()
-        if row.scores != rows[key].scores
-    ]
     cells: dict[tuple[Any, ...], PlannedCell] = {}
     for cell in (cell for run in merged for cell in run.plan.cells):
         if cells.setdefault(coordinates(cell), cell).key not in rows:
@@ -106,7 +100,7 @@ def merge(runs: Sequence[Results]) -> Results:
         datasets=_first_of(plan.datasets for plan in plans),
         roles=_first_of(plan.roles for plan in plans),
         cells=list(cells.values()),
-        warnings=_union([*(plan.warnings for plan in plans), _warnings(merged, cells.values())]),
+        warnings=_union([*(plan.warnings for plan in plans), _warnings(cells.values())]),
     )
     return Results(
         " + ".join(run.name for run in merged),
@@ -115,7 +109,7 @@ def merge(runs: Sequence[Results]) -> Results:
         {key: failure for key, failure in _first_of(run.failures for run in merged).items() if key not in rows},
         {key: error for key, error in _first_of(run.damaged for run in merged).items() if key not in rows},
         tuple(store for run in merged for store in run.stores),
-        (*messages, *others_shown),
+        tuple(messages),
     )
 
 
@@ -131,17 +125,14 @@ def _union(lists: Iterable[Iterable[Any]]) -> list[Any]:
     return list(dict.fromkeys(value for values in lists for value in values))
 
 
-def _warnings(runs: Sequence[Results], cells: Iterable[PlannedCell]) -> list[str]:
-    """Warnings where cells were computed on several types of device, and where rows have other seeds."""
-    devices = (row.provenance.get("device") or {} for run in runs for row in run.rows.values())
-    types = sorted({str(device["type"]) for device in devices if device})
-    warnings = [f"the cells were computed on several types of device: {', '.join(types)}"] if len(types) > 1 else []
+def _warnings(cells: Iterable[PlannedCell]) -> list[str]:
+    """Warn where not every row has every seed."""
     seeds: dict[str, set[int]] = {}
     for cell in cells:
         seeds.setdefault(cell.variant, set()).add(cell.seed)
     every = set().union(*seeds.values())
     fewer = [f"{name} has {', '.join(map(str, sorted(some)))}" for name, some in seeds.items() if some < every]
-    return warnings + ([f"not every row has every seed: {listed(fewer)}"] if fewer else [])
+    return [f"not every row has every seed: {listed(fewer)}"] if fewer else []
 
 
 def incompatible(run: Results, other: Results) -> list[str]:

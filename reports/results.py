@@ -180,15 +180,14 @@ def learning_curves(pretrainings: Records) -> pd.DataFrame:
 
     Losses begin at epoch 1, health measures at epoch 0, the untrained encoder.
     """
-    lines: list[tuple[str, str, int, str, float]] = []
+    frames = [pd.DataFrame(columns=["variant", "key", "epoch", "measure", "value"])]
     for variant, records in pretrainings.items():
         for key, record in records.items():
-            lines += [(variant, key, epoch, LOSS, loss) for epoch, loss in enumerate(record.get("loss", []), start=1)]
-            for health in record.get("health", []):
-                known = {measure: value for measure, value in health.items() if value is not None}
-                epoch = known.pop("epoch")
-                lines += [(variant, key, epoch, measure, value) for measure, value in known.items()]
-    return pd.DataFrame(lines, columns=["variant", "key", "epoch", "measure", "value"]).astype({"value": float})
+            losses = [{"epoch": epoch, LOSS: loss} for epoch, loss in enumerate(record.get("loss", []), start=1)]
+            for epochs in filter(None, (losses, record.get("health"))):
+                values = pd.DataFrame(epochs).melt("epoch", var_name="measure").dropna()
+                frames.append(values.assign(variant=variant, key=key))
+    return pd.concat(frames[1:] or frames, ignore_index=True)
 
 
 def cell_errors(results: Results, cells: Iterable[PlannedCell]) -> dict[tuple[str, str], list[PlannedCell]]:

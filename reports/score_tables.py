@@ -82,7 +82,7 @@ class Style(NamedTuple):
 def make_table(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> Table:
     """Make a table in one score unit; with empty statistics it has no ties and no verdict."""
     plan = results.plan
-    scores = with_marks(_with_overall(_scores(results, layout, unit)), statistics.pairs)
+    scores = with_marks(_scores(results, layout, unit), statistics.pairs)
     scores = pd.concat([scores, pd.DataFrame(_printed(plan, layout, scores))], ignore_index=True)
     scores["evaluation"], scores["unit"] = layout.evaluation, unit
     unlabelled = unlabelled_classes(results, layout.cells)
@@ -120,7 +120,7 @@ def further_scores(results: Results, layout: Layout, unit: str, metrics: Sequenc
 
 
 def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
-    """One line per row, label ratio, dataset and metric, in percent, in the order of the table."""
+    """One line per row, label ratio, dataset and metric, in percent, in the order of the table; Overall first."""
     plan = results.plan
     stored = results.scores.query("evaluation == @layout.evaluation and unit == @unit")
     further = further_scores(results, layout, unit, [metric for metric in layout.metrics if metric in FURTHER])
@@ -134,13 +134,15 @@ def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
             continue
         row = {"ratio": ratio, "variant": variant, "title": row_title(plan, variant)}
         row["baseline"] = variant in layout.gates
+        columns = []
         for dataset, metric in product(datasets, layout.metrics):
             planned = [cell for cell in cells if cell.dataset == dataset]
             number = NO_NUMBER | {"remark": "not planned"}
             if planned:
                 group = groups.get((ratio, variant, dataset, metric), values[:0])
                 number = _number(results, planned, group, _seen_in_pretraining(plan, variant, dataset))
-            lines.append(row | {"dataset": dataset, "metric": metric} | number)
+            columns.append(row | {"dataset": dataset, "metric": metric} | number)
+        lines += [row | _overall([column for column in columns if column["metric"] in COLUMNS]), *columns]
     return pd.DataFrame(lines)
 
 
@@ -161,26 +163,21 @@ def _number(results: Results, planned: Sequence[PlannedCell], group: pd.DataFram
     }  # fmt: skip
 
 
-def _with_overall(scores: pd.DataFrame) -> pd.DataFrame:
-    """Overall, the mean of each row's columns, as the first line of each row."""
-    parts = []
-    for _, row in scores.groupby(["ratio", "variant"], sort=False):
-        columns = row[row["metric"].isin(COLUMNS)]
-        means = columns["mean_percent"].dropna()
-        remarks = []
-        if means.empty:
-            remarks.append("no column has a number" if columns["keys"].any() else columns["remark"].iloc[0])
-        elif len(means) < len(columns):
-            remarks.append(f"Overall of {len(means)} of {len(columns)} columns")
-        if columns["remark"].str.contains(SEEN).any():
-            remarks.append("it may have seen test patients of these columns in pretraining")
-        overall: dict[str, Any] = {
-            "dataset": "", "metric": OVERALL, "mean_percent": means.mean(), "std_percent": np.nan, "n": len(means),
-            "planned": len(columns), "remark": "; ".join(remarks),
-            "keys": " ".join(dict.fromkeys(" ".join(columns["keys"]).split())),
-        }  # fmt: skip
-        parts += [row.iloc[[0]].assign(**overall), row]
-    return pd.concat(parts, ignore_index=True)
+def _overall(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Overall, the mean of the columns of a row that have a number."""
+    means = [column["mean_percent"] for column in columns if column["n"]]
+    keys = dict.fromkeys(key for column in columns for key in column["keys"].split())
+    remarks = []
+    if not means:
+        remarks.append("no column has a number" if keys else columns[0]["remark"])
+    elif len(means) < len(columns):
+        remarks.append(f"Overall of {len(means)} of {len(columns)} columns")
+    if any(SEEN in column["remark"] for column in columns):
+        remarks.append("it may have seen test patients of these columns in pretraining")
+    return {
+        "dataset": "", "metric": OVERALL, "mean_percent": np.mean(means) if means else np.nan, "std_percent": np.nan,
+        "n": len(means), "planned": len(columns), "remark": "; ".join(remarks), "keys": " ".join(keys),
+    }  # fmt: skip
 
 
 def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
