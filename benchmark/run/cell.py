@@ -23,7 +23,7 @@ from benchmark.results.schema import digest
 from benchmark.results.store import Predictions, Row
 from benchmark.run.grid import Cell, Context, spec_of
 from benchmark.training.checkpoint import load_encoder, load_external
-from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, EvaluationInput
+from benchmark.training.evaluations import EvaluationInput, evaluate, evaluate_classical
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.probes import EvaluationCache
@@ -156,7 +156,7 @@ def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     """Run the cell's evaluation on its task and note its seconds. Raises FileNotFoundError without its weights."""
     started, cell = time.perf_counter(), job.cell
     if cell.pretraining is None:
-        outcome = CLASSICAL[cell.evaluation].run(task, job.config, cell.draw_seed)
+        outcome = evaluate_classical(cell.evaluation, task, job.config, cell.draw_seed)
     else:
         method = cell.pretraining.method
         if cell.pretrain_key not in known.encoders:
@@ -166,8 +166,8 @@ def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
                 encoder = load_encoder(job.context.store.pretrained / cell.pretrain_key, job.config.encoder_class())
             known.encoders[cell.pretrain_key] = encoder
         encoder = known.encoders[cell.pretrain_key]
-        judged = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
-        outcome = EVALUATIONS[cell.evaluation].run(judged)
+        given = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
+        outcome = evaluate(cell.evaluation, given)
     return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
 
 

@@ -43,7 +43,7 @@ from benchmark.results.names import (
 )
 from benchmark.results.schema import digest
 from benchmark.results.store import Store, cell_key
-from benchmark.training.evaluations import CLASSICAL, EVALUATIONS, settings_of
+from benchmark.training.evaluations import VERSIONS, settings_of
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import get_method
 from methods.base import MethodConfig, PretrainMethod
@@ -206,7 +206,7 @@ class Cell:
     key: str
     variant: Variant
     pretraining: Pretraining | None
-    evaluation: str  # one of `EVALUATIONS` or `CLASSICAL`
+    evaluation: str  # one of `VERSIONS`
     table: str  # the evaluation whose table shows it; a baseline may be in several tables, 'validation' in none
     dataset: str  # the column's name: that of a dataset, and of its task where it is not `default`
     ratio: float  # share of the labels
@@ -323,7 +323,7 @@ def cell_content(
 ) -> dict[str, Any]:
     """Return the content of a cell key, without ratio and seed; without an encoder independent of the device."""
     content = {
-        "version": (EVALUATIONS | CLASSICAL)[evaluation].version,
+        "version": VERSIONS[evaluation],
         "evaluation": evaluation,
         "settings": settings_of(evaluation, config),
         "data": fingerprint,

@@ -35,7 +35,6 @@ from benchmark.run.engine import Inline
 from benchmark.run.grid import Cell, Grid, Pretraining, make_grid
 from benchmark.run.tasks import context_of, execute, missing
 from benchmark.training import evaluations
-from benchmark.training.boosting import FEATURES_VERSION
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from methods import METHODS
 from methods.encoders import DEFAULT, ENCODERS
@@ -104,9 +103,8 @@ def subject_of_cell(cell: Cell, store: Store) -> Subject:
     """Mean log-probability of the truth, and mean probability of each class."""
     predictions = store.predictions(cell.key)
     truth = np.log(predictions.probability[predictions.truth.astype(bool)]).mean()
-    boosted = cell.evaluation == FEATURES
-    version = FEATURES_VERSION if boosted else evaluations.EVALUATIONS[cell.evaluation].version
-    versions = {f"{cell.evaluation.upper().replace('-', '_')}_VERSION": version}
+    version = f"{cell.evaluation.upper().replace('-', '_')}_VERSION"
+    versions = {version: evaluations.VERSIONS[cell.evaluation]}
     return {"versions": versions, "values": [float(truth), *predictions.probability.mean(0).astype(float).tolist()]}
 
 

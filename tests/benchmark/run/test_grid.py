@@ -5,7 +5,7 @@ Rows reach the processes of a pool with the classes of a method file; budgets an
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -213,7 +213,7 @@ def test_data_mode_and_results_versions_move_keys(monkeypatch: pytest.MonkeyPatc
             assert moved(before, grid_of(config)) == groups
     for name, groups in (("finetune", FINETUNE), ("linear", LINEAR)):
         with monkeypatch.context() as patched:
-            patched.setitem(evaluations.EVALUATIONS, name, replace(evaluations.EVALUATIONS[name], version=99))
+            patched.setitem(evaluations.VERSIONS, name, 99)
             assert moved(before, grid_of(config)) == groups
 
 

@@ -53,7 +53,7 @@ def test_each_predicts_every_test_window_and_leaves_the_encoder(
 ) -> None:
     given = judged()
     before = {key: value.clone() for key, value in given.encoder.state_dict().items()}
-    outcome = evaluations.EVALUATIONS[name].run(given)
+    outcome = evaluations.evaluate(name, given)
     assert outcome.probability.shape == (12, 3)
     np.testing.assert_allclose(outcome.probability.sum(1), 1, rtol=1e-4)
     assert all(torch.equal(value, before[key]) for key, value in given.encoder.state_dict().items())
@@ -68,7 +68,7 @@ def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..
         "linear": linear_probe(seven.encoder, seven.task, [0.3], precision="float32", cache=EvaluationCache()),
     }
     for name, outcome in expected.items():
-        np.testing.assert_array_equal(evaluations.EVALUATIONS[name].run(seven).probability, outcome.probability)
+        np.testing.assert_array_equal(evaluations.evaluate(name, seven).probability, outcome.probability)
 
 
 def test_the_key_has_the_settings_of_an_evaluation(judged: Callable[..., EvaluationInput]) -> None:
@@ -104,5 +104,5 @@ def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windo
 ) -> None:
     coming = iter([0.2, 0.6, 0.6])  # of 1, 3, and 24 in place of 50 and 100
     monkeypatch.setattr(probes, "validation_score", lambda probability, task: next(coming))
-    outcome = evaluations.EVALUATIONS["knn"].run(judged())
+    outcome = evaluations.evaluate("knn", judged())
     assert (outcome.training["neighbours"], outcome.training["validation_f1"]) == (3, [0.2, 0.6, 0.6])
