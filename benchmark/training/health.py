@@ -22,9 +22,6 @@ from benchmark.results.names import UNTRAINED_EPOCH, WINDOWS_SHA256, collapsed
 from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
 
-CHUNK = 128
-"""Windows encoded at a time."""
-
 
 @dataclass
 class EpochHealth:
@@ -71,7 +68,7 @@ def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None, positives:
 def pooled_features(encoder: Encoder, signal: Tensor) -> Tensor:
     """Features (n, K) of windows (n, S, L), computed in evaluation mode in float32, returned on the CPU in float64."""
     probe = copy.deepcopy(encoder).eval()
-    features = torch.cat([probe.pooled(chunk.float()) for chunk in torch.split(signal, CHUNK)])  # (n, K)
+    features = torch.cat([probe.pooled(chunk.float()) for chunk in torch.split(signal, 128)])  # (n, K)
     return features.cpu().double()
 
 

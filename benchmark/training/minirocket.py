@@ -1,18 +1,13 @@
 """The row `minirocket`: a ridge regression on MiniRocket's random convolutions, a reference without pretraining.
 
-Dempster, Schmidt and Webb 2021, "MiniRocket: A very fast (almost) deterministic transform for time series
-classification" (KDD, arXiv 2012.08791), section 3; windows of several leads as the authors' code has them
-(github.com/angus924/minirocket, `minirocket_multivariate.py`), which aeon follows. There are 84 kernels of nine taps,
-of which three weigh 2 and six -1. At each dilation a kernel reads the sum of a few leads, and the quantiles of what it
-gives for a labelled window are the biases of its features; a feature of a window is the share of samples at which the
-convolution exceeds the bias.
-
-The regression is the paper's of small data sets: class targets of +1 and -1, standardised features. Its penalty is the
-one with the best validation macro-F1. A score's probability is the softmax, or with several labels the sigmoid, of the
-score times a slope: temperature scaling (Guo et al. 2017, "On calibration of modern neural networks", section 4.2), by
-which no decision on a window changes.
-
-All is computed on the CPU in fixed precision, so that a result does not depend on the device.
+Dempster, Schmidt and Webb 2021 (KDD, arXiv 2012.08791), section 3; windows of several leads as the authors' code has
+them (github.com/angus924/minirocket, `minirocket_multivariate.py`), which aeon follows. There are 84 kernels of nine
+taps, of which three weigh 2 and six -1. At each dilation a kernel reads the sum of a few leads, and the quantiles of
+what it gives for a labelled window are the biases of its features; a feature of a window is the share of samples at
+which the convolution exceeds the bias. The regression has class targets of +1 and -1 on standardised features, and the
+penalty with the best validation macro-F1. A probability is the softmax, or with several labels the sigmoid, of the
+score times a slope: temperature scaling (Guo et al. 2017, section 4.2), by which no decision on a window changes. All
+is computed on the CPU in fixed precision, so that a result does not depend on the device.
 """
 
 from __future__ import annotations
@@ -39,15 +34,10 @@ HEAVY = torch.tensor(list(combinations(range(TAPS), 3)))  # (84, 3)
 """The taps of each kernel that weigh 2."""
 KERNELS = len(HEAVY)
 WEIGHTS = torch.full((KERNELS, TAPS), -1.0).scatter_(1, HEAVY, 2.0)  # (84, 9)
-GOLDEN_RATIO = (np.sqrt(5) + 1) / 2
 MOST_LEADS = 9
 """Of a kernel at a dilation."""
 BATCH, ROWS = 16, 4096
 """Windows whose convolutions, and whose features in float64, are in memory at a time."""
-CONSTANT = 1e-6
-"""A feature with a lower standard deviation is constant: rounding alone moves it."""
-SLOPES = np.log(0.1), np.log(1000.0)
-"""Bounds of the logarithm of the slope of the scores."""
 
 
 class Bank(NamedTuple):
@@ -68,7 +58,7 @@ def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
     banks = drawn(sides[0], settings, np.random.default_rng(stream("minirocket", seed)))
     x, *others = (transformed(signal, banks) for signal in sides)  # (n, F) each
     mean, deviation = x.mean(dim=0), x.std(dim=0, correction=0)  # (F,) each
-    deviation[deviation < CONSTANT] = 1.0
+    deviation[deviation < 1e-6] = 1.0  # of a constant feature, which rounding alone moves
     for features in (x, *others):
         features.sub_(mean).div_(deviation)
     target = task.train.target.cpu() * 2 - 1  # (n, C)
@@ -120,9 +110,9 @@ def quantiles_of(features: Sequence[int]) -> list[NDArray[np.float64]]:
 
     They have the precision of the authors' and of aeon's, float32.
     """
-    multiples = np.arange(1, KERNELS * sum(features) + 1) * GOLDEN_RATIO % 1  # (F,)
-    rounded = multiples.astype(np.float32).astype(np.float64)
-    return [part.reshape(KERNELS, -1) for part in np.split(rounded, KERNELS * np.cumsum(features)[:-1])]
+    multiples = np.arange(1, KERNELS * sum(features) + 1) * (np.sqrt(5) + 1) / 2 % 1  # (F,)
+    parts = np.split(multiples.astype(np.float32).astype(np.float64), KERNELS * np.cumsum(features)[:-1])
+    return [part.reshape(KERNELS, -1) for part in parts]
 
 
 def bank_of(dilation: int, leads: Tensor, examples: Tensor, quantiles: NDArray[np.float64]) -> Bank:
@@ -151,16 +141,12 @@ def transformed(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
             weight, share = filters(leads), out.new_empty(len(out), *bias.shape)  # (84, L, 9), (B, 84, f)
             for first, padding in ((number % 2, HALF * dilation), (1 - number % 2, 0)):
                 output = F.conv1d(x, weight[first::2], padding=padding, dilation=dilation)  # (B, 42, S')
-                share[:, first::2] = share_above(output, bias[first::2])
+                above = torch.empty_like(output)  # writing 0 and 1 takes a sixth of the time of booleans
+                for feature, level in enumerate(bias[first::2].T):
+                    share[:, first::2, feature] = torch.gt(output, level[:, None], out=above).mean(dim=2)
             shares.append(share.flatten(1))
         torch.cat(shares, dim=1, out=out)
     return features
-
-
-def share_above(x: Tensor, bias: Tensor) -> Tensor:
-    """Share of the samples of (B, k, S') above each bias (k, f), (B, k, f): the proportion of positive values."""
-    above = torch.empty_like(x)  # a comparison that writes 0 and 1 takes a sixth of the time of one of booleans
-    return torch.stack([torch.gt(x, level[:, None], out=above).mean(dim=2) for level in bias.T], dim=2)
 
 
 def ridge(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
@@ -194,7 +180,7 @@ def calibrated(scores: Tensor, task: Task) -> float:
         p = np.clip(p, CLIP, 1 - CLIP)  # (n, C), as a class with one sign is predicted with certainty
         return float(-np.mean(np.where(truth, np.log(p), np.log1p(-p))))
 
-    return float(np.exp(minimize_scalar(loss, bounds=SLOPES, method="bounded").x))
+    return float(np.exp(minimize_scalar(loss, bounds=np.log([0.1, 1000.0]), method="bounded").x))
 
 
 def probabilities(scores: Tensor, multi: bool) -> NDArray[np.float32]:

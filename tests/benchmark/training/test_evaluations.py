@@ -14,7 +14,7 @@ from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import evaluations, probes
 from benchmark.training.evaluations import EvaluationInput
 from benchmark.training.finetune import finetune, supervise
-from benchmark.training.probes import EvaluationCache, linear_probe, votes
+from benchmark.training.probes import EvaluationCache, linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import RandomInit
 
@@ -80,23 +80,6 @@ def test_the_key_has_the_settings_of_an_evaluation(judged: Callable[..., Evaluat
         evaluations.settings_of(VALIDATION, plain) == evaluations.settings_of("linear", plain) == {"strengths": [0.3]}
     )
     assert "leaf_windows" in evaluations.settings_of("features", plain)
-
-
-TRAIN = np.array([[1, 0], [2, 2], [0, 3], [-1, 0]], np.float32)
-TARGET = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]], np.float32)
-
-
-def test_votes_are_those_of_the_nearest_by_angle() -> None:
-    (one, two) = votes(TRAIN, TARGET, np.array([[5, 1]], np.float32), [1, 2], 0.5)
-    near, next_near = 5 / np.sqrt(26), 6 / np.sqrt(26) / np.sqrt(2)
-    a, b = np.exp(near / 0.5), np.exp(next_near / 0.5)
-    np.testing.assert_allclose(one, [[1, 0, 0]])
-    np.testing.assert_allclose(two, [[a / (a + b), b / (a + b), 0]], rtol=1e-5)
-    (several,) = votes(TRAIN, TARGET, np.array([[0, 1]], np.float32), [4], 1.0)
-    weight = np.exp([0.0, np.sqrt(0.5), 1.0, 0.0])
-    np.testing.assert_allclose(several, (weight / weight.sum() @ TARGET)[None], rtol=1e-5)
-    (zeros,) = votes(np.zeros((2, 3), np.float32), TARGET[:2], np.zeros((1, 3), np.float32), [2], 0.07)
-    np.testing.assert_allclose(zeros, [[0.5, 0.5, 0]])
 
 
 def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windows(

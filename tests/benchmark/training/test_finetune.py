@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from benchmark.data.task import Task
 from benchmark.results.metrics import macro_f1
 from benchmark.training import finetune as module
 from benchmark.training.finetune import (
+    BenchmarkClassifier,
     batches_of,
     finetune,
     supervise,
@@ -24,6 +26,7 @@ from benchmark.training.finetune import (
 )
 from benchmark.training.pretrain import TrainingStopped
 from methods.encoders.dilated import Dilated, DilatedConfig
+from tests.methods.encoders.official import official_module
 
 MakeTask = Callable[..., Task]
 SETTINGS = Finetune(epochs=2, lr=1e-2, batch_size=8, head_hidden=16)
@@ -154,3 +157,19 @@ def test_supervised_training_learns_what_is_there(make_task: MakeTask, multi: bo
     wrong = (outcome.probability > 0.5) != (task.test.target.numpy() > 0)
     assert wrong.mean() < 0.1
     assert outcome.training["best_epoch"] == 12
+
+
+@pytest.mark.parametrize(("name", "head"), [("resnet1d", "6."), ("xresnet1d101", "8.")])
+def test_pools_and_predicts_as_the_official_module(shared_reference: Path, name: str, head: str) -> None:
+    """head: what the names of the official head begin with; its pooling and flattening are its layers 0 and 1."""
+    official, state, encoder = official_module(shared_reference, name)
+    model = BenchmarkClassifier(encoder, classes=71, hidden=128, dropout=0.5)
+    layers = {key.removeprefix(head): value for key, value in state.items() if key.startswith(head)}
+    model.head.load_state_dict({f"{int(key[0]) - 2}{key[1:]}": value for key, value in layers.items()}, strict=True)
+    pooled: list[torch.Tensor] = []
+    model.head.register_forward_pre_hook(lambda _, given: pooled.append(given[0]))
+    with torch.no_grad():
+        logits = model.eval()(torch.from_numpy(official["x"]).mT)  # (B, C)
+    np.testing.assert_allclose(pooled[0], official["concat_pooled"], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(logits, official["logits_full_head"], rtol=1e-5, atol=1e-5)
+    assert sum(p.numel() for p in model.parameters()) == int(official["n_params_with_head"])

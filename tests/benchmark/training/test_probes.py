@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmark.data.task import Task
 from benchmark.training import probes
 from benchmark.training.finetune import Outcome
-from benchmark.training.probes import EvaluationCache, features, linear_probe
+from benchmark.training.probes import EvaluationCache, features, linear_probe, votes
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 MakeTask = Callable[..., Task]
@@ -88,3 +88,20 @@ def test_the_same_task_is_probed_once_and_other_strengths_or_labels_are_another(
     monkeypatch.setattr(probes, "fit_regression", lambda *_, **__: pytest.fail("fitted again"))
     again = linear_probe(encoder, turned, (1.0,), precision="float32", cache=cache)
     np.testing.assert_array_equal(again.probability, shared.probability)
+
+
+TRAIN = np.array([[1, 0], [2, 2], [0, 3], [-1, 0]], np.float32)
+TARGET = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 0, 1]], np.float32)
+
+
+def test_votes_are_those_of_the_nearest_by_angle() -> None:
+    (one, two) = votes(TRAIN, TARGET, np.array([[5, 1]], np.float32), [1, 2], 0.5)
+    near, next_near = 5 / np.sqrt(26), 6 / np.sqrt(26) / np.sqrt(2)
+    a, b = np.exp(near / 0.5), np.exp(next_near / 0.5)
+    np.testing.assert_allclose(one, [[1, 0, 0]])
+    np.testing.assert_allclose(two, [[a / (a + b), b / (a + b), 0]], rtol=1e-5)
+    (several,) = votes(TRAIN, TARGET, np.array([[0, 1]], np.float32), [4], 1.0)
+    weight = np.exp([0.0, np.sqrt(0.5), 1.0, 0.0])
+    np.testing.assert_allclose(several, (weight / weight.sum() @ TARGET)[None], rtol=1e-5)
+    (zeros,) = votes(np.zeros((2, 3), np.float32), TARGET[:2], np.zeros((1, 3), np.float32), [2], 0.07)
+    np.testing.assert_allclose(zeros, [[0.5, 0.5, 0]])

@@ -18,7 +18,6 @@ from methods.encoders.pretrained import (
     ORDER,
     PretrainedEncoder,
     SignalFormat,
-    digest_of,
 )
 
 PLAIN: dict[str, Any] = {"rate": 500, "leads": ORDER, "unit": "mV", "seconds": 10.0, "standardise": "none"}
@@ -68,11 +67,6 @@ def test_a_window_is_read_as_its_signals_say(
     x = torch.randn(3, 40, 12, generator=torch.Generator().manual_seed(0))
     for embedded, window in zip(encoder.embed(x), x[..., [6, 1]], strict=True):
         torch.testing.assert_close(embedded, of_window(window), rtol=1e-4, atol=1e-5)
-
-
-def test_weights_that_are_not_there_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"weights\.pt: No such file"):
-        digest_of(tmp_path / "weights.pt")
 
 
 class Theirs(PretrainedEncoder):

@@ -80,14 +80,6 @@ def test_so_many_survive_each_on_its_own(lost: float) -> None:
         assert float(both) == pytest.approx(lost**2, abs=0.004)
 
 
-def test_a_cpu_draws_sixteen_bits_an_element() -> None:
-    torch.manual_seed(3)
-    visible = bernoulli_mask((2, 5), 0.25, CPU)
-    torch.manual_seed(3)
-    draws = torch.empty(3, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:10]
-    assert torch.equal(visible, (draws.view(2, 5).int() + 2**15) >= 2**14)
-
-
 @pytest.mark.parametrize(("share", "dtype"), [(0.1, torch.float32), (0.9, torch.bfloat16)])
 def test_so_many_are_dropped_and_the_mean_stays(share: float, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
