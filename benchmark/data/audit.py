@@ -107,7 +107,9 @@ def audit(
     datasets: set[str] = set()
     for name, data in prepared.items():
         spec, split = specs[name], None
-        problem = None if data.entries else no_recordings(data)
+        reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
+        nothing = f"no recording is usable: {reasons or 'none is there'}. {data.how_to_get}".strip()
+        problem = None if data.entries else nothing
         if name in tested or (name == pretrain and data.classes):
             try:
                 split = split_of(data, spec)
@@ -139,12 +141,6 @@ def sides_under(data: Prepared, spec: TaskSpec, split: Split) -> Iterator[tuple[
         return
     for name, indices in sides_of(split).items():
         yield from ((int(r), name) for r in indices)
-
-
-def no_recordings(data: Prepared) -> str:
-    """Say why a dataset has no usable recording."""
-    reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
-    return f"no recording is usable: {reasons or 'none is there'}. {data.how_to_get}".strip()
 
 
 def of_files(data: Prepared) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ refuses (`benchmark.data.audit`).
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -160,14 +159,14 @@ def _by_fold(entries: Sequence[Entry], usable: list[int]) -> SideLists:
 
 
 def _shuffled(rest: list[int]) -> SideLists:
-    """As scikit-learn's `train_test_split` with seed 42, twice."""
-    drawn = []
-    for share in (TEST_SHARE, VALIDATION_SHARE):
-        order = np.random.RandomState(SPLIT_SEED).permutation(len(rest))
-        size = math.ceil(share * len(rest))
-        drawn.append([rest[position] for position in order[:size]])
-        rest = [rest[position] for position in order[size:]]
-    return rest, drawn[1], drawn[0]
+    """MERL's shares."""
+    from sklearn.model_selection import train_test_split  # here, because it loads slowly
+
+    if len(rest) < 3:
+        return rest, [], []
+    rest, test = train_test_split(rest, test_size=TEST_SHARE, random_state=SPLIT_SEED)
+    train, validation = train_test_split(rest, test_size=VALIDATION_SHARE, random_state=SPLIT_SEED)
+    return train, validation, test
 
 
 def _classes_in_name_order(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Groups:

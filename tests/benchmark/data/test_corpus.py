@@ -178,8 +178,8 @@ def beats() -> Corpus:
 @pytest.fixture
 def crops() -> Corpus:
     """Crops of 4 samples, 6 in each pseudo-trial; a sample holds its place, 100 * pseudo-trial + sample."""
-    places = 100 * torch.arange(TRIALS)[:, None] + torch.arange(BEATS * STEPS)  # (T, P * S)
-    signal = places[:, :, None].expand(-1, -1, 12).reshape(TRIALS, BEATS, STEPS, 12)
+    positions = 100 * torch.arange(TRIALS)[:, None] + torch.arange(BEATS * STEPS)  # (T, P * S)
+    signal = positions[:, :, None].expand(-1, -1, 12).reshape(TRIALS, BEATS, STEPS, 12)
     return corpus_in_memory(signal, PATIENT, RECORDING, random_start=True)
 
 

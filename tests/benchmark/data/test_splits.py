@@ -1,7 +1,4 @@
-"""Splits and labelled subsets: no patient on two sides, nothing of the test side depends on seed or ratio.
-
-A column is a dataset under a task that it has; the sets of Chapman, Ningbo and CPSC2018 are MERL's.
-"""
+"""Splits and labelled subsets: no patient on two sides, nothing of the test side depends on seed or ratio."""
 
 from __future__ import annotations
 
@@ -35,8 +32,7 @@ from benchmark.data.splits import (
     task_labels,
 )
 from benchmark.data.splits import tested_recordings as recordings_tested
-from benchmark.data.tasks import TASKS, DatasetTask, columns_of, tasks_of
-from benchmark.results import names
+from benchmark.data.tasks import DatasetTask
 
 CLASSES = ("a", "b", "c")
 PAPER = TaskSpec(6, "single", "paper")
@@ -184,31 +180,6 @@ def test_strict_subsets_are_the_same_on_every_machine_and_differ_between_seeds()
     order = PATIENT[subset(1.0, seed=1).windows[::18] // 6 - 100]
     assert order.tolist() == [18, 16, 1, 10, 7, 11, 12, 17, 15, 2, 3, 4, 5, 8, 0, 9, 14, 13, 6, 19]
     assert len({tuple(subset(0.1, seed=seed).windows) for seed in range(5)}) > 1
-
-
-def test_tasks_are_those_of_the_command_line_merl_s_are_shuffled_and_ptb_xl_s_follow_its_folds() -> None:
-    assert set(names.TASKS) == {names.DEFAULT_TASK, *(task for tasks in TASKS.values() for task in tasks)}
-    merl = {name: (len(item["all"].classes), item["all"].sides) for name, item in TASKS.items() if "all" in item}
-    merl.pop("ptb-xl")
-    assert merl == {"chapman": (38, "shuffled"), "ningbo": (38, "shuffled"), "cpsc2018": (9, "shuffled")}
-    assert {task.sides for task in TASKS["ptb-xl"].values()} == {"protocol"}
-
-
-def test_a_dataset_takes_the_tasks_that_it_has() -> None:
-    columns = columns_of(["ptb-xl", "cpsc2018", "ours"], ["all", "rhythm", "default"])
-    assert [column.name for column in columns] == [
-        *("ptb-xl.all", "ptb-xl.rhythm", "ptb-xl"),
-        *("cpsc2018.all", "cpsc2018", "ours"),
-    ]
-    assert [column.named is None for column in columns] == [False, False, True, False, True, True]
-    assert tasks_of("ours") == ("default",)
-
-
-def test_a_task_that_no_dataset_has_and_a_dataset_without_a_task_are_refused() -> None:
-    with pytest.raises(ValueError, match="no dataset of the table has the task 'form': chapman has default, all"):
-        columns_of(["chapman"], ["default", "form"])
-    with pytest.raises(ValueError, match="chapman has none of the tasks form, rhythm: it has default, all"):
-        columns_of(["ptb-xl", "chapman"], ["form", "rhythm"])
 
 
 def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None:

@@ -23,7 +23,6 @@ from benchmark.data.corpus import trials_of
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.splits import TaskSpec, split_of
 from benchmark.data.task import ProbeWindows, Task, Windows, coverage, probe_windows, sides_for_tasks, task_on
-from benchmark.data.tasks import DatasetTask, of_task, open_task_view
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -102,25 +101,7 @@ def test_absent_classes_empty_sides_and_data_without_a_split_are_noted(
     assert task.unscored == ("" if all(sizes) else task.notes[0])
 
 
-RHYTHM = DatasetTask("ptb-xl", "rhythm")
 SPEC = TaskSpec(6, "multi", "paper")
-
-
-def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Prepared]) -> None:
-    data = cohorts["cpsc2018"]
-    assert of_task(data, DatasetTask("cpsc2018")) is data
-    result = of_task(data, DatasetTask("cpsc2018", "all"))
-    assert (result.name, result.title) == ("cpsc2018.all", "CPSC2018 all")
-    assert (result.dataset, result.dataset_name) == ("cpsc2018", "cpsc2018")
-    assert (data.first_label_counts, result.first_label_counts) == (True, False)
-
-
-def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> None:
-    data = cohorts["ptb-xl"]
-    first = data.entries[0]
-    other = replace(data, entries=(replace(first, statements=("AFIB",)), *data.entries[1:]))
-    assert len({data.fingerprint, of_task(data, RHYTHM).fingerprint, of_task(other, RHYTHM).fingerprint}) == 3
-    assert of_task(data, RHYTHM).fingerprint == open_task_view(data.folder, RHYTHM).fingerprint
 
 
 LOST = (
