@@ -15,8 +15,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, model_validator
 
-from benchmark.data.datasets import card_formats
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.datasets.card_formats import identifiers, read_content, to_recording
 from benchmark.data.datasets.card_sections import (
     FOLDS,
     PATIENT,
@@ -159,7 +159,7 @@ class CardDataset:
 
     def read(self, entry: Entry) -> Recording:
         """Read the signal in mV; raises Unusable, also where the file contradicts the card."""
-        return card_formats.read(*self._file_and_row(entry), self.card.signals)
+        return to_recording(read_content(*self._file_and_row(entry), self.card.signals), self.card.signals)
 
     def _file_and_row(self, entry: Entry) -> tuple[Path, int | None]:
         """The file of an entry, and its row in a stacked one."""
@@ -199,7 +199,7 @@ class CardDataset:
         rows: list[CardFile] = []
         for file in files:
             try:
-                names = map(identifier, card_formats.identifiers(self.root / file.path, signals))
+                names = map(identifier, identifiers(self.root / file.path, signals))
             except Unusable as reason:
                 raise DatasetError(f"{self.title}: {file.path}: {reason}") from None
             rows += [CardFile(f"{file.path}{ROW}{row}", name, file.patient) for row, name in enumerate(names)]

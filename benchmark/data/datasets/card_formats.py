@@ -30,8 +30,8 @@ from benchmark.data.datasets.wfdb_files import (
     read_samples,
 )
 
-LIMB = {"I": (1, 0), "II": (0, 1), "III": (-1, 1), "aVR": (-0.5, -0.5), "aVL": (1, -0.5), "aVF": (-0.5, 1)}
-"""Limb lead -> its shares of I and II, by Einthoven's and Goldberger's laws. Any two determine the other four."""
+SHARES = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
+"""Limb lead -> its shares of I and II, by Einthoven's and Goldberger's laws."""
 PADDING_SECONDS = 0.05
 """For so long no lead of an ECG is exactly zero; a few samples may be."""
 SAME_RATE = 1e-4
@@ -47,11 +47,6 @@ class FileContent(NamedTuple):
     leads: Sequence[str] | None = None
     units: Sequence[str] | None = None
     fs: float | None = None
-
-
-def read(path: Path, row: int | None, signals: CardSignals) -> Recording:
-    """Read a recording of a file, or of a row of a stacked one. Raises Unusable with the reason."""
-    return to_recording(read_content(path, row, signals), signals)
 
 
 def read_content(path: Path, row: int | None, signals: CardSignals) -> FileContent:
@@ -93,12 +88,9 @@ def to_recording(content: FileContent, signals: CardSignals) -> Recording:
     columns = [column for column in lead_columns([*names, *derived]) if column < len(names)]
     measured = [lead for lead in LEADS if lead not in derived]
     signal = _without_padding(content.signal, fs)[:, columns] * _millivolts(content.units, columns, signals)
-    if derived:  # (n, leads measured)
-        first, second = [lead for lead in measured if lead in LIMB][:2]
-        shares = np.array([LIMB[first], LIMB[second]], np.float64)  # (2, 2)
-        from_measured = np.array([LIMB[lead] for lead in derived]) @ np.linalg.inv(shares)  # (leads derived, 2)
-        computed = signal[:, [measured.index(first), measured.index(second)]] @ from_measured.T  # (n, leads derived)
-        signal = np.concatenate([signal, computed], axis=1)[:, lead_columns([*measured, *derived])]
+    if derived:  # the first two that are measured are I and II
+        computed = signal[:, :2] @ np.array([SHARES[lead] for lead in derived]).T  # (n, leads derived)
+        signal = np.concatenate([signal, computed], axis=1)[:, lead_columns([*measured, *derived])]  # (n, 12)
     return checked_recording(signal, float(fs))
 
 
@@ -118,9 +110,9 @@ def missing_leads(names: Iterable[str]) -> list[str]:
 
 
 def derivable(names: Iterable[str]) -> list[str]:
-    """Return the leads that are missing, where the given ones, in any capitals, determine them; else none."""
+    """Return the leads that are missing, where I and II among the given ones determine them; else none."""
     missing = missing_leads(names)
-    return missing if set(missing) <= set(LIMB) and len(missing) <= len(LIMB) - 2 else []
+    return missing if set(missing) <= set(SHARES) else []
 
 
 def _lead_names(content: FileContent, signals: CardSignals) -> list[str]:
