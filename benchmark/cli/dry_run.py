@@ -23,8 +23,6 @@ from benchmark.run.estimate import (
     disk_bytes,
     estimated_size,
     exact_size,
-    passes_of,
-    seconds_per_pass,
     seconds_per_update,
     updates_of,
 )
@@ -63,21 +61,13 @@ def print_dry_run(
 
 
 def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[str, Size], work: Work) -> Iterator[str]:
-    """Yield lines on hours by stage, from an update and an encoder pass that are timed now, and on disk space."""
+    """Yield lines on the hours of pretraining, from updates that are timed now, and on disk space."""
     jobs, where = machine.jobs or 1, f"{machine.device.type} in {machine.precision}"
     if machine.device.type == "cuda" and not torch.cuda.is_available():  # that of workers elsewhere
         machine = replace(machine, device=torch.device("cpu"))
     pretraining = pretraining_seconds(config, machine, sizes, work.pretrainings) / jobs
-    passes, cells = [passes_of(cell, config, sizes) for cell in work.cells], 0.0
+    yield f"estimate for {where}, {jobs} tasks at a time: pretraining {duration(pretraining)}; the cells come on top"
     encoder = config.encoder_class()(config.encoder_config())
-    if any(passes):
-        with torch.random.fork_rng(devices=[]), limited_threads(1):
-            a_pass = seconds_per_pass(encoder, config.data.cut().samples, machine.device, machine.precision)
-        cells = a_pass * sum(count or 0.0 for count in passes) / jobs
-    hours = f"pretraining {duration(pretraining)}, cells {duration(cells)}, together {duration(pretraining + cells)}"
-    yield f"estimate for {where}, {jobs} tasks at a time: {hours}"
-    if None in passes:
-        yield f"  without {passes.count(None)} cells of baselines that have no encoder"
     parameters = sum(parameter.numel() for parameter in encoder.parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     free = shutil.disk_usage(next(folder for folder in results.resolve().parents if folder.is_dir())).free

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
@@ -14,16 +14,14 @@ from benchmark.data.corpus import pairs_of
 from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
-from benchmark.results.names import FINETUNE, SUPERVISED
-from benchmark.run.grid import Cell, Pretraining
-from benchmark.training.pretrain import autocast, make_optimiser, pairs_bought, train_step
+from benchmark.run.grid import Pretraining
+from benchmark.training.pretrain import make_optimiser, pairs_bought, train_step
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 
-TRAINING_SHARE, HELD_OUT_SHARE = 0.8, 0.1  # of a dataset's windows: for training, and for validation and test each
+TESTED_SHARE = 0.1  # of a dataset's windows
 ROW_BYTES, SAMPLE_BYTES = 20_000, 12 * 2
 MEASURED_BATCH = 64
-PASSES_PER_STEP = 3.0  # one forward pass, and a backward pass that counts as two
 
 
 class Size(NamedTuple):
@@ -56,7 +54,7 @@ def updates_of(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> 
 def seconds_per_update(
     method: PretrainMethod, settings: MethodConfig, samples: int, device: torch.device, precision: str
 ) -> float:
-    """Time an update of a method on noise, on a part of its batch."""
+    """Time an update of a method on noise, on a part of its batch: the faster of two."""
     recipe, leads = settings.recipe, method.exported().config.leads
     size = min(recipe.batch_size, MEASURED_BATCH)
     x1, x2 = torch.randn(2, size, samples, leads, device=device)  # (B, S, L) each
@@ -64,22 +62,12 @@ def seconds_per_update(
     width = getattr(settings, "text_width", None)
     text = None if width is None else torch.randn(size, width, device=device)  # (B, E)
     batch, optimiser = Batch(x1, x2, ids, ids, ids, text), make_optimiser(method.train(), recipe)
-    seconds = fastest(lambda: train_step(method, optimiser, batch, recipe.lr, precision), 2, device)
-    return seconds * recipe.batch_size / size
-
-
-def passes_of(cell: Cell, config: Config, sizes: Mapping[str, Size]) -> float | None:
-    """Estimate the encoder passes over one window of a cell; None where it has no encoder."""
-    if cell.pretraining is None:
-        return None
-    config = with_settings(config, cell.variant.settings)
-    windows = sizes[config.data.column(cell.dataset).dataset].windows
-    labelled, held_out = TRAINING_SHARE * cell.ratio * windows, HELD_OUT_SHARE * windows
-    if cell.evaluation in (FINETUNE, SUPERVISED, "attention"):
-        passes_per_window = 1.0 if cell.evaluation == "attention" else PASSES_PER_STEP
-        epochs: int = getattr(config, cell.evaluation).epochs
-        return epochs * (passes_per_window * labelled + held_out) + held_out
-    return labelled + 2 * held_out
+    seconds = []
+    for _ in range(2):
+        started = time.perf_counter()
+        float(train_step(method, optimiser, batch, recipe.lr, precision))  # waits for the device
+        seconds.append(time.perf_counter() - started)
+    return min(seconds) * recipe.batch_size / size
 
 
 def multiplications(encoder: Encoder, samples: int) -> float:
@@ -92,31 +80,6 @@ def multiplications(encoder: Encoder, samples: int) -> float:
     return float(counter.get_total_flops()) / 2  # the counter counts a multiplication and an addition
 
 
-def fastest(work: Callable[[], object], rounds: int, device: torch.device) -> float:
-    """Time the fastest of some calls, in seconds."""
-    seconds = []
-    for _ in range(rounds):
-        started = time.perf_counter()
-        work()
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
-
-
-def seconds_per_pass(encoder: Encoder, samples: int, device: torch.device, precision: str) -> float:
-    """Time an encoder pass over one window, by training steps."""
-    encoder = encoder.to(device)
-    x = torch.randn(MEASURED_BATCH, samples, encoder.config.leads, device=device)  # (B, S, L)
-
-    def train() -> None:
-        with autocast(device, precision):
-            pooled = encoder.pooled(x)  # (B, K)
-        pooled.float().square().mean().backward()  # type: ignore[no-untyped-call]
-
-    return fastest(train, 8, device) / MEASURED_BATCH / PASSES_PER_STEP
-
-
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
     """Estimate the bytes of prepared windows and pseudo-trials, encoders, checkpoints, rows and predictions."""
     cut = config.data.cut()
@@ -124,5 +87,5 @@ def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cel
     samples = sum(size.windows for size in written) * cut.samples * (1 + cut.standardises_trials)
     if cut.kind == "recordings":
         samples = sum(size.recordings for size in written) * TYPICAL_SECONDS * cut.rate
-    tested = HELD_OUT_SHARE * max(sizes[column.dataset].windows for column in config.data.columns())
+    tested = TESTED_SHARE * max(sizes[column.dataset].windows for column in config.data.columns())
     return int(samples * SAMPLE_BYTES + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * tested))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from benchmark.results.files import write_atomic
 from benchmark.results.store import Store
@@ -66,22 +66,19 @@ def read_progress(folder: Path) -> Progress | None:
 
 
 class GridProgress:
-    """Context in which the progress of a grid is shown: bars on a terminal, a line per half-minute elsewhere.
+    """Context that shows the progress of a grid: a bar per stage on a terminal, a line per half-minute elsewhere.
 
-    A bar per stage and one per running pretraining. Leaving the context restores the terminal.
+    Leaving the context restores the terminal.
     """
 
     def __init__(self, console: Console, work: Work, store: Store) -> None:
-        self.console = console
-        self.store = store
+        self.console, self.store = console, store
         self.total = {"pretrainings": len(work.pretrainings), "cells": len(work.cells)}
         self.done: Counter[str] = Counter()
         self.failed: Counter[str] = Counter()
         self.began = self.printed = time.monotonic()
         self.bars = open_bars(console)
         self.stages = {stage: self.bars.add_task(stage, total=count, text="") for stage, count in self.total.items()}
-        self.running: dict[str, Any] = {}
-        """Key of a running pretraining -> its bar."""
 
     def __enter__(self) -> Self:
         self.bars.start()
@@ -89,23 +86,12 @@ class GridProgress:
 
     def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         self.bars.stop()
-        done = f"{self.done.total()} of {sum(self.total.values())} done{self.failures()}"
+        done = f"{self.done.total()} of {sum(self.total.values())} done, {self.failed.total()} failed"
         elapsed = duration(time.monotonic() - self.began)
         note(self.console, f"{'stopped' if kind else 'finished'}: {done}, in {elapsed}")
 
-    def failures(self) -> str:
-        """Return ', 2 failed', or nothing."""
-        return f", {self.failed.total()} failed" if self.failed else ""
-
-    def begin(self, job: Job) -> None:
-        """Show a bar for a pretraining."""
-        if job.is_pretraining:
-            self.running[job.key] = self.bars.add_task(f"  {job.name}", total=1.0, text="")
-
     def end(self, job: Job, endings: Sequence[Ending]) -> None:
         """Count the parts of a task that has ended, and say what failed."""
-        if job.key in self.running:
-            self.bars.remove_task(self.running.pop(job.key))
         for ending in endings:
             (self.failed if ending.failure else self.done)["pretrainings" if job.is_pretraining else "cells"] += 1
             if ending.failure:
@@ -114,18 +100,16 @@ class GridProgress:
 
     def refresh(self, running: Sequence[Job]) -> None:
         """Read how far the running pretrainings are, and show it."""
-        shares, texts = 0.0, []
-        for job in running:
-            if job.key in self.running and (progress := read_progress(self.store.pretrained / job.key)):
-                share = progress.done / max(progress.total, 1)
-                shares += share
-                self.bars.update(self.running[job.key], completed=share, text=progress.text)
-                texts.append(f"{job.name} {progress.text}")
-        stages = []
+        folders = [self.store.pretrained / job.key for job in running if job.is_pretraining]
+        trained = [progress for folder in folders if (progress := read_progress(folder))]
+        shares = {"pretrainings": sum(progress.done / progress.total for progress in trained), "cells": 0.0}
+        texts = {"pretrainings": [f"{progress.name} {progress.text}" for progress in trained], "cells": []}
+        lines = []
         for stage, bar in self.stages.items():
-            ended = self.done[stage] + self.failed[stage] + (shares if stage == "pretrainings" else 0.0)
-            self.bars.update(bar, completed=ended, text=f"{self.done[stage]} of {self.total[stage]}")
-            stages.append(f"{self.done[stage]} of {self.total[stage]} {stage}")
+            ended = self.done[stage] + self.failed[stage] + shares[stage]
+            text = "; ".join([f"{self.done[stage]} of {self.total[stage]}", *texts[stage]])
+            self.bars.update(bar, completed=ended, text=text)
+            lines.append(f"{stage} {text}")
         if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:
             self.printed = time.monotonic()
-            note(self.console, "; ".join([*stages, *texts]) + self.failures())
+            note(self.console, "; ".join([*lines, f"{self.failed.total()} failed"]))

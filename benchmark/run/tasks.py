@@ -237,7 +237,6 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                 is_beside_a_suspect = job.key in killed and any(other.key in killed for other in running.values())
                 if len(running) < width and not is_beside_a_suspect:
                     waiting.remove(job)
-                    watch.begin(job)
                     running[engine.submit(run, job, context)] = job
             if not running:
                 time.sleep(LOOK_SECONDS)  # no worker is there at the moment

@@ -33,12 +33,8 @@ def grid_of(config: Config, *, corpus: str = "corpus", data: dict[str, str] | No
 class Heard:
     """What is shown while a grid runs."""
 
-    begun: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
-
-    def begin(self, task: Job) -> None:
-        self.begun.append(task.name)
 
     def end(self, task: Job, outcomes: Sequence[Ending]) -> None:
         for outcome in outcomes:
