@@ -29,8 +29,7 @@ from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.probes import EvaluationCache
 from methods.encoders.base import Encoder
 
-UNTESTED = "judged on validation patients alone"
-"""Why a cell of `tune` has no scores; its validation scores are in its row's `training`."""
+UNTESTED = "judged on validation patients alone"  # a cell of `tune`; its row has validation scores in `training`
 
 
 class CellInput(NamedTuple):

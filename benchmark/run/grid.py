@@ -23,16 +23,11 @@ from benchmark.data.segments import TYPICAL_SECONDS
 from benchmark.data.splits import TaskSpec
 from benchmark.machine.device import Machine, stream
 from benchmark.results.names import (
-    ABLATION,
     CLASSICAL_TITLES,
     EVALUATION_FACTS,
     FINETUNE,
     FROZEN,
-    GATE,
-    METHOD,
     SUPERVISED,
-    SWEEP,
-    TRIAL,
     UNTRAINED,
     VALIDATION,
     Role,
@@ -64,7 +59,7 @@ class Variant:
     title: str
     method: type[PretrainMethod] | None  # None: nothing is pretrained
     config: MethodConfig
-    role: Role = METHOD
+    role: Role = "method"
     of: str = ""  # base method of an ablation, sweep or trial
     knob: str = ""
     value: Any = None  # `knob` and `value`: what a sweep sets
@@ -136,14 +131,14 @@ def baselines_of(config: Config) -> Iterator[Variant]:
     """Yield the baselines that are rows; `full-labels` is a further ratio of existing rows (`planned`)."""
     untrained, method_config = get_method(UNTRAINED), config.method_config(UNTRAINED)
     if "random" in config.gates and UNTRAINED not in config.compared():
-        yield Variant(UNTRAINED, untrained.title, untrained, method_config, GATE)
+        yield Variant(UNTRAINED, untrained.title, untrained, method_config, "gate")
     if "frozen" in config.gates:
-        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, method_config, GATE, of=UNTRAINED)
+        yield Variant(FROZEN, f"{untrained.title}, frozen", untrained, method_config, "gate", of=UNTRAINED)
     for name, title in CLASSICAL_TITLES.items():
         if name in config.gates:
-            yield Variant(name, title, None, MethodConfig(), GATE)
+            yield Variant(name, title, None, MethodConfig(), "gate")
     if "supervised" in config.gates:
-        yield Variant(SUPERVISED, "Supervised, from scratch", untrained, method_config, GATE, of=UNTRAINED)
+        yield Variant(SUPERVISED, "Supervised, from scratch", untrained, method_config, "gate", of=UNTRAINED)
 
 
 def ablations_of(config: Config) -> Iterator[Variant]:
@@ -151,7 +146,7 @@ def ablations_of(config: Config) -> Iterator[Variant]:
     for method, name in dict.fromkeys(pair for entry in config.ablate for pair in config.ablations_of(entry)):
         kind = config.method_class(method)
         changed = config.method_config(method, config.ablations[method][name])
-        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, changed, ABLATION, of=method)
+        yield Variant(f"{method}:{name}", f"{kind.title} {name}", kind, changed, "ablation", of=method)
 
 
 def sweeps_of(config: Config) -> Iterator[Variant]:
@@ -161,7 +156,7 @@ def sweeps_of(config: Config) -> Iterator[Variant]:
         for knob, value in ((knob, value) for knob, values in swept.items() for value in values):
             name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
             settings, changed = config.swept(method, knob, value)
-            yield Variant(name, title, kind, changed, SWEEP, kind.name, knob, value, settings)
+            yield Variant(name, title, kind, changed, "sweep", kind.name, knob, value, settings)
 
 
 def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:
@@ -339,12 +334,12 @@ def cell_content(
 
 def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]]:
     """Yield (table, evaluation, ratio) of a variant's cells for one dataset and seed."""
-    if variant.role == TRIAL:
+    if variant.role == "trial":
         yield from ((VALIDATION, VALIDATION, ratio) for ratio in config.ratios)
         return
     row, unserved = name_on_any(variant.name, variant.encoder), unserved_by(variant, config.evaluate)
-    ratios = [min(config.ratios)] if variant.role == SWEEP else config.ratios
-    if "full-labels" in config.gates and ALL_LABELS not in ratios and (variant.role == GATE or row == UNTRAINED):
+    ratios = [min(config.ratios)] if variant.role == "sweep" else config.ratios
+    if "full-labels" in config.gates and ALL_LABELS not in ratios and (variant.role == "gate" or row == UNTRAINED):
         ratios = [*ratios, ALL_LABELS]
     for table in config.evaluate:
         if table in unserved or (row == FROZEN and is_frozen(table)):  # the latter is the untrained row of that table

@@ -164,25 +164,17 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
-    """Measure encoders whose stored health is that of another run's windows.
+    """Measure encoders whose stored health is that of another run's windows, as they are after their last epoch.
 
-    Runs on different data share encoders, and health belongs to the windows of a run. Of a trained one the untrained
-    encoder, drawn again from its seed, and the last are measured.
+    Runs on different data share encoders, and health belongs to the windows of a run.
     """
     sample = sample_facts(probe)
     for task in grid.pretrainings:
         folder = store.pretrained / task.key
         card = read_card(folder) or {}
-        if not card.get("health") or card.get("health_sample") == sample:
-            continue
-        row = with_settings(config, task.variant.settings)
-        encoders = {card["health"][-1]["epoch"]: load_encoder(folder, row.encoder_of(task.method)[0])}
-        if task.method.trains:
-            with torch.random.fork_rng(devices=[]):
-                encoders[UNTRAINED_EPOCH] = new_method(task, row, torch.device("cpu")).exported()
-        stored = {health["epoch"]: health for health in card["health"]}
-        health = []
-        for epoch, encoder in sorted(encoders.items()):
-            measured = vars(measure(epoch, encoder, probe))
-            health.append(stored.get(epoch, {}) | {name: measured[name] for name in ("epoch", *OF_WINDOWS)})
-        write_atomic(folder / CARD, card_bytes(card | {"health": health, "health_sample": sample}))
+        if card.get("health") and card.get("health_sample") != sample:
+            kind, _ = with_settings(config, task.variant.settings).encoder_of(task.method)
+            last = card["health"][-1]
+            measured = vars(measure(last["epoch"], load_encoder(folder, kind), probe))
+            health = last | {name: measured[name] for name in OF_WINDOWS}
+            write_atomic(folder / CARD, card_bytes(card | {"health": [health], "health_sample": sample}))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from benchmark.machine import device as code_versions
-from benchmark.machine.device import device_facts, git_state, pick_device, pick_precision, stream, versions
+from benchmark.machine.device import git_state, pick_device, pick_precision, stream
 
 
 def test_devices_by_name_and_one_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,12 +44,6 @@ def test_precision_auto_is_bf16_where_the_device_has_it(monkeypatch: pytest.Monk
 def test_streams_stay_the_same_over_versions_and_machines() -> None:
     assert stream("pretrain", 42, 0, 1) == 2092258958159058694
     assert stream("a") == 7445998342446840882
-
-
-def test_facts_can_be_written_to_a_row() -> None:
-    facts: dict[str, Any] = {"versions": versions(), "git": git_state(), "device": device_facts(torch.device("cpu"))}
-    assert json.loads(json.dumps(facts)) == facts
-    assert facts["device"]["threads"] == torch.get_num_threads()
 
 
 def test_the_commit_of_another_project_is_not_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,12 +29,9 @@ seeds: [41, 42]
 gates: []
 precision: float32
 """
-TASKS = 4 + 6
-"""Encoders: random twice, moco, pmq. Cells: three rows and two seeds."""
 ENDLESS = ["--methods", "random", "--evaluate", "finetune", "--set", "finetune.epochs=1000000"]
 DASK = (sys.executable, "-m", "dask")
-HANGS = 300
-"""Seconds after which a run is taken to hang; a busy machine needs minutes."""
+HANGS = 300  # seconds after which a run is taken to hang; a busy machine needs minutes
 STOPPED = "error: stopped; what is finished is saved, and the same command goes on from there\n"
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(ROOT)}
 

@@ -93,20 +93,6 @@ def test_a_cross_validated_corpus_is_refused(small_config: SmallConfig, cohorts:
     assert untested(config, cohorts["chapman"]) == []
 
 
-def test_copies_in_a_cross_validated_dataset_are_a_leak_between_patients_alone(
-    small_config: SmallConfig, cohorts: Cohorts
-) -> None:
-    config = small_config({"data.datasets": ["chapman"], "data.folds": 5, "protocol": "strict"})
-    signals = list(cohorts["chapman"].signals)
-    signals[1] = signals[0]
-    copied = replace(cohorts["chapman"], signals=tuple(signals))
-    (leak,) = audit_run(config, with_columns(config, cohorts | {"chapman": copied})).leaks
-    assert "1 signal on two sides of a split" in leak
-    first, second, *others = copied.entries
-    same = replace(copied, entries=(first, replace(second, patient=first.patient), *others))
-    assert audit_run(config, with_columns(config, cohorts | {"chapman": same})).leaks == []
-
-
 def test_a_plan_holds_what_a_report_needs(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> None:
     config, store = small_config(), Store(tmp_path)
     grid = make_grid(config, cohorts, Machine(torch.device("cpu"), "float32"))

@@ -6,12 +6,9 @@ import os
 import signal
 import time
 from multiprocessing import active_children
-from pathlib import Path
 
 import pytest
 
-from benchmark.machine.process import stop
-from benchmark.run import engine as engine_module
 from benchmark.run.engine import Inline, Pool, open_engine
 
 
@@ -33,14 +30,6 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def save_when_asked(file: str) -> str:
-    """Run until this process is asked to save."""
-    Path(file).touch()
-    assert stop.wait(60)
-    stop.clear()
-    return "saved"
-
-
 def device(seconds: float) -> tuple[int, str]:
     """Worker and device."""
     time.sleep(seconds)
@@ -57,27 +46,4 @@ def test_a_pool_goes_on_after_a_killed_worker_and_each_worker_has_a_device() -> 
         after = dict(future.result() for future in [engine.submit(device, 1.0) for _ in range(2)])
         assert sorted(after.values()) == ["4", "7"]
         assert not before.keys() & after.keys()
-    assert active_children() == []
-
-
-@pytest.mark.slow
-def test_running_tasks_are_asked_to_save_and_what_does_not_end_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine_module, "GRACE_SECONDS", 0.1)
-    begun = time.monotonic()
-
-    def stopped_run() -> None:
-        with open_engine("local", 2) as engine:
-            saving, deaf = engine.submit(save_when_asked, str(tmp_path / "begun")), engine.submit(time.sleep, 600)
-            while not (tmp_path / "begun").exists():
-                time.sleep(0.02)
-            engine.ask_to_stop()
-            assert saving.result(60) == "saved"
-            assert not deaf.done()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        stopped_run()
-    assert time.monotonic() - begun < 60
     assert active_children() == []
