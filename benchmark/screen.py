@@ -87,10 +87,7 @@ def open_bars(console: Console) -> Progress:
 
 
 def print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], labels: int = 1) -> None:
-    """Print a table between empty lines: so many columns of labels, which wrap, then columns of numbers.
-
-    Numbers are broken only where all of them do not fit beside the shortest labels.
-    """
+    """Print a table between empty lines: so many columns of labels, which wrap, then columns of numbers."""
     table = Table(
         box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
         header_style="bold", border_style="dim",

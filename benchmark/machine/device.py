@@ -97,10 +97,7 @@ PACKAGES = ("torch", "numpy", "scikit-learn", "scipy", "pandas", "wfdb")
 
 @lru_cache(maxsize=1)
 def git_state() -> dict[str, str | bool | None]:
-    """Look up the commit, and whether the checkout differs from it; None outside a git checkout.
-
-    A checkout that does not hold this file is another project's, in whose folder the suite is installed.
-    """
+    """Look up the commit and whether there are changes; None outside a checkout, and in another project's."""
     file = Path(__file__).resolve()
 
     def git(*words: str) -> str:

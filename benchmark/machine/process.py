@@ -109,10 +109,7 @@ def interrupts_blocked() -> Iterator[None]:
 
 
 def keep_freed_memory() -> None:
-    """Let glibc reuse freed memory: by default the kernel zeroes pages anew for each large tensor.
-
-    That costs a fifth of a training step on a CPU; no result depends on it.
-    """
+    """Let glibc reuse freed memory, which it returns by default: a fifth of a training step; no result moves."""
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None:
         for threshold in (-3, -1):  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
             mallopt(threshold, 2**31 - 1)

@@ -69,10 +69,7 @@ class Dask:
 
 @contextmanager
 def open_dask(name: str, jobs: int | None) -> Iterator[Dask]:
-    """Context with the workers of a scheduler, given by its address or file.
-
-    Raises ConfigError in one line where nothing answers, no worker comes, or one has several threads.
-    """
+    """Open the workers of a scheduler, by its address or file. Raises ConfigError if none answers, comes or fits."""
     is_file = name.endswith(".json")
     logging.getLogger("distributed").setLevel(logging.ERROR)
     try:

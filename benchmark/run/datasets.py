@@ -38,10 +38,7 @@ def names_of(config: Config) -> list[str]:
 
 
 def locate(config: Config, name: str, folders: Folders) -> Dataset:
-    """Find a dataset of a run, in its folder or simulated.
-
-    Raises DatasetError if a real folder is missing or its download has not ended.
-    """
+    """Find a dataset, in its folder or simulated. Raises DatasetError for a missing or unfinished folder."""
     simulation, source = config.data.simulation, config.data.source(name)
     if simulation is not None:
         sizes = {"patients": simulation.patients[name], "test_patients": simulation.test_patients.get(name, 0)}
@@ -57,10 +54,7 @@ def locate(config: Config, name: str, folders: Folders) -> Dataset:
 def prepare_data(
     dataset: Dataset, config: Config, folders: Folders, console: Console, cut: Segmentation | None = None
 ) -> Prepared:
-    """Prepare a dataset, or open it from the cache. Raises DatasetError if no recording is usable.
-
-    cut: how recordings are cut, if not as the config says.
-    """
+    """Prepare a dataset, cut as the config says or by `cut`. Raises DatasetError if no recording is usable."""
     segmentation = cut or config.data.cut()
     with step(console, f"{dataset.title}: cutting {segmentation.unit_name}s") as progress:
         prepared = prepare(
@@ -78,10 +72,7 @@ def prepare_data(
 
 
 def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
-    """Join what a run needs of several datasets: its corpus, and its transports.
-
-    A transport tests nobody who is pretrained on. Raises DatasetError for one without recordings.
-    """
+    """Join the corpus and the transports of several datasets each. Raises DatasetError for an empty one."""
     joins, corpora = [], config.data.corpora
     trained = {name: pretrained_entries(prepared[name], config.task_spec(config.pretrain)) for name in corpora}
     if len(corpora) > 1:
@@ -97,6 +88,7 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
         learned, tested = (of_task(prepared[end.dataset], end) for end in (transport.learned, transport.tested))
         spec = config.task_spec(config.finetune, learned.name)
         split, _ = split_or_none(learned, spec)
+        # A transport tests nobody who is pretrained on.
         seen = {entry.patient for entry in trained.get(tested.dataset_name, ())}
         joins.append(transported(transport, learned, tested, split, spec, seen, cache))
     return joins
@@ -207,10 +199,7 @@ def external_rows(variants: Iterable[Variant]) -> Iterator[tuple[Variant, type[P
 
 
 def refuse_unusable(config: Config) -> None:
-    """Try each encoder from elsewhere on windows of noise, before any data are read.
-
-    Raises ConfigError, in one line, for a card or file that does not hold, and for a row that no evaluation serves.
-    """
+    """Try encoders of other groups on noise, before data are read. Raises ConfigError for what does not hold."""
     for variant, kind in external_rows(methods_of(config)):
         try:
             try_external(kind)
@@ -228,10 +217,7 @@ def external_forms(
     prepared: Mapping[str, Prepared],
     make: Callable[[Dataset, Segmentation], Prepared],
 ) -> dict[tuple[str, str], Prepared]:
-    """Cut each column to the windows of each external encoder: (method, column) -> `make` of its dataset.
-
-    prepared: the transports, of whose datasets the same recordings are joined.
-    """
+    """Cut each column by `make` to the windows of each external encoder; transports join the same recordings."""
     by_name = {dataset.name: dataset for dataset in datasets}
     made_of = cache(lambda name, cut: make(by_name[name], cut))
     forms: dict[tuple[str, str], Prepared] = {}

@@ -71,10 +71,7 @@ def seconds_per_update(
 
 
 def multiplications(encoder: Encoder, samples: int) -> float:
-    """Count the multiplications in convolutions and matrix products of `pooled` on one window of `samples` time steps.
-
-    The encoder is put into evaluation. Fourier transforms are not counted.
-    """
+    """Count multiplications of `pooled` on a window of `samples` time steps, without Fourier transforms."""
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         encoder.eval().pooled(torch.zeros(1, samples, encoder.config.leads))
     return float(counter.get_total_flops()) / 2  # the counter counts a multiplication and an addition

@@ -418,15 +418,11 @@ def make_grid(
 
 
 def select(grid: Grid, starts: Sequence[str]) -> Grid:
-    """Select the cells whose key, or whose pretraining's, begins with one of `starts`, and what they start from.
-
-    Raises ConfigError where a start fits no cell.
-    """
+    """Select the cells whose key, or pretraining's key, begins with one of `starts`. Raises ConfigError for none."""
     begins = tuple(starts)
     chosen = [cell for cell in grid.cells if cell.key.startswith(begins) or cell.pretrain_key.startswith(begins)]
-    for start in starts:
-        if not any(key.startswith(start) for cell in chosen for key in (cell.key, cell.pretrain_key)):
-            raise ConfigError(f"--only {start}: no cell or pretraining of this grid has a key that begins so")
+    if not chosen:
+        raise ConfigError(f"--only {' '.join(starts)}: no cell or pretraining of this grid has a key that begins so")
     keys, rows = {cell.pretrain_key for cell in chosen}, {cell.variant.name for cell in chosen}
     return Grid(
         tuple(variant for variant in grid.variants if variant.name in rows),

@@ -24,10 +24,7 @@ def make_plan(
     warnings: Sequence[str] = (),
     health_windows: str = "",
 ) -> Plan:
-    """Make the plan of a run.
-
-    warnings: printed under every table. health_windows: digest of the windows that health is measured on.
-    """
+    """Make the plan of a run; warnings stand under every table, health is of windows with this digest."""
     cells = [
         PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed, cell.subset)
         for cell in grid.cells

@@ -100,10 +100,7 @@ def new_method(task: Pretraining, config: Config, device: torch.device) -> Pretr
 def train(
     task: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
 ) -> dict[str, Any]:
-    """Train a method on the corpus; returns history, memory and facts of the corpus.
-
-    A budget of `pretrain.epochs` epochs buys the method the epochs of `epochs_bought`.
-    """
+    """Train a method for the epochs that its budget buys; returns history, memory and facts of the corpus."""
     settings, device, spec = task.variant.config, torch.device(context.device), config.task_spec(config.pretrain)
     folder = context.store.pretrained / task.key
     prepared = open_prepared(context.folders[config.data.pretrain])
@@ -164,10 +161,7 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
-    """Measure encoders whose stored health is that of another run's windows, as they are after their last epoch.
-
-    Runs on different data share encoders, and health belongs to the windows of a run.
-    """
+    """Measure encoders anew, after their last epoch, whose stored health is of another run's windows."""
     sample = sample_facts(probe)
     for task in grid.pretrainings:
         folder = store.pretrained / task.key

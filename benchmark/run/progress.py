@@ -37,17 +37,14 @@ class Progress:
 
 @contextmanager
 def progress_file(folder: Path, name: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Keep the progress file of a running pretraining: returns what writes it, now and then, and removes it at the end.
-
-    A file that cannot be written stops no training.
-    """
+    """Give what writes the progress file of a pretraining, now and then, and remove the file at the end."""
     file, written = folder / PROGRESS, -WRITE_SECONDS
 
     def write(done: int, total: int, text: str) -> None:
         nonlocal written
         if time.monotonic() - written >= WRITE_SECONDS:
             written = time.monotonic()
-            with suppress(OSError):
+            with suppress(OSError):  # a file that cannot be written stops no training
                 write_atomic(file, json.dumps(asdict(Progress(name, done, total, text))).encode())
 
     try:
@@ -66,10 +63,7 @@ def read_progress(folder: Path) -> Progress | None:
 
 
 class GridProgress:
-    """Context that shows the progress of a grid: a bar per stage on a terminal, a line per half-minute elsewhere.
-
-    Leaving the context restores the terminal.
-    """
+    """Context that shows the progress of a grid: a bar per stage, or on a pipe a line per half-minute."""
 
     def __init__(self, console: Console, work: Work, store: Store) -> None:
         self.console, self.store = console, store

@@ -139,10 +139,7 @@ def tasks_of(work: Work) -> list[Job]:
 
 
 def run(job: Job, context: Context) -> tuple[Ending, ...]:
-    """Run what is missing of a task in this process, and store results and failures.
-
-    Raises ConfigError where this process runs other code than the run was started with, or does not see its folders.
-    """
+    """Run what is missing of a task in this process, and store it. Raises ConfigError as `refuse_unfit`."""
     refuse_unfit(context)
     stop.clear()
     keep_freed_memory()

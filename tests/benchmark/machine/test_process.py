@@ -16,7 +16,6 @@ from benchmark.machine.process import (
     GRACE_SECONDS,
     Interrupted,
     interrupts,
-    shared_map,
     stop,
 )
 from tests.benchmark.run.grid_runs import ROOT, is_running, until
@@ -108,11 +107,3 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path, how: signal.Si
     parent.wait(10)
     parent.stdout.close()
     until(lambda: not any(map(is_running, workers)))
-
-
-@pytest.mark.slow
-def test_a_map_that_is_left_ends_its_processes() -> None:
-    each = shared_map(slow_pid, range(100), 2)
-    workers = {next(each), next(each)}
-    each.close()
-    assert not any(map(is_running, workers))

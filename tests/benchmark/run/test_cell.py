@@ -53,17 +53,6 @@ def make_job(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> Mak
     return make
 
 
-def of_cell(job: CellInput, **changes: object) -> CellInput:
-    """The job of a cell that differs in some of its fields."""
-    return job._replace(cell=replace(job.cell, **changes))  # type: ignore[arg-type]
-
-
-def at(job: CellInput, folder: Path) -> CellInput:
-    """The job on prepared data in another folder."""
-    folders = {**job.context.folders, job.cell.dataset: folder}
-    return job._replace(context=replace(job.context, folders=folders))
-
-
 def run(job: CellInput) -> Row:
     run_cell(job.cell, job.context, EvaluationCache())
     row = job.context.store.load_row(job.cell.key)
@@ -147,7 +136,7 @@ def test_the_same_job_gives_the_same_row_and_the_seed_moves_what_is_fine_tuned_a
         rows, probabilities = [], []
         for seed in (41, 41, 42):
             torch.manual_seed(99 - len(rows))
-            row = run(of_cell(job, seed=seed))
+            row = run(job._replace(cell=replace(job.cell, seed=seed)))
             rows.append(replace(row, training=row.training | {"seconds": 0.0}))
             probabilities.append(job.context.store.predictions(job.cell.key).probability)
         np.testing.assert_array_equal(probabilities[0], probabilities[1])
@@ -168,7 +157,9 @@ def test_without_windows_on_a_side_there_is_a_row_without_scores(
     recordings = [(f"p{f}", (f % 2,), 5 if f == fold else 12, f) for f in (1, 9, 10)]
     prepared = make_prepared("ptb-xl", recordings)
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
-    row = run(at(make_job("ptb-xl", evaluation), tmp_path / "of this test"))
+    job = make_job("ptb-xl", evaluation)
+    folders = {**job.context.folders, "ptb-xl": tmp_path / "of this test"}
+    row = run(job._replace(context=replace(job.context, folders=folders)))
     assert row.scores["heartbeat"] == dict.fromkeys(COLUMNS)
     reason = f"no {side} window: its recordings have fewer than 6 heartbeats each"
     assert row.undefined["recording"] == dict.fromkeys(COLUMNS, reason)

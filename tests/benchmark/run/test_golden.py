@@ -5,9 +5,8 @@ value raises a version of its subject; `GOLDEN=write pytest tests/benchmark/run/
 anew, and refuses to for a subject whose versions are as they were.
 
 Learning rates, weight decay and momenta are far from any default, so that a few updates show them. Values are losses
-and mean probabilities, which move little where an argmax or a score would jump; for the same reason all windows vote
-in `knn`. The evaluations, whose code knows no method, are looked at from the untrained encoder; `linear` also shows
-that every pretraining is what it was. Each encoder beside the default has a grid of its own: untrained, and one method.
+and mean probabilities, which move little where an argmax or a score would jump. Evaluations are looked at from the
+untrained encoder; `linear` also shows that every pretraining is what it was.
 """
 
 from __future__ import annotations

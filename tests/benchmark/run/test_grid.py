@@ -131,24 +131,14 @@ NEEDS_A_VALUE: dict[str, Any] = {
 """Settings whose other value does not follow from theirs."""
 TESTED_APART = {"encoder.name", "pretrain.text_embedder", "finetune.beats_per_trial"}
 """Of them `text_embedder` counts for methods that read reports."""
+EVERY_CELL = {"finetune.beats_per_trial": 4, "protocol": "strict", "data.labels": "multi", "data.leads": [2]}
+EVERY_CELL |= {"data.pool": "max", "data.standardise": "dataset"}
+NO_CELL = {"name": "other", "caption": "Other words.", "methods": ["pmq", "random"], "methods.moco.queue_size": 5}
 FURTHER: list[tuple[str, Any, set[str]]] = [
-    *(
-        (key, value, ALL | KNN | SUPERVISED | FEATURES)
-        for key, value in {
-            "finetune.beats_per_trial": 4,
-            "protocol": "strict",
-            "data.labels": "multi",
-            "data.leads": [2],
-            "data.pool": "max",
-            "data.standardise": "dataset",
-        }.items()
-    ),
+    *((key, value, ALL | KNN | SUPERVISED | FEATURES) for key, value in EVERY_CELL.items()),
+    *((key, value, set()) for key, value in NO_CELL.items()),
     ("methods.pmq.recipe", {"lr": 2e-3}, PMQ | {"pmq knn"}),
-    ("name", "other", set()),
-    ("caption", "Other words.", set()),
-    ("methods", ["pmq", "random"], set()),
     ("evaluate", ["linear", "knn", "finetune"], set()),
-    ("methods.moco.queue_size", 5, set()),
 ]
 """Keys of no such section, another value of each, and the cells it moves."""
 
