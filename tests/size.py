@@ -37,7 +37,7 @@ ROOMS = (
         ("benchmark/run", "benchmark/machine", "benchmark/screen.py"),
         2100,
         14,
-        (2382, 15.5),
+        (2265, 14.95),
     ),
     Room("results", ("benchmark/results",), 950, 6.5, (1015, 6.5)),
     Room("reports", ("reports",), 3200, 21, (2490, 21.7)),
