@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from methods.from_file import Table, find_class
+from methods.from_file import ClassTable, find_class
 
 if TYPE_CHECKING:
     from methods.base import PretrainMethod
@@ -40,7 +40,7 @@ BEYOND = {
     "clip-report": "methods.clip_report:ClipReport",
 }
 """What it does not; compared by the config `literature` alone."""
-METHODS: Table[type[PretrainMethod]] = Table(PAPER | BEYOND)
+METHODS: ClassTable[type[PretrainMethod]] = ClassTable(PAPER | BEYOND)
 """Name -> class, in the order of a table's rows."""
 
 

@@ -33,11 +33,11 @@ def cmsc_loss(z1: Tensor, z2: Tensor, patient: Tensor, temperature: float) -> Te
     first term alone.
     """
     logits = scaled_similarity(unit_length(z1), unit_length(z2), temperature)  # (B, B)
-    own_by_row = -logits.log_softmax(1).diagonal().mean()
-    own_by_column = -logits.log_softmax(0).diagonal().mean()
-    own_pair = (own_by_row + own_by_column) / 2
+    pair_by_row = -logits.log_softmax(1).diagonal().mean()
+    pair_by_column = -logits.log_softmax(0).diagonal().mean()
+    of_pairs = (pair_by_row + pair_by_column) / 2
     shared = (patient[:, None] == patient).triu(1).any()  # ()
-    return torch.where(shared, (own_pair + shared_id_nce(logits, patient)) / 2, own_pair)
+    return torch.where(shared, (of_pairs + shared_id_nce(logits, patient)) / 2, of_pairs)
 
 
 class CLOCS(PretrainMethod):

@@ -20,7 +20,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Table(Mapping[str, T]):
+class ClassTable(Mapping[str, T]):
     """Name -> class, whose module is imported when the class is asked for: names are there without torch or pandas."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:

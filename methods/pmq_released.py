@@ -55,9 +55,9 @@ def released_loss(
     total = torch.logaddexp(logits.logsumexp(1, keepdim=True), epsilon)  # (B, 1)
     nll = total - torch.logaddexp(logits, epsilon)  # (B, B + M)
     pair = (patient[:, None] == torch.cat([patient, queue_ids])).triu(1)  # (B, B + M)
-    own_key = nll.diagonal().mean()
+    of_pairs = nll.diagonal().mean()
     others = nll.masked_fill(~pair, 0.0).sum() / pair.sum().clamp(min=1)
-    return 2 * temperature * torch.where(pair.any(), (own_key + others) / 2, own_key)
+    return 2 * temperature * torch.where(pair.any(), (of_pairs + others) / 2, of_pairs)
 
 
 class PMQReleased(PretrainMethod):

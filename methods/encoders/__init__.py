@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from methods.from_file import Table, find_class, sources_of
+from methods.from_file import ClassTable, find_class, sources_of
 
 if TYPE_CHECKING:
     from methods.encoders.base import Encoder, EncoderConfig
 
-ENCODERS: Table[type[Encoder]] = Table(
+ENCODERS: ClassTable[type[Encoder]] = ClassTable(
     {
         "dilated": "methods.encoders.dilated:Dilated",
         "resnet1d": "methods.encoders.resnet1d:ResNet1d",

@@ -44,7 +44,7 @@ class DilatedConfig(EncoderConfig):
         return cls(hidden=8, depth=3, output=16)
 
 
-class Block(nn.Module):
+class DilatedBlock(nn.Module):
     """Residual block. In the output block, which changes the number of channels, `skip` is a 1x1 convolution."""
 
     def __init__(self, channels: int, dilation: int, output: int | None = None) -> None:
@@ -124,8 +124,8 @@ class Dilated(Encoder):
     def __init__(self, config: DilatedConfig | None = None) -> None:
         super().__init__(config)
         self.input = nn.Linear(self.config.leads, self.config.hidden)
-        self.hidden = nn.Sequential(*[Block(self.config.hidden, 2**i) for i in range(self.config.depth)])
-        self.output = Block(self.config.hidden, 2**self.config.depth, self.config.output)
+        self.hidden = nn.Sequential(*[DilatedBlock(self.config.hidden, 2**i) for i in range(self.config.depth)])
+        self.output = DilatedBlock(self.config.hidden, 2**self.config.depth, self.config.output)
 
     def embed(self, x: Tensor) -> Tensor:
         """Leads -> hidden channels: (B, S, L) -> (B, S', D), S' = ceil(S / pool)."""

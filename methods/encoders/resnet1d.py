@@ -33,7 +33,7 @@ class ResNet1dConfig(EncoderConfig):
         return cls(output=16)
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Residual block. With stride 2 the shortcut is a 1x1 convolution with batch normalisation."""
 
     def __init__(self, width: int, stride: int) -> None:
@@ -67,7 +67,7 @@ class ResNet1d(Encoder):
         super().__init__(config)
         leads, width = self.config.leads, self.config.output
         self.stem = nn.Sequential(convolution(leads, width, STEM_KERNEL), nn.BatchNorm1d(width), nn.ReLU())
-        self.blocks = nn.Sequential(*[Block(width, stride) for stride in STRIDES])
+        self.blocks = nn.Sequential(*[ResidualBlock(width, stride) for stride in STRIDES])
 
     def embed(self, x: Tensor) -> Tensor:
         """Output of the first convolution: (B, S, L) -> (B, S, K)."""

@@ -22,7 +22,7 @@ START = 0.02
 """Deviation of what stands beside the samples at the start: positions and class token (Dosovitskiy et al.)."""
 
 
-class Attention(nn.Module):
+class SelfAttention(nn.Module):
     """Self-attention of several heads after layer normalisation."""
 
     def __init__(self, width: int, heads: int, head_width: int) -> None:
@@ -41,12 +41,12 @@ class Attention(nn.Module):
         return out
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """Attention and a perceptron, each added to its input."""
 
     def __init__(self, width: int, heads: int, head_width: int, hidden: int) -> None:
         super().__init__()
-        self.attention = Attention(width, heads, head_width)
+        self.attention = SelfAttention(width, heads, head_width)
         self.perceptron = nn.Sequential(
             nn.LayerNorm(width), nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width)
         )
@@ -112,7 +112,7 @@ class ViT1d(Encoder):
         self.input = nn.Sequential(nn.LayerNorm(samples), nn.Linear(samples, width), nn.LayerNorm(width))
         self.positions = nn.Parameter(START * torch.randn(1 + sizes.length // sizes.patch, width))  # (1 + N, K)
         self.class_token = nn.Parameter(START * torch.randn(width))  # (K,)
-        blocks = [Block(width, sizes.heads, sizes.head_width, sizes.hidden) for _ in range(sizes.depth)]
+        blocks = [TransformerBlock(width, sizes.heads, sizes.head_width, sizes.hidden) for _ in range(sizes.depth)]
         self.blocks = nn.Sequential(*blocks)
         self.norm = nn.LayerNorm(width)
 

@@ -95,7 +95,3 @@ def test_positives_are_the_patients_keys_in_the_batch_and_in_the_queue() -> None
     positives = method.positives(make.batch([2, 3], [20, 30]))
     assert positives.sum(1).tolist() == [3, 1]
     assert positives[0, 2:5].tolist() == [False, True, True]
-    for which, count in (("own", 1), ("recording", 2)):
-        method = make_pmq(positives=which)
-        method(make.batch([1, 2, 2], [10, 20, 21]))
-        assert method.positives(make.batch([2, 3], [20, 30])).sum(1).tolist() == [count, 1]

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from benchmark.data.heartbeats import FS, WINDOW
 from methods.base import Batch, PretrainMethod
 from methods.comet import COMET, ID_TEMPERATURE
-from methods.encoders.dilated import Block, Dilated
+from methods.encoders.dilated import Dilated, DilatedBlock
 from methods.parts.losses import unit_length
 from methods.parts.masks import Mask
 from methods.pmq_released import PMQReleased
@@ -36,7 +36,7 @@ class PlainDilated(Dilated):
         """(B, S, D) -> (B, S, K)."""
         h = embedded.mT  # (B, D, S)
         for block in (*self.hidden, self.output):
-            assert isinstance(block, Block)
+            assert isinstance(block, DilatedBlock)
             residual = h if block.skip is None else block.skip(h)
             for conv in (block.conv1, block.conv2):
                 h = F.conv1d(F.gelu(h), conv.weight, conv.bias, padding=conv.dilation, dilation=conv.dilation)

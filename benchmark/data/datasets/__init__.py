@@ -11,9 +11,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from benchmark.data.datasets.base import DatasetError, DatasetKind
-from methods.from_file import Table
+from methods.from_file import ClassTable
 
-DATASETS: Table[DatasetKind] = Table(
+DATASETS: ClassTable[DatasetKind] = ClassTable(
     {
         "mimic-iv-ecg": "benchmark.data.datasets.mimic_iv_ecg:MIMICIVECG",
         "ptb-xl": "benchmark.data.datasets.ptb_xl:PTBXL",

@@ -171,28 +171,18 @@ def test_the_trainer_keeps_the_contract(tmp_path: Path) -> None:
     assert resumed.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * (EPOCHS - 1))]
 
 
-@pytest.mark.parametrize(("seconds", "step"), [(3600.0, None), (0.0, 2)])
 def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, step: int | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", seconds)
+    monkeypatch.setattr("benchmark.training.pretrain.CHECKPOINT_SECONDS", 0.0)
     with pytest.raises(TrainingStopped) as caught:
         train(Watched(bad_at=6), tmp_path / "file")
     assert "nan at update 3 of epoch 2" in str(caught.value)
     assert "--set methods.watched.recipe.lr=0.0001" in str(caught.value)
     saved = saved_in(tmp_path / "file")
     assert len(saved["history"]["loss"]) == 1  # the epoch before
-    assert (saved["epoch"] or {}).get("step") == step
+    assert saved["epoch"]["step"] == 2
     assert all(value.isfinite().all() for value in saved["method"].values())
-
-
-@pytest.mark.parametrize("name", ["pmq", "comet"])
-def test_bf16_trains_float32_weights(name: str, tmp_path: Path) -> None:
-    expected, rough = whole_run(name)[1].loss, build(name)
-    losses = train(rough, tmp_path / "bf16", precision="bf16").loss
-    assert losses != expected
-    assert losses == pytest.approx(expected, rel=0.2, abs=0.05)
-    assert {p.dtype for p in rough.parameters()} == {torch.float32}
 
 
 def test_the_learning_rate_of_each_schedule() -> None:

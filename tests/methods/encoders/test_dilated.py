@@ -52,18 +52,6 @@ def test_equals_the_plain_formulation(steps: int, depth: int) -> None:
     assert_same(encoder, encoder.pooled(x), plain(encoder).pooled(x))
 
 
-@pytest.mark.parametrize(
-    ("training", "share", "step_by_step"), [(True, 0.5, True), (True, 0.0, False), (False, 0.5, False)]
-)
-def test_the_mean_is_taken_early_unless_steps_drop_out(
-    monkeypatch: pytest.MonkeyPatch, training: bool, share: float, step_by_step: bool
-) -> None:
-    calls: list[Tensor] = []
-    monkeypatch.setattr(Dilated, "steps", lambda _, embedded: calls.append(embedded) or embedded)
-    small(dropout=share).train(training).pooled(torch.zeros(2, 8, 12))
-    assert bool(calls) is step_by_step
-
-
 def test_weight_decay_moves_unread_taps_as_in_the_plain_formulation() -> None:
     x = torch.randn(2, 64, 12)
     after = []

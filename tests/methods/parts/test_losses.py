@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from methods.parts.losses import (
-    info_nce,
     scaled_similarity,
     shared_id_nce,
     time_cosine,
@@ -25,12 +24,6 @@ def looped(logits: Tensor, positives: list[int], candidates: Tensor) -> float:
         total = math.fsum(math.exp(logits[i, j]) for j in range(logits.shape[1]) if candidates[i, j])
         values.append(-math.log(math.exp(logits[i, positive]) / total))
     return sum(values) / len(values)
-
-
-def test_info_nce_is_the_cross_entropy_of_its_own_column() -> None:
-    q, k = (unit_length(torch.randn(6, 4, dtype=torch.float64)) for _ in range(2))
-    expected = looped(q @ k.T / 0.1, list(range(6)), torch.ones(6, 6, dtype=torch.bool))
-    assert info_nce(q, k, 0.1).item() == pytest.approx(expected, rel=1e-12)
 
 
 def test_similarity_keeps_single_precision_under_autocast() -> None:
