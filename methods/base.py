@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-from methods.parts.knobs import Recipe as Recipe
-from methods.parts.knobs import Share
+from methods.parts.hyperparameters import Recipe as Recipe
+from methods.parts.hyperparameters import Share
 from methods.parts.masks import Mask
 
 Pairing = Literal["neighbor", "same", "patient"]
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
 class MethodConfig:
-    """Knobs common to all methods. A method adds its own in a subclass; invalid values raise ValueError."""
+    """Hyperparameters common to all methods. A method adds its own in a subclass; invalid values raise ValueError."""
 
     pairing: Pairing = "neighbor"
     batching: Batching = "shuffled"

@@ -18,7 +18,7 @@ from methods.base import Batch, MethodConfig
 from methods.encoders.base import Encoder
 from methods.momentum import MomentumMethod
 from methods.parts.heads import batch_norm_head
-from methods.parts.knobs import FrequencyMask, Momentum, TimeMask
+from methods.parts.hyperparameters import FrequencyMask, Momentum, TimeMask
 from methods.parts.losses import unit_length
 from methods.parts.masks import frequency_then_time
 

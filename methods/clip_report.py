@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.etp import report_of
-from methods.parts.knobs import Choice, LossWeight, Share, Temperature
+from methods.parts.hyperparameters import Choice, LossWeight, Share, Temperature
 from methods.parts.losses import info_nce, unit_length
 
 TEXT_HIDDEN = 256
@@ -25,7 +25,7 @@ TEXT_HIDDEN = 256
 
 @dataclass(frozen=True)
 class ClipReportConfig(MethodConfig):
-    """Knobs of CLIP-Report; the defaults are MERL's."""
+    """Hyperparameters of CLIP-Report; the defaults are MERL's."""
 
     pairing: Pairing = "same"
     temperature: Temperature = 0.07

@@ -13,13 +13,13 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
-from methods.parts.knobs import Temperature
+from methods.parts.hyperparameters import Temperature
 from methods.parts.losses import scaled_similarity, shared_id_nce, unit_length
 
 
 @dataclass(frozen=True)
 class CLOCSConfig(MethodConfig):
-    """Knobs of CLOCS; the defaults are the paper's, except that a view has all leads."""
+    """Hyperparameters of CLOCS; the defaults are the paper's, except that a view has all leads."""
 
     temperature: Temperature = 0.1
     recipe: Recipe = field(default_factory=lambda: Recipe("adam", lr=1e-4, weight_decay=0.0, schedule="constant"))

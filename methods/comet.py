@@ -19,7 +19,7 @@ from torch import Tensor
 
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.knobs import Choice, LossWeight, Share
+from methods.parts.hyperparameters import Choice, LossWeight, Share
 from methods.parts.losses import shared_id_nce, time_cosine, two_view_nce
 from methods.parts.masks import Mask, continuous_mask
 
@@ -29,7 +29,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # of the outputs per time step of two
 
 @dataclass(frozen=True)
 class COMETConfig(MethodConfig):
-    """Knobs of COMET; the weights are the authors' for the PTB dataset."""
+    """Hyperparameters of COMET; the weights are the authors' for the PTB dataset."""
 
     pairing: Pairing = "same"
     batching: Batching = "trial"

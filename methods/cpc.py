@@ -17,13 +17,13 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single, width_of
-from methods.parts.knobs import Choice
+from methods.parts.hyperparameters import Choice
 from methods.parts.masks import dropout
 
 
 @dataclass(frozen=True)
 class CPCConfig(MethodConfig):
-    """Knobs of CPC; the recipe is the paper's, the rest that of its form for ECGs (Mehari & Strodthoff 2022)."""
+    """Hyperparameters of CPC; the recipe is the paper's, the rest of its form for ECGs (Mehari & Strodthoff 2022)."""
 
     pairing: Pairing = "same"
     horizon: Annotated[int, Field(ge=1), Choice((4, 12, 24))] = 12

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.parts.knobs import Temperature
+from methods.parts.hyperparameters import Temperature
 from methods.parts.losses import info_nce, unit_length
 
 
 @dataclass(frozen=True)
 class ETPConfig(MethodConfig):
-    """Knobs of ETP."""
+    """Hyperparameters of ETP."""
 
     pairing: Pairing = "same"
     temperature: Temperature = 0.07

@@ -20,12 +20,12 @@ from methods.base import Batch, MethodConfig, Pairing, Recipe
 from methods.encoders.base import Encoder, output_step, refuse_single
 from methods.momentum import MomentumMethod
 from methods.parts.heads import mlp_head
-from methods.parts.knobs import Choice, Momentum, Share
+from methods.parts.hyperparameters import Choice, Momentum, Share
 
 
 @dataclass(frozen=True)
 class JEPAConfig(MethodConfig):
-    """Knobs of JEPA; masks, momentum and recipe are those of ECG-JEPA's released code."""
+    """Hyperparameters of JEPA; masks, momentum and recipe are those of ECG-JEPA's released code."""
 
     pairing: Pairing = "same"
     momentum: Momentum = 0.996

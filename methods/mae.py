@@ -17,13 +17,13 @@ from torch import Tensor, nn
 
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, refuse_single, width_of
-from methods.parts.knobs import Choice, Share
+from methods.parts.hyperparameters import Choice, Share
 from methods.parts.masks import dropout
 
 
 @dataclass(frozen=True)
 class MAEConfig(MethodConfig):
-    """Knobs of MAE; the defaults are ST-MEM's."""
+    """Hyperparameters of MAE; the defaults are ST-MEM's."""
 
     pairing: Pairing = "same"
     mask_ratio: Annotated[Share, Choice((0.5, 0.6, 0.75, 0.85))] = 0.75

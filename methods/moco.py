@@ -18,7 +18,7 @@ from methods.base import Batch, MethodConfig
 from methods.encoders.base import Encoder
 from methods.momentum import EMPTY, KeyQueue, MomentumMethod
 from methods.parts.heads import batch_norm_head, mlp_head
-from methods.parts.knobs import FrequencyMask, Momentum, Temperature, TimeMask
+from methods.parts.hyperparameters import FrequencyMask, Momentum, Temperature, TimeMask
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
 

@@ -17,13 +17,13 @@ from torch import Tensor
 from methods.base import Batch, Batching, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
 from methods.parts.heads import mlp_head
-from methods.parts.knobs import Temperature
+from methods.parts.hyperparameters import Temperature
 from methods.parts.losses import nt_xent
 
 
 @dataclass(frozen=True)
 class PCLRConfig(MethodConfig):
-    """Knobs of PCLR; `batching: patient-once` gives the authors' one pair per patient and epoch."""
+    """Hyperparameters of PCLR; `batching: patient-once` gives the authors' one pair per patient and epoch."""
 
     pairing: Pairing = "patient"
     batching: Batching = "patient"

@@ -19,7 +19,7 @@ from methods.base import Batch, Batching, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.momentum import KeyQueue, RunningAverage, momentum_copy, update_momentum
 from methods.parts.heads import batch_norm_head
-from methods.parts.knobs import FrequencyMask, Momentum, Share, Temperature, TimeMask
+from methods.parts.hyperparameters import FrequencyMask, Momentum, Share, Temperature, TimeMask
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
 
@@ -30,7 +30,7 @@ MOMENTUM_LAYERS = slice(0, 5)
 
 @dataclass(frozen=True)
 class PMQReleasedConfig(MethodConfig):
-    """Knobs of the released code; the defaults are its command line's."""
+    """Hyperparameters of the released code; the defaults are its command line's."""
 
     batching: Batching = "trial-fixed"
     encoder_dropout: Share = 0.1

@@ -23,14 +23,14 @@ from torch import Tensor, nn
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.parts.heads import batch_norm_head, mlp_head
-from methods.parts.knobs import FrequencyMask, Log, Temperature, TimeMask
+from methods.parts.hyperparameters import FrequencyMask, Log, Temperature, TimeMask
 from methods.parts.losses import nt_xent, unit_length
 from methods.parts.masks import frequency_then_time
 
 
 @dataclass(frozen=True)
 class SiameseConfig(MethodConfig):
-    """Knobs of two masked views of a window."""
+    """Hyperparameters of two masked views of a window."""
 
     pairing: Pairing = "same"
     time_mask: TimeMask = 0.5
@@ -65,7 +65,7 @@ class Siamese(PretrainMethod):
 
 @dataclass(frozen=True)
 class SimCLRConfig(SiameseConfig):
-    """Knobs of SimCLR."""
+    """Hyperparameters of SimCLR."""
 
     temperature: Temperature = 0.1
     projection_layers: Annotated[int, Field(ge=1)] = 2
@@ -92,7 +92,7 @@ Weight = Annotated[float, Field(ge=0), Log(1.0, 50.0)]
 
 @dataclass(frozen=True)
 class VICRegConfig(SiameseConfig):
-    """Knobs of VICReg; the weights are the paper's."""
+    """Hyperparameters of VICReg; the weights are the paper's."""
 
     invariance: Weight = 25.0
     variance: Weight = 25.0
@@ -131,7 +131,7 @@ class VICReg(Siamese):
 
 @dataclass(frozen=True)
 class BarlowConfig(SiameseConfig):
-    """Knobs of Barlow Twins."""
+    """Hyperparameters of Barlow Twins."""
 
     off_diagonal_weight: Annotated[float, Field(ge=0), Log(5e-4, 5e-2)] = 5e-3
     """Weight of the second term."""

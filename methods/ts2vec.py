@@ -20,14 +20,14 @@ from torch import Tensor
 from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
 from methods.encoders.base import Encoder, output_stretch, refuse_single
 from methods.momentum import RunningAverage
-from methods.parts.knobs import Choice, Share, TimeMask
+from methods.parts.hyperparameters import Choice, Share, TimeMask
 from methods.parts.losses import two_view_nce
 from methods.parts.masks import dropout, time_mask
 
 
 @dataclass(frozen=True)
 class TS2VecConfig(MethodConfig):
-    """Knobs of TS2Vec; the defaults are the authors'."""
+    """Hyperparameters of TS2Vec; the defaults are the authors'."""
 
     pairing: Pairing = "same"
     encoder_dropout: Share = 0.1

@@ -18,7 +18,7 @@ from benchmark.data.segments import TYPICAL_SECONDS, Rate, Segmentation, leads_n
 from benchmark.data.splits import Labels, Protocol, Standardise, ValidationLabels
 from benchmark.data.tasks import DatasetTask, columns_of
 from benchmark.results.names import DEFAULT_TASK, FINETUNE, Gate, Pool, Preset
-from methods.parts.knobs import Recipe
+from methods.parts.hyperparameters import Recipe
 
 Overrides = dict[str, Any]
 """A method's knob -> its value."""

@@ -21,7 +21,7 @@ from benchmark.config.config import Config
 from benchmark.results.names import LINEAR, TRIAL
 from benchmark.results.store import Store
 from benchmark.run.grid import Cell, Grid, Variant
-from methods.parts.knobs import spaces_of
+from methods.parts.hyperparameters import spaces_of
 
 Values = dict[str, Any]  # tuned hyperparameter -> value; a field of the recipe is named 'recipe.lr'
 Draws = Mapping[str, Sequence[Values]]  # method -> the values of each trial; those of the first are the config's

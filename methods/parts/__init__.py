@@ -1,1 +1,1 @@
-"""Losses, masks, momentum copies and knobs that methods share."""
+"""Losses, masks, heads and hyperparameters that methods share."""

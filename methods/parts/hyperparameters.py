@@ -1,7 +1,7 @@
-"""Knobs that several methods share, and the recipe: the bounds of each, and the values from which `tune` may draw it.
+"""Hyperparameters that several methods share, and the recipe: bounds, and the values from which `tune` may draw.
 
-A space stands in the knob's type, beside its bounds, so the same knob has the same space in every method. A knob
-without a space is not tuned.
+A space stands in the type, beside the bounds, so a hyperparameter has the same space in every method. One without a
+space is not tuned.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Recipe:
 
 
 def spaces_of(config: type) -> Mapping[str, Space]:
-    """Tuned knob -> space, of a method's config; a field of the recipe is named 'recipe.lr'."""
+    """Tuned hyperparameter -> space, of a method's config; a field of the recipe is named 'recipe.lr'."""
     spaces: dict[str, Space] = {}
     for name, kind in get_type_hints(config, include_extras=True).items():
         if hasattr(kind, "__dataclass_fields__"):

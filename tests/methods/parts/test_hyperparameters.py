@@ -1,4 +1,4 @@
-"""Spaces: every tuned knob of every method has one, the same for the same knob, of values that the method takes."""
+"""A hyperparameter has the same space in every method, of values that the method takes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from methods import METHODS
-from methods.parts.knobs import Log, Space, spaces_of
+from methods.parts.hyperparameters import Log, Space, spaces_of
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
 
@@ -17,12 +17,12 @@ def test_a_hyperparameter_has_one_space_in_all_methods_of_values_that_the_method
     for name in TRAINED:
         spaces = spaces_of(METHODS[name].Config)
         assert {"recipe.lr", "recipe.weight_decay"} <= spaces.keys()
-        for knob, space in spaces.items():
-            assert shared.setdefault(knob, space) == space
-            outer, _, inner = knob.partition(".")
+        for hyperparameter, space in spaces.items():
+            assert shared.setdefault(hyperparameter, space) == space
+            outer, _, inner = hyperparameter.partition(".")
             for value in {space.draw(Random(number)) for number in range(200)}:
-                config = METHODS[name].Config(**({outer: {inner: value}} if inner else {knob: value}))
-                assert (config.recipe if inner else config).__dict__[inner or knob] == value
+                config = METHODS[name].Config(**({outer: {inner: value}} if inner else {hyperparameter: value}))
+                assert (config.recipe if inner else config).__dict__[inner or hyperparameter] == value
 
 
 def test_a_logarithmic_space_draws_two_digits_within_its_ends() -> None:
