@@ -27,7 +27,7 @@ from benchmark.results.names import GATE, MEASURES, METHOD, SWEEP
 from benchmark.results.store import Plan
 from reports.page import Figure
 from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
-from reports.words import labels_text, row_title, seeds_named, unit_text
+from reports.words import labels_text, ratio_text, row_title, seeds_named, unit_text
 
 SETTINGS = {"font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7, "pdf.fonttype": 42}
 DPI = 200
@@ -151,19 +151,20 @@ def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words
         grid = sns.relplot(
             points.assign(position=points["variant"].map(order.index), title=points["dataset"].map(datasets)),
             x="position", y="percent", row="ratio", col="title", kind="line", errorbar="sd", marker="o", height=2.4,
-            aspect=1, color=style.colours.get(titles.get(of, ""), "0.2"),
+            aspect=1.2, color=style.colours.get(titles.get(of, ""), "0.2"),
         )  # fmt: skip
         for (ratio, title), axes in grid.axes_dict.items():
             beside = methods[(methods["dataset"].map(datasets) == title) & (methods["ratio"] == ratio)]
             for row, mean in beside.groupby("row", sort=False)["percent"].mean().to_dict().items():
                 axes.axhline(mean, color=style.colours[row], linestyle="--", linewidth=1, label=row)
-            axes.set_title(f"{title}, {labels_text(ratio)}")
+            axes.set_title(f"{title}, {ratio_text(ratio)}")
             axes.set_xticks(range(len(order)), [str(values[row]) for row in order])
         grid.set(xlabel=knob.replace("_", " "), ylabel="F1 (%)")
+        grid.figure.set_layout_engine("constrained")
         grid.figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper", frameon=False)
         caption = (
-            f"Macro F1 of {titles.get(of, of)} over {knob.replace('_', ' ')}, {words}. Band: standard deviation over "
-            "seeds. Dashed: the methods as they are."
+            f"Macro F1 of {titles.get(of, of)} over {knob.replace('_', ' ')} by share of the labels, {words}. Band: "
+            "standard deviation over seeds. Dashed: the methods as they are."
         )
         yield save(grid.figure, stem.with_name(f"{stem.name}-{of}-{knob}".replace("_", "-")), caption)
 

@@ -170,17 +170,17 @@ def simulated_predictions(
     patient = np.repeat(np.arange(patients), windows)  # (n,)
     names = np.array([f"patient {number:05d}" for number in range(patients)])[patient]
     hard = generator.normal(size=truth.shape)  # (P, C) the same for all methods
-    found = {}
+    predictions = {}
     for method in range(methods):
-        own = hard + scatter.patient * generator.normal(size=truth.shape)
+        of_method = hard + scatter.patient * generator.normal(size=truth.shape)
         for seed in range(seeds):
             skill = 1.5 + scatter.seed * generator.normal() + (advantage if method == 0 else 0.0)
-            logit = skill * truth + own + scatter.run * generator.normal(size=truth.shape)
+            logit = skill * truth + of_method + scatter.run * generator.normal(size=truth.shape)
             logit = logit[patient] + 0.5 * generator.normal(size=(len(patient), classes))  # (n, C)
             odds = np.exp(logit)
             probability = (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
-            found[method, seed] = Predictions(probability, truth[patient], names, names)
-    return found
+            predictions[method, seed] = Predictions(probability, truth[patient], names, names)
+    return predictions
 
 
 def simulated_columns(generator: np.random.Generator, **design: Any) -> list[ScoreColumn]:
@@ -200,27 +200,9 @@ def simulated_columns(generator: np.random.Generator, **design: Any) -> list[Sco
     ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def simulate_predictions() -> Callable[..., dict[tuple[int, int], Predictions]]:
-    """`simulated_predictions`, for the tests."""
-    return simulated_predictions
-
-
-@pytest.fixture(scope="session")
-def simulate_columns() -> Callable[..., list[ScoreColumn]]:
-    """`simulated_columns`, for the tests."""
-    return simulated_columns
-
-
-@pytest.fixture(scope="session")
-def scatter() -> type[Scatter]:
-    """`Scatter`, for the tests."""
-    return Scatter
-
-
 @pytest.fixture
 def write_predictions(tmp_path: Path) -> Callable[..., Path]:
-    """Write a store of given predictions, by (variant, dataset, ratio, seed), but for the places that are not run."""
+    """Write a store of given predictions, by (variant, dataset, ratio, seed), but for those that are not run."""
 
     def write(
         predictions: Mapping[tuple[str, str, float, int], Predictions],
@@ -231,18 +213,20 @@ def write_predictions(tmp_path: Path) -> Callable[..., Path]:
         pool: str = "mean",
     ) -> Path:
         store, (model, *_) = Store(tmp_path / name), planned()
-        cells, own = [], plan()
-        for place, found in predictions.items():
-            key = digest(list(place))
-            where = dict(zip(("variant", "dataset", "ratio", "seed"), place, strict=True))
+        cells, template = [], plan()
+        for identity, test_outputs in predictions.items():
+            key = digest(list(identity))
+            where = dict(zip(("variant", "dataset", "ratio", "seed"), identity, strict=True))
             cells.append(replace(model, key=key, **where))
-            if place not in not_run:
-                row = replace(row_of(model), method=place[0].partition("@")[0], pretrain_key=digest(place[0]))
-                store.save_row(replace(row, key=key, **where), found)
-        datasets = {dataset: own.datasets["ptb-xl"] | {"title": dataset.upper()} for _, dataset, _, _ in predictions}
+            if identity not in not_run:
+                row = replace(row_of(model), method=identity[0].partition("@")[0], pretrain_key=digest(identity[0]))
+                store.save_row(replace(row, key=key, **where), test_outputs)
+        datasets = {
+            dataset: template.datasets["ptb-xl"] | {"title": dataset.upper()} for _, dataset, _, _ in predictions
+        }
         variants = {variant: variant.upper() for variant, _, _, _ in predictions}
-        config = own.config | {"protocol": protocol, "data": own.config["data"] | {"pool": pool}}
-        store.save_plan(replace(own, config=config, variants=variants, datasets=datasets, cells=cells))
+        config = template.config | {"protocol": protocol, "data": template.config["data"] | {"pool": pool}}
+        store.save_plan(replace(template, config=config, variants=variants, datasets=datasets, cells=cells))
         return tmp_path / name
 
     return write

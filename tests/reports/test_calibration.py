@@ -6,7 +6,6 @@ runs, and the seeds. Seeds of the simulation are fixed, so these tests give the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -18,16 +17,16 @@ from benchmark.results.store import Predictions
 from reports.inference import LEVEL, MARGIN, POWER, ScoreColumn, pairwise
 from reports.jackknife import leave_one_out
 from tests.conftest import SHARED
+from tests.reports.conftest import Scatter, simulated_columns
 
-Simulate = Callable[..., list[ScoreColumn]]
 SCATTERS = {"run": {"run": 0.7}, "mixed": {"run": 0.4, "patient": 0.4, "seed": 0.1}}
 CODE_TEST = SHARED / "reference" / "code_test"
 
 
-def experiments(simulate: Simulate, number: int, **design: object) -> pd.DataFrame:
+def experiments(number: int, **design: object) -> pd.DataFrame:
     """The pairs of F1, AUROC and ACC of many simulated experiments."""
     frames = [
-        pairwise(simulate(np.random.default_rng([7, index]), **design)).assign(experiment=index)
+        pairwise(simulated_columns(np.random.default_rng([7, index]), **design)).assign(experiment=index)
         for index in range(number)
     ]
     return pd.concat(frames, ignore_index=True)
@@ -38,20 +37,20 @@ def rates(pairs: pd.DataFrame) -> tuple[float, float]:
     return (pairs["p"] < LEVEL).mean(), (pairs["p_holm"] < LEVEL).groupby(pairs["experiment"]).any().mean()
 
 
-def test_equal_methods_are_rarely_told_apart(simulate_columns: Simulate, scatter: Callable[..., object]) -> None:
+def test_equal_methods_are_rarely_told_apart() -> None:
     """The quick form: 60 experiments of three methods."""
-    design = {"methods": 3, "seeds": 5, "patients": 120, "windows": 1, "scatter": scatter(**SCATTERS["run"])}
-    for metric, pairs in experiments(simulate_columns, 60, **design).groupby("metric"):
+    design = {"methods": 3, "seeds": 5, "patients": 120, "windows": 1, "scatter": Scatter(**SCATTERS["run"])}
+    for metric, pairs in experiments(60, **design).groupby("metric"):
         single, family = rates(pairs)
         assert 0.02 <= single <= 0.08, metric
         assert family <= 0.08, metric
 
 
 @pytest.mark.slow
-def test_three_hundred_nulls(simulate_columns: Simulate, scatter: Callable[..., object]) -> None:
+def test_three_hundred_nulls() -> None:
     """docs/PROTOCOLS.md has the figures of 2,000."""
-    design = {"methods": 4, "seeds": 3, "patients": 120, "windows": 1, "scatter": scatter(**SCATTERS["mixed"])}
-    for metric, pairs in experiments(simulate_columns, 300, **design).groupby("metric"):
+    design = {"methods": 4, "seeds": 3, "patients": 120, "windows": 1, "scatter": Scatter(**SCATTERS["mixed"])}
+    for metric, pairs in experiments(300, **design).groupby("metric"):
         single, family = rates(pairs)
         assert 0.02 <= single <= 0.08, metric
         assert 0.005 <= family <= 0.08, metric
@@ -89,12 +88,10 @@ def test_rows_that_differ_by_the_margin_are_rarely_called_equivalent(seeds: int)
 
 
 @pytest.mark.slow
-def test_a_planted_difference_is_found_with_the_stated_power(
-    simulate_columns: Simulate, scatter: Callable[..., object]
-) -> None:
+def test_a_planted_difference_is_found_with_the_stated_power() -> None:
     """The size that is said to be found four times in five, added to one of two equal methods, is found as often."""
-    design = {"methods": 2, "seeds": 5, "patients": 300, "scatter": scatter(**SCATTERS["mixed"])}
-    columns = [one for index in range(200) for one in simulate_columns(np.random.default_rng([7, index]), **design)]
+    design = {"methods": 2, "seeds": 5, "patients": 300, "scatter": Scatter(**SCATTERS["mixed"])}
+    columns = [one for index in range(200) for one in simulated_columns(np.random.default_rng([7, index]), **design)]
     stated = pairwise(columns).groupby("metric")["detectable"].mean()
     planted = [
         replace(column, rows=column.rows | {"m0": [column.rows["m0"][0] + stated[column.metric]]}) for column in columns
@@ -102,35 +99,6 @@ def test_a_planted_difference_is_found_with_the_stated_power(
     pairs = pairwise(planted)
     power = (pairs["p"] < LEVEL).groupby(pairs["metric"]).mean()
     assert power.between(POWER - 0.1, POWER + 0.1).all(), power.to_dict()
-
-
-def of_rows(scatter: list[float], better: float = 0.0, *, together: bool = True) -> pd.DataFrame:
-    """Pairs of 150 experiments of rows with five seeds each, whose scores scatter as given; the first is better."""
-    frames = []
-    for index in range(150):
-        runs = np.random.default_rng([7, index]).normal(size=(len(scatter), 5)) * np.array(scatter)[:, None] / 100
-        runs[0] += better / 100
-        rows = {
-            f"m{n}": [(0.5 + row)[:, None].repeat(201, axis=1)] for n, row in enumerate(runs)
-        }  # no error of patients
-        pairs = [rows] if together else [{"m0": rows["m0"], name: rows[name]} for name in list(rows)[1:]]
-        frames += [pairwise([ScoreColumn("recording", 0.1, "a", "f1", own)]).assign(experiment=index) for own in pairs]
-    return pd.concat(frames, ignore_index=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scatter", [[1.0] * 6, [4.0, *[1.0] * 5], [3.0, 3.0, *[1.0] * 4]])
-def test_rows_that_scatter_unequally_leave_the_error_as_stated(scatter: list[float]) -> None:
-    single, family = rates(of_rows(scatter))
-    assert family <= 0.1
-    assert 0.02 <= single <= 0.08
-
-
-@pytest.mark.slow
-def test_a_moderated_variance_finds_a_better_row_three_times_as_often() -> None:
-    """Of six rows, against Bonferroni's correction of the 15 pairs without it."""
-    moderated, alone = (of_rows([1.0] * 6, 2.0, together=together).query("first == 'm0'") for together in (True, False))
-    assert (moderated["p_holm"] < LEVEL).mean() > 3 * (15 * alone["p"] < LEVEL).mean()
 
 
 @cache
@@ -148,9 +116,9 @@ def trainings(metric: str) -> np.ndarray:
 @pytest.mark.parametrize("seeds", [3, 5])
 def test_trainings_of_one_network_are_seldom_told_apart_as_methods(metric: str, seeds: int) -> None:
     """Halves of ten trainings stand for two methods; draws overlap, so that the share is not known well."""
-    scores, random, told = trainings(metric), np.random.default_rng(seeds), []
+    scores, random, significant = trainings(metric), np.random.default_rng(seeds), []
     for _ in range(300):
         drawn = random.permutation(10)
         rows = {"a": [scores[drawn[:seeds]]], "b": [scores[drawn[seeds : 2 * seeds]]]}
-        told.append(pairwise([ScoreColumn("recording", 1.0, "", metric, rows)])["p"][0] < LEVEL)
-    assert np.mean(told) <= 0.1
+        significant.append(pairwise([ScoreColumn("recording", 1.0, "", metric, rows)])["p"][0] < LEVEL)
+    assert np.mean(significant) <= 0.1

@@ -38,11 +38,11 @@ def test_the_scores_of_a_class_are_scikit_learns(random_store: Path) -> None:
     other = results.finished[1][0]  # of the second seed, without an error
     assert (other.variant, other.seed) == (cell.variant, 42)
     truth, probability = test.truth[:, 1], test.probability[:, 1]
-    found = frame.loc[where]
-    assert 2 * found["auroc_mean"] - 1 == pytest.approx(roc_auc_score(truth, probability))
-    assert 2 * found["auprc_mean"] - 1 == pytest.approx(average_precision_score(truth, probability))
-    assert 2 * found["f1_mean"] - 1 == pytest.approx(f1_score(truth, test.probability.argmax(axis=1)))
-    assert found["seeds"] == 2
+    scores = frame.loc[where]
+    assert 2 * scores["auroc_mean"] - 1 == pytest.approx(roc_auc_score(truth, probability))
+    assert 2 * scores["auprc_mean"] - 1 == pytest.approx(average_precision_score(truth, probability))
+    assert 2 * scores["f1_mean"] - 1 == pytest.approx(f1_score(truth, test.probability.argmax(axis=1)))
+    assert scores["seeds"] == 2
 
 
 def test_the_table_to_read_is_at_the_smallest_label_share(random_store: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from benchmark.results.printed import numbers, sources
 from benchmark.results.store import Plan, Row
 from reports import load
-from reports.compare import MAX_PRINTED, beside, compare, printed_lines, write_comparison
+from reports.compare import beside, compare, printed_lines, write_comparison
 
 WriteStore = Callable[..., Path]
 
@@ -71,16 +71,6 @@ def test_settings_that_differ_are_listed_and_paths_of_machines_are_not(write_sto
     assert {"protocol", "pretrain.epochs"} <= set(comparison.settings["setting"])
     assert "do not belong into one table" in comparison.summary[-1]
     assert any(line.startswith("protocol: paper in A, strict in B") for line in printed_lines(comparison))
-
-
-def test_the_console_shows_the_largest_differences(write_store: WriteStore) -> None:
-    def worse(row: Row) -> Row:
-        scores = {unit: {m: v and v / 2 for m, v in of_unit.items()} for unit, of_unit in row.scores.items()}
-        return replace(row, scores=scores)
-
-    comparison = compare(load(write_store("a", complete=True)), load(write_store("b", complete=True, alter=worse)))
-    lines = printed_lines(comparison)
-    assert lines[-1] == f"and {len(comparison.table) - MAX_PRINTED} more in compare.md"
 
 
 def test_a_run_stands_beside_the_paper_by_the_names_of_rows_and_datasets(write_store: WriteStore) -> None:

@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 from benchmark.results.names import OVERALL
-from benchmark.results.store import Predictions
 from reports.inference import (
     LEVEL,
     ScoreColumn,
@@ -28,10 +27,10 @@ from reports.inference import (
 )
 from reports.load import load
 from reports.results import layouts
+from tests.reports.conftest import Scatter, simulated_predictions
 
 Floats = np.ndarray
 WritePredictions = Callable[..., Path]
-Simulate = Callable[..., dict[tuple[int, int], Predictions]]
 
 
 def block_of(random: np.random.Generator, seeds: int, patients: int, *, patient: float, run: float) -> Floats:
@@ -150,25 +149,25 @@ def test_rows_are_held_against_the_untrained_encoder_of_their_kind() -> None:
     blocks = list(columns_of(rows=4).rows.values())
     column = column_of(dict(zip(names, blocks, strict=True)), metric=OVERALL)
     statistics = TableStatistics(intervals([column]), pairwise([column]))
-    found = differences(statistics)
+    compared = differences(statistics)
     pairs = [["random", "pmq"], ["random+vit", "pmq+vit"]]
-    assert found[["reference", "variant"]].to_numpy().tolist() == pairs
-    line = found.iloc[0]
+    assert compared[["reference", "variant"]].to_numpy().tolist() == pairs
+    line = compared.iloc[0]
     assert line["difference"] == pytest.approx(blocks[1][0][:, 0].mean() - blocks[0][0][:, 0].mean())
     assert line["low_holm"] <= line["low"] <= line["difference"] <= line["high"] <= line["high_holm"]
     assert set(differences(statistics, unchanged="pmq")["reference"]) == {"pmq"}
 
 
 def test_overall_is_the_mean_of_the_columns_and_an_interval_contains_its_point(
-    simulate_predictions: Simulate, write_predictions: WritePredictions, scatter: Callable[..., object]
+    write_predictions: WritePredictions,
 ) -> None:
     random = np.random.default_rng(5)
     predictions = {}
     for dataset in ("ptb-xl", "chapman"):
         for ratio in (0.3, 0.1):
-            found = simulate_predictions(random, methods=3, seeds=3, patients=40, scatter=scatter(seed=0.2))
+            simulated = simulated_predictions(random, methods=3, seeds=3, patients=40, scatter=Scatter(seed=0.2))
             names = ("random", "moco", "pmq")
-            predictions |= {(names[m], dataset, ratio, 41 + seed): p for (m, seed), p in found.items()}
+            predictions |= {(names[m], dataset, ratio, 41 + seed): p for (m, seed), p in simulated.items()}
     missing = [("pmq", "chapman", 0.1, seed) for seed in (41, 42, 43)]
     results = load(write_predictions(predictions, not_run=missing))
     (layout,) = layouts(results.plan, "finetune", ("auprc", "brier"))
@@ -185,10 +184,10 @@ def test_overall_is_the_mean_of_the_columns_and_an_interval_contains_its_point(
 
 
 def test_cells_that_were_tested_on_other_windows_are_not_compared(
-    simulate_predictions: Simulate, write_predictions: WritePredictions, scatter: Callable[..., object]
+    write_predictions: WritePredictions,
 ) -> None:
     one, other = (
-        simulate_predictions(np.random.default_rng(seed), methods=1, seeds=1, patients=20, scatter=scatter())[0, 0]
+        simulated_predictions(np.random.default_rng(seed), methods=1, seeds=1, patients=20, scatter=Scatter())[0, 0]
         for seed in (1, 2)
     )
     root = write_predictions({("random", "ptb-xl", 0.1, 41): one, ("pmq", "ptb-xl", 0.1, 41): other})

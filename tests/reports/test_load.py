@@ -14,11 +14,10 @@ import pandas as pd
 import pytest
 
 from benchmark.results.schema import digest
-from benchmark.results.store import Failure, NoResults, Plan, Store, card_bytes
+from benchmark.results.store import NoResults, Plan, Store, card_bytes
 from reports import load
-from reports.archive import pack
 from reports.load import differing_facts, incompatible
-from reports.results import SCORES, cell_errors, layouts, learning_curves, mean_over_subsets
+from reports.results import SCORES, layouts, learning_curves, mean_over_subsets
 
 WriteStore = Callable[..., Path]
 
@@ -72,7 +71,7 @@ def test_one_row_serves_two_variants_of_the_same_content(write_store: WriteStore
     assert one == other != []
 
 
-def test_other_runs_of_a_folder_are_named_with_how_to_see_them(store_root: Path, tmp_path: Path) -> None:
+def test_other_runs_of_a_folder_are_named_with_how_to_see_them(store_root: Path) -> None:
     add_run(store_root, "second")
     results = load(store_root)
     assert results.plan.key == "second"
@@ -81,9 +80,6 @@ def test_other_runs_of_a_folder_are_named_with_how_to_see_them(store_root: Path,
         "all that compare",
     )
     assert load(f"{store_root}@plan-of-the-test").plan.key == "plan-of-the-test"
-    pack(results, tmp_path / "a.zip")
-    again = load(tmp_path / "a.zip")
-    assert (again.plan, again.rows, again.failures) == (results.plan, results.rows, results.failures)
 
 
 def test_all_runs_of_a_folder_that_compare_are_put_together(store_root: Path) -> None:
@@ -207,17 +203,6 @@ def test_pretrainings_have_their_records_and_damaged_ones_and_foreign_health_are
     assert curves[["variant", "epoch", "measure", "value"]].to_numpy().tolist() == [
         ["pmq", 1, "loss", 1.25], ["pmq", 0, "effective_rank", 4.0],
     ]  # fmt: skip
-
-
-def test_equal_errors_of_cells_are_one(store_root: Path) -> None:
-    results = load(store_root)
-    first, second, third, *_ = results.plan.cells
-    failures = {cell.key: Failure(f"no encoder for {cell.key}\nfurther lines") for cell in (first, second)}
-    results = replace(results, failures=failures, damaged={third.key: f"{third.key}.json: cut off"})
-    assert cell_errors(results, results.plan.cells) == {
-        ("failed", "no encoder for KEY"): [first, second],
-        ("damaged", "KEY.json: cut off"): [third],
-    }
 
 
 def role(kind: str, of: str = "", knob: str = "", value: Any = None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import pytest
 
 from benchmark.results.names import OVERALL
 from benchmark.results.schema import digest
-from benchmark.results.store import Plan, Predictions, Row, card_bytes
+from benchmark.results.store import Plan, Row, card_bytes
 from reports.inference import NEAR, PAIRS, TableStatistics, statistics_of
 from reports.load import load
 from reports.results import layouts
@@ -33,6 +33,7 @@ from reports.score_tables import (
     wide,
     with_marks,
 )
+from tests.reports.conftest import Scatter, simulated_predictions
 
 WriteStore = Callable[..., Path]
 
@@ -181,18 +182,12 @@ def test_printed_numbers_stand_below_in_italics_and_are_not_ranked(write_store: 
 
 
 @pytest.mark.parametrize("title", ["PMQ w/o mask_t & 5 % | *", "Étude ≥ τ × λ [x] ~a^b {c} #1 \\ <d>"])
-def test_latex_compiles(
-    simulate_predictions: Callable[..., dict[tuple[int, int], Predictions]],
-    write_predictions: Callable[..., Path],
-    scatter: Callable[..., object],
-    tmp_path: Path,
-    title: str,
-) -> None:
+def test_latex_compiles(write_predictions: Callable[..., Path], tmp_path: Path, title: str) -> None:
     if shutil.which("pdflatex") is None:
         pytest.skip("pdflatex is not installed")
-    design = {"methods": 2, "seeds": 3, "patients": 30, "scatter": scatter()}
-    found = simulate_predictions(np.random.default_rng(1), **design)
-    root = write_predictions({(f"m{m}", "ptb-xl", 0.1, seed): one for (m, seed), one in found.items()})
+    design = {"methods": 2, "seeds": 3, "patients": 30, "scatter": Scatter()}
+    predictions = simulated_predictions(np.random.default_rng(1), **design)
+    root = write_predictions({(f"m{m}", "ptb-xl", 0.1, seed): one for (m, seed), one in predictions.items()})
     results = load(root)
     results = replace(results, plan=replace(results.plan, variants={"m0": title, "m1": "MoCo"}))
     (layout,) = layouts(results.plan, "finetune")

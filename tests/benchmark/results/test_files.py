@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import os
 import subprocess
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.files import (
-    csv_text,
     is_read_only,
     naming,
     remedy,
@@ -100,8 +98,3 @@ def test_an_error_names_a_file_that_a_user_knows(raised: OSError, number: int, n
     with pytest.raises(OSError, match=r".") as caught, naming(Path("windows.f16")):
         raise raised
     assert (caught.value.errno, caught.value.filename) == (number, named)
-
-
-def test_a_csv_file_reads_back() -> None:
-    text = csv_text(["a", "b"], [["x,y", 'q"'], ["line\nbreak", 1.5]])
-    assert list(csv.reader(text.splitlines(keepends=True))) == [["a", "b"], ["x,y", 'q"'], ["line\nbreak", "1.5"]]

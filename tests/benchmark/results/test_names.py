@@ -6,35 +6,17 @@ Measures of health: the names that stored cards hold, and where features count a
 from __future__ import annotations
 
 import sys
-import tomllib
-from pathlib import Path
 
 import pytest
 
 from benchmark.results import names
 from benchmark.results.names import (
-    MEASURES,
-    UNTRAINED_EPOCH,
     WINDOWS_SHA256,
     collapsed,
     command,
     measured_elsewhere,
     program,
 )
-
-
-def test_the_names_in_stored_files_and_of_the_installed_program_stay() -> None:
-    """Stores and summaries of earlier versions hold them."""
-    project = tomllib.loads((Path(__file__).resolve().parents[3] / "pyproject.toml").read_text())["project"]
-    assert project["scripts"] == {names.INSTALLED: "run_benchmark:main"}
-    assert names.UNIT_OF_PROTOCOL == {"paper": "heartbeat", "strict": "recording"}
-    assert (names.UNTRAINED, names.FROZEN, names.FEATURES) == ("random", "random-frozen", "features")
-    assert (names.OVERALL, names.BOTH) == ("overall", "both")
-    assert (names.CARD, names.ERROR) == ("pretraining.json", "error.json")
-    assert names.SKIPPED_COLUMNS == ("dataset", "recording", "patient", "reason")
-    assert list(MEASURES) == ["effective_rank", "mean_cosine", "alignment", "uniformity", "retrieval"]
-    assert (MEASURES["alignment"], MEASURES["uniformity"]) == ("alignment", "uniformity")
-    assert (UNTRAINED_EPOCH, WINDOWS_SHA256) == (0, "windows_sha256")
 
 
 def test_a_row_on_a_further_encoder_has_its_name_behind() -> None:

@@ -228,21 +228,17 @@ def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
             store.load_plan()
 
 
-def test_columns_of_a_named_task_have_several_labels() -> None:
-    plain, form = PTB_XL, PTB_XL | {"task": "form"}
-    for labels, columns, expected in (
-        ("single", [plain, plain], "single"),
-        ("single", [form, plain], "single and multi"),
-        ("single", [form], "multi"),
-        ("multi", [plain, form], "multi"),
-        ("single", [], "single"),
-    ):
-        plan = replace(
-            PLAN,
-            config={"data": {"labels": labels}},
-            datasets={str(number): column for number, column in enumerate(columns)},
-        )
-        assert labels_of(plan) == expected
+@pytest.mark.parametrize(
+    ("labels", "columns", "expected"),
+    [
+        ("single", [PTB_XL, PTB_XL], "single"),
+        ("single", [PTB_XL | {"task": "form"}, PTB_XL], "single and multi"),
+        ("multi", [PTB_XL], "multi"),
+    ],
+)
+def test_columns_of_a_named_task_have_several_labels(labels: str, columns: list[dict[str, Any]], expected: str) -> None:
+    datasets = {str(number): column for number, column in enumerate(columns)}
+    assert labels_of(replace(PLAN, config={"data": {"labels": labels}}, datasets=datasets)) == expected
 
 
 CARD_CONTENT = {"method": "pmq", "seed": 41}
