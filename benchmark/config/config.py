@@ -77,28 +77,20 @@ class Config(Settings):
         ]
 
     def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
-        """Make a method's config: the preset's recipe, then this config's knobs, then `overrides` (an ablation's).
-
-        Raises ValueError in one line for an unknown knob or a bad value.
-        """
+        """Make a method's config: recipe of the preset, knobs of this config, `overrides`. Raises ValueError."""
         method = self.method_class(name)
         files = [path for path in self.knobs if is_code(path) and get_method(path) is method]
-        recipe = self.pretrain.recipe or method.Config().recipe
-        values: dict[str, Any] = {"recipe": asdict(recipe)}
+        values: dict[str, Any] = {"recipe": asdict(self.pretrain.recipe or method.Config().recipe)}
         for knobs in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
             values = laid_over(values, knobs)
         config: MethodConfig = built(method.Config, values, f"methods.{name}.")
         return config
 
     def swept(self, name: str, knob: str, value: Any) -> tuple[dict[str, Any], MethodConfig]:
-        """Return what a value of a sweep sets: config keys (`with_settings`), and the method's config under them.
-
-        Raises ValueError in one line for a bad value.
-        """
+        """Return the config keys that a value of a sweep sets, and the method's config then. Raises ValueError."""
         if is_knob(self.method_class(name), knob):
             return {}, self.method_config(name, {knob: value})
-        settings = {knob: value}
-        return settings, with_settings(self, settings).method_config(name)
+        return {knob: value}, with_settings(self, {knob: value}).method_config(name)
 
     def encoder_class(self) -> type[Encoder]:
         """Return the class of the encoder that all methods share."""
@@ -189,16 +181,13 @@ def sized(section: Mapping[str, Any]) -> tuple[type[Encoder], EncoderConfig]:
 
 
 def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:
-    """List the encoders' names; for those of one name also the knobs in which they differ: 'dilated hidden 8'.
-
-    Raises ValueError for two equal sections.
-    """
+    """List the encoders' names, with the knobs in which those of one name differ. Raises ValueError for equal ones."""
     labels = []
     for section in sections:
         alike = [other for other in sections if other["name"] == section["name"]]
         differing = [knob for knob, value in section.items() if any(other.get(knob) != value for other in alike)]
-        name = get_encoder(section["name"]).name
-        labels.append(" ".join([name, *(f"{knob} {section[knob]}" for knob in differing)]))
+        label = [get_encoder(section["name"]).name, *(f"{knob} {section[knob]}" for knob in differing)]
+        labels.append(" ".join(label))
     if twice := [label for label in labels if labels.count(label) > 1]:
         raise ValueError(f"encoders: {twice[0]!r} is named twice; name it once, or give one of them other knobs")
     return labels
@@ -224,5 +213,5 @@ def by_encoder(config: Config) -> dict[str, Config]:
     if not config.encoders:
         return {"": config}
     first, *further = labels_of([config.encoder, *config.encoders])
-    changed = (with_settings(config, {"encoder": section}) for section in config.encoders)
+    changed = [with_settings(config, {"encoder": section}) for section in config.encoders]
     return {first: config, **dict(zip(further, changed, strict=True))}

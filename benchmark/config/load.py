@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -23,6 +23,7 @@ from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.validate import check
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.card_sections import QUESTION
+from benchmark.results.schema import flat
 from methods.encoders import DEFAULT
 
 CONFIGS = resources.files("benchmark.config") / "configs"
@@ -219,18 +220,10 @@ def card_folders(words: Sequence[str], data_root: Path | None = None) -> dict[st
 def load_card(word: str) -> Card:
     """Load the card in a YAML file. Raises ConfigError in one line: an unreadable file, an open question, a key."""
     values = read_yaml(Path(word), f"card {word}", "; `data new-card FOLDER` writes a first one")
-    if keys := ", ".join(questions(values)):
+    values_of_keys = flat(values).items()
+    if keys := ", ".join(key for key, value in values_of_keys if value == QUESTION or value == [QUESTION]):
         raise ConfigError(f"card {word}: answer the questions first, {keys}: a {QUESTION!r} stands there")
     try:
         return Card.model_validate(values)
     except ValidationError as error:
         raise ConfigError(f"card {word}: {one_line(error, '', Card)}") from None
-
-
-def questions(value: Any, key: str = "") -> Iterator[str]:
-    """Yield the dotted keys of the values that are still a question."""
-    if value == QUESTION:
-        yield key
-    children = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    for name, child in children:
-        yield from questions(child, f"{key}.{name}" if key else str(name))

@@ -20,9 +20,6 @@ from benchmark.data.tasks import DatasetTask, columns_of
 from benchmark.results.names import DEFAULT_TASK, FINETUNE, Gate, Pool, Preset
 from methods.parts.hyperparameters import Recipe
 
-Overrides = dict[str, Any]
-"""A method's knob -> its value."""
-
 
 def share(ratio: float) -> float:
     """Return a ratio. Raises ValueError above 1, where a percentage was probably meant."""
@@ -45,7 +42,6 @@ Ratio = Annotated[float, Field(gt=0), AfterValidator(share)]
 Epochs = Annotated[float, Field(gt=0), AfterValidator(whole_if_whole)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Count = Annotated[int, Field(ge=1)]
-Subsets = Annotated[int, Field(ge=1, le=100)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 BatchSize = Annotated[int, Field(ge=2)]
@@ -106,7 +102,7 @@ class Recordings(Section):
     """Recordings shorter than a crop are skipped, or padded with zeros."""
 
     def crops_of_typical(self) -> int:
-        """Crops that follow each other in a recording of 10 s: the pseudo-trial that is pretrained on."""
+        """Count the crops that follow each other in a recording of 10 s: the pseudo-trial that is pretrained on."""
         return max(1, int(TYPICAL_SECONDS / self.seconds))
 
 
@@ -114,8 +110,7 @@ class Data(Section):
     """Datasets, labels and windows."""
 
     pretrain: Annotated[str, BeforeValidator(joined_names)] = "mimic-iv-ecg"
-    """Corpus to pretrain on: whole where it has no labels, else its training part. Of several, in a list or joined by
-    '+', all recordings that no column tests or chooses on."""
+    """Corpus: whole where it has no labels, else its training part; of several ('+') all that no column tests on."""
     pretrain_prefix: str = ""
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""
     datasets: Annotated[list[str], Field(min_length=1)] = ["ptb-xl", "chapman", "cpsc2018"]
@@ -137,8 +132,7 @@ class Data(Section):
     """Parts of a cross-validation of the datasets without folds, under `protocol: strict`: every patient is tested by
     what was learned without him, in parts that are drawn anew per seed and labelled subset. None: one split."""
     leads: Annotated[list[str], BeforeValidator(leads_named)] = list(LEADS)
-    """Leads that there are downstream, by name or as one of the numbers 12, 8, 6, 3, 2, 1; the others are zero there.
-    Pretraining always has 12."""
+    """Leads downstream, by name or as one of the numbers 12, 8, 6, 3, 2, 1; others are zero. Pretraining has 12."""
     simulation: Simulation | None = None
     """None: real data under --data-root or --data."""
     cards: dict[str, Card] = {}
@@ -146,11 +140,11 @@ class Data(Section):
 
     @property
     def corpora(self) -> list[str]:
-        """Names of the datasets that are pretrained on."""
+        """List the names of the datasets that are pretrained on."""
         return self.pretrain.split(JOIN)
 
     def known(self) -> list[str]:
-        """Names of the datasets that there are: the built-in ones and those of the cards."""
+        """List the names of the datasets that there are: the built-in ones and those of the cards."""
         return [*DATASETS, *self.cards]
 
     def source(self, name: str) -> DatasetKind:
@@ -158,15 +152,15 @@ class Data(Section):
         return source_of(name, self.cards)
 
     def columns(self) -> tuple[DatasetTask, ...]:
-        """The columns of the table. Raises ValueError where a dataset or a task makes none."""
+        """Return the columns of the table. Raises ValueError where a dataset or a task makes none."""
         return columns_of(self.datasets, self.task)
 
     def column(self, name: str) -> DatasetTask:
-        """The column of a name; for the name of a dataset that is none, the dataset under `default`."""
+        """Return the column of a name; for the name of a dataset that is none, the dataset under `default`."""
         return next((column for column in self.columns() if column.name == name), DatasetTask(name))
 
     def cut(self) -> Segmentation:
-        """The segmentation of recordings."""
+        """Return the segmentation of recordings."""
         how, raw = self.segmentation, self.standardise != "recording"
         if isinstance(how, Heartbeats):
             return Segmentation(samples=WINDOW * self.rate // FS, rate=self.rate, raw=raw, beats=how.beats)
@@ -175,7 +169,7 @@ class Data(Section):
         return Segmentation("recordings", samples, self.rate, stride, raw, how.short == "pad")
 
     def prefix_of(self, name: str) -> str:
-        """Path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""
+        """Return the path prefix of the recordings to read; '' (all) for a dataset that is a column of the table."""
         return self.pretrain_prefix if name in self.corpora and name not in self.datasets else ""
 
 
@@ -197,8 +191,7 @@ class Finetune(Section):
     dropout: Dropout = 0.1
     """On the logits (PMQ, Implementation Details)."""
     encoder_dropout: Dropout | None = None
-    """On the encoder's output, before pooling. None: none, or under `pretrain.preset: paper` that of the method's
-    authors (0.1 for pmq-released)."""
+    """On the encoder's output. None: none, or under `pretrain.preset: paper` that of the method's authors."""
     beats_per_trial: Count = 6
     """Heartbeats of a pseudo-trial, the unit of `protocol: paper`'s labelled subset."""
 
@@ -263,8 +256,7 @@ class Knn(Section):
 
 
 class Supervised(Section):
-    """Training from scratch on all labels, as the PTB-XL benchmark does (Strodthoff et al. 2020); the last epoch is
-    used."""
+    """Training from scratch on all labels, as the PTB-XL benchmark does (Strodthoff et al. 2020); last epoch."""
 
     epochs: Count = 50
     """Passes over the labelled windows."""
@@ -299,8 +291,7 @@ class Pretrain(Section):
     seed: Seed = 42
     """Seed of the single pretraining of `protocol: paper`; `strict` pretrains once per fine-tuning seed."""
     preset: Preset = "unified"
-    """unified: `pretrain.recipe` for all; paper: the recipe of each method's own paper. methods.NAME.recipe comes
-    first."""
+    """unified: `pretrain.recipe` for all; paper: that of each method's own paper. methods.NAME.recipe comes first."""
     recipe: Recipe | None = None
     """Recipe of `preset: unified`, by default `Recipe()`; None under `paper`."""
     beats_per_trial: Annotated[int, Field(ge=2)] = 10
@@ -313,7 +304,7 @@ class Pretrain(Section):
         return (PASSES_OF_PMQ, method.encoder_passes) if self.budget == "passes" else (1.0, 1.0)
 
 
-PAPER_ABLATIONS: dict[str, dict[str, Overrides]] = {
+PAPER_ABLATIONS: dict[str, dict[str, dict[str, Any]]] = {
     "pmq": {
         "w/o mask_t": {"time_mask": 0.0},
         "w/o mask_f": {"frequency_mask": 0.0},
@@ -334,9 +325,8 @@ class Settings(Section):
     methods: Annotated[list[str], Field(min_length=1)]
     """Compared methods, in row order: names of `list`, or .py files."""
     knobs: dict[str, dict[str, Any]] = {}
-    """Method name (or path of its file) -> overrides of its knobs. Fields of `recipe` override the preset's. The dotted
-    key `methods.NAME.KNOB` sets them too."""
-    ablations: dict[str, dict[str, Overrides]] = PAPER_ABLATIONS
+    """Method name (or path of its file) -> overrides of its knobs; the dotted key `methods.NAME.KNOB` sets one."""
+    ablations: dict[str, dict[str, dict[str, Any]]] = PAPER_ABLATIONS
     """Defined ablations: method -> name -> overrides of its knobs."""
     ablate: list[str] = []
     """Ablations to run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
@@ -345,8 +335,7 @@ class Settings(Section):
     values, each run at the smallest label ratio."""
     gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
     """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels; on
-    demand `supervised`, trained from scratch on all labels by a recipe of its own, and `minirocket`, MiniRocket's
-    random convolutions under a ridge regression."""
+    demand `supervised`, trained from scratch on all labels, and `minirocket` under a ridge regression."""
     data: Data = Data()
     encoder: dict[str, Any] = {}
     """`name` (or file) of the shared encoder, the default one if absent, and all its knobs."""
@@ -366,15 +355,13 @@ class Settings(Section):
     """Shares of the training labels, in (0, 1]."""
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]
     """Seeds; what one varies is said by `protocol`."""
-    subsets: Subsets | None = None
-    """Labelled subsets per seed on which a frozen encoder is judged; a seed's score is their mean. By default 5 under
-    `strict`, and the one that all seeds share under `paper`."""
-    finetuned_subsets: Subsets = 1
+    subsets: Count | None = None
+    """Labelled subsets per seed on which a frozen encoder is judged: by default 5 under `strict`, 1 under `paper`."""
+    finetuned_subsets: Count = 1
     """Labelled subsets per seed on which an encoder is fine-tuned (`protocol: strict`); a seed's score is the mean."""
     validation_labels: ValidationLabels | None = None
-    """Whose labels choose the strength of a probe, the epoch of fine-tuning and the like. share: of the validation
-    patients the share that is labelled for training too, at least one per class; whole: of all. By default share under
-    `strict` and whole under `paper`, as the papers' codes do."""
+    """Validation patients whose labels choose epochs and strengths. share: the share that is labelled for training, at
+    least one per class; whole: all. By default share under `strict`, and whole under `paper` as in the papers' code."""
     protocol: Protocol = "paper"
     """How labelled subsets are drawn, what a seed varies, what is scored (docs/PROTOCOLS.md). By default strict for
     data of a card that states patients (docs/OWN_DATA.md), else paper."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from benchmark.config.config import SWEPT, Config, by_encoder, is_knob, labels_of, sized, with_settings
+from benchmark.config.config import SWEPT, Config, by_encoder, is_knob, sized, with_settings
 from benchmark.config.errors import names_of, unknown
 from benchmark.data.datasets import DATASETS
 from benchmark.data.transport import datasets_in, is_transport, transport_of
@@ -18,7 +18,6 @@ from benchmark.results.printed import sources
 
 def check(config: Config) -> None:
     """Raise ValueError in one line for a config whose parts do not fit."""
-    labels_of([config.encoder, *config.encoders])
     for name in (*config.methods, *config.knobs, *config.ablations, *config.sweeps):
         config.method_class(name)
     require("evaluation", config.evaluate, EVALUATIONS)
