@@ -200,7 +200,8 @@ def members(cell: str) -> list[str] | None:
         with suppress(ValueError, SyntaxError):
             value = read(re.sub(r"""(['"])\s+(?=['"])""", r"\1, ", cell))  # NumPy writes no commas
             return [str(member) for member in (value if isinstance(value, list | tuple | dict | set) else [value])]
-    return [part for part in re.split(r"[,\s]+", cell[1:-1]) if part]
+    inside = cell[1:-1]
+    return [part for part in re.split("[,;]" if re.search("[,;]", inside) else r"\s+", inside) if part.strip()]
 
 
 def labels_of(cell: str, separator: str | None) -> list[str]:

@@ -27,7 +27,9 @@ WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
 FLOAT_FORM = re.compile(r"(\d+)\.0*", re.ASCII)
 SHORTENED = re.compile(r"\d(\.\d+)?E\+\d+", re.ASCII | re.IGNORECASE)
 NEGATIVE = re.compile(r"-\d+(\.0*)?", re.ASCII)
-NOT_STATED = re.compile(r"(nan?|n/a|#n/a|<na>|nat|none|null|nil|unknown|unk|missing|-|\?)?", re.IGNORECASE)
+NOT_STATED = re.compile(
+    r"(nan?|n/a|n\.a\.|#n/a|<na>|nat|none|null|nil|unknown|not known|unk|missing|-|\?)?", re.IGNORECASE
+)
 """Cells that state nothing."""
 TRUTHS = {**dict.fromkeys(("true", "t", "yes", "y", "1"), True), **dict.fromkeys(("false", "f", "no", "n", "0"), False)}
 SHOWN = 60

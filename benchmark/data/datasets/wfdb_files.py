@@ -83,7 +83,7 @@ def read_samples(record: Path) -> Samples:
         raise Unusable(f"header names another recording: {first['name'][:60]}")
     if first["segments"]:
         raise Unusable("records of several segments are not read; save the segments as records")
-    count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or -1)
+    count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or 0) or -1  # 0: not stated
     check_extent(1 if samples < 0 else samples, fs)
     leads = [_lead_fields(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
     if not leads or len(leads) < count:
@@ -97,7 +97,7 @@ def read_samples(record: Path) -> Samples:
         signal = (digital - baseline) / np.array([[float(lead["gain"])] for lead in leads])  # (L, n)
         signal[digital == NO_SAMPLE] = np.nan
     else:
-        header = [f"{record.name} {count} {fs:.12g} {first['samples'] or ''}", *lines[1 : 1 + count]]
+        header = [f"{record.name} {count} {fs:.12g} {samples if samples > 0 else ''}", *lines[1 : 1 + count]]
         digital, signal = _read_by_wfdb(record.name, files, header)
     for total, lead in zip(digital.sum(axis=1, dtype=np.int64).tolist(), leads, strict=True):
         if lead["sum"] and (int(lead["sum"]) - total) % 65536:

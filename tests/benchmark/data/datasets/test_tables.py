@@ -86,7 +86,7 @@ def test_equal_rows_count_once_and_differing_ones_of_one_identifier_not_at_all()
 @pytest.mark.parametrize(
     ("cell", "patient"),
     [("007", "7"), ("7.0", "7"), ("0", "0"), ("P007", "P007"), ("a1", "a1"), ("4E12", "4E12")]
-    + [(cell, "") for cell in ("", "nan", "NaN", "unknown", "-1", "-9.0", "#N/A", "None", "?")],
+    + [(cell, "") for cell in ("", "nan", "NaN", "unknown", "n.a.", "-1", "-9.0", "#N/A", "None", "?")],
 )
 def test_a_patient_is_judged_by_one_rule(cell: str, patient: str) -> None:
     assert patient_of(cell) == patient

@@ -32,7 +32,6 @@ NO_SUMS = (r"(/mV) .* (\S+)$", r"\1 \2")
 """Takes the checksums out of a header."""
 HEADERS: dict[str, tuple[str, str, str]] = {
     "fewer samples": ("500 5000", "500 4000", "wrong checksum"),
-    "no samples": ("500 5000", "500 0", "no samples"),
     "signal line gone": (r"^.* V6\n", "", "damaged header: 11 signal lines, 12 stated"),
     "eleven of twelve": ("^r 12", "r 11", "wrong checksum"),
     "gain zero": (r"1000\.0\(0\)/mV", "0/mV", "gain is 0"),
@@ -55,6 +54,7 @@ HEADERS: dict[str, tuple[str, str, str]] = {
     "a day that is none": ("500 5000", "500 5000 10:11:12 29/02/2181", ""),
     "a year alone": ("500 5000", "500 5000 2006", ""),
     "no length": ("500 5000", "500", ""),
+    "length 0, which states none": ("500 5000", "500 0", ""),
     "a further line": (r"\Z", "r.dat 16 1000/mV 16 0 0 0 0 extra\n", ""),
     "no checksums": (*NO_SUMS, ""),
 }
