@@ -25,13 +25,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import lead_problem, outline_of, signal_digest
 from benchmark.machine.process import shared_map
-from benchmark.results.files import csv_text, naming, temporary_name, write_atomic
+from benchmark.results.files import naming, temporary_name, write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
 from benchmark.results.schema import KEY_LENGTH, digest
 
@@ -84,12 +85,9 @@ def skip_summary(skipped: Iterable[Skipped]) -> dict[str, int]:
 
 def write_skipped(skipped: Mapping[str, Sequence[Skipped]], path: Path) -> None:
     """Write one line per skipped recording of every dataset, given by name: dataset, recording, patient, reason."""
-    rows = (
-        (dataset, skip.recording, skip.patient, skip.reason)
-        for dataset, recordings in skipped.items()
-        for skip in recordings
-    )
-    write_atomic(path, csv_text(SKIPPED_COLUMNS, rows).encode())
+    lines = [(name, skip.recording, skip.patient, skip.reason) for name, of in skipped.items() for skip in of]
+    frame = pd.DataFrame(lines, columns=list(SKIPPED_COLUMNS))
+    write_atomic(path, frame.to_csv(index=False, lineterminator="\n").encode())
 
 
 @dataclass(frozen=True)

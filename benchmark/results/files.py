@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import fcntl
 import hashlib
@@ -12,26 +11,15 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 
 def read_json(path: Path) -> Any:
     """The value of a JSON file. Raises OSError and, for damaged content, ValueError."""
     return json.loads(path.read_bytes())
-
-
-def npz_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """The content of an .npz file of named arrays."""
-    buffer = BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    return buffer.getvalue()
 
 
 DIGEST = "sha256"
@@ -93,11 +81,6 @@ def temporary_name(path: Path) -> Path:
 def remedy(error: OSError) -> str:
     """What to do about an error of reading or writing a file."""
     return REMEDIES.get(error.errno or 0, "is the folder writable?")
-
-
-def is_read_only(error: OSError) -> bool:
-    """Whether an error says that nothing can be written to a place, however much room it has."""
-    return error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @contextmanager
@@ -186,10 +169,3 @@ def sweep(folders: Mapping[Path, int]) -> int:
                     shutil.rmtree(path, ignore_errors=True)
                     path.unlink()
     return removed
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a CSV file of rows of cells."""
-    out = StringIO()
-    csv.writer(out, lineterminator="\n").writerows([header, *rows])
-    return out.getvalue()

@@ -21,10 +21,8 @@ from benchmark.results.names import HEARTBEAT, OVERALL, RECORDING, Pool
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Values = NDArray[np.float64]
-THRESHOLD = 0.5
-"""Probability above which a label of a multi-label task is predicted."""
-FALSE_ALARMS, BINS = 0.1, 15
-"""Highest share of false positives that sensitivity is stated at; bins of the calibration error."""
+THRESHOLD, FALSE_ALARMS, BINS = 0.5, 0.1, 15
+"""Probability above which a label is predicted; share of false positives at Sens@90; bins of the calibration error."""
 
 
 def decide(probability: Floats, *, multi: bool) -> Ints:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, field
 from dataclasses import dataclass as plain_dataclass
+from io import BytesIO
 from pathlib import Path
 from traceback import format_exception
 from typing import Annotated, Any, TypeVar
@@ -29,7 +30,6 @@ from pydantic.dataclasses import dataclass
 from benchmark.results.files import (
     content_digest,
     digested_json,
-    npz_bytes,
     read_digested_json,
     read_json,
     write_atomic,
@@ -93,7 +93,7 @@ class Row:
     """Full config, data and corpus (fingerprint, simulated), versions, git state, device, precision, threads."""
     format: int = ROW_FORMAT
     subset: Count = 0
-    """Number of its labelled subset, or of its fine-tuning on one, among the runs of the seed."""
+    """Number of its labelled subset among the runs of the seed."""
 
 
 @plain_dataclass(frozen=True)
@@ -214,9 +214,10 @@ class Store:
 
     def save_row(self, row: Row, predictions: Predictions) -> None:
         """Write predictions, then the row with both digests, then remove an earlier failure's file."""
-        arrays = npz_bytes(vars(predictions))
-        write_atomic(self.cells / f"{row.key}.npz", arrays)
-        body, sha256 = asdict(row), hashlib.sha256(arrays).hexdigest()
+        arrays = BytesIO()
+        np.savez_compressed(arrays, allow_pickle=False, **vars(predictions))
+        write_atomic(self.cells / f"{row.key}.npz", arrays.getvalue())
+        body, sha256 = asdict(row), hashlib.sha256(arrays.getvalue()).hexdigest()
         envelope = {"row": body, "row_sha256": content_digest(body), "predictions_sha256": sha256}
         write_atomic(self.cells / f"{row.key}.json", json.dumps(envelope, indent=1, sort_keys=True).encode())
         self.failure_file(row.key).unlink(missing_ok=True)
