@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter1d
 
 from benchmark.data.datasets.base import Unusable
 
@@ -59,6 +58,8 @@ def fused_r_peaks(cleaned: NDArray[np.float64], fs: int) -> Whole:
 
 def complexes(slope: NDArray[np.float64], fs: int) -> tuple[Whole, Whole, Whole]:
     """Find lead, first sample and end of every QRS complex of (L, n), (Q,) each, lead by lead."""
+    from scipy.ndimage import uniform_filter1d  # here, because it loads slowly
+
     smooth = uniform_filter1d(slope, int(np.rint(SLOPE_WINDOW * fs)), mode="nearest")  # (L, n)
     average = uniform_filter1d(smooth, int(np.rint(AVERAGE_WINDOW * fs)), mode="nearest")  # (L, n)
     return long_stretches(smooth > THRESHOLD * average)

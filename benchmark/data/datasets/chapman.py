@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 
 from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_entries, read_table
@@ -130,6 +129,8 @@ def read_csv_recording(path: Path) -> Recording:
     """Read one CSV file, 5,000 lines of 12 leads in the order of `LEADS`, in mV; raises Unusable."""
     check_file(path)
     try:
+        import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
+
         microvolts = pd.read_csv(path, header=None, dtype=np.float64).to_numpy()  # (n, 12)
     except (OSError, ValueError) as error:  # pandas' own errors of parsing are ValueErrors
         raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
 from benchmark.data.datasets.tables import Row, group_rows, make_entries, patient_of, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import WFDBFolder
@@ -40,6 +38,8 @@ class MIMICIVECG(WFDBFolder):
             )
         table = read_table(self, self.root / "machine_measurements.csv", ("study_id", *REPORTS))
         lines = ([study, ". ".join(filter(None, lines))] for study, *lines in table.itertuples(index=False))
+        import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
+
         reports, doubtful = group_rows(pd.DataFrame(lines, columns=["study_id", "report"]), "study_id", whole_number)
         rows, skipped = group_rows(records[folder.isin(here)], "study_id", whole_number)
         doubts = dict(doubtful)

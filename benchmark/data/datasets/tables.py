@@ -11,11 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from benchmark.data.datasets.base import DatasetError, DatasetInfo, Entry, Unusable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = dict[str, str]
 """Column -> cell."""
@@ -47,6 +48,8 @@ def is_utf8(path: Path) -> bool:
 
 def read_cells(path: Path) -> list[list[str]]:
     """Read the cells of each row that is not blank, without outer blanks. Raises any error of a damaged file."""
+    import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
+
     if path.suffix.lower() == ".xlsx":
         rows = pd.read_excel(path, header=None, dtype=object, keep_default_na=False).to_numpy(object).tolist()
     elif path.suffix.lower() == ".parquet":
@@ -71,6 +74,8 @@ def separator_of(first: str, second: str) -> str:
 
 def _text(cell: Any) -> str:
     """A cell as text: '' for none or NaN, a whole number without point."""
+    import pandas as pd
+
     if pd.api.types.is_scalar(cell) and pd.isna(cell):
         return ""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
@@ -105,6 +110,8 @@ def read_table(dataset: DatasetInfo, path: Path, columns: Sequence[str] | None =
         fault = f"has {len(header)} columns, and the row of {ragged[0][:SHOWN]!r} {len(ragged)} cells: correct it"
     if fault:
         raise DatasetError(f"{dataset.title}: {path} {fault}. {dataset.how_to_get}".strip())
+    import pandas as pd  # here, because it loads slowly
+
     positions = [header.index(name) for name in wanted]
     return pd.DataFrame(
         [[row[position] for position in positions] for row in rows], columns=pd.Index(wanted), dtype=object
