@@ -9,10 +9,9 @@ reports of its dataset (docs/DATA.md).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from benchmark.data.simulate.patient import (
     draw_conditions,
     draw_diagnoses,
     draw_person,
+    rows_of,
 )
 from benchmark.data.simulate.recording import record
 from benchmark.results.schema import digest
@@ -73,16 +73,6 @@ class CohortSettings:
     """Scale of error and hedging rates of machine reports: 0 none, 1 as published. mimic-iv-ecg only."""
 
 
-class Visit(NamedTuple):
-    """A recording before it is drawn; all count from 0."""
-
-    number: int
-    """Of the recording in the cohort."""
-    patient: int
-    visit: int
-    """Of the patient's recording."""
-
-
 class SimulatedDataset:
     """A cohort with the classes of a real dataset; a `benchmark.data.datasets.base.Dataset`."""
 
@@ -113,26 +103,30 @@ class SimulatedDataset:
 
     def listing(self) -> Listing:
         """List all recordings; none is drawn, so that reports made with a signal are not in the entries yet."""
-        entries = [self._entry(visit) for visit in self.visits()]
+        entries: list[Entry] = []
+        for patient in range(self.settings.patients + self.settings.test_patients):
+            count = self.cohort.visits(self.stream(patient, VISITS), self.settings.recordings_per_patient)
+            entries += [self._entry(len(entries) + visit, patient, visit) for visit in range(count)]
         if self.name == "ptb-xl":
             entries = with_folds(entries, self.classes)
         elif self.name == "mimic-iv-ecg":
             entries.sort(key=lambda entry: entry.patient)
         return Listing(tuple(entries), form="simulated")
 
-    def _entry(self, visit: Visit) -> Entry:
-        cohort, shown = self.cohort, self.diagnoses(visit.patient, visit.visit)
-        recording, patient = cohort.names(visit)
+    def _entry(self, number: int, patient: int, visit: int) -> Entry:
+        """Entry of a recording by its number in the cohort, its patient and its number among the patient's."""
+        cohort, shown = self.cohort, self.diagnoses(patient, visit)
+        recording, name = cohort.names(number, patient, visit)
         rhythm_first = sorted(shown, key=lambda name: name not in RHYTHMS)
-        codes = [code for name in shown for code in cohort.codes_of(DIAGNOSES[name]).split()]
+        codes = [code for diagnosis in shown for code in cohort.codes_of(DIAGNOSES[diagnosis]).split()]
         classes = [cohort.class_of[code] for code in codes if cohort.class_of.get(code)]
         return Entry(
             recording=recording,
-            patient=patient,
-            path=f"{visit.patient}/{visit.visit}",
+            patient=name,
+            path=f"{patient}/{visit}",
             labels=tuple(dict.fromkeys(map(self.classes.index, classes))),
             report=" ".join(DIAGNOSES[name].german for name in rhythm_first) if self.name == "ptb-xl" else "",
-            fold=OWN_TEST_PART if visit.patient >= self.settings.patients else None,
+            fold=OWN_TEST_PART if patient >= self.settings.patients else None,
             statements=tuple(dict.fromkeys(codes)),
         )
 
@@ -175,15 +169,6 @@ class SimulatedDataset:
         rng = rng or self.stream(patient, FIRST_RECORDING + visit)
         return draw_diagnoses(rng, conditions, population, first=visit == 0)
 
-    def visits(self) -> Iterator[Visit]:
-        """Yield all recordings, patient by patient."""
-        number = 0
-        for patient in range(self.settings.patients + self.settings.test_patients):
-            count = self.cohort.visits(self.stream(patient, VISITS), self.settings.recordings_per_patient)
-            for visit in range(count):
-                yield Visit(number, patient, visit)
-                number += 1
-
     def stream(self, patient: int, *part: int) -> np.random.Generator:
         """Make the random stream of a patient's part."""
         return np.random.default_rng([self.settings.seed, list(COHORTS).index(self.name), patient, *part])
@@ -212,10 +197,10 @@ def with_folds(entries: list[Entry], classes: tuple[str, ...]) -> list[Entry]:
     return [replace(entry, fold=fold_of.get(entry.patient, FOLDS)) for entry in entries]
 
 
-def mimic_names(visit: Visit) -> tuple[str, str]:
+def mimic_names(number: int, patient: int, visit: int) -> tuple[str, str]:
     """Number a recording and a patient of MIMIC-IV-ECG, for 100,000 patients of 60 recordings."""
-    study = 40_000_000 + (64 * visit.patient + visit.visit + 1) * 7_368_787 % 9_999_991
-    return str(study), str(10_000_000 + 10 * (visit.patient * 61_803 % 100_000) + visit.patient % 10)
+    study = 40_000_000 + (64 * patient + visit + 1) * 7_368_787 % 9_999_991
+    return str(study), str(10_000_000 + 10 * (patient * 61_803 % 100_000) + patient % 10)
 
 
 def cpsc2018_seconds(rng: np.random.Generator) -> float:
@@ -225,18 +210,13 @@ def cpsc2018_seconds(rng: np.random.Generator) -> float:
     return round(2 * rng.uniform(shortest, longest)) / 2
 
 
-def shares(text: str) -> dict[str, float]:
-    """Read the shares of a text such as 'NORM 0.4, LVH 0.6', by name."""
-    return {name: float(share) for name, share in (pair.split() for pair in text.split(","))}
-
-
 @dataclass(frozen=True)
 class Cohort:
     """What is particular to the simulated form of a dataset."""
 
     population: Population
-    names: Callable[[Visit], tuple[str, str]]
-    """Names of a recording and its patient."""
+    names: Callable[[int, int, int], tuple[str, str]]
+    """Number of a recording, of its patient and of the patient's recording -> names of the first two."""
     codes_of: Callable[[Diagnosis], str] = lambda diagnosis: ""
     """Codes that the dataset has of a diagnosis, separated by blanks."""
     class_of: Mapping[str, str] = field(default_factory=dict)
@@ -249,81 +229,53 @@ class Cohort:
     seconds: Callable[[np.random.Generator], float] = lambda rng: 10.0
 
 
-COHORTS: Mapping[str, Cohort] = {  # in this order: a cohort's position seeds its streams
+def population_of(companion: str, *cells: str) -> Population:
+    """Read a row of cohorts.csv: superclasses of PTB-XL and first labels of CPSC2018 are as often as in the real ones.
+
+    In its cells names and shares are in the order in which they are drawn.
+    """
+    rhythms, conditions, affinities = ([pair.split() for pair in cell.split("|")] for cell in cells)
+    return Population(
+        conditions={name: float(share) for name, share in conditions},
+        companion=float(companion),
+        rhythms={name: float(share) for name, share in rhythms},
+        affinities={(leading, further): float(factor) for leading, further, factor in filter(None, affinities)},
+    )
+
+
+POPULATIONS = {name: population_of(*cells) for name, *cells in rows_of("cohorts.csv")}
+COHORTS = {  # in this order: a cohort's position seeds its streams
     "mimic-iv-ecg": Cohort(
-        population=Population(
-            conditions=shares(
-                "NORM 0.36, AFIB 0.10, TWI 0.09, STD 0.06, MI-INF 0.065, MI-ANT 0.05, MI-LAT 0.01, LVH 0.07,"
-                "RVH 0.008, RBBB 0.05, LBBB 0.035, LAFB 0.045, AVB1 0.04, AVB2 0.003, AVB3 0.002, PVC 0.03,"
-                "PAC 0.03, STE-ANT 0.01, STE-INF 0.01"
-            ),
-            companion=0.35,
-            rhythms=shares("SR 0.66, SB 0.11, ST 0.15, SA 0.02, AFIB 0.03, AFL 0.015, SVT 0.015"),
-        ),
-        names=mimic_names,
+        POPULATIONS["mimic-iv-ecg"],
+        mimic_names,
         has_machine_reports=True,
         steps_per_mv=200,
         mains_hz=60.0,
         visits=lambda rng, mean: min(60, int(rng.geometric(1.0 / mean))),
     ),
     "ptb-xl": Cohort(
-        population=Population(  # superclasses alone and together about as often as in PTB-XL 1.0.3
-            conditions=shares(
-                "NORM 0.440, MI-INF 0.082, MI-ANT 0.082, MI-LAT 0.012, TWI 0.122, STD 0.092, LVH 0.036,"
-                "RVH 0.005, LAFB 0.040, RBBB 0.027, LBBB 0.024, AVB1 0.022, AVB2 0.0005, AVB3 0.0005, AFIB 0.010,"
-                "PVC 0.010, PAC 0.005, STE-ANT 0.005, STE-INF 0.005"
-            ),
-            companion=0.45,
-            rhythms=shares("SR 0.87, SB 0.035, ST 0.042, SA 0.040, AFIB 0.006, AFL 0.003, SVT 0.004"),
-            affinities={
-                **{(first, "LVH"): 6.5 for first in ("TWI", "STD")},
-                **{("LVH", further): 2.0 for further in ("TWI", "STD")},
-                **{(first, block): 3.0 for first in ("MI-ANT", "MI-INF") for block in ("LAFB", "RBBB", "AVB1")},
-            },
-        ),
-        visits=lambda rng, mean: 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random())),
-        names=lambda visit: (str(visit.number + 1), str(1 + visit.patient * 7_919 % 99_991)),
+        POPULATIONS["ptb-xl"],
+        lambda number, patient, visit: (str(number + 1), str(1 + patient * 7_919 % 99_991)),
         codes_of=lambda diagnosis: diagnosis.scp,
         class_of=SUPERCLASS_OF_CODE,
+        visits=lambda rng, mean: 1 + int(np.searchsorted([0.875, 0.975, 0.993], rng.random())),
     ),
     "chapman": Cohort(
-        population=Population(
-            conditions=shares(
-                "NORM 0.52, TWI 0.18, LVH 0.08, RBBB 0.045, LBBB 0.015, LAFB 0.035, STD 0.045, AVB1 0.020,"
-                "AVB2 0.001, AVB3 0.0002, RVH 0.001, MI-ANT 0.003, MI-INF 0.015, MI-LAT 0.001, STE-ANT 0.009,"
-                "STE-INF 0.008, PAC 0.022, PVC 0.025"
-            ),
-            companion=0.20,
-            rhythms=shares("SB 0.353, SR 0.169, AFIB 0.176, ST 0.146, SVT 0.073, AFL 0.046, SA 0.037"),
-        ),
-        names=lambda visit: 2 * (f"JS{visit.number + 1:05d}",),
+        POPULATIONS["chapman"],
+        lambda number, patient, visit: 2 * (f"JS{number + 1:05d}",),
         codes_of=lambda diagnosis: diagnosis.snomed,
         class_of=RHYTHM_GROUP_OF_CODE,
     ),
     "cpsc2018": Cohort(
-        population=Population(  # first labels as in the real REFERENCE.csv; there 7 % have a second label
-            conditions=shares(
-                "NORM 918, AFIB 1098, AVB1 704, LBBB 207, RBBB 1695, PAC 574, PVC 653, STD 826, STE-ANT 110,STE-INF 92"
-            ),
-            companion=0.08,
-            rhythms={"SR": 1.0},
-        ),
-        seconds=cpsc2018_seconds,
-        names=lambda visit: 2 * (f"A{visit.number + 1:04d}",),
+        POPULATIONS["cpsc2018"],
+        lambda number, patient, visit: 2 * (f"A{number + 1:04d}",),
         codes_of=lambda diagnosis: diagnosis.cpsc2018,
         class_of={name: name for name in DATASETS["cpsc2018"].classes},
+        seconds=cpsc2018_seconds,
     ),
     "ningbo": Cohort(
-        population=Population(
-            conditions=shares(
-                "NORM 0.57, TWI 0.22, LVH 0.018, RBBB 0.037, LBBB 0.007, LAFB 0.033, STD 0.036, AVB1 0.025,"
-                "AVB2 0.001, AVB3 0.0002, RVH 0.001, MI-ANT 0.002, MI-INF 0.024, STE-ANT 0.011, STE-INF 0.011,"
-                "PAC 0.030, PVC 0.031"
-            ),
-            companion=0.15,
-            rhythms=shares("SB 0.363, SR 0.181, AFL 0.218, ST 0.163, SA 0.073, SVT 0.004"),
-        ),
-        names=lambda visit: 2 * (f"JS{visit.number + 10_647:05d}",),  # they go on from Chapman's
+        POPULATIONS["ningbo"],
+        lambda number, patient, visit: 2 * (f"JS{number + 10_647:05d}",),  # they go on from Chapman's
         codes_of=lambda diagnosis: diagnosis.snomed,
         class_of=RHYTHM_GROUP_OF_CODE,
     ),

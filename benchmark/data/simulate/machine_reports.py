@@ -6,18 +6,17 @@ Electrocardiol. 38:235); missed fibrillation is mostly called sinus or supravent
 Clin. Cardiol. 35:348); a third of the statements of flutter are wrong (Lindow et al. 2019, Scand. J. Prim. Health Care
 37:426); infarction, bundle branch block and hypertrophy are detected in 74-93 % with 97-99 % specificity (de Bruyne et
 al. 1997, J. Clin. Epidemiol. 50:947), hypertrophy against echocardiography in 45 % with 83 % (Devereux et al. 1984,
-JACC 3:82). Rates of single findings (machine_reports.csv) are our choice within these bounds or assumed.
+JACC 3:82). Rates of single findings (machine_*.csv) are our choice within these bounds or assumed.
 """
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmark.data.simulate.patient import clash
+from benchmark.data.simulate.patient import clash, rows_of
 
 GRADES = ("normal", "borderline", "abnormal")
 """Of the whole ECG, in ascending order."""
@@ -25,42 +24,6 @@ SUMMARIES = {"normal": "Normal ECG", "borderline": "Borderline ECG", "abnormal":
 Lines = tuple[str, ...]
 """Lines of a report."""
 
-RHYTHM_LINES = {
-    "SR": ("Sinus rhythm", "normal"),
-    "SB": ("Sinus bradycardia", "borderline"),
-    "ST": ("Sinus tachycardia", "borderline"),
-    "SA": ("Sinus arrhythmia", "borderline"),
-    "AFIB": ("Atrial fibrillation", "abnormal"),
-    "AFL": ("Atrial flutter", "abnormal"),
-    "SVT": ("Supraventricular tachycardia", "abnormal"),
-}
-"""Rhythm -> its line and grade."""
-PAC = ("Sinus rhythm", "PAC(s)")
-MISREADINGS: dict[str, dict[Lines, float]] = {
-    "SR": {
-        ("Sinus arrhythmia",): 0.01,
-        ("Atrial fibrillation",): 0.006,
-        ("Ectopic atrial rhythm",): 0.006,
-        PAC: 0.01,
-    },
-    "SB": {("Junctional rhythm",): 0.01, ("Ectopic atrial bradycardia",): 0.01},
-    "ST": {("Supraventricular tachycardia",): 0.02, ("Atrial flutter",): 0.01},
-    "SA": {("Sinus rhythm",): 0.3, PAC: 0.1, ("Atrial fibrillation",): 0.05},
-    "AFIB": {
-        PAC: 0.042,
-        ("Supraventricular tachycardia",): 0.02,
-        ("Atrial flutter",): 0.02,
-        ("Undetermined rhythm",): 0.01,
-    },
-    "AFL": {
-        ("Atrial fibrillation",): 0.2,
-        ("Sinus rhythm",): 0.09,
-        ("Supraventricular tachycardia",): 0.08,
-        ("Sinus rhythm", "Nonspecific T wave changes"): 0.05,
-    },
-    "SVT": {("Sinus rhythm",): 0.18, ("Atrial flutter",): 0.05, ("Atrial fibrillation",): 0.04},
-}
-"""Rhythm -> lines printed instead -> share of its ECGs; 'Sinus rhythm' is renamed by rate."""
 REMARKS = {
     "Possible left atrial abnormality": ("borderline", 0.030),
     "Possible right atrial abnormality": ("borderline", 0.010),
@@ -79,6 +42,15 @@ RAPID_RATE = 110
 RAPID = "Atrial fibrillation with rapid ventricular response"
 
 
+class RhythmReading(NamedTuple):
+    """Report lines of a rhythm."""
+
+    line: str
+    grade: str
+    misreadings: Mapping[Lines, float]
+    """Lines printed instead -> share of the ECGs with this rhythm; 'Sinus rhythm' is renamed by rate."""
+
+
 class FindingReading(NamedTuple):
     """Report lines of a finding and its error rates."""
 
@@ -95,18 +67,20 @@ class FindingReading(NamedTuple):
     """Lines, one of which is printed when the finding is missed; '': none."""
 
 
-def finding_readings(path: Path) -> dict[str, FindingReading]:
-    """Read a table with a finding in each row."""
-    with open(path, newline="", encoding="utf-8") as file:
-        _, *rows = csv.reader(file)
-    readings = {}
-    for name, grade, missed, uncertain, false_alarm, *wordings in rows:
-        lines = (tuple(text.split("|")) for text in wordings)
-        readings[name] = FindingReading(grade, float(missed), float(uncertain), float(false_alarm), *lines)
-    return readings
+def rhythm_reading(line: str, grade: str, misreadings: str) -> RhythmReading:
+    """Read a row of machine_rhythms.csv."""
+    pairs = (pair.rsplit(": ", 1) for pair in misreadings.split("|"))
+    return RhythmReading(line, grade, {tuple(lines.split(" + ")): float(share) for lines, share in pairs})
 
 
-FINDING_READINGS = finding_readings(Path(__file__).with_name("machine_reports.csv"))
+def finding_reading(grade: str, missed: str, uncertain: str, false_alarm: str, *wordings: str) -> FindingReading:
+    """Read a row of machine_findings.csv."""
+    lines = (tuple(words.split("|")) for words in wordings)
+    return FindingReading(grade, float(missed), float(uncertain), float(false_alarm), *lines)
+
+
+RHYTHM_READINGS = {name: rhythm_reading(*cells) for name, *cells in rows_of("machine_rhythms.csv")}
+FINDING_READINGS = {name: finding_reading(*cells) for name, *cells in rows_of("machine_findings.csv")}
 GRADE_OF: dict[str, str] = {
     **{
         line: "borderline"
@@ -115,7 +89,7 @@ GRADE_OF: dict[str, str] = {
     },
     **{line: reading.grade for reading in FINDING_READINGS.values() for line in reading.wordings},
     **{line: grade for line, (grade, _) in REMARKS.items()},
-    **dict(RHYTHM_LINES.values()),
+    **{reading.line: reading.grade for reading in RHYTHM_READINGS.values()},
     RAPID: "abnormal",
 }
 """Line -> grade of the whole ECG; rhythms that are not listed are borderline."""
@@ -126,8 +100,8 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
 
     errors: scale of the rates of errors and uncertain wordings: 0 none, 1 as published, larger up to always wrong.
     """
-    rhythm = next(name for name in diagnoses if name in RHYTHM_LINES)
-    lines = [_at_rate(line, rate) for line in _misread(rhythm, rng, errors)] or [RHYTHM_LINES[rhythm][0]]
+    rhythm = next(name for name in diagnoses if name in RHYTHM_READINGS)
+    lines = [_at_rate(line, rate) for line in _misread(rhythm, rng, errors)] or [RHYTHM_READINGS[rhythm].line]
     if lines == ["Atrial fibrillation"] and rate > RAPID_RATE:
         lines = [RAPID]
     lines += [_finding_line(name, diagnoses, rng, errors) for name in FINDING_READINGS]
@@ -138,7 +112,7 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
 
 def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> Lines:
     """Lines printed instead of the rhythm; () if it is read correctly."""
-    misreadings, drawn = MISREADINGS[rhythm], rng.random()
+    misreadings, drawn = RHYTHM_READINGS[rhythm].misreadings, rng.random()
     scale = min(errors, 1 / sum(misreadings.values()))
     for lines, share in misreadings.items():
         drawn -= share * scale

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -54,8 +54,13 @@ class Diagnosis(NamedTuple):
     """Class of CPSC2018; '' for none."""
 
 
-with open(Path(__file__).with_name("diagnoses.csv"), newline="", encoding="utf-8") as _file:
-    DIAGNOSES = {name: Diagnosis(*cells) for name, *cells in list(csv.reader(_file))[1:]}
+def rows_of(name: str) -> list[list[str]]:
+    """Read the rows of a table beside this file."""
+    with open(Path(__file__).with_name(name), newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))[1:]
+
+
+DIAGNOSES = {name: Diagnosis(*cells) for name, *cells in rows_of("diagnoses.csv")}
 
 _INFARCTIONS = frozenset({"MI-ANT", "MI-INF", "MI-LAT"})
 _SHIFTS = frozenset({"STD", "STE-ANT", "STE-INF"})
@@ -200,7 +205,7 @@ class Population:
     """Probability that a patient with a condition has a further one, drawn from the same shares."""
     rhythms: Mapping[str, float]
     """Rhythm of a recording, unless a condition sets it."""
-    affinities: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    affinities: Mapping[tuple[str, str], float]
     """(leading condition, further one) -> factor of the further one's share."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmark.data.simulate.machine_reports import FINDING_READINGS, RHYTHM_LINES, machine_report
+from benchmark.data.simulate.machine_reports import FINDING_READINGS, RHYTHM_READINGS, machine_report
 from benchmark.data.simulate.patient import DIAGNOSES, RHYTHMS
 
 FINDINGS = tuple(name for name in DIAGNOSES if name not in RHYTHMS and name != "NORM")
@@ -20,7 +20,7 @@ def _share(reports: list[list[str]], *lines: str) -> float:
 
 
 def test_every_diagnosis_has_a_reading() -> None:
-    assert set(RHYTHM_LINES) == set(RHYTHMS)
+    assert set(RHYTHM_READINGS) == set(RHYTHMS)
     assert set(FINDING_READINGS) == set(FINDINGS)
 
 
