@@ -1,7 +1,7 @@
 """Plain forms that the suite's are held against: the encoder, PMQ's released step, COMET's losses, heartbeats.
 
-The encoder computes all taps and every output. PMQ's step compares patient ids in numpy, exponentiates all candidates
-and moves its copies parameter by parameter, as the released code does. COMET's losses are TS2Vec's full matrices, and
+The encoder computes all taps and every output. PMQ's step compares patient ids in numpy and exponentiates all
+candidates, as the released code does. COMET's losses are TS2Vec's full matrices, and
 all eight passes are kept for the backward pass. Heartbeats are found lead by lead through neurokit2, as in the authors'
 notebooks.
 """
@@ -18,12 +18,13 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from scipy.interpolate import interp1d
 from sklearn.preprocessing import StandardScaler
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmark.data.heartbeats import FS, WINDOW
 from methods.base import Batch, PretrainMethod
 from methods.comet import COMET, ID_TEMPERATURE
 from methods.encoders.dilated import Dilated, DilatedBlock
+from methods.momentum import update_momentum
 from methods.parts.losses import unit_length
 from methods.parts.masks import Mask
 from methods.pmq_released import PMQReleased
@@ -49,20 +50,13 @@ class PlainDilated(Dilated):
         return steps.mean(1)  # (B, K)
 
 
-@torch.no_grad()
-def follow(target: nn.Module, source: nn.Module, momentum: float) -> None:
-    """target <- momentum * target + (1 - momentum) * source, parameter by parameter."""
-    for old, new in zip(target.parameters(), source.parameters(), strict=True):
-        old.data = old.data * momentum + new.data * (1 - momentum)
-
-
 class PlainReleased(PMQReleased):
     """PMQ's released step; its batch size divides the queue size."""
 
     def forward(self, batch: Batch) -> Tensor:
         """The loss of a batch; the key branch moves first, the keys enter the queue last."""
-        follow(self.momentum_encoder, self.average.module, self.config.momentum)
-        follow(self.momentum_projection_head, self.average_projection_head.module, self.config.momentum)
+        update_momentum(self.momentum_encoder, self.average.module, self.config.momentum)
+        update_momentum(self.momentum_projection_head, self.average_projection_head.module, self.config.momentum)
         q = unit_length(self.prediction_head(self.projection_head(self.encoder.pooled(batch.x1, self.mask))))  # (B, K)
         with torch.no_grad():
             k = unit_length(self.momentum_projection_head(self.momentum_encoder.pooled(batch.x2, self.mask)))  # (B, K)
