@@ -247,21 +247,6 @@ def test_several_encoders_are_rows_beside_each_other_and_share_the_results_of_ea
     assert not [name for name in ("dilated", "resnet1d") if f" on {name}" in table(tmp_path)]
 
 
-@pytest.mark.slow
-def test_a_run_around_an_encoder_from_a_file_needs_nothing_else(
-    run: Run, encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file, moved = tmp_path / "mine.py", tmp_path / "elsewhere.py"
-    file.write_text(encoder_text)
-    assert run("--encoder", str(file)) == 0
-    file.rename(moved)
-    capsys.readouterr()
-    assert run("--encoder", str(moved), "--evaluate", "linear") == 0
-    assert "2 done, 0 to do" in capsys.readouterr().out
-    assert run("--encoder", str(moved), "--seeds", "42") == 0  # pmq's weights are there
-    assert len(rows_of(tmp_path / "runs")) == 8
-
-
 def test_a_second_command_on_a_store_is_refused_with_who_works_there(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,15 +20,12 @@ SMALL = {"name": "resnet1d", "output": 8}
 RECORDINGS = {"data.segmentation.kind": "recordings", "methods": ["moco"]}
 
 
-def test_heartbeats_are_found_as_the_protocol_says_unless_the_config_does() -> None:
+def test_windows_are_those_of_the_protocol_and_of_their_section() -> None:
     strict = {"protocol": "strict"}
     assert load_config("demo").data.cut().beats == "authors"
     assert load_config("demo", strict).data.cut().beats == "fused"
     assert load_config("demo", {**strict, "data.segmentation.beats": "authors"}).data.cut().beats == "authors"
     assert load_config("demo", strict | RECORDINGS).data.cut() == load_config("demo", RECORDINGS).data.cut()
-
-
-def test_crops_have_the_length_and_the_stride_of_their_section() -> None:
     cut = load_config("demo", {**RECORDINGS, "data.segmentation.seconds": 2.5, "data.rate": 100}).data.cut()
     assert (cut.kind, cut.samples, cut.stride, cut.pad) == ("recordings", 250, 125, False)
     further = {"data.segmentation.stride": 2.0, "data.segmentation.short": "pad"}
@@ -45,17 +42,11 @@ def test_an_override_reaches_a_methods_knob_and_leaves_its_others() -> None:
     assert (ablated.momentum, ablated.queue_size) == (0.5, 0)
 
 
-@pytest.mark.parametrize(
-    ("overrides", "expected"),
-    [
-        ({"momentum": 0.5}, {"momentum": 0.5, "recipe": {"lr": 1.0, "batch_size": 8}}),
-        ({"recipe": {"lr": 2.0}}, {"momentum": 0.9, "recipe": {"lr": 2.0, "batch_size": 8}}),
-        ({"recipe.lr": 2.0}, {"momentum": 0.9, "recipe": {"lr": 2.0, "batch_size": 8}}),
-        ({"recipe": {"lr": 2.0}, "recipe.batch_size": 4}, {"momentum": 0.9, "recipe": {"lr": 2.0, "batch_size": 4}}),
-    ],
-)
-def test_overrides_are_laid_over_knobs(overrides: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert laid_over({"momentum": 0.9, "recipe": {"lr": 1.0, "batch_size": 8}}, overrides) == expected
+def test_overrides_are_laid_over_knobs_and_over_a_recipe_field_by_field() -> None:
+    knobs = {"momentum": 0.9, "recipe": {"lr": 1.0, "batch_size": 8}}
+    assert laid_over(knobs, {"momentum": 0.5}) == {"momentum": 0.5, "recipe": {"lr": 1.0, "batch_size": 8}}
+    both = laid_over(knobs, {"recipe": {"lr": 2.0}, "recipe.batch_size": 4})
+    assert both == {"momentum": 0.9, "recipe": {"lr": 2.0, "batch_size": 4}}
 
 
 def test_an_encoder_stands_with_its_name_and_all_its_knobs(tmp_path: Path) -> None:
@@ -102,22 +93,13 @@ def test_a_sweep_over_a_field_of_the_recipe_is_named_with_a_dot() -> None:
     assert nested.sweeps == {"pmq": {"recipe.lr": [0.25]}}
 
 
-def test_each_encoder_has_a_config_of_its_own() -> None:
+def test_each_encoder_has_a_config_and_those_of_one_name_differ_in_their_knobs() -> None:
     further = [SMALL, {"name": "dilated", "hidden": 4, "depth": 2, "output": 8}]
     config = load_config(BASIC, {"encoders": further})
     configs = by_encoder(config)
     assert configs[next(iter(configs))] is config
-    assert [one.encoder for one in configs.values()] == [config.encoder, *config.encoders]
-    assert [one.encoders for one in list(configs.values())[1:]] == [[], []]
-    assert by_encoder(load_config(BASIC)) == {"": load_config(BASIC)}
-
-
-def test_encoders_of_one_name_are_told_apart_by_their_knobs() -> None:
-    sections = [
-        {"name": "dilated", "hidden": 4, "depth": 2},
-        {"name": "dilated", "hidden": 8, "depth": 2},
-        {"name": "resnet1d"},
-    ]
+    assert [(one.encoder, one.encoders) for one in list(configs.values())[1:]] == [(one, []) for one in config.encoders]
+    sections = [{"name": "dilated", "hidden": 4, "depth": 2}, {"name": "dilated", "hidden": 8, "depth": 2}, SMALL]
     assert labels_of(sections) == ["dilated hidden 4", "dilated hidden 8", "resnet1d"]
     with pytest.raises(ConfigError, match="encoders: 'resnet1d' is named twice; name it once, or give one of them"):
         load_config(BASIC, {"encoders": [SMALL, SMALL]})
