@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from benchmark.config.schema import Attention, Finetune, Supervised
-from benchmark.data.task import Crops, Task, Windows
+from benchmark.data.task import Task
 from benchmark.machine.device import seed_torch, stream
 from benchmark.results.metrics import macro_f1, per_recording
 from benchmark.results.names import RECORDING
@@ -144,7 +144,11 @@ def train_classifier(
         seed_torch(section, seed, epoch)
         model.train()
         for batch in batches_of(len(source), settings.batch_size, least, seed=seed, epoch=epoch):
-            loss = update(model, optimiser, source, batch, task.multi, precision)
+            signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
+            loss = loss_of(model, signal, target, task.multi, precision)
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
             if schedule:
                 schedule.step()
         if not torch.isfinite(loss):
@@ -181,23 +185,6 @@ def batches_of(windows: int, batch_size: int, least: int, *, seed: int, epoch: i
         batches += one_pass
         passes += 1
     return batches
-
-
-def update(
-    model: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    source: Windows | Crops,
-    batch: Tensor,
-    multi: bool,
-    precision: str,
-) -> Tensor:
-    """Do one update on numbered windows (b,); returns the loss (0-d) without synchronising."""
-    signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
-    loss = loss_of(model, signal, target, multi, precision)
-    optimiser.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimiser.step()
-    return loss.detach()
 
 
 def loss_of(model: nn.Module, signal: Tensor, target: Tensor, multi: bool, precision: str) -> Tensor:
