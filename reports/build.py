@@ -24,7 +24,7 @@ from reports.score_tables import Table, costs_table, make_table, to_csv, to_late
 from reports.words import cell_names
 
 PAGE = "report.html"
-OF_ONE_COMPUTATION = ["state", "error", "seconds", "device", "commit"]
+OF_ONE_COMPUTATION = ["state", "error", "seconds"]
 """Columns of `Results.cells` that differ where the same cells are computed again."""
 
 

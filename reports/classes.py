@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from benchmark.results.metrics import TITLES, class_f1
 from benchmark.results.names import EVALUATION_TITLES
 from reports.results import Results
-from reports.words import labels_text, row_title
+from reports.words import labels_text, mean_text, row_title
 
-ROUNDING = 1e-9
 PLACE = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
 
 
@@ -70,8 +69,7 @@ def readable(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFrame]:
         }
         for metric in ("auroc", "auprc", "f1"):
             pairs = zip(100 * shown[f"{metric}_mean"], 100 * shown[f"{metric}_std"], strict=True)
-            texts = (f"{mean:.1f}" + (f"±{std:.1f}" if std > ROUNDING else "") for mean, std in pairs)
-            columns[TITLES[metric]] = [text.replace("nan", "–") for text in texts]
+            columns[TITLES[metric]] = [mean_text(*pair) for pair in pairs]
         title = f"{EVALUATION_TITLES[evaluation]}, {results.plan.datasets[dataset]['title']}, {labels_text(ratio)}"
         tables[f"{title}, per {unit}"] = pd.DataFrame(columns)
     return tables

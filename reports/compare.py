@@ -20,6 +20,7 @@ from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL
 from benchmark.results.printed import numbers, sources
 from reports.load import differing_facts, incompatible
 from reports.results import Results, coordinates, mean_over_subsets
+from reports.words import mean_text, ratio_text
 
 NUMBER = ["evaluation", "variant", "ratio", "dataset", "metric"]
 MAX_PRINTED = 20
@@ -130,12 +131,12 @@ def is_identical(first: Results, one: str, second: Results, two: str) -> bool:
 def readable(frame: pd.DataFrame, titles: Mapping[str, str]) -> pd.DataFrame:
     """Return numbers as a table to read: titles, percent with deviation, and the difference."""
     table = pd.DataFrame({"Method": frame["variant"].map(titles), "Dataset": frame["dataset"].map(titles)})
-    table["Labels"] = [f"{100 * ratio:g} %" for ratio in frame["ratio"]]
+    table["Labels"] = frame["ratio"].map(ratio_text)
     table["Metric"] = frame["metric"].map(TITLES)
     table["Evaluation"] = [EVALUATION_TITLES.get(name, name) for name in frame["evaluation"]]
     for side in ("a", "b"):
-        spreads = ["" if pd.isna(std) else f"±{std:.1f}" for std in frame[f"{side}_std"]]
-        table[side.upper()] = [f"{mean:.1f}{spread}" for mean, spread in zip(frame[side], spreads, strict=True)]
+        pairs = zip(frame[side], frame[f"{side}_std"], strict=True)
+        table[side.upper()] = [mean_text(*pair) for pair in pairs]
     table["B − A"] = [f"{difference:+.1f}" for difference in frame["difference"]]
     return table
 

@@ -68,7 +68,7 @@ def _runs_of(source: str) -> Iterator[Results]:
     for chosen in (latest, *others) if key == ALL else [key or latest]:
         run = run_of(store, store.load_plan(chosen), path)
         if others and not key:
-            more = f"{path} holds {counted(len(others), 'other run')}, not shown: {listed(others)}"
+            more = f"{path} holds {len(others)} more, not shown: {listed(others)}"
             run = replace(run, messages=(f"{more}; {path}@KEY shows one, {path}@{ALL} all that compare",))
         yield run
 
@@ -106,8 +106,8 @@ def merge(runs: Sequence[Results]) -> Results:
         " + ".join(run.name for run in merged),
         replace(plan, key=digest([run.plan.key for run in merged])),
         rows,
-        {key: failure for key, failure in _first_of(run.failures for run in merged).items() if key not in rows},
-        {key: error for key, error in _first_of(run.damaged for run in merged).items() if key not in rows},
+        _first_of(run.failures for run in merged),
+        _first_of(run.damaged for run in merged),
         tuple(store for run in merged for store in run.stores),
         tuple(messages),
     )
@@ -175,11 +175,6 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return json.dumps([shown(item) if isinstance(item, str) else item for item in value])
     return UNSET if value is None else json.dumps(value)
-
-
-def counted(number: int, word: str) -> str:
-    """'1 row', '2 rows'."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def listed(names: Sequence[str]) -> str:

@@ -61,7 +61,7 @@ class Results:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """One line per planned cell: coordinates, key, state, error, training choices, counts, notes, device, commit.
+        """One line per planned cell: coordinates, key, state, error, training choices, counts, notes.
 
         state: 'finished', 'failed', 'damaged' or 'not run'; notes: lines joined by '; '; seconds: of the evaluation.
         """
@@ -81,16 +81,15 @@ class Results:
             name: getattr(row, name) for name in ("method", "protocol", "labels", "pretrain_seed", "pretrain_key")
         }
         facts |= {name: row.training.get(name) for name in ("best_epoch", "C", "seconds")} | row.counts
-        device, git = (row.provenance.get(name) or {} for name in ("device", "git"))
-        return facts | {"notes": "; ".join(row.notes), "device": device.get("type"), "commit": git.get("commit")}
+        return facts | {"notes": "; ".join(row.notes)}
 
     def state_of(self, key: str) -> tuple[str, str]:
         """Return the state of a cell, one of `STATES`, and its error in one line."""
+        if key in self.rows:
+            return FINISHED, ""
         if key in self.failures:
             return FAILED, self.failures[key].line
-        if key in self.damaged:
-            return DAMAGED, self.damaged[key]
-        return (FINISHED if key in self.rows else NOT_RUN), ""
+        return (DAMAGED, self.damaged[key]) if key in self.damaged else (NOT_RUN, "")
 
     @property
     def finished(self) -> list[tuple[PlannedCell, Row]]:

@@ -22,10 +22,12 @@ from benchmark.results.store import Plan, PlannedCell
 from reports.inference import LEVEL, NEAR, TableStatistics, differences
 from reports.results import Layout, Record, Results, coordinates, mean_over_subsets, role_of
 from reports.words import (
+    ROUNDING,
     caption,
     escape_markdown,
     footers,
     labels_text,
+    mean_text,
     ratio_text,
     row_title,
     unit_text,
@@ -34,8 +36,6 @@ from reports.words import (
 )
 
 DASH = "–"
-ROUNDING = 1e-9
-"""A standard deviation below it, in percent, is rounding."""
 MARKS = [letter * times for times in (1, 2, 3) for letter in "abcdefghijklmnoprstuvwxyz"]
 """Of footnotes."""
 CSV_COLUMNS = [
@@ -235,8 +235,8 @@ def _printed(plan: Plan, layout: Layout, scores: pd.DataFrame) -> Iterator[dict[
 
 def number_text(score: Mapping[Any, Any], style: Style) -> str:
     """'**70.1**±0.8', '57.2 ≈': a line of `Table.scores` as text; a dash where there is no number."""
-    mean = DASH if pd.isna(score["mean_percent"]) else f"{score['mean_percent']:.1f}"
-    spread = style.spread.format(f"{score['std_percent']:.1f}") if score["std_percent"] >= ROUNDING else ""
+    mean, std = mean_text(score["mean_percent"]), score["std_percent"]
+    spread = style.spread.format(f"{std:.1f}") if std >= ROUNDING else ""
     mark = style.mark.format(score["mark"]) if score["mark"] else ""
     return (style.bold.format(mean) if score["best"] else mean) + spread + style.tie * bool(score["tie"]) + mark
 

@@ -27,6 +27,8 @@ SIMULATED = "Simulated ECGs: no ranking of methods follows."
 READER = " (reads reports)"
 """After the title of a row whose pretraining reads the reports of the recordings."""
 LONGEST_ERROR = 160
+ROUNDING = 1e-9
+"""A standard deviation below it, in percent, is rounding."""
 
 
 def ratio_text(ratio: float) -> str:
@@ -63,6 +65,11 @@ def markdown_table(frame: pd.DataFrame) -> str:
     escaped = frame.map(escape_markdown).rename(columns=escape_markdown)
     align = ["left"] + ["right"] * (len(frame.columns) - 1)
     return str(escaped.to_markdown(index=False, disable_numparse=True, colalign=align))
+
+
+def mean_text(mean: float, std: float = np.nan) -> str:
+    """Return '70.1±0.8' for percents; '–' where there is no mean, nothing behind it where seeds do not vary."""
+    return "–" if np.isnan(mean) else f"{mean:.1f}" + (f"±{std:.1f}" if std >= ROUNDING else "")
 
 
 def and_text(names: Sequence[str]) -> str:

@@ -49,7 +49,7 @@ def test_cells_have_a_line_per_planned_cell_with_its_state(store_root: Path) -> 
     cells = results.cells
     assert cells["state"].value_counts().to_dict() == {"finished": 32, "not run": 2, "failed": 1, "damaged": 1}
     assert victim in cells.set_index("key").loc[victim, "error"]
-    assert {"best_epoch", "seconds", "test_windows", "notes", "commit"} <= set(cells)
+    assert {"best_epoch", "seconds", "test_windows", "notes"} <= set(cells)
     assert results.predictions(next(iter(results.rows))).probability.shape == (2, 2)
 
 
@@ -76,7 +76,7 @@ def test_other_runs_of_a_folder_are_named_with_how_to_see_them(store_root: Path)
     results = load(store_root)
     assert results.plan.key == "second"
     assert results.messages == (
-        f"{store_root} holds 1 other run, not shown: plan-of-the-test; {store_root}@KEY shows one, {store_root}@all "
+        f"{store_root} holds 1 more, not shown: plan-of-the-test; {store_root}@KEY shows one, {store_root}@all "
         "all that compare",
     )
     assert load(f"{store_root}@plan-of-the-test").plan.key == "plan-of-the-test"
@@ -121,7 +121,7 @@ def test_of_two_runs_of_a_cell_the_first_is_shown(write_store: WriteStore) -> No
     two = write_store("two", complete=True, alter=lambda row: replace(row, training={"seconds": 99.0}))
     results = load([one, two])
     assert len(results.rows) == 36
-    assert not results.failures
+    assert set(results.cells["state"]) == {"finished"}
     assert load(one).rows.items() <= results.rows.items()
 
 
