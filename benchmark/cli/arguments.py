@@ -164,9 +164,9 @@ def devices_of(arguments: Namespace) -> tuple[str, ...]:
     if numbers and arguments.device != "auto":
         raise ConfigError(f"--devices {' '.join(numbers)} and --device {arguments.device}: name the devices once")
     visible = visible_devices() if numbers else []
-    for number in numbers:
-        if not number.isdecimal() or int(number) >= len(visible):
-            raise ConfigError(f"--devices {number!r} is not there: torch sees {len(visible)} CUDA devices")
-    if len(set(numbers)) < len(numbers):
-        raise ConfigError(f"--devices {' '.join(numbers)} names a device twice; several tasks on one: --jobs")
+    known = list(map(str, range(len(visible))))
+    if not set(numbers) <= set(known) or len(set(numbers)) < len(numbers):
+        raise ConfigError(
+            f"--devices {' '.join(numbers)}: name devices once each; torch sees {', '.join(known) or 'none'}"
+        )
     return tuple(visible[int(number)] for number in numbers)

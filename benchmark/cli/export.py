@@ -82,10 +82,13 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
         for variant, title in run.plan.variants.items():
             rows = [run.rows[cell.key] for cell in cells_of(run, variant)]
             seeds = {row.pretrain_key: row.pretrain_seed for row in rows if row.pretrain_key}
-            if name in seeds:
-                return checked(run, variant, name)
-            if name in (variant, title) and seeds:
-                return checked(run, variant, choose(variant, seeds, seed))
+            if not seeds or name not in (variant, title, *seeds):
+                continue
+            keys = [name] if name in seeds else [key for key, one in seeds.items() if seed in (None, one)]
+            if len(keys) != 1:
+                listed = ", ".join(f"{one} ({key})" for key, one in seeds.items())
+                raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
+            return Pretrained(run, variant, keys[0], record_of(store.pretrained / keys[0]))
     raise ConfigError(unknown("row with a finished encoder", name, list(titles)))
 
 
@@ -94,18 +97,8 @@ def cells_of(run: Results, variant: str) -> list[PlannedCell]:
     return [cell for cell in run.plan.cells if cell.variant == variant and cell.key in run.rows]
 
 
-def choose(variant: str, seeds: Mapping[str, int | None], seed: int | None) -> str:
-    """Choose the key of a row's pretraining with a seed, or the only one. `seeds`: key -> seed. Raises ConfigError."""
-    chosen = [key for key, one in seeds.items() if seed in (None, one)]
-    if len(chosen) != 1:
-        listed = ", ".join(f"{one} ({key})" for key, one in seeds.items())
-        raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
-    return chosen[0]
-
-
-def checked(run: Results, variant: str, key: str) -> Pretrained:
-    """Read the pretraining of a key. Raises ConfigError where its files are damaged, gone or from elsewhere."""
-    folder = run.stores[0].pretrained / key
+def record_of(folder: Path) -> dict[str, Any]:
+    """Read the card of a pretraining. Raises ConfigError where its files are damaged, gone or from elsewhere."""
     try:
         record = checked_card(folder)
     except BadCard as error:
@@ -113,8 +106,8 @@ def checked(run: Results, variant: str, key: str) -> Pretrained:
     if record is None:
         raise ConfigError(f"{folder}: the encoder is gone; the run command makes it again")
     if "elsewhere" in record.get("encoder", {}):
-        raise ConfigError(f"{variant}: its weights come from elsewhere and are not in the store; use its own file")
-    return Pretrained(run, variant, key, record)
+        raise ConfigError(f"{folder}: its weights come from elsewhere and are not in the store; use their own file")
+    return record
 
 
 def describe(pretrained: Pretrained, weights: bytes) -> Description:
@@ -126,7 +119,7 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
             f"{pretrained.variant}: its row is of an older version, without data.{absent[0]}; run it again"
         )
     data = Data(**{name: config["data"][name] for name in SIGNALS})
-    is_whole = data.segmentation.kind == "recordings"
+    per_trial = config.get("finetune", {}).get("beats_per_trial", Finetune().beats_per_trial)
     if data.standardise == "dataset" and "scale" not in record:
         raise ConfigError(
             f"{pretrained.variant} saw no corpus whose mean and deviation standardise (data.standardise: dataset); "
@@ -138,7 +131,7 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
         encoder=record["encoder"],
         sha256=hashlib.sha256(weights).hexdigest(),
         segmentation=data.cut(),
-        per_trial=1 if is_whole else config.get("finetune", {}).get("beats_per_trial", Finetune().beats_per_trial),
+        per_trial=1 if data.segmentation.kind == "recordings" else per_trial,
         precision=row.provenance.get("precision", "float32"),
         labels=row.labels,
         protocol=row.protocol,

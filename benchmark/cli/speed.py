@@ -6,6 +6,7 @@ Windows are noise, in the batch sizes of the methods' recipes. Times are medians
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -57,8 +58,8 @@ def speed(arguments: Namespace, console: Console) -> int:
     facts = device_facts(machine.device)
     named = f"{facts['type']} {facts['name']}, {torch.get_num_threads()} threads"
     note(console, f"speed on {named}, torch {torch.__version__}, in {machine.precision}")
-    jobs = list(jobs_of(config, machine, QUICK_BATCH if arguments.quick else None))
-    seconds, timings = QUICK_SECONDS if arguments.quick else SECONDS, []
+    seconds, most = (QUICK_SECONDS, QUICK_BATCH) if arguments.quick else (SECONDS, sys.maxsize)
+    jobs, timings = list(jobs_of(config, machine, most)), []
     with step(console, "measuring") as progress:
         for number, (name, batch, make) in enumerate(jobs, start=1):
             timings.append(measure(name, batch, make(), machine.device, seconds))
@@ -77,22 +78,16 @@ def speed(arguments: Namespace, console: Console) -> int:
     return OK
 
 
-def jobs_of(
-    config: Config, machine: Machine, most: int | None = None
-) -> Iterator[tuple[str, int, Callable[[], Update]]]:
-    """Yield name, batch size and maker of the update of each method and of fine-tuning, on each encoder.
-
-    most: largest batch.
-    """
+def jobs_of(config: Config, machine: Machine, most: int) -> Iterator[tuple[str, int, Callable[[], Update]]]:
+    """Yield name, batch size (`most` at most) and maker of the updates of methods and fine-tuning, on each encoder."""
     samples = config.data.cut().samples
     for label, row in by_encoder(config).items():
         on = f" on {label}" if label else ""
         for name in config.methods:
-            kind, knobs = row.method_class(name), row.method_config(name)
-            batch = min(knobs.recipe.batch_size, most or knobs.recipe.batch_size)
-            if kind.trains:
+            batch = min(row.method_config(name).recipe.batch_size, most)
+            if (kind := row.method_class(name)).trains:
                 yield f"{kind.name}{on}", batch, partial(pretraining_of, row, name, samples, batch, machine)
-        batch = min(row.finetune.batch_size, most or row.finetune.batch_size)
+        batch = min(row.finetune.batch_size, most)
         yield f"fine-tuning{on}", batch, partial(finetuning_update, row, samples, batch, machine)
 
 

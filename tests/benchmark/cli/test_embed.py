@@ -30,26 +30,21 @@ def embed(*words: str) -> int:
     return main(["embed", *words, "--encoder", "encoder", "--device", "cpu"])
 
 
-@pytest.mark.parametrize("form", [".csv", ".parquet", ".npy"])
-def test_records_and_folders_are_embedded_once_in_order(
-    here: Path, form: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if form == ".parquet":
-        pytest.importorskip("pyarrow", reason="the extra `embed` is not installed")
-    assert embed("records/3.hea", "records", "--out", f"f{form}") == OK
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "warning: 1 of 3 recordings have no embedding: 1 all samples zero (2: all samples zero)" in shown
-    assert f"wrote f{form}: 3 rows of 6 numbers" in shown
+def test_records_and_folders_are_embedded_once_in_order(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for out in ("f.csv", "f.npy"):
+        assert embed("records/3.hea", "records", "--out", out) == OK
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "warning: 1 of 3 recordings have no embedding: 1 all samples zero (2: all samples zero)" in shown
+        assert f"wrote {out}: 3 rows of 6 numbers" in shown
     encoder = load_encoder("encoder")
-    if form == ".npy":
-        numbers = np.load("f.npy")
-    else:
-        table = pd.read_csv("f.csv", keep_default_na=False, na_values={"e0": [""]}) if form == ".csv" else None
-        table = pd.read_parquet("f.parquet") if table is None else table
-        assert table["recording"].tolist() == ["records/3", "records/a/1", "records/a/2"]
-        assert table["windows"].tolist() == [12, 12, 0]
-        assert table["reason"].tolist() == ["", "", "all samples zero"]
-        numbers = table[encoder.feature_names].replace("", np.nan).to_numpy(np.float32)
+    table = pd.read_csv("f.csv", keep_default_na=False, na_values={"e0": [""]})
+    assert table["recording"].tolist() == ["records/3", "records/a/1", "records/a/2"]
+    assert table["windows"].tolist() == [12, 12, 0]
+    assert table["reason"].tolist() == ["", "", "all samples zero"]
+    numbers = np.load("f.npy")
+    np.testing.assert_allclose(
+        table[encoder.feature_names].replace("", np.nan).to_numpy(np.float32), numbers, rtol=1e-5
+    )
     expected = encoder.encode([recording(1), recording()], RATE, LEADS)
     np.testing.assert_allclose(numbers[:2], expected, atol=2e-2)  # the files hold whole microvolts
     assert np.isnan(numbers[2]).all()
@@ -59,16 +54,12 @@ def test_records_and_folders_are_embedded_once_in_order(
     ("words", "message"),
     [
         (["records", "--out", "f.txt"], "--out f.txt: .txt is no form of a table; use .parquet, .csv, .npy"),
-        (["empty", "--out", "f.npy"], "empty: neither a WFDB record nor a folder of them"),
         (["mine.npy", "--out", "f.npy"], "mine.npy: neither a WFDB record nor a folder of them"),
     ],
 )
-def test_what_cannot_be_embedded_is_one_line_and_writes_nothing(
+def test_what_cannot_be_embedded_is_one_line(
     words: list[str], message: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (here / "empty").mkdir()
-    before = sorted(here.rglob("*"))
     assert embed(*words) == USAGE
     shown = capsys.readouterr()
     assert (message in shown.err, shown.err.count("\n")) == (True, 1)
-    assert sorted(here.rglob("*")) == before

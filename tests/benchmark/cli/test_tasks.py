@@ -20,6 +20,12 @@ SMALL = [
 ]
 
 
+def rows_of(folder: Path) -> list[Row]:
+    """The rows of a run in a folder."""
+    store = Store(folder / "runs")
+    return [row for path in store.cells.glob("*.json") if (row := store.load_row(path.stem))]
+
+
 @pytest.fixture
 def real(real_ptb_xl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every sixth recording of the real sample, and the flags that find it."""
@@ -38,8 +44,7 @@ def test_real_recordings_under_two_tasks(real: list[str], tmp_path: Path, capsys
     assert main([*real, "--tasks", "superdiagnostic", "rhythm", *SMALL]) == OK, capsys.readouterr()
     capsys.readouterr()
     assert len(list(tmp_path.glob("cache/*/index.json"))) == 1
-    store = Store(tmp_path / "runs")
-    rows = {row.dataset: row for row in map(store.load_row, (path.stem for path in store.cells.glob("*.json"))) if row}
+    rows = {row.dataset: row for row in rows_of(tmp_path)}
     assert set(rows) == {"ptb-xl.superdiagnostic", "ptb-xl.rhythm"}
     assert {row.labels for row in rows.values()} == {"multi"}
     assert all(row.scores["recording"]["auroc"] > 0 for row in rows.values())
@@ -61,20 +66,13 @@ def test_simulated_cohorts_have_every_task(
     sizes.append("data.simulation.patients.mimic-iv-ecg=4")
     words = ["--datasets", "ptb-xl", "ningbo", "cpsc2018", "--tasks", *tasks, *SMALL, *sizes]
     assert main(words) == OK, capsys.readouterr()
-    store = Store(tmp_path / "runs")
-    rows = [row for path in store.cells.glob("*.json") if (row := store.load_row(path.stem))]
+    rows = rows_of(tmp_path)
     assert {row.dataset for row in rows} == {f"ptb-xl.{task}" for task in tasks} | {"ningbo.all", "cpsc2018.all"}
     assert all("auroc" in row.scores["recording"] for row in rows)
     assert main([*words, "--dry-run"]) == OK
     out = capsys.readouterr().out
     assert "to do: 0 of 8 cells" in out
     assert main(["data", "check", "--datasets", "ptb-xl", "--tasks", "rhythm", "form", "--set", *sizes]) == OK
-
-
-def rows_of(folder: Path) -> list[Row]:
-    """The rows of a run in a folder."""
-    store = Store(folder / "runs")
-    return [row for path in store.cells.glob("*.json") if (row := store.load_row(path.stem))]
 
 
 @pytest.mark.slow
