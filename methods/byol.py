@@ -44,11 +44,6 @@ def byol_loss(p: Tensor, z: Tensor) -> Tensor:
     return 2 - 2 * (unit_length(p) * unit_length(z)).sum(1).mean()
 
 
-def cosine_momentum(start: float, share_done: Tensor) -> Tensor:
-    """Give the momentum at a share of the training done: from `start` at 0 to 1 at 1 (BYOL, section 3.2)."""
-    return 1 - (1 - start) * (torch.cos(math.pi * share_done) + 1) / 2
-
-
 class BYOL(MomentumMethod):
     """Bootstrap your own latent."""
 
@@ -69,7 +64,8 @@ class BYOL(MomentumMethod):
         return (byol_loss(p1, z2) + byol_loss(p2, z1)) / 2
 
     def momentum(self) -> float | Tensor:
-        """Give the momentum of the next move."""
+        """Give the momentum of the next move: from `momentum` to 1 along a cosine, or constant (BYOL, section 3.2)."""
         if self.config.momentum_schedule == "constant":
             return super().momentum()
-        return cosine_momentum(self.config.momentum, self.share_done())
+        rising: Tensor = 1 - (1 - self.config.momentum) * (torch.cos(math.pi * self.share_done()) + 1) / 2
+        return rising
