@@ -22,7 +22,6 @@ from benchmark.run.estimate import (
     Size,
     disk_bytes,
     estimated_size,
-    exact_size,
     seconds_per_update,
     updates_of,
 )
@@ -99,14 +98,20 @@ def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[st
         listing = key_listing(dataset, config.data.prefix_of(name))
         if data := cached(dataset, folders.cache, listing, cut):
             prepared[name] = data
-        sizes[name] = exact_size(data) if data else estimated_size(len((listing or dataset.listing()).entries), cut)
+        sizes[name] = (
+            Size(len(data.entries), data.window_count)
+            if data
+            else estimated_size(len((listing or dataset.listing()).entries), cut)
+        )
     if len(prepared) == len(sizes):
         prepared |= {data.name: data for data in joins_of(config, prepared, folders.cache)}
     joined = {config.data.pretrain: config.data.corpora} if len(config.data.corpora) > 1 else {}
     joined |= {name: datasets_in(name) for name in filter(is_transport, config.data.datasets)}
     for name, parts in joined.items():
         recordings = sum(sizes[part].recordings for part in parts)
-        sizes[name] = exact_size(prepared[name]) if name in prepared else estimated_size(recordings, cut)
+        sizes[name] = estimated_size(recordings, cut)
+        if data := prepared.get(name):
+            sizes[name] = Size(len(data.entries), data.window_count)
     return sizes, prepared
 
 

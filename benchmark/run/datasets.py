@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.config.config import Config, with_settings
 from benchmark.config.errors import ConfigError
@@ -15,7 +16,7 @@ from benchmark.config.load import Folders
 from benchmark.data.audit import Finding, audit
 from benchmark.data.corpus import pretrained_entries, trials_of
 from benchmark.data.datasets import find_root, refuse_unfinished
-from benchmark.data.datasets.base import Dataset, DatasetError, Entry
+from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.datasets.card import Card
 from benchmark.data.joined import JOIN, join, recut
 from benchmark.data.prepare import Prepared, prepare, write_index
@@ -76,12 +77,8 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
     joins, corpora = [], config.data.corpora
     trained = {name: pretrained_entries(prepared[name], config.task_spec(config.pretrain)) for name in corpora}
     if len(corpora) > 1:
-        trained = {name: untested(config, prepared[name]) for name in corpora}
-        members = []
-        for name, entries in trained.items():
-            chosen = {entry.recording for entry in entries}
-            numbers = np.flatnonzero([entry.recording in chosen for entry in prepared[name].entries])  # (R,)
-            members.append((prepared[name], numbers))
+        members = [(prepared[name], untested(config, prepared[name])) for name in corpora]
+        trained = {data.name: [data.entries[r] for r in numbers] for data, numbers in members}
         joins.append(join(config.data.pretrain, members, cache))
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
@@ -94,21 +91,21 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
     return joins
 
 
-def untested(config: Config, data: Prepared) -> list[Entry]:
-    """List the recordings of a dataset whose patients no column tests or chooses on.
+def untested(config: Config, data: Prepared) -> NDArray[np.int64]:
+    """Number the recordings of a dataset whose patients no column tests or chooses on.
 
     Of a labelled dataset under no column its training part, as where it is pretrained on alone.
     """
     if not data.classes:
-        return list(data.entries)
+        return np.arange(len(data.entries))
     columns = [column for column in config.data.columns() if column.dataset == data.name]
     specs = [(of_task(data, column), config.task_spec(config.finetune, column.name)) for column in columns]
     if any(is_cross_validated(view, spec) for view, spec in specs):
-        return []
+        return np.empty(0, np.int64)
     splits = [split_or_none(view, spec)[0] for view, spec in specs or [(data, config.task_spec(config.pretrain))]]
     held_out = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
     train = sorted({int(r) for split in splits for r in split.train})
-    return [data.entries[r] for r in train if data.entries[r].patient not in held_out]
+    return np.array([r for r in train if data.entries[r].patient not in held_out], np.int64)
 
 
 def patients_of(config: Config, name: str) -> Iterator[str]:
@@ -158,7 +155,8 @@ def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[
     corpora = config.data.corpora
     specs = {name: config.task_spec(config.finetune, name) for name in prepared}
     several = corpora if len(corpora) > 1 else []
-    joined = {name: frozenset(entry.recording for entry in untested(config, prepared[name])) for name in several}
+    chosen = {name: untested(config, prepared[name]) for name in several}
+    joined = {name: frozenset(prepared[name].entries[r].recording for r in chosen[name]) for name in several}
     parts = {name: data for name, data in prepared.items() if JOIN not in name and not is_transport(name)}
 
     def findings_on(datasets: Mapping[str, Prepared], columns: Sequence[str]) -> list[Finding]:

@@ -12,7 +12,6 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmark.config.config import Config, with_settings
 from benchmark.data.corpus import pairs_of
 from benchmark.data.joined import JOIN
-from benchmark.data.prepare import Prepared
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.run.grid import Pretraining
 from benchmark.training.pretrain import make_optimiser, pairs_bought, train_step
@@ -29,11 +28,6 @@ class Size(NamedTuple):
 
     recordings: int
     windows: int
-
-
-def exact_size(prepared: Prepared) -> Size:
-    """Return the size of a prepared dataset."""
-    return Size(len(prepared.entries), prepared.window_count)
 
 
 def estimated_size(recordings: int, cut: Segmentation) -> Size:

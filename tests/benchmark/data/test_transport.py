@@ -94,7 +94,7 @@ def test_patients_who_are_pretrained_on_are_not_tested(
 ) -> None:
     config = small_config({"data.datasets": [NAME], "data.pretrain": ["mimic-iv-ecg", "chapman"], "protocol": "strict"})
     _, made = joins_of(config, cohorts, tmp_path)
-    pretrained = {f"chapman/{entry.recording}" for entry in untested(config, cohorts["chapman"])}
+    pretrained = {f"chapman/{cohorts['chapman'].entries[r].recording}" for r in untested(config, cohorts["chapman"])}
     tested = {entry.recording for entry in made.entries if entry.fold == 10}
     assert tested
     assert pretrained

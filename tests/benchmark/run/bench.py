@@ -76,8 +76,8 @@ class Bench:
 
     def rows(self) -> list[Row]:
         """Rows without the seconds they took."""
-        rows = [self.store.load_row(cell.key) for cell in self.grid.cells]
-        return [replace(row, training={**row.training, "seconds": 0.0}) for row in rows if row is not None]
+        rows = filter(None, (self.store.load_row(cell.key) for cell in self.grid.cells))
+        return [replace(row, training={**row.training, "seconds": 0.0}) for row in rows]
 
 
 def stamps(store: Store) -> dict[Path, int]:

@@ -63,8 +63,7 @@ def run(job: CellInput) -> Row:
 def test_a_row_says_what_was_run_and_where_it_came_from(make_job: MakeJob, cohorts: Cohorts) -> None:
     job = make_job()
     row = run(job)
-    for name, value in identity_of(job.cell).items():
-        assert getattr(row, name) == value
+    assert all(getattr(row, name) == value for name, value in identity_of(job.cell).items())
     assert (row.variant, row.method, row.pretrain_seed) == ("pmq:w/o queue", "pmq", 42)
     assert validate(row.provenance["config"]) == job.config
     data = row.provenance["data"]

@@ -260,18 +260,6 @@ def test_what_is_changed_downstream_alone_pretrains_nothing_anew() -> None:
         assert after == [before] * len(changes)
 
 
-def test_an_untrained_encoder_depends_on_its_size_and_seed_alone() -> None:
-    def random_keys(overrides: dict[str, Any]) -> list[str]:
-        config = load_config(BASIC, {"methods": ["random"], "gates": [], "seeds": [41, 42], **overrides})
-        return [pretraining.key for pretraining in grid_of(config).pretrainings]
-
-    base = random_keys({})
-    assert len(set(base)) == 2
-    assert random_keys({"pretrain.epochs": 9, "pretrain.seed": 9, "protocol": "strict"}) == base
-    assert set(random_keys({"encoder.depth": 3})).isdisjoint(base)
-    assert random_keys({"seeds": [42, 43]})[0] == base[1]
-
-
 @pytest.mark.parametrize("method", [name for name in ANYWHERE if METHODS[name].trains])
 def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
     base = load_config(BASIC, {"methods": [method], "gates": [], "pretrain.preset": "paper"})
