@@ -27,7 +27,6 @@ from benchmark.run.tasks import missing
 from benchmark.run.tuning import (
     Values,
     draws_of,
-    middle_ratio,
     search_config,
     trials_of,
     tuned_methods,
@@ -44,7 +43,7 @@ def tune(arguments: Namespace, console: Console) -> int:
     config = config_of(arguments)
     check_searchable(config, arguments.ratio)
     draws = draws_of(config, arguments.trials, arguments.search_seed)
-    config = search_config(config, arguments.ratio or middle_ratio(config))
+    config = search_config(config, arguments.ratio)
     variants = variants_of_draws(config, draws)
     folders, machine, store = folders_of(arguments), machine_of(arguments, config), Store(arguments.results)
     trials_text = f"{arguments.trials} trials of {len(draws)} methods"

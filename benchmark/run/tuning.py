@@ -56,15 +56,11 @@ def variants_of_draws(config: Config, draws: Draws) -> tuple[Variant, ...]:
     return tuple(variants)
 
 
-def middle_ratio(config: Config) -> float:
-    """Return the middle one of a config's label ratios; of an even number, the lower of the two."""
-    return sorted(config.ratios, reverse=True)[len(config.ratios) // 2]
-
-
-def search_config(config: Config, ratio: float) -> Config:
-    """Return the config of the trials' cells: one label ratio, and the first seed."""
+def search_config(config: Config, ratio: float | None) -> Config:
+    """Return the config of the trials' cells: the first seed, and one label ratio, by default the middle one."""
+    middle = sorted(config.ratios, reverse=True)[len(config.ratios) // 2]  # of an even number, the lower of the two
     rows = {"evaluate": [LINEAR], "gates": [], "ablate": [], "sweeps": {}}
-    return config.model_copy(update={"ratios": [ratio], "seeds": config.seeds[:1], **rows})
+    return config.model_copy(update={"ratios": [ratio or middle], "seeds": config.seeds[:1], **rows})
 
 
 def trials_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
