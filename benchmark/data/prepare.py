@@ -124,7 +124,7 @@ class Prepared:
     how_to_get: str = ""
     """One line: source of the real data."""
     dataset: str = ""
-    """Where this is a named task of a dataset (benchmark.data.splits): the dataset's name."""
+    """Where this is a named task of a dataset (benchmark.data.tasks): the dataset's name."""
     members: tuple[tuple[Prepared, NDArray[np.int64]], ...] = ()
     """Of several datasets as one (benchmark.data.joined): these, in whose files its windows lie, and numbers of their
     recordings, ascending."""

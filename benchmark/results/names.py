@@ -27,7 +27,7 @@ DEFAULT_TASK = "default"
 AT = "@"
 """Between the column that is learned on and the one that is tested on: 'ptb-xl.rhythm@ludb'."""
 TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
-"""Names in `benchmark.data.splits`."""
+"""Names in `benchmark.data.tasks`."""
 
 UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 """Units that a score counts; `BOTH` asks for a table of each."""
