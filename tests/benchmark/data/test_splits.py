@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.model_selection import train_test_split
 from sklearn.utils import shuffle
 
 from benchmark.data import splits
@@ -78,17 +77,6 @@ def test_strict_has_no_patient_on_two_sides_and_is_the_same_on_every_machine_in_
     assert patients_on_two_sides(entries, split) == {}
     turned = entries[::-1]
     assert {turned[i].recording for i in split_of(turned, rule).test} == {entries[i].recording for i in split.test}
-
-
-def test_shuffled_sides_follow_the_names_whatever_the_order_of_the_entries():
-    """As scikit-learn splits the names, in their order, twice."""
-    entries = [entry(f"x{index:02d}", 0) for index in range(40)]
-    rest, test = train_test_split([one.recording for one in entries], test_size=0.2, random_state=42)
-    train, validation = train_test_split(rest, test_size=0.1, random_state=42)
-    for item in (entries, entries[::-1]):
-        split = split_of(item, replace(MULTI, sides="shuffled"))
-        sides = [{item[index].recording for index in side} for side in (split.train, split.validation, split.test)]
-        assert sides == [set(train), set(validation), set(test)]
 
 
 def test_paper_cuts_each_class_in_name_order():
