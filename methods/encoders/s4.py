@@ -2,8 +2,8 @@
 
 The encoder has `depth` layers. Each is a linear state space per channel, computed as a long convolution over time,
 then GELU, a gated linear layer, the sum with the layer's input and layer normalisation. A causal encoder's step sees no
-later one; a bidirectional encoder's step sees both sides. The front is ECG-CPC's four convolutions (the first halves
-the time steps), one linear layer, or nothing. A mask acts on its output, (B, S', K).
+later one; a bidirectional encoder's step sees both sides. The front is ECG-CPC's four convolutions, of which the
+first halves the time steps. A mask acts on its output, (B, S', K).
 
 A state space is x' = A x + B u, y = C x + D u, in discrete steps of dt. A is HiPPO-LegS in the form w - P P* (diagonal
 plus low rank). A, B and dt stay as they start, C and D learn.
@@ -12,7 +12,7 @@ plus low rank). A, B and dt stay as they start, C and D learn.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
@@ -129,14 +129,12 @@ class S4Config(EncoderConfig):
     """N, the states of a channel."""
     bidirectional: bool = False
     """Whether a step sees later steps too."""
-    front: Literal["convolutions", "linear", "none"] = "convolutions"
-    """Leads -> channels; convolutions halve the time steps, none needs `output` leads."""
     length: Size = 1250
-    """Most time steps behind the front: 10 s at 250 Hz behind convolutions. Weights belong to one length."""
+    """Most time steps behind the front, which halves them: 10 s at 250 Hz. Weights belong to one length."""
 
     def check_length(self, samples: int) -> None:
         """Raise ValueError for windows with more steps than `length`."""
-        steps = math.ceil(samples / STRIDE) if self.front == "convolutions" else samples
+        steps = math.ceil(samples / STRIDE)
         if steps > self.length:
             raise ValueError(f"encoder.length is {self.length}; set encoder.length={steps}")
 
@@ -179,18 +177,14 @@ class Convolutions(nn.Sequential):
 
 
 class S4(Encoder):
-    """ECG windows -> representations at every time step, or every second behind convolutions."""
+    """ECG windows -> representations at every second time step."""
 
     name, Config = "s4", S4Config
     config: S4Config
 
     def __init__(self, config: S4Config | None = None) -> None:
         super().__init__(config)
-        leads, width, front = self.config.leads, self.config.output, self.config.front
-        if front == "none" and leads != width:
-            raise ValueError(f"encoder.front none needs as many leads ({leads}) as encoder.output ({width})")
-        fronts = {"convolutions": Convolutions, "linear": nn.Linear}
-        self.front = nn.Identity() if front == "none" else fronts[front](leads, width)
+        self.front: nn.Module = Convolutions(self.config.leads, self.config.output)
         self.layers = nn.Sequential(*[Layer(self.config) for _ in range(self.config.depth)])
 
     def embed(self, x: Tensor) -> Tensor:

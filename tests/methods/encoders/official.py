@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from methods.encoders import get_encoder
 from methods.encoders.base import Encoder, EncoderConfig
@@ -154,8 +154,13 @@ LEFT_OUT = {
 """Encoder -> names of the head, and of what follows from other tensors."""
 
 
-def load_official(name: str, state: State, config: EncoderConfig | None = None) -> Encoder:
-    """An encoder of some sizes, by default the paper's, with an official module's weights; loading is strict."""
+def load_official(
+    name: str, state: State, config: EncoderConfig | None = None, front: nn.Module | None = None
+) -> Encoder:
+    """An encoder of some sizes, by default the paper's, with an official module's weights; loading is strict.
+
+    front: of an s4, in place of its convolutions.
+    """
     ours = {}
     for key in sorted(state, key=lambda key: SECOND in key):  # of a tensor's two names the second one counts
         if not re.match(LEFT_OUT[name], key):
@@ -164,6 +169,8 @@ def load_official(name: str, state: State, config: EncoderConfig | None = None) 
                 renamed = re.sub(pattern, replacement, renamed)
             ours[renamed] = state[key]
     encoder = get_encoder(name)(config)
+    if front:
+        encoder.front = front
     shapes = {key: value.shape for key, value in encoder.state_dict().items()}
     encoder.load_state_dict({key: value.reshape(shapes[key]) for key, value in ours.items()}, strict=True)
     return encoder
