@@ -318,9 +318,11 @@ class Store:
             plan = _validated(Plan, body | {"cells": [_validated(PlannedCell, cell) for cell in body["cells"]]})
             if plan.key != key:
                 raise ValueError(f"this is the plan {plan.key}, not {key}")
+            _ = plan.config["protocol"], labels_of(plan), plan.config["data"].get("segmentation", {}).get("kind")
             return plan
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise NoResults(f"{path} is damaged ({error}); the same run command writes it again") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            what = f"{path} is damaged or of another version"
+            raise NoResults(f"{what} ({error}); the same run command writes it again") from None
 
 
 def _validated(kind: type[T], values: Mapping[str, Any]) -> T:

@@ -10,14 +10,14 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmark.results.files import write_atomic
+from benchmark.results.files import digested_json, write_atomic
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.schema import digest, flat
 from benchmark.results.store import (
@@ -221,8 +221,9 @@ def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> No
 
 
 def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
+    older = digested_json(asdict(PLAN) | {"config": {"protocol": "paper", "data": {"segmentation": "heartbeats"}}})
     changed = (store.plans / "plan-one.json").read_bytes().replace(b'"seed": 41', b'"seed": 42')
-    for content in (b"", b'{"key": "plan-one"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}', changed):
+    for content in (b"", b'{"key": "plan-one"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}', changed, older):
         (store.plans / "plan-one.json").write_bytes(content)
         with refused(NoResults, "plan-one.json is damaged", "the same run command writes it again"):
             store.load_plan()
