@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
-from scipy.signal import find_peaks
 
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.heartbeats import FS
@@ -68,6 +67,8 @@ def beat_features(windows: NDArray[np.floating[Any]]) -> Floats:
 
 def beats_of(window: Floats) -> AlignedBeats:
     """Find the beats of a window (S, L); padding repeats its first or last sample."""
+    from scipy.signal import find_peaks  # here, because it loads slowly
+
     moves = np.flatnonzero((window[1:] != window[:-1]).any(axis=1))
     first, last = (int(moves[0]), int(moves[-1]) + 1) if len(moves) else (0, len(window) - 1)
     slope = np.abs(np.diff(window, axis=0, prepend=window[:1])).mean(axis=1)  # (S,)

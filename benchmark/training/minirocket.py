@@ -20,7 +20,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from benchmark.config.schema import MiniRocket
@@ -173,6 +172,8 @@ def ridge(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
 
 def calibrated(scores: Tensor, task: Task) -> float:
     """The slope at which the probabilities of the validation scores (n, C) have the lowest binary cross-entropy."""
+    from scipy.optimize import minimize_scalar  # here, because it loads slowly
+
     truth = task.validation.truth() > 0  # (n, C)
 
     def loss(logarithm: float) -> float:
