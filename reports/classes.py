@@ -17,11 +17,11 @@ from benchmark.results.names import EVALUATION_TITLES
 from reports.results import Results
 from reports.words import labels_text, mean_text, row_title
 
-PLACE = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
+IDENTITY = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
 
 
 def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
-    """Score each class of each finished cell: `PLACE`, prevalence, and mean, deviation and seeds of each metric.
+    """Score each class of each finished cell: `IDENTITY`, prevalence, and mean, deviation and seeds of each metric.
 
     Scores and prevalences are in [0, 1]; lines are in the order of the tables.
     """
@@ -34,10 +34,10 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
             for number, name in enumerate(results.plan.datasets[cell.dataset]["classes"]):
                 coordinates = (cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant)
                 lines.append((*coordinates, cell.seed, truth[:, number].mean(), *ranked[number], f1[number]))
-    frame = pd.DataFrame(lines, columns=[*PLACE, "seed", "prevalence", "auroc", "auprc", "f1"])
-    by_seed = frame.groupby([*PLACE, "seed"], sort=False).mean().reset_index()  # over labelled subsets
+    frame = pd.DataFrame(lines, columns=[*IDENTITY, "seed", "prevalence", "auroc", "auprc", "f1"])
+    by_seed = frame.groupby([*IDENTITY, "seed"], sort=False).mean().reset_index()  # over labelled subsets
     how = {f"{metric}_{name}": (metric, name) for metric in ("auroc", "auprc", "f1") for name in ("mean", "std")}
-    grouped = by_seed.groupby(PLACE, sort=False)
+    grouped = by_seed.groupby(IDENTITY, sort=False)
     return grouped.agg(prevalence=("prevalence", "mean"), seeds=("seed", "nunique"), **how).reset_index()
 
 

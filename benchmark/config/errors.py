@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 if TYPE_CHECKING:
@@ -80,18 +79,12 @@ def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
 
 def built(kind: Any, values: Mapping[str, Any], prefix: str) -> Any:
     """Make a method's or encoder's config of plain values of the section `prefix`. Raises ValueError in one line."""
-    from pydantic import ConfigDict, ValidationError, create_model  # here, because errors of flags need none of it
+    from pydantic import ValidationError  # here, because errors of flags need none of it
     from pydantic.dataclasses import is_pydantic_dataclass
 
-    if "__dataclass_fields__" not in vars(kind):
-        raise ValueError(f"{kind.__name__}: make it a dataclass(frozen=True), so that its fields are known")
+    if not is_pydantic_dataclass(kind):
+        raise ValueError(f"{kind.__name__}: decorate it with pydantic.dataclasses.dataclass(frozen=True)")
     try:
-        if not is_pydantic_dataclass(kind):  # a standard dataclass of a user's file is checked by a model like it
-            hints = get_type_hints(kind, include_extras=True)
-            given: dict[str, Any] = {one.name: (hints[one.name], ...) for one in fields(kind) if one.name in values}
-            strict = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-            model = create_model(kind.__name__, __config__=strict, **given).model_validate(dict(values))
-            values = {name: getattr(model, name) for name in given}
         return kind(**values)
     except ValidationError as error:
         raise ValueError(one_line(error, prefix, kind)) from None

@@ -220,8 +220,7 @@ def card_folders(words: Sequence[str], data_root: Path | None = None) -> dict[st
 def load_card(word: str) -> Card:
     """Load the card in a YAML file. Raises ConfigError in one line: an unreadable file, an open question, a key."""
     values = read_yaml(Path(word), f"card {word}", "; `data new-card FOLDER` writes a first one")
-    values_of_keys = flat(values).items()
-    if keys := ", ".join(key for key, value in values_of_keys if value == QUESTION or value == [QUESTION]):
+    if keys := ", ".join(key for key, value in flat(values).items() if value in (QUESTION, [QUESTION])):
         raise ConfigError(f"card {word}: answer the questions first, {keys}: a {QUESTION!r} stands there")
     try:
         return Card.model_validate(values)

@@ -41,7 +41,7 @@ SMALL: dict[str, Any] = {
     "seeds": [41],
 }
 ENCODER = """
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 from torch import nn
 from methods.encoders.base import Encoder, EncoderConfig, Size
 

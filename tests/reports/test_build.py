@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -98,9 +96,3 @@ def test_the_console_ends_with_the_verdict_and_the_page_to_open_in_25_lines(
     assert lines[0].startswith("failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite")
     assert lines[-1] == f"open {tmp_path / 'out' / 'report.html'}"
     assert lines[-5].startswith("Better than the untrained encoder (Random): ")
-
-
-def test_reports_need_no_torch() -> None:
-    forbidden = "{'torch', 'wfdb', 'matplotlib'}"
-    code = f"import sys, reports.build; print(sorted({forbidden} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -47,8 +47,8 @@ def tables(root: Path, evaluation: str = "finetune", *, further: tuple[str, ...]
 
 
 def score(table: Table, ratio: float, variant: str, dataset: str, metric: str) -> pd.Series[Any]:
-    place = table.scores.query("ratio == @ratio and variant == @variant and dataset == @dataset and metric == @metric")
-    (line,) = (line for _, line in place.iterrows())
+    column = table.scores.query("ratio == @ratio and variant == @variant and dataset == @dataset and metric == @metric")
+    (line,) = (line for _, line in column.iterrows())
     return line
 
 
@@ -93,12 +93,12 @@ def test_the_best_are_all_that_print_the_same_and_a_baseline_is_none(write_store
 
 def marked(means: dict[str, float], significant: list[tuple[str, str]], metric: str = "f1") -> dict[str, str]:
     """Row -> its mark, of rows with these means that are all tested, and differ significantly where named."""
-    place = {"ratio": 0.1, "dataset": "a", "metric": metric}
+    column = {"ratio": 0.1, "dataset": "a", "metric": metric}
     scores = pd.DataFrame(
-        [place | {"variant": row, "mean_percent": mean, "baseline": False, "n": 3} for row, mean in means.items()]
+        [column | {"variant": row, "mean_percent": mean, "baseline": False, "n": 3} for row, mean in means.items()]
     )
     p_values = {pair: 0.5 for pair in combinations(means, 2)} | dict.fromkeys(significant, 0.01)
-    pairs = pd.DataFrame([place | {"first": one, "second": two, "p_holm": p} for (one, two), p in p_values.items()])
+    pairs = pd.DataFrame([column | {"first": one, "second": two, "p_holm": p} for (one, two), p in p_values.items()])
     lines = with_marks(scores, pairs.reindex(columns=PAIRS))
     return {line.variant: "best" if line.best else "tie" if line.tie else "" for line in lines.itertuples()}
 

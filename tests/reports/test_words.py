@@ -125,9 +125,9 @@ def test_footers_name_cells_data_errors_and_patients_who_were_not_scored(store_r
 
 def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root: Path) -> None:
     results = load(store_root)
-    place = {"ratio": 0.3, "dataset": "", "metric": "overall", "seeds": 2}
+    column = {"ratio": 0.3, "dataset": "", "metric": "overall", "seeds": 2}
     detectable = {"detectable": 0.05, "detectable_2x": 0.04, "detectable_4x": 0.03}
-    statistics = TableStatistics(pairs=pd.DataFrame([place | detectable]))
+    statistics = TableStatistics(pairs=pd.DataFrame([column | detectable]))
     *_, mark, last = footers_of(results, statistics)
     assert mark.startswith("≈: not separable from the best with these patients and seeds, and within 5 points")
     assert mark.endswith("over 2 seeds, which vary the evaluation of one pretraining per row.")

@@ -24,9 +24,9 @@ from benchmark.results.files import (
 def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:
     sealed = seal("owner", b"body")
     assert unseal("owner", sealed) == b"body"
-    for place in range(len(sealed)):
-        flipped = sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :]
-        assert (unseal("owner", flipped), unseal("owner", sealed[:place])) == (None, None)
+    for index in range(len(sealed)):
+        flipped = sealed[:index] + bytes([sealed[index] ^ 1]) + sealed[index + 1 :]
+        assert (unseal("owner", flipped), unseal("owner", sealed[:index])) == (None, None)
     assert unseal("another", sealed) is None
     assert unseal("a", seal("ab", b"c")[:32] + b"bc") is None  # the border of owner and body is sealed too
 

@@ -51,7 +51,6 @@ def test_health_of_other_windows_than_those_of_the_run_is_named() -> None:
         return {"health": [{"epoch": 0}], "health_sample": {WINDOWS_SHA256: sample}}
 
     here, there = card("a"), card("b")
-    assert measured_elsewhere({"random": there, "pmq": here}, "a") == ["random"]
     assert measured_elsewhere({"random": there, "moco": there, "pmq": here}, "a") == ["random", "moco"]
     assert measured_elsewhere({"random": {"health": []}, "pmq": here}, "a") == []
     assert measured_elsewhere({"random": {"health": [{"epoch": 0}]}, "pmq": here}, "a") == ["random"]

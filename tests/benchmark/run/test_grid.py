@@ -222,7 +222,7 @@ def test_the_encoder_moves_all_keys_but_its_name_alone_when_it_is_the_default_no
 
 
 MINE = """
-from dataclasses import dataclass
+from pydantic.dataclasses import dataclass
 import methods.pmq
 
 @dataclass(frozen=True)
