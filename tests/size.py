@@ -50,7 +50,7 @@ ROOMS = (
         ),
         2300,
         15,
-        (2870, 19.5),
+        (2556, 17.3),
     ),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )  # fmt: skip

@@ -19,13 +19,13 @@ ROOT = Path(__file__).resolve().parents[1]
 ANSWERED_AT_ONCE = ["--help", "report --help", "run --help", "reprot", "--sedes 41", "--preset pape", "--labels one"]
 
 
-def test_help_and_mistyped_names_do_not_wait_for_torch() -> None:
+def test_help_and_mistyped_names_do_not_wait_for_torch_or_pandas() -> None:
     code = f"""
 import contextlib, os, sys, run_benchmark
 for command in {ANSWERED_AT_ONCE!r}:
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(open(os.devnull, "w")):
         assert run_benchmark.main(command.split()) == 2
-    assert not {{"torch", "matplotlib"}} & set(sys.modules), command
+    assert not {{"torch", "pandas", "matplotlib"}} & set(sys.modules), command
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
@@ -85,6 +84,8 @@ def skip_summary(skipped: Iterable[Skipped]) -> dict[str, int]:
 
 def write_skipped(skipped: Mapping[str, Sequence[Skipped]], path: Path) -> None:
     """Write one line per skipped recording of every dataset, given by name: dataset, recording, patient, reason."""
+    import pandas as pd  # here, because it loads slowly
+
     lines = [(name, skip.recording, skip.patient, skip.reason) for name, of in skipped.items() for skip in of]
     frame = pd.DataFrame(lines, columns=list(SKIPPED_COLUMNS))
     write_atomic(path, frame.to_csv(index=False, lineterminator="\n").encode())
