@@ -71,7 +71,8 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         "classes.csv": csv(classes),
         "costs.csv": csv(costs),
     }
-    files = [write(out / name, text) for name, text in contents.items()]
+    for name, text in contents.items():
+        write_atomic(out / name, text.encode())
     from reports.figures import draw_figures  # here, because matplotlib loads slowly
 
     figures: list[Figure] = []
@@ -80,14 +81,9 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
             figures.append(figure)
     except Exception as error:  # the tables are worth a page without further figures
         problems.append(f"further figures: {type(error).__name__}: {error}")
-    files.append(write(out / PAGE, render_page(results, tables, figures, classes, costs, problems)))
+    write_atomic(out / PAGE, render_page(results, tables, figures, classes, costs, problems).encode())
+    files = [out / name for name in (*contents, PAGE)]
     return Report(tables, [*files, *(figure.png for figure in figures)], problems, failures(results))
-
-
-def write(file: Path, text: str) -> Path:
-    """Write a file whole or not at all; return it."""
-    write_atomic(file, text.encode("utf-8", errors="replace"))
-    return file
 
 
 def csv(frame: pd.DataFrame) -> str:

@@ -190,13 +190,13 @@ def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     columns = competing[competing["metric"].isin(COLUMNS)].drop_duplicates(["ratio", "dataset", "metric"])
     most = competing["ratio"].map(columns.groupby("ratio").size())
     competing = competing[(competing["metric"] != OVERALL) | (competing["n"] == most)]
-    lower = competing["metric"].map(lambda name: name in METRICS and METRICS[name].lower_is_better)
-    value = competing["mean_percent"].where(~lower, -competing["mean_percent"])
     marks = pd.DataFrame({"best": False, "tie": False}, index=scores.index)
     for (ratio, dataset, metric), rows in competing.groupby(["ratio", "dataset", "metric"]):
         if len(rows) == 1:
             continue
-        printed = value[rows.index].map(lambda number: float(f"{number:.1f}"))
+        lower = metric in METRICS and METRICS[metric].lower_is_better
+        value = -rows["mean_percent"] if lower else rows["mean_percent"]
+        printed = value.map(lambda number: float(f"{number:.1f}"))
         marks.loc[rows.index, "best"] = best = printed == printed.max()
         tests = pairs[(pairs["ratio"] == ratio) & (pairs["dataset"] == dataset) & (pairs["metric"] == metric)]
         significant = tests[tests["p_holm"] < LEVEL]
@@ -205,7 +205,7 @@ def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
             for one, other in (("first", "second"), ("second", "first"))
             for name in significant.loc[significant[one].isin(rows["variant"][best]), other]
         }
-        near = value[rows.index] >= value[rows.index].max() - 100 * NEAR
+        near = value >= value.max() - 100 * NEAR
         tested = rows["variant"].isin({*tests["first"], *tests["second"]} - behind)
         marks.loc[rows.index, "tie"] = ~best & near & tested
     return scores.assign(best=marks["best"], tie=marks["tie"])
