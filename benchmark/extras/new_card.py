@@ -154,8 +154,9 @@ def match_rows(columns: Columns, scan: FolderScan) -> Match:
     """
     best = Match()
     below = {path: path for path in scan.signals} | {os.path.splitext(path)[0]: path for path in scan.signals}
+    names = {*scan.names} | ({os.path.basename(path) for path in scan.signals} if RECORDING in scan.pattern else set())
     for column, cells in columns.items():
-        by_name = [cell for cell in map(identifier, cells) if cell in scan.names]
+        by_name = [cell for cell in map(identifier, cells) if cell in names]
         slashed = (str(PurePosixPath(cell.replace("\\", "/"))) for cell in cells)
         by_path = [below[cell] for cell in slashed if cell in below and not scan.is_stacked]
         if scan.is_stacked and set(by_name) != set(scan.names):

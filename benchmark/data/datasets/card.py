@@ -7,6 +7,7 @@ skipped with the reason. Rows of one recording may differ in their labels, which
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -121,13 +122,18 @@ class CardFile(NamedTuple):
     patient: str
 
 
+def fixed_folder(pattern: str) -> str:
+    """Return the folders of a path pattern that come before any part to be matched."""
+    return re.split(r"[*{]", pattern)[0].rpartition("/")[0]
+
+
 def find_files(card: Card, root: Path) -> list[CardFile]:
     """Find the files of a card's pattern, by path. Raises DatasetError where there is none, with what there is."""
     pattern = card.signals.files
     expression = re.escape(pattern)
     for part, meaning in EXPRESSIONS.items():
         expression = expression.replace(part, meaning)
-    fixed = re.split(r"[*{]", pattern)[0].rpartition("/")[0]  # folders without any part to be matched
+    fixed = fixed_folder(pattern)
     paths = [(PurePosixPath(fixed) / path).as_posix() for path in paths_below(root / fixed)]
     matches = {path: match.groupdict() for path in sorted(paths) if (match := re.fullmatch(expression, path))}
     if not matches:
@@ -207,9 +213,10 @@ class CardDataset:
 
     def _keys(self, file: CardFile) -> tuple[str, ...]:
         """What rows name a file by; without a table its recording, with the patient's folder ahead."""
-        if self.card.table and self.card.table.path:
-            return file.path, PurePosixPath(file.path).with_suffix("").as_posix()
-        return (file.recording if self.card.table else f"{file.patient}/{file.recording}".lstrip("/"),)
+        path = PurePosixPath(file.path)
+        if self.card.table is None:
+            return (f"{file.patient}/{file.recording}".lstrip("/"),)
+        return (file.path, path.with_suffix("").as_posix()) if self.card.table.path else (file.recording, path.name)
 
     def _rows(self, table: CardTable) -> tuple[dict[str, list[Row]], Skips]:
         """Recording -> its rows, which may differ in their labels alone, and the skipped ones."""
@@ -220,12 +227,13 @@ class CardDataset:
         return group_rows(read_table(self, self.root / table.file, columns), columns[0], identifier, free)
 
     def _match(self, name: str, row: Row, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:
-        """The files of a row; a path counts from the dataset's folder or from the table's."""
+        """The files of a row; a path counts from the dataset's folder, the table's or that of the pattern."""
         table = self.card.table or NO_TABLE
         if not table.path:
             return files_of.get(name, [])
-        path = PurePosixPath(row[table.path].replace("\\", "/"))
-        return files_of.get(path.as_posix()) or files_of.get((PurePosixPath(table.file).parent / path).as_posix()) or []
+        path = row[table.path].replace("\\", "/")
+        folders = map(PurePosixPath, ("", os.path.dirname(table.file), fixed_folder(self.card.signals.files)))
+        return next((files for folder in folders if (files := files_of.get((folder / path).as_posix()))), [])
 
     def _check_positions(self, names: Sequence[str], positions: Sequence[str], table: CardTable) -> None:
         """Raise DatasetError where the table's identifiers are not the numbers of a file's rows, which name nothing."""

@@ -105,11 +105,19 @@ def test_without_a_table_every_file_is_a_recording_of_a_person_or_of_its_folder_
     assert len(entries) == 13
 
 
-@pytest.mark.parametrize("path", ["waves/{}", r"waves\{}.hea", "./waves/{}"])
-def test_a_column_of_paths_finds_the_files(opened: Opened, folder: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        ("waves/{}", "**/*.hea"),
+        (r"waves\{}.hea", "**/*.hea"),
+        ("./waves/{}", "**/*.hea"),
+        ("{}.hea", "waves/*.hea"),  # counted from the pattern's folder
+    ],
+)
+def test_a_column_of_paths_finds_the_files(opened: Opened, folder: Path, path: str, pattern: str) -> None:
     rows = [f"{path.format(f'r{number:02}')},p{number},SR" for number in range(12)]
     (folder / "labels.csv").write_text("\n".join(["file,person,rhythm", *rows]))
-    listing = opened(table={"recording": None, "path": "file"}, signals={"files": "**/*.hea"}).listing()
+    listing = opened(table={"recording": None, "path": "file"}, signals={"files": pattern}).listing()
     assert [entry.path for entry in listing.entries] == [f"waves/r{number:02}.hea" for number in range(12)]
     assert (listing.entries[0].recording, listing.skipped) == (path.format("r00"), ())
 

@@ -47,6 +47,13 @@ def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
     assert len(read(folder, content)) == 12
 
 
+def test_a_column_of_file_names_names_the_recordings(folder: Path) -> None:
+    rewrite(folder, id=[f"r{number:02}.hea" for number in range(12)])
+    content, questions = drafted(folder)
+    assert (content["table"]["recording"], questions) == ("id", [])
+    assert len(read(folder, content)) == 12
+
+
 @pytest.mark.parametrize(
     ("paths", "pattern"),
     [
@@ -84,12 +91,12 @@ def test_a_column_of_paths_is_told_from_one_of_names(folder: Path, path: str) ->
     assert len(read(folder, content)) == 12
 
 
-def test_a_column_of_paths_finds_arrays_too(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
+def test_a_column_of_file_names_finds_arrays_too(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
     for number in range(2):
         np.save(tmp_path / f"r{number}.npy", make_ecg(seconds=2.0))
     (tmp_path / "labels.csv").write_text("file,patient,rhythm\nr0.npy,p0,SR\nr1.npy,p1,AF\n")
     content, questions = drafted(tmp_path)
-    assert (content["table"]["path"], questions) == ("file", ["rate", "unit", "leads"])
+    assert (content["table"]["recording"], questions) == ("file", ["rate", "unit", "leads"])
     assert "stacked" not in content["signals"]
 
 
