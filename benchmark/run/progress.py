@@ -103,7 +103,8 @@ class GridProgress:
             ended = self.done[stage] + self.failed[stage] + shares[stage]
             text = "; ".join([f"{self.done[stage]} of {self.total[stage]}", *texts[stage]])
             self.bars.update(bar, completed=ended, text=text)
-            lines.append(f"{stage} {text}")
+            eta = next(task.time_remaining for task in self.bars.tasks if task.id == bar)
+            lines.append(f"{stage} {text}" + (f", about {duration(eta)} to go" if eta else ""))
         if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:
             self.printed = time.monotonic()
             note(self.console, "; ".join([*lines, f"{self.failed.total()} failed"]))
