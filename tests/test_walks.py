@@ -26,7 +26,10 @@ from tests.on_disk import write_dataset
 ROOT = str(Path(__file__).resolve().parents[1]) + os.sep
 OURS = tuple(ROOT + name for name in ("run_benchmark.py", "benchmark", "methods", "reports"))
 CONTRIBUTING = Path(ROOT, "CONTRIBUTING.md").read_text(encoding="utf-8")
-GRID = "--config tiny.yaml --data chapman=. --pretrain-dataset chapman --evaluate finetune --seeds 41 42 --jobs 1"
+GRID = (
+    "--config tiny.yaml --data chapman=. --pretrain-dataset chapman --evaluate finetune --seeds 41 42 --device cpu "
+    "--jobs 1 --workers 1"
+)
 Stack = tuple[str, ...]
 """The files of this repository on a call stack, the outermost first."""
 CELL, RECORDING, NUMBER = "- **A cell", "- **A recording", "- **A number"
