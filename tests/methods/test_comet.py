@@ -59,11 +59,3 @@ def test_the_loss_weighs_four_levels_of_the_steps_that_the_encoder_gives() -> No
     torch.testing.assert_close(method(batch), expected)
     method(batch).backward()
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in method.encoder.parameters())
-
-
-def test_unmasked_views_differ_by_the_dropout() -> None:
-    method = make_comet(observation_weight=0.0, sample_weight=0.0)
-    assert method.encoder.dropout == 0.1
-    assert method(batch_of_trials()).item() != method(batch_of_trials()).item()
-    method.eval()
-    assert method(batch_of_trials()).item() == method(batch_of_trials()).item()

@@ -14,11 +14,9 @@ import torch
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from benchmark.config.errors import ConfigError
-from benchmark.config.load import load_config
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
-from methods.contract import ENCODER_CHECKS, METHOD_CHECKS, fits
+from methods.contract import ENCODER_CHECKS, METHOD_CHECKS
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder, EncoderConfig, Size
 from methods.encoders.dilated import Dilated
@@ -26,7 +24,6 @@ from methods.encoders.vit import ViT1d
 from methods.momentum import momentum_copy, update_momentum
 from methods.parts.losses import info_nce, unit_length
 from tests import make
-from tests.basic import BASIC
 
 TRAINED = [name for name, kind in METHODS.items() if kind.trains]
 PAIRS = [(name, Dilated) for name in TRAINED if name != "mae"]
@@ -49,12 +46,6 @@ def test_the_untrained_encoder_keeps_what_applies_to_it() -> None:
 @pytest.mark.parametrize("name", ENCODERS)
 def test_encoders_keep_the_contract(name: str, check: Callable[..., None]) -> None:
     check(ENCODERS[name])
-
-
-def test_what_hides_tokens_fits_an_encoder_of_tokens_alone() -> None:
-    assert (fits(METHODS["mae"], Dilated), fits(METHODS["mae"], ViT1d), fits(METHODS["pmq"], Dilated)) == (0, 1, 1)
-    with pytest.raises(ConfigError, match="methods: mae: encoder dilated has no tokens to hide; use"):
-        load_config(BASIC, {"methods": ["pmq", "mae"], "encoder": {"name": "dilated"}})
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,3 @@ def test_the_queue_takes_the_keys_after_the_loss() -> None:
     assert method.queue.recording.tolist() == [30, 10, 40] + [-1] * 7
     second = method(batch)  # the same views: the queued copies are further positives and double each denominator
     assert second.item() == pytest.approx(first.item() + 2 * TEMPERATURE * math.log(2), rel=1e-5)
-
-
-def test_positives_are_the_patients_keys_in_the_batch_and_in_the_queue() -> None:
-    method = make_pmq()
-    method(make.batch([1, 2, 2], [10, 20, 21]))
-    positives = method.positives(make.batch([2, 3], [20, 30]))
-    assert positives.sum(1).tolist() == [3, 1]
-    assert positives[0, 2:5].tolist() == [False, True, True]

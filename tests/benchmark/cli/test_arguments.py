@@ -98,7 +98,6 @@ def devices_there(count: int, monkeypatch: pytest.MonkeyPatch, visible: str = ""
     ("line", "visible", "jobs", "devices"),
     [
         ("--devices 0 1", "", 2, ("0", "1")),
-        ("--devices 0 1 --jobs 6", "", 6, ("0", "1")),
         ("--devices 1", "4,7", 1, ("7",)),
         ("", "", 1, ()),
     ],
@@ -115,10 +114,7 @@ def test_devices_count_among_those_that_are_visible_and_each_has_a_task(
     ("count", "line", "message"),
     [
         (0, "--devices 0", "--devices 0: name devices once each; torch sees none"),
-        (2, "--devices one", "--devices one: name devices once each; torch sees 0, 1"),
         (2, "--devices 0 0", "--devices 0 0: name devices once each"),
-        (2, "--devices 0 --device cpu", "--devices 0 and --device cpu: name the devices once"),
-        (2, "--device cuda:99", "--device 'cuda:99' is not there"),
         (0, "--engine tcp://there:1 --devices 0", "--devices is of --engine local: start a worker for each GPU"),
         (
             0,

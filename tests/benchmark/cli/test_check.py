@@ -1,4 +1,4 @@
-"""The verb `check`: a line per check of a method, an encoder or weights from elsewhere, and a status."""
+"""The verb `check`: a line per check of a method or weights from elsewhere, and a status."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cli.main import FAILED, OK, USAGE
+from benchmark.cli.main import FAILED, OK
 from run_benchmark import main
 from tests.benchmark.external_models import SIGNALS, write
 
@@ -30,24 +30,6 @@ def test_a_line_per_check_and_a_status(tmp_path: Path, capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     assert "FAILED is built from its config: Faulty.title is empty: give the class one" in shown
     assert "1 of 1 checks failed; docs/METHODS.md has the contract" in shown
-
-
-@pytest.mark.parametrize(
-    ("word", "line"),
-    [("pmqq", "unknown method or encoder 'pmqq': did you mean 'pmq'?"), ("missing.py", "missing.py does not exist")],
-)
-def test_a_class_that_is_not_there_is_one_line(word: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", word]) == USAGE
-    shown = capsys.readouterr().err
-    assert line in shown
-    assert shown.count("\n") == 1
-
-
-def test_an_encoder_in_a_file(encoder_text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "broken.py"
-    file.write_text(encoder_text.replace("self.out(embedded.tanh())", "self.out(embedded.tanh()).mT"))
-    assert main(["check", str(file)]) == FAILED
-    assert "FAILED shapes are kept: forward gives (4, " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("form", SIGNALS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from benchmark.cli import dry_run
 from benchmark.cli.dry_run import print_dry_run
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
-from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import prepare
 from benchmark.machine.device import Machine
 from benchmark.results.store import Predictions, Row, Store
@@ -79,23 +77,3 @@ def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_pr
         finish(cell, store)
     after = lines_of(config, folders)
     assert any("1 tasks at a time: pretraining 0 s; the cells come on top" in line for line in after)
-
-
-def test_the_papers_grid_is_counted_without_data(small_config: SmallConfig, folders: Folders) -> None:
-    datasets = ["ptb-xl", "chapman", "cpsc2018"]
-    config = small_config(
-        {
-            "data.simulation.patients": dict.fromkeys(["mimic-iv-ecg", *datasets], 2),
-            "data.datasets": datasets,
-            "methods": ["random", "moco", "pmq"],
-            "evaluate": ["finetune"],
-            "ratios": [0.3, 0.1, 0.01],
-            "seeds": [41, 42, 43, 44, 45],
-        }
-    )
-    assert lines_of(config, folders)[0].startswith("config basic: 135 cells on 2 pretrainings, at 0.3, 0.1, 0.01 of")
-
-
-def test_missing_real_data_are_named(small_config: SmallConfig, folders: Folders, tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="MIMIC-IV-ECG: none of"):
-        lines_of(small_config({"data.simulation": None}), replace(folders, data_root=tmp_path))

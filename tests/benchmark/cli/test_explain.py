@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.cli.explain import describe, find_cell, text_of
+from benchmark.cli.explain import describe, find_cell
 from benchmark.cli.main import FAILED, OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.results.names import CARD
@@ -78,8 +78,3 @@ def test_the_scores_have_the_digits_of_the_tables_and_all_prints_what_is_stored(
         assert f"\n{heading}\n  " in everything
     assert "its content does not match its digest" in everything
     assert main(["explain", "pmqq", "linear", "--results", str(copy.root)]) == USAGE
-
-
-def test_a_stored_value_is_one_line() -> None:
-    assert text_of([1.5, 2, 3, 4, 5]) == "1.5 ... 5 (5 values)"
-    assert (text_of([1.5, 2]), text_of(None), text_of("x\ny")) == ("[1.5, 2]", "none", "x y")

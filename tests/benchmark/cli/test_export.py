@@ -1,6 +1,6 @@
 """A row's name, title or key -> its pretraining; what is ambiguous or unknown is a line.
 
-The folder that `export` writes: it embeds as the run did, and its card says what is known and what is not.
+The folder that `export` writes: it embeds as the run did, with the scores of its row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmark.cli.export import Pretrained, describe, find, scores_in
 from benchmark.cli.main import OK, USAGE
 from benchmark.config.errors import ConfigError
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.embedding import MODEL_CARD, read_description
+from benchmark.embedding import MODEL_CARD
 from benchmark.results.store import Store
 from benchmark.run.plan import make_plan
 from benchmark.training import checkpoint
@@ -121,23 +121,6 @@ def test_the_folder_has_the_encoder_of_the_row_to_the_bit(bench: Bench, exported
     assert np.array_equal(
         features(encoder.encoder, test.signal, encoder.precision), features(own, test.signal, "float32")
     )
-
-
-def test_description_and_card_of_a_trained_encoder(exported: dict[str, Path]) -> None:
-    about = read_description(exported["pmq"])
-    assert (about.name, about.title, about.precision, about.protocol) == ("pmq", "PMQ", "float32", "paper")
-    assert about.pretraining["config"]["recipe"]["batch_size"] == 8
-    text = (exported["pmq"] / MODEL_CARD).read_text()
-    for words in (
-        "# PMQ\n",
-        "**Simulated data.**",
-        "- **data**: MIMIC-IV-ECG",
-        "queue_size 16",
-        "epochs 2, updates ",
-        "### Linear probe, scored per heartbeat",
-        "- Chapman: simulated here; no licence of others applies.",
-    ):
-        assert words in text
 
 
 def test_scores_are_those_of_the_row_with_intervals(bench: Bench, results: Path) -> None:

@@ -13,26 +13,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import torch
 
-from benchmark.cli import run as command
-from benchmark.cli.run import collapse_warnings
-from benchmark.config.load import load_config
 from benchmark.data.simulate import CohortSettings
 from benchmark.results.files import file_lock
 from benchmark.results.store import Row, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
-from benchmark.run.grid import Cell, Context, expand
-from benchmark.training.health import EpochHealth
+from benchmark.run.grid import Cell, Context
 from benchmark.training.probes import EvaluationCache
 from methods.pmq import PMQ
 from run_benchmark import FAILED, INTERRUPTED, USAGE, main
-from tests.basic import BASIC
 from tests.on_disk import write_dataset
 
 torch.set_num_threads(1)
@@ -231,22 +225,6 @@ def test_data_are_looked_for_and_judged_before_any_pretraining(run: Run, tmp_pat
     assert not (tmp_path / "runs" / "pretrained").exists()
 
 
-@pytest.mark.slow
-def test_several_encoders_are_rows_beside_each_other_and_share_the_results_of_each(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run() == 0
-    assert run("--set", "encoders=[{name: resnet1d, output: 8}]") == 0
-    assert "8 cells on 4 encoders: 4 done, 4 to do" in " ".join(capsys.readouterr().out.split())
-    assert {row.variant for row in rows_of(tmp_path / "runs")} == {"random", "pmq", "random+resnet1d", "pmq+resnet1d"}
-    for title in ("PMQ on dilated", "PMQ on resnet1d", "Random on resnet1d"):
-        assert title in table(tmp_path)
-    assert "PMQ on resnet1d" in (tmp_path / "out" / "costs.csv").read_text()
-    assert run("--encoder", "resnet1d", "--set", "encoder.output=8") == 0
-    assert "4 done, 0 to do" in capsys.readouterr().out
-    assert not [name for name in ("dilated", "resnet1d") if f" on {name}" in table(tmp_path)]
-
-
 def test_a_second_command_on_a_store_is_refused_with_who_works_there(
     run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,19 +233,3 @@ def test_a_second_command_on_a_store_is_refused_with_who_works_there(
     expected = f"{os.getpid()} works on {tmp_path / 'runs'} (see `status`): wait for its end, or name another folder"
     assert expected in capsys.readouterr().err
     assert rows_of(tmp_path / "runs") == []
-
-
-@pytest.mark.parametrize(("preset", "rate"), [("unified", "0.0001"), ("paper", "1e-05")])
-def test_a_collapse_is_told_with_the_recipe_that_acts(
-    preset: str, rate: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    overrides = {"methods": ["clocs"], "gates": [], "pretrain.preset": preset}
-    mode = {"device": "cpu", "precision": "float32"}
-    grid = expand(load_config(BASIC, overrides), corpus="corpus", fingerprints={"chapman": "data"}, mode=mode)
-    store = Store(tmp_path)
-    health = [EpochHealth(0), EpochHealth(1, effective_rank=1.0, mean_cosine=1.0)]
-    card = {"health": list(map(asdict, health))}
-    monkeypatch.setattr(command, "read_card", lambda folder: card)
-    (line,) = collapse_warnings(grid, store)
-    assert line.startswith("clocs seed 42: the features have collapsed")
-    assert f"(--set methods.clocs.recipe.lr={rate})" in line

@@ -5,18 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 
 from benchmark.cli.main import OK
-from benchmark.cli.speed import random_batch
 from run_benchmark import main
 from tests.basic import TINY
-
-
-def test_noise_is_the_same_at_each_call_with_several_windows_a_patient() -> None:
-    one, again = (random_batch(10, 20, 12, 3, torch.device("cpu")) for _ in range(2))
-    assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True))
-    assert one.patient.tolist() == [int(one.patient[0])] * 5 + [int(one.patient[5])] * 5
 
 
 def test_each_method_on_each_encoder_fine_tuning_preparation_and_hours_are_printed(

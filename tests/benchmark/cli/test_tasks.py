@@ -1,4 +1,4 @@
-"""Tasks from the command line: a column each, prepared once, with a clear line for what cannot be."""
+"""Tasks from the command line: a column each, prepared once."""
 
 from __future__ import annotations
 
@@ -54,25 +54,6 @@ def test_real_recordings_under_two_tasks(real: list[str], tmp_path: Path, capsys
     assert f"{UNTESTED} " in (tmp_path / "out" / "cells.csv").read_text()
     assert main(["data", "check", *real, "--cache", "cache"]) == OK
     assert "task rhythm: " in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_simulated_cohorts_have_every_task(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    tasks = ["all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm"]
-    sizes = [f"data.simulation.patients.{name}=60" for name in ("ptb-xl", "ningbo", "cpsc2018")]
-    sizes.append("data.simulation.patients.mimic-iv-ecg=4")
-    words = ["--datasets", "ptb-xl", "ningbo", "cpsc2018", "--tasks", *tasks, *SMALL, *sizes]
-    assert main(words) == OK, capsys.readouterr()
-    rows = rows_of(tmp_path)
-    assert {row.dataset for row in rows} == {f"ptb-xl.{task}" for task in tasks} | {"ningbo.all", "cpsc2018.all"}
-    assert all("auroc" in row.scores["recording"] for row in rows)
-    assert main([*words, "--dry-run"]) == OK
-    out = capsys.readouterr().out
-    assert "to do: 0 of 8 cells" in out
-    assert main(["data", "check", "--datasets", "ptb-xl", "--tasks", "rhythm", "form", "--set", *sizes]) == OK
 
 
 @pytest.mark.slow

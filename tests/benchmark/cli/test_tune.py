@@ -96,18 +96,3 @@ def test_a_tuned_run_uses_the_choice_and_the_pretrainings_of_the_search(flags: l
     rows = [Store(workplace / "runs").load_row(cell.key) for cell in plan.cells]
     assert {row.pretrain_key for row in rows if row and row.method != "random"} <= made
     assert len(rows) == 3
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (["--ratio", "30"], "--ratio 30 is not a share of the labels"),
-        (["--preset", "paper"], "add --preset unified"),
-        (["--methods", "random"], "random trains nothing"),
-    ],
-)
-def test_what_cannot_be_meant_is_one_line(
-    flags: list[str], wrong: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_benchmark.main(["tune", *flags, *wrong]) == 2
-    assert message in capsys.readouterr().err

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.config.config import by_encoder, labels_of, laid_over
+from benchmark.config.config import by_encoder, labels_of
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from methods import METHODS
@@ -40,13 +40,6 @@ def test_an_override_reaches_a_methods_knob_and_leaves_its_others() -> None:
     assert config.method_config("moco") == load_config("demo").method_config("moco")
     ablated: Any = config.method_config("pmq", {"queue_size": 0})
     assert (ablated.momentum, ablated.queue_size) == (0.5, 0)
-
-
-def test_overrides_are_laid_over_knobs_and_over_a_recipe_field_by_field() -> None:
-    knobs = {"momentum": 0.9, "recipe": {"lr": 1.0, "batch_size": 8}}
-    assert laid_over(knobs, {"momentum": 0.5}) == {"momentum": 0.5, "recipe": {"lr": 1.0, "batch_size": 8}}
-    both = laid_over(knobs, {"recipe": {"lr": 2.0}, "recipe.batch_size": 4})
-    assert both == {"momentum": 0.9, "recipe": {"lr": 2.0, "batch_size": 4}}
 
 
 def test_an_encoder_stands_with_its_name_and_all_its_knobs(tmp_path: Path) -> None:
@@ -86,11 +79,6 @@ def test_dropout_in_fine_tuning_is_the_authors_under_their_preset_alone() -> Non
     for overrides, dropout in (({}, 0.0), ({"finetune.encoder_dropout": 0.25, **paper}, 0.25)):
         config = load_config("demo", overrides)
         assert {config.finetuning(method).encoder_dropout for method in METHODS.values()} == {dropout}
-
-
-def test_a_sweep_over_a_field_of_the_recipe_is_named_with_a_dot() -> None:
-    nested = load_config("demo", {"sweeps": {"pmq": {"recipe": {"lr": [0.25]}}}})
-    assert nested.sweeps == {"pmq": {"recipe.lr": [0.25]}}
 
 
 def test_each_encoder_has_a_config_and_those_of_one_name_differ_in_their_knobs() -> None:

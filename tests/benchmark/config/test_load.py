@@ -43,9 +43,6 @@ def test_scalars_are_what_people_mean() -> None:
         (b"a: [", "config .*x.yaml' is not YAML: "),
         (b"\xff\xfe", "x.yaml' is not UTF-8 text: save it as UTF-8"),
         (b"a: !!python/object:os.system 1", "is not YAML: "),
-        (b"", "holds no keys"),
-        (b"caption: x", "methods: Field required"),
-        (b"methods: [random]\nvariants: {}", "unknown config key 'variants'"),
         (b"methods: [pmq]\npretrain: {preset: paper, recipe: {lr: 0.5}}", "pretrain.recipe: each method has its own"),
     ],
 )
@@ -73,10 +70,7 @@ def test_packaged_configs_are_valid_and_come_back_from_a_plan_as_they_were(name:
     [
         ({"pretrain.recipe.lr": 0.5}, "pretrain.recipe.lr", 0.5),
         ({"pretrain.recipe": {"optimiser": "adam"}}, "pretrain.recipe.optimiser", "adam"),
-        ({"encoder": {"hidden": 8}, "encoder.depth": 3}, "encoder.depth", 3),
-        ({"data.simulation.noise": 0}, "data.simulation.noise", 0.0),
         ({"data.simulation": None}, "data.simulation", None),
-        ({"data.segmentation.beats": "fused"}, "data.segmentation.beats", "fused"),
         ({"methods.pmq.momentum": 0.5}, "knobs.pmq.momentum", 0.5),
     ],
 )

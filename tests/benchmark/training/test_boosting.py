@@ -114,15 +114,6 @@ def test_beats_are_found_at_their_centres_and_give_the_rhythm() -> None:
     assert beats.spread.max() < 0.05
 
 
-def test_a_padded_heartbeat_has_its_rate_in_its_width() -> None:
-    window = np.pad(crop(110, samples=220), ((40, 40), (0, 0)), mode="edge")  # (300, L)
-    window[40:260] += 1e-3 * np.arange(220)[:, None]  # no two samples are alike
-    window[:40], window[260:] = window[40], window[259]
-    beats = beats_of(window)
-    assert beats.rhythm[0] == pytest.approx(219, abs=1)
-    assert beats.rhythm[1] == pytest.approx(110, abs=1)
-
-
 @pytest.mark.parametrize(
     "window", [np.zeros((300, 12)), np.full((20, 12), np.nan), np.where(np.eye(300, 12), np.inf, 0)]
 )

@@ -11,14 +11,12 @@ import torch
 from benchmark.results.names import CARD
 from benchmark.results.store import BadCard
 from benchmark.training.checkpoint import (
-    SOURCE,
     WEIGHTS,
     checked_card,
     load_encoder,
     read_card,
     save_encoder,
 )
-from methods.encoders import get_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 SIZE = DilatedConfig(hidden=4, depth=2, output=8, dropout=0.1)
@@ -82,17 +80,3 @@ def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Pa
     with pytest.raises(BadCard, match="this is the card of other"):
         checked_card(folder)
     assert read_card(folder) is None
-
-
-@pytest.mark.parametrize("other", ["mine", "yours"])
-def test_weights_of_another_file_of_the_user_are_refused(tmp_path: Path, other: str, encoder_text: str) -> None:
-    (tmp_path / "mine.py").write_text(encoder_text)
-    mine = get_encoder(str(tmp_path / "mine.py"))
-    save_encoder(tmp_path / "key", mine(), {})
-    assert (tmp_path / "key" / SOURCE).read_text() == encoder_text
-    assert type(load_encoder(tmp_path / "key", mine)) is mine
-    (tmp_path / "other.py").write_text(encoder_text.replace('"mine"', f'"{other}"') + "# edited")
-    kind = get_encoder(str(tmp_path / "other.py"))
-    wrong = "another code of the encoder 'mine'" if kind.name == "mine" else "the encoder 'mine', not of 'yours'"
-    with pytest.raises(ValueError, match=f"{wrong}.*; delete the folder and run the same command again"):
-        load_encoder(tmp_path / "key", kind)

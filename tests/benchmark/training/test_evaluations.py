@@ -1,4 +1,4 @@
-"""Every evaluation runs by the same contract, with its own settings; the votes of nearest neighbours by hand."""
+"""Every evaluation runs by the same contract, with the settings that it was given."""
 
 from __future__ import annotations
 
@@ -69,17 +69,6 @@ def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..
     }
     for name, outcome in expected.items():
         np.testing.assert_array_equal(evaluations.evaluate(name, seven).probability, outcome.probability)
-
-
-def test_the_key_has_the_settings_of_an_evaluation(judged: Callable[..., EvaluationInput]) -> None:
-    plain, dropped = judged().config, judged(finetune__encoder_dropout=0.1).config
-    settings = evaluations.settings_of("finetune", plain)
-    assert settings == evaluations.settings_of("finetune", dropped), "it has an entry of its own"
-    assert {"epochs", "lr", "batch_size", "least_updates"} <= set(settings)
-    assert (
-        evaluations.settings_of(VALIDATION, plain) == evaluations.settings_of("linear", plain) == {"strengths": [0.3]}
-    )
-    assert "leaf_windows" in evaluations.settings_of("features", plain)
 
 
 def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windows(

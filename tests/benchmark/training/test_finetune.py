@@ -125,30 +125,6 @@ def test_a_loss_that_is_not_finite_stops_with_the_remedy(task: Task) -> None:
         run(replace(task, train=replace(task.train, signal=signal)))
 
 
-def test_the_learning_rate_rises_and_falls_once_and_the_momentum_the_other_way(
-    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[tuple[float, tuple[float, float], float]] = []
-
-    class Watched(torch.optim.AdamW):
-        def step(self, closure: None = None) -> None:  # type: ignore[override]
-            group = self.param_groups[0]
-            seen.append((group["lr"], group["betas"], group["weight_decay"]))
-            super().step(closure)
-
-    monkeypatch.setattr(module.torch.optim, "AdamW", Watched)
-    settings = Supervised(epochs=10, batch_size=16, weight_decay=0.03)
-    supervise(encoder_of(), make_task(THREE * 16, [[0]], [[0]]), settings, seed=41, precision="float32")
-    rates = [rate for rate, _, _ in seen]
-    top = int(np.argmax(rates))
-    assert (len(seen), top) == (30, round(0.3 * 30) - 1)
-    assert (rates[0], rates[top]) == (pytest.approx(1e-2 / 25), pytest.approx(1e-2))
-    assert rates[-1] < 1e-5
-    assert seen[0][1] == (pytest.approx(0.95), 0.99)
-    assert seen[top][1] == (pytest.approx(0.85), 0.99)
-    assert {decay for _, _, decay in seen} == {0.03}
-
-
 @pytest.mark.parametrize("multi", [False, True])
 def test_supervised_training_learns_what_is_there(make_task: MakeTask, multi: bool) -> None:
     labels = [[0, 1], [1], [2]] if multi else THREE

@@ -112,17 +112,6 @@ def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_s
         assert same(again, whole)
 
 
-def test_history_says_what_was_done_and_a_finished_run_is_not_trained_on(tmp_path: Path) -> None:
-    whole, again = build("pmq"), build("pmq")
-    history = train(whole, tmp_path / "file")
-    assert len(history.loss) == EPOCHS
-    assert (history.windows_per_epoch, history.updates, history.batch_size) == (16, 4 * EPOCHS, 4)
-    assert train(again, tmp_path / "file", stop_at=1) == history  # would stop at its first step
-    assert same(again, whole)
-    shrunk = train(build("pmq"), tmp_path / "large", recipe=replace(RECIPE, batch_size=1000))
-    assert (shrunk.windows_per_epoch, shrunk.updates, shrunk.batch_size) == (16, EPOCHS, 16)
-
-
 class Watched(PretrainMethod):
     """Notes what the trainer does with it."""
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -14,7 +11,6 @@ import torch
 from pydantic import ValidationError
 
 from methods.encoders.pretrained import (
-    ELSEWHERE_VERSION,
     ORDER,
     PretrainedEncoder,
     SignalFormat,
@@ -30,10 +26,8 @@ def signals(**changed: Any) -> SignalFormat:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"leads": ("I", "X")}, "leads.1"),
         ({"seconds": None}, "give either seconds"),
         ({"standardise": "given"}, "mean belongs to standardise: given"),
-        ({"mean": (0.0,)}, "mean belongs to"),
         ({"standardise": "given", "mean": (0.0,), "deviation": (1.0,) * 11}, "deviation has 11 numbers"),
     ],
 )
@@ -88,13 +82,3 @@ def test_features_are_one_step_of_a_window_of_leads_in_the_layout_that_it_reads(
     assert torch.equal(rows(x), x[:, None, 0, :4])
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert Theirs()(x).dtype == torch.float32
-
-
-def test_the_key_of_a_row_holds_its_signals_and_the_content_of_its_weights() -> None:
-    file = Path(__file__)
-    files = type("Files", (Theirs,), {"weights": (file.name,), "__module__": __name__})
-    assert files.external_files() == {
-        "elsewhere": ELSEWHERE_VERSION,
-        "signals": asdict(Theirs.signals),
-        "weights": [hashlib.sha256(file.read_bytes()).hexdigest()],
-    }

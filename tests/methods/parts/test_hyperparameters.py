@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from methods import METHODS
-from methods.parts.hyperparameters import Log, Space, spaces_of
+from methods.parts.hyperparameters import Space, spaces_of
 
 TRAINED = [name for name, method in METHODS.items() if method.trains]
 
@@ -23,11 +21,3 @@ def test_a_hyperparameter_has_one_space_in_all_methods_of_values_that_the_method
             for value in {space.draw(Random(number)) for number in range(200)}:
                 config = METHODS[name].Config(**({outer: {inner: value}} if inner else {hyperparameter: value}))
                 assert (config.recipe if inner else config).__dict__[inner or hyperparameter] == value
-
-
-def test_a_logarithmic_space_draws_two_digits_within_its_ends() -> None:
-    source = Random(0)
-    drawn = [Log(1e-4, 1e-2).draw(source) for _ in range(400)]
-    assert all(value == float(f"{value:.2g}") and 1e-4 <= value <= 1e-2 for value in drawn)
-    assert sum(value < 1e-3 for value in drawn) == pytest.approx(200, abs=40)
-    assert len(set(drawn)) > 100

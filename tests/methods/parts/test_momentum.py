@@ -1,8 +1,6 @@
 """Momentum copies and running averages follow their source by their formula and get no gradient.
 
 The queue keeps the newest M keys in a ring, for any batch size, and its snapshots are left alone.
-
-Heads have the layers their names say.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from methods.momentum import EMPTY, KeyQueue, RunningAverage, momentum_copy, update_momentum
-from methods.parts.heads import batch_norm_head
 
 
 def head() -> nn.Sequential:
@@ -91,8 +88,3 @@ def test_holds_the_newest_keys(size: int, batches: list[int]) -> None:
         assert torch.equal(queue.keys[filled, 0], queue.patient[filled].float())
         assert torch.equal(queue.recording[filled], queue.patient[filled] + LARGE)
         assert queue.pointer.item() == pushed % max(size, 1)
-
-
-@pytest.mark.parametrize(("layers", "parameters"), [(3, 310_080), (2, 206_720)])
-def test_has_the_released_heads_number_of_parameters(layers: int, parameters: int) -> None:
-    assert sum(parameter.numel() for parameter in batch_norm_head(320, layers).parameters()) == parameters
