@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,11 @@ from benchmark.data.audit import (
     Finding,
     audit,
     beats_of,
-    fact_lines,
 )
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, SignalFacts, Skipped
-from benchmark.data.segments import Segmentation
 from benchmark.data.signals import LIMB_LEADS
 from benchmark.data.simulate import simulate
 from benchmark.data.splits import Labels, TaskSpec
@@ -256,34 +254,3 @@ def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Labels)
     )
     assert result.text.startswith(first)
     assert remedy in result.text
-
-
-SNOMED = ("427084000", "17338001")
-"""Of Chapman's task `all`: sinus tachycardia and a premature ventricular beat."""
-
-
-def test_a_prepared_dataset_is_told_in_full(make_prepared: Callable[..., Prepared]) -> None:
-    """Eleven recordings of ten patients; ten have labels of the task `all`, eight of these two.
-
-    Shuffled, a fifth of the ten is for testing, a tenth of the eight others for validation, whatever the labels.
-    """
-    whole = make_prepared("chapman", [(f"p{max(1, number)}", (0,), 2, None) for number in range(11)])
-    stated = [SNOMED] * 8 + [SNOMED[:1]] * 2 + [("426177001",)]  # sinus bradycardia is no class of it
-    entries = tuple(replace(entry, statements=codes) for entry, codes in zip(whole.entries, stated, strict=True))
-    skipped = (Skipped("s1", "q", (), "file missing: signal"), Skipped("s2", "q", (), "too short: 1 s"))
-    skipped += (Skipped("s3", "q", (), "too short: 2 s"),)
-    data = replace(whole, entries=entries, skipped=skipped, form="a form")
-    *lines, task, too_short, missing = fact_lines(data, PAPER)
-    assert lines == [
-        "form        a form",
-        "recordings  14 listed; 11 usable, of 10 patients",
-        "heartbeats  22",
-        "signals     500 Hz (11); 10 to 10 s, median 10",
-        "single      SB 11, AFIB 0, GSVT 0, SR 0",
-        "multi       SB 11, AFIB 0, GSVT 0, SR 0",
-    ]
-    assert task == "task all: 2 of 38 classes (training 7, validation 1, test 2)"
-    assert (too_short, missing) == ("skipped     2 too short (s2, s3)", "skipped     1 file missing (s1)")
-    crops = replace(data, segmentation=Segmentation("recordings", 1, 100, 1))
-    cut = "cut into    crops of 0.01 s every 0.01 s of whole recordings, 100 Hz"
-    assert cut in fact_lines(crops, PAPER)

@@ -1,11 +1,4 @@
-"""A corpus to pretrain on: which pseudo-trials, of whom, with which text; pairs, batches read ahead, their order.
-
-Pseudo-trials hold consecutive windows of a recording. One mean and deviation is that of the PTB-XL benchmark.
-
-Batches hold what their pairing says: two neighbouring windows, one twice, or two recordings of a patient.
-
-The order of an epoch: every pair once, whole pseudo-trials or different patients together, the same everywhere.
-"""
+"""A corpus to pretrain on: which pseudo-trials, of whom, with which text; pairs, batches read ahead, their order."""
 
 from __future__ import annotations
 
@@ -111,14 +104,6 @@ def test_crops_lie_over_each_other_and_their_trials_beside_each_other(whole: Pre
     scale = Scale(0.5, 2.0)
     np.testing.assert_array_equal(every(replace(apart, scale=scale)), scale.applied(every(apart)))
     assert list(whole.folder.iterdir()) == []  # read from the windows' own file
-
-
-@pytest.mark.parametrize(("samples", "start"), [(300, 51), (200, 0), (0, 0)])
-def test_nothing_is_read_beyond_the_end_of_the_samples(samples: int, start: int) -> None:
-    """Of 300 samples, a window of 250 may begin at number 50 at the latest; of fewer than 250, nowhere."""
-    zero = np.zeros(1, np.int64)
-    with pytest.raises(IndexError):
-        Trials((np.zeros((samples, 12), np.float16),), np.array([start]), zero, zero, 250, 1).take(zero)
 
 
 def test_standardises_as_the_ptb_xl_benchmark(make_prepared: MakePrepared, shared_reference: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.data import report_text
-from benchmark.data.datasets.base import DatasetError
 from benchmark.data.report_text import TFIDF, WIDTH, embed_reports, embedder_identity, has_text, tfidf_vectors
 
 CPU = torch.device("cpu")
@@ -61,12 +57,6 @@ def test_every_report_gets_the_vector_of_its_text_made_once_and_kept_by_content(
     np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
 
 
-@pytest.mark.skipif(find_spec("transformers") is not None, reason="transformers is installed")
-def test_a_language_model_without_transformers_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"needs transformers: pip install 'ecg-pretrain-bench\[text\]', or use"):
-        embed_reports(REPORTS, "emilyalsentzer/Bio_ClinicalBERT", cache=tmp_path, device=CPU)
-
-
 def test_a_folder_counts_by_its_content_and_a_hub_name_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,13 +70,3 @@ def test_a_folder_counts_by_its_content_and_a_hub_name_by_itself(
     assert embedder_identity("emilyalsentzer/Bio_ClinicalBERT")["embedder"] == "emilyalsentzer/Bio_ClinicalBERT"
     assert embedder_identity(TFIDF)["embedder"] == TFIDF
     embedder_identity.cache_clear()
-
-
-def test_a_language_model_that_cannot_be_loaded_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str) -> None:
-        raise OSError(f"{name} is not there\nConnect and try again")
-
-    nothing = SimpleNamespace(from_pretrained=fail)
-    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(AutoTokenizer=nothing, AutoModel=nothing))
-    with pytest.raises(DatasetError, match=r"text_embedder = 'any': any is not there; give a folder or a hub name$"):
-        report_text.model_vectors(["x"], "any", CPU)

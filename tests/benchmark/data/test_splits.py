@@ -15,7 +15,7 @@ import pytest
 from sklearn.utils import shuffle
 
 from benchmark.data import splits
-from benchmark.data.datasets.base import DatasetError, Entry
+from benchmark.data.datasets.base import Entry
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import (
     LabelledSubset,
@@ -24,7 +24,6 @@ from benchmark.data.splits import (
     is_cross_validated,
     labelled_subset,
     patients_on_two_sides,
-    problem_of,
     sides_of,
     split_part,
     target_of,
@@ -93,16 +92,6 @@ def test_official_folds_win(protocol):
     entries = [entry(f"x{fold}", 0, fold=fold) for fold in range(1, 11)]
     split = split_of(entries, TaskSpec(6, "single", protocol))
     assert (list(split.train), list(split.validation), list(split.test)) == ([*range(8)], [8], [9])
-
-
-def test_an_empty_side_is_told_and_a_missing_fold_an_error():
-    few, enough = ([entry(f"x{index}", 0) for index in range(count)] for count in (4, 10))
-    problem = problem_of(listed(few), split_of(few, PAPER), PAPER)
-    assert problem is not None
-    assert "for validation and test (training 4, validation 0, test 0)" in problem
-    assert problem_of(listed(enough), split_of(enough, PAPER), PAPER, is_scored=False) is None
-    with pytest.raises(DatasetError, match="recording x has no official fold"):
-        split_of([entry("x", 0), entry("y", 0, fold=1)], PAPER)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +194,3 @@ def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_i
         assert len(part.validation) == 12  # 6 of 48 patients
         assert sum(chapman.entries[r].labels == (0,) for r in part.test) == 16
     assert split_part(chapman, FOLDS, 0, seed=42).test.tolist() != parts[0].test.tolist()
-
-
-def test_only_folds_that_are_requested_enter_a_key() -> None:
-    assert "folds" not in STRICT.content()
-    assert FOLDS.content()["folds"] == 5

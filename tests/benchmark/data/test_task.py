@@ -15,7 +15,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-import benchmark.data.task as module
 from benchmark.data.corpus import Scale, corpus_of, scale_of, trials_of
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import Segmentation
@@ -99,9 +98,6 @@ def test_absent_classes_empty_sides_and_data_without_a_split_are_noted(
     assert task.unscored == ("" if all(sizes) else task.notes[0])
 
 
-SPEC = TaskSpec(6, "multi", "paper")
-
-
 LOST = (
     Skipped("s1", "p9", (0,), "heart rate below 50/min: median RR 320 samples at 250 Hz"),
     Skipped("s2", "p9", (0,), "too short: 1.00 s"),
@@ -165,28 +161,6 @@ def test_two_windows_of_each_recording_away_from_its_ends(make_prepared: MakePre
     of_first = table.take(np.flatnonzero(table.recording == 0), windows=BEATS).reshape(-1, 300, 12)  # (12, S, L)
     for window, expected in zip(result.signal[:2].numpy(), of_first[[3, 8]], strict=True):
         np.testing.assert_array_equal(window, expected)
-
-
-def test_patients_with_several_recordings_come_first(
-    make_prepared: MakePrepared, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recordings = [(owner, (i % 2,), 12, fold_of(i + 3)) for i, owner in enumerate("abcadcefghij")]  # h is tested on
-    first, second = make_prepared("ptb-xl", recordings), make_prepared("ptb-xl", recordings)
-    second = replace(second, windows=-second.windows)
-    result = look(first, second)
-    owners = [int(patient) for patient in result.patient[::2]]  # one per recording
-    assert len(owners) == 2 * 11
-    assert len(set(owners)) == 2 * 9  # an equal name in two datasets is two patients
-    several = owners[:8]  # a and c of both
-    assert [several.count(owner) for owner in several] == [2] * 8
-    assert not set(several) & set(owners[8:])
-    shown = [{window.tobytes() for window in result.signal[at : at + 4].numpy()} for at in (0, 4, 8, 12)]
-    expected = [windows_of(prepared, np.array(item)) for prepared in (first, second) for item in ((0, 3), (2, 5))]
-    assert all(one <= other for one, other in zip(shown, expected, strict=True))  # in the order of datasets and names
-    monkeypatch.setattr(module, "RECORDINGS", 6)
-    cut = look(first, second)
-    assert torch.equal(cut.signal, result.signal[:12])
-    assert len(cut.recording) == len(cut.patient) == 12
 
 
 STRICT = TaskSpec(6, "single", "strict")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from benchmark.data.prepare import Prepared
 from benchmark.data.tasks import TASKS, DatasetTask, columns_of, of_task, open_task_view, tasks_of
 from benchmark.results import names
@@ -29,13 +27,6 @@ def test_a_dataset_takes_the_tasks_that_it_has() -> None:
     ]
     assert [column.named is None for column in columns] == [False, False, True, False, True, True]
     assert tasks_of("ours") == ("default",)
-
-
-def test_a_task_that_no_dataset_has_and_a_dataset_without_a_task_are_refused() -> None:
-    with pytest.raises(ValueError, match="no dataset of the table has the task 'form': chapman has default, all"):
-        columns_of(["chapman"], ["default", "form"])
-    with pytest.raises(ValueError, match="chapman has none of the tasks form, rhythm: it has default, all"):
-        columns_of(["ptb-xl", "chapman"], ["form", "rhythm"])
 
 
 def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Prepared]) -> None:

@@ -19,7 +19,6 @@ from urllib.parse import unquote
 import pytest
 
 from benchmark.cli.main import FAILED, OK, USAGE
-from benchmark.data.datasets import DATASETS
 from benchmark.extras import download as module
 from benchmark.extras.download import SUMS
 from run_benchmark import main
@@ -202,34 +201,6 @@ def test_a_list_that_is_none_or_leaves_the_folder_is_refused_whole(
     assert (status, f"of files in a folder: '{line}" in err) == (USAGE, True)
     assert set(home.server.requests) == {name}
     assert not list(home.data.parent.rglob("*evil*"))
-
-
-def test_a_dry_run_tells_all_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["data", "download", *DATASETS, "--from", "aws", "--dry-run", "--data-root", str(tmp_path)]) == OK
-    out = capsys.readouterr().out
-    sizes = re.findall(r"^(\S+), \w+: about ([\d.]+) GB from https://physionet-open\.s3\.", out, re.MULTILINE)
-    assert dict(sizes) == {"mimic-iv-ecg": "97", "ptb-xl": "2.6", "chapman": "1.3", "cpsc2018": "1.3", "ningbo": "4.2"}
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("ptbxl", "(did you mean 'ptb-xl'?)"),
-        ("ptb-xl --subset=", "ptb-xl has no subset ''; there are: paper, records100"),
-        ("ptb-xl --from figshare", "ptb-xl has no home 'figshare'; there are: physionet, aws"),
-        ("ptb-xl --connections 9", "--connections 9 are more than PhysioNet bears; use 1 to 8"),
-    ],
-)
-def test_bad_words_are_one_line_before_any_request(
-    home: SimpleNamespace, download: Download, words: str, message: str
-) -> None:
-    status, out, err = download(*words.split())
-    assert (status, out) == (USAGE, "")
-    assert message in err
-    assert err.count("\n") == 1
-    assert not home.server.requests
-    assert not home.data.exists()
 
 
 @pytest.mark.slow

@@ -27,13 +27,6 @@ def test_codes_and_texts_are_both_read_and_others_ignored(tmp_path: Path):
     assert labels(tmp_path) == expected | {"A0030": (2, 4)}
 
 
-def test_the_published_first_label_is_the_first(tmp_path: Path):
-    add(tmp_path, "Training_WFDB", "A0043", "AF,RBBB")
-    add(tmp_path, "Training_WFDB", "A0044", "AF,RBBB")
-    add(tmp_path, "Training_WFDB", "A0079", "PVC,STD,RBBB")
-    assert labels(tmp_path) == {"A0043": (4, 1), "A0044": (1, 4), "A0079": (4, 6, 7)}
-
-
 @pytest.fixture
 def reference(shared_ecgs: Path) -> dict[str, tuple[int, ...]]:
     """Labels of the publisher's table, the first first."""

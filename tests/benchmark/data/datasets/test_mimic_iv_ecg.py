@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.mimic_iv_ecg import MIMICIVECG, REPORTS
 
 PATH = "files/p1000/p10000032/s{0}/{0}"
@@ -63,10 +61,3 @@ def test_a_bad_row_is_a_counted_skip(tmp_path: Path, record: Record, report: tup
     assert reason in dict(listing.skipped).values()
     assert "3" in {entry.recording for entry in listing.entries}
     assert all(entry.report in ("sinus", "") for entry in listing.entries)
-
-
-def test_a_folder_without_waveforms_says_what_was_looked_for(tmp_path: Path):
-    dataset = mimic(tmp_path, RECORDS, [REPORT])
-    shutil.rmtree(tmp_path / "files")
-    with pytest.raises(DatasetError, match=r"no waveforms in .*files/pNNNN"):
-        dataset.listing()

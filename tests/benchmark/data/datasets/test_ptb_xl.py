@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, PTBXL, SCP_STATEMENTS, class_of_code
 from benchmark.data.tasks import TASKS
 
@@ -86,14 +85,6 @@ def test_one_rate_is_read_alone_that_with_the_more_recordings(tmp_path: Path, lo
     assert listing.form == form
     assert len(listing.entries) == 4
     assert all(entry.path.startswith(form) for entry in listing.entries)
-
-
-def test_what_is_missing_is_named(tmp_path: Path):
-    with pytest.raises(DatasetError, match=r"records500/ and records100/.*https://physionet\.org"):
-        ptb_xl(tmp_path, {}, high=0).listing()
-    (tmp_path / "ptbxl_database.csv").write_text("ecg_id,patient_id\n1,2\n")
-    with pytest.raises(DatasetError, match=r"PTB-XL: .*ptbxl_database\.csv has no column scp_codes, report"):
-        PTBXL(tmp_path).listing()
 
 
 def test_the_real_sample(real_ptb_xl: Path):

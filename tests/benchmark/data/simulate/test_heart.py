@@ -1,52 +1,21 @@
-"""Waves, lead vectors and the twelve leads; a heart on its way to another."""
+"""Waves, lead vectors and the twelve leads against their formulas."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.simulate.heart import (
     CHEST_VECTORS,
-    HEALTHY,
     LIMB_VECTORS,
-    Wave,
-    interpolate,
     lead_vectors,
-    rotation,
     twelve_leads,
-    vector,
     wave_trains,
-    with_waves,
 )
-
-SICK = with_waves(
-    HEALTHY,
-    t=HEALTHY.waves["t"]._replace(dipole=-HEALTHY.waves["t"].dipole, rise=4 * HEALTHY.waves["t"].rise, centre=0.315),
-    late=Wave("R", 0.06, 0.01, 0.01, vector(0.5, 0, 0)),
-    u=None,
-)
-
-
-def test_halfway_and_beyond() -> None:
-    half, beyond = (interpolate(HEALTHY, SICK, share).waves for share in (0.5, 2.0))
-    np.testing.assert_allclose(half["t"].dipole, 0, atol=1e-12)
-    assert half["t"].centre == pytest.approx(0.265)
-    assert half["t"].rise == pytest.approx(2 * HEALTHY.waves["t"].rise)
-    np.testing.assert_allclose(half["late"].dipole, [0.25, 0, 0])
-    np.testing.assert_allclose(half["u"].dipole, HEALTHY.waves["u"].dipole / 2)
-    np.testing.assert_allclose(beyond["t"].dipole, -3 * HEALTHY.waves["t"].dipole)
-    assert "u" not in beyond
 
 
 def test_undisplaced_electrodes_give_dowers_matrix() -> None:
     np.testing.assert_allclose(lead_vectors(np.zeros(6), np.zeros(6)), np.vstack([LIMB_VECTORS, CHEST_VECTORS]))
-
-
-def test_rotation_keeps_lengths_and_turns_the_axis_to_the_right() -> None:
-    matrix = rotation(np.array([10.0, -20.0, 30.0]))
-    np.testing.assert_allclose(matrix @ matrix.T, np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(rotation(np.array([0.0, 0.0, 90.0])) @ [1, 0, 0], [0, 1, 0], atol=1e-12)
 
 
 def test_wave_trains_equal_the_plain_formula() -> None:

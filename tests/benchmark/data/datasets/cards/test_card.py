@@ -50,17 +50,6 @@ def test_what_a_card_may_not_say(made: Callable[..., Card], sections: dict[str, 
     assert message in str(caught.value)
 
 
-def test_a_card_is_the_source_of_its_dataset(made: Callable[..., Card], tmp_path: Path) -> None:
-    card = made(labels={"first_counts": True}, how_to_get="Ask", signals={"leads": ["i", "AVR", "-"], "rate": 500})
-    assert card.signals.leads == ["I", "aVR", "-"]
-    assert (card.folders, card.states_patients) == (("ours",), True)
-    dataset = card(tmp_path)
-    assert (dataset.name, dataset.title, dataset.classes, dataset.root) == ("ours", "ours", ("SR", "AF"), tmp_path)
-    assert (dataset.first_label_counts, dataset.how_to_get) == (True, "Ask")
-    split = made(table={"split": {"column": "set", "train": [1, 2], "test": [10]}})
-    assert Card.model_validate(split.model_dump(mode="json")) == split
-
-
 def test_a_row_is_a_recording_read_as_a_built_in_reader_reads_it(opened: Opened, folder: Path) -> None:
     table = {"split": "set", "report": "text"}
     dataset = pickle.loads(pickle.dumps(opened(table=table, labels={"separator": ";", **IGNORE})))
@@ -291,15 +280,3 @@ def test_rows_are_matched_with_the_table_by_their_identifiers(opened: Opened, fo
     entry = next(item for item in listing.entries if item.recording == "5004")
     assert (entry.patient, entry.labels) == ("p4", (0,))
     np.testing.assert_array_equal(dataset.read(entry).signal, stack[4])
-
-
-def test_what_is_no_stack_says_so(opened: Opened, folder: Path, stack: Any) -> None:
-    np.save(folder / "all.npy", stack[0])
-    with pytest.raises(DatasetError, match=r"all\.npy: not one array of 3 dimensions; name it in signals\.array: none"):
-        opened(signals=STACKED).listing()
-    (folder / "all.npy").write_bytes(b"no array")
-    with pytest.raises(DatasetError, match=r"all\.npy: unreadable, truncated"):
-        opened(signals=STACKED).listing()
-    hdf5(folder / "a.h5", ecg=stack, id=np.arange(5))
-    with pytest.raises(DatasetError, match=r"a\.h5: no identifier for each row under signals\.ids_name: id"):
-        opened(signals={**STACKED, "files": "a.h5", "ids_name": "id"}).listing()

@@ -217,13 +217,3 @@ def test_exports_are_read_as_they_were_written_and_refused_where_truncated(tmp_p
         other = b"B" if content[position : position + 1] != b"B" else b"C"
         path.write_bytes(content[:position] + other + content[position + 1 :])
         assert refusal(path, **card).startswith("damaged file")
-    if name == "aecg.xml":
-        channel = (
-            '<component><sequence><code code="MDC_ECG_LEAD_RESP"/><value><scale value="1" unit="uV"/><digits>1 2 3'
-        )
-        text = content.decode().replace(
-            "</sequenceSet>", f"{channel}</digits></value></sequence></component></sequenceSet>"
-        )
-        path.write_text(text)
-        assert len(read(path, **card).signal) == len(counts)
-        assert "of different lengths or rates" in refusal(path, **card | {"leads": [*LEADS, "-"]})

@@ -13,7 +13,6 @@ import pytest
 from benchmark.config.load import parse_yaml
 from benchmark.data.datasets.base import LEADS, DatasetError
 from benchmark.data.datasets.card import Card
-from benchmark.extras import new_card
 from benchmark.extras.new_card import draft, scan_folder
 
 
@@ -47,13 +46,6 @@ def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
     assert len(read(folder, content)) == 12
 
 
-def test_a_column_of_file_names_names_the_recordings(folder: Path) -> None:
-    rewrite(folder, id=[f"r{number:02}.hea" for number in range(12)])
-    content, questions = drafted(folder)
-    assert (content["table"]["recording"], questions) == ("id", [])
-    assert len(read(folder, content)) == 12
-
-
 @pytest.mark.parametrize(
     ("paths", "pattern"),
     [
@@ -68,19 +60,6 @@ def test_a_pattern_has_the_common_folder(tmp_path: Path, paths: list[str], patte
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
     assert scan_folder(tmp_path).pattern == pattern
-
-
-@pytest.mark.parametrize(
-    ("text", "is_table"),
-    [("I,name\n1,2\n", True), ("I,II\n1,2\n", False), ("i,ii,time\n1,2,3\n", False), ("0.1,0.2\n", False)],
-)
-def test_names_of_two_leads_or_numbers_make_a_file_of_samples(tmp_path: Path, text: str, is_table: bool) -> None:
-    (tmp_path / "a.csv").write_text(text)
-    (tmp_path / "a.edf").touch()
-    assert (scan_folder(tmp_path).tables == ["a.csv"]) is is_table
-    for number in range(new_card.MAX_TABLES):
-        (tmp_path / f"{number}.csv").write_text("recording,rhythm\nr,SR\n")
-    assert scan_folder(tmp_path).tables == []
 
 
 @pytest.mark.parametrize("path", ["waves/{}", r"waves\{}.hea"])
@@ -98,18 +77,6 @@ def test_a_column_of_file_names_finds_arrays_too(tmp_path: Path, make_ecg: Calla
     content, questions = drafted(tmp_path)
     assert (content["table"]["recording"], questions) == ("file", ["rate", "unit", "leads"])
     assert "stacked" not in content["signals"]
-
-
-def test_ages_that_look_like_names_are_no_identifiers_and_the_better_table_counts(folder: Path) -> None:
-    rewrite(folder, years=["r01"] * 12)
-    assert drafted(folder)[0]["table"]["recording"] == "id"
-    table = pd.read_csv(folder / "labels.csv")
-    table.head(8).assign(id=[*table["id"][:5], "x", "y", "z"]).to_csv(folder / "a.csv", index=False)
-    assert drafted(folder)[0]["table"]["file"] == "labels.csv"
-    table.assign(id=range(12), years=50).to_csv(folder / "labels.csv", index=False)
-    assert drafted(folder)[0]["table"]["file"] == "a.csv"
-    (folder / "a.csv").unlink()
-    assert drafted(folder)[1] == ["recording"]
 
 
 def test_arrays_leave_questions_on_all_they_do_not_state(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
