@@ -13,14 +13,12 @@ import pytest
 from benchmark.data.audit import (
     Finding,
     audit,
-    beats_of,
 )
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, SignalFacts, Skipped
 from benchmark.data.signals import LIMB_LEADS
-from benchmark.data.simulate import simulate
 from benchmark.data.splits import Labels, TaskSpec
 
 FOLDS = 10
@@ -198,21 +196,6 @@ def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> N
     assert most.text.endswith("probably wrong, correct `signals.leads` of its card")
     (few,) = doubted("wfdb files of a card", *[LIMB_LEADS] * 2, *[""] * 4)
     assert "probably" not in few.text
-
-
-def test_a_rate_and_an_amplitude_are_measured_whatever_the_unit_and_the_stated_rate() -> None:
-    for rhythm, rate in (("SR", (60, 100)), ("ST", (100, 160)), ("SVT", (150, 210))):
-        measured = [beats_of(simulate(rhythm, seed=seed), 500.0) for seed in range(8)]
-        amplitude, beats = np.median([one for item in measured for one in item], axis=0)
-        assert rate[0] <= beats <= rate[1]
-        assert 0.7 < amplitude < 1.6
-        scaled = [beats_of(1000 * simulate(rhythm, seed=seed), 100.0) for seed in range(8)]
-        np.testing.assert_allclose(
-            np.median([one for item in scaled for one in item], axis=0), [1000 * amplitude, beats / 5], rtol=1e-3
-        )
-    assert beats_of(np.zeros((5000, 12), np.float32), 500.0) == []
-    assert beats_of(np.full((5000, 12), np.nan, np.float32), 500.0) == []
-    assert beats_of(np.zeros((1, 12), np.float32), 500.0) == []
 
 
 def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> None:

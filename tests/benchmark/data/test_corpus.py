@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.report_text import has_text
 from benchmark.data.segments import Segmentation
 from benchmark.data.splits import TaskSpec
-from methods.base import Batch
 from tests.benchmark.data.corpora import batch_of, corpus_in_memory
 from tests.benchmark.tasks import make_task
 
@@ -232,28 +231,18 @@ def test_crops_lie_anywhere_behind_each_other_or_in_the_same_place(crops: Corpus
     assert set(drawn(crops, pair, "same")) == {(100 + t, 100 + t) for t in range(4 * BEATS - 4 + 1)}
 
 
-def noise(windows: int, *, random_start: bool = False, scale: Scale | None = None) -> Corpus:
-    generator = torch.Generator().manual_seed(windows)
-    signal = torch.randn(TRIALS, windows, STEPS, 12, generator=generator).half()
-    text = torch.randn(TRIALS, 3, generator=generator)
-    return corpus_in_memory(signal, PATIENT, RECORDING, text, random_start=random_start, scale=scale)
-
-
-def ahead(corpus: Corpus, order: Tensor, pairing: Any, first: int = 0) -> Iterator[tuple[Batch, Tensor]]:
-    """The batch of each step, and what torch draws after it."""
-    for batch in corpus.batches(order, pairing, lambda step: 1000 + step, first):
-        yield batch, torch.rand(3)
-
-
 @pytest.mark.parametrize("pairing", ["neighbor", "same", "patient"])
 @pytest.mark.parametrize(("windows", "random_start"), [(6, False), (5, True)])
 @pytest.mark.parametrize("first", [0, 3, 5])
 def test_batches_read_ahead_and_what_is_drawn_after_them_follow_the_seed_of_their_step(
     pairing: Any, windows: int, random_start: bool, first: int
 ) -> None:
-    corpus = noise(windows, random_start=random_start, scale=Scale(0.3, 1.7))
-    order = torch.randint(len(corpus.trial_of_pair), (5, 4), generator=torch.Generator().manual_seed(1))
-    walked = list(ahead(corpus, order, pairing, first))
+    generator = torch.Generator().manual_seed(windows)
+    signal, text = (torch.randn(TRIALS, *shape, generator=generator) for shape in ((windows, STEPS, 12), (3,)))
+    scale = Scale(0.3, 1.7)
+    corpus = corpus_in_memory(signal.half(), PATIENT, RECORDING, text, random_start=random_start, scale=scale)
+    order = torch.randint(len(corpus.trial_of_pair), (5, 4), generator=generator)
+    walked = [(batch, torch.rand(3)) for batch in corpus.batches(order, pairing, lambda step: 1000 + step, first)]
     assert len(walked) == 5 - first
     for step, (batch, after) in enumerate(walked, start=first):
         alone = batch_of(corpus, order[step], pairing, 1000 + step)  # torch is left as if it had drawn this

@@ -146,13 +146,10 @@ def test_no_window_is_tested_on_or_pretrained_on(cohorts: dict[str, Prepared]) -
         assert held <= windows_of(prepared, split.validation)
 
 
-def fold_of(index: int) -> int:
-    """A training, a validation and a test fold, the first by far the most."""
-    return {1: 9, 2: 10}.get(index % 10, 1)
-
-
 def test_two_windows_of_each_recording_away_from_its_ends(make_prepared: MakePrepared) -> None:
-    prepared = make_prepared("ptb-xl", [(f"p{i}", (i % 2,), 13 + i % 5, fold_of(i)) for i in range(20)])
+    prepared = make_prepared(
+        "ptb-xl", [(f"p{i}", (i % 2,), 13 + i % 5, {1: 9, 2: 10}.get(i % 10, 1)) for i in range(20)]
+    )
     result = look(prepared)
     assert result.signal.shape == (36, 300, 12)
     assert result.signal.dtype == torch.float16

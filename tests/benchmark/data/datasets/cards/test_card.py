@@ -34,10 +34,7 @@ def rewrite(folder: Path, **columns: list[str]) -> None:
         ({"signals": {"files": "{recording}.xyz"}}, "says no format"),
         ({"signals": {"unit": "mV", "gain": 1000}}, "give unit or gain, not both"),
         ({"signals": {"leads": [*LEADS[:11], "VI"]}}, "unknown lead 'VI' (did you mean 'I'?)"),
-        ({"signals": {"leads": {"MDC_I": "aVS"}}}, "unknown lead 'aVS' (did you mean 'aVR'?)"),
-        ({"table": None}, "labels: they stand in a table"),
         ({"table": {"recording": None}}, "it needs `recording`, the column with what {recording} is, or `path`"),
-        ({"labels": {"classes": ["SR", "SR"], "values": None}}, "stands for two classes"),
         ({"labels": {"values": {"VT": ["VT"]}}}, "'VT' is not in labels.classes"),
         ({"labels": {"values": {"AF": ["SR"]}}}, "'SR' stands for two classes"),
         ({"labels": {"comment": "Dx"}}, "labels: give column or comment, not both"),
@@ -61,24 +58,6 @@ def test_a_row_is_a_recording_read_as_a_built_in_reader_reads_it(opened: Opened,
     assert [item.fold for item in listing.entries[:4]] == [1, 1, 9, 10]
     assert dataset.files(entry) == (folder / "waves/r03.hea", folder / "waves/r03.dat")
     np.testing.assert_array_equal(dataset.read(entry).signal, read_recording(folder / "waves/r03").signal)
-
-
-def test_labels_may_stand_in_the_comments_of_headers(opened: Opened, folder: Path) -> None:
-    for name, text in {"r00": "SR", "r01": "AFIB, SR", "r02": "VT", "r03": ""}.items():
-        with (folder / f"waves/{name}.hea").open("a") as file:
-            file.write(f"#Age: 61\n# DX: {text}\n")
-    labels = {"column": None, "comment": "Dx", "separator": ","}
-    listing = opened(labels=labels).listing()
-    assert [(entry.recording, entry.labels) for entry in listing.entries[:4]] == [
-        ("r00", (0,)),
-        ("r01", (1, 0)),
-        ("r03", ()),
-        ("r04", ()),
-    ]
-    remedy = "add it to labels.values or set labels.others to ignore"
-    assert listing.skipped == (("r02", f"label is no class; {remedy}: VT"),)
-    without = opened(labels=labels | IGNORE, table=None).listing()
-    assert [entry.labels for entry in without.entries[:3]] == [(0,), (1, 0), ()]
 
 
 def test_without_a_table_every_file_is_a_recording_of_a_person_or_of_its_folder_s(opened: Opened, folder: Path) -> None:
