@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import run_benchmark
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
 from benchmark.results.store import CorruptRow, NoResults
-from benchmark.screen import Console, note
+from benchmark.screen import Console
 
 ROOT = Path(__file__).resolve().parents[1]
 ANSWERED_AT_ONCE = ["--help", "report --help", "run --help", "reprot", "--sedes 41", "--preset pape", "--labels one"]
@@ -57,15 +56,3 @@ def test_whatever_ends_a_command_is_one_line_and_a_status(
     shown = capsys.readouterr()
     assert shown.err.startswith(f"error: {line}")
     assert (shown.err.count("\n"), shown.out) == (1, "")
-
-
-def test_a_console_that_is_not_utf_8_ends_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    def show(argv: list[str], console: Console) -> int:
-        note(console, "PMQ −1.2 ≈ 0.5 µV")
-        return 0
-
-    written = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1", write_through=True))
-    monkeypatch.setattr(run_benchmark, "run", show)
-    assert run_benchmark.main([]) == 0
-    assert written.getvalue().decode("latin-1") == "PMQ ?1.2 ? 0.5 µV\n"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 import torch
 
-from benchmark.cli.arguments import OWN_SIZES, config_of, folders_of, machine_of
+from benchmark.cli.arguments import OWN_SIZES, config_of, machine_of
 from benchmark.cli.main import parse
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import Folders, load_config
+from benchmark.config.load import load_config
 from benchmark.machine.device import Machine
 
 
@@ -44,12 +43,6 @@ def test_flags_set_the_config_and_set_comes_last() -> None:
     assert config.encoder == {"name": "resnet1d", "output": 32}
     assert config.data.leads == ["I", "II"]
     assert config.method_config("pmq").momentum == 0.5  # type: ignore[attr-defined]
-
-
-def test_folders_of_the_flags() -> None:
-    assert folders_of(parse([])[1]) == Folders(None, {}, Path("cache"), len(os.sched_getaffinity(0)))
-    line = "--data-root /d --data chapman=/c --cache c --workers 3"
-    assert folders_of(parse(line.split())[1]) == Folders(Path("/d"), {"chapman": Path("/c")}, Path("c"), 3)
 
 
 def test_real_data_end_the_simulation_and_the_cards_of_a_config_can_be_named() -> None:
@@ -130,11 +123,3 @@ def test_a_machine_that_cannot_be_is_refused(
     with pytest.raises(ConfigError) as error:
         machine_for(line)
     assert message in str(error.value)
-
-
-def test_workers_elsewhere_may_have_what_this_host_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    devices_there(0, monkeypatch)
-    machine = machine_for("--engine tcp://there:8786 --device cuda --precision bf16")
-    assert (machine.mode(), machine.jobs, machine.threads()) == ({"device": "cuda", "precision": "bf16"}, None, None)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2}, raising=False)
-    assert machine_for("--device cpu").jobs == 3

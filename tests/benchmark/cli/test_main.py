@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,20 +20,6 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 MY_METHOD = "import methods.pmq\n\n\nclass Mine(methods.pmq.PMQ):\n    name = 'my_method'\n    title = 'Mine'\n"
 CARD = "name: {}\nsignals: {{files: '{{recording}}.hea'}}\ntable: {{file: labels.csv, recording: id, patient: who}}\n"
 LABELS = "labels: {column: rhythm, classes: [SR, AF]}\n"
-
-
-@pytest.mark.parametrize(
-    ("line", "name", "values"),
-    [
-        ("", "run", {"methods": None, "dry_run": False, "results": Path("runs")}),
-        ("--seeds 1 2 --methods pmq moco", "run", {"seeds": [1, 2], "methods": ["pmq", "moco"]}),
-        ("explain --all pmq 41", "explain", {"word": ["pmq", "41"], "all": True}),
-    ],
-)
-def test_a_line_is_a_command_and_its_flags(line: str, name: str, values: dict[str, Any]) -> None:
-    command, arguments = parse(line.split())
-    assert command == name
-    assert {key: vars(arguments)[key] for key in values} == values
 
 
 @pytest.mark.parametrize(

@@ -27,26 +27,14 @@ from benchmark.run.grid import Cell, Context
 from benchmark.training.probes import EvaluationCache
 from methods.pmq import PMQ
 from run_benchmark import FAILED, INTERRUPTED, USAGE, main
+from tests.basic import TINY
 from tests.on_disk import write_dataset
 
 torch.set_num_threads(1)
 
 ROOT = Path(__file__).resolve().parents[3]
-CONFIG = """
-methods: [random, pmq]
-data:
-  datasets: [chapman]
-  simulation: {patients: {mimic-iv-ecg: 6, chapman: 40, cpsc2018: 10}, recordings_per_patient: 2}
-encoder: {hidden: 4, depth: 2, output: 8}
-knobs: {pmq: {queue_size: 16}}
-pretrain: {epochs: 3, recipe: {batch_size: 8}}
-finetune: {epochs: 1, batch_size: 64}
-evaluate: [finetune, linear]
-ratios: [0.5]
-seeds: [41]
-gates: []
-precision: float32
-"""
+CONFIG = TINY.replace("chapman: 30", "chapman: 40, cpsc2018: 10").replace("epochs: 1,", "epochs: 3,")
+CONFIG = CONFIG.replace("[linear]", "[finetune, linear]") + "finetune: {epochs: 1, batch_size: 64}\n"
 COMMAND = ["--config", "tiny.yaml", "--device", "cpu", "--workers", "1", "--jobs", "1"]
 KILL = """
 import os, re, signal, sys

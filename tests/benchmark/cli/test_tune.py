@@ -10,21 +10,9 @@ import pytest
 import run_benchmark
 from benchmark.results.store import Store
 from benchmark.run import tasks
+from tests.basic import TINY
 
-CONFIG = """
-methods: [random, pmq, clocs]
-data:
-  datasets: [chapman]
-  simulation: {patients: {mimic-iv-ecg: 6, chapman: 40}, recordings_per_patient: 2}
-encoder: {hidden: 4, depth: 2, output: 8}
-knobs: {pmq: {queue_size: 16}}
-pretrain: {epochs: 1, recipe: {batch_size: 8}}
-evaluate: [linear]
-ratios: [1.0, 0.5, 0.25]
-seeds: [41]
-gates: []
-precision: float32
-"""
+CONFIG = TINY.replace("pmq]", "pmq, clocs]").replace("ratios: [0.5]", "ratios: [1.0, 0.5, 0.25]")
 
 
 @pytest.fixture(scope="module")

@@ -96,11 +96,11 @@ def test_each_encoder_has_a_config_and_those_of_one_name_differ_in_their_knobs()
 def test_knobs_of_a_method_file_are_checked(tmp_path: Path) -> None:
     file = tmp_path / "plain.py"
     text = (
-        "from {}dataclasses import dataclass\nfrom methods.pmq import PMQ, PMQConfig\n\n\n"
+        "from pydantic.dataclasses import dataclass\nfrom methods.pmq import PMQ, PMQConfig\n\n\n"
         "@dataclass(frozen=True)\nclass Knobs(PMQConfig):\n    extra: float = 1.0\n\n\n"
         "class Plain(PMQ):\n    name, title, Config = 'plain', 'Plain', Knobs\n"
     )
-    file.write_text(text.format("pydantic."))
+    file.write_text(text)
     rows = {"methods": [str(file)]}
     knobs: Any = load_config("demo", {**rows, "knobs": {"plain": {"extra": 2}}}).method_config("plain")
     assert (knobs.extra, knobs.momentum) == (2.0, 0.999)
@@ -111,7 +111,3 @@ def test_knobs_of_a_method_file_are_checked(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             load_config("demo", {**rows, "knobs": {"plain": wrong}})
         assert str(caught.value).startswith(line)
-    other = tmp_path / "other.py"
-    other.write_text(text.format(""))
-    with pytest.raises(ConfigError, match=r"Knobs: decorate it with pydantic.dataclasses.dataclass\(frozen=True\)"):
-        load_config("demo", {"methods": [str(other)]})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -63,23 +62,6 @@ def test_packaged_configs_are_valid_and_come_back_from_a_plan_as_they_were(name:
     again = validate(config.model_dump(mode="json"))
     assert again == config
     assert hash(again) == hash(config)
-
-
-@pytest.mark.parametrize(
-    ("overrides", "path", "value"),
-    [
-        ({"pretrain.recipe.lr": 0.5}, "pretrain.recipe.lr", 0.5),
-        ({"pretrain.recipe": {"optimiser": "adam"}}, "pretrain.recipe.optimiser", "adam"),
-        ({"data.simulation": None}, "data.simulation", None),
-        ({"methods.pmq.momentum": 0.5}, "knobs.pmq.momentum", 0.5),
-    ],
-)
-def test_an_override_reaches_any_key_and_is_left_as_it_was(overrides: dict[str, Any], path: str, value: object) -> None:
-    before = deepcopy(overrides)
-    found: Any = load_config("demo", overrides).model_dump()
-    for key in path.split("."):
-        found = found[key]
-    assert (found, overrides) == (value, before)
 
 
 def test_an_override_drops_what_it_puts_out_of_effect(tmp_path: Path) -> None:

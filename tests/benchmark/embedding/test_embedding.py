@@ -35,6 +35,11 @@ def described(folder: Path, **changed: Any) -> Description:
 
 
 @pytest.fixture
+def exported(tmp_path: Path) -> Path:
+    return export_encoder(tmp_path / "encoder")
+
+
+@pytest.fixture
 def six_beats(tmp_path: Path) -> Description:
     return described(tmp_path / "six")
 
@@ -171,14 +176,12 @@ def test_code_of_the_users_is_run_where_it_is_named_and_is_that_of_the_weights(
 def test_a_folder_that_cannot_be_used_is_one_line(exported: Path, tmp_path: Path) -> None:
     whole = (exported / CONFIG).read_text()
     beats = json.loads(whole)["segmentation"] | {"kind": "beats"}
-    cases: list[tuple[dict[str, Any] | str, str]] = [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"segmentation": beats}, "segmentation.kind: input should be 'heartbeats' or 'recordings'"),
-        ({"wings": 2}, "wings"),
         ({"pipeline": 0}, "windows were cut by version 0 of the preparation, here is 1; use the version of the suite"),
-        ("{", "export the encoder again"),
     ]
     for values, message in cases:
-        (exported / CONFIG).write_text(values if isinstance(values, str) else json.dumps(json.loads(whole) | values))
+        (exported / CONFIG).write_text(json.dumps(json.loads(whole) | values))
         with pytest.raises(ConfigError, match=message) as caught:
             read_description(exported)
         assert "\n" not in str(caught.value)

@@ -18,10 +18,8 @@ from benchmark.training.health import (
     health_warnings,
     hit_rate,
     mean_cosine,
-    measure,
     nearest,
     retrieval_pairs,
-    sample_facts,
     uniformity,
 )
 from tests.benchmark.training.short import build, train
@@ -98,16 +96,6 @@ def test_retrieval_is_that_of_one_window_at_a_time(recordings_of: list[int]) -> 
         rates.add(hit)
     assert len(rates) > 1
     assert hit_rate(nearest(torch.nn.functional.one_hot(patient).double(), candidates), correct) == pytest.approx(1)
-
-
-def test_what_cannot_be_measured_is_none(probe: ProbeWindows) -> None:
-    encoder = build("pmq").encoder
-    nothing = ProbeWindows(probe.signal[:0], probe.recording[:0], probe.patient[:0])
-    overflown = ProbeWindows(probe.signal * math.inf, probe.recording, probe.patient)
-    assert [measure(3, encoder, sample) for sample in (None, nothing, overflown)] == [EpochHealth(3)] * 3
-    facts = {"windows": 12, "recordings": 6, "patients": 4, "retrieval_queries": 8}
-    assert facts.items() <= sample_facts(probe).items()
-    assert sample_facts(nothing)["retrieval_queries"] == 0
 
 
 @pytest.mark.parametrize("name", ["pmq", "comet", "byol"])
