@@ -74,17 +74,6 @@ def test_an_override_drops_what_it_puts_out_of_effect(tmp_path: Path) -> None:
     assert heartbeats.data.segmentation == load_config("paper").data.segmentation
 
 
-def test_encoders_that_are_named_have_each_the_knobs_of_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "two.yaml"
-    file.write_text(Path(BASIC).read_text() + "encoders: [{name: resnet1d, output: 8}]\n")
-    whole = load_config(str(file))
-    assert [encoder["output"] for encoder in whole.encoders] == [8]
-    turned = load_config(str(file), {"encoder.name": "resnet1d", "encoders": [{"name": "dilated"}]})
-    assert (turned.encoder, turned.encoders) == (whole.encoders[0], [whole.encoder])
-    alone = load_config(str(file), {"encoder.name": "resnet1d"})
-    assert (alone.encoder, alone.encoders) == (whole.encoders[0], [])
-
-
 def card_file(path: Path, content: Any) -> str:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(content))  # JSON is YAML

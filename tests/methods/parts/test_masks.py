@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from methods.parts.masks import bernoulli_mask, continuous_mask, dropout, frequency_mask, frequency_then_time, time_mask
+from methods.parts.masks import bernoulli_mask, continuous_mask, dropout, frequency_mask, time_mask
 
 
 def test_zero_is_off_and_one_hides_everything() -> None:
@@ -54,16 +54,6 @@ def test_continuous_mask_hides_stretches_of_each_sample() -> None:
     first = hidden.int().argmax(1)
     assert hidden[torch.arange(400)[:, None], first[:, None] + torch.arange(6)].all()
     assert set(first.tolist()) == set(range(55))
-
-
-def test_masks_act_one_after_the_other_and_one_that_is_off_is_none() -> None:
-    mask = frequency_then_time(0.3, 0.6)
-    torch.manual_seed(3)
-    first = mask(x := torch.randn(4, 30, 5))
-    torch.manual_seed(3)
-    torch.randn(4, 30, 5)
-    assert torch.equal(first, time_mask(frequency_mask(x, 0.3), 0.6))
-    assert frequency_then_time(0.0, 0.0)(x) is x
 
 
 CPU = torch.device("cpu")

@@ -1,4 +1,4 @@
-"""Momentum copies and running averages follow their source by their formula and get no gradient.
+"""Momentum copies follow their source by their formula and get no gradient.
 
 The queue keeps the newest M keys in a ring, for any batch size, and its snapshots are left alone.
 """
@@ -33,20 +33,6 @@ def test_moves_parameters_and_only_those(momentum: float) -> None:
     assert torch.equal(target[1].running_mean, torch.zeros(3))
     assert all(parameter.requires_grad for parameter in original.parameters())
     assert all(map(torch.equal, copies(original), given)), "a copy is apart from what it was made of"
-
-
-def test_the_running_average_counts_the_initial_weights() -> None:
-    source = nn.Linear(2, 2, bias=False)
-    average = RunningAverage(source)
-    iterates = [source.weight.detach().clone()]
-    for _ in range(4):
-        with torch.no_grad():
-            source.weight += torch.randn(2, 2)
-        average.update(source)
-        iterates.append(source.weight.detach().clone())
-    torch.testing.assert_close(average.module.weight.detach(), torch.stack(iterates).mean(0))
-    assert (average.count.item(), average.count.dtype) == (5, torch.int64)
-    assert not average.module.weight.requires_grad
 
 
 def test_a_momentum_copy_counts_its_own_batches_and_the_running_average_its_sources() -> None:
