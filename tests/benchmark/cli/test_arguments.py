@@ -1,4 +1,4 @@
-"""What the flags make: the config with their overrides, one for a user's own data, the folders, the machine."""
+"""What the flags make: the config with their overrides, one for data of the user, the machine."""
 
 from __future__ import annotations
 
@@ -43,13 +43,6 @@ def test_flags_set_the_config_and_set_comes_last() -> None:
     assert config.encoder == {"name": "resnet1d", "output": 32}
     assert config.data.leads == ["I", "II"]
     assert config.method_config("pmq").momentum == 0.5  # type: ignore[attr-defined]
-
-
-def test_real_data_end_the_simulation_and_the_cards_of_a_config_can_be_named() -> None:
-    assert config_from("--config demo --data-root /data").data.simulation is None
-    assert config_from("--config demo --data ptb-xl=/x chapman=/y").data.simulation is None
-    config = config_from("--config real --datasets ludb ptb-xl ludb@ptb-xl.rhythm")
-    assert config.data.datasets == ["ludb", "ptb-xl", "ludb@ptb-xl.rhythm"]
 
 
 @pytest.mark.parametrize(("recordings", "size"), [(3, OWN_SIZES[0]), (2_500, OWN_SIZES[1])])

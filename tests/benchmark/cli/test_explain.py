@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.cli.explain import describe, find_cell
-from benchmark.cli.main import FAILED, OK, USAGE
+from benchmark.cli.main import FAILED, OK
 from benchmark.config.errors import ConfigError
 from benchmark.results.names import CARD
 from benchmark.results.store import Failure, Store
@@ -70,8 +70,4 @@ def test_the_scores_have_the_digits_of_the_tables_and_all_prints_what_is_stored(
     record = copy.pretrained / cell.pretrain_key / CARD
     record.write_text(record.read_text().replace('"seed": 42', '"seed": 43'))
     assert main([*line, "--all"]) == OK
-    everything = capsys.readouterr().out
-    for heading in ("row", "config", "data", "key content", "git", "versions", "files"):
-        assert f"\n{heading}\n  " in everything
-    assert "its content does not match its digest" in everything
-    assert main(["explain", "pmqq", "linear", "--results", str(copy.root)]) == USAGE
+    assert "its content does not match its digest" in capsys.readouterr().out

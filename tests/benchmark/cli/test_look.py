@@ -1,4 +1,4 @@
-"""`list` names all there is, each with what it is; `status` shows from the store what is done, failed and runs."""
+"""`status` shows from the store what is done, what has failed and what runs."""
 
 from __future__ import annotations
 
