@@ -54,10 +54,10 @@ def write_dataset(name: str, folder: Path, settings: CohortSettings) -> None:
     dataset = SimulatedDataset(name, settings)
     rows = [_write(dataset, folder, entry) for entry in dataset.listing().entries]
     if name == "ptb-xl":
-        _write_table(folder / "ptbxl_database.csv", rows)
+        pd.DataFrame(rows).to_csv(folder / "ptbxl_database.csv", index=False)
     if name == "mimic-iv-ecg":
         for table in ("record_list.csv", "machine_measurements.csv"):
-            _write_table(folder / table, rows)
+            pd.DataFrame(rows).to_csv(folder / table, index=False)
 
 
 def _write(dataset: SimulatedDataset, folder: Path, entry: Entry) -> Row:
@@ -88,5 +88,15 @@ def _write(dataset: SimulatedDataset, folder: Path, entry: Entry) -> Row:
     return {}
 
 
-def _write_table(path: Path, rows: Sequence[Row]) -> None:
-    pd.DataFrame(rows).to_csv(path, index=False)
+def write_own_folder(folder: Path, recordings: int) -> Path:
+    """Write the folder of docs/OWN_DATA.md: waveforms/ and labels.csv, a recording a patient, Chapman's rhythms."""
+    dataset = SimulatedDataset("chapman", CohortSettings(recordings))
+    rows = []
+    for number, entry in enumerate(dataset.listing().entries):
+        write_record(folder / "waveforms" / entry.recording, dataset.read(entry).signal, mat=True)
+        rhythm = dataset.classes[entry.labels[0]]
+        rows.append((entry.recording, f"P{number:03}", rhythm, "FM"[number % 2], 40 + number % 50))
+    pd.DataFrame(rows, columns=["recording", "patient", "rhythm", "sex", "age"]).to_csv(
+        folder / "labels.csv", index=False
+    )
+    return folder

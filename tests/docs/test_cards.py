@@ -12,50 +12,28 @@ import pytest
 import wfdb
 
 from benchmark.config.load import load_card, load_config
-from benchmark.data.datasets.base import LEADS, Dataset, Entry, Unusable
+from benchmark.data.datasets.base import LEADS, Unusable
 from tests.docs.pages import DOCS
 from tests.on_disk import write_record
 
 CARDS = DOCS / "cards"
-Truth = Callable[[Path], dict[str, set[str]]]
-
-
-def rhythms(folder: Path) -> dict[str, set[str]]:
-    table = pd.read_csv(folder / "ludb.csv", dtype=str)
-    return {row.ID: set(row.Rhythms.split("\n")) for row in table.itertuples()}
-
-
-def brugada(folder: Path) -> dict[str, set[str]]:
-    table = pd.read_csv(folder / "metadata.csv", dtype=str)
-    names = {"0": {"no Brugada"}, "1": {"Brugada"}, "2": set[str]()}
-    return {row.patient_id: names[row.brugada] for row in table.itertuples()}
-
-
-def quality(folder: Path) -> dict[str, set[str]]:
-    table = pd.read_csv(folder / "quality.csv", dtype=str)
-    return {row.record: {str(row.quality)} for row in table.itertuples()}
-
-
-SOURCES: dict[str, tuple[Truth, int]] = {
-    "ludb": (rhythms, 150),
-    "brugada-huca": (brugada, 294),
-    "challenge-2011": (quality, 800),
+BRUGADA = {"0": {"no Brugada"}, "1": {"Brugada"}, "2": set[str]()}
+SOURCES: dict[str, tuple[str, str, str, Callable[[str], set[str]], int]] = {
+    "ludb": ("ludb.csv", "ID", "Rhythms", lambda cell: set(cell.split("\n")), 150),
+    "brugada-huca": ("metadata.csv", "patient_id", "brugada", BRUGADA.__getitem__, 294),
+    "challenge-2011": ("quality.csv", "record", "quality", lambda cell: {cell}, 800),
 }
-"""Name of a card -> its publisher's labels, and how many of its recordings are there and listed."""
-
-
-def there(dataset: Dataset) -> list[Entry]:
-    """Entries whose files are there."""
-    return [entry for entry in dataset.listing().entries if all(file.is_file() for file in dataset.files(entry))]
+"""Card -> its publisher's table, columns of recordings and labels, and how many of its recordings are there."""
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_card_reads_the_publishers_signals_and_labels(name: str, shared_ecgs: Path) -> None:
-    labels, count = SOURCES[name]
+    file, recordings, column, labels_of, count = SOURCES[name]
     folder = shared_ecgs / name
     card = load_card(str(CARDS / f"{name}.yaml"))
-    dataset, truth = card(folder), labels(folder)
-    entries = there(dataset)
+    dataset, table = card(folder), pd.read_csv(folder / file, dtype=str)
+    truth = {recording: labels_of(cell) for recording, cell in zip(table[recordings], table[column], strict=True)}
+    entries = [entry for entry in dataset.listing().entries if all(path.is_file() for path in dataset.files(entry))]
     for entry in entries:
         given = {card.classes[label] for label in entry.labels}
         assert given == truth[entry.recording] & set(card.classes)

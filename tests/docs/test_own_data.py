@@ -13,7 +13,7 @@ from benchmark.config.load import load_card
 from benchmark.data.datasets.card import Card
 from benchmark.data.datasets.card_sections import CardLabels, CardSignals, CardTable
 from run_benchmark import main
-from tests.own_folder import write_own_folder
+from tests.on_disk import write_own_folder
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "OWN_DATA.md").read_text(encoding="utf-8")
 CARDS = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
@@ -35,17 +35,12 @@ def test_every_key_is_on_the_page() -> None:
     assert [key for key in keys if f"`{key}`" not in TEXT] == []
 
 
-@pytest.fixture
-def my_ecgs(tmp_path: Path) -> Path:
-    """The folder of the page: 200 WFDB records of as many patients, and labels.csv."""
-    return write_own_folder(tmp_path / "my-ecgs", 200)
-
-
 @pytest.mark.slow
 def test_the_commands_lead_from_a_folder_to_a_table(
-    my_ecgs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(my_ecgs.parent)
+    write_own_folder(tmp_path / "my-ecgs", 200)
+    monkeypatch.chdir(tmp_path)
     new_card, check, run = COMMANDS
     assert main(shlex.split(new_card)) == OK
     shown_text = capsys.readouterr().out

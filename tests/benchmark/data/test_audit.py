@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.data.audit import (
-    Finding,
-    audit,
-)
+from benchmark.data.audit import Finding, audit
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW

@@ -15,16 +15,7 @@ import torch
 from torch import Tensor
 
 from benchmark.data import corpus as corpus_module
-from benchmark.data.corpus import (
-    Corpus,
-    Scale,
-    Trials,
-    corpus_of,
-    epoch_order,
-    epoch_shape,
-    scale_of,
-    trials_of,
-)
+from benchmark.data.corpus import Corpus, Scale, Trials, corpus_of, epoch_order, epoch_shape, scale_of, trials_of
 from benchmark.data.datasets.base import Entry
 from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared

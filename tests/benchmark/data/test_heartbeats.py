@@ -12,16 +12,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import Unusable
 from benchmark.data.datasets.wfdb_files import read_recording
-from benchmark.data.heartbeats import (
-    FS,
-    WINDOW,
-    clean,
-    find_r_peaks,
-    heartbeats,
-    pseudo_trials,
-    resample,
-    standardise,
-)
+from benchmark.data.heartbeats import FS, WINDOW, clean, find_r_peaks, heartbeats, pseudo_trials, resample, standardise
 from benchmark.data.simulate import simulate
 
 REFERENCES = [("beats_ptbxl_dev.npz", "ptb-xl/records500/00000"), ("beats_cpsc_dev.npz", "cpsc2018/Training_WFDB")]

@@ -16,15 +16,7 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 from benchmark.data.heartbeats import heartbeats
-from benchmark.data.prepare import (
-    Prepared,
-    SignalFacts,
-    Skipped,
-    cached,
-    key_listing,
-    open_prepared,
-    prepare,
-)
+from benchmark.data.prepare import Prepared, SignalFacts, Skipped, cached, key_listing, open_prepared, prepare
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import lead_problem, outline_of, signal_digest
 from benchmark.data.simulate import CohortSettings, SimulatedDataset

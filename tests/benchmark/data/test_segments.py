@@ -1,7 +1,4 @@
-"""Plain windows follow each other without gap, are standardised over the recording, and say why there are none.
-
-Fewer leads: by number or name, in their fixed order, and zero where they are absent.
-"""
+"""Plain windows follow each other without gap, are standardised over the recording, and say why there are none."""
 
 from __future__ import annotations
 
@@ -16,20 +13,13 @@ from benchmark.data.segments import HEARTBEATS, Segmentation, leads_named
 
 
 def test_crops_and_beats_of_a_trial_do_not_overlap() -> None:
-    assert [HEARTBEATS.step(1), HEARTBEATS.step(6), Segmentation("recordings", 250, 100, 125).step(2)] == [
-        300,
-        1800,
-        500,
-    ]
-    assert HEARTBEATS.trials_in(np.array([5, 6, 13]), 6).tolist() == [0, 1, 2]
-
-
-def test_ten_seconds_at_100_hz_have_seven_crops() -> None:
     crops = Segmentation("recordings", 250, 100, 125)
+    assert [HEARTBEATS.step(1), HEARTBEATS.step(6), crops.step(2)] == [300, 1800, 500]
+    assert HEARTBEATS.trials_in(np.array([5, 6, 13]), 6).tolist() == [0, 1, 2]
     samples = np.array([249, 250, 374, 375, 1000, 6000])  # samples of recordings
     assert crops.trials_in(samples, 1).tolist() == [0, 1, 1, 2, 7, 47]
     assert crops.trials_in(samples, 4).tolist() == [0, 0, 0, 0, 1, 6]  # pseudo-trials to pretrain on, without overlap
-    assert crops.windows_of_typical() == 7
+    assert crops.windows_of_typical() == 7  # of ten seconds at 100 Hz
 
 
 def test_without_standardisation_samples_are_millivolts(make_ecg: Callable[..., np.ndarray]) -> None:

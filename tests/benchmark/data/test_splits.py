@@ -63,10 +63,6 @@ def split_of(entries: list[Entry], spec: TaskSpec) -> Split:
     return splits.split_of(listed(entries), spec)
 
 
-def members(split: Split) -> list[int]:
-    return [*split.train, *split.validation, *split.test]
-
-
 @pytest.mark.parametrize(("rule", "known"), [(STRICT, "5bd6b0da"), (MULTI, "5c1f34bd")])
 def test_strict_has_no_patient_on_two_sides_and_is_the_same_on_every_machine_in_any_order(rule, known):
     # Another split is another result: where this has to change, SPLIT_VERSION has to be raised.
@@ -190,7 +186,7 @@ def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_i
     assert sorted(tested.tolist()) == list(range(120)) == recordings_tested(chapman, FOLDS).tolist()
     for part in parts:
         assert patients_on_two_sides(chapman.entries, part) == {}
-        assert sorted(members(part)) == list(range(120))
+        assert sorted([*part.train, *part.validation, *part.test]) == list(range(120))
         assert len(part.validation) == 12  # 6 of 48 patients
         assert sum(chapman.entries[r].labels == (0,) for r in part.test) == 16
     assert split_part(chapman, FOLDS, 0, seed=42).test.tolist() != parts[0].test.tolist()

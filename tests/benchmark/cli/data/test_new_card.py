@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from benchmark.cli.main import FAILED, OK, USAGE
-from tests.own_folder import write_own_folder
+from tests.on_disk import write_own_folder
 
 RunVerb = Callable[..., tuple[int, str, str]]
 

@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.datasets import (
-    DATASETS,
-    find_root,
-    refuse_unfinished,
-    source_of,
-)
+from benchmark.data.datasets import DATASETS, find_root, refuse_unfinished, source_of
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.card import Card
 

@@ -10,13 +10,7 @@ import pytest
 
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.chapman import Chapman
-from benchmark.data.datasets.tables import (
-    group_rows,
-    patient_of,
-    read_table,
-    truth,
-    whole_number,
-)
+from benchmark.data.datasets.tables import group_rows, patient_of, read_table, truth, whole_number
 
 
 def test_cells_stay_text_and_blank_rows_do_not_count(tmp_path: Path) -> None:

@@ -7,14 +7,17 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 from typing import cast
 
+import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
 from benchmark.data.prepare import Prepared
 from benchmark.data.simulate import COHORTS, CohortSettings, SimulatedDataset
+from benchmark.data.simulate.patient import EPISODIC, RHYTHMS, check_diagnoses, clash, draw_conditions, draw_diagnoses
 from benchmark.data.splits import Protocol, TaskSpec, sides_of, split_of
 from benchmark.data.tasks import columns_of
 
@@ -116,3 +119,24 @@ def test_classes_are_as_frequent_as_in_the_real_datasets() -> None:
     ptb_xl = {"NORM": 0.436, "MI": 0.251, "STTC": 0.240, "CD": 0.224, "HYP": 0.121}
     assert shares_of(cohort("ptb-xl", 400, seed=11)) == pytest.approx(ptb_xl, abs=0.07)
     assert set(shares_of(cohort("cpsc2018", 300, seed=11))) == set(cohort("cpsc2018", 1).classes)
+
+
+@pytest.mark.parametrize("name", COHORTS)
+def test_recordings_are_possible_and_structure_persists(name: str) -> None:
+    population = COHORTS[name].population
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        conditions = draw_conditions(rng, population)
+        assert not any(clash(a, b) for a, b in combinations(conditions, 2))
+        for visit in range(3):
+            shown = check_diagnoses(draw_diagnoses(rng, conditions, population, first=visit == 0))
+            assert sum(diagnosis in RHYTHMS for diagnosis in shown) == 1
+            stays = set(conditions) if visit == 0 else set(conditions) - EPISODIC
+            assert stays <= set(shown)
+            assert ("NORM" in shown) == (set(shown) <= {"NORM", "SR", "SB", "ST", "SA"})
+
+
+@pytest.mark.parametrize("names", [("LBB",), ("LBBB", "RBBB"), ("AVB2", "AFIB"), ("NORM", "AFIB"), ("SR", "SR")])
+def test_unknown_and_contradictory_diagnoses_are_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=r"unknown diagnosis 'LBB'|cannot stand in one ECG"):
+        check_diagnoses(names)

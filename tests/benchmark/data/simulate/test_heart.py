@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.simulate.heart import (
-    CHEST_VECTORS,
-    LIMB_VECTORS,
-    lead_vectors,
-    twelve_leads,
-    wave_trains,
-)
+from benchmark.data.simulate.heart import CHEST_VECTORS, LIMB_VECTORS, lead_vectors, twelve_leads, wave_trains
 
 
 def test_undisplaced_electrodes_give_dowers_matrix() -> None:

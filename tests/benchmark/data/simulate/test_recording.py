@@ -11,15 +11,7 @@ import pytest
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.simulate.heart import SINUS
 from benchmark.data.simulate.patient import DIAGNOSES, draw_anatomy
-from benchmark.data.simulate.recording import (
-    Beats,
-    Breath,
-    Simulated,
-    draw_beats,
-    draw_rate,
-    record,
-    simulate,
-)
+from benchmark.data.simulate.recording import Beats, Breath, Simulated, draw_beats, draw_rate, record, simulate
 
 Beat = dict[str, np.ndarray]
 PATIENTS = range(16)
