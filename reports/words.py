@@ -29,6 +29,13 @@ READER = " (reads reports)"
 LONGEST_ERROR = 160
 ROUNDING = 1e-9
 """A standard deviation below it, in percent, is rounding."""
+PAPER_SIGNALS = {
+    "rate": 250,
+    "standardise": "recording",
+    "pool": "mean",
+    "leads": ["I", "II", "III", "aVR", "aVL", "aVF", *(f"V{number}" for number in range(1, 7))],
+}
+"""Settings of signals in the paper; a footer names others."""
 
 
 def ratio_text(ratio: float) -> str:
@@ -188,12 +195,12 @@ def _settings(plan: Plan, cells: Sequence[PlannedCell], unit: str) -> str:
         text += ", {used_recordings} of its {recordings} recordings, of {used_patients} patients".format_map(
             plan.pretraining
         )
-    data = config["data"]
-    windows = data.get("segmentation", {})
-    if "leads" in data:
-        text += f". Signals: {data['rate']} Hz, {len(data['leads'])} leads"
+    signals = {name: value for name, value in config["data"].items() if value != PAPER_SIGNALS.get(name, value)}
+    parts = [f"{name} {' '.join(value) if isinstance(value, list) else value}" for name, value in signals.items()]
+    windows = config["data"].get("segmentation", {})
     if windows.get("kind") == "recordings":
-        text += f", crops of {windows['seconds']:g} s every {windows['stride'] or windows['seconds'] / 2:g} s"
+        parts.append(f"crops of {windows['seconds']:g} s every {windows['stride'] or windows['seconds'] / 2:g} s")
+    text += f". Signals: {', '.join(parts)}" if parts else ""
     return f"{text}."
 
 

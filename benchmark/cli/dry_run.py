@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import torch
 
 from benchmark.config.config import Config, with_settings
 from benchmark.config.load import Folders
+from benchmark.data.datasets.base import Dataset
 from benchmark.data.prepare import Prepared, cached, key_listing
+from benchmark.data.segments import Segmentation
 from benchmark.data.transport import datasets_in, is_transport
 from benchmark.machine.device import Machine
 from benchmark.results.names import TRIAL
 from benchmark.results.store import Store
-from benchmark.run.datasets import external_rows, joins_of, locate, names_of, with_columns
+from benchmark.run.datasets import external_forms, joins_of, locate, names_of, with_columns
 from benchmark.run.estimate import (
     Size,
     disk_bytes,
@@ -25,7 +28,7 @@ from benchmark.run.estimate import (
     seconds_per_update,
     updates_of,
 )
-from benchmark.run.grid import Pretraining, Variant, expand, make_grid, methods_of
+from benchmark.run.grid import Pretraining, Variant, expand, make_grid
 from benchmark.run.pretraining import new_method
 from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note
@@ -118,13 +121,19 @@ def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[st
 def work_of(
     config: Config, folders: Folders, results: Path, machine: Machine, prepared: dict[str, Prepared], variants: Variants
 ) -> Work:
-    """Return the missing part of the grid; all of it where no key is known yet.
+    """Return the missing part of the grid; all of it where a dataset is not prepared for every row: no key is known."""
 
-    That is so where a dataset is not prepared, or needs to be cut for an encoder of another group.
-    """
-    is_prepared = prepared.keys() >= {config.data.pretrain, *config.data.datasets, *names_of(config)}
-    if is_prepared and not list(external_rows(methods_of(config))):
-        return missing(make_grid(config, with_columns(config, prepared), machine, variants), Store(results))
+    def cut_before(dataset: Dataset, cut: Segmentation) -> Prepared:
+        if form := cached(dataset, folders.cache, key_listing(dataset), cut):
+            return form
+        raise LookupError(dataset.name)
+
+    if prepared.keys() >= {config.data.pretrain, *config.data.datasets, *names_of(config)}:
+        with suppress(LookupError):
+            datasets = [locate(config, name, folders) for name in names_of(config)]
+            forms = external_forms(config, datasets, prepared, cut_before)
+            grid = make_grid(config, with_columns(config, prepared), machine, variants, forms)
+            return missing(grid, Store(results))
     names = {column.name: column.name for column in config.data.columns()}  # in place of fingerprints
     grid = expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode(), variants=variants)
     return Work(grid, grid.pretrainings, grid.distinct_cells())

@@ -44,9 +44,6 @@ def content_digest(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-SEAL_BYTES = 32
-
-
 def seal(owner: str, body: bytes) -> bytes:
     """The body behind the SHA-256 of its owner's name and itself."""
     return hashlib.sha256(owner.encode() + b"\0" + body).digest() + body
@@ -54,7 +51,7 @@ def seal(owner: str, body: bytes) -> bytes:
 
 def unseal(owner: str, content: bytes) -> bytes | None:
     """The body of a sealed content; None if it is damaged or of another owner."""
-    body = content[SEAL_BYTES:]
+    body = content[hashlib.sha256().digest_size :]
     return body if seal(owner, body) == content else None
 
 
@@ -66,7 +63,6 @@ RESUMES = "what is finished is kept, and the same command goes on"
 REMEDIES = {
     errno.ENOSPC: f"free space there or name another folder; {RESUMES}",
     errno.EDQUOT: f"your quota there is used up: free space or name another folder; {RESUMES}",
-    errno.EFBIG: f"files may not become that large there (`ulimit -f`); {RESUMES}",
     errno.EROFS: "the folder is mounted read-only: name another",
     errno.EACCES: "you may not write there: name another folder",
 }
@@ -155,17 +151,12 @@ def holder_of(path: Path) -> str:
 
 
 def sweep(folders: Mapping[Path, int]) -> int:
-    """Remove abandoned temporary files and folders from folders and, so many levels deep, their subfolders.
-
-    Returns how many were removed.
-    """
+    """Remove abandoned temporary files and folders, so many levels deep in each folder; returns how many."""
+    levels = [(folder, "*/" * level) for folder, depth in folders.items() for level in range(depth + 1)]
     removed = 0
-    for folder, depth in folders.items():
-        for path in [path for level in range(depth + 1) for path in folder.glob("*/" * level + f".*{TEMPORARY}")]:
-            with suppress(OSError):  # another process removes it
-                touched = max(item.lstat().st_mtime for item in (path, *path.rglob("*")))
-                if time.time() - touched > ABANDONED_SECONDS:
-                    removed += 1
-                    shutil.rmtree(path, ignore_errors=True)
-                    path.unlink()
+    for path in [path for folder, level in levels for path in folder.glob(f"{level}.*{TEMPORARY}")]:
+        with suppress(OSError):  # another process removes it
+            if time.time() - max(item.lstat().st_mtime for item in (path, *path.rglob("*"))) > ABANDONED_SECONDS:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                removed += 1
     return removed

@@ -192,12 +192,6 @@ def score_both_units(
     return {HEARTBEAT: score(probability, truth, multi=multi), RECORDING: score(pooled, pooled_truth, multi=multi)}
 
 
-def macro_f1(probability: Floats, truth: Ints, *, multi: bool) -> float | None:
-    """Return macro F1 of (n, C) probabilities; None where no class is in truth or decisions."""
-    value = f1(truth, probability, multi)
-    return None if np.isnan(value) else value
-
-
 def pooled_by(group: NDArray[np.intp], probability: Floats, pool: Pool) -> Floats:
     """Return (G, C) means or maxima of (n, C) probabilities over the samples of each of G groups; none is empty."""
     if pool == "mean" or not len(group):

@@ -12,6 +12,8 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
+from pydantic import TypeAdapter
+
 
 class Printed(NamedTuple):
     """A number as printed."""
@@ -24,7 +26,7 @@ class Printed(NamedTuple):
     ratio: float
     metric: str
     percent: float
-    std: float | None
+    std: float | None = None
     """As printed, in percent; None where there is none."""
     again: float | None = None
     """What others measured who ran it again, in percent; None where no other number is known."""
@@ -50,13 +52,8 @@ def sources() -> dict[str, Source]:
 @cache
 def numbers() -> tuple[Printed, ...]:
     """Read all printed numbers, in the order of the file."""
-    return tuple(map(_printed, _lines("numbers.csv")))
-
-
-def _printed(line: dict[str, str]) -> Printed:
-    fields = (line["source"], line["row"], line["column"], line["evaluation"], float(line["ratio"]), line["metric"])
-    std, again = (float(line[name]) if line[name] else None for name in ("std", "again"))
-    return Printed(*fields, float(line["percent"]), std, again, line["by"])
+    stated = [{name: text for name, text in line.items() if text} for line in _lines("numbers.csv")]
+    return TypeAdapter(tuple[Printed, ...]).validate_python(stated)
 
 
 def _lines(name: str) -> list[dict[str, str]]:

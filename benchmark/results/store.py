@@ -27,13 +27,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from benchmark.results.files import (
-    content_digest,
-    digested_json,
-    read_digested_json,
-    read_json,
-    write_atomic,
-)
+from benchmark.results.files import content_digest, digested_json, read_digested_json, read_json, write_atomic
 from benchmark.results.names import CARD, CLASSICAL_TITLES, ERROR, EVALUATIONS, SUPERVISED, VALIDATION, Pool, command
 from benchmark.results.schema import STRICT, Labels, Protocol, digest
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from benchmark.config.schema import Attention, Finetune, Supervised
 from benchmark.data.task import Task
 from benchmark.machine.device import seed_torch, stream
-from benchmark.results.metrics import macro_f1, per_recording
+from benchmark.results.metrics import f1, per_recording
 from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast
 from methods.encoders.base import Encoder
@@ -218,4 +218,4 @@ def validation_score(probability: NDArray[np.float32], task: Task) -> float:
     truth = task.validation.truth()  # (n, C)
     if task.unit == RECORDING:
         probability, truth, _ = per_recording(probability, truth, task.validation.recording, task.pool)
-    return macro_f1(probability, truth, multi=task.multi) or 0.0
+    return float(np.nan_to_num(f1(truth, probability, task.multi)))

@@ -15,7 +15,7 @@ from benchmark.results.metrics import (
     METRICS,
     class_f1,
     decide,
-    macro_f1,
+    f1,
     per_recording,
     pooled_by,
     score,
@@ -89,16 +89,16 @@ def test_sensitivity_is_at_one_false_alarm_in_ten(negatives: list[float], expect
 
 
 @pytest.mark.parametrize(
-    ("truth", "decided", "f1"),
+    ("truth", "decided", "expected"),
     [
         ([0, 0, 1, 1], [0, 1, 1, 1], (2 / 3 + 4 / 5) / 2),  # class 2 is neither true nor predicted: left out
         ([0, 0, 1, 1], [0, 2, 1, 1], (2 / 3 + 1 + 0) / 3),  # class 2 is predicted and never true: 0
         ([0, 0, 2, 2], [0, 0, 0, 0], (2 / 3 + 0) / 2),  # class 2 is never predicted: 0
     ],
 )
-def test_macro_f1_by_hand(truth: list[int], decided: list[int], f1: float) -> None:
-    assert macro_f1(certain(decided, 3), one_hot(truth, 3), multi=False) == pytest.approx(f1)
-    assert np.nanmean(class_f1(one_hot(truth, 3), certain(decided, 3), False)) == pytest.approx(f1)
+def test_macro_f1_by_hand(truth: list[int], decided: list[int], expected: float) -> None:
+    assert f1(one_hot(truth, 3), certain(decided, 3), False) == pytest.approx(expected)
+    assert np.nanmean(class_f1(one_hot(truth, 3), certain(decided, 3), False)) == pytest.approx(expected)
 
 
 def test_several_labels_count_above_one_half_and_match_whole_samples() -> None:
