@@ -61,7 +61,7 @@ EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items
 
 UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features", "supervised"
 """Names of baselines. `FEATURES` and `SUPERVISED` are also the evaluations of their cells."""
-CLASSICAL_TITLES = {FEATURES: "Beat features, boosted", "minirocket": "MiniRocket, ridge"}
+CLASSICAL_TITLES = {FEATURES: "Heartbeat features, boosted", "minirocket": "MiniRocket, ridge"}
 """Gate row without an encoder -> its title; the row, the gate and the evaluation of its cells have one name."""
 VALIDATION = "validation"
 """The evaluation of `tune`: a linear probe judged on the validation patients, without test windows; in no table."""
