@@ -36,7 +36,7 @@ LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V
 Palette = Mapping[str, Any]
 
 
-class Style(NamedTuple):
+class RowStyle(NamedTuple):
     """Colour and marker of each row, by title."""
 
     colours: Palette
@@ -47,11 +47,11 @@ class Style(NamedTuple):
         return {"hue_order": order, "style_order": order, "palette": self.colours, "markers": self.markers}
 
 
-def style_of(plan: Plan) -> Style:
+def style_of(plan: Plan) -> RowStyle:
     """Choose colour and marker of each row of a plan, whichever rows a figure shows."""
     titles = list(titles_of_rows(plan).values())
     colours = dict(zip(titles, cycle(sns.color_palette("colorblind")), strict=False))
-    return Style(colours, dict(zip(titles, cycle(MARKERS), strict=False)))
+    return RowStyle(colours, dict(zip(titles, cycle(MARKERS), strict=False)))
 
 
 def draw_figures(
@@ -91,7 +91,7 @@ def seeds_text(plan: Plan, evaluation: str) -> str:
     return f"seeds {seeds_named(seeds)}, {shared}"
 
 
-def draw_differences(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Iterator[Figure]:
+def draw_differences(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, words: str) -> Iterator[Figure]:
     """Draw each row's difference in Overall from its reference with its Holm-adjusted interval, a file per ratio."""
     titles = titles_of_rows(plan)
     reference = " or ".join(titles[name] for name in dict.fromkeys(frame["reference"]))
@@ -120,7 +120,7 @@ def draw_differences(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, 
         yield save(canvas, stem.with_name(f"{stem.name}-differences-{100 * ratio:g}".replace(".", "_")), caption, True)
 
 
-def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Figure:
+def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, words: str) -> Figure:
     """Draw macro F1 against the share of the labels, a panel per dataset."""
     shares = sorted(frame["ratio"].unique())
     grid = sns.relplot(
@@ -137,7 +137,7 @@ def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: Style, stem: P
     return save(grid.figure, stem.with_name(f"{stem.name}-label-efficiency"), caption)
 
 
-def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words: str) -> Iterator[Figure]:
+def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, words: str) -> Iterator[Figure]:
     """Draw macro F1 over each swept hyperparameter, the other methods as lines, a panel per dataset; a file each."""
     swept = {name: role for name in plan.variants if (role := role_of(plan, name))["role"] == SWEEP}
     methods = frame[frame["variant"].map(lambda name: role_of(plan, name)["role"] == METHOD)]
@@ -169,7 +169,7 @@ def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: Style, stem: Path, words
         yield save(grid.figure, stem.with_name(f"{stem.name}-{of}-{knob}".replace("_", "-")), caption)
 
 
-def draw_training(curves: pd.DataFrame, plan: Plan, style: Style, stem: Path) -> Figure:
+def draw_training(curves: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path) -> Figure:
     """Draw loss and health of the pretrainings over their epochs, a panel per measure."""
     panels = {LOSS: LOSS} | MEASURES
     shown = curves[curves["measure"].isin(list(panels))]

@@ -38,7 +38,7 @@ class Figure(NamedTuple):
     """Shown beside the verdict, not among the further figures."""
 
 
-class Section(NamedTuple):
+class Chapter(NamedTuple):
     """A folded part of the page."""
 
     title: str
@@ -57,12 +57,12 @@ def render_page(
 ) -> str:
     """Render the page of a run. classes: of `class_scores`; costs: of `costs_table`; problems: one line each."""
     sections = [
-        Section("Scores by class", "At the smallest label share; in brackets the prevalence; mean±std over seeds.", {
+        Chapter("Scores by class", "At the smallest label share; in brackets the prevalence; mean±std over seeds.", {
             title: html(frame) for title, frame in class_tables.readable(classes, results).items()
         }),
-        Section("Pretrainings", HEALTH_TEXT, {"": html(pretrainings_table(results))}),
-        Section("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": html(costs)}),
-        Section("Data", "", {"": html(data_table(results))}),
+        Chapter("Pretrainings", HEALTH_TEXT, {"": html(pretrainings_table(results))}),
+        Chapter("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": html(costs)}),
+        Chapter("Data", "", {"": html(data_table(results))}),
     ]  # fmt: skip
     return environment().get_template("report.html").render(
         name=results.plan.config.get("name", ""),

@@ -150,7 +150,7 @@ MIN_DEVIATION = 1e-8
 
 
 @dataclass(frozen=True)
-class Heartbeats:
+class BeatWindows:
     """The beats of one recording."""
 
     windows: NDArray[np.float32]
@@ -163,7 +163,7 @@ class Heartbeats:
 
 def heartbeats(
     signal: NDArray[np.floating[Any]], fs: float, rate: int = FS, *, raw: bool = False, beats: Beats = "authors"
-) -> Heartbeats:
+) -> BeatWindows:
     """Cut the beats of a recording, given as (n, L) at fs Hz, in windows at `rate` Hz; `raw`: in the recording's unit.
 
     Raises Unusable if it has NaN or is too short, if there are no two beats, or, as the authors have it, if the rate is
@@ -183,7 +183,7 @@ def heartbeats(
     positions = np.rint(centres * (rate / FS)).astype(np.int64)  # (n,)
     half, samples = int(half * rate / FS), WINDOW * rate // FS
     windows = np.stack([_window(standard, centre, half, samples) for centre in positions])  # (n, S, L)
-    return Heartbeats(windows.astype(np.float32), centres, median_rr)
+    return BeatWindows(windows.astype(np.float32), centres, median_rr)
 
 
 def _as_authors(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:

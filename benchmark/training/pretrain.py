@@ -108,9 +108,8 @@ def pretrain(
 ) -> History:
     """Train a method in place on a corpus, resuming from `checkpoint` if it exists.
 
-    epochs: rounded to whole updates. probe: held-out windows for health, measured before the first epoch and after
-    each. Raises TrainingStopped on a non-finite loss or if GPU memory runs out, Stopped, with a checkpoint, where the
-    process is asked to stop.
+    epochs: rounded to whole updates. probe: held-out windows for health, before the first epoch and after each. Raises
+    TrainingStopped for a non-finite loss or a full GPU; Stopped, with a checkpoint, where the process has to end.
     """
     trial, patient, recipe = corpus.trial_of_pair, corpus.patient_of_pair, config.recipe  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, recipe.batch_size)
@@ -118,12 +117,7 @@ def pretrain(
     last = math.ceil(total / shape.updates)
     optimiser = make_optimiser(method, recipe)
     history = History([], 0.0, shape.updates * shape.batch_size, total, shape.batch_size)
-    epoch = resume(checkpoint, method, optimiser, history)
-    history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
-    method.begin(total)
-    method.train()
-    if not history.health:
-        history.health.append(vars(measure(0, method.exported(), probe)))
+    epoch = begin_or_resume(method, optimiser, history, checkpoint, total, probe)
     for number in range(len(history.loss), last):
         done = number * shape.updates
         order = epoch_order(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
@@ -158,6 +152,24 @@ def pretrain(
             on_epoch(history)
         epoch = None
     return history
+
+
+def begin_or_resume(
+    method: PretrainMethod,
+    optimiser: torch.optim.Optimizer,
+    history: History,
+    checkpoint: Path,
+    total: int,
+    probe: ProbeWindows | None,
+) -> Epoch | None:
+    """Restore a checkpoint, if there is one, else measure the untrained encoder; returns the epoch under way."""
+    epoch = resume(checkpoint, method, optimiser, history)
+    history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
+    method.begin(total)
+    method.train()
+    if not history.health:
+        history.health.append(vars(measure(0, method.exported(), probe)))
+    return epoch
 
 
 def train_step(
