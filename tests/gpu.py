@@ -22,7 +22,7 @@ from benchmark.cli.dry_run import cost_lines
 from benchmark.cli.speed import measure, new_method, pretraining_update, print_timings, random_batch
 from benchmark.config.load import load_config
 from benchmark.machine.device import Machine, device_facts, pick_device
-from benchmark.run.estimate import estimated_size
+from benchmark.run.datasets import estimated_size
 from benchmark.run.grid import expand
 from benchmark.run.tasks import Work
 from benchmark.screen import note, open_console

@@ -20,16 +20,18 @@ from benchmark.data.transport import datasets_in, is_transport
 from benchmark.machine.device import Machine
 from benchmark.results.names import TRIAL
 from benchmark.results.store import Store
-from benchmark.run.datasets import external_forms, joins_of, locate, names_of, with_columns
-from benchmark.run.estimate import (
+from benchmark.run.datasets import (
     Size,
     disk_bytes,
     estimated_size,
-    seconds_per_update,
-    updates_of,
+    external_forms,
+    joins_of,
+    locate,
+    names_of,
+    with_columns,
 )
 from benchmark.run.grid import Pretraining, Variant, expand, make_grid
-from benchmark.run.pretraining import new_method
+from benchmark.run.pretraining import new_method, seconds_per_update, updates_of
 from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note
 

@@ -81,7 +81,7 @@ def what_is(name: str, kinds: Mapping[str, type]) -> str:
 def costs_of(encoder: Encoder) -> str:
     """Return '637,952 parameters, 71 M multiplications': size and cost of an encoder for one heartbeat."""
     from benchmark.data.heartbeats import WINDOW  # here, because torch loads slowly
-    from benchmark.run.estimate import multiplications
+    from benchmark.run.pretraining import multiplications
 
     parameters = sum(parameter.numel() for parameter in encoder.parameters())
     return f"{parameters:,} parameters, {multiplications(encoder, WINDOW) / 1e6:,.0f} M multiplications"

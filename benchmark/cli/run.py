@@ -29,6 +29,7 @@ from benchmark.run.datasets import (
     external_forms,
     joins_of,
     locate,
+    make_plan,
     names_of,
     patients_of,
     prepare_data,
@@ -38,7 +39,6 @@ from benchmark.run.datasets import (
 )
 from benchmark.run.engine import HERE, open_engine
 from benchmark.run.grid import Grid, make_grid, refuse_lone_windows, select, variants_of
-from benchmark.run.plan import make_plan
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, code_digest, context_of, execute, missing, tasks_of
@@ -152,7 +152,7 @@ def work_off(
     """
     if not work.cells:
         return 0
-    prepare_trials(config, (*work.pretrainings, *work.cells), prepared)
+    prepare_trials(config, prepared)
     context = context_of(config, prepared, store, machine, events)
     jobs = min(machine.jobs, len(tasks_of(work))) if machine.jobs and machine.engine == HERE else machine.jobs
     try:

@@ -1,16 +1,19 @@
-"""The data of a run: found or simulated, prepared, joined where a row needs several datasets, audited."""
+"""The data of a run: located or simulated, prepared, joined where a row needs several datasets, audited; and its plan.
+
+A plan is stored for reports beside the rows: what is compared, on which data, in which cells.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.config.config import Config, with_settings
+from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
 from benchmark.data.audit import Finding, audit
@@ -19,17 +22,23 @@ from benchmark.data.datasets import find_root, refuse_unfinished
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.datasets.card import Card
 from benchmark.data.joined import JOIN, join, recut
-from benchmark.data.prepare import Prepared, prepare, write_index
-from benchmark.data.segments import Segmentation
+from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
+from benchmark.data.report_text import has_text
+from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import CohortSettings, SimulatedDataset
 from benchmark.data.splits import is_cross_validated, split_or_none
-from benchmark.data.tasks import of_task
+from benchmark.data.tasks import DatasetTask, of_task
 from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.names import is_frozen
-from benchmark.run.grid import Cell, Pretraining, Variant, methods_of, unserved_by
+from benchmark.results.schema import digest
+from benchmark.results.store import Plan, PlannedCell
+from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
 from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
+
+TESTED_SHARE = 0.1  # of a dataset's windows
+ROW_BYTES, SAMPLE_BYTES = 20_000, 12 * 2
 
 
 def names_of(config: Config) -> list[str]:
@@ -117,16 +126,12 @@ def patients_of(config: Config, name: str) -> Iterator[str]:
         yield "stated, so labelled subsets and splits are by patient (protocol strict)"
 
 
-class RunAudit(NamedTuple):
-    """Result of the audit for a run."""
+def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> tuple[list[str], list[str]]:
+    """Audit a run's corpus and columns. Raises DatasetError if the corpus or every column is unusable.
 
-    leaks: list[str]  # reasons to refuse the run, unless --allow-leak is given
-    warnings: list[str]
-    """Datasets that cannot be scored, whose cells are dashes, and what is doubtful about the data and used."""
-
-
-def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
-    """Audit a run's corpus and columns. Raises DatasetError if the corpus or every column is unusable."""
+    Returns the leaks, for which a run is refused without --allow-leak, and warnings: datasets that cannot be scored,
+    whose cells are dashes, and what is doubtful about the data and used.
+    """
     columns = config.data.columns()
     findings = audit_of(config, prepared, [column.name for column in columns])
     fatal = {finding.datasets[0]: finding.text for finding in findings if finding.severity == "fatal"}
@@ -141,31 +146,28 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> RunAudit:
     usable = split_or_none(corpus, config.task_spec(config.pretrain))[0].train if corpus.classes else corpus.entries
     if corpus.name in fatal and not len(usable):
         raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
-    named = {column.name: prepared[column.name].title for column in columns}
-    unscored = [f"{title} cannot be scored: {fatal[name]}" for name, title in named.items() if name in fatal]
+    names = [column.name for column in columns if column.name in fatal]
+    unscored = [f"{prepared[name].title} cannot be scored: {fatal[name]}" for name in names]
     if len(unscored) == len(columns):
         raise DatasetError("; ".join(unscored))
-    leaks = [finding.text for finding in findings if finding.severity == "leak"]
-    doubts = [f"{prepared[f.datasets[0]].title}: {f.text}" for f in findings if f.in_tables]
-    return RunAudit(leaks, [*unscored, *doubts])
+    doubts = [f"{prepared[finding.datasets[0]].title}: {finding.text}" for finding in findings if finding.in_tables]
+    return [finding.text for finding in findings if finding.severity == "leak"], [*unscored, *doubts]
 
 
 def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[str]) -> list[Finding]:
     """Audit prepared datasets under a config's corpus, task and protocol; transports beside the corpus alone."""
     corpora = config.data.corpora
     specs = {name: config.task_spec(config.finetune, name) for name in prepared}
-    several = corpora if len(corpora) > 1 else []
-    chosen = {name: untested(config, prepared[name]) for name in several}
-    joined = {name: frozenset(prepared[name].entries[r].recording for r in chosen[name]) for name in several}
+    joined = {
+        name: frozenset(prepared[name].entries[r].recording for r in untested(config, prepared[name]))
+        for name in (corpora if len(corpora) > 1 else ())
+    }
     parts = {name: data for name, data in prepared.items() if JOIN not in name and not is_transport(name)}
-
-    def findings_on(datasets: Mapping[str, Prepared], columns: Sequence[str]) -> list[Finding]:
-        return audit(datasets, specs, pretrain=config.data.pretrain, tested=columns, joined=joined)
-
-    findings = findings_on(parts, [name for name in tested if name in parts])
+    pretrain, columns = config.data.pretrain, [name for name in tested if name in parts]
+    findings = audit(parts, specs, pretrain=pretrain, tested=columns, joined=joined)
     for name in [name for name in tested if name not in parts]:
         beside = {corpus: parts[corpus] for corpus in corpora if corpus in parts} | {name: prepared[name]}
-        further = findings_on(beside, [name])
+        further = audit(beside, specs, pretrain=pretrain, tested=[name], joined=joined)
         findings += [finding for finding in further if finding.severity != "warning" and name in finding.datasets]
     return findings
 
@@ -176,17 +178,11 @@ def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, 
     return {name: datasets[name] for name in (config.data.pretrain, *config.data.corpora)} | columns
 
 
-def prepare_trials(config: Config, parts: Iterable[Pretraining | Cell], prepared: Mapping[str, Prepared]) -> None:
-    """Write and verify the pseudo-trials that pretrainings and cells need, so that their processes find them."""
-    lengths = set()
-    for part in parts:
-        if isinstance(part, Cell):
-            stage = with_settings(config, part.variant.settings).finetune
-            lengths.add((part.dataset, config.task_spec(stage).per_trial))
-        else:
-            lengths.add((config.data.pretrain, config.task_spec(config.pretrain).per_trial))
-    for name, per_trial in lengths:
-        trials_of(prepared[name], per_trial)
+def prepare_trials(config: Config, prepared: Mapping[str, Prepared]) -> None:
+    """Write the pseudo-trials of corpus and columns once, so that all processes of a run map the same files."""
+    trials_of(prepared[config.data.pretrain], config.task_spec(config.pretrain).per_trial)
+    for column in config.data.columns():
+        trials_of(prepared[column.name], config.task_spec(config.finetune, column.name).per_trial)
 
 
 def external_rows(variants: Iterable[Variant]) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
@@ -231,21 +227,86 @@ def external_forms(
     return forms
 
 
-def facts_of_external(
-    config: Config, prepared: Mapping[str, Prepared], variants: Iterable[Variant]
-) -> dict[str, dict[str, object]]:
-    """Collect the facts of external encoders for plans and reports, by row."""
-    columns = [column.name for column in config.data.columns()]
-    return {
+def make_plan(
+    config: Config, prepared: Mapping[str, Prepared], grid: Grid, warnings: Sequence[str] = (), health_windows: str = ""
+) -> Plan:
+    """Make the plan of a run; warnings stand under every table, health is of windows with this digest."""
+    cells = [
+        PlannedCell(cell.key, cell.variant.name, cell.table, cell.dataset, cell.ratio, cell.seed, cell.subset)
+        for cell in grid.cells
+    ]
+    corpus, columns = prepared[config.data.pretrain], config.data.columns()
+    used = pretrained_entries(corpus, config.task_spec(config.pretrain))
+    external = {
         variant.name: {
             "elsewhere": {
                 "pretrained_on": pretrained_on_text(kind),
-                "saw": {name: saw_test_patients(kind, prepared[name]) for name in columns},
+                "saw": {column.name: saw_test_patients(kind, prepared[column.name]) for column in columns},
                 "licence": kind.licence,
                 "signals": kind.signals.words(),
                 "features": kind.features,
                 "unserved": unserved_by(variant, config.evaluate),
             }
         }
-        for variant, kind in external_rows(variants)
+        for variant, kind in external_rows(grid.variants)
     }
+    content: dict[str, Any] = {
+        "config": config.model_dump(mode="json"),
+        "variants": {variant.name: variant.title for variant in grid.variants},
+        "roles": {variant.name: variant.facts() | external.get(variant.name, {}) for variant in grid.variants},
+        "datasets": {column.name: column_facts(prepared[column.name], column, config) for column in columns},
+        "pretraining": facts_of(corpus)
+        | {
+            "name": corpus.name,
+            "without_report": sum(not has_text(entry.report) for entry in corpus.entries),
+            "used_recordings": len(used),
+            "used_patients": len({entry.patient for entry in used}),
+        },
+    }
+    key = digest([content, [cell.key for cell in cells]])
+    return Plan(key=key, cells=cells, warnings=list(warnings), health_windows=health_windows, **content)
+
+
+def column_facts(prepared: Prepared, column: DatasetTask, config: Config) -> dict[str, Any]:
+    """Collect facts of a column; of a cross-validated one its parts, of a named task its dataset and name."""
+    spec = config.task_spec(config.finetune, column.name)
+    parts = {"parts": spec.folds} if is_cross_validated(prepared, spec) else {}
+    named = {} if column.named is None else {"of": column.dataset, "task": column.task}
+    return facts_of(prepared) | parts | named
+
+
+def facts_of(prepared: Prepared) -> dict[str, Any]:
+    """Collect facts of a dataset for captions and tables."""
+    return {
+        "title": prepared.title,
+        "classes": list(prepared.classes),
+        "form": prepared.form,
+        "simulated": prepared.simulated,
+        "fingerprint": prepared.fingerprint,
+        "recordings": len(prepared.entries),
+        "patients": len({entry.patient for entry in prepared.entries}),
+        "skipped": skip_summary(prepared.skipped),
+    }
+
+
+class Size(NamedTuple):
+    """Size of a dataset."""
+
+    recordings: int
+    windows: int
+
+
+def estimated_size(recordings: int, cut: Segmentation) -> Size:
+    """Estimate the size of an unprepared dataset of recordings of 10 s."""
+    return Size(recordings, recordings * cut.windows_of_typical())
+
+
+def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
+    """Estimate the bytes of prepared windows and pseudo-trials, encoders, checkpoints, rows and predictions."""
+    cut = config.data.cut()
+    written = [size for name, size in sizes.items() if JOIN not in name]  # a corpus of several has no windows
+    samples = sum(size.windows for size in written) * cut.samples * (1 + cut.standardises_trials)
+    if cut.kind == "recordings":
+        samples = sum(size.recordings for size in written) * TYPICAL_SECONDS * cut.rate
+    tested = TESTED_SHARE * max(sizes[column.dataset].windows for column in config.data.columns())
+    return int(samples * SAMPLE_BYTES + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * tested))

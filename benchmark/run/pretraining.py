@@ -1,13 +1,15 @@
-"""Run one pretraining of the grid: build the method, train it, measure its health, store the encoder."""
+"""One pretraining of the grid: what it costs, its method, training, health, and the encoder that is stored."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config.config import Config, with_settings
 from benchmark.data.corpus import corpus_of, corpus_trials, epoch_shape, pairs_of
@@ -20,17 +22,18 @@ from benchmark.machine.device import device_facts, git_state, seed_torch, versio
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD, ERROR, MEASURES, UNTRAINED_EPOCH
 from benchmark.results.store import Store, card_bytes
-from benchmark.run.estimate import multiplications
+from benchmark.run.datasets import Size
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import measure, sample_facts
-from benchmark.training.pretrain import OnEpoch, epochs_bought, pretrain
-from methods.base import PretrainMethod
+from benchmark.training.pretrain import OnEpoch, epochs_bought, make_optimiser, pairs_bought, pretrain, train_step
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.from_file import file_digest, sources_of
 
+TIMED_BATCH = 64
 OF_WINDOWS = (*MEASURES, "retrieval_chance")  # facts of health that depend on the windows that it is measured on
 
 
@@ -73,16 +76,6 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
     save_encoder(folder, method.exported(), facts | learned)
     for leftover in (CHECKPOINT, ERROR):
         (folder / leftover).unlink(missing_ok=True)
-
-
-def encoder_costs(encoder: Encoder, config: Config) -> dict[str, int]:
-    """Count the parameters of an encoder, and its multiplications for a window; of other groups' where known."""
-    samples = encoder.signals.samples if isinstance(encoder, PretrainedEncoder) else config.data.cut().samples
-    costs = {
-        "encoder_parameters": sum(parameter.numel() for parameter in encoder.parameters()),
-        "encoder_multiplications": round(multiplications(deepcopy(encoder).cpu(), samples)),
-    }
-    return {name: value for name, value in costs.items() if value}
 
 
 def new_method(task: Pretraining, config: Config, device: torch.device) -> PretrainMethod:
@@ -136,15 +129,13 @@ def events_of(task: Pretraining, folder: Path) -> OnEpoch:
     """Return a function that writes loss and health of the last epoch as TensorBoard events of a pretraining."""
     from torch.utils.tensorboard import SummaryWriter  # here, because it needs the extra `tensorboard`
 
-    name = f"{task.name} {task.key}".replace("/", "-").replace(" ", "_")
-    writer = SummaryWriter(str(folder / name))
+    writer = SummaryWriter(str(folder / f"{task.name} {task.key}".replace("/", "-").replace(" ", "_")))
 
     def write(history: History) -> None:
-        epoch = len(history.loss)
-        writer.add_scalar("loss", history.loss[-1], epoch)
-        for fact, value in history.health[-1].items():
-            if fact != "epoch" and value is not None:
-                writer.add_scalar(f"health/{fact}", value, epoch)
+        facts = {f"health/{name}": value for name, value in history.health[-1].items() if name != "epoch"}
+        for name, value in {"loss": history.loss[-1], **facts}.items():
+            if value is not None:
+                writer.add_scalar(name, value, len(history.loss))
         writer.flush()
 
     return write
@@ -172,3 +163,49 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
             measured = vars(measure(last["epoch"], load_encoder(folder, kind), probe))
             health = last | {name: measured[name] for name in OF_WINDOWS}
             write_atomic(folder / CARD, card_bytes(card | {"health": [health], "health_sample": sample}))
+
+
+def multiplications(encoder: Encoder, samples: int) -> float:
+    """Count multiplications of `pooled` on a window of `samples` time steps, without Fourier transforms."""
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        encoder.eval().pooled(torch.zeros(1, samples, encoder.config.leads))
+    return float(counter.get_total_flops()) / 2  # the counter counts a multiplication and an addition
+
+
+def encoder_costs(encoder: Encoder, config: Config) -> dict[str, int]:
+    """Count the parameters of an encoder, and its multiplications for a window; of other groups' where known."""
+    samples = encoder.signals.samples if isinstance(encoder, PretrainedEncoder) else config.data.cut().samples
+    costs = {
+        "encoder_parameters": sum(parameter.numel() for parameter in encoder.parameters()),
+        "encoder_multiplications": round(multiplications(deepcopy(encoder).cpu(), samples)),
+    }
+    return {name: value for name, value in costs.items() if value}
+
+
+def updates_of(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:
+    """Estimate the updates of a pretraining."""
+    settings, size = with_settings(config, task.variant.settings).pretrain, sizes[config.data.pretrain]
+    pairs = size.windows / 2
+    if config.data.segmentation.kind == "recordings":
+        pairs = size.recordings * pairs_of(config.task_spec(config.pretrain).per_trial)
+    trained = pairs_bought(settings.epochs * pairs, settings.pair_costs(task.method))
+    return trained / task.variant.config.recipe.batch_size
+
+
+def seconds_per_update(
+    method: PretrainMethod, settings: MethodConfig, samples: int, device: torch.device, precision: str
+) -> float:
+    """Time an update of a method on noise, on a part of its batch: the faster of two."""
+    recipe, leads = settings.recipe, method.exported().config.leads
+    size = min(recipe.batch_size, TIMED_BATCH)
+    x1, x2 = torch.randn(2, size, samples, leads, device=device)  # (B, S, L) each
+    ids = torch.arange(size, device=device)  # (B,)
+    width = getattr(settings, "text_width", None)
+    text = None if width is None else torch.randn(size, width, device=device)  # (B, E)
+    batch, optimiser = Batch(x1, x2, ids, ids, ids, text), make_optimiser(method.train(), recipe)
+    seconds = []
+    for _ in range(2):
+        started = time.perf_counter()
+        float(train_step(method, optimiser, batch, recipe.lr, precision))  # waits for the device
+        seconds.append(time.perf_counter() - started)
+    return min(seconds) * recipe.batch_size / size

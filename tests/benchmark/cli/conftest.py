@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.store import Store
-from benchmark.run.plan import make_plan
+from benchmark.run.datasets import make_plan
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig
 
 

@@ -21,7 +21,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.embedding import MODEL_CARD
 from benchmark.results.store import Store
-from benchmark.run.plan import make_plan
+from benchmark.run.datasets import make_plan
 from benchmark.training import checkpoint
 from benchmark.training.checkpoint import SOURCE, WEIGHTS
 from benchmark.training.probes import features

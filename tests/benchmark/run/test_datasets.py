@@ -20,10 +20,11 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.store import Store
-from benchmark.run.datasets import audit_run, locate, names_of, untested, with_columns
+from benchmark.run.datasets import Size, audit_run, disk_bytes, locate, make_plan, names_of, untested, with_columns
 from benchmark.run.grid import Grid, make_grid
-from benchmark.run.plan import make_plan
 from tests.benchmark.run.bench import Cohorts, SmallConfig
+
+SIZES = {"mimic-iv-ecg": Size(100, 1000), "chapman": Size(50, 500)}
 
 
 def test_real_data_are_taken_from_their_folder_or_the_root_and_missing_ones_say_how_to_get_them(
@@ -47,9 +48,8 @@ def test_a_dataset_that_cannot_be_split_is_not_scored_and_a_corpus_that_cannot_b
 ) -> None:
     some_without_a_fold = [("p1", (0,), 12, 1), ("p2", (1,), 12, None), ("p3", (0,), 12, 9), ("p4", (1,), 12, 10)]
     unsplit = cohorts | {"ptb-xl": make_prepared("ptb-xl", some_without_a_fold)}
-    audited = audit_run(small_config({"data.datasets": ["ptb-xl", "chapman"]}), unsplit)
-    assert audited.leaks == []
-    (warning,) = audited.warnings
+    leaks, (warning,) = audit_run(small_config({"data.datasets": ["ptb-xl", "chapman"]}), unsplit)
+    assert leaks == []
     assert warning.startswith("PTB-XL cannot be scored: recording r001 has no official fold")
     with pytest.raises(DatasetError, match="PTB-XL cannot be pretrained on: recording r001"):
         audit_run(small_config({"data.pretrain": "ptb-xl"}), unsplit)
@@ -70,12 +70,12 @@ def test_of_several_corpora_what_a_column_tests_or_chooses_on_is_left_out(
     joined = replace(cohorts["mimic-iv-ecg"], name=config.data.pretrain)
     views = with_columns(config, {**cohorts, config.data.pretrain: joined})
     assert list(views) == ["mimic-iv-ecg+ptb-xl", "mimic-iv-ecg", "ptb-xl"]
-    assert audit_run(config, views).leaks == []
+    assert audit_run(config, views)[0] == []
     copied = cohorts["ptb-xl"].signals[0]._replace(digest=cohorts["mimic-iv-ecg"].signals[0].digest)
     tested = next(r for r, entry in enumerate(cohorts["ptb-xl"].entries) if entry.fold == 10 and len(entry.labels) == 1)
     signals = list(cohorts["ptb-xl"].signals)
     signals[tested] = copied
-    (leak,) = audit_run(config, views | {"ptb-xl": replace(cohorts["ptb-xl"], signals=tuple(signals))}).leaks
+    ((leak,), _) = audit_run(config, views | {"ptb-xl": replace(cohorts["ptb-xl"], signals=tuple(signals))})
     assert "both pretrained on and tested" in leak
 
 
@@ -111,3 +111,14 @@ def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: Sma
     source = corpus_of(cohorts[corpus], spec, torch.device("cpu"))
     assert facts["used_recordings"] == len(source.recording.unique())
     assert facts["used_patients"] == len(source.patient.unique())
+
+
+def test_disk_grows_with_beats_encoders_and_cells(small_config: SmallConfig) -> None:
+    config = small_config()
+    base = disk_bytes(config, SIZES, 1, 10, 1000)
+    assert base > 2 * 1500 * 300 * 12 * 2  # heartbeats and pseudo-trials in float16
+    assert disk_bytes(config, SIZES | {"chapman": Size(50, 5000)}, 1, 10, 1000) > base
+    assert disk_bytes(config, SIZES, 2, 10, 1000) == base + 4000
+    assert disk_bytes(config, SIZES, 1, 20, 1000) > base
+    crops = small_config({"methods": ["moco"], "data.segmentation": {"kind": "recordings", "seconds": 2.5}})
+    assert disk_bytes(crops, SIZES, 0, 0, 0) == 150 * 10 * 250 * 24  # 150 recordings of 10 s
