@@ -19,18 +19,22 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from benchmark.cli.dry_run import cost_lines
-from benchmark.cli.speed import measure, new_method, pretraining_update, print_timings, random_batch
+from benchmark.cli.speed import HEADINGS, measure
 from benchmark.config.load import load_config
-from benchmark.machine.device import Machine, device_facts, pick_device
+from benchmark.machine.device import Machine, device_facts, pick_device, seed_torch
 from benchmark.run.datasets import estimated_size
 from benchmark.run.grid import expand
+from benchmark.run.pretraining import update_of
 from benchmark.run.tasks import Work
-from benchmark.screen import note, open_console
+from benchmark.screen import note, open_console, print_table
 from methods import METHODS
-from methods.base import MethodConfig, PretrainMethod
+from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.contract import fits
 from methods.encoders import ENCODERS
+from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.momentum import KeyQueue
+from methods.parts.losses import unit_length
 
 LOSS, GRADIENT = 1e-4, 1e-3
 """Largest relative difference of the loss, and of the encoder's gradients by their norm."""
@@ -39,7 +43,8 @@ CALM = {"encoder_dropout": 0.0, "latent_dropout": 0.0, "time_mask": 0.0, "freque
 """Knobs of masks and dropout, whose draws differ between devices, and the value under which they draw nothing."""
 RECORDINGS = {"mimic-iv-ecg": 80_000, "ptb-xl": 21_799, "chapman": 10_646, "cpsc2018": 6_877}
 """Of the paper's datasets; of MIMIC-IV-ECG about the tenth that it uses."""
-SAMPLES = 300
+SAMPLES, PATIENTS, PAIRS_OF_TRIAL = 300, 16_000, 5
+"""`PATIENTS` of the paper's pretraining corpus, whose number sets the positives per query."""
 
 
 class HostDraws(TorchFunctionMode):
@@ -53,6 +58,31 @@ class HostDraws(TorchFunctionMode):
         device = kwargs.pop("device", None)
         drawn = func(*args, **kwargs)
         return drawn if device is None else drawn.to(device)
+
+
+def new_method(
+    kind: type[PretrainMethod], knobs: MethodConfig, encoder: type[Encoder], sizes: EncoderConfig
+) -> PretrainMethod:
+    """A method around a new encoder with fixed initial weights and, where it has a queue, a full one."""
+    seed_torch("speed", "build")
+    method = kind(encoder(sizes), knobs)
+    queue = getattr(method, "queue", None)
+    if isinstance(queue, KeyQueue):
+        queue.keys.copy_(unit_length(torch.randn_like(queue.keys)))
+        queue.patient.random_(1, PATIENTS)
+        queue.recording.copy_(queue.patient)
+    return method.train()
+
+
+def random_batch(size: int, text_width: int | None, device: torch.device) -> Batch:
+    """`size` pairs of noise windows, with patients as of the paper's corpus; the same at each call."""
+    seed_torch("speed", "batch")
+    x1, x2 = torch.randn(2, size, SAMPLES, 12)  # (B, S, L) each
+    trial = torch.arange(size) // PAIRS_OF_TRIAL  # (B,)
+    patient = torch.randint(1, PATIENTS, (size,))[trial]  # (B,)
+    text = None if text_width is None else torch.randn(size, text_width)  # (B, E)
+    batch = Batch(x1, x2, patient, trial, trial, text)
+    return Batch(*(None if part is None else part.to(device) for part in batch))  # type: ignore[arg-type]
 
 
 def made(name: str, device: torch.device, *, small: bool, calm: bool) -> tuple[PretrainMethod, MethodConfig]:
@@ -74,7 +104,7 @@ def differences(name: str, device: torch.device, batch: int, *, small: bool) -> 
     losses, gradients = [], []
     for where in (torch.device("cpu"), device):
         method, knobs = made(name, where, small=small, calm=True)
-        pairs = random_batch(batch, SAMPLES, 12, getattr(knobs, "text_width", None), where)
+        pairs = random_batch(batch, getattr(knobs, "text_width", None), where)
         torch.manual_seed(0)
         loss = torch.zeros((), device=where)
         with HostDraws():
@@ -117,14 +147,14 @@ def main() -> int:
         note(console, f"{'equal ' if is_equal else 'DIFFER'} {name:14} loss {loss:.1e}, gradients {gradient:.1e}")
     torch.backends.cudnn.allow_tf32 = True
     for precision in ("float32",) if arguments.quick else ("float32", "bf16"):
-        timings = []
+        rows = []
         for name in names:
             method, knobs = made(name, device, small=arguments.quick, calm=False)
             size = 4 if arguments.quick else knobs.recipe.batch_size
-            job = pretraining_update(method, knobs, SAMPLES, size, precision)
-            timings.append(measure(name, size, job, device, 0.05 if arguments.quick else 3.0))
+            update = update_of(method, knobs, size, SAMPLES, precision)
+            rows.append(measure(name, size, update, device, 0.05 if arguments.quick else 3.0))
         note(console, precision)
-        print_timings(console, timings)
+        print_table(console, HEADINGS, rows)
     if not arguments.quick:
         for line in hours_of_paper(Machine(device, "bf16" if device.type == "cuda" else "float32")):
             note(console, line)

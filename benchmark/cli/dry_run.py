@@ -14,9 +14,10 @@ import torch
 from benchmark.config.config import Config, with_settings
 from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset
+from benchmark.data.joined import JOIN
 from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.segments import Segmentation
-from benchmark.data.transport import datasets_in, is_transport
+from benchmark.data.transport import datasets_in
 from benchmark.machine.device import Machine
 from benchmark.results.names import TRIAL
 from benchmark.results.store import Store
@@ -49,7 +50,7 @@ def print_dry_run(
     sizes, prepared = sizes_of(config, folders)
     work = work_of(config, folders, results, machine, prepared, variants)
     grid, unit = work.grid, config.data.cut().unit_name
-    cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
+    cells = len(grid.distinct_cells())
     pretrainings, to_do = (sum(task.method.trains for task in part.pretrainings) for part in (grid, work))
     ratios, seeds = (dict.fromkeys(f"{getattr(one, part):g}" for one in grid.cells) for part in ("ratio", "seed"))
     shares = f"{', '.join(ratios)} of the labels x seeds {', '.join(seeds)}"
@@ -88,36 +89,27 @@ def pretraining_seconds(
         if kind not in timed:
             with torch.random.fork_rng(devices=[]), limited_threads(machine.threads() or 1):
                 method = new_method(task, with_settings(config, task.variant.settings), machine.device)
-                timed[kind] = seconds_per_update(
-                    method, task.variant.config, samples, machine.device, machine.precision
-                )
+                timed[kind] = seconds_per_update(method, task.variant.config, samples, machine.precision)
         seconds += updates_of(task, config, sizes) * timed[kind]
     return seconds
 
 
 def sizes_of(config: Config, folders: Folders) -> tuple[dict[str, Size], dict[str, Prepared]]:
-    """Return the size of every dataset, and the datasets that are in the cache."""
-    cut, sizes, prepared = config.data.cut(), dict[str, Size](), dict[str, Prepared]()
+    """Return the size of every dataset, counted or estimated, and the datasets that are in the cache."""
+    cut, listed, prepared = config.data.cut(), dict[str, int](), dict[str, Prepared]()
     for name in names_of(config):
         dataset = locate(config, name, folders)
         listing = key_listing(dataset, config.data.prefix_of(name))
         if data := cached(dataset, folders.cache, listing, cut):
             prepared[name] = data
-        sizes[name] = (
-            Size(len(data.entries), data.window_count)
-            if data
-            else estimated_size(len((listing or dataset.listing()).entries), cut)
-        )
-    if len(prepared) == len(sizes):
+        listed[name] = len((listing or dataset.listing()).entries)
+    if prepared.keys() == listed.keys():
         prepared |= {data.name: data for data in joins_of(config, prepared, folders.cache)}
-    joined = {config.data.pretrain: config.data.corpora} if len(config.data.corpora) > 1 else {}
-    joined |= {name: datasets_in(name) for name in filter(is_transport, config.data.datasets)}
-    for name, parts in joined.items():
-        recordings = sum(sizes[part].recordings for part in parts)
-        sizes[name] = estimated_size(recordings, cut)
-        if data := prepared.get(name):
-            sizes[name] = Size(len(data.entries), data.window_count)
-    return sizes, prepared
+    for name in (config.data.pretrain, *config.data.datasets):  # some are of several datasets
+        parts = [part for joined in name.split(JOIN) for part in datasets_in(joined)]
+        listed[name] = sum(listed[part] for part in parts)
+    sizes = {name: estimated_size(count, cut) for name, count in listed.items()}
+    return sizes | {name: Size(len(data.entries), data.window_count) for name, data in prepared.items()}, prepared
 
 
 def work_of(

@@ -20,7 +20,7 @@ from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine.device import Machine
-from benchmark.results.files import Locked, file_lock, sweep, write_atomic
+from benchmark.results.files import Locked, file_lock, read_json, sweep, write_atomic
 from benchmark.results.names import CARD, WINDOWS_SHA256
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, Store
@@ -37,11 +37,11 @@ from benchmark.run.datasets import (
     refuse_unusable,
     with_columns,
 )
-from benchmark.run.engine import HERE, open_engine
+from benchmark.run.engine import open_engine
 from benchmark.run.grid import Grid, make_grid, refuse_lone_windows, select, variants_of
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
-from benchmark.run.tasks import Work, code_digest, context_of, execute, missing, tasks_of
+from benchmark.run.tasks import Work, context_of, execute, missing
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import read_card
 from benchmark.training.health import health_warnings, read_health, sample_facts
@@ -49,6 +49,7 @@ from benchmark.training.pretrain import lower_rate
 
 PRINTED = ".report.json"
 """Beside the tables: what they were made of, and what was printed of them."""
+REPORTS = Path(__file__).resolve().parents[2] / "reports"
 
 
 def run(arguments: Namespace, console: Console) -> int:
@@ -79,19 +80,16 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     if arguments.only:
         grid = select(grid, tuple(arguments.only))
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
-    windows = str(sample_facts(probe)[WINDOWS_SHA256])
-    plan = make_plan(config, prepared, grid, warnings, windows)
+    plan = make_plan(config, prepared, grid, warnings, str(sample_facts(probe)[WINDOWS_SHA256]))
     work = missing(grid, store)
     store.save_plan(plan)
     for line in work.damaged:
         note(console, f"damaged, will be done again: {line}")
-    cells = len({cell.key for cell in grid.cells})  # a cell may be in several tables
+    cells = len(grid.distinct_cells())
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
     events = arguments.out / "tensorboard" if arguments.tensorboard else None
     failures = work_off(work, config, prepared, store, machine, console, events)
-    if not work.cells:
-        note(console, "nothing to do: every cell is in the store")
     measure_again(probe, config, grid, store)
     report_on(plan, grid, store, arguments, console)
     if failures:
@@ -102,12 +100,11 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
 def prepare_all(
     config: Config, folders: Folders, arguments: Namespace, console: Console
 ) -> tuple[list[Dataset], dict[str, Prepared], list[str]]:
-    """Return the datasets of a run, what the cache has or gets of them, and of joins and columns, and the warnings.
+    """Return the datasets of a run, what is prepared of them, of joins and of columns, and the warnings.
 
     Prints a line for each. Raises DatasetError for data that are not there, and for a leak that is not allowed.
     """
-    if swept := sweep({arguments.results: 2, folders.cache: 1, arguments.out: 1}):
-        note(console, f"removed {swept} unfinished files and folders of processes that ended")
+    sweep({arguments.results: 2, folders.cache: 1, arguments.out: 1})
     datasets = [locate(config, name, folders) for name in names_of(config)]
     prepared = {}
     for dataset in datasets:
@@ -154,11 +151,10 @@ def work_off(
         return 0
     prepare_trials(config, prepared)
     context = context_of(config, prepared, store, machine, events)
-    jobs = min(machine.jobs, len(tasks_of(work))) if machine.jobs and machine.engine == HERE else machine.jobs
     try:
         with (
             file_lock(store.lock),
-            open_engine(machine.engine, jobs, machine.devices) as engine,
+            open_engine(machine.engine, machine.jobs, machine.devices) as engine,
             GridProgress(console, work, store) as progress,
         ):
             execute(work, context, engine, progress)
@@ -182,38 +178,24 @@ def collapse_warnings(grid: Grid, store: Store) -> list[str]:
 def report_on(plan: Plan, grid: Grid, store: Store, arguments: Namespace, console: Console) -> None:
     """Write and print the report; where nothing that it is made of has changed, print what was printed before."""
     printed = arguments.out / PRINTED
-    try:
-        before = json.loads(printed.read_bytes())
-    except (OSError, ValueError):
-        before = {}
-    if before.get("made_of") == report_digest(plan, store, arguments):
+    if printed.is_file() and (before := read_json(printed))["made_of"] == made_of(plan, store, arguments):
         console.print(before["text"], end="", soft_wrap=True)
         return
     from benchmark.cli.report import show_report  # here, because a finished run needs no report
     from reports.results import run_of
 
     console.record = True
-    results = run_of(store, plan, arguments.results)
     for line in collapse_warnings(grid, store):
         note(console, f"warning: {line}")
-    built = show_report(results, arguments.out, arguments.unit, console, further=arguments.scores)
-    text = console.export_text()
+    show_report(run_of(store, plan, store.root), arguments.out, arguments.unit, console, further=arguments.scores)
+    content = {"text": console.export_text(), "made_of": made_of(plan, store, arguments)}
     console.record = False
-    if not built.problems:
-        content = {"made_of": report_digest(plan, store, arguments), "text": text}
-        write_atomic(printed, json.dumps(content).encode())
+    write_atomic(printed, json.dumps(content).encode())
 
 
-def report_digest(plan: Plan, store: Store, arguments: Namespace) -> str:
-    """Digest what a report is made of: plan, stored files, code and flags, and the files that it wrote."""
-    stored = sorted((*store.cells.glob("*.*"), *store.pretrained.glob(f"*/{CARD}")))
-    written = sorted(path for path in arguments.out.rglob("*") if path.is_file() and path.name != PRINTED)
-    return digest(
-        [
-            [plan.key, plan.warnings, plan.health_windows],
-            [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in stored],
-            [[str(path), path.stat().st_size] for path in written],
-            [arguments.unit, arguments.scores],
-            code_digest(("benchmark", "reports")),
-        ]
-    )
+def made_of(plan: Plan, store: Store, arguments: Namespace) -> str:
+    """Digest what a report is made of: plan, flags, stored files, code, and the files that it wrote."""
+    read = sorted([*REPORTS.rglob("*.py"), *store.cells.glob("*"), *store.pretrained.glob(f"*/{CARD}")])
+    stamps = [[str(file), file.stat().st_mtime_ns] for file in read]
+    sizes = [[str(file), file.stat().st_size] for file in sorted(arguments.out.rglob("[!.]*.*"))]
+    return digest([plan.key, plan.warnings, plan.health_windows, arguments.unit, arguments.scores, stamps, sizes])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.from_file import file_digest, sources_of
 
-TIMED_BATCH = 64
+TIMED_BATCH, TIMED_PAIRS = 64, 5
 OF_WINDOWS = (*MEASURES, "retrieval_chance")  # facts of health that depend on the windows that it is measured on
 
 
@@ -192,20 +192,25 @@ def updates_of(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> 
     return trained / task.variant.config.recipe.batch_size
 
 
-def seconds_per_update(
-    method: PretrainMethod, settings: MethodConfig, samples: int, device: torch.device, precision: str
-) -> float:
-    """Time an update of a method on noise, on a part of its batch: the faster of two."""
-    recipe, leads = settings.recipe, method.exported().config.leads
-    size = min(recipe.batch_size, TIMED_BATCH)
+def update_of(
+    method: PretrainMethod, settings: MethodConfig, size: int, samples: int, precision: str
+) -> Callable[[], torch.Tensor]:
+    """Return a function that does an update of a method per call, on `size` pairs of noise, five of a pseudo-trial."""
+    device, leads = next(method.parameters()).device, method.exported().config.leads
     x1, x2 = torch.randn(2, size, samples, leads, device=device)  # (B, S, L) each
-    ids = torch.arange(size, device=device)  # (B,)
+    ids = torch.arange(size, device=device) // TIMED_PAIRS  # (B,)
     width = getattr(settings, "text_width", None)
     text = None if width is None else torch.randn(size, width, device=device)  # (B, E)
-    batch, optimiser = Batch(x1, x2, ids, ids, ids, text), make_optimiser(method.train(), recipe)
-    seconds = []
+    batch, optimiser = Batch(x1, x2, ids, ids, ids, text), make_optimiser(method.train(), settings.recipe)
+    return lambda: train_step(method, optimiser, batch, settings.recipe.lr, precision)
+
+
+def seconds_per_update(method: PretrainMethod, settings: MethodConfig, samples: int, precision: str) -> float:
+    """Time an update of a method, on a part of its batch: the faster of two."""
+    size = min(settings.recipe.batch_size, TIMED_BATCH)
+    update, seconds = update_of(method, settings, size, samples, precision), []
     for _ in range(2):
         started = time.perf_counter()
-        float(train_step(method, optimiser, batch, recipe.lr, precision))  # waits for the device
+        float(update())  # waits for the device
         seconds.append(time.perf_counter() - started)
-    return min(seconds) * recipe.batch_size / size
+    return min(seconds) * settings.recipe.batch_size / size

@@ -197,10 +197,10 @@ RESTART = "restart the workers with this checkout and its environment, then the 
 
 
 @lru_cache
-def code_digest(packages: tuple[str, ...] = ("benchmark", "methods")) -> str:
-    """Return the digest of the code that tasks run, or of other packages, as it was when this process first asked."""
+def code_digest() -> str:
+    """Return the digest of the code that tasks run, as it was when this process first asked."""
     content = hashlib.sha256()
-    for file in sorted(file for package in packages for file in (CHECKOUT / package).rglob("*.py")):
+    for file in sorted(file for package in ("benchmark", "methods") for file in (CHECKOUT / package).rglob("*.py")):
         content.update(f"{file.relative_to(CHECKOUT)}\0".encode() + file.read_bytes())
     return content.hexdigest()
 

@@ -14,12 +14,13 @@ from typing import Any
 
 import torch
 
-from benchmark.cli.speed import new_method, pretraining_update
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.simulate import simulate
+from benchmark.run.pretraining import update_of as update_on_noise
 from methods import METHODS
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq_released import PMQReleasedConfig
+from tests.gpu import new_method
 from tests.speed.plain import PLAIN, PlainDilated, PlainReleased, plain_heartbeats
 
 ROUNDS = 7
@@ -53,7 +54,7 @@ def update_of(name: str, batch: int, *, plain: bool) -> Callable[[], object]:
         if kind is PlainReleased:
             config = PMQReleasedConfig(encoder_dropout=0.0, queue_size=config.queue_size)  # type: ignore[attr-defined]
     method = new_method(kind, config, PlainDilated if plain else Dilated, DilatedConfig())
-    return pretraining_update(method, config, 300, batch, "float32")
+    return update_on_noise(method, config, batch, 300, "float32")
 
 
 def main(batch: int) -> None:

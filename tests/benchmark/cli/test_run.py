@@ -103,8 +103,8 @@ def test_a_second_run_does_nothing_and_makes_the_report_again_where_a_file_or_a_
             Path(file).unlink()
         assert main([*COMMAND, *flags]) == 0
         shown = capsys.readouterr().out
-        assert "4 cells on 2 encoders: 4 done, 0 to do\nnothing to do: every cell is in the store" in shown
-        assert "PMQ" in shown.partition("in the store")[2]
+        assert "4 cells on 2 encoders: 4 done, 0 to do\n" in shown
+        assert "PMQ" in shown.partition("0 to do")[2]
         made_again.append(page.stat().st_mtime_ns != written)
     assert made_again == [False, True, True, True]
     assert (stamps(finished / "runs"), table(finished)) == (before, expected)
