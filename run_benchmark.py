@@ -13,7 +13,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
 from benchmark.machine.process import SIGNALS, Interrupted, interrupts, keep_freed_memory
 from benchmark.results.files import remedy
-from benchmark.results.store import CorruptRow, NoResults
+from benchmark.results.store import BadCard, CorruptRow, NoResults
 from benchmark.screen import open_console
 
 
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as problem:
         terminal.error(f"{problem.filename or 'a file'}: {problem.strerror or problem}; {remedy(problem)}")
         return USAGE
-    except (NoResults, CorruptRow) as problem:
+    except (NoResults, CorruptRow, BadCard) as problem:
         terminal.error(str(problem))
         return FAILED
     except MemoryError:

@@ -156,7 +156,7 @@ COMMANDS = {
     ),
     "status": Command(
         "show the progress of a grid, also while other shells or a cluster work on it",
-        "benchmark.cli.look:status",
+        "benchmark.cli.explain:status",
         ("--results",),
         {},
         ("status  # what is done, runs, waits and has failed",),
@@ -214,7 +214,7 @@ COMMANDS = {
     ),
     "embed": Command(
         "compute embeddings of WFDB records with an exported encoder",
-        "benchmark.cli.embed:embed",
+        "benchmark.cli.export:embed",
         ("--device", "--code"),
         {
             "word": names("WFDB records, or folders of them", "RECORDS", type=Path),
@@ -225,7 +225,7 @@ COMMANDS = {
     ),
     "list": Command(
         "list methods, datasets, tasks, configs, evaluations and ablations",
-        "benchmark.cli.look:list_all",
+        "benchmark.cli.check:list_all",
         (),
         {},
         ("list  # what there is",),

@@ -1,4 +1,4 @@
-"""The command `explain`: what made a number, and the commands that make it again.
+"""The commands `explain` and `status`: what made a number, and how far a grid is, both read from the results store.
 
 A cell is named by row, evaluation, dataset, ratio and seed in any order, as far as they are needed to tell it apart, or
 by the start of its key; of several runs the latest counts.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
+import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,24 +17,25 @@ from typing import Any
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
+from benchmark.results.files import holder_of
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import command
 from benchmark.results.schema import flat
-from benchmark.results.store import BadCard, NoResults, PlannedCell, Row, Store
-from benchmark.screen import Console, note
+from benchmark.results.store import NoResults, PlannedCell, Row, Store
+from benchmark.run.progress import PROGRESS, read_progress
+from benchmark.screen import Console, duration, note, print_table
 
 PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
-MOST_CELLS = 6
-"""Cells that are listed for a name of several or of none."""
-MOST_VALUES = 4
-"""Of a list; of a longer one the first and the last are shown."""
+MOST_CELLS, MOST_VALUES, MOST_FAILURES = 6, 4, 10
+"""Listed cells for a name of several or of none; shown values of a list; listed failures."""
+STATES = DONE, FAILED, MISSING = "done", "failed", "to do"
 
 
 def explain(arguments: Namespace, console: Console) -> int:
     """Print what made a cell's scores. Raises ConfigError for no cell or several, NoResults for one without a row."""
-    store, words = Store(arguments.results), " ".join(arguments.word)
-    cell = find_cell(store, words)
+    store = Store(arguments.results)
+    cell = find_cell(store, " ".join(arguments.word))
     row = store.load_row(cell.key)
     if row is None:
         failure = store.failures([cell.key]).get(cell.key)
@@ -47,7 +48,7 @@ def explain(arguments: Namespace, console: Console) -> int:
             note(console, f"\n{heading}")
             for name, value in values.items():
                 note(console, f"  {name:<{width}}  {text_of(value)}")
-    name = row.provenance.get("config", {}).get("name", "demo")
+    name = row.provenance["config"]["name"]
     config = name if name in config_names() else f"{name}.yaml"
     note(console, "\nto make it again and compare it, with the further flags of its run:")
     note(console, f"  {command()} run --config {config} --only {row.key} --results again")
@@ -64,10 +65,10 @@ def find_cell(store: Store, words: str) -> PlannedCell:
     chosen: dict[str, PlannedCell] = {}
     for plan in plans:
         chosen = chosen or {cell.key: cell for cell in plan.cells if is_named(words, cell)}
-    if len(chosen) == 1:
-        return next(iter(chosen.values()))
-    if chosen:
-        cells = list(chosen.values())
+    cells = list(chosen.values())
+    if len(cells) == 1:
+        return cells[0]
+    if cells:
         differ = [part for part, name in PARTS.items() if len({getattr(cell, name) for cell in cells}) > 1]
         listed = ", ".join(f"{describe(cell)} ({cell.key[:8]})" for cell in cells[:MOST_CELLS])
         raise ConfigError(f"{words!r} is {len(cells)} cells: add {' and '.join(differ)}, or give a key; e.g. {listed}")
@@ -78,8 +79,7 @@ def find_cell(store: Store, words: str) -> PlannedCell:
 
 def is_named(words: str, cell: PlannedCell) -> bool:
     """Tell whether words are parts of a cell's name or the start of its key."""
-    as_share = re.sub(r"([\d.]+) ?%", lambda percent: f"{float(percent[1]) / 100:g}", words.lower())
-    return cell.key.startswith(words) or Counter(as_share.split()) <= Counter(describe(cell).lower().split())
+    return cell.key.startswith(words) or Counter(words.lower().split()) <= Counter(describe(cell).lower().split())
 
 
 def describe(cell: PlannedCell) -> str:
@@ -90,29 +90,26 @@ def describe(cell: PlannedCell) -> str:
 
 def sections_of(row: Row, store: Store, *, everything: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield headings with values by name: scores and what they depend on most, or everything stored about the cell."""
-    units = row.scores.items()
     scores = {
-        f"{unit} {METRICS[name].title}": f"{100 * v:.1f}" for unit, s in units for name, v in s.items() if v is not None
+        f"{unit} {METRICS[name].title}": f"{100 * value:.1f}"
+        for unit, metrics in row.scores.items()
+        for name, value in metrics.items()
+        if value is not None
     }
     yield "scores (percent)", scores
     yield "undefined scores", flat(row.undefined)
     yield "notes", {str(number): line for number, line in enumerate(row.notes, start=1)}
-    try:
-        record = (store.card(row.pretrain_key) if row.pretrain_key else None) or {}
-    except BadCard as error:
-        record = {"damaged": str(error)}
+    record = (store.card(row.pretrain_key) if row.pretrain_key else None) or {}
     updates = f", {record['updates']} updates of {record['batch_size']} pairs" if record.get("updates") else ""
     encoder = f"{row.method}{updates}, seed {row.pretrain_seed}" if row.pretrain_key else row.method
-    parts = {name: row.counts.get(f"train_{name}", 0) for name in ("windows", "recordings", "patients")}
-    labels = " of ".join(f"{count} {name}" for name, count in parts.items())
+    labels = " of ".join(f"{row.counts[f'train_{name}']} {name}" for name in ("windows", "recordings", "patients"))
     labels = f"{100 * row.ratio:g} %: {labels}; seed {row.seed}"
     yield "made by", {"encoder": encoder, "labels": labels, "evaluation": row.evaluation}
     if everything:
-        shown = ("scores", "undefined", "notes", "provenance")
-        yield "row", flat({name: value for name, value in vars(row).items() if name not in shown})
         for name, value in row.provenance.items():
             yield name.replace("_", " "), flat(value) if isinstance(value, Mapping) else {name: value}
         yield f"pretraining {row.pretrain_key}", flat(record)
+        yield "counts and training", {**row.counts, **flat(row.training)}
         yield "files", {"row": store.cells / f"{row.key}.json", "predictions": store.cells / f"{row.key}.npz"}
 
 
@@ -121,3 +118,32 @@ def text_of(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > MOST_VALUES:
         return f"{json.dumps(value[0])} ... {json.dumps(value[-1])} ({len(value)} values)"
     return "none" if value is None else " ".join(str(value).splitlines())
+
+
+def status(arguments: Namespace, console: Console) -> int:
+    """Print what of the latest plan is done, failed, to do, and what runs. Raises NoResults without a plan."""
+    store = Store(arguments.results)
+    plan = store.load_plan()
+    cells = {cell.key: cell for cell in plan.cells}  # a cell may be in several tables
+    done = set(store.row_keys())
+    failures = store.failures(key for key in cells if key not in done)
+    rows: dict[str, Counter[str]] = {}
+    for key, cell in cells.items():
+        state = DONE if key in done else FAILED if key in failures else MISSING
+        rows.setdefault(plan.variants[cell.variant], Counter())[state] += 1
+    total = sum(rows.values(), Counter[str]())
+    others = [f"{total[name]} {name}" for name in (FAILED, MISSING) if total[name]]
+    note(console, ", ".join([f"{total[DONE]} of {len(cells)} cells done", *others]))
+    table = [[title, *(str(row[name] or "") for name in STATES)] for title, row in rows.items()]
+    print_table(console, ["", *STATES], table)
+    for folder in sorted(store.pretrained.glob("*")):
+        if running := read_progress(folder):
+            ago = duration(max(0.0, time.time() - (folder / PROGRESS).stat().st_mtime))
+            note(console, f"{running.name}: {running.done} of {running.total} updates, {running.text}, {ago} ago")
+    for key, failure in list(failures.items())[:MOST_FAILURES]:
+        note(console, f"failed: {describe(cells[key])}: {failure.line}")
+    if driver := holder_of(store.lock):
+        note(console, f"{driver} works on it")
+    elif total[DONE] < len(cells):
+        note(console, f"nothing works on the rest; the command that began this grid ({command()} ...) goes on")
+    return OK

@@ -1,33 +1,53 @@
-"""The command `export`: an encoder of the store as a folder with its weights, description and model card."""
+"""The commands `export` and `embed`: an encoder of the store as a folder, with its model card, and what it computes.
+
+`embed` reads WFDB records and writes a table of their embeddings, a row per recording.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from benchmark.cli.arguments import device_of
 from benchmark.cli.main import OK, version
 from benchmark.config.errors import ConfigError, unknown
-from benchmark.config.schema import Data, Finetune
+from benchmark.config.schema import Data
 from benchmark.data.datasets import DATASETS
-from benchmark.embedding import CONFIG, MODEL_CARD, Description, encoder_of, save_folder
+from benchmark.data.datasets.base import Recording, Unusable
+from benchmark.data.datasets.wfdb_files import read_recording
+from benchmark.embedding import (
+    CONFIG,
+    MODEL_CARD,
+    Description,
+    SavedEncoder,
+    encoder_of,
+    load_encoder,
+    save_folder,
+    unusable_text,
+)
+from benchmark.results.files import replacing
 from benchmark.results.metrics import COLUMNS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL
-from benchmark.results.store import BadCard, CorruptRow, PlannedCell, Store
-from benchmark.screen import Console, note
+from benchmark.results.store import BadCard, PlannedCell, Store
+from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
-from reports.inference import UnequalTestSets, intervals, score_columns
-from reports.results import Results, evaluations_of, run_of
+from reports.inference import intervals, score_columns
+from reports.results import Results, run_of
 from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
 
 SIGNALS = ("segmentation", "rate", "standardise", "leads")
 """Keys of `data` that say how signals were taken."""
+FORMS = (".parquet", ".csv", ".npy")
+AT_A_TIME = 500
+"""Recordings that are in memory."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +57,12 @@ class Pretrained:
     run: Results
     variant: str
     """Row of the run's tables."""
-    key: str
+    folder: Path
+    """In the store; its name is the key of the pretraining."""
     record: dict[str, Any]
     """What the store knows of its training."""
-
-    @property
-    def folder(self) -> Path:
-        """Its folder in the store."""
-        return self.run.stores[0].pretrained / self.key
-
-    @property
-    def cells(self) -> list[PlannedCell]:
-        """The row's finished cells on this encoder."""
-        rows = self.run.rows
-        return [cell for cell in cells_of(self.run, self.variant) if rows[cell.key].pretrain_key == self.key]
+    cells: list[PlannedCell]
+    """The row's finished cells on this encoder."""
 
 
 def export(arguments: Namespace, console: Console) -> int:
@@ -59,13 +71,13 @@ def export(arguments: Namespace, console: Console) -> int:
     if to.is_dir() and any(to.iterdir()) and not (to / CONFIG).is_file():
         raise ConfigError(f"--to {to} is a folder with other files; name a new one")
     pretrained = find(arguments.results, arguments.word, arguments.seed)
-    weights = (pretrained.folder / WEIGHTS).read_bytes()
-    encoder = pretrained.record["encoder"]
-    encoder_of(encoder, weights, pretrained.folder, arguments.code)  # refuses code that is not the encoder's
-    source = (pretrained.folder / SOURCE).read_bytes() if "source" in encoder else None
+    folder, encoder = pretrained.folder, pretrained.record["encoder"]
+    weights = (folder / WEIGHTS).read_bytes()
+    encoder_of(encoder, weights, folder, arguments.code)  # refuses code that is not the encoder's
+    source = (folder / SOURCE).read_bytes() if "source" in encoder else None
     description = describe(pretrained, weights)
     save_folder(to, description, weights, model_card(pretrained, description), source=source)
-    note(console, f"wrote {to}: {pretrained.variant}, pretraining {pretrained.key}, of the run {pretrained.run.name}")
+    note(console, f"wrote {to}: {pretrained.variant}, pretraining {folder.name}, of the run {pretrained.run.name}")
     return OK
 
 
@@ -76,25 +88,21 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
     one; NoResults if there is no run.
     """
     store = Store(results)
-    titles: dict[str, str] = {}
-    for run in (run_of(store, plan, store.root) for plan in store.readable_plans()):
-        titles = {**run.plan.variants, **titles}
+    known: dict[str, None] = {}
+    for run in (run_of(store, plan, results) for plan in store.readable_plans()):
+        known |= dict.fromkeys(run.plan.variants)
         for variant, title in run.plan.variants.items():
-            rows = [run.rows[cell.key] for cell in cells_of(run, variant)]
-            seeds = {row.pretrain_key: row.pretrain_seed for row in rows if row.pretrain_key}
+            finished = [(cell, row) for cell, row in run.finished if cell.variant == variant and row.pretrain_key]
+            seeds = {row.pretrain_key: row.pretrain_seed for _, row in finished}
             if not seeds or name not in (variant, title, *seeds):
                 continue
             keys = [name] if name in seeds else [key for key, one in seeds.items() if seed in (None, one)]
             if len(keys) != 1:
                 listed = ", ".join(f"{one} ({key})" for key, one in seeds.items())
                 raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
-            return Pretrained(run, variant, keys[0], record_of(store.pretrained / keys[0]))
-    raise ConfigError(unknown("row with a finished encoder", name, list(titles)))
-
-
-def cells_of(run: Results, variant: str) -> list[PlannedCell]:
-    """List the finished cells of a row."""
-    return [cell for cell in run.plan.cells if cell.variant == variant and cell.key in run.rows]
+            folder, cells = store.pretrained / keys[0], [cell for cell, row in finished if row.pretrain_key == keys[0]]
+            return Pretrained(run, variant, folder, record_of(folder), cells)
+    raise ConfigError(unknown("row with a finished encoder", name, list(known)))
 
 
 def record_of(folder: Path) -> dict[str, Any]:
@@ -105,7 +113,7 @@ def record_of(folder: Path) -> dict[str, Any]:
         raise ConfigError(f"{error}; the run command makes it again") from None
     if record is None:
         raise ConfigError(f"{folder}: the encoder is gone; the run command makes it again")
-    if "elsewhere" in record.get("encoder", {}):
+    if "elsewhere" in record["encoder"]:
         raise ConfigError(f"{folder}: its weights come from elsewhere and are not in the store; use their own file")
     return record
 
@@ -113,13 +121,8 @@ def record_of(folder: Path) -> dict[str, Any]:
 def describe(pretrained: Pretrained, weights: bytes) -> Description:
     """Describe a pretraining. Raises ConfigError where windows are standardised by a corpus that it did not see."""
     row, record = pretrained.run.rows[pretrained.cells[0].key], pretrained.record
-    config, content = row.provenance["config"], record.get("key_content", {})
-    if absent := [name for name in SIGNALS if name not in config["data"]]:
-        raise ConfigError(
-            f"{pretrained.variant}: its row is of an older version, without data.{absent[0]}; run it again"
-        )
+    config = row.provenance["config"]
     data = Data(**{name: config["data"][name] for name in SIGNALS})
-    per_trial = config.get("finetune", {}).get("beats_per_trial", Finetune().beats_per_trial)
     if data.standardise == "dataset" and "scale" not in record:
         raise ConfigError(
             f"{pretrained.variant} saw no corpus whose mean and deviation standardise (data.standardise: dataset); "
@@ -131,19 +134,18 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
         encoder=record["encoder"],
         sha256=hashlib.sha256(weights).hexdigest(),
         segmentation=data.cut(),
-        per_trial=1 if data.segmentation.kind == "recordings" else per_trial,
-        precision=row.provenance.get("precision", "float32"),
+        per_trial=1 if data.segmentation.kind == "recordings" else config["finetune"]["beats_per_trial"],
+        precision=row.provenance["precision"],
         labels=row.labels,
         protocol=row.protocol,
         pretraining={
-            "key": pretrained.key,
-            "method": record.get("method", row.method),
-            "seed": record.get("seed", row.pretrain_seed),
-            "corpus": row.provenance.get("corpus", {}),
-            **{name: content[name] for name in ("config", "epochs", "budget") if name in content},
-            **{name: record[name] for name in ("updates", "batch_size", "encoder_passes") if name in record},
+            "key": pretrained.folder.name,
+            "method": record["method"],
+            "corpus": row.provenance["corpus"],
+            "content": record["key_content"],
+            "updates": record.get("updates", 0),
         },
-        scale=(float(record["scale"][0]), float(record["scale"][1])) if data.standardise == "dataset" else None,
+        scale=tuple(record["scale"]) if data.standardise == "dataset" else None,
         leads=tuple(data.leads),
     )
 
@@ -154,21 +156,19 @@ def model_card(pretrained: Pretrained, description: Description) -> str:
     corpus = plan.pretraining if record.get("updates") else {}
     datasets = {corpus["name"]: corpus} if corpus else {}
     datasets |= {cell.dataset: plan.datasets[cell.dataset] for cell in pretrained.cells if cell.dataset not in datasets}
-    cards = plan.config["data"].get("cards", {})
     environment = Environment(
         loader=PackageLoader("benchmark.cli", "."), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["md"] = lambda value: escape_markdown(str(value))
-    environment.filters["plain"] = plain
+    environment.filters |= {"md": lambda value: escape_markdown(str(value)), "plain": plain}
     return environment.get_template(f"{MODEL_CARD}.j2").render(
         about=description,
         version=version(),
-        record={"method": pretrained.variant, "seed": "", **record},
+        record=record,
         corpus=corpus,
-        config=record.get("key_content", {}).get("config", {}),
-        simulated=any(facts.get("simulated") for facts in datasets.values()),
-        scores=dict(scores_in(pretrained, evaluation) for evaluation in evaluations_of(plan)),
-        licences={facts.get("title", name): licence(name, facts, cards) for name, facts in datasets.items()},
+        datasets=datasets,
+        readers=DATASETS,
+        cards=plan.config["data"]["cards"],
+        scores=scores_of(pretrained),
     )
 
 
@@ -178,35 +178,76 @@ def plain(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in shown.items())
 
 
-def licence(name: str, facts: Mapping[str, Any], cards: Mapping[str, Any]) -> str:
-    """Return what is known of the licence of a dataset."""
-    reader = DATASETS.get(str(facts.get("of", name)))
-    if facts.get("simulated"):
-        return "simulated here; no licence of others applies."
-    if reader is not None:
-        return f"{reader.licence}, as its publisher states it. {reader.how_to_get}. Cite {reader.cite}."
-    stated = cards.get(name, {}).get("licence")
-    return f"{stated}, as the card of the data states it." if stated else "not known to the suite; its owner knows."
+def scores_of(pretrained: Pretrained) -> dict[str, str]:
+    """Return title -> table of each evaluation: means over the row's seeds with 95 % intervals, in percent."""
+    run, tables = pretrained.run, {}
+    unit = UNIT_OF_PROTOCOL[run.plan.config["protocol"]]
+    datasets = {name: facts["title"] for name, facts in run.plan.datasets.items()}
+    for evaluation in dict.fromkeys(cell.evaluation for cell in pretrained.cells):
+        cells = [cell for cell in pretrained.cells if cell.evaluation == evaluation]
+        lines = intervals(list(score_columns(run, cells, COLUMNS, unit)))
+        table = {
+            "labels": lines["ratio"].map(ratio_text),
+            "dataset": lines["dataset"].map(datasets).fillna("all"),
+            "score": lines["metric"].map(TITLES),
+            **{name: (100 * lines[name]).map("{:.1f}".format) for name in ("mean", "low", "high")},
+            "seeds": lines["seeds"].map("{:.0f}".format),
+        }
+        title = f"{EVALUATION_TITLES[evaluation]}, scored per {unit_text(run.plan, unit)}"
+        tables[title] = markdown_table(pd.DataFrame(table))
+    return tables
 
 
-def scores_in(pretrained: Pretrained, evaluation: str) -> tuple[str, str]:
-    """Return title and table of an evaluation: means over the row's seeds with 95 % intervals, in percent."""
-    run, unit = pretrained.run, UNIT_OF_PROTOCOL[pretrained.run.plan.config["protocol"]]
-    cells = [cell for cell in pretrained.cells if cell.evaluation == evaluation]
-    title = f"{EVALUATION_TITLES.get(evaluation, evaluation)}, scored per {unit_text(run.plan, unit)}"
+def embed(arguments: Namespace, console: Console) -> int:
+    """Write the table and say how many recordings have no embedding. Raises ConfigError for what cannot be embedded."""
+    out: Path = arguments.out
+    if out.suffix not in FORMS:
+        raise ConfigError(f"--out {out}: {out.suffix or 'no suffix'} is no form of a table; use {', '.join(FORMS)}")
+    encoder = load_encoder(arguments.folder, device=str(device_of(arguments)), code=arguments.code)
+    records = list(dict.fromkeys(record for word in arguments.word for record in records_of(word)))
+    table = table_of(encoder, records, console)
+    if text := unusable_text(table["reason"].tolist()):
+        note(console, f"warning: {text}")
+    with replacing(out) as file:
+        if out.suffix == ".npy":
+            np.save(file, table[encoder.feature_names].to_numpy(np.float32))  # (n, K)
+        elif out.suffix == ".csv":
+            table.to_csv(file, index=False)
+        else:
+            try:
+                table.to_parquet(file, index=False)
+            except ImportError:
+                raise ConfigError(f"--out {out} needs pyarrow: pip install 'ecg-pretrain-bench[embed]'") from None
+    note(console, f"wrote {out}: {len(table)} rows of {encoder.width} numbers")
+    return OK
+
+
+def records_of(path: Path) -> list[Path]:
+    """List the records that a path names, without suffix: one, or all in a folder. Raises ConfigError for none."""
+    headers = path.rglob("*.hea") if path.is_dir() else filter(Path.is_file, [path.with_suffix(".hea")])
+    if not (records := sorted(header.with_suffix("") for header in headers)):
+        raise ConfigError(
+            f"{path}: neither a WFDB record nor a folder of them (.hea files); for arrays see docs/USE.md"
+        )
+    return records
+
+
+def table_of(encoder: SavedEncoder, records: Sequence[Path], console: Console) -> pd.DataFrame:
+    """Make a row per record: its name, number of windows, why it has none, and embedding (NaN where it has none)."""
+    parts = []
+    with step(console, "embedding") as progress:
+        for first in range(0, len(records), AT_A_TIME):
+            some = records[first : first + AT_A_TIME]
+            windows, reasons = encoder.cut(map(read, some))
+            part = pd.DataFrame({"recording": map(str, some), "windows": map(len, windows[1:]), "reason": reasons})
+            parts.append(part.join(pd.DataFrame(encoder.means(windows), columns=encoder.feature_names)))
+            progress(first + len(some), len(records))
+    return pd.concat(parts, ignore_index=True)
+
+
+def read(record: Path) -> Recording | str:
+    """Read a record, or say why it cannot be read."""
     try:
-        columns = list(score_columns(run, cells, COLUMNS, unit))
-    except (UnequalTestSets, CorruptRow) as problem:
-        return title, f"No scores: {escape_markdown(str(problem))}."
-    if not columns:
-        return title, "No scores: no cell of it is finished."
-    lines = intervals(columns)
-    titles = {name: str(facts.get("title", name)) for name, facts in run.plan.datasets.items()}
-    table = {
-        "labels": lines["ratio"].map(ratio_text),
-        "dataset": lines["dataset"].map(titles).fillna("all"),
-        "score": lines["metric"].map(TITLES),
-        **{name: (100 * lines[name]).map("{:.1f}".format) for name in ("mean", "low", "high")},
-        "seeds": lines["seeds"].map("{:.0f}".format),
-    }
-    return title, markdown_table(pd.DataFrame(table))
+        return read_recording(record)
+    except Unusable as reason:
+        return str(reason)

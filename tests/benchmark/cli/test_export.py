@@ -1,7 +1,4 @@
-"""A row's name, title or key -> its pretraining; what is ambiguous or unknown is a line.
-
-The folder that `export` writes: it embeds as the run did, with the scores of its row.
-"""
+"""A row's name, title or key -> the folder of its encoder, which embeds as the run did, with the scores of its row."""
 
 from __future__ import annotations
 
@@ -10,14 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from benchmark import load_encoder
 from benchmark.cli import export
-from benchmark.cli.export import Pretrained, describe, find, scores_in
+from benchmark.cli.export import describe, find, scores_of
 from benchmark.cli.main import OK, USAGE
 from benchmark.config.errors import ConfigError
+from benchmark.data.datasets.base import LEADS
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.embedding import MODEL_CARD
 from benchmark.results.store import Store
@@ -27,23 +26,15 @@ from benchmark.training.checkpoint import SOURCE, WEIGHTS
 from benchmark.training.probes import features
 from methods.encoders import get_encoder
 from run_benchmark import main
-from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of
+from tests.benchmark.embedding.exported import RATE, export_encoder, recording
+from tests.benchmark.run.bench import Bench, cell_of
 from tests.benchmark.tasks import make_task
+from tests.on_disk import write_record
 
 
 @pytest.fixture(scope="module")
-def bench(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """A finished grid: random and PMQ, probed on Chapman with two seeds. Tests change no file of it."""
-    config = small_config({"evaluate": ["linear"], "seeds": [41, 42]})
-    bench = Bench(config, cohorts, Store(tmp_path_factory.mktemp("export") / "runs"))
-    bench.store.save_plan(make_plan(config, cohorts, bench.grid))
-    assert bench.work_off() == 0
-    return bench
-
-
-@pytest.fixture(scope="module")
-def results(bench: Bench) -> Path:
-    return bench.store.root
+def results(finished_bench: Bench) -> Path:
+    return finished_bench.store.root
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +50,16 @@ def pretraining_of(bench: Bench) -> Path:
     return bench.store.pretrained / cell_of(bench, "pmq", "linear").pretrain_key
 
 
-def test_a_row_is_found_by_name_title_and_key_and_one_of_several_by_its_seed(bench: Bench, results: Path) -> None:
-    key = pretraining_of(bench).name
-    for name in ("pmq", "PMQ", key):
+def test_a_row_is_found_by_name_title_and_key_and_one_of_several_by_its_seed(
+    finished_bench: Bench, results: Path
+) -> None:
+    folder = pretraining_of(finished_bench)
+    for name in ("pmq", "PMQ", folder.name):
         found = find(results, name, None)
-        assert (found.key, found.variant, {cell.seed for cell in found.cells}) == (key, "pmq", {41, 42})
-        about = describe(found, b"")
-        assert (about.segmentation, about.per_trial) == (HEARTBEATS, 6)
+        assert (found.folder, found.variant, {cell.seed for cell in found.cells}) == (folder, "pmq", {41, 42})
     one, other = (find(results, "random", seed) for seed in (41, 42))
-    assert one.key != other.key
-    assert [cell.seed for cell in other.cells] == [42]
+    assert one.folder != other.folder
+    assert {cell.seed for cell in other.cells} == {42}
     for seed in (None, 43):
         with pytest.raises(
             ConfigError, match=r"^random: choose one pretraining by --seed N or its key; there are 41 \("
@@ -80,25 +71,27 @@ def test_a_row_is_found_by_name_title_and_key_and_one_of_several_by_its_seed(ben
 
 def test_the_config_of_the_row_says_how_windows_are_cut(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = find(results, "pmq", None)
+    about = describe(found, b"")
+    assert (about.segmentation, about.per_trial) == (HEARTBEATS, 6)
     config = found.run.rows[found.cells[0].key].provenance["config"]
     data = config["data"] | {"segmentation": {"kind": "recordings", "seconds": 2.0}}
     monkeypatch.setitem(config, "data", data)
     about = describe(found, b"")
     assert (about.segmentation, about.per_trial) == (Segmentation("recordings", 500, stride=250), 1)
     monkeypatch.setitem(config, "data", data | {"standardise": "dataset"})
-    assert describe(replace(found, record=found.record | {"scale": [0.5, 2]}), b"").scale == (0.5, 2.0)
+    assert describe(replace(found, record=found.record | {"scale": [0.5, 2.0]}), b"").scale == (0.5, 2.0)
 
 
 def test_an_earlier_run_has_the_row_and_a_damaged_encoder_is_one_line(
-    bench: Bench, results: Path, tmp_path: Path
+    finished_bench: Bench, results: Path, tmp_path: Path
 ) -> None:
     copy = shutil.copytree(results, tmp_path / "runs")
-    plan = make_plan(bench.config, bench.prepared, bench.grid)
+    plan = make_plan(finished_bench.config, finished_bench.prepared, finished_bench.grid)
     random = [cell for cell in plan.cells if cell.variant == "random"]
     Store(copy).save_plan(replace(plan, key="later", cells=random, variants={"random": "Random"}))
     assert find(copy, "random", 41).run.plan.key == "later"
     assert find(copy, "pmq", None).run.plan.key == plan.key
-    folder = copy / "pretrained" / pretraining_of(bench).name
+    folder = copy / "pretrained" / pretraining_of(finished_bench).name
     (folder / WEIGHTS).write_bytes(b"")
     with pytest.raises(ConfigError, match="does not match the digest in its card; the run command makes it again"):
         find(copy, "pmq", None)
@@ -107,25 +100,27 @@ def test_an_earlier_run_has_the_row_and_a_damaged_encoder_is_one_line(
         find(copy, "pmq", None)
 
 
-def test_the_folder_has_the_encoder_of_the_row_to_the_bit(bench: Bench, exported: dict[str, Path]) -> None:
-    encoder, folder = load_encoder(exported["pmq"]), pretraining_of(bench)
+def test_the_folder_has_the_encoder_of_the_row_to_the_bit(finished_bench: Bench, exported: dict[str, Path]) -> None:
+    encoder, folder = load_encoder(exported["pmq"]), pretraining_of(finished_bench)
     assert (exported["pmq"] / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
-    spec, cpu = bench.config.task_spec(bench.config.finetune), torch.device("cpu")
-    test = make_task(bench.prepared["chapman"], spec, ratio=0.5, seed=41, device=cpu).test
-    own = checkpoint.load_encoder(folder, bench.config.encoder_class())
+    config, cpu = finished_bench.config, torch.device("cpu")
+    spec = config.task_spec(config.finetune)
+    test = make_task(finished_bench.prepared["chapman"], spec, ratio=0.5, seed=41, device=cpu).test
+    stored = checkpoint.load_encoder(folder, config.encoder_class())
     assert np.array_equal(
-        features(encoder.encoder, test.signal, encoder.precision), features(own, test.signal, "float32")
+        features(encoder.encoder, test.signal, encoder.precision), features(stored, test.signal, "float32")
     )
 
 
-def test_scores_are_those_of_the_row_with_intervals(bench: Bench, results: Path) -> None:
-    title, table = scores_in(find(results, "pmq", None), "linear")
-    rows = [bench.store.load_row(cell.key) for cell in bench.grid.cells if cell.variant.name == "pmq"]
-    f1 = 100 * np.mean([row.scores["heartbeat"]["f1"] for row in rows if row])  # type: ignore[misc]
+def test_scores_are_those_of_the_row_with_intervals(finished_bench: Bench, results: Path) -> None:
+    tables = scores_of(find(results, "pmq", None))
+    assert list(tables) == ["Fine-tuned, scored per heartbeat", "Linear probe, scored per heartbeat"]
+    table = tables["Linear probe, scored per heartbeat"]
+    cells = [c for c in finished_bench.grid.cells if (c.variant.name, c.evaluation) == ("pmq", "linear")]
+    f1 = 100 * np.mean([row.scores["heartbeat"]["f1"] for c in cells if (row := finished_bench.store.load_row(c.key))])  # type: ignore[misc]
     labels, dataset, score, mean, low, high, seeds = (
         cell.strip() for cell in table.splitlines()[2].strip("|").split("|")
     )
-    assert title == "Linear probe, scored per heartbeat"
     assert (labels, dataset, score, mean, seeds) == ("50 %", "Chapman", "F1", f"{f1:.1f}", "2")
     assert float(low) < f1 < float(high)
     assert len(table.splitlines()) == 6  # three metrics and Overall
@@ -135,12 +130,13 @@ def test_an_encoder_of_the_users_goes_with_its_source(
     results: Path, tmp_path: Path, encoder_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine.py").write_text(encoder_text)
-    found, stored = find(results, "pmq", None), tmp_path / "p"
-    checkpoint.save_encoder(stored / found.key, get_encoder(str(tmp_path / "mine.py"))(), {})
-    card = checkpoint.checked_card(stored / found.key)
+    found = find(results, "pmq", None)
+    folder = tmp_path / "p" / found.folder.name
+    facts = {name: found.record[name] for name in ("method", "seed", "key_content", "updates", "batch_size")}
+    checkpoint.save_encoder(folder, get_encoder(str(tmp_path / "mine.py"))(), facts)
+    card = checkpoint.checked_card(folder)
     assert card is not None
-    monkeypatch.setattr(export, "find", lambda *_: replace(found, record=card))
-    monkeypatch.setattr(Pretrained, "folder", stored / found.key)
+    monkeypatch.setattr(export, "find", lambda *_: replace(found, record=card, folder=folder))
     words = ["export", "pmq", "--to", str(tmp_path / "to"), "--results", str(results)]
     assert main(words) == USAGE, "--code FILE is needed"
     assert not (tmp_path / "to").exists()
@@ -159,3 +155,34 @@ def test_an_export_is_made_again_in_its_place_and_no_old_file_stays(
     assert {file.name: file.read_bytes() for file in to.iterdir()} == {
         file.name: file.read_bytes() for file in exported["random"].iterdir()
     }
+
+
+def embed(*words: str) -> int:
+    return main(["embed", *words, "--encoder", "encoder", "--device", "cpu"])
+
+
+def test_records_and_folders_are_embedded_once_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    export_encoder(tmp_path / "encoder")
+    for name, signal in {"a/1": recording(), "a/2": np.zeros((5000, 12)), "3": recording(1)}.items():
+        write_record(tmp_path / "records" / name, signal.astype(np.float32), mat=True)
+    for out in ("f.csv", "f.npy"):
+        assert embed("records/3.hea", "records", "--out", out) == OK
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "warning: 1 of 3 recordings have no embedding: 1 all samples zero (2: all samples zero)" in shown
+        assert f"wrote {out}: 3 rows of 6 numbers" in shown
+    encoder = load_encoder("encoder")
+    table = pd.read_csv("f.csv", keep_default_na=False, na_values={"e0": [""]})
+    assert table["recording"].tolist() == ["records/3", "records/a/1", "records/a/2"]
+    assert table["windows"].tolist() == [12, 12, 0]
+    assert table["reason"].tolist() == ["", "", "all samples zero"]
+    numbers = np.load("f.npy")
+    columns = table[encoder.feature_names].replace("", np.nan)
+    np.testing.assert_allclose(columns.to_numpy(np.float32), numbers, rtol=1e-5)
+    expected = encoder.encode([recording(1), recording()], RATE, LEADS)
+    np.testing.assert_allclose(numbers[:2], expected, atol=2e-2)  # the files hold whole microvolts
+    assert np.isnan(numbers[2]).all()
+    assert embed("mine.npy", "--out", "f.npy") == USAGE
+    assert "mine.npy: neither a WFDB record nor a folder of them" in capsys.readouterr().err
