@@ -21,8 +21,7 @@ from pydantic import ValidationError
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.validate import check
-from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.card_sections import QUESTION
+from benchmark.data.datasets.card import QUESTION, Card
 from benchmark.results.schema import flat
 from methods.encoders import DEFAULT
 

@@ -26,23 +26,15 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_card
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
-from benchmark.data.datasets.card import Card, CardDataset
+from benchmark.data.datasets.card import PATIENT, QUESTION, RECORDING, Card, CardDataset, labels_of, members
 from benchmark.data.datasets.card_formats import (
-    are_names,
-    derivable,
-    missing_leads,
-    read_content,
-    shapes_in,
-)
-from benchmark.data.datasets.card_sections import (
-    ARRAYS,
-    PATIENT,
-    QUESTION,
-    RECORDING,
     SUFFIXES,
     CardSignals,
-    labels_of,
-    members,
+    are_derivable,
+    are_names,
+    arrays_in,
+    missing_leads,
+    read_content,
 )
 from benchmark.data.datasets.tables import NOT_STATED, identifier, read_cells, read_table, truth
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, paths_below
@@ -127,9 +119,9 @@ def scan_folder(folder: Path) -> FolderScan:
     prefix = f"{common}/" * bool(common) + "**/" * (len(parents) > 1)
     pattern, names = f"{prefix}{RECORDING}{suffix}", [PurePosixPath(path).stem for path in signals]
     shapes: dict[str, tuple[int, ...]] = {}
-    if SUFFIXES[suffix.lower()] in ARRAYS:
-        with suppress(Unusable):
-            shapes = shapes_in(folder / signals[0])
+    if SUFFIXES[suffix.lower()] in ("numpy", "hdf5"):
+        with suppress(Exception):
+            shapes = {name: array.shape for name, array in arrays_in(folder / signals[0])[0].items()}
     for count in {shape[0] for shape in shapes.values() if len(shape) > 2}:  # stacked
         pattern = signals[0] if len(signals) == 1 else f"{prefix}*{suffix}"
         names = [] if (count,) in shapes.values() else list(map(str, range(count)))
@@ -141,7 +133,7 @@ def _is_table(path: Path) -> bool:
     if path.suffix.lower() not in TABLES:
         return False
     try:
-        header = read_cells(path)[0]
+        header = read_cells(path).iloc[0].tolist()
     except Exception:  # of a damaged file any; a table of it is passed over, a signal named as unreadable
         return path.suffix.lower() not in SUFFIXES
     return are_names(header) and len(missing_leads(header)) > len(LEADS) - 2
@@ -173,7 +165,7 @@ def signal_lines(folder: Path, scan: FolderScan) -> Lines:
     lines: Lines = {"files": (scan.pattern, f"{len(scan.signals)} file{'s' * (len(scan.signals) > 1)}")}
     if RECORDING in scan.pattern and len({*scan.names}) < len(scan.signals):
         lines["files"] = (QUESTION, f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
-    if SUFFIXES[PurePosixPath(first).suffix.lower()] in ARRAYS:  # they name nothing
+    if SUFFIXES[PurePosixPath(first).suffix.lower()] in ("numpy", "hdf5"):  # they name nothing
         arrays = {name: shape for name, shape in scan.shapes.items() if len(shape) > 1}
         sizes = ", ".join(f"{name or 'array'} {shape}" for name, shape in arrays.items())[:300]
         lines["rate"] = (QUESTION, f"Hz; or rate_name: the entry of the file that holds it; {sizes}")
@@ -189,13 +181,13 @@ def signal_lines(folder: Path, scan: FolderScan) -> Lines:
         content = read_content(folder / first, None, CardSignals.model_construct(files=first))
     except Unusable as reason:
         raise DatasetError(f"{folder}: the first file cannot be read: {first}: {reason}") from None
-    if content.leads is None:
+    if not content.leads:
         lines["leads"] = (QUESTION, ORDER)
-    elif computed := derivable(content.leads):
-        lines["derive"] = (True, f"{', '.join(computed)} follow from the other limb leads")
+    elif (missing := missing_leads(content.leads)) and are_derivable(missing):
+        lines["derive"] = (True, f"{', '.join(missing)} follow from the other limb leads")
     elif missing_leads(content.leads):
         lines["leads"] = (QUESTION, f"a map {{name in the files: lead}}; there are {', '.join(content.leads)[:300]}")
-    if content.fs is None:
+    if not content.fs:
         lines["rate"] = (QUESTION, f"Hz; the first file has {len(content.signal)} samples")
     if units := {unit for unit in content.units or ("none",) if unit.lower() not in MILLIVOLTS}:
         largest = np.nanmax(np.abs(content.signal), initial=0)

@@ -10,8 +10,7 @@ import pytest
 
 from benchmark.cli.main import OK
 from benchmark.config.load import load_card
-from benchmark.data.datasets.card import Card
-from benchmark.data.datasets.card_sections import CardLabels, CardSignals, CardTable
+from benchmark.data.datasets.card import Card, CardLabels, CardSignals, CardTable
 from run_benchmark import main
 from tests.on_disk import write_own_folder
 

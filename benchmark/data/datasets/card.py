@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
+import yaml
 from pydantic import Field, model_validator
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.datasets.card_formats import identifiers, read_content, to_recording
-from benchmark.data.datasets.card_sections import (
-    FOLDS,
-    PATIENT,
-    RECORDING,
-    CardLabels,
+from benchmark.data.datasets.card_formats import (
     CardSection,
     CardSignals,
-    CardTable,
+    Word,
+    identifiers,
+    read_content,
+    to_recording,
 )
 from benchmark.data.datasets.tables import (
     SHOWN,
@@ -33,31 +32,152 @@ from benchmark.data.datasets.tables import (
     Skips,
     group_rows,
     identifier,
-    is_utf8,
+    is_latin,
     make_entries,
     patient_of,
     read_table,
+    truth,
 )
 from benchmark.data.datasets.wfdb_files import comments, paths_below, signal_files
 from benchmark.results.schema import digest
 
+RECORDING, PATIENT = "{recording}", "{patient}"
+"""Parts of a path pattern that stand for identifiers."""
+EXPRESSIONS = {RECORDING: "(?P<recording>[^/]+)", PATIENT: "(?P<patient>[^/]+)", "**/": "(?:[^/]+/)*", "*": "[^/]*"}
+"""Part of a path pattern -> the same in a regular expression."""
+QUESTION = "?"
+"""The value of a key that the folder does not tell; a card with one is refused (benchmark.config.load)."""
+FOLDS = {"train": 1, "validation": 9, "test": 10}
+"""Part of a split -> an official fold of that part (benchmark.data.splits)."""
 NO_FILE = "file missing for a row of the table; correct its name or signals.files"
 NO_ROW = "file in no row of the table; add its row or narrow signals.files"
 ROW = "#"
 """Between the path of a stacked file and the number of a row."""
-NO_TABLE = CardTable(file="none")
-EXPRESSIONS = {
-    re.escape(RECORDING): "(?P<recording>[^/]+)",
-    re.escape(PATIENT): "(?P<patient>[^/]+)",
-    re.escape("**/"): "(?:[^/]+/)*",
-    re.escape("*"): "[^/]*",
-}
-"""Part of a path pattern -> the same in a regular expression."""
+
+
+class CardSplit(CardSection):
+    """A split of the data's own: a column, and what stands in it for each part."""
+
+    column: Word
+    train: list[Word] = Field(default=["train", "training"])
+    validation: list[Word] = Field(default=["validation", "valid", "val", "dev"])
+    test: list[Word] = Field(default=["test", "testing"])
+
+    def fold_of(self, cell: str) -> int:
+        """Return the fold that a cell stands for. Raises Unusable for a cell that names no part."""
+        folds = {word.lower(): fold for part, fold in FOLDS.items() for word in getattr(self, part)}
+        if identifier(cell).lower() not in folds:
+            raise Unusable(f"no part of the split; name it in table.split: {cell[:SHOWN]!r}")
+        return folds[identifier(cell).lower()]
+
+
+class CardTable(CardSection):
+    """The table of recordings and the names of its columns."""
+
+    file: str
+    recording: Word | None = None
+    path: Word | None = None
+    patient: Word | None = None
+    split: Word | CardSplit | None = None
+    report: Word | None = None
+
+    @property
+    def parts(self) -> CardSplit | None:
+        """The split, with the values of its parts."""
+        return CardSplit(column=self.split) if isinstance(self.split, str) else self.split
+
+
+class CardLabels(CardSection):
+    """Which cells of the table, or comments of the headers, make which classes."""
+
+    classes: Annotated[list[Word], Field(min_length=2)]
+    column: Word | list[Word] | None = None
+    comment: Word | None = None
+    separator: Annotated[str, Field(min_length=1)] | None = None
+    values: dict[Word, list[Word]] = Field(default={})
+    others: Literal["skip", "ignore"] = "skip"
+    first_counts: bool = False
+
+    @model_validator(mode="after")
+    def _consistent(self) -> CardLabels:
+        words = [word for name in self.classes for word in self.words(name)]
+        if unknown := self.values.keys() - {*self.classes}:
+            raise ValueError(f"labels.values: {min(unknown)!r} is not in labels.classes")
+        if twice := [word for names in (self.classes, words) for word in names if names.count(word) > 1]:
+            raise ValueError(f"labels: {twice[0]!r} stands for two classes")
+        if self.column and self.comment:
+            raise ValueError("labels: give column or comment, not both")
+        return self
+
+    def words(self, name: str) -> list[str]:
+        """Return what stands for a class in the table."""
+        return self.values.get(name, [name])
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table that are read: those of labels, else one of yes and no for each word of a class."""
+        if self.comment or self.column:
+            return [self.column] if isinstance(self.column, str) else self.column or []
+        return [word for name in self.classes for word in self.words(name)]
+
+    def indices(self, rows: Sequence[Row], record: Path) -> tuple[int, ...]:
+        """Return the indices of the classes of a recording, by its rows or its header, in the order they are stated.
+
+        Raises Unusable for a label that is no class, and for a cell of a class that is no yes, no or blank.
+        """
+        if self.comment:
+            texts = comments(record, self.comment)
+        elif self.column:
+            texts = tuple(row[column] for row in rows for column in self.columns)
+        else:
+            texts = tuple(word for word in self.columns if says_yes(rows[0][word]))
+        index_of = {one_line(word): index for index, name in enumerate(self.classes) for word in self.words(name)}
+        stated = [word for text in texts for word in labels_of(text, self.separator)]
+        known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated}
+        if self.others == "skip" and (unknown := [word for word, index in known.items() if index is None]):
+            remedy = "add it to labels.values or set labels.others to ignore"
+            raise Unusable(f"label is no class; {remedy}: {', '.join(unknown)[:SHOWN]}")
+        return tuple(dict.fromkeys(index for index in known.values() if index is not None))
+
+
+def says_yes(cell: str) -> bool:
+    """Tell whether the cell of a class says yes; blank is no. Raises Unusable for anything else."""
+    if cell and truth(cell) is None:
+        raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {cell[:SHOWN]!r}")
+    return bool(truth(cell))
+
+
+def one_line(text: str) -> str:
+    """Return a label without outer blanks, its inner blanks and line breaks one blank each: a cell may be wrapped."""
+    return " ".join(text.split())
+
+
+def members(cell: str) -> list[str] | None:
+    """Return the members of a cell that is a list, or a dictionary's keys, as Python, NumPy, JSON or YAML write it.
+
+    None where the cell is neither.
+    """
+    if not re.fullmatch(r"\[.*\]|\{.*\}|\(.*\)", cell, re.DOTALL):
+        return None
+    text = f"[{cell[1:-1]}]" if cell[0] == "(" else cell
+    try:  # NumPy writes no commas
+        return [*yaml.load(re.sub(r"""(?<=['"\d])\s+(?=['"\d])|;""", ", ", text), Loader=yaml.BaseLoader)]
+    except yaml.YAMLError:
+        return None
+
+
+def labels_of(cell: str, separator: str | None) -> list[str]:
+    """Return the labels of a cell, each once: the card's separator splits it, else it is one label or a list."""
+    parts = members(cell.strip())
+    if parts is None:
+        parts = cell.split(separator) if separator else [cell]
+    return list(dict.fromkeys(filter(None, map(one_line, parts))))
 
 
 class Card(CardSection):
     """A folder of ECG files, its table and its classes (`base.DatasetKind`)."""
 
+    cite: ClassVar[str] = ""
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$")]
     title: Annotated[str, Field(min_length=1)]
     how_to_get: str = ""
@@ -73,19 +193,13 @@ class Card(CardSection):
 
     @model_validator(mode="after")
     def _consistent(self) -> Card:
-        comment = self.labels and self.labels.comment
-        if comment and self.signals.kind != "wfdb":
-            raise ValueError("labels.comment: of WFDB headers alone; give a table and labels.column")
-        if self.labels and not comment and not self.table:
-            raise ValueError("labels: they stand in a table, and the card has none: give table.file or labels.comment")
+        if self.labels and (self.signals.kind != "wfdb" if self.labels.comment else not self.table):
+            raise ValueError(
+                "labels: they stand in a table, and WFDB headers have comments: give table.file or comment"
+            )
         if self.table and not (self.table.recording or self.table.path):
             raise ValueError(f"table: it needs `recording`, the column with what {RECORDING} is, or `path`")
         return self
-
-    @property
-    def cite(self) -> str:
-        """'': a card states no citation."""
-        return ""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -121,31 +235,42 @@ class CardFile(NamedTuple):
     """What {recording} is, else the file's name without suffix."""
     patient: str
 
+    @property
+    def name(self) -> str:
+        """The recording's name where no table names it, with the patient's folder ahead."""
+        return f"{self.patient}/{self.recording}".lstrip("/")
 
-def fixed_folder(pattern: str) -> str:
-    """Return the folders of a path pattern that come before any part to be matched."""
-    return re.split(r"[*{]", pattern)[0].rpartition("/")[0]
+    def possible_names(self) -> set[str]:
+        """Return what a row may name it by: its recording, or any end of its path, with and without suffix."""
+        ends = [self.path.split("/", count)[-1] for count in range(self.path.count("/") + 1)]
+        return {self.name, self.recording, *ends, *(os.path.splitext(end)[0] for end in ends)}
 
 
 def find_files(card: Card, root: Path) -> list[CardFile]:
-    """Find the files of a card's pattern, by path. Raises DatasetError where there is none, with what there is."""
-    pattern = card.signals.files
+    """Find the files of a card's pattern, by path, those of a stacked one for each of its rows.
+
+    Raises DatasetError where there is none, with what there is, and where a stacked one cannot be read.
+    """
+    pattern, present, files = card.signals.files, paths_below(root), list[CardFile]()
     expression = re.escape(pattern)
     for part, meaning in EXPRESSIONS.items():
-        expression = expression.replace(part, meaning)
-    fixed = fixed_folder(pattern)
-    paths = [(PurePosixPath(fixed) / path).as_posix() for path in paths_below(root / fixed)]
-    matches = {path: match.groupdict() for path in sorted(paths) if (match := re.fullmatch(expression, path))}
-    if not matches:
-        present = paths_below(root)
-        suffixes = Counter(PurePosixPath(path).suffix.lower() or "no suffix" for path in present)
-        counts = ", ".join(f"{count} {suffix}" for suffix, count in suffixes.most_common(3)) or "nothing"
+        expression = expression.replace(re.escape(part), meaning)
+    for path, match in ((path, re.fullmatch(expression, path)) for path in sorted(present)):
+        if match is None:
+            continue
+        file = CardFile(**{"path": path, "recording": PurePosixPath(path).stem, "patient": "", **match.groupdict()})
+        try:
+            names = identifiers(root / path, card.signals) if card.signals.stacked else []
+        except Unusable as reason:
+            raise DatasetError(f"{card.title}: {path}: {reason}") from None
+        rows = [CardFile(f"{path}{ROW}{row}", identifier(name), file.patient) for row, name in enumerate(names)]
+        files += rows if card.signals.stacked else [file]
+    if not files:
         raise DatasetError(
-            f"{card.title}: no file in {root} matches signals.files {pattern!r}: there are {counts}, e.g. "
-            f"{min(present, default='')!r}; correct the pattern or give the folder by --data"
+            f"{card.title}: no file in {root} matches signals.files {pattern!r}: there are {len(present)} files, e.g. "
+            f"{', '.join(present[:3])}; correct the pattern or give the folder by --data"
         )
-    stem = {path: PurePosixPath(path).stem for path in matches}
-    return [CardFile(path, of.get("recording", stem[path]), of.get("patient", "")) for path, of in matches.items()]
+    return files
 
 
 class CardDataset:
@@ -177,18 +302,22 @@ class CardDataset:
 
         Raises DatasetError where no file matches the pattern, or the table lacks what the card names of it.
         """
-        files, files_of, table = self._files(), defaultdict[str, list[CardFile]](list), self.card.table
+        files, files_of, table = (
+            find_files(self.card, self.root),
+            defaultdict[str, list[CardFile]](list),
+            self.card.table,
+        )
         for file in files:
-            for key in self._keys(file):
+            for key in file.possible_names():
                 files_of[key].append(file)
-        rows, skipped = self._rows(table) if table else ({name: [Row()] for name in sorted(files_of)}, Skips())
+        rows, skipped = self._rows(table) if table else ({file.name: [Row()] for file in files}, Skips())
         if table and self.card.signals.stacked and not self.card.signals.ids_name:
             self._check_positions([*rows], [file.recording for file in files], table)
-        matched = {name: self._match(name, same[0], files_of) for name, same in rows.items()}
+        cells = {name: same[0][table.path] if table and table.path else name for name, same in rows.items()}
+        matched = {name: match_file(cell, files_of) for name, cell in cells.items()}
         entries, unusable = make_entries(rows, lambda name, same: self._entry(name, same, matched[name]))
-        used = {file.path for some in matched.values() for file in some}
-        used |= {file.path for name, _ in skipped for file in files_of.get(name, ())}
-        unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in used]
+        of_rows = {file.path for some in (*matched.values(), *(files_of[name] for name, _ in skipped)) for file in some}
+        unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
         return Listing(
             entries=tuple(entries),
             skipped=(*skipped, *unusable, *unlisted),
@@ -196,27 +325,6 @@ class CardDataset:
             warnings=tuple(self._warnings(entries, rows, table) if table else ()),
             reading=digest(self.card.model_dump(mode="json")),
         )
-
-    def _files(self) -> list[CardFile]:
-        """The files, those of a stacked one for each of its rows. Raises DatasetError where one cannot be read."""
-        files, signals = find_files(self.card, self.root), self.card.signals
-        if not signals.stacked:
-            return files
-        rows: list[CardFile] = []
-        for file in files:
-            try:
-                names = map(identifier, identifiers(self.root / file.path, signals))
-            except Unusable as reason:
-                raise DatasetError(f"{self.title}: {file.path}: {reason}") from None
-            rows += [CardFile(f"{file.path}{ROW}{row}", name, file.patient) for row, name in enumerate(names)]
-        return rows
-
-    def _keys(self, file: CardFile) -> tuple[str, ...]:
-        """What rows name a file by; without a table its recording, with the patient's folder ahead."""
-        path = PurePosixPath(file.path)
-        if self.card.table is None:
-            return (f"{file.patient}/{file.recording}".lstrip("/"),)
-        return (file.path, path.with_suffix("").as_posix()) if self.card.table.path else (file.recording, path.name)
 
     def _rows(self, table: CardTable) -> tuple[dict[str, list[Row]], Skips]:
         """Recording -> its rows, which may differ in their labels alone, and the skipped ones."""
@@ -226,19 +334,10 @@ class CardDataset:
         free = {columns[0], *(labels.columns if labels and labels.column else ())}
         return group_rows(read_table(self, self.root / table.file, columns), columns[0], identifier, free)
 
-    def _match(self, name: str, row: Row, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:
-        """The files of a row; a path counts from the dataset's folder, the table's or that of the pattern."""
-        table = self.card.table or NO_TABLE
-        if not table.path:
-            return files_of.get(name, [])
-        path = row[table.path].replace("\\", "/")
-        folders = map(PurePosixPath, ("", os.path.dirname(table.file), fixed_folder(self.card.signals.files)))
-        return next((files for folder in folders if (files := files_of.get((folder / path).as_posix()))), [])
-
     def _check_positions(self, names: Sequence[str], positions: Sequence[str], table: CardTable) -> None:
         """Raise DatasetError where the table's identifiers are not the numbers of a file's rows, which name nothing."""
         if set(names) != set(positions):
-            first, last = (choose(names, key=lambda name: (len(name), name)) for choose in (min, max))
+            first, *_, last = sorted(names, key=lambda name: (len(name), name))
             raise DatasetError(
                 f"{self.title}: the rows of {self.card.signals.files} count from 0 to {len(positions) - 1}, and "
                 f"{table.file} has {len(names)} recordings, {first!r} to {last!r}, in {table.recording}: number "
@@ -247,24 +346,16 @@ class CardDataset:
 
     def _entry(self, name: str, rows: Sequence[Row], files: Sequence[CardFile]) -> Entry:
         """The entry of a recording. Raises Unusable."""
-        table, labels, row = self.card.table or NO_TABLE, self.card.labels, rows[0]
+        table, labels, row = self.card.table or CardTable(file=""), self.card.labels, rows[0]
         if len(files) != 1:
             several = ", ".join(file.path for file in files)[:200]
             raise Unusable(f"several files of one recording; narrow signals.files: {several}" if files else NO_FILE)
         stated = row[table.patient] if table.patient else files[0].patient
-        if labels is None:
-            classes: tuple[int, ...] = ()
-        elif labels.comment:
-            classes = labels.of_texts(comments((self.root / files[0].path).with_suffix(""), labels.comment))
-        elif labels.column:
-            classes = labels.of_texts(row[column] for row in rows for column in labels.columns)
-        else:
-            classes = labels.of_columns(row)
         return Entry(
             recording=name,
             patient=patient_of(stated) or (nobody(name) if table.patient or stated else name),
             path=files[0].path,
-            labels=classes,
+            labels=labels.indices(rows, (self.root / files[0].path).with_suffix("")) if labels else (),
             report=row[table.report] if table.report else "",
             fold=table.parts.fold_of(row[table.parts.column]) if table.parts else None,
         )
@@ -275,21 +366,27 @@ class CardDataset:
         Raises DatasetError where no recording is of a part of the card's split.
         """
         folds, warnings = {entry.fold for entry in entries}, list[str]()
-        if missing := [part for part, fold in FOLDS.items() if table.split and entries and fold not in folds]:
+        if missing := [part for part, fold in FOLDS.items() if table.split and folds and fold not in folds]:
             raise DatasetError(
                 f"{self.title}: no row is of the part {missing[0]} of table.split: name its values there (a split has "
                 "train, validation and test), or leave table.split out and the suite splits"
             )
-        if not is_utf8(self.root / table.file):
+        if is_latin(self.root / table.file):
             warnings.append(f"{table.file} is not UTF-8 and was read as Latin-1: save it as UTF-8")
         if several := sum(len(same) > 1 for same in rows.values()):
             warnings.append(f"{several} recordings have several rows, whose labels are taken together")
-        unknown = [entry.recording for entry in entries if table.patient and entry.patient == nobody(entry.recording)]
-        if unknown:
-            cells = dict.fromkeys(repr(rows[name][0][table.patient or ""]) for name in unknown)
-            count = f"{len(unknown)} of {len(entries)} recordings name no patient and count as a person each"
-            warnings.append(f"{count}: {', '.join(cells)[:SHOWN]} in {table.patient}")
+        if unknown := sum(entry.patient == nobody(entry.recording) for entry in entries):
+            count = f"{unknown} of {len(entries)} recordings"
+            column = table.patient or PATIENT
+            warnings.append(f"{count} name no patient in the column {column} and count as a person each")
         return warnings
+
+
+def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:
+    """Return the files that a cell names; of several, the one whose whole path it is."""
+    path = PurePosixPath(cell.replace("\\", "/")).as_posix()
+    files = files_of.get(path, [])
+    return [file for file in files if path in (file.path, os.path.splitext(file.path)[0])] or files
 
 
 def nobody(recording: str) -> str:

@@ -1,100 +1,147 @@
-"""Readers of the user's own signals, one per format: WFDB, NumPy, HDF5, CSV and the exports of hospital systems.
+"""The section `signals` of a card, and the readers of the user's own signals: WFDB, NumPy, HDF5, CSV and exports.
 
 NumPy and HDF5 files hold an array of samples by leads or leads by samples; CSV and other text files a line a sample and
-a column a lead, the first line may hold the names of the columns. Of an export (EDF, DICOM waveform, SCP-ECG, HL7 aECG,
-GE MUSE XML, Philips XML, ISHNE and more) the content tells the format. The one owner of ecgdatakit and h5py.
+a column a lead, the first line may hold the names of the columns. Of an export of a hospital's system (EDF, DICOM
+waveform, SCP-ECG, HL7 aECG, GE MUSE XML and more) the content tells the format. The one owner of ecgdatakit and h5py.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
-from benchmark.data.datasets.card_sections import NO_LEAD, CardSignals, Format
 from benchmark.data.datasets.tables import read_cells
 from benchmark.data.datasets.wfdb_files import (
     MILLIVOLTS,
-    check_extent,
-    check_file,
+    Samples,
     checked_recording,
     lead_columns,
     read_samples,
+    reasons,
 )
 
+Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
+SUFFIXES: dict[str, Format] = {
+    ".hea": "wfdb",
+    **dict.fromkeys((".npy", ".npz"), "numpy"),
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".h5", ".hdf5"), "hdf5"),
+    **dict.fromkeys((".edf", ".dcm", ".scp", ".xml", ".ecg", ".mwf"), "export"),
+}
+"""Suffix of the files -> their format, where the card states none."""
+NO_LEAD = "-"
+"""In the place of a lead: a column that is not used."""
 SHARES = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
 """Limb lead -> its shares of I and II, by Einthoven's and Goldberger's laws."""
 PADDING_SECONDS = 0.05
 """For so long no lead of an ECG is exactly zero; a few samples may be."""
 SAME_RATE = 1e-4
 """Relative difference up to which two rates are one."""
-DOUBTFUL = re.compile(r"truncat|mismatch|checksum|not closed|incomplete", re.IGNORECASE)
+DAMAGE = r"(?s).*(truncat|mismatch|checksum|not closed|incomplete)"
 """In a warning of ecgdatakit: the samples are not those that were written."""
 
 
-class FileContent(NamedTuple):
-    """Samples (n, L) of a file, and the names and units of its columns and the rate in Hz where it states them."""
+def known_lead(name: str) -> str:
+    """Return the lead of a name in any capitals, or '-'. Raises ValueError for an unknown one."""
+    for lead in (*LEADS, NO_LEAD):
+        if name.strip().lower() == lead.lower():
+            return lead
+    raise ValueError(f"unknown lead {name!r}; there are {', '.join(LEADS)}")
 
-    signal: NDArray[np.float64]
-    leads: Sequence[str] | None = None
-    units: Sequence[str] | None = None
-    fs: float | None = None
+
+Word = Annotated[
+    str,
+    BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value),
+    Field(min_length=1),
+]
+"""A value of a table's cell or the name of a column; a number of YAML counts as its text."""
+LeadName = Annotated[Word, AfterValidator(known_lead)]
 
 
-def read_content(path: Path, row: int | None, signals: CardSignals) -> FileContent:
+class CardSection(BaseModel):
+    """A part of a card, strictly typed; unknown keys are refused. docs/OWN_DATA.md says what each key means."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class CardSignals(CardSection):
+    """The files of the signals and what their numbers mean."""
+
+    files: str
+    format: Format | None = None
+    rate: Annotated[float, Field(ge=50, le=10_000)] | None = None
+    unit: Literal["V", "mV", "uV", "nV"] | None = None
+    gain: Annotated[float, Field(gt=0)] | None = None
+    leads: list[LeadName] | dict[Word, LeadName] | None = None
+    array: Word | None = None
+    rate_name: Word | None = None
+    stacked: bool = False
+    ids_name: Word | None = None
+    derive: bool = False
+
+    @model_validator(mode="after")
+    def _complete(self) -> CardSignals:
+        if not self.format and PurePosixPath(self.files).suffix.lower() not in SUFFIXES:
+            raise ValueError(
+                f"signals.files: the suffix of {self.files!r} says no format: end the pattern in "
+                f"{', '.join(SUFFIXES)}, or give signals.format"
+            )
+        if self.unit and self.gain:
+            raise ValueError("signals: give unit or gain, not both")
+        return self
+
+    @property
+    def kind(self) -> Format:
+        """The format of the files."""
+        return self.format or SUFFIXES[PurePosixPath(self.files).suffix.lower()]
+
+    @property
+    def scale(self) -> float | None:
+        """Millivolts per unit, None where the card does not say it."""
+        return 1 / self.gain if self.gain else MILLIVOLTS[self.unit.lower()] if self.unit else None
+
+
+def read_content(path: Path, row: int | None, signals: CardSignals) -> Samples:
     """Read what a file, or a row of a stacked one, holds. Raises Unusable with the reason."""
-    if signals.kind != "wfdb":
-        check_file(path)
     with reasons():
         return READERS[signals.kind](path, signals, row)
 
 
-@contextmanager
-def reasons() -> Iterator[None]:
-    """Let any error of a library on a damaged file be an Unusable."""
-    try:
-        yield
-    except (Unusable, MemoryError):
-        raise
-    except ImportError as error:
-        raise Unusable(f"a package is missing; pip install '.[formats]': {error.name}") from error
-    except Exception as error:
-        raise Unusable(f"unreadable, truncated or not of its format: {type(error).__name__}") from error
-
-
-def to_recording(content: FileContent, signals: CardSignals) -> Recording:
+def to_recording(content: Samples, signals: CardSignals) -> Recording:
     """Make 12 leads in mV of a file's content. Raises Unusable where it and the card do not fit together."""
     fs = content.fs or signals.rate
-    if fs is None:
+    if not fs:
         raise Unusable("sampling rate not in the file; give signals.rate in the card")
-    if signals.rate is not None and not math.isclose(fs, signals.rate, rel_tol=SAME_RATE):
+    if signals.rate and not math.isclose(fs, signals.rate, rel_tol=SAME_RATE):
         raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {fs:g} Hz in the file")
     names = _lead_names(content, signals)
-    derived = missing_leads(names)
-    if derived and not (signals.derive and derivable(names)):
-        remedy = "set signals.derive to true, or " if derivable(names) else ""
+    missing = missing_leads(names)
+    if missing and not (signals.derive and are_derivable(missing)):
+        remedy = "set signals.derive to true, or " if are_derivable(missing) else ""
         present = ", ".join(filter(None, names))[:200]
         raise Unusable(
-            f"lead missing; {remedy}name the file's leads in signals.leads: {', '.join(derived)}, not in {present!r}"
+            f"lead missing; {remedy}name the file's leads in signals.leads: {', '.join(missing)}, not in {present!r}"
         )
-    columns = [column for column in lead_columns([*names, *derived]) if column < len(names)]
-    measured = [lead for lead in LEADS if lead not in derived]
-    signal = _without_padding(content.signal, fs)[:, columns] * _millivolts(content.units, columns, signals)
-    if derived:  # the first two that are measured are I and II
-        computed = signal[:, :2] @ np.array([SHARES[lead] for lead in derived]).T  # (n, leads derived)
-        signal = np.concatenate([signal, computed], axis=1)[:, lead_columns([*measured, *derived])]  # (n, 12)
-    return checked_recording(signal, float(fs))
+    columns = np.array(lead_columns([*names, *missing]))
+    is_measured, samples = columns < len(names), without_padding(content.signal, fs)
+    signal = np.zeros((len(samples), len(LEADS)))  # (n, 12)
+    signal[:, is_measured] = samples[:, columns[is_measured]] * _millivolts(
+        content.units, columns[is_measured], signals
+    )
+    if missing:  # (n, leads missing) of I and II
+        signal[:, ~is_measured] = signal[:, :2] @ np.array([SHARES[lead] for lead in missing]).T
+    return checked_recording(signal, fs)
 
 
-def _without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float64]:
+def without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float64]:
     """(n, L) without the samples at the ends at which every lead is zero or NaN, as files of one length are filled."""
     used = np.flatnonzero(np.nan_to_num(signal).any(axis=1))
     if not len(used):
@@ -109,77 +156,58 @@ def missing_leads(names: Iterable[str]) -> list[str]:
     return [lead for lead in LEADS if lead.lower() not in lowered]
 
 
-def derivable(names: Iterable[str]) -> list[str]:
-    """Return the leads that are missing, where I and II among the given ones determine them; else none."""
-    missing = missing_leads(names)
-    return missing if set(missing) <= set(SHARES) else []
+def are_derivable(missing: Iterable[str]) -> bool:
+    """Tell whether I and II determine the leads that are missing."""
+    return set(missing) <= set(SHARES)
 
 
-def _lead_names(content: FileContent, signals: CardSignals) -> list[str]:
+def _lead_names(content: Samples, signals: CardSignals) -> list[str]:
     """Name of each column; '' for one that is not used. Raises Unusable."""
     if isinstance(signals.leads, list):
         names, count = signals.leads, content.signal.shape[1]
         if len(names) != count:
             raise Unusable(f"columns are not the leads of the card; correct signals.leads: {count} columns")
-        stated = [name.strip().lower() for name in content.leads or ()]
-        used = [(name, in_file) for name, in_file in zip(names, stated, strict=False) if name != NO_LEAD]
-        wrong = [name for name, in_file in used if name.lower() != in_file]
-        if wrong and {name.lower() for name, _ in used} <= {*stated}:
+        in_file = [name.strip().lower() for name in content.leads]
+        others = [{lead.lower() for lead in LEADS if name not in (lead, NO_LEAD)} for name in names]
+        if wrong := [name for name, stated, other in zip(names, in_file, others, strict=False) if stated in other]:
             raise Unusable(f"names of the columns contradict signals.leads; leave it out: {', '.join(wrong)}")
-    elif content.leads is None:
+    elif not content.leads:
         raise Unusable("no names of leads in the file; give signals.leads in the card")
     else:
         names = [(signals.leads or {}).get(name, name) for name in content.leads]
     return ["" if name == NO_LEAD else name for name in names]
 
 
-def _millivolts(units: Sequence[str] | None, columns: Sequence[int], signals: CardSignals) -> NDArray[np.float64]:
+def _millivolts(units: Sequence[str], columns: Iterable[int], signals: CardSignals) -> NDArray[np.float64]:
     """Millivolts per unit of each of the columns: by the file's units, else by the card's. Raises Unusable."""
-    stated = [units[column] for column in columns] if units is not None else []
-    scales = [MILLIVOLTS[unit.lower()] for unit in stated if unit.lower() in MILLIVOLTS]
-    given = 1 / signals.gain if signals.gain else MILLIVOLTS[signals.unit.lower()] if signals.unit else None
-    names = ", ".join(sorted({*filter(None, stated)}))[:60]
-    if not scales and given is None:
+    stated = [units[column] for column in columns] if units else []
+    scales, names = [MILLIVOLTS.get(unit.lower()) for unit in stated], ", ".join(sorted({*stated}))
+    if signals.scale is None and (not scales or None in scales):
         raise Unusable(f"unknown unit or none in the file; give signals.unit or signals.gain in the card: {names}")
-    if scales and len(scales) < len(columns):
-        raise Unusable(f"unit of some leads alone; correct the files: {names}")
-    if scales and given is not None and (signals.gain or {*scales} != {given}):
+    if signals.scale is not None and {*scales} - {signals.scale, None}:
         raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {names}")
-    return np.array(scales or [given or 1.0] * len(columns))
+    return np.array(scales if signals.scale is None else [signals.scale for _ in columns], np.float64)
 
 
-def read_wfdb(path: Path, signals: CardSignals, row: int | None) -> FileContent:
-    """Read a record named by its header. Raises Unusable as `read_samples`."""
-    return FileContent(*read_samples(path.with_suffix("")))
-
-
-def read_csv(path: Path, signals: CardSignals, row: int | None) -> FileContent:
+def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
     """Read the columns of a text file. Raises ValueError where one holds anything but numbers, and any other error."""
-    names, *rows = read_cells(path)
-    if not are_names(names):
-        names, rows = [], [names, *rows]
-    values = np.array(list(map(_numbers, rows)))  # (n, L)
-    if names and len(names) != values.shape[1]:
-        raise Unusable("lines have more or fewer cells than the first: correct the files")
+    cells = read_cells(path)
+    names = cells.iloc[0].tolist() if are_names(cells.iloc[0]) else []
+    numbers = cells.iloc[1:] if names else cells
+    values = numbers.replace({",": ".", r"^$": "nan"}, regex=True).to_numpy(np.float64)  # (n, L)
     if np.isnan(values[:, -1]).all() and not (names and names[-1]):  # every line ends in a separator
         names, values = names[:-1], values[:, :-1]
     if not names and _counts(values[0]):  # pandas' names of columns
         values = values[1:]
-    expected = len(signals.leads) if isinstance(signals.leads, list) else 0
-    if values.shape[1] == expected + 1 and _counts(values[:, 0]):  # pandas' names of rows
-        names, values = names[1:], values[:, 1:]
-    return FileContent(values, names or None)
+    if isinstance(signals.leads, list) and values.shape[1] == len(signals.leads) + 1 and _counts(values[:, 0]):
+        names, values = names[1:], values[:, 1:]  # pandas' names of rows
+    return Samples(values, names)
 
 
-def _numbers(cells: Sequence[str]) -> list[float]:
-    """Cells as numbers with either decimal mark, NaN where blank. Raises ValueError."""
-    return [float(cell.replace(",", ".") or "nan") for cell in cells]
-
-
-def are_names(cells: Sequence[str]) -> bool:
+def are_names(cells: Iterable[str]) -> bool:
     """Tell whether the cells of a first line are names of columns: one is neither a number nor blank."""
     try:
-        return not _numbers(cells)
+        return not [float(cell.replace(",", ".") or 0) for cell in cells]
     except ValueError:
         return True
 
@@ -190,48 +218,38 @@ def _counts(values: NDArray[np.float64]) -> bool:
     return len(numbers) > 2 and numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
 
 
-def read_array(path: Path, signals: CardSignals, row: int | None) -> FileContent:
+def read_array(path: Path, signals: CardSignals, row: int | None) -> Samples:
     """Read an array of a NumPy or HDF5 file; of a stacked one the given row. Raises Unusable."""
-    with arrays_in(path) as (arrays, attributes):
-        array = arrays[_array_name(arrays, signals)]
-        values = np.asarray(array if row is None else array[row]).squeeze()
-        holders, name = [getattr(array, "attrs", {}), attributes, arrays], signals.rate_name or ""
-        stored = [np.ravel(holder[name]) for holder in holders if name and name in holder]
-        rate = float(stored[0][0]) if stored and len(stored[0]) == 1 else None
-    if values.ndim != 2 or values.dtype.kind not in "iuf":
-        raise Unusable(f"not a two-dimensional array of numbers: {values.dtype} of {values.ndim} dimensions")
-    if signals.rate_name and rate is None:
-        raise Unusable(f"no number under signals.rate_name: {signals.rate_name}")
-    count = len(signals.leads or ())
-    if (values.shape[0] == count) == (values.shape[1] == count):
+    arrays, attributes = arrays_in(path)
+    array, name, count = arrays[_array_name(arrays, signals)], signals.rate_name, len(signals.leads or ())
+    values = np.asarray(array if row is None else array[row]).squeeze()
+    stored = [np.ravel(of[name]) for of in (getattr(array, "attrs", {}), attributes, arrays) if name and name in of]
+    if name and not stored:
+        raise Unusable(f"no number under signals.rate_name: {name}")
+    if values.ndim != 2 or (values.shape[0] == count) == (values.shape[1] == count):
         shape = " x ".join(map(str, values.shape))
         raise Unusable(f"array has not one axis of as many as signals.leads names: {shape}, {count} leads")
-    return FileContent(np.asarray(values if values.shape[1] == count else values.T, np.float64), fs=rate)
+    signal = np.asarray(values if values.shape[1] == count else values.T, np.float64)  # (n, L)
+    return Samples(signal, fs=float(stored[0][0]) if stored else 0.0)
 
 
-@contextmanager
-def arrays_in(path: Path) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
-    """Open name -> array of a NumPy or HDF5 file ('' in an .npy file), read when indexed, and its attributes."""
-    check_file(path)
+def arrays_in(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Return name -> array of a NumPy or HDF5 file ('' in an .npy file), read when indexed, and its attributes."""
     if path.suffix.lower() == ".npy":
-        yield {"": np.load(path, mmap_mode="r", allow_pickle=False)}, {}
-    elif path.suffix.lower() == ".npz":
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            yield dict(stored), {}
-    else:
-        import h5py  # here, because it is in the extra `formats` alone
+        return {"": np.load(path, mmap_mode="r")}, {}
+    if path.suffix.lower() == ".npz":
+        return dict(np.load(path)), {}
+    import h5py  # here, because it is in the extra `formats` alone
 
-        with h5py.File(path, "r") as file:
-            arrays: dict[str, Any] = {}
-            file.visititems(lambda name, item: arrays.update({name: item} if isinstance(item, h5py.Dataset) else {}))
-            yield arrays, file.attrs
+    file, arrays = h5py.File(path, "r"), dict[str, Any]()
+    file.visititems(lambda name, item: arrays.update({name: item} if isinstance(item, h5py.Dataset) else {}))
+    return arrays, file.attrs
 
 
 def _array_name(arrays: Mapping[str, Any], signals: CardSignals) -> str:
     """The array that the card names, else the only one of two dimensions, or three if stacked. Raises Unusable."""
     dimensions = 3 if signals.stacked else 2
-    fitting = [name for name, array in arrays.items() if array.ndim == dimensions]
-    fitting = fitting or [name for name in arrays if not (name or signals.stacked)]  # an .npy file of (1, n, L)
+    fitting = [name for name, array in arrays.items() if array.ndim == dimensions or not name]
     fitting = [name for name in arrays if name == signals.array] if signals.array else fitting
     if len(fitting) != 1:
         present = ", ".join(arrays)[:100] or "none"
@@ -244,50 +262,40 @@ def identifiers(path: Path, signals: CardSignals) -> list[str]:
 
     Raises Unusable where there is not one for each row.
     """
-    with reasons(), arrays_in(path) as (arrays, _):
+    with reasons():
+        arrays, _ = arrays_in(path)
         count = len(arrays[_array_name(arrays, signals)])
         if not signals.ids_name:
             return [str(row) for row in range(count)]
         if signals.ids_name not in arrays or arrays[signals.ids_name].size != count:
             raise Unusable(f"no identifier for each row under signals.ids_name: {signals.ids_name}")
-        stored = np.asarray(arrays[signals.ids_name]).reshape(-1).tolist()
-        return [name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name).strip() for name in stored]
+        stored = np.ravel(arrays[signals.ids_name]).tolist()
+        return [name.decode() if isinstance(name, bytes) else str(name).strip() for name in stored]
 
 
-def shapes_in(path: Path) -> dict[str, tuple[int, ...]]:
-    """Return name -> shape of the arrays of a NumPy or HDF5 file. Raises Unusable for damage."""
-    with reasons(), arrays_in(path) as (arrays, _):
-        return {name: array.shape for name, array in arrays.items()}
-
-
-def read_export(path: Path, signals: CardSignals, row: int | None) -> FileContent:
+def read_export(path: Path, signals: CardSignals, row: int | None) -> Samples:
     """Read the leads of a file in their units, other channels left out unless the card lists all columns.
 
-    Raises Unusable for damage, also where ecgdatakit only warns of it.
+    Raises Unusable, and any error for damage, also where ecgdatakit only warns of it.
     """
     from ecgdatakit import FileParser  # here, because it is in the extra `formats` alone
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        parsed = FileParser.parse(path).leads
-    doubts = [str(warning.message) for warning in caught if DOUBTFUL.search(str(warning.message))]
-    if doubts:
-        raise Unusable(f"damaged file: {doubts[0][:100]}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", DAMAGE)
+        leads = FileParser.parse(path).leads
     names = {lead.lower() for lead in (*LEADS, *(signals.leads or {}))}
-    known = [lead for lead in parsed if isinstance(signals.leads, list) or lead.label.lower() in names]
-    leads = known or parsed
-    if len({(len(lead.samples), lead.sampling_rate) for lead in leads}) != 1:
-        raise Unusable("no leads in the file, or of different lengths or rates")
-    if any(lead.annotations.get("start_sample", "1") != "1" for lead in leads):
-        raise Unusable("leads that were not recorded together")
-    fs = float(leads[0].sampling_rate)
-    check_extent(len(leads[0].samples), fs)
+    if not isinstance(signals.leads, list):
+        leads = [lead for lead in leads if lead.label.lower() in names] or leads
+    if len({(len(lead.samples), lead.sampling_rate, lead.annotations.get("start_sample")) for lead in leads}) != 1:
+        raise Unusable("no leads in the file, or of different lengths, rates or starts")
     signal = np.stack([lead.samples for lead in leads], axis=1).astype(np.float64)  # (n, L)
-    return FileContent(signal, [lead.label for lead in leads], [lead.units for lead in leads], fs)
+    units, fs = [lead.units for lead in leads], float(leads[0].sampling_rate)
+    return Samples(signal, [lead.label for lead in leads], units, fs)
 
 
-READERS: dict[Format, Callable[[Path, CardSignals, int | None], FileContent]] = {
-    "wfdb": read_wfdb,
+READERS: dict[Format, Callable[[Path, CardSignals, int | None], Samples]] = {
+    "wfdb": lambda path, signals, row: read_samples(path.with_suffix("")),
     "numpy": read_array,
     "csv": read_csv,
     "hdf5": read_array,

@@ -23,10 +23,10 @@ from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Re
 from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_entries, read_table
 from benchmark.data.datasets.wfdb_files import (
     WFDBFolder,
-    check_file,
     checked_recording,
     diagnosis_codes,
     find_records,
+    reasons,
 )
 
 with open(Path(__file__).with_name("chapman_codes.csv"), encoding="ascii", newline="") as _file:
@@ -127,13 +127,10 @@ class Chapman(WFDBFolder):
 
 def read_csv_recording(path: Path) -> Recording:
     """Read one CSV file, 5,000 lines of 12 leads in the order of `LEADS`, in mV; raises Unusable."""
-    check_file(path)
-    try:
-        import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
+    import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
 
+    with reasons():
         microvolts = pd.read_csv(path, header=None, dtype=np.float64).to_numpy()  # (n, 12)
-    except (OSError, ValueError) as error:  # pandas' own errors of parsing are ValueErrors
-        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
     if microvolts.shape != (5000, len(LEADS)):
         raise Unusable(f"not 5000 lines of {len(LEADS)} leads: {len(microvolts)} of {microvolts.shape[1]}")
     return checked_recording(microvolts * 1e-3, 500.0)

@@ -5,13 +5,13 @@ counted skip.
 
 from __future__ import annotations
 
-import csv
+import io
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from benchmark.data.datasets.base import DatasetError, DatasetInfo, Entry, Unusable
 
@@ -25,9 +25,7 @@ Skips = list[tuple[str, str]]
 Item = TypeVar("Item")
 
 WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
-FLOAT_FORM = re.compile(r"(\d+)\.0*", re.ASCII)
 SHORTENED = re.compile(r"\d(\.\d+)?E\+\d+", re.ASCII | re.IGNORECASE)
-NEGATIVE = re.compile(r"-\d+(\.0*)?", re.ASCII)
 NOT_STATED = re.compile(
     r"(nan?|n/a|n\.a\.|#n/a|<na>|nat|none|null|nil|unknown|not known|unk|missing|-|\?)?", re.IGNORECASE
 )
@@ -38,32 +36,18 @@ SHOWN = 60
 SEPARATORS = ("\t", ";", "|", ",")
 
 
-def is_utf8(path: Path) -> bool:
-    """Tell whether a text file is UTF-8; any other kind of table counts as such."""
+def encoding_of(path: Path) -> str:
+    """Return the encoding of a text file: UTF-8, else Latin-1, as which any file can be read."""
     try:
-        return path.suffix.lower() in (".xlsx", ".parquet") or path.read_bytes().decode() is not None
+        path.read_bytes().decode()
     except UnicodeDecodeError:
-        return False
+        return "latin-1"
+    return "utf-8-sig"
 
 
-def read_cells(path: Path) -> list[list[str]]:
-    """Read the cells of each row that is not blank, without outer blanks. Raises any error of a damaged file."""
-    import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
-
-    if path.suffix.lower() == ".xlsx":
-        rows = pd.read_excel(path, header=None, dtype=object, keep_default_na=False).to_numpy(object).tolist()
-    elif path.suffix.lower() == ".parquet":
-        frame = pd.read_parquet(path)
-        frame = frame if frame.index.name is None else frame.reset_index()  # a named index is a column
-        rows = [list(frame.columns), *frame.astype(object).to_numpy().tolist()]
-    else:
-        with open(path, encoding="utf-8-sig" if is_utf8(path) else "latin-1", newline="") as file:
-            first, second = file.readline(), file.readline()
-            file.seek(0)
-            reader = csv.reader(file, strict=True, delimiter=separator_of(first, second))
-            texts = [[cell.strip() for cell in row] for row in reader]
-        return [cells for cells in texts if any(cells)]
-    return [cells for cells in ([_text(cell) for cell in row] for row in rows) if any(cells)]
+def is_latin(path: Path) -> bool:
+    """Tell whether a table is read as Latin-1, which is a guess."""
+    return path.suffix.lower() not in (".xlsx", ".parquet") and encoding_of(path) == "latin-1"
 
 
 def separator_of(first: str, second: str) -> str:
@@ -72,50 +56,53 @@ def separator_of(first: str, second: str) -> str:
     return fitting[0] if fitting else max(SEPARATORS[::-1], key=first.count)
 
 
-def _text(cell: Any) -> str:
-    """A cell as text: '' for none or NaN, a whole number without point."""
-    import pandas as pd
+def read_cells(path: Path) -> pd.DataFrame:
+    """Read the rows that are not blank, header first, as text without outer blanks; short ones end in blank cells.
 
-    if pd.api.types.is_scalar(cell) and pd.isna(cell):
-        return ""
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+    Raises any error of a damaged file.
+    """
+    import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
+
+    if path.suffix.lower() == ".xlsx":
+        cells = pd.read_excel(path, header=None, dtype=str, keep_default_na=False)
+    else:
+        if path.suffix.lower() == ".parquet":
+            frame = pd.read_parquet(path)
+            text = frame.to_csv(index=frame.index.name is not None)  # a named index is a column
+        else:
+            text = path.read_text(encoding_of(path))
+        separator = separator_of(*f"{text}\n\n".split("\n", 2)[:2])
+        cells = pd.read_csv(io.StringIO(text), sep=separator, header=None, dtype=str, keep_default_na=False)
+    stripped: pd.DataFrame = cells.apply(lambda column: column.str.strip())
+    return stripped[(stripped != "").any(axis=1)]
 
 
 def read_table(dataset: DatasetInfo, path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read the named columns of a table in the given order, by default all; cells are strings without outer blanks.
 
-    Raises DatasetError where the file cannot be read, has no rows or rows of several lengths, or lacks a column.
+    Raises DatasetError where the file cannot be read, has no rows or one longer than the header, or lacks a column.
     """
     try:
-        header, *rows = read_cells(path)
+        return select_columns(read_cells(path), columns)
     except FileNotFoundError:
-        raise DatasetError(f"{dataset.title}: no {path.name} in {path.parent}. {dataset.how_to_get}".strip()) from None
-    except ImportError:
-        raise DatasetError(f"{dataset.title}: {path} needs pyarrow: pip install '.[formats]'") from None
+        fault = f"no {path.name} in {path.parent}"
     except Exception as error:  # openpyxl and pyarrow raise any kind of error on a damaged file
-        reason = " ".join(str(error).split())[:200]
-        raise DatasetError(f"{dataset.title}: {path} cannot be read: {reason}. {dataset.how_to_get}".strip()) from error
-    fault, wanted = "", [name for name in header if name and header.count(name) == 1] if columns is None else columns
-    ragged = next((row for row in rows if len(row) != len(header)), None)
-    if missing := [name for name in wanted if name not in header]:
-        near = get_close_matches(missing[0], header, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        encoding = "" if is_utf8(path) else "; the file is not UTF-8 and was read as Latin-1: save it as UTF-8"
-        fault = f"has no column {', '.join(missing)}{hint}; there are {', '.join(header)[:500]}{encoding}"
-    elif repeated := [name for name in wanted if header.count(name) > 1]:
-        fault = f"has two columns {', '.join(repeated)}"
-    elif not rows:
-        fault = "has no rows"
-    elif ragged is not None:
-        fault = f"has {len(header)} columns, and the row of {ragged[0][:SHOWN]!r} {len(ragged)} cells: correct it"
-    if fault:
-        raise DatasetError(f"{dataset.title}: {path} {fault}. {dataset.how_to_get}".strip())
-    import pandas as pd  # here, because it loads slowly
+        encoding = "; the file is not UTF-8 and was read as Latin-1: save it as UTF-8" if is_latin(path) else ""
+        fault = f"{path} cannot be read: {' '.join(str(error).split())[:500]}{encoding}"
+    raise DatasetError(f"{dataset.title}: {fault}. {dataset.how_to_get}".strip())
 
-    positions = [header.index(name) for name in wanted]
-    return pd.DataFrame(
-        [[row[position] for position in positions] for row in rows], columns=pd.Index(wanted), dtype=object
-    )
+
+def select_columns(cells: pd.DataFrame, columns: Sequence[str] | None) -> pd.DataFrame:
+    """Return the rows below the header with the named columns, by default all. Raises ValueError."""
+    header, rows = cells.iloc[0].tolist(), cells.iloc[1:]
+    names = [name for name in header if name and header.count(name) == 1] if columns is None else [*columns]
+    if wrong := [name for name in names if header.count(name) != 1]:
+        near = get_close_matches(wrong[0], header, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"there is not one column {', '.join(wrong)}{hint}; there are {', '.join(header)}")
+    if rows.empty:
+        raise ValueError("it has no rows")
+    return rows.set_axis(header, axis=1)[names]
 
 
 def group_rows(
@@ -132,7 +119,7 @@ def group_rows(
             skipped.append((row[key][:SHOWN], f"no identifier: {row[key][:SHOWN]!r}"))
         elif (named := {**row, key: name}) not in groups[name]:
             groups[name].append(named)
-    for name, same in [(name, same) for name, same in groups.items() if len(same) > 1]:
+    for name, same in [*groups.items()]:
         if any(row[column] != same[0][column] for row in same for column in row.keys() - {*free}):
             skipped.append((name, f"listed twice; keep one row: {len(same)} rows differ"))
             del groups[name]
@@ -152,8 +139,7 @@ def make_entries(items: Mapping[str, Item], entry_of: Callable[[str, Item], Entr
 
 def identifier(text: str) -> str:
     """Return '15709' of '15709.0', as spreadsheets and float columns write whole numbers; any other text as it is."""
-    whole = FLOAT_FORM.fullmatch(text)
-    return whole[1] if whole else text
+    return re.sub(r"^(\d+)\.0*$", r"\1", text)
 
 
 def whole_number(text: str) -> str | None:
@@ -167,11 +153,9 @@ def patient_of(text: str) -> str:
 
     Raises Unusable for a number that a spreadsheet shortened: it has lost the digits that tell people apart.
     """
-    if (number := whole_number(text)) is not None:
-        return number
     if SHORTENED.fullmatch(text):
         raise Unusable(f"patient's number shortened by a spreadsheet; write it as text into the table: {text!r}")
-    return "" if NOT_STATED.fullmatch(text) or NEGATIVE.fullmatch(text) else text
+    return whole_number(text) or ("" if NOT_STATED.fullmatch(text) or text.startswith("-") else text)
 
 
 def truth(text: str) -> bool | None:

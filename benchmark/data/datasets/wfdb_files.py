@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, NamedTuple
@@ -18,21 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Recording, Unusable
+from benchmark.data.datasets.tables import encoding_of
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
 RECORD_LINE = re.compile(
-    rf"(?P<name>[-\w]+)(\.\w+)?(?P<segments>/\d+)?\s+(?P<leads>\d{{1,4}})\s+(?P<fs>{NUMBER})(/\S*)?"
-    r"(\s+(?P<samples>\d{1,12}))?(\s.*)?",
+    rf"[-\w]+(\.\w+)?\s+(?P<leads>\d{{1,4}})\s+(?P<fs>{NUMBER})(/\S*)?(\s+(?P<samples>\d{{1,12}}))?(\s.*)?",
     re.IGNORECASE,
 )
-"""Record, number of leads, Hz, samples; what follows is the start. Some Challenge headers name 'E0001.mat'."""
+"""Record, number of leads, Hz, samples; what follows is the start."""
 SIGNAL_LINE = re.compile(
-    rf"(?P<file>[-\w]+\.\w+)\s+(?P<format>\d{{1,3}})(x(?P<frames>\d+))?(:(?P<skew>\d+))?(\+(?P<offset>\d{{1,6}}))?"
+    rf"(?P<file>[-\w]+\.\w+)\s+(?P<format>\d{{1,3}})(x1)?(:0)?(\+(?P<offset>\d{{1,6}}))?"
     rf"\s+(?P<gain>{NUMBER})(\((?P<baseline>-?\d{{1,9}})\))?(/(?P<unit>\S+))?"
     r"(\s+\d+(\s+(?P<zero>-?\d+)(\s+-?\d+(\s+(?P<sum>-?\d+)(\s+\d+)?)?)?)?)?(\s+(?P<lead>\S.*))?",
     re.IGNORECASE,
 )
-"""File, format, samples a frame, skew, offset, gain, baseline, unit, resolution, zero, first, checksum, size, lead."""
+"""File, format, one sample a frame, no skew, offset, gain, baseline, unit, resolution, zero, first, checksum, lead."""
 NO_SAMPLE = -32768
 """Stands for NaN in format 16."""
 MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "µv": 1e-3, "μv": 1e-3, "nv": 1e-6}
@@ -48,12 +50,28 @@ HIDDEN = (".", "~$")
 
 
 class Samples(NamedTuple):
-    """Signal (n, L) of a record in the leads' units, the leads' names ('' for none) and units, and the rate in Hz."""
+    """What a file holds, and the names and units of its columns and the rate in Hz where it states them."""
 
     signal: NDArray[np.float64]
-    leads: list[str]
-    units: list[str]
-    fs: float
+    """(n, L) in the units of the columns."""
+    leads: Sequence[str] = ()
+    units: Sequence[str] = ()
+    fs: float = 0.0
+
+
+@contextmanager
+def reasons(what: str = "signal") -> Iterator[None]:
+    """Turn any error of reading a file, and of a library on a damaged one, into Unusable with its reason."""
+    try:
+        yield
+    except (Unusable, MemoryError):
+        raise
+    except FileNotFoundError as error:
+        raise Unusable(f"file missing: {what}") from error
+    except ImportError as error:
+        raise Unusable(f"a package is missing; pip install '.[formats]': {error.name}") from error
+    except Exception as error:
+        raise Unusable(f"unreadable, truncated or not of its format: {type(error).__name__}") from error
 
 
 def read_recording(record: Path) -> Recording:
@@ -75,81 +93,65 @@ def read_samples(record: Path) -> Samples:
 
     Raises Unusable if a file is missing or truncated, the header is invalid, or a checksum is wrong.
     """
-    lines = _stated_lines(record)
+    lines, _ = read_header(record)
     first = RECORD_LINE.fullmatch(lines[0]) if lines else None
     if first is None:
-        raise Unusable(f"damaged header: first line {''.join(lines[:1])[:60]!r}")
-    if first["name"] != record.name:
-        raise Unusable(f"header names another recording: {first['name'][:60]}")
-    if first["segments"]:
-        raise Unusable("records of several segments are not read; save the segments as records")
+        raise Unusable(f"damaged header, or several segments: first line {''.join(lines[:1])[:60]!r}")
     count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or 0) or -1  # 0: not stated
-    check_extent(1 if samples < 0 else samples, fs)
+    check_extent(samples, fs)
     leads = [_lead_fields(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
     if not leads or len(leads) < count:
         raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
-    files = list(dict.fromkeys(record.with_name(lead["file"]) for lead in leads))
-    for file in files:
-        check_file(file)
-    if len(files) == 1 and leads[0]["format"] == "16":
-        digital = _read_format_16(files[0], leads, samples)  # (L, n)
-        baseline = np.array([[int(lead["baseline"] or lead["zero"] or 0)] for lead in leads])  # (L, 1)
-        signal = (digital - baseline) / np.array([[float(lead["gain"])] for lead in leads])  # (L, n)
+    if len({lead["file"] for lead in leads}) == 1 and leads[0]["format"] == "16":
+        digital = _read_format_16(record.with_name(leads[0]["file"]), leads, samples)  # (n, L)
+        baseline = [int(lead["baseline"] or lead["zero"] or 0) for lead in leads]
+        signal = (digital - np.array(baseline)) / [float(lead["gain"]) for lead in leads]  # (n, L)
         signal[digital == NO_SAMPLE] = np.nan
     else:
-        header = [f"{record.name} {count} {fs:.12g} {samples if samples > 0 else ''}", *lines[1 : 1 + count]]
-        digital, signal = _read_by_wfdb(record.name, files, header)
-    for total, lead in zip(digital.sum(axis=1, dtype=np.int64).tolist(), leads, strict=True):
+        digital, signal = _read_by_wfdb(
+            record, f"{record.name} {count} {fs:.12g} {max(samples, 0) or ''}", lines[1 : 1 + count]
+        )
+    for total, lead in zip(digital.sum(axis=0, dtype=np.int64).tolist(), leads, strict=True):
         if lead["sum"] and (int(lead["sum"]) - total) % 65536:
             raise Unusable("wrong checksum")
-    names, units = [(lead["lead"] or "").strip() for lead in leads], [lead["unit"] or "mV" for lead in leads]
-    return Samples(signal.T, names, units, fs)
+    return Samples(
+        signal, [(lead["lead"] or "").strip() for lead in leads], [lead["unit"] or "mV" for lead in leads], fs
+    )
 
 
 def _lead_fields(record: Path, line: str) -> re.Match[str]:
     """The fields of a signal line. Raises Unusable."""
     fields = SIGNAL_LINE.fullmatch(line)
-    if fields is None:
-        raise Unusable(f"damaged header: signal line {line[:60]!r}")
-    if fields["frames"] not in (None, "1") or fields["skew"] not in (None, "0"):
-        raise Unusable("leads of several rates, or recorded at different times, are not read")
-    if not float(fields["gain"]):
-        raise Unusable("gain is 0, which means that it is not known")
+    if fields is None or not float(fields["gain"]):
+        raise Unusable(f"damaged header, no gain, or leads of several rates or times: signal line {line[:60]!r}")
     if not re.match(rf"{re.escape(record.name)}[-_.]", fields["file"]):  # its samples are another recording's
         raise Unusable(f"header names another file: {fields['file']}")
     return fields
 
 
-def _read_format_16(file: Path, leads: Sequence[re.Match[str]], samples: int) -> NDArray[Any]:
-    """Steps (L, n) of so many samples (-1: all) of a file of format 16. Raises Unusable."""
+def _read_format_16(file: Path, leads: Sequence[re.Match[str]], samples: int) -> NDArray[np.int16]:
+    """Steps (n, L) of so many samples (-1: all) of a file of format 16. Raises Unusable."""
     offset, width = int(leads[0]["offset"] or 0), len(leads)
-    try:
+    with reasons():
         digital = np.fromfile(file, "<i2", samples * width if samples > 0 else -1, offset=offset)  # (n * L,)
-    except (OSError, ValueError) as error:
-        raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
-    count, size = len(digital) // width, file.stat().st_size
+    count = len(digital) // width
     if count < max(samples, 1):
         raise Unusable(f"truncated: {count} of {samples} samples" if count else "no samples")
-    if not all(lead["sum"] for lead in leads) and size != 2 * count * width + offset:
+    if not all(lead["sum"] for lead in leads) and (size := file.stat().st_size) != 2 * count * width + offset:
         raise Unusable(f"length differs from the header: {size} bytes")
-    return np.ascontiguousarray(digital[: count * width].reshape(-1, width).T)
+    return digital[: count * width].reshape(-1, width)
 
 
-def _read_by_wfdb(name: str, files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Steps and values, (L, n) each, of any format, by a header without the start, of which wfdb refuses some."""
+def _read_by_wfdb(record: Path, first: str, leads: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Steps and values, (n, L) each, of any format, by a header without the start, of which wfdb refuses some."""
     import wfdb  # here, because it loads slowly and records of format 16 do without
 
-    with TemporaryDirectory() as folder:
-        Path(folder, f"{name}.hea").write_text("\n".join(header), encoding="utf-8")
-        for file in files:
+    with TemporaryDirectory() as folder, reasons():
+        Path(folder, f"{record.name}.hea").write_text("\n".join([first, *leads]), encoding="utf-8")
+        for file in signal_files(record):
             Path(folder, file.name).symlink_to(file.absolute())
-        try:
-            raw = wfdb.rdrecord(str(Path(folder, name)), physical=False)
-        except Exception as error:  # wfdb raises any kind of error on a short file or an unknown format
-            raise Unusable(f"unreadable or truncated: {type(error).__name__}") from error
-    if raw.d_signal is None or raw.d_signal.size == 0:
-        raise Unusable("no samples")
-    return raw.d_signal.T, raw.dac().T
+        raw = wfdb.rdrecord(str(Path(folder, record.name)), physical=False)
+        return raw.d_signal, raw.dac()
 
 
 def diagnosis_codes(record: Path) -> tuple[str, ...]:
@@ -162,50 +164,34 @@ def comments(record: Path, name: str) -> tuple[str, ...]:
 
     Raises Unusable if the header cannot be read.
     """
-    lines = [line.lstrip("# \t").partition(":") for line in _header_lines(record) if line.startswith("#")]
+    lines = [line.lstrip("# \t").partition(":") for line in read_header(record)[1]]
     return tuple(text.strip() for key, _, text in lines if key.strip().lower() == name.strip().lower())
 
 
 def signal_files(record: Path) -> tuple[Path, ...]:
     """Return the files beside a record's header that its signal lines name, each once; none for no header."""
     try:
-        names = [line.split()[0] for line in _stated_lines(record)[1:]]
+        names = [line.split()[0] for line in read_header(record)[0][1:]]
     except Unusable:
         return ()
     return tuple(dict.fromkeys(record.with_name(name) for name in names if re.fullmatch(r"[-\w]+\.\w+", name)))
 
 
-def _stated_lines(record: Path) -> list[str]:
-    """The lines of a header without comments. Raises Unusable if it cannot be read."""
-    return [line.strip() for line in _header_lines(record) if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _header_lines(record: Path) -> list[str]:
-    """The lines of a record's header, UTF-8 or else Latin-1. Raises Unusable if it is missing or cannot be read."""
+def read_header(record: Path) -> tuple[list[str], list[str]]:
+    """Return the lines of a record's header that state something, and its comments. Raises Unusable."""
     header = record.with_name(f"{record.name}.hea")
-    check_file(header, what="header")
-    content = header.read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
-    return re.split(r"\r\n?|\n", text)
-
-
-def check_file(path: Path, *, what: str = "signal") -> None:
-    """Raise Unusable unless a file is there that can be read."""
-    if not path.is_file():
-        raise Unusable(f"file missing: {what}")
-    if not os.access(path, os.R_OK):
-        raise Unusable(f"no permission to read the {what}")
+    with reasons("header"):
+        lines = [line.strip() for line in header.read_text(encoding_of(header)).split("\n")]
+    return [line for line in lines if line and line[0] != "#"], [line for line in lines if line.startswith("#")]
 
 
 def lead_columns(names: Sequence[str]) -> list[int]:
     """Return the column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
     lowered = [name.strip().lower() for name in names]
-    for fault, times in (("missing", 0), ("twice", 2)):
-        if wrong := [lead for lead in LEADS if min(lowered.count(lead.lower()), 2) == times]:
-            raise Unusable(f"lead {fault}: {', '.join(wrong)}")
+    if missing := [lead for lead in LEADS if lead.lower() not in lowered]:
+        raise Unusable(f"lead missing: {', '.join(missing)}")
+    if twice := [lead for lead in LEADS if lowered.count(lead.lower()) > 1]:
+        raise Unusable(f"lead twice: {', '.join(twice)}")
     return [lowered.index(lead.lower()) for lead in LEADS]
 
 
@@ -235,10 +221,10 @@ def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
 
 def paths_below(root: Path) -> list[str]:
     """List the paths of the files below a folder, sorted within each folder; links to folders are followed."""
-    paths, seen = list[str](), set[Path]()
+    paths, seen = list[str](), set[str]()
     for folder, folders, files in os.walk(root, followlinks=True):
-        is_loop = Path(folder).resolve() in seen  # a link to a folder above
-        seen.add(Path(folder).resolve())
+        is_loop = (real := os.path.realpath(folder)) in seen  # a link to a folder above
+        seen.add(real)
         folders[:] = [] if is_loop else sorted(name for name in folders if not name.startswith(HIDDEN))
         inside = [] if is_loop else sorted(name for name in files if not name.startswith(HIDDEN))
         paths += [Path(folder, name).relative_to(root).as_posix() for name in inside]
@@ -252,18 +238,16 @@ def find_records(
 
     A form is a folder's name, the last one that of all other folders. Raises DatasetError where there is no record.
     """
-    of_form: dict[str, dict[str, str]] = {form: {} for form in forms}
+    forms_of = defaultdict[str, dict[str, str]](dict)
     for path in map(PurePosixPath, paths_below(dataset.root)):
         if path.suffix == ".hea" and is_named(path.stem):
             parts = {*dataset.root.resolve().parts, *path.parts}
             form = next((form for form in forms if form in parts), forms[-1])
-            of_form[form].setdefault(path.stem, path.with_suffix("").as_posix())
-    for form, records in of_form.items():
-        if records:
-            return form, dict(sorted(records.items()))
-    raise DatasetError(
-        f"{dataset.title}: no header {looked_for} in {dataset.root} or the folders below. {dataset.how_to_get}"
-    )
+            forms_of[form].setdefault(path.stem, path.with_suffix("").as_posix())
+    if not forms_of:
+        raise DatasetError(f"{dataset.title}: no header {looked_for} in {dataset.root}. {dataset.how_to_get}")
+    form = min(forms_of, key=forms.index)
+    return form, dict(sorted(forms_of[form].items()))
 
 
 class WFDBFolder:

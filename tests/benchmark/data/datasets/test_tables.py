@@ -23,9 +23,9 @@ def test_cells_stay_text_and_blank_rows_do_not_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("b,a\n1,2\n007,x,y\n", "has 2 columns, and the row of '007' 3 cells: correct it"),
-        ("bb,a\n1,2\n", r"has no column b.* \(did you mean 'bb'\?\)"),
-        ("a,b,b\n1,2,3\n", "has two columns b"),
+        ("b,a\n1,2\n007,x,y\n", "cannot be read: .*Expected 2 fields in line 3, saw 3"),
+        ("bb,a\n1,2\n", r"there is not one column b \(did you mean 'bb'\?\)"),
+        ("a,b,b\n1,2,3\n", "there is not one column b"),
         ("a,b\n", "has no rows"),
         ("", "cannot be read"),
         ('a,b\n"1,2\n', "cannot be read"),
