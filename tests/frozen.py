@@ -24,10 +24,10 @@ from benchmark.cli.main import parse
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
 from benchmark.results.schema import digest
-from benchmark.run.grid import Grid, expand
+from benchmark.run.grid import Grid
+from tests.benchmark.run.bench import grid_of
 
 ROOT = Path(__file__).resolve().parents[1]
-MODE = {"device": "cpu", "precision": "float32"}
 FLAG_SETS = (
     "",
     "--methods pmq moco --ratios 0.3 0.1 0.01",
@@ -118,9 +118,7 @@ def write_keys(folder: Path) -> None:
             _, arguments = parse(["--config", name, *flags.split()])
             try:
                 config = config_of(arguments)
-                columns = {column.name: f"data of {column.name}" for column in config.data.columns()}
-                grid = expand(config, corpus="corpus", fingerprints=columns, mode=MODE)
-                lines += [f"{flags or '(none)'}: {line}" for line in keys_of(grid)]
+                lines += [f"{flags or '(none)'}: {line}" for line in keys_of(grid_of(config))]
             except ConfigError as error:
                 lines.append(f"{flags}: {error}")
         (folder / name).write_text("\n".join(lines) + "\n")

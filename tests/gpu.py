@@ -23,7 +23,7 @@ from benchmark.cli.speed import HEADINGS, measure
 from benchmark.config.load import load_config
 from benchmark.machine.device import Machine, device_facts, pick_device, seed_torch
 from benchmark.run.datasets import estimated_size
-from benchmark.run.grid import expand
+from benchmark.run.grid import make_grid
 from benchmark.run.pretraining import update_of
 from benchmark.run.tasks import Work
 from benchmark.screen import note, open_console, print_table
@@ -121,8 +121,7 @@ def hours_of_paper(machine: Machine) -> list[str]:
     """Lines on the hours of the paper's grid."""
     config = load_config("paper")
     sizes = {name: estimated_size(count, config.data.cut()) for name, count in RECORDINGS.items()}
-    names = {column.name: column.name for column in config.data.columns()}
-    grid = expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode())
+    grid = make_grid(config, {}, machine)
     work = Work(grid, grid.pretrainings, grid.distinct_cells())
     return list(cost_lines(config, Path("runs"), machine, sizes, work))
 

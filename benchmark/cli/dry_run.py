@@ -31,7 +31,7 @@ from benchmark.run.datasets import (
     names_of,
     with_columns,
 )
-from benchmark.run.grid import Pretraining, Variant, expand, make_grid
+from benchmark.run.grid import Pretraining, Variant, make_grid
 from benchmark.run.pretraining import new_method, seconds_per_update, updates_of
 from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note
@@ -128,6 +128,5 @@ def work_of(
             forms = external_forms(config, datasets, prepared, cut_before)
             grid = make_grid(config, with_columns(config, prepared), machine, variants, forms)
             return missing(grid, Store(results))
-    names = {column.name: column.name for column in config.data.columns()}  # in place of fingerprints
-    grid = expand(config, corpus=config.data.pretrain, fingerprints=names, mode=machine.mode(), variants=variants)
+    grid = make_grid(config, {}, machine, variants)
     return Work(grid, grid.pretrainings, grid.distinct_cells())

@@ -69,8 +69,8 @@ class Variant:
 
     def facts(self) -> dict[str, Any]:
         """Collect facts for reports besides the title."""
-        reads = self.method is not None and self.method.needs_text
-        facts = {"role": self.role, "of": self.of, "knob": self.knob, "value": self.value, "reads_reports": reads}
+        facts = {name: getattr(self, name) for name in ("role", "of", "knob", "value")}
+        facts["reads_reports"] = self.method is not None and self.method.needs_text
         return facts | ({"encoder": self.encoder} if self.encoder else {})
 
     @property
@@ -80,8 +80,8 @@ class Variant:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the method by name or file: only `get_method` can import a class from a file."""
-        method = None if self.method is None else source_of(self.method)
-        return _unpickled, (vars(self) | {"method": method, "config": vars(self.config)},)
+        stored = vars(self) | {"config": vars(self.config), "method": self.method and source_of(self.method)}
+        return unpickled, (stored,)
 
 
 def source_of(method: type[PretrainMethod]) -> str:
@@ -91,7 +91,8 @@ def source_of(method: type[PretrainMethod]) -> str:
     return method.__module__ if method.__module__.endswith(".py") else method.name
 
 
-def _unpickled(stored: dict[str, Any]) -> Variant:
+def unpickled(stored: dict[str, Any]) -> Variant:
+    """Return the row of its stored fields."""
     method = stored["method"] and get_method(stored["method"])
     config = method.Config if method else MethodConfig
     return Variant(**stored | {"method": method, "config": config(**stored["config"])})
@@ -100,31 +101,29 @@ def _unpickled(stored: dict[str, Any]) -> Variant:
 def variants_of(config: Config) -> tuple[Variant, ...]:
     """List the rows of the tables: methods, baselines, ablations and sweeps, each in the config's order.
 
-    Of several encoders all of these on one after the other; a row without one of them stands there once.
+    Of several encoders all of these on one after the other; a row without one of them stands there once. Rows on the
+    first keep their names.
     """
     rows: list[Variant] = []
     for label, changed in by_encoder(config).items():
-        further = {} if changed is config else {"encoder": changed.encoder}
+        is_first = changed is config
+        settings, suffix = ({}, "") if is_first else ({"encoder": changed.encoder}, label)
         for row in (*methods_of(changed), *baselines_of(changed), *ablations_of(changed), *sweeps_of(changed)):
-            if row.method is not None and row.method.external_encoder is None:
-                rows.append(on_encoder(row, label, further) if label else row)
-            elif not further:
+            if row.method is None or row.method.external_encoder is not None:
+                rows += [row] if is_first else []
+            elif label:
+                name, of = (named and name_on(named, suffix) for named in (row.name, row.of))
+                title, settings_of_row = f"{row.title} on {label}", settings | row.settings
+                rows.append(replace(row, name=name, title=title, of=of, settings=settings_of_row, encoder=label))
+            else:
                 rows.append(row)
     return tuple(rows)
 
 
-def on_encoder(row: Variant, label: str, settings: dict[str, Any]) -> Variant:
-    """Return a row on one of several encoders; `settings`: none on the first, which keeps the row's name."""
-    name, of = (named and name_on(named, label if settings else "") for named in (row.name, row.of))
-    title = f"{row.title} on {label}"
-    return replace(row, name=name, title=title, of=of, settings=settings | row.settings, encoder=label)
-
-
 def methods_of(config: Config) -> Iterator[Variant]:
     """Yield the compared methods."""
-    for name in config.methods:
-        kind = config.method_class(name)
-        yield Variant(kind.name, kind.title, kind, config.method_config(name))
+    for kind in map(config.method_class, config.methods):
+        yield Variant(kind.name, kind.title, kind, config.method_config(kind.name))
 
 
 def baselines_of(config: Config) -> Iterator[Variant]:
@@ -308,27 +307,20 @@ def spec_of(config: Config, evaluation: str, column: str) -> TaskSpec:
     return replace(spec, validation_labels="whole", folds=0) if evaluation == VALIDATION else spec
 
 
-def cell_content(
-    config: Config,
-    pretraining: Pretraining | None,
-    evaluation: str,
-    fingerprint: str,
-    mode: Mapping[str, str],
-    column: str,
-) -> dict[str, Any]:
+def cell_content(config: Config, cell: Cell, fingerprint: str, mode: Mapping[str, str]) -> dict[str, Any]:
     """Return the content of a cell key, without ratio and seed; without an encoder independent of the device."""
     content = {
-        "version": VERSIONS[evaluation],
-        "evaluation": evaluation,
-        "settings": settings_of(evaluation, config),
+        "version": VERSIONS[cell.evaluation],
+        "evaluation": cell.evaluation,
+        "settings": settings_of(cell.evaluation, config),
         "data": fingerprint,
-        "task": spec_of(config, evaluation, column).content(),
+        "task": spec_of(config, cell.evaluation, cell.dataset).content(),
     }
-    if pretraining is None:
+    if cell.pretraining is None:
         return content | {"segmentation": config.data.segmentation.kind}
-    content |= {"pretrain": pretraining.key, "mode": dict(mode)}
-    if evaluation == FINETUNE:
-        content["encoder_dropout"] = config.finetuning(pretraining.method).encoder_dropout
+    content |= {"pretrain": cell.pretrain_key, "mode": dict(mode)}
+    if cell.evaluation == FINETUNE:
+        content["encoder_dropout"] = config.finetuning(cell.pretraining.method).encoder_dropout
     return content
 
 
@@ -363,23 +355,22 @@ def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
     return {table: f"it cannot be fine-tuned: {kind.frozen}" for table in tables if not is_frozen(table)}
 
 
-def expand(
+def make_grid(
     config: Config,
-    *,
-    corpus: str,
-    fingerprints: Mapping[str, str],
-    mode: Mapping[str, str],
+    prepared: Mapping[str, Prepared],
+    machine: Machine,
     variants: tuple[Variant, ...] | None = None,
     forms: Mapping[tuple[str, str], Prepared] | None = None,
 ) -> Grid:
-    """Expand a config to its grid.
+    """Expand a config to its grid on prepared data; a dataset that is not there is taken to hash to its name.
 
-    corpus, fingerprints: hashes of the data. variants: rows in place of the config's. forms: (method, column) -> the
-    column's recordings, cut to the windows of the method's external encoder. Raises ConfigError for a row that pairs
-    windows which a recording does not have (`refuse_lone_windows`).
+    variants: rows in place of the config's. forms: (method, column) -> the column's recordings, cut to the windows of
+    the method's external encoder. Raises ConfigError as `refuse_lone_windows`.
     """
-    variants = variants_of(config) if variants is None else variants
+    variants, mode = variants or variants_of(config), machine.mode()
     refuse_lone_windows(config, variants)
+    names = [config.data.pretrain, *(column.name for column in config.data.columns())]
+    corpus, *fingerprints = [prepared[name].fingerprint if name in prepared else name for name in names]
     pretrainings: dict[str, Pretraining] = {}
     cells: list[Cell] = []
     for variant in variants:
@@ -389,32 +380,16 @@ def expand(
             if pretraining:
                 pretraining = pretrainings.setdefault(pretraining.key, pretraining)
             for table, evaluation, ratio in planned(config, variant):
-                for dataset, fingerprint in fingerprints.items():
-                    content = cell_content(row, pretraining, evaluation, fingerprint, mode, dataset)
-                    form = (forms or {}).get((variant.method_name, dataset))
-                    if form:
+                for column, fingerprint in zip(names[1:], fingerprints, strict=True):
+                    cell = Cell("", variant, pretraining, evaluation, table, column, ratio, seed)
+                    content = cell_content(row, cell, fingerprint, mode)
+                    if form := (forms or {}).get((variant.method_name, column)):
                         content["own"] = form.fingerprint
-                    cell = Cell(
-                        "", variant, pretraining, evaluation, table, dataset, ratio, seed, content=content,
-                        external_windows=form.folder if form else None,
-                    )  # fmt: skip
+                        cell = replace(cell, external_windows=form.folder)
                     for subset in range(subsets_of(config, table, ratio)):
-                        cells.append(replace(cell, key=cell_key(content, ratio, seed, subset), subset=subset))
+                        key = cell_key(content, ratio, seed, subset)
+                        cells.append(replace(cell, key=key, subset=subset, content=content))
     return Grid(variants, tuple(pretrainings.values()), tuple(cells))
-
-
-def make_grid(
-    config: Config,
-    prepared: Mapping[str, Prepared],
-    machine: Machine,
-    variants: tuple[Variant, ...] | None = None,
-    forms: Mapping[tuple[str, str], Prepared] | None = None,
-) -> Grid:
-    """Expand a config to its grid on prepared data; variants and forms as in `expand`."""
-    fingerprints = {column.name: prepared[column.name].fingerprint for column in config.data.columns()}
-    corpus = prepared[config.data.pretrain].fingerprint
-    mode = machine.mode()
-    return expand(config, corpus=corpus, fingerprints=fingerprints, mode=mode, variants=variants, forms=forms)
 
 
 def select(grid: Grid, starts: Sequence[str]) -> Grid:

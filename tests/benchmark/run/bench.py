@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -14,19 +15,20 @@ from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.results.store import Row, Store
 from benchmark.run.engine import Inline
-from benchmark.run.grid import Cell, Context, Grid, expand, make_grid
+from benchmark.run.grid import Cell, Context, Grid, make_grid
 from benchmark.run.tasks import Ending, Job, Work, context_of, execute, missing
 
 SmallConfig = Callable[..., Config]
 Cohorts = dict[str, Prepared]
-MODE = {"device": "cpu", "precision": "float32"}
+CPU = Machine(torch.device("cpu"), "float32")
 BASE = {"methods": ["random", "pmq"], "evaluate": ["finetune", "linear"], "seeds": [41, 42], "gates": []}
 
 
-def grid_of(config: Config, *, corpus: str = "corpus", data: dict[str, str] | None = None, mode: Any = None) -> Grid:
-    """The grid of a config whose columns have the data of these fingerprints."""
-    simulated = {column.name: f"data of {column.name}" for column in config.data.columns()}
-    return expand(config, corpus=corpus, fingerprints=data or simulated, mode=mode or MODE)
+def grid_of(config: Config, *, machine: Machine = CPU, **fingerprints: str) -> Grid:
+    """The grid of a config whose corpus and columns have these fingerprints, by default those named after them."""
+    made = {config.data.pretrain: "corpus"} | {c.name: f"data of {c.name}" for c in config.data.columns()}
+    data: Any = {name: SimpleNamespace(fingerprint=text) for name, text in (made | fingerprints).items()}
+    return make_grid(config, data, machine)
 
 
 @dataclass
@@ -54,7 +56,7 @@ class Bench:
     config: Config
     prepared: Cohorts
     store: Store
-    machine: Machine = field(default_factory=lambda: Machine(torch.device("cpu"), "float32"))
+    machine: Machine = CPU
     heard: Heard = field(default_factory=Heard)
     events: Path | None = None
 

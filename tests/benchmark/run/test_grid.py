@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import pytest
+import torch
 
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data import splits
+from benchmark.machine.device import Machine
 from benchmark.results.names import SWEEP
 from benchmark.results.schema import flat
 from benchmark.results.store import Store
@@ -184,15 +186,12 @@ def test_a_setting_moves_the_keys_of_the_numbers_it_can_move() -> None:
 
 def test_data_mode_and_results_versions_move_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     config = load_config(BASIC, BASE)
-    before, data = grid_of(config), {name: f"data of {name}" for name in ("ptb-xl", "chapman", "cpsc2018")}
-    old, corrected = keys(before), keys(grid_of(config, data=data | {"chapman": "corrected labels"}))
+    before = grid_of(config)
+    old, corrected = keys(before), keys(grid_of(config, chapman="corrected labels"))
     assert {name for name in old if old[name] != corrected[name]} == {name for name in old if name[2] == "chapman"}
-    for change, groups in (
-        ({"corpus": "another corpus"}, PMQ),
-        ({"mode": {"device": "cuda", "precision": "float32"}}, ALL),
-        ({"mode": {"device": "cpu", "precision": "bf16"}}, ALL),
-    ):
-        assert moved(before, grid_of(config, **change)) == groups  # type: ignore[arg-type]
+    assert moved(before, grid_of(config, **{config.data.pretrain: "another corpus"})) == PMQ
+    for device, precision in (("cuda", "float32"), ("cpu", "bf16")):
+        assert moved(before, grid_of(config, machine=Machine(torch.device(device), precision))) == ALL
     for owner, name, groups in (
         (splits, "SPLIT_VERSION", ALL),
         (keys_module, "PRETRAIN_VERSION", PMQ),
