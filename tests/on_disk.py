@@ -11,7 +11,7 @@ import wfdb
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Entry
-from benchmark.data.simulate import CohortSettings, SimulatedDataset
+from benchmark.data.simulate import SimulatedDataset
 
 Row = Mapping[str, object]
 
@@ -49,13 +49,12 @@ def write_record(
     return path
 
 
-def write_dataset(name: str, folder: Path, settings: CohortSettings) -> None:
+def write_dataset(dataset: SimulatedDataset, folder: Path) -> None:
     """Write the recordings of a simulated cohort as its real dataset has them, with the tables that are read."""
-    dataset = SimulatedDataset(name, settings)
     rows = [_write(dataset, folder, entry) for entry in dataset.listing().entries]
-    if name == "ptb-xl":
+    if dataset.name == "ptb-xl":
         pd.DataFrame(rows).to_csv(folder / "ptbxl_database.csv", index=False)
-    if name == "mimic-iv-ecg":
+    if dataset.name == "mimic-iv-ecg":
         for table in ("record_list.csv", "machine_measurements.csv"):
             pd.DataFrame(rows).to_csv(folder / table, index=False)
 
@@ -90,7 +89,7 @@ def _write(dataset: SimulatedDataset, folder: Path, entry: Entry) -> Row:
 
 def write_own_folder(folder: Path, recordings: int) -> Path:
     """Write the folder of docs/OWN_DATA.md: waveforms/ and labels.csv, a recording a patient, Chapman's rhythms."""
-    dataset = SimulatedDataset("chapman", CohortSettings(recordings))
+    dataset = SimulatedDataset("chapman", recordings)
     rows = []
     for number, entry in enumerate(dataset.listing().entries):
         write_record(folder / "waveforms" / entry.recording, dataset.read(entry).signal, mat=True)

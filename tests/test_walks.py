@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from benchmark.cli.main import OK
-from benchmark.data.simulate import CohortSettings
+from benchmark.data.simulate import SimulatedDataset
 from run_benchmark import main
 from tests.basic import TINY
 from tests.on_disk import write_dataset
@@ -82,7 +82,7 @@ def traced() -> Iterator[dict[str, set[Stack]]]:
 def stacks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[Stack]]:
     """The stacks of a grid of two rows on a dataset of WFDB files."""
     folder = tmp_path_factory.mktemp("walk")
-    write_dataset("chapman", folder, CohortSettings(30))
+    write_dataset(SimulatedDataset("chapman", 30), folder)
     (folder / "tiny.yaml").write_text(TINY)
     with pytest.MonkeyPatch.context() as patch, traced() as noted:
         patch.chdir(folder)

@@ -42,6 +42,7 @@ Ratio = Annotated[float, Field(gt=0), AfterValidator(share)]
 Epochs = Annotated[float, Field(gt=0), AfterValidator(whole_if_whole)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Count = Annotated[int, Field(ge=1)]
+Patients = Annotated[int, Field(ge=1, le=49_500)]  # a simulated dataset names up to 99,000 apart
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 BatchSize = Annotated[int, Field(ge=2)]
@@ -61,9 +62,9 @@ class Simulation(Section):
 
     seed: Seed = 1
     """Seed of the simulator; cohorts of another seed share no patient."""
-    patients: dict[str, Count]
+    patients: dict[str, Patients]
     """Patients per cohort, by dataset name."""
-    test_patients: dict[str, Count] = {}
+    test_patients: dict[str, Patients] = {}
     """Further patients, by dataset name, who are tested alone: the other parts stay as `patients` makes them."""
     recordings_per_patient: Annotated[float, Field(ge=1)] = 3.0
     """Mean number of ECGs per patient of the pretraining cohort."""

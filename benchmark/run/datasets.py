@@ -25,7 +25,7 @@ from benchmark.data.joined import JOIN, join, recut
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.report_text import has_text
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
-from benchmark.data.simulate import CohortSettings, SimulatedDataset
+from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import is_cross_validated, split_or_none
 from benchmark.data.tasks import DatasetTask, of_task
 from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
@@ -52,10 +52,7 @@ def locate(config: Config, name: str, folders: Folders) -> Dataset:
     simulation, source = config.data.simulation, config.data.source(name)
     if simulation is not None:
         sizes = {"patients": simulation.patients[name], "test_patients": simulation.test_patients.get(name, 0)}
-        try:
-            return SimulatedDataset(name, CohortSettings(**simulation.model_dump() | sizes))
-        except ValueError as error:
-            raise ConfigError(f"data.simulation: {error}") from None
+        return SimulatedDataset(name, **simulation.model_dump() | sizes)
     root = find_root(source, folders.data_root, folders.paths)
     refuse_unfinished(source, root)
     return source(root)

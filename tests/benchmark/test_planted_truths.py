@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import run_benchmark
-from benchmark.data.simulate import CohortSettings
+from benchmark.data.simulate import SimulatedDataset
 from benchmark.results.names import RECORDING
 from reports.inference import ScoreColumn, intervals, pairwise, score_columns
 from reports.load import load
@@ -75,7 +75,7 @@ Row = dict[str, str]
 @pytest.fixture(scope="module")
 def cohort(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cohort") / "ptb-xl"
-    write_dataset("ptb-xl", folder, CohortSettings(PATIENTS))
+    write_dataset(SimulatedDataset("ptb-xl", PATIENTS), folder)
     return folder
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from benchmark.cli.main import OK, parse
 from benchmark.data.datasets import DATASETS
-from benchmark.data.simulate import COHORTS, CohortSettings
+from benchmark.data.simulate import COHORTS, SimulatedDataset
 from run_benchmark import main
 from tests.docs.pages import text_of
 from tests.on_disk import write_dataset
@@ -84,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("reader")
     for name in COHORTS:
         root = place / "data-root" / DATASETS[name].folders[0]
-        write_dataset(name, root, CohortSettings(PATIENTS[name], seed=3, recordings_per_patient=2.0))
+        write_dataset(SimulatedDataset(name, PATIENTS[name], seed=3, recordings_per_patient=2.0), root)
     (place / "docs").symlink_to(ROOT / "docs", target_is_directory=True)
     return place
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 
-from benchmark.data.simulate import DIAGNOSES, SIMULATOR_VERSION, CohortSettings
+from benchmark.data.simulate import DIAGNOSES, SIMULATOR_VERSION, SimulatedDataset
 from tests.docs.pages import text_of
 
 TEXT = text_of("DATA.md", "## The simulator")
@@ -18,6 +18,6 @@ def test_every_diagnosis_is_described_with_its_codes(name: str) -> None:
 
 
 def test_settings_and_version_are_documented() -> None:
-    documented = {field.name for field in fields(CohortSettings)} - {"patients", "seed"}
+    documented = {field.name for field in fields(SimulatedDataset)} - {"name", "patients", "seed"}
     assert [name for name in documented if f"`{name}`" not in TEXT] == []
     assert f"(now {SIMULATOR_VERSION})" in TEXT

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmark.cli.main import OK
-from benchmark.data.simulate import CohortSettings
+from benchmark.data.simulate import SimulatedDataset
 from run_benchmark import main
 from tests.benchmark.embedding.exported import recording
 from tests.on_disk import write_dataset
@@ -34,7 +34,7 @@ def test_every_command_and_every_line_of_python_runs(tmp_path: Path, monkeypatch
     signals[1] = np.nan  # real data hold such recordings
     np.save("mine.npy", signals)
     told: list[str] = []
-    write_dataset("chapman", tmp_path / "recordings", CohortSettings(10))
+    write_dataset(SimulatedDataset("chapman", 10), tmp_path / "recordings")
     space: dict[str, Any] = {}
     for language, text in BLOCKS:
         if "torch.onnx" in text:  # needs packages that the suite does not

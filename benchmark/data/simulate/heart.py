@@ -10,9 +10,13 @@ Goldberger. Axes: x to the left, y to the feet, z to the back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,20 +108,18 @@ def twelve_leads(eight: NDArray[np.float32]) -> NDArray[np.float32]:
     return eight @ EIGHT_TO_TWELVE.T.astype(np.float32)  # (n, 12)
 
 
+BEAT_KINDS = ("SINUS", "ATRIAL", "VENTRICULAR", "BLOCKED", "ESCAPE")
 SINUS, ATRIAL, VENTRICULAR, BLOCKED, ESCAPE = range(5)
-"""Kinds of beats: in the basic rhythm (sinus, fibrillation, ...), premature atrial, premature ventricular, sinus
-without conduction, and junctional escape."""
-KINDS = 5
-
-Clock = Literal["P", "R", "J"]
+"""In the basic rhythm (sinus, fibrillation, ...), premature atrial, premature ventricular, sinus without conduction,
+and junctional escape."""
+CLOCKS = ("P", "R", "J")
 """Origin of a wave's time: onset of P, peak of R, or the J point (whose times scale with the RR interval)."""
-CLOCKS: tuple[Clock, ...] = ("P", "R", "J")
 
 
 class Wave(NamedTuple):
-    """One wave of the heart's dipole."""
+    """One wave of the heart's dipole: x to the left, y to the feet, z to the back."""
 
-    clock: Clock
+    clock: str
     centre: float
     """Seconds after the clock's origin, at 60 beats a minute."""
     rise: float
@@ -144,25 +146,57 @@ class Heart:
     """End of QRS relative to the peak of R, seconds."""
 
 
-def vector(x: float, y: float, z: float) -> Floats:
-    """Make a dipole in mV: x to the left, y to the feet, z to the back; (3,)."""
-    return np.array([x, y, z])
+INTERVALS = ("pr", "onset", "j_point")
 
 
-def scaled(wave: Wave, factor: float | Floats) -> Wave:
-    """Return the wave with its dipole multiplied, by a number or per axis."""
-    return wave._replace(dipole=wave.dipole * factor)
+def rows_of(name: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a table beside this file."""
+    with open(Path(__file__).with_name(name), newline="", encoding="utf-8") as file:
+        yield from csv.DictReader(file)
 
 
-def with_waves(heart: Heart, **waves: Wave | None) -> Heart:
-    """Return the heart with waves added or replaced; None removes a wave."""
-    merged = {**heart.waves, **waves}
-    return replace(heart, waves={name: wave for name, wave in merged.items() if wave is not None})
+def changed(heart: Heart, diagnosis: str, severity: float) -> Heart:
+    """Return the heart with the changes of a diagnosis in heart_changes.csv.
+
+    A row changes an interval or a wave: its dipole d, from that of the wave `like`, or of no wave zero, becomes
+    d (factor + g factor_slope) + shift + g shift_slope at the gain g(severity). Its times are seconds, `0.01g` times
+    the gain, `1.25x` times those before. Numbers of a gain: offset, slope, threshold, maximum.
+    """
+    waves, intervals = dict(heart.waves), {}
+    for row in CHANGES[diagnosis]:
+        name, (offset, slope, threshold, most) = row["wave"], _numbers(row["gain"] or "0 1 0 inf")
+        gain = min(most, max(0.0, offset + slope * (severity - threshold)))
+        wave = heart.waves.get(row["like"] or name, Wave(row["clock"], 0.0, 0.0, 0.0, np.zeros(3)))
+        centre, rise, fall = (_time(row[time], getattr(wave, time), gain) for time in ("centre", "rise", "fall"))
+        if name in INTERVALS:
+            intervals[name] = centre
+        elif row["clock"] == "gone":
+            waves.pop(name, None)
+        else:
+            factor = _numbers(row["factor"] or "1") + _numbers(row["factor_slope"]) * gain
+            shift = _numbers(row["shift"]) + _numbers(row["shift_slope"]) * gain
+            beats = tuple(map(BEAT_KINDS.index, row["beats"].split())) or wave.beats
+            order = int(row["order"] or wave.order)
+            waves[name] = Wave(wave.clock, centre, rise, fall, wave.dipole * factor + shift, order, beats)
+    return replace(heart, waves=waves, **intervals)
 
 
-def without_atrial_waves(heart: Heart) -> Heart:
-    """Return the heart without P waves of any kind."""
-    return replace(heart, waves={name: wave for name, wave in heart.waves.items() if wave.clock != "P"})
+@cache
+def _numbers(cell: str) -> Floats:
+    """Numbers of a cell, (3,) or, for all three axes, (1,)."""
+    return np.array((cell or "0").split(), float)
+
+
+def _time(cell: str, before: float, gain: float) -> float:
+    if not cell:
+        return before
+    number = float(cell.rstrip("gx"))
+    return number * {"g": gain, "x": before}.get(cell[-1], 1.0)
+
+
+CHANGES = {name: list(rows) for name, rows in groupby(rows_of("heart_changes.csv"), lambda row: row["diagnosis"])}
+"""Diagnosis -> its changes, in the order in which several diagnoses are applied; `healthy` makes a heart of nothing."""
+HEALTHY = changed(Heart({}, pr=0.0, onset=0.0, j_point=0.0), "healthy", 1.0)
 
 
 def interpolate(heart: Heart, other: Heart, share: float) -> Heart:
@@ -174,41 +208,16 @@ def interpolate(heart: Heart, other: Heart, share: float) -> Heart:
     waves = {}
     for name in dict.fromkeys((*heart.waves, *other.waves)):
         here, there = heart.waves.get(name), other.waves.get(name)
-        if here is not None and there is not None:
-            waves[name] = _between(here, there, share)
-        elif there is not None and share > 0:
-            waves[name] = scaled(there, share)
-        elif here is not None and share < 1:
-            waves[name] = scaled(here, 1 - share)
-    return Heart(
-        waves=waves,
-        pr=heart.pr + share * (other.pr - heart.pr),
-        onset=heart.onset + share * (other.onset - heart.onset),
-        j_point=heart.j_point + share * (other.j_point - heart.j_point),
-    )
-
-
-def _between(here: Wave, there: Wave, share: float) -> Wave:
-    return there._replace(
-        centre=here.centre + share * (there.centre - here.centre),
-        rise=here.rise * (there.rise / here.rise) ** share,
-        fall=here.fall * (there.fall / here.fall) ** share,
-        dipole=here.dipole + share * (there.dipole - here.dipole),
-    )
-
-
-HEALTHY = Heart(
-    waves={
-        "p_right": Wave("P", 0.034, 0.017, 0.017, vector(0.07, 0.09, -0.055), beats=(SINUS, BLOCKED)),
-        "p_left": Wave("P", 0.066, 0.018, 0.020, vector(0.09, 0.05, 0.050), beats=(SINUS, BLOCKED)),
-        "septum": Wave("R", -0.022, 0.008, 0.008, vector(-0.14, -0.05, -0.24)),
-        "wall": Wave("R", 0.000, 0.0105, 0.010, vector(1.05, 0.85, 0.30)),
-        "base": Wave("R", 0.024, 0.009, 0.010, vector(-0.22, -0.22, 0.62)),
-        "st": Wave("J", 0.090, 0.045, 0.060, vector(0.03, 0.02, -0.030)),
-        "t": Wave("J", 0.215, 0.052, 0.034, vector(0.30, 0.22, -0.16)),
-        "u": Wave("J", 0.360, 0.040, 0.040, vector(0.01, 0.01, -0.015)),
-    },
-    pr=0.155,
-    onset=-0.041,
-    j_point=0.047,
-)
+        if here and there:
+            waves[name] = there._replace(
+                centre=here.centre + share * (there.centre - here.centre),
+                rise=here.rise * (there.rise / here.rise) ** share,
+                fall=here.fall * (there.fall / here.fall) ** share,
+                dipole=here.dipole + share * (there.dipole - here.dipole),
+            )
+        elif there and share > 0:
+            waves[name] = there._replace(dipole=there.dipole * share)
+        elif here and share < 1:
+            waves[name] = here._replace(dipole=here.dipole * (1 - share))
+    intervals = {name: (getattr(heart, name), getattr(other, name)) for name in INTERVALS}
+    return Heart(waves, **{name: here + share * (there - here) for name, (here, there) in intervals.items()})

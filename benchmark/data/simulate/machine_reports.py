@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmark.data.simulate.patient import clash, rows_of
+from benchmark.data.simulate.heart import rows_of
+from benchmark.data.simulate.patient import clash
 
 GRADES = ("normal", "borderline", "abnormal")
 """Of the whole ECG, in ascending order."""
@@ -79,8 +80,12 @@ def finding_reading(grade: str, missed: str, uncertain: str, false_alarm: str, *
     return FindingReading(grade, float(missed), float(uncertain), float(false_alarm), *lines)
 
 
-RHYTHM_READINGS = {name: rhythm_reading(*cells) for name, *cells in rows_of("machine_rhythms.csv")}
-FINDING_READINGS = {name: finding_reading(*cells) for name, *cells in rows_of("machine_findings.csv")}
+RHYTHM_READINGS = {
+    name: rhythm_reading(*cells) for name, *cells in (row.values() for row in rows_of("machine_rhythms.csv"))
+}
+FINDING_READINGS = {
+    name: finding_reading(*cells) for name, *cells in (row.values() for row in rows_of("machine_findings.csv"))
+}
 GRADE_OF: dict[str, str] = {
     **{
         line: "borderline"

@@ -10,8 +10,7 @@ and Tools for ECG Data Analysis, ch. 3): 1 is a routine hospital recording.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from benchmark.data.simulate.heart import (
     BLOCKED,
     CLOCKS,
     ESCAPE,
-    KINDS,
     SINUS,
     VENTRICULAR,
     Floats,
@@ -29,17 +27,16 @@ from benchmark.data.simulate.heart import (
     lead_vectors,
     rotation,
     twelve_leads,
-    vector,
     wave_trains,
 )
 from benchmark.data.simulate.patient import RHYTHMS, Anatomy, check_diagnoses, diseased, draw_anatomy
 
 MARGIN_S = 2.0
 """Seconds before and after the recording with beats, so that its ends may cut waves."""
-FIBRILLATION_DIPOLE = vector(-0.30, 0.35, -0.85)
+FIBRILLATION_DIPOLE = np.array([-0.30, 0.35, -0.85])
 SWELL_HZ = ((0.2, 0.6), (0.9, 1.6))
 """Frequency ranges of the amplitude modulation of f-waves, Hz."""
-FLUTTER_DIPOLE = vector(-0.15, -0.90, -0.60)
+FLUTTER_DIPOLE = np.array([-0.15, -0.90, -0.60])
 
 
 class Breath(NamedTuple):
@@ -53,14 +50,13 @@ class Breath(NamedTuple):
         return np.asarray(np.sin(2 * np.pi * self.hz * time + self.phase))
 
 
-@dataclass(frozen=True)
-class Beats:
+class Beats(NamedTuple):
     """B beats in order of time."""
 
-    time: Floats  # (B,) peak of R, seconds from the recording's start
-    kind: NDArray[np.int8]  # (B,) SINUS, ATRIAL, VENTRICULAR, BLOCKED or ESCAPE; BLOCKED: where R would have been
-    rr: Floats  # (B,) RR interval that the beat's repolarisation follows, seconds
-    delay: Floats  # (B,) PR prolongation over the heart's, seconds
+    time: NDArray[Any]  # (B,) peak of R, seconds from the recording's start
+    kind: NDArray[Any]  # (B,) SINUS, ATRIAL, VENTRICULAR, BLOCKED or ESCAPE; BLOCKED: where R would have been
+    rr: NDArray[Any]  # (B,) RR interval that the beat's repolarisation follows, seconds
+    delay: NDArray[Any]  # (B,) PR prolongation over the heart's, seconds
 
 
 def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> float:
@@ -93,8 +89,7 @@ def draw_beats(
     for ectopic in premature:
         _make_premature(rng, ectopic, rr, kind, start, seconds)
     time = start + np.cumsum(rr)
-    inside = time < seconds + MARGIN_S
-    return Beats(time[inside], kind[inside], followed(rr)[inside], np.zeros(int(inside.sum())))
+    return Beats(*(of_beat[time < seconds + MARGIN_S] for of_beat in (time, kind, followed(rr), np.zeros(count))))
 
 
 def followed(rr: Floats) -> Floats:
@@ -156,7 +151,8 @@ def atrial_activity(
     return swell * (np.sin(phase) + 0.35 * np.sin(2 * phase + 0.7)), FIBRILLATION_DIPOLE * rng.uniform(0.05, 0.13)
 
 
-ELECTRODES: tuple[str, ...] = ("RA", "LA", "LL", "V1", "V2", "V3", "V4", "V5", "V6")
+ELECTRODES = 9
+"""RA, LA, LL, V1-V6."""
 EIGHT_FROM_ELECTRODES = np.vstack(
     [
         [[-1, 1, 0, 0, 0, 0, 0, 0, 0]],  # I = LA - RA
@@ -176,43 +172,30 @@ def electrode_noise(
 ) -> NDArray[np.float32]:
     """Draw the noise of the leads I, II, V1-V6, (n, 8) in mV; as many draws whatever the level, a factor of all noise.
 
-    breath: modulates the baseline.
+    Baseline wander, mains and respiration are shared by all electrodes; white noise and muscle are each electrode's.
     """
-    smooth, loading = _slow_and_mains(rng, samples, fs, mains_hz, breath)  # (n, K), (K, 9)
-    rough = _white_and_muscle(rng, samples)  # (n, 9)
-    to_leads = EIGHT_FROM_ELECTRODES.T * level  # (9, 8)
-    return np.asarray(smooth @ (loading @ to_leads).astype(np.float32) + rough @ to_leads.astype(np.float32))
-
-
-def _white_and_muscle(rng: np.random.Generator, samples: int) -> NDArray[np.float32]:
-    """White noise plus intermittent muscle activity: (n, 9) in mV."""
-    count = len(ELECTRODES)
-    white = WHITE_MV * np.exp(0.4 * rng.standard_normal(count))  # (9,)
-    muscle: Floats = MUSCLE_MV * np.exp(0.6 * rng.standard_normal() + 0.5 * rng.standard_normal(count))  # (9,)
-    muscle[3:] *= 0.6  # less on the chest than on the limbs
-    knots = np.maximum(0.0, 1 + 0.8 * rng.standard_normal(8))
-    swell = np.interp(np.linspace(0, 7, samples), np.arange(8), knots)[:, None]  # (n, 1)
-    raw: NDArray[np.float32] = rng.standard_normal((samples + 2, count), dtype=np.float32)  # (n + 2, 9)
-    # The difference over two samples lies around fs / 4, where muscle is strongest at 500 Hz.
-    tremor: NDArray[np.float32] = (raw[2:] - raw[:-2]) * swell.astype(np.float32)  # (n, 9)
-    rough: NDArray[np.float32] = raw[1:-1] * white.astype(np.float32)  # (n, 9)
-    rough += tremor * (muscle / np.sqrt(2)).astype(np.float32)
-    return rough
-
-
-def _slow_and_mains(
-    rng: np.random.Generator, samples: int, fs: float, mains_hz: float, breath: Breath
-) -> tuple[NDArray[np.float32], Floats]:
-    """Sources shared by all electrodes, (n, K), and their amplitude at each electrode, (K, 9) in mV."""
     time = np.arange(samples) / fs
     hertz = np.array([rng.uniform(0.03, 0.10), rng.uniform(0.10, 0.25), rng.uniform(0.25, 0.6), mains_hz])
     turns = time[:, None] * hertz + rng.uniform(size=4)  # (n, 4)
     phase = (2 * np.pi * (turns - np.floor(turns))).astype(np.float32)  # (n, 4)
-    sources = np.column_stack([np.sin(phase), np.cos(phase), breath.at(time)])  # (n, 9): sines, cosines, breath
+    sources = np.column_stack([np.sin(phase), np.cos(phase), breath.at(time)]).astype(np.float32)  # (n, 9)
     wander = WANDER_MV * np.exp(0.7 * rng.standard_normal())
     mains = MAINS_MV * np.exp(1.0 * rng.standard_normal())
     size = np.array([wander, wander * 0.6, wander * 0.35, mains] * 2 + [wander * 0.4])  # (9,)
-    return sources.astype(np.float32), size[:, None] * rng.standard_normal((len(size), len(ELECTRODES)))
+    loading = size[:, None] * rng.standard_normal((len(size), ELECTRODES))  # (9, 9) of a source at an electrode, mV
+
+    white = WHITE_MV * np.exp(0.4 * rng.standard_normal(ELECTRODES))  # (9,)
+    muscle = MUSCLE_MV * np.exp(0.6 * rng.standard_normal() + 0.5 * rng.standard_normal(ELECTRODES))  # (9,)
+    muscle[3:] *= 0.6  # less on the chest than on the limbs
+    knots = np.maximum(0.0, 1 + 0.8 * rng.standard_normal(8))
+    swell = np.interp(np.linspace(0, 7, samples), np.arange(8), knots)[:, None].astype(np.float32)  # (n, 1)
+    raw = rng.standard_normal((samples + 2, ELECTRODES), dtype=np.float32)  # (n + 2, 9)
+    # The difference over two samples lies around fs / 4, where muscle is strongest at 500 Hz.
+    tremor = (raw[2:] - raw[:-2]) * swell * (muscle / np.sqrt(2)).astype(np.float32)  # (n, 9)
+    rough = raw[1:-1] * white.astype(np.float32) + tremor  # (n, 9)
+
+    to_leads = EIGHT_FROM_ELECTRODES.T * level  # (9, 8)
+    return np.asarray(sources @ (loading @ to_leads).astype(np.float32) + rough @ to_leads.astype(np.float32))
 
 
 GROUPS, GROUP_SHARES = (3, 4, 5), (0.40, 0.35, 0.25)
@@ -239,33 +222,25 @@ def third_degree(rng: np.random.Generator, beats: Beats, seconds: float) -> Beat
     basic = 60.0 / rng.uniform(40.0, 56.0)
     count = int((seconds + 2 * MARGIN_S) / basic) + 2
     rr = basic * (1 + 0.008 * rng.standard_normal(count))  # (E,)
-    escapes = -MARGIN_S + basic * rng.uniform() + np.cumsum(rr) - rr[0]  # (E,)
-    time = np.concatenate([beats.time, escapes])
-    order = np.argsort(time, kind="stable")
-    kind = np.concatenate([np.full(len(beats.time), BLOCKED), np.full(count, ESCAPE)]).astype(np.int8)
-    return Beats(
-        time=time[order],
-        kind=kind[order],
-        rr=np.concatenate([beats.rr, rr])[order],
-        delay=np.zeros(len(time)),
-    )
+    time = -MARGIN_S + basic * rng.uniform() + np.cumsum(rr) - rr[0]  # (E,)
+    escapes = Beats(time, np.full(count, ESCAPE, np.int8), rr, np.zeros(count))
+    blocked = beats._replace(kind=np.full_like(beats.kind, BLOCKED))
+    order = np.argsort(np.concatenate([beats.time, time]), kind="stable")
+    return Beats(*(np.concatenate(both)[order] for both in zip(blocked, escapes, strict=True)))
 
 
-MOST_SEVERE = 2.0
-"""Maximum of `severity`; beyond it the waves are no longer realistic."""
 STREAM_OF_SINGLE_RECORDINGS = 1000
 """Stream number of `simulate`, distinct from the cohorts', which count from 0."""
 
 
-@dataclass(frozen=True)
-class Simulated:
+class Simulated(NamedTuple):
     """A simulated recording and its ground truth."""
 
     signal: NDArray[np.float32]  # (n, 12) mV, leads as in benchmark.data.datasets.base.LEADS
     beats: Beats
-    """Ventricular beats whose R peak is within the recording."""
+    """Those of the margins before and after the recording too."""
     rate: float
-    """Beats per minute."""
+    """QRS complexes per minute; NaN where the recording has fewer than two."""
 
 
 def simulate(
@@ -281,8 +256,8 @@ def simulate(
     """Draw one recording of a newly drawn patient, e.g. `simulate("LBBB", seed=1)`: (n, 12) float32 in mV.
 
     diagnosis: a name of `DIAGNOSES`, or several that one ECG can show together. seed: of patient and recording.
-    anatomy: scale of the differences between patients, 0 for the typical one. noise, severity: as in `CohortSettings`.
-    Raises ValueError for unknown or contradictory diagnoses, or a length, rate or scale out of range.
+    anatomy: scale of the differences between patients, 0 for the typical one. noise, severity: as of a cohort.
+    Raises ValueError for unknown or contradictory diagnoses.
     """
     names = (diagnosis,) if isinstance(diagnosis, str) else diagnosis
     rng = np.random.default_rng([seed, STREAM_OF_SINGLE_RECORDINGS])
@@ -302,15 +277,9 @@ def record(
     mains_hz: float = 50.0,
 ) -> Simulated:
     """Draw one recording of a patient with these diagnoses, from the recording's stream. Raises as `simulate`."""
-    check_diagnoses(diagnoses)
-    if not (1 <= seconds <= 3600 and fs >= 50 and noise >= 0 and 0 <= severity <= MOST_SEVERE):
-        raise ValueError(
-            f"cannot record {seconds} s at {fs} Hz with noise {noise} and severity {severity}: "
-            f"1-3600 s, 50 Hz or more, noise >= 0, severity 0-{MOST_SEVERE:g}"
-        )
     samples = round(seconds * fs)
-    rhythm = next((name for name in diagnoses if name in RHYTHMS), "SR")
-    heart = diseased(patient.heart, diagnoses, patient.severity, patient.ectopic_focus, share=severity)
+    rhythm = next((name for name in check_diagnoses(diagnoses) if name in RHYTHMS), "SR")
+    heart = diseased(patient, diagnoses, severity)
     rate = draw_rate(rng, rhythm, patient.resting_rate)
     breath = Breath(hz=float(rng.uniform(0.18, 0.32)), phase=float(rng.uniform(0, 2 * np.pi)))
     ectopic = tuple(kind for name, kind in (("PAC", ATRIAL), ("PVC", VENTRICULAR)) if name in diagnoses)
@@ -325,10 +294,8 @@ def record(
         course, dipole = atrial_activity(rng, rhythm, rate, samples, fs)  # (n,), (3,)
         eight += course[:, None] * ((lead_vectors(patient.across, patient.down) @ dipole) * patient.conduction[0])
     noisy = eight.astype(np.float32) + electrode_noise(rng, samples, fs, noise, mains_hz, breath)  # (n, 8)
-    inside = (beats.time >= 0) & (beats.time < seconds) & (beats.kind != BLOCKED)
-    shown = Beats(beats.time[inside], beats.kind[inside], beats.rr[inside], beats.delay[inside])
-    mean_rr = float(np.diff(shown.time).mean()) if len(shown.time) > 1 else float(shown.rr.mean())
-    return Simulated(twelve_leads(noisy), shown, rate=60.0 / mean_rr)
+    peaks = beats.time[(beats.time >= 0) & (beats.time < seconds) & (beats.kind != BLOCKED)]
+    return Simulated(twelve_leads(noisy), beats, 60.0 / float(np.diff(peaks).mean()) if len(peaks) > 1 else np.nan)
 
 
 def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, fs: float) -> Floats:
@@ -339,13 +306,11 @@ def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, 
     pace = np.stack([np.minimum(1.0, root), np.ones_like(root), root])[clock]  # (C, B)
     onset_of_p = beats.time + heart.onset - heart.pr * np.minimum(1.0, beats.rr**0.25) - beats.delay  # (B,)
     origin = np.stack([onset_of_p, beats.time, beats.time + heart.j_point])[clock]  # (C, B)
-    centre = origin + np.array([wave.centre for wave in waves])[:, None] * pace  # (C, B)
-    present = np.array([[kind in wave.beats for kind in range(KINDS)] for wave in waves])[:, beats.kind]  # (C, B)
+    centre, rise, fall = np.array([(w.centre, w.rise, w.fall) for w in waves]).T[:, :, None] * pace  # (C, B) each
+    present = np.array([np.isin(beats.kind, wave.beats) for wave in waves])  # (C, B)
     height = present * (1 + 0.02 * rng.standard_normal(centre.shape))  # (C, B)
-    rise = np.array([wave.rise for wave in waves])[:, None] * pace
-    fall = np.array([wave.fall for wave in waves])[:, None] * pace
-    order = np.array([wave.order for wave in waves], dtype=np.float64)  # (C,)
-    return wave_trains(centre, rise, fall, height, order, samples, fs)
+    order = np.array([wave.order for wave in waves], float)  # (C,)
+    return wave_trains(origin + centre, rise, fall, height, order, samples, fs)
 
 
 def _seen_by_leads(
@@ -354,19 +319,12 @@ def _seen_by_leads(
     """Waves (n, C) in leads I, II, V1-V6 at this recording's electrode positions, with respiration: (n, 8) in mV."""
     across = patient.across + 0.10 * rng.standard_normal(6)
     down = patient.down + 0.25 * rng.standard_normal() + 0.12 * rng.standard_normal(6)
-    leads = lead_vectors(across, down)  # (8, 3)
-    posture = rotation(3.0 * rng.standard_normal(3))  # (3, 3)
+    posture = lead_vectors(across, down) @ rotation(3.0 * rng.standard_normal(3))  # (8, 3)
     contact = float(np.exp(0.05 * rng.standard_normal()))
-    still = _lead_heights(patient, heart, leads @ posture) * contact  # (C, 8)
-    inhaled = _lead_heights(patient, heart, leads @ posture @ rotation(rng.uniform(1, 4) * np.ones(3))) * contact
-    time = np.arange(len(trains)) / fs
-    swing = breath.at(time)[:, None]  # (n, 1)
-    return np.asarray(trains @ still + swing * (trains @ (inhaled - still)))
-
-
-def _lead_heights(patient: Anatomy, heart: Heart, leads: Floats) -> Floats:
-    """Height of every wave in the leads I, II, V1-V6, (C, 8) in mV."""
     position = {"P": patient.atrial_position, "R": patient.position, "J": patient.position}
     dipole = np.stack([position[wave.clock] @ wave.dipole for wave in heart.waves.values()])  # (C, 3)
-    part = [CLOCKS.index(wave.clock) for wave in heart.waves.values()]
-    return (dipole @ leads.T) * patient.conduction[part]
+    conduction = patient.conduction[[CLOCKS.index(wave.clock) for wave in heart.waves.values()]]  # (C, 8)
+    still = (dipole @ posture.T) * conduction * contact  # (C, 8)
+    inhaled = (dipole @ (posture @ rotation(rng.uniform(1, 4) * np.ones(3))).T) * conduction * contact  # (C, 8)
+    swing = breath.at(np.arange(len(trains)) / fs)[:, None]  # (n, 1)
+    return np.asarray(trains @ still + swing * (trains @ (inhaled - still)))

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.data.simulate import CohortSettings
+from benchmark.data.simulate import SimulatedDataset
 from benchmark.results.files import file_lock
 from benchmark.results.store import Row, Store
 from benchmark.run import tasks as tasks_module
@@ -205,7 +205,7 @@ def test_a_grid_grows_by_what_is_new_and_its_store_moves(
 
 
 def test_data_are_looked_for_and_judged_before_any_pretraining(run: Run, tmp_path: Path) -> None:
-    write_dataset("mimic-iv-ecg", tmp_path / "mimic", CohortSettings(2))
+    write_dataset(SimulatedDataset("mimic-iv-ecg", 2), tmp_path / "mimic")
     places = ["--cache", str(tmp_path / "cache"), "--data", f"mimic-iv-ecg={tmp_path / 'mimic'}"]  # none of chapman
     assert run(*places) == USAGE
     assert not (tmp_path / "cache").exists()

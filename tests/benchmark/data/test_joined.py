@@ -15,7 +15,7 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.data.joined import Mark, Member, join, recut
 from benchmark.data.prepare import Prepared, open_prepared, prepare, write_index
 from benchmark.data.segments import Segmentation
-from benchmark.data.simulate import CohortSettings, SimulatedDataset
+from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import TaskSpec
 
 SPEC = TaskSpec(2, "single", "paper")
@@ -61,7 +61,7 @@ def test_recordings_keep_apart_and_have_neither_label_nor_fold(members: list[Mem
 
 
 def test_another_process_opens_it_from_its_folder_and_it_can_be_cut_otherwise(tmp_path: Path) -> None:
-    datasets = [SimulatedDataset(name, CohortSettings(3)) for name in ("ptb-xl", "chapman")]
+    datasets = [SimulatedDataset(name, 3) for name in ("ptb-xl", "chapman")]
     whole = [prepare(dataset, tmp_path, workers=1) for dataset in datasets]
     members = [(data, np.arange(1, len(data.entries))) for data in whole]
     marks: list[Mark] = [((n % 2,), n % 3) for n in range(sum(len(numbers) for _, numbers in members))]

@@ -19,7 +19,7 @@ from benchmark.data.heartbeats import heartbeats
 from benchmark.data.prepare import Prepared, SignalFacts, Skipped, cached, key_listing, open_prepared, prepare
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import lead_problem, outline_of, signal_digest
-from benchmark.data.simulate import CohortSettings, SimulatedDataset
+from benchmark.data.simulate import SimulatedDataset
 
 
 @pytest.fixture(scope="session")
@@ -150,7 +150,7 @@ def test_a_simulated_dataset_is_drawn_once_and_found_by_its_settings_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cohort(**settings: Any) -> SimulatedDataset:
-        return SimulatedDataset("mimic-iv-ecg", CohortSettings(2, **settings))
+        return SimulatedDataset("mimic-iv-ecg", 2, **settings)
 
     prepared = prepare(cohort(), tmp_path, workers=1)
     assert prepared.simulated

@@ -13,7 +13,7 @@ import pytest
 
 from benchmark.cli.main import FAILED, OK
 from benchmark.data.datasets.base import LEADS
-from benchmark.data.simulate import CohortSettings, simulate
+from benchmark.data.simulate import SimulatedDataset, simulate
 from tests.on_disk import write_dataset
 
 PATIENTS = {"mimic-iv-ecg": 4, "ptb-xl": 60, "chapman": 40, "cpsc2018": 40}
@@ -28,7 +28,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data root with all four datasets."""
     root = tmp_path_factory.mktemp("sound")
     for name, patients in PATIENTS.items():
-        write_dataset(name, root / name, CohortSettings(patients, recordings_per_patient=2.0))
+        write_dataset(SimulatedDataset(name, patients, recordings_per_patient=2.0), root / name)
     for path in root.rglob("*"):
         os.utime(path, (1, 1))  # a file that changed within two seconds is read again by each command
     return root

@@ -16,7 +16,7 @@ import pytest
 
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
 from benchmark.data.prepare import Prepared
-from benchmark.data.simulate import COHORTS, CohortSettings, SimulatedDataset
+from benchmark.data.simulate import COHORTS, SimulatedDataset
 from benchmark.data.simulate.patient import EPISODIC, RHYTHMS, check_diagnoses, clash, draw_conditions, draw_diagnoses
 from benchmark.data.splits import Protocol, TaskSpec, sides_of, split_of
 from benchmark.data.tasks import columns_of
@@ -34,7 +34,7 @@ LABELLED = [name for name in COHORTS if name != "mimic-iv-ecg"]
 
 
 def cohort(name: str, patients: int, **settings: float) -> SimulatedDataset:
-    return SimulatedDataset(name, CohortSettings(patients, **settings))  # type: ignore[arg-type]
+    return SimulatedDataset(name, patients, **settings)  # type: ignore[arg-type]
 
 
 def drawn(dataset: SimulatedDataset) -> dict[str, tuple[Entry, Recording]]:
