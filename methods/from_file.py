@@ -57,7 +57,7 @@ def find_class(what: str, name: str, table: Mapping[str, type[T]], *contracts: t
         return _load_file(what, Path(name).resolve(), contracts, tuple(table))
     if name in table:
         return table[name]
-    close = difflib.get_close_matches(name, table, n=1)
+    close = difflib.get_close_matches(name.lower(), table, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise ValueError(f"unknown {what} {name!r}: {hint}choose from {', '.join(table)}, or give the path of a .py file")
 

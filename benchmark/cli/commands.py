@@ -37,8 +37,9 @@ def metric(text: str) -> str:
 
 
 def flag(meaning: str, **arguments: Any) -> dict[str, Any]:
-    """Return the arguments of `add_argument` for a flag or a positional argument."""
-    return {"help": meaning, **arguments}
+    """Return the arguments of `add_argument` for a flag or a positional argument; choices are `a|b` in the help."""
+    metavar = {"metavar": "|".join(arguments["choices"])} if "choices" in arguments else {}
+    return {"help": meaning, **metavar, **arguments}
 
 
 def names(meaning: str, metavar: str, **arguments: Any) -> dict[str, Any]:
@@ -185,7 +186,7 @@ COMMANDS = {
             "word": names("row, evaluation, dataset, ratio and seed in any order, or the start of a key", "CELL"),
             "--all": flag("the whole config, code, libraries, machine and files too", action="store_true"),
         },
-        ("explain pmq finetune chapman 0.1 seed 41  # by the names of the tables",),
+        ("explain pmq chapman 0.1 seed 41  # by the names of the tables",),
     ),
     "tune": Command(
         "choose the knobs of each method by random search on validation patients",

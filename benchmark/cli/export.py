@@ -90,10 +90,10 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
     store = Store(results)
     known: dict[str, None] = {}
     for run in (run_of(store, plan, results) for plan in store.readable_plans()):
-        known |= dict.fromkeys(run.plan.variants)
         for variant, title in run.plan.variants.items():
             finished = [(cell, row) for cell, row in run.finished if cell.variant == variant and row.pretrain_key]
             seeds = {row.pretrain_key: row.pretrain_seed for _, row in finished}
+            known |= dict.fromkeys([variant] if seeds else [])
             if not seeds or name not in (variant, title, *seeds):
                 continue
             keys = [name] if name in seeds else [key for key, one in seeds.items() if seed in (None, one)]
@@ -102,6 +102,8 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
                 raise ConfigError(f"{variant}: choose one pretraining by --seed N or its key; there are {listed}")
             folder, cells = store.pretrained / keys[0], [cell for cell, row in finished if row.pretrain_key == keys[0]]
             return Pretrained(run, variant, folder, record_of(folder), cells)
+    if not known:
+        raise ConfigError(f"{results}: no encoder is finished yet; `status` shows how far the run is")
     raise ConfigError(unknown("row with a finished encoder", name, list(known)))
 
 
