@@ -34,7 +34,6 @@ from tests.benchmark.run.bench import Cohorts, Heard, SmallConfig
 from tests.benchmark.small_cohorts import small_cohort
 from tests.benchmark.tasks import make_task
 
-MODE = {"device": "cpu", "precision": "float32"}
 MACHINE = Machine(torch.device("cpu"), "float32")
 
 
@@ -44,16 +43,10 @@ def kind_of(word: Path) -> type[PretrainedEncoder]:
     return kind
 
 
-def key(word: Path) -> Any:
-    kind = kind_of(word)
-    return identity(kind, PretrainedConfig(output=kind.features))
-
-
 @pytest.mark.parametrize(
     ("changes", "weights", "line"),
     [
         ({"leads": ["II", "V1", "V2"]}, None, "it takes no windows of 3 leads and 400 samples, leads-first"),
-        ({"features": 9}, None, "features 9, but 3 windows give .3, 6.; a row each is needed"),
         ({}, {"state": torch.zeros(1)}, r"load\(\) has to read the weights of its network"),
     ],
 )
@@ -69,8 +62,11 @@ def test_a_class_that_its_network_contradicts_is_one_line(
 
 
 def test_edited_weights_or_signals_are_another_row_and_a_moved_folder_is_the_same(tmp_path: Path) -> None:
-    before = key(write("learns", tmp_path / "one"))
-    moved = write("learns", tmp_path / "two")
+    def key(word: Path) -> Any:
+        kind = kind_of(word)
+        return identity(kind, PretrainedConfig(output=kind.features))
+
+    before, moved = key(write("learns", tmp_path / "one")), write("learns", tmp_path / "two")
     assert key(moved) == before
     assert key(write("learns", tmp_path / "three", rate=500)) != before
     weights = tmp_path / "two" / "theirs.pt"
@@ -79,12 +75,6 @@ def test_edited_weights_or_signals_are_another_row_and_a_moved_folder_is_the_sam
     weights.write_bytes(content)
     os.utime(weights, ns=(0, 0))
     assert key(moved) != before
-
-
-def test_an_encoder_with_weights_is_no_encoder_to_pretrain(tmp_path: Path, small_config: SmallConfig) -> None:
-    word = write("learns", tmp_path)
-    with pytest.raises(ValueError, match="theirs-learns brings weights of its own and is not pretrained; use --method"):
-        small_config({"encoder": {"name": str(word)}})
 
 
 @pytest.mark.parametrize(
@@ -117,37 +107,33 @@ class Foreign:
     config: Config
     grid: Grid
     store: Store
-    heard: Heard
 
     def cells(self, row: str, evaluation: str) -> list[Cell]:
         return [cell for cell in self.grid.cells if (cell.variant.name, cell.evaluation) == (row, evaluation)]
 
 
-def worked_off(config: Config, cohorts: Cohorts, folder: Path) -> Foreign:
+@pytest.fixture(scope="module")
+def foreign(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Foreign:
+    folder = tmp_path_factory.mktemp("elsewhere")
+    config = small_config(
+        {
+            "methods": ["random", *(str(write(form, folder / form)) for form in SIGNALS)],
+            "evaluate": ["finetune", "linear", "knn"],
+            "linear.strengths": [0.1, 1.0],
+            "seeds": [41, 42],
+            "protocol": "strict",
+        }
+    )
     datasets = list(map(small_cohort, config.data.datasets))
     forms = external_forms(
         config, datasets, cohorts, lambda d, cut: prepare(d, folder / "cache", workers=1, segmentation=cut)
     )
-    store, heard = Store(folder / "runs"), Heard()
-    grid = make_grid(config, cohorts, MACHINE, forms=forms)
-    store.root.mkdir()
-    execute(missing(grid, store), context_of(config, cohorts, store, MACHINE), Inline(), heard)
+    bench = Foreign(config, make_grid(config, cohorts, MACHINE, forms=forms), Store(folder / "runs"))
+    heard = Heard()
+    bench.store.root.mkdir()
+    execute(missing(bench.grid, bench.store), context_of(config, cohorts, bench.store, MACHINE), Inline(), heard)
     assert heard.failed == {}
-    return Foreign(config, grid, store, heard)
-
-
-@pytest.fixture(scope="module")
-def foreign(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytest.TempPathFactory) -> Foreign:
-    folder = tmp_path_factory.mktemp("elsewhere")
-    words = [str(write(form, folder / form)) for form in SIGNALS]
-    settings: dict[str, Any] = {
-        "methods": ["random", *words],
-        "evaluate": ["finetune", "linear", "knn"],
-        "linear.strengths": [0.1, 1.0],
-        "seeds": [41, 42],
-        "protocol": "strict",
-    }
-    return worked_off(small_config(settings), cohorts, folder)
+    return bench
 
 
 def by_hand(form: str, recording: str) -> NDArray[np.float32]:

@@ -1,9 +1,10 @@
-"""docs/METHODS.md and its worked example: the example keeps the contract, and the page names what there is."""
+"""docs/METHODS.md and its worked examples: they keep the contract, and the page names what there is."""
 
 from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 
 from benchmark.cli.main import OK
 from methods.base import Batch, Batching, Pairing, PretrainMethod
+from methods.encoders.base import Encoder
 from methods.from_file import find_class
 from run_benchmark import main
 from tests.docs.pages import DOCS, text_of
@@ -20,8 +22,9 @@ EXAMPLE = DOCS / "method" / "align_uniform.py"
 
 
 @pytest.mark.slow
-def test_the_example_keeps_the_contract() -> None:
-    assert main(["check", str(EXAMPLE)]) == OK
+@pytest.mark.parametrize("example", [EXAMPLE, DOCS / "encoder" / "gru.py"], ids=lambda path: path.stem)
+def test_the_examples_keep_the_contract(example: Path) -> None:
+    assert main(["check", str(example)]) == OK
 
 
 def test_the_terms_of_the_example_are_those_of_the_paper() -> None:
@@ -36,8 +39,9 @@ def test_the_terms_of_the_example_are_those_of_the_paper() -> None:
 def test_the_page_names_what_the_contract_has() -> None:
     for name in (*Batch._fields, *get_args(Pairing), *get_args(Batching)):
         assert f"`{name}`" in TEXT
-    for name in re.findall(r"^- `(\w+)", TEXT, re.MULTILINE):
-        assert hasattr(PretrainMethod, name), name
+    for text, kind in ((TEXT, PretrainMethod), (text_of("METHODS.md", "## Writing an encoder"), Encoder)):
+        for name in re.findall(r"^- `(\w+)", text, re.MULTILINE):
+            assert hasattr(kind, name), name
     parts = {path.stem for path in (DOCS.parent / "methods" / "parts").glob("*.py")}
     (table,) = re.findall(r"\| `methods/parts/`.*?\n\n", TEXT, re.DOTALL)
     assert set(re.findall(r"`(\w+)`(?=[,` |])", table.split("\n", 2)[2])) <= parts

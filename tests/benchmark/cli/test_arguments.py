@@ -13,16 +13,10 @@ from benchmark.cli.main import parse
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
-from benchmark.machine.device import Machine
 
 
 def config_from(line: str) -> Config:
     return config_of(parse(line.split())[1])
-
-
-def machine_for(line: str) -> Machine:
-    _, arguments = parse(line.split())
-    return machine_of(arguments, config_of(arguments))
 
 
 def test_flags_set_the_config_and_set_comes_last() -> None:
@@ -73,46 +67,30 @@ def test_own_data_without_a_config_get_one_by_their_size(
     assert config_from(f"--config demo {datasets} --pretrain-dataset {tmp_path / 'ours.yaml'}").name == "demo"
 
 
-def devices_there(count: int, monkeypatch: pytest.MonkeyPatch, visible: str = "") -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+@pytest.mark.parametrize(
+    ("there", "visible", "line", "expected"),
+    [
+        (2, "", "", (1, ())),
+        (2, "", "--devices 0 1", (2, ("0", "1"))),
+        (2, "4,7", "--devices 1", (1, ("7",))),
+        (0, "", "--devices 0", "--devices 0: name devices once each; torch sees none"),
+        (2, "", "--devices 0 0", "--devices 0 0: name devices once each"),
+        (0, "", "--engine tcp://a:1 --devices 0", "--devices is of --engine local: start a worker for each GPU"),
+        (0, "", "--engine s.json --device cuda", "--engine s.json: name what the workers compute on and in"),
+    ],
+)
+def test_devices_count_among_those_that_are_visible_and_others_are_refused(
+    there: int, visible: str, line: str, expected: str | tuple[int, tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: there)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there > 0)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: True)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-
-
-@pytest.mark.parametrize(
-    ("line", "visible", "jobs", "devices"),
-    [
-        ("--devices 0 1", "", 2, ("0", "1")),
-        ("--devices 1", "4,7", 1, ("7",)),
-        ("", "", 1, ()),
-    ],
-)
-def test_devices_count_among_those_that_are_visible_and_each_has_a_task(
-    line: str, visible: str, jobs: int, devices: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    devices_there(2, monkeypatch, visible)
-    machine = machine_for(line)
-    assert (machine.jobs, machine.devices, machine.mode()) == (jobs, devices, {"device": "cuda", "precision": "bf16"})
-
-
-@pytest.mark.parametrize(
-    ("count", "line", "message"),
-    [
-        (0, "--devices 0", "--devices 0: name devices once each; torch sees none"),
-        (2, "--devices 0 0", "--devices 0 0: name devices once each"),
-        (0, "--engine tcp://there:1 --devices 0", "--devices is of --engine local: start a worker for each GPU"),
-        (
-            0,
-            "--engine scheduler.json --device cuda",
-            "--engine scheduler.json: name what the workers compute on and in",
-        ),
-    ],
-)
-def test_a_machine_that_cannot_be_is_refused(
-    count: int, line: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    devices_there(count, monkeypatch)
-    with pytest.raises(ConfigError) as error:
-        machine_for(line)
-    assert message in str(error.value)
+    _, arguments = parse(line.split())
+    if isinstance(expected, str):
+        with pytest.raises(ConfigError, match=expected):
+            machine_of(arguments, config_of(arguments))
+        return
+    machine = machine_of(arguments, config_of(arguments))
+    assert (machine.jobs, machine.devices) == expected
+    assert machine.mode() == {"device": "cuda", "precision": "bf16"}

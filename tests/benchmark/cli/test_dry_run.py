@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,44 +23,39 @@ from benchmark.run.datasets import locate, names_of
 from benchmark.run.grid import Cell, make_grid
 from benchmark.screen import open_console
 
-SmallConfig = Callable[..., Config]
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
-FEW = {"data.simulation.patients": {"mimic-iv-ecg": 2, "chapman": 4}, "evaluate": ["finetune"], "ratios": [0.5, 0.1]}
-
-
-@pytest.fixture(autouse=True)
-def _one_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An update takes ten seconds here, without measuring."""
-    monkeypatch.setattr(dry_run, "seconds_per_update", lambda *size: 10.0)
-
-
-@pytest.fixture
-def folders(tmp_path: Path) -> Folders:
-    return Folders(None, {}, cache=tmp_path / "cache")
-
-
-def lines_of(config: Config, folders: Folders, results: str = "runs") -> list[str]:
-    out = StringIO()
-    print_dry_run(open_console(out), config, folders, MACHINE, folders.cache.parent / results)
-    return out.getvalue().splitlines()
 
 
 def finish(cell: Cell, store: Store) -> None:
     """Put a row in the place of a cell."""
-    text = {"protocol": "paper", "labels": "single"}
-    facts: dict[str, dict[str, object]] = {
-        name: {} for name in ("scores", "undefined", "counts", "coverage", "provenance", "training")
-    }
+    names = ("scores", "undefined", "counts", "coverage", "provenance", "training")
+    facts: dict[str, Any] = {name: {} for name in names} | {"protocol": "paper", "labels": "single", "notes": []}
     nothing = np.empty(0)
-    row = Row(**identity_of(cell), notes=[], **text, **facts)  # type: ignore[arg-type]
+    row = Row(**identity_of(cell), **facts)
     store.save_row(row, Predictions(nothing.astype(np.float32), nothing.astype(np.int64), nothing, nothing))  # type: ignore[arg-type]
 
 
 def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_prepared(
-    small_config: SmallConfig, folders: Folders, tmp_path: Path
+    small_config: Callable[..., Config], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = small_config({**FEW, "gates": ["features"], "evaluate": ["finetune", "linear"]})
-    before = lines_of(config, folders, results="new/deeper/runs")
+    monkeypatch.setattr(dry_run, "seconds_per_update", lambda *size: 10.0)
+    folders = Folders(None, {}, cache=tmp_path / "cache")
+    patients = {"mimic-iv-ecg": 2, "chapman": 4}
+    config = small_config(
+        {
+            "data.simulation.patients": patients,
+            "ratios": [0.5, 0.1],
+            "gates": ["features"],
+            "evaluate": ["finetune", "linear"],
+        }
+    )
+
+    def lines(results: str = "runs") -> list[str]:
+        out = StringIO()
+        print_dry_run(open_console(out), config, folders, MACHINE, tmp_path / results)
+        return out.getvalue().splitlines()
+
+    before = lines("new/deeper/runs")
     assert list(tmp_path.iterdir()) == []
     assert before[0] == "config basic: 10 cells on 1 pretrainings, at 0.5, 0.1 of the labels x seeds 41"
     assert before[1] == "  rows: random, pmq, features"
@@ -69,11 +65,9 @@ def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_pr
     prepared = {name: prepare(locate(config, name, folders), folders.cache, workers=1) for name in names_of(config)}
     grid, store = make_grid(config, prepared, MACHINE), Store(tmp_path / "runs")
     finish(grid.cells[0], store)
-    lines = lines_of(config, folders)
-    assert "to do: 9 of 10 cells, 1 of 1 pretrainings" in lines
+    assert "to do: 9 of 10 cells, 1 of 1 pretrainings" in lines()
     for name, data in prepared.items():
-        assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines
+        assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines()
     for cell in grid.cells:
         finish(cell, store)
-    after = lines_of(config, folders)
-    assert any("1 tasks at a time: pretraining 0 s; the cells come on top" in line for line in after)
+    assert any("1 tasks at a time: pretraining 0 s; the cells come on top" in line for line in lines())

@@ -13,11 +13,7 @@ from benchmark.results.names import SUPERVISED
 from benchmark.results.store import Row, Store
 from run_benchmark import main
 
-SMALL = [
-    *("--methods", "random", "--gates", "none", "--evaluate", "linear", "--ratios", "0.5", "--seeds", "41"),
-    *("--device", "cpu", "--workers", "1", "--jobs", "1", "--set", "encoder.hidden=4", "encoder.depth=2"),
-    *("encoder.output=8", "linear.strengths=[1.0]"),
-]
+SMALL = "--evaluate linear --seeds 41 --device cpu --workers 1 --jobs 1"
 
 
 def rows_of(folder: Path) -> list[Row]:
@@ -41,8 +37,9 @@ def real(real_ptb_xl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.slow
 def test_real_recordings_under_two_tasks(real: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*real, "--tasks", "superdiagnostic", "rhythm", *SMALL]) == OK, capsys.readouterr()
-    capsys.readouterr()
+    sizes = "--set encoder.hidden=4 encoder.depth=2 encoder.output=8 linear.strengths=[1.0]"
+    grid = f"--tasks superdiagnostic rhythm --methods random --gates none --ratios 0.5 {SMALL} {sizes}"
+    assert main([*real, *grid.split()]) == OK, capsys.readouterr()
     assert len(list(tmp_path.glob("cache/*/index.json"))) == 1
     rows = {row.dataset: row for row in rows_of(tmp_path)}
     assert set(rows) == {"ptb-xl.superdiagnostic", "ptb-xl.rhythm"}
@@ -58,9 +55,8 @@ def test_real_recordings_under_two_tasks(real: list[str], tmp_path: Path, capsys
 
 @pytest.mark.slow
 def test_supervised_rows_of_the_ptb_xl_benchmark_on_real_recordings(real: list[str], tmp_path: Path) -> None:
-    few = ["--tasks", "superdiagnostic", "--evaluate", "linear", "--seeds", "41", "--gates", "supervised"]
-    quick = ["--device", "cpu", "--workers", "1", "--jobs", "1", "--set", "supervised.epochs=1"]
-    assert main(["--config", "ptbxl-benchmark", *real, *few, *quick]) == OK
+    grid = f"--config ptbxl-benchmark --tasks superdiagnostic --gates supervised {SMALL} --set supervised.epochs=1"
+    assert main([*grid.split(), *real]) == OK
     rows = [row for row in rows_of(tmp_path) if row.evaluation == SUPERVISED]
     assert {row.variant for row in rows} == {"supervised", "supervised+resnet1d"}
     assert all(row.training["best_epoch"] == 1 for row in rows)

@@ -20,7 +20,7 @@ from benchmark.data.corpus import trials_of
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
-from benchmark.embedding import CONFIG, Description, read_description, recordings_of, windows_of
+from benchmark.embedding import CONFIG, read_description, recordings_of, windows_of
 from benchmark.training.checkpoint import SOURCE, WEIGHTS
 from benchmark.training.probes import features
 from methods.encoders import get_encoder
@@ -30,25 +30,16 @@ from tests.benchmark.small_cohorts import small_cohort
 from tests.benchmark.tasks import make_task
 
 
-def described(folder: Path, **changed: Any) -> Description:
-    return read_description(export_encoder(folder, **changed))
-
-
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
     return export_encoder(tmp_path / "encoder")
 
 
-@pytest.fixture
-def six_beats(tmp_path: Path) -> Description:
-    return described(tmp_path / "six")
-
-
-def cut(how: Description, signal: Any, rate: float = RATE) -> Any:
+def cut(folder: Path, signal: Any, rate: float = RATE) -> Any:
     (one,) = recordings_of([signal], rate, LEADS)
     if isinstance(one, str):
         raise Unusable(one)
-    return windows_of(one, how)
+    return windows_of(one, read_description(folder))
 
 
 @pytest.mark.parametrize("name", ["chapman", "ptb-xl"])
@@ -64,7 +55,7 @@ def test_windows_are_those_of_the_prepared_dataset_to_the_bit(
     assert sum(map(bool, map(len, found))) > len(found) / 2
 
 
-def test_leads_are_taken_by_name_and_their_unit_does_not_matter(six_beats: Description) -> None:
+def test_leads_are_taken_by_name_and_their_unit_does_not_matter(exported: Path) -> None:
     signal, order = recording(), np.random.default_rng(1).permutation(12)
     (expected,) = recordings_of([signal], RATE, LEADS)
     (mixed,) = recordings_of([signal[:, order]], RATE, [LEADS[lead].upper() for lead in order])
@@ -74,7 +65,7 @@ def test_leads_are_taken_by_name_and_their_unit_does_not_matter(six_beats: Descr
     assert np.array_equal(wide.signal, expected.signal)
     assert np.array_equal(two.signal[:, :2], expected.signal[:, :2])
     assert not two.signal[:, 2:].any(), "leads that the encoder's tests had not may be absent"
-    assert np.allclose(cut(six_beats, 1000 * signal), cut(six_beats, signal), atol=2e-3)
+    assert np.allclose(cut(exported, 1000 * signal), cut(exported, signal), atol=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -100,17 +91,15 @@ def test_what_are_no_recordings_is_one_line(signals: Any, leads: Any, present: A
         (recording(), 5, "sampling rate outside 50 to 10000 Hz: 5"),
     ],
 )
-def test_a_recording_without_windows_has_a_reason(
-    signal: Any, rate: float, reason: str, six_beats: Description
-) -> None:
+def test_a_recording_without_windows_has_a_reason(signal: Any, rate: float, reason: str, exported: Path) -> None:
     with pytest.raises(Unusable, match=reason):
-        cut(six_beats, signal, rate)
+        cut(exported, signal, rate)
 
 
 def test_crops_are_those_of_the_whole_recording_and_absent_leads_are_zero(tmp_path: Path) -> None:
     signal, whole = recording(), Segmentation("recordings", 250, 100, 125)
-    how = described(tmp_path / "e", segmentation=whole, per_trial=1, scale=(1.0, 2.0), leads=("I", "V6"))
-    windows = cut(how, signal)
+    facts: dict[str, Any] = {"segmentation": whole, "per_trial": 1, "scale": (1.0, 2.0), "leads": ("I", "V6")}
+    windows = cut(export_encoder(tmp_path / "e", **facts), signal)
     kept = whole.cut(signal.astype(np.float32), RATE)[:, 0].astype(np.float16)  # (1000, 12)
     assert windows.shape == (7, 250, 12)
     for crop, first in zip(windows, range(0, 751, 125), strict=True):
@@ -193,29 +182,18 @@ def test_a_folder_that_cannot_be_used_is_one_line(exported: Path, tmp_path: Path
         load_encoder(tmp_path / "nowhere")
 
 
-@pytest.fixture
-def signals() -> Any:
-    return np.stack([recording(seed) for seed in range(6)])
-
-
-@pytest.fixture
-def embedder(exported: Path) -> EcgEmbedder:
-    return EcgEmbedder(exported, rate=RATE, leads=LEADS)
-
-
-def test_the_transformer_embeds_as_the_encoder_does_also_as_a_clone_and_a_pickle(
-    exported: Path, embedder: EcgEmbedder, signals: Any, tmp_path: Path
-) -> None:
+def test_the_transformer_embeds_as_the_encoder_does_also_as_a_clone_and_a_pickle(exported: Path) -> None:
+    signals, embedder = [recording(seed) for seed in range(3)], EcgEmbedder(exported, rate=RATE, leads=LEADS)
     with pytest.raises(NotFittedError):
         embedder.transform(signals)
-    found = embedder.fit_transform(signals)
-    assert np.array_equal(found, load_encoder(exported).encode(signals, RATE, LEADS))
+    embeddings = embedder.fit_transform(signals)
+    assert np.array_equal(embeddings, load_encoder(exported).encode(signals, RATE, LEADS))
     names = [f"e{number}" for number in range(6)]
     assert list(embedder.set_output(transform="pandas").transform(signals).columns) == names
     embedder.set_output(transform="default")
     assert not hasattr(clone(embedder), "encoder_")
-    pickled = pickle.dumps(embedder)
-    exported.rename(tmp_path / "gone")
-    assert np.array_equal(pickle.loads(pickled).transform(list(signals)), found)
     with pytest.raises(ConfigError, match="lead missing: V6"):
-        EcgEmbedder(tmp_path / "gone", rate=RATE, leads=LEADS[:11]).fit(signals)
+        EcgEmbedder(exported, rate=RATE, leads=LEADS[:11]).fit(signals)
+    pickled = pickle.dumps(embedder)
+    exported.rename(exported.with_name("gone"))
+    assert np.array_equal(pickle.loads(pickled).transform(signals), embeddings)
