@@ -11,15 +11,14 @@ import hashlib
 import os
 import re
 import shutil
+import time
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import translate
 from importlib import resources
-from itertools import islice
 from pathlib import Path, PurePosixPath
-from threading import Event
 from urllib.parse import quote
 
 import requests
@@ -72,23 +71,16 @@ def release_of(name: str, arguments: Namespace) -> Release:
     """Find what a command line means of a dataset. Raises ConfigError or DatasetError for what there is not."""
     catalogue = read_yaml(CATALOGUE)
     dataset, homes = catalogue["datasets"][name], catalogue["homes"]
-    subset = next(iter(dataset["subsets"])) if arguments.subset is None else arguments.subset
-    home = vars(arguments)["from"] or next(iter(homes))
+    subset, home = arguments.subset or next(iter(dataset["subsets"])), vars(arguments)["from"] or next(iter(homes))
     for what, word, known in (("subset", subset, dataset["subsets"]), ("home", home, homes)):
         if word not in known:
             raise DatasetError(f"{name} has no {what} {word!r}; there are: {', '.join(known)}")
     root = parse_data(arguments.data).get(name) or (arguments.data_root and arguments.data_root / name)
     if root is None:
         raise DatasetError(f"no folder for {name}: use --data-root DIR or --data {name}=DIR")
-    return Release(
-        name=name,
-        subset=subset,
-        url=f"{homes[home]}{dataset['release']}/",
-        subfolder=dataset.get("folder", ""),
-        patterns=(*dataset.get("always", ()), *dataset["subsets"][subset]),
-        gigabytes=dataset["gigabytes"][subset],
-        root=root,
-    )
+    patterns, gigabytes = (*dataset.get("always", ()), *dataset["subsets"][subset]), dataset["gigabytes"][subset]
+    url = f"{homes[home]}{dataset['release']}/"
+    return Release(name, subset, url, dataset.get("folder", ""), patterns, gigabytes, root)
 
 
 def new_session() -> requests.Session:
@@ -105,29 +97,26 @@ def new_session() -> requests.Session:
         status_forcelist=BUSY,
         raise_on_status=False,
     )
-    session.mount("https://", HTTPAdapter(pool_maxsize=MAX_CONNECTIONS, max_retries=retry))
-    session.mount("http://", HTTPAdapter(pool_maxsize=MAX_CONNECTIONS, max_retries=retry))
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, HTTPAdapter(pool_maxsize=MAX_CONNECTIONS, max_retries=retry))
     return session
 
 
-def fetch(session: requests.Session, url: str, target: Path, digest: str, stop: Event) -> str:
+def fetch(session: requests.Session, url: str, target: Path, digest: str = "") -> str:
     """Download a file and compare it with its SHA-256, '' for none; return '' or why it is not there.
 
-    A body that breaks off or is wrong is fetched again; `stop` ends it between two pieces.
+    A body that breaks off or is wrong is fetched again.
     """
     part, reason = target.with_name(f"{target.name}.part"), ""
     part.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(TRIES):
-        if stop.wait(min(MAX_WAIT, BACKOFF * 2**attempt) if attempt else 0):
-            break
+        time.sleep(min(MAX_WAIT, BACKOFF * 2**attempt) if attempt else 0)
         content = hashlib.sha256()
         try:
             with session.get(url, stream=True, timeout=TIMEOUT) as response, open(part, "wb") as file:
                 if not response.ok:
                     return f"{response.status_code} {response.reason}"
                 for piece in response.iter_content(CHUNK):
-                    if stop.is_set():
-                        return "stopped"
                     content.update(piece)
                     file.write(piece)
         except requests.RequestException as error:
@@ -144,28 +133,23 @@ def fetch_all(
     session: requests.Session, release: Release, files: Sequence[tuple[str, str]], connections: int
 ) -> Iterator[tuple[str, str]]:
     """Download files, several at a time; yield (path, '' or why it is not there) of each. Raises OSError."""
-    stop = Event()
 
     def task(file: tuple[str, str]) -> tuple[str, str]:
         path, digest = file
-        return path, fetch(session, f"{release.url}{quote(path)}", release.target(path), digest, stop)
+        return path, fetch(session, f"{release.url}{quote(path)}", release.target(path), digest)
 
     with ThreadPoolExecutor(connections) as pool:
         try:
             for start in range(0, len(files), AT_ONCE):
                 yield from pool.map(task, files[start : start + AT_ONCE])
         finally:
-            stop.set()
             pool.shutdown(cancel_futures=True)
 
 
-def missing_files(session: requests.Session, release: Release, verify: bool, console: Console) -> list[tuple[str, str]]:
-    """List (publisher's path, SHA-256) of the files to be fetched; with `verify`, those too whose content is wrong.
-
-    Raises DatasetError without a list of sums, and for a disk without room.
-    """
+def listed_files(session: requests.Session, release: Release) -> list[tuple[str, str]]:
+    """List (publisher's path, SHA-256) of the files of a release. Raises DatasetError without a list of sums."""
     sums, files = release.root / UNFINISHED / SUMS, list[tuple[str, str]]()
-    if not sums.exists() and (failure := fetch(session, f"{release.url}{SUMS}", sums, "", Event())):
+    if not sums.exists() and (failure := fetch(session, f"{release.url}{SUMS}", sums)):
         raise DatasetError(f"{release.name}: no list of files; {release.url}: {failure}")
     wanted = re.compile("|".join(map(translate, release.patterns)))
     for line in sums.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -175,12 +159,7 @@ def missing_files(session: requests.Session, release: Release, verify: bool, con
             raise DatasetError(f"{sums} is no list of SHA-256 sums of files in a folder: {line[:80]!r}")
         if match[2].startswith(release.subfolder) and wanted.match(match[2]):
             files.append((match[2], match[1]))
-    missing = [(path, digest) for path, digest in files if not is_right(release.target(path), digest if verify else "")]
-    needed, free = release.gigabytes * len(missing) / max(len(files), 1), shutil.disk_usage(release.root).free / 1e9
-    note(console, f"  {len(files):,} files, {len(missing):,} to fetch, about {needed:.1f} GB")
-    if free < needed:
-        raise DatasetError(f"{release.name} takes {needed:.1f} GB more, {release.root} has room for {free:.1f} GB")
-    return missing
+    return files
 
 
 def is_right(path: Path, digest: str) -> bool:
@@ -200,9 +179,7 @@ def download(arguments: Namespace, console: Console) -> int:
     for release in releases:
         dataset = DATASETS[release.name]
         note(console, f"{release.name}, {release.subset}: about {release.gigabytes:g} GB from {release.url}")
-        note(console, f"  folder   {release.root}")
-        note(console, f"  licence  {dataset.licence}")
-        note(console, f"  cite     {dataset.cite}")
+        note(console, f"  folder   {release.root}\n  licence  {dataset.licence}\n  cite     {dataset.cite}")
     if arguments.dry_run:
         note(console, "dry run: nothing was fetched or written")
         return OK
@@ -211,21 +188,28 @@ def download(arguments: Namespace, console: Console) -> int:
 
 
 def download_release(release: Release, connections: int, verify: bool, console: Console) -> bool:
-    """Download one release; return whether all of it is there. Raises DatasetError as `missing_files`, and OSError."""
-    note(console, f"{release.name}:")
-    marker, failures = release.root / UNFINISHED, dict[str, str]()
+    """Download what is missing of a release, with `verify` what is wrong too; return whether all of it is there.
+
+    Raises DatasetError without a list of sums and for a disk without room, and OSError.
+    """
+    marker, failures = release.root / UNFINISHED, list[str]()
     with naming(release.root), new_session() as session:
         marker.mkdir(parents=True, exist_ok=True)
-        missing = missing_files(session, release, verify, console)
+        files = listed_files(session, release)
+        missing = [file for file in files if not is_right(release.target(file[0]), file[1] if verify else "")]
+        needed, free = release.gigabytes * len(missing) / max(len(files), 1), shutil.disk_usage(release.root).free / 1e9
+        note(console, f"{release.name}: {len(files):,} files, {len(missing):,} to fetch, about {needed:.1f} GB")
+        if free < needed:
+            raise DatasetError(f"{release.name} takes {needed:.1f} GB more, {release.root} has room for {free:.1f} GB")
         with step(console, "  files") as progress:
             for done, (path, failure) in enumerate(fetch_all(session, release, missing, connections), start=1):
-                failures |= {path: failure} if failure else {}
+                failures += [f"{path} ({failure})"] if failure else []
                 progress(done, len(missing))
     if not failures:
         shutil.rmtree(marker)
         return True
-    for path, reason in islice(failures.items(), 5):
-        note(console, f"  missing: {path} ({reason})")
+    for failure in failures[:5]:
+        note(console, f"  missing: {failure}")
     note(console, f"  {len(failures):,} files are missing: the same command tries these again; until then a run")
     note(console, f"  refuses {release.root}, unless you remove {UNFINISHED} in it")
     return False
