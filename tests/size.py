@@ -31,7 +31,7 @@ class Room(NamedTuple):
 ROOMS = (
     Room("methods", ("methods",), 3300, 21, (3390, 21.0)),
     Room("data, download", ("benchmark/data", "benchmark/extras/download*.py"), 5700, 38, (6412, 46.9)),
-    Room("training", ("benchmark/training",), 1400, 9.5, (1530, 11.1)),
+    Room("training", ("benchmark/training",), 1400, 9.5, (1425, 10.3)),
     Room(
         "run, machine, screen",
         ("benchmark/run", "benchmark/machine", "benchmark/screen.py"),

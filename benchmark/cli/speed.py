@@ -24,7 +24,8 @@ from benchmark.data.simulate import simulate
 from benchmark.machine.device import Machine, device_facts
 from benchmark.run.pretraining import update_of
 from benchmark.screen import Console, note, print_table, step
-from benchmark.training.finetune import Classifier, loss_of
+from benchmark.training.finetune import loss_of
+from benchmark.training.heads import Classifier
 
 CLASSES = 5
 SECONDS, QUICK_SECONDS, QUICK_BATCH = 3.0, 0.2, 16
@@ -80,7 +81,7 @@ def pretraining_update(config: Config, name: str, batch: int, machine: Machine) 
 def finetuning_update(config: Config, batch: int, machine: Machine) -> Update:
     """Return a function that does one fine-tuning update of encoder and classifier per call."""
     settings, encoder = config.finetune, config.encoder_class()(config.encoder_config())
-    model = Classifier(encoder, CLASSES, settings.head_hidden, settings.dropout).to(machine.device).train()
+    model = Classifier(encoder, CLASSES, settings).to(machine.device).train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
     signal = torch.randn(batch, config.data.cut().samples, encoder.config.leads, device=machine.device)  # (B, S, L)
     target = torch.eye(CLASSES, device=machine.device)[torch.arange(batch) % CLASSES]  # (B, C)

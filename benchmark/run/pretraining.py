@@ -27,7 +27,7 @@ from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import measure, sample_facts
-from benchmark.training.pretrain import OnEpoch, epochs_bought, make_optimiser, pairs_bought, pretrain, train_step
+from benchmark.training.pretrain import OnEpoch, epochs_bought, make_optimiser, pretrain, train_step
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
@@ -188,8 +188,8 @@ def updates_of(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> 
     pairs = size.windows / 2
     if config.data.segmentation.kind == "recordings":
         pairs = size.recordings * pairs_of(config.task_spec(config.pretrain).per_trial)
-    trained = pairs_bought(settings.epochs * pairs, settings.pair_costs(task.method))
-    return trained / task.variant.config.recipe.batch_size
+    reference, cost = settings.pair_costs(task.method)
+    return settings.epochs * pairs * reference / cost / task.variant.config.recipe.batch_size
 
 
 def update_of(

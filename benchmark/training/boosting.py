@@ -22,7 +22,6 @@ from benchmark.machine.device import stream
 from benchmark.training.features import Floats, beat_features
 from benchmark.training.finetune import Outcome, validation_score
 
-FEATURES_VERSION = 4
 Stages = Callable[[Floats], Iterator[Floats]]
 """Features (n, F) -> class probabilities (n, C) after each iteration."""
 FEATURES: dict[tuple[str, int], Floats] = {}
@@ -39,10 +38,9 @@ def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int) -> Outco
     """
     import sklearn.ensemble  # noqa: F401  before the limit of threads, which what is loaded has
 
-    train, validation, test = (features_of(side, rate) for side in (task.train, task.validation, task.test))  # (n, F)
-    target = task.train.truth()  # (n, C)
+    train, validation, test = (features_of(side, rate) for side in task.sides().values())  # (n, F) each
     with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
-        models = [fit(train, target, settings, leaf, task.multi, seed) for leaf in settings.leaf_windows]
+        models = [fit(train, task, settings, leaf, seed) for leaf in settings.leaf_windows]
         curves = [[validation_score(probability, task) for probability in stages(validation)] for stages in models]
         best = int(np.argmax([max(curve) for curve in curves]))
         last = int(np.argmax(curves[best]))
@@ -55,8 +53,8 @@ def features_of(side: Windows, rate: int) -> Floats:
     """Compute the beat features (n, F) of windows at `rate` Hz."""
     key = side.content[0], rate
     if key not in FEATURES:
-        for oldest in list(FEATURES)[: 1 - MOST_FEATURES]:
-            del FEATURES[oldest]
+        if len(FEATURES) == MOST_FEATURES:
+            del FEATURES[next(iter(FEATURES))]
         FEATURES[key] = beat_features(at_250_hz(side.signal.cpu().numpy(), rate))
     return FEATURES[key]
 
@@ -68,22 +66,17 @@ def at_250_hz(windows: NDArray[np.float16], rate: int) -> NDArray[np.floating]:
         return windows
     position = np.linspace(0, samples - 1, samples * FS // rate)  # (S',)
     before = position.astype(np.intp)  # (S',)
-    after = np.minimum(before + 1, samples - 1)  # (S',)
     share = (position - before).astype(np.float32)[:, None]  # (S', 1)
-    return windows[:, before] * (1 - share) + windows[:, after] * share  # (n, S', L)
+    return windows[:, before] * (1 - share) + windows[:, np.minimum(before + 1, samples - 1)] * share  # (n, S', L)
 
 
-def fit(x: Floats, target: NDArray[np.int64], settings: Boosting, leaf: int, multi: bool, seed: int) -> Stages:
-    """Fit one softmax model of features (n, F) and targets (n, C), or one binary model per class."""
-    if not multi:
+def fit(x: Floats, task: Task, settings: Boosting, leaf: int, seed: int) -> Stages:
+    """Fit one softmax model of features (n, F) and the training labels, or one binary model per class."""
+    target = task.train.truth()  # (n, C)
+    if not task.multi:
         return fit_one(x, target.argmax(axis=1), target.shape[1], settings, leaf, stream("boosting", seed))
     binary = [fit_one(x, y, 2, settings, leaf, stream("boosting", seed, c)) for c, y in enumerate(target.T)]
-
-    def stages(x: Floats) -> Iterator[Floats]:
-        for of_classes in zip(*(model(x) for model in binary), strict=True):
-            yield np.stack([probability[:, 1] for probability in of_classes], axis=1)  # (n, C)
-
-    return stages
+    return lambda x: (np.stack(parts, axis=2)[:, 1] for parts in zip(*(model(x) for model in binary), strict=True))
 
 
 def fit_one(x: Floats, y: NDArray[np.int64], classes: int, settings: Boosting, leaf: int, seed: int) -> Stages:

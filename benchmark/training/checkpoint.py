@@ -46,8 +46,6 @@ class History:
     batch_size: int
     health: list[dict[str, Any]] = field(default_factory=list)
     """Fields of `EpochHealth`, before the first epoch and after each."""
-    threads: list[int] = field(default_factory=list)
-    """Numbers of CPU threads it was trained on; several if it was resumed on another number."""
 
 
 @dataclass
@@ -80,8 +78,7 @@ def save_checkpoint(
 def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
     """Restore the state in a checkpoint file, if there is one; returns the epoch under way, None between two.
 
-    One that is damaged or of another pretraining is left out with a warning. Raises ValueError for weights of code that
-    has changed since.
+    One that is damaged or of another pretraining is left out with a warning.
     """
     if not path.is_file():
         return None
@@ -90,11 +87,8 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
         log.warning("%s is damaged or of another pretraining; training begins with the first epoch", path)
         return None
     state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
-    try:
-        method.load_state_dict(state["method"])
-        optimiser.load_state_dict(state["optimiser"])
-    except (RuntimeError, ValueError):
-        raise ValueError(f"{path} is of other code of {method.name} than this run has; delete it") from None
+    method.load_state_dict(state["method"])
+    optimiser.load_state_dict(state["optimiser"])
     vars(history).update(vars(History(**state["history"])))
     return Epoch(**state["epoch"]) if state["epoch"] else None
 
@@ -113,15 +107,14 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
         "sha256": hashlib.sha256(body).hexdigest(),
         **facts,
     }
-    source = text_of(type(encoder))
-    if source is not None:
+    if source := text_of(type(encoder)):
         write_atomic(folder / SOURCE, source)
     write_atomic(folder / WEIGHTS, body)
     write_atomic(folder / CARD, card_bytes(card))
 
 
 def checked_card(folder: Path) -> dict[str, Any] | None:
-    """The card of a pretraining whose files match it; None without a card.
+    """Read the card of a pretraining whose files match it; None without a card.
 
     Raises BadCard, which names the file, if the card or a file is damaged, altered or of another pretraining.
     """
@@ -138,7 +131,7 @@ def checked_card(folder: Path) -> dict[str, Any] | None:
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:
-    """The card of a finished pretraining; None if a file is missing, altered or of another pretraining."""
+    """Read the card of a finished pretraining; None if a file is missing, altered or of another pretraining."""
     try:
         return checked_card(folder)
     except BadCard:
@@ -150,19 +143,15 @@ def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
 
     Raises FileNotFoundError if it is missing or damaged, ValueError if it is of another encoder than `kind`.
     """
-    card = read_card(folder)
-    if card is None:
+    if (card := read_card(folder)) is None:
         raise FileNotFoundError(
             f"no pretrained encoder in {folder}: it is missing or damaged; run the same command again"
         )
-    try:
-        return built_encoder(kind, card["encoder"], (folder / WEIGHTS).read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{folder / CARD}: {error}; delete the folder and run the same command again") from None
+    return built_encoder(kind, card["encoder"], (folder / WEIGHTS).read_bytes())
 
 
 def load_external(kind: type[PretrainedEncoder], expected: Mapping[str, Any]) -> PretrainedEncoder:
-    """An encoder with its weights from elsewhere; `expected`: its identity when the run began.
+    """Load an encoder with its weights from elsewhere; `expected`: its identity when the run began.
 
     Raises ValueError if its file, its card or its weights have changed since, or cannot be read.
     """
@@ -172,7 +161,7 @@ def load_external(kind: type[PretrainedEncoder], expected: Mapping[str, Any]) ->
 
 
 def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes) -> Encoder:
-    """An encoder of the class `kind` with stored name, sizes and weights.
+    """Build an encoder of the class `kind` with stored name, sizes and weights.
 
     Raises ValueError if they are of another encoder or code than `kind`, RuntimeError if tensors do not fit.
     """
@@ -180,14 +169,12 @@ def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes
         raise ValueError(problem)
     sizes = {key: value for key, value in stored.items() if key not in ("name", "source")}
     encoder = kind(built(kind.Config, sizes, "encoder."))
-    encoder.load_state_dict(load_tensors(weights), strict=True)
+    encoder.load_state_dict(load_tensors(weights))
     return encoder
 
 
 def other_encoder(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
     """Say how the name or the code of a stored encoder differs from the expected one; '' if they are the same."""
-    if stored["name"] != expected["name"]:
-        return f"these are weights of the encoder {stored['name']!r}, not of {expected['name']!r}"
-    if stored.get("source") != expected.get("source"):
-        return f"these weights were made with another code of the encoder {stored['name']!r} than this run has"
-    return ""
+    if all(stored.get(part) == expected.get(part) for part in ("name", "source")):
+        return ""
+    return f"these weights were made with another encoder, or another code of it, than {expected['name']!r} of this run"

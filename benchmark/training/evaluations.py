@@ -11,11 +11,10 @@ from typing import Any
 from benchmark.config.config import Config
 from benchmark.data.task import Task
 from benchmark.results.names import FEATURES, FINETUNE, LINEAR, SUPERVISED, VALIDATION
-from benchmark.training.attention import ATTENTION_VERSION, attend
-from benchmark.training.boosting import FEATURES_VERSION, boost
-from benchmark.training.finetune import FINETUNE_VERSION, SUPERVISED_VERSION, Outcome, finetune, supervise
-from benchmark.training.minirocket import MINIROCKET_VERSION, minirocket
-from benchmark.training.probes import KNN_VERSION, LINEAR_VERSION, EvaluationCache, knn_probe, linear_probe
+from benchmark.training.boosting import boost
+from benchmark.training.finetune import Outcome, finetune
+from benchmark.training.minirocket import minirocket
+from benchmark.training.probes import EvaluationCache, knn_probe, linear_probe
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 
@@ -37,14 +36,14 @@ class EvaluationInput:
 
 
 VERSIONS = {
-    FINETUNE: FINETUNE_VERSION,
-    LINEAR: LINEAR_VERSION,
-    "attention": ATTENTION_VERSION,
-    "knn": KNN_VERSION,
-    SUPERVISED: SUPERVISED_VERSION,
-    VALIDATION: LINEAR_VERSION,
-    FEATURES: FEATURES_VERSION,
-    MINIROCKET: MINIROCKET_VERSION,
+    FINETUNE: 3,
+    LINEAR: 3,
+    "attention": 2,
+    "knn": 2,
+    SUPERVISED: 2,
+    VALIDATION: 3,
+    FEATURES: 4,
+    MINIROCKET: 2,
 }
 """Evaluation -> results version: raised with any change that can move a number."""
 SECTIONS = {VALIDATION: LINEAR, FEATURES: "boosting"}
@@ -63,16 +62,13 @@ def settings_of(evaluation: str, config: Config) -> dict[str, Any]:
 
 def evaluate(evaluation: str, given: EvaluationInput) -> Outcome:
     """Learn on the labelled windows and predict the test windows. Raises TrainingStopped on a non-finite loss."""
-    encoder, task, config, seed, precision = given.encoder, given.task, given.config, given.seed, given.precision
-    if evaluation == FINETUNE:
-        return finetune(encoder, task, config.finetuning(given.method), seed=seed, precision=precision)
-    if evaluation == SUPERVISED:
-        return supervise(encoder, task, config.supervised, seed=seed, precision=precision)
-    if evaluation == "attention":
-        return attend(encoder, task, config.attention, seed=seed, precision=precision)
+    encoder, task, config, precision = given.encoder, given.task, given.config, given.precision
     if evaluation == "knn":
         return knn_probe(encoder, task, config.knn, precision=precision, cache=given.cache)
-    return linear_probe(encoder, task, config.linear.strengths, precision=precision, cache=given.cache)
+    if evaluation in (LINEAR, VALIDATION):
+        return linear_probe(encoder, task, config.linear.strengths, precision=precision, cache=given.cache)
+    settings = config.finetuning(given.method) if evaluation == FINETUNE else getattr(config, evaluation)
+    return finetune(encoder, task, settings, seed=given.seed, precision=precision)
 
 
 def evaluate_classical(evaluation: str, task: Task, config: Config, seed: int) -> Outcome:

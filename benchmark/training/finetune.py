@@ -1,10 +1,10 @@
-"""Training of encoder and head: fine-tuning (PMQ, "Implementation details") and supervised training from scratch.
+"""Training of encoder and head: fine-tuning (PMQ, "Implementation details"), an attention head, training from scratch.
 
-Fine-tuning takes the epoch with the best validation macro-F1. Supervised training is that of the PTB-XL benchmark
-(Strodthoff et al. 2020): AdamW under fastai's one-cycle schedule (Smith 2018), the head on [maximum, mean] over time,
-and the weights of the last epoch. The loss is cross-entropy or, with several labels, binary cross-entropy. The head's
-initial weights and the batch order depend on the seed alone. Of recordings that are kept whole, each update sees crops
-drawn anew; they are judged by crops at a fixed stride.
+Fine-tuning and attention take the epoch with the best validation macro-F1. Training from scratch is that of the PTB-XL
+benchmark (Strodthoff et al. 2020): AdamW under fastai's one-cycle schedule (Smith 2018), and the last epoch. The loss
+is cross-entropy or, with several labels, binary cross-entropy. The head's initial weights and the batch order depend on
+the seed alone. Of recordings that are kept whole, each update sees crops drawn anew; they are judged by crops at a
+fixed stride.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from benchmark.data.task import Task
 from benchmark.machine.device import seed_torch, stream
 from benchmark.results.metrics import f1, per_recording
 from benchmark.results.names import RECORDING
+from benchmark.training.heads import AttentionHead, BenchmarkClassifier, Classifier
 from benchmark.training.pretrain import TrainingStopped, autocast
 from methods.encoders.base import Encoder
 
-FINETUNE_VERSION, SUPERVISED_VERSION = 3, 2
 EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}
 """Windows per evaluation batch, by device type: fits a CPU's cache, few launches on a GPU."""
 
@@ -42,101 +42,28 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
 
 
-class Classifier(nn.Module):
-    """Encoder and head K-hidden-C with batch normalisation and ReLU, dropout on the logits (PMQ)."""
-
-    def __init__(self, encoder: Encoder, classes: int, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.head = nn.Sequential(
-            nn.Linear(encoder.config.output, hidden),
-            nn.BatchNorm1d(hidden),
-            nn.ReLU(),
-            nn.Linear(hidden, classes),
-            nn.Dropout(dropout),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Logits (B, C) of windows (B, S, L)."""
-        logits: Tensor = self.head(self.encoder.pooled(x))  # (B, C)
-        return logits
+CLASSIFIERS: dict[type, Any] = {Finetune: Classifier, Supervised: BenchmarkClassifier, Attention: AttentionHead}
 
 
-class BenchmarkClassifier(nn.Module):
-    """Encoder and the head of the PTB-XL benchmark: pooling [maximum, mean], 2K-hidden-C."""
-
-    def __init__(self, encoder: Encoder, classes: int, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.encoder = encoder
-        width = 2 * encoder.config.output
-        self.head = nn.Sequential(
-            nn.BatchNorm1d(width),
-            nn.Dropout(dropout / 2),
-            nn.Linear(width, hidden),
-            nn.ReLU(),
-            nn.BatchNorm1d(hidden),
-            nn.Dropout(dropout),
-            nn.Linear(hidden, classes),
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Logits (B, C) of windows (B, S, L)."""
-        steps = self.encoder(x)  # (B, S', K)
-        logits: Tensor = self.head(torch.cat([steps.amax(dim=1), steps.mean(dim=1)], dim=1))  # (B, C)
-        return logits
-
-
-def finetune(encoder: Encoder, task: Task, settings: Finetune, *, seed: int, precision: str) -> Outcome:
-    """Train a copy of the encoder with a new head and predict the test windows with its best epoch.
-
-    Raises TrainingStopped on a non-finite loss.
-    """
-    seed_torch("head", seed)
-    encoder = copy.deepcopy(encoder)
-    encoder.dropout = settings.encoder_dropout or 0.0
-    model = Classifier(encoder, task.train.target.shape[1], settings.head_hidden, settings.dropout)
-    return train_classifier(model, task, settings, "finetune", seed=seed, precision=precision)
-
-
-def supervise(encoder: Encoder, task: Task, settings: Supervised, *, seed: int, precision: str) -> Outcome:
-    """Train a copy of the untrained encoder with a new head and predict the test windows with the last epoch.
-
-    Raises TrainingStopped on a non-finite loss.
-    """
-    seed_torch("head", seed)
-    classes = task.train.target.shape[1]
-    model = BenchmarkClassifier(copy.deepcopy(encoder), classes, settings.head_hidden, settings.dropout)
-    return train_classifier(model, task, settings, "supervised", seed=seed, precision=precision)
-
-
-def train_classifier(
-    model: nn.Module,
-    task: Task,
-    settings: Finetune | Attention | Supervised,
-    section: str,
-    *,
-    seed: int,
-    precision: str,
+def finetune(
+    encoder: Encoder, task: Task, settings: Finetune | Attention | Supervised, *, seed: int, precision: str
 ) -> Outcome:
-    """Train a classifier on the labelled windows and predict the test windows.
+    """Train a copy of the encoder with a new head on the labelled windows and predict the test windows.
 
-    With settings of supervised training under fastai's one-cycle schedule and with the last epoch, else at a constant
-    rate and with the first of the best epochs. section: of the config, that has the settings. Raises TrainingStopped on
-    a non-finite loss.
+    With settings of supervised training under fastai's one-cycle schedule, which is torch's default, and with the last
+    epoch, else at a constant rate and with the first of the best epochs. Raises TrainingStopped on a non-finite loss.
     """
+    seed_torch("head", seed)
+    model = CLASSIFIERS[type(settings)](copy.deepcopy(encoder), task.train.target.shape[1], settings)
+    section = type(settings).__name__.lower()
     model = model.to(task.train.signal.device)
     source = task.train if task.crops is None else task.crops
-    one_cycle = isinstance(settings, Supervised)
-    least = 1 if isinstance(settings, Supervised) else settings.least_updates
+    one_cycle, least = isinstance(settings, Supervised), getattr(settings, "least_updates", 1)
     betas = (0.95, 0.99) if one_cycle else (0.9, 0.999)
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, betas=betas, weight_decay=settings.weight_decay)
-    schedule: torch.optim.lr_scheduler.LRScheduler | None = None
     if one_cycle:
         updates = settings.epochs * len(batches_of(len(source), settings.batch_size, least, seed=seed, epoch=0))
-        schedule = torch.optim.lr_scheduler.OneCycleLR(
-            optimiser, settings.lr, updates, pct_start=0.3, div_factor=25.0, final_div_factor=1e4,
-            base_momentum=0.85, max_momentum=0.95,
-        )  # fmt: skip
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, settings.lr, updates)
     best_state: dict[str, Any] = {}
     scores: list[float] = []
     best_epoch = settings.epochs
@@ -149,7 +76,7 @@ def train_classifier(
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
-            if schedule:
+            if one_cycle:
                 schedule.step()
         if not torch.isfinite(loss):
             raise TrainingStopped(
@@ -167,7 +94,7 @@ def train_classifier(
 
 
 def batches_of(windows: int, batch_size: int, least: int, *, seed: int, epoch: int) -> list[Tensor]:
-    """Shuffled batches (b,) of window indices of an epoch: whole passes, until there are `least` batches.
+    """Shuffle an epoch's window indices into batches (b,): whole passes, until there are `least` batches.
 
     None is of one window, of which batch normalisation has no variance: a last single window joins the batch before,
     and one that is alone is repeated.
@@ -191,14 +118,16 @@ def loss_of(model: nn.Module, signal: Tensor, target: Tensor, multi: bool, preci
     """Cross-entropy (single label) or mean binary cross-entropy (multi-label) of a batch, in float32."""
     with autocast(signal.device, precision):
         logits = model(signal.float()).float()  # (B, C)
-    if multi:
-        return F.binary_cross_entropy_with_logits(logits, target)
-    return F.cross_entropy(logits, target)
+    return (F.binary_cross_entropy_with_logits if multi else F.cross_entropy)(logits, target)
 
 
 def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
     """Class probabilities (n, C) of windows, in evaluation mode."""
-    logits = in_batches(model, model, signal, precision)  # (n, C)
+    return probabilities(in_batches(model, model, signal, precision), multi)
+
+
+def probabilities(logits: Tensor, multi: bool) -> NDArray[np.float32]:
+    """Give the class probabilities (n, C) of logits."""
     return (logits.sigmoid() if multi else logits.softmax(dim=1)).cpu().numpy()
 
 

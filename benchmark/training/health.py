@@ -142,12 +142,10 @@ def read_health(card: Mapping[str, Any]) -> list[EpochHealth]:
 def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> list[str]:
     """Warn of a collapse in the last epoch, in one line; remedy: the setting of a lower learning rate."""
     last = epochs[-1]
-    if not collapsed(last.effective_rank, last.mean_cosine):
+    if last.epoch == UNTRAINED_EPOCH or not collapsed(last.effective_rank, last.mean_cosine):
         return []
-    measured = f"effective rank {last.effective_rank:.2f}, mean cosine {last.mean_cosine:.2f}"
-    if last.epoch == UNTRAINED_EPOCH:
-        return [f"{name}: the untrained encoder's features hardly differ between windows ({measured})"]
     return [
-        f"{name}: the features have collapsed, they hardly differ between windows ({measured}); use a lower learning "
-        f"rate ({remedy}) or fewer epochs"
+        f"{name}: the features have collapsed, they hardly differ between windows (effective rank "
+        f"{last.effective_rank:.2f}, mean cosine {last.mean_cosine:.2f}); use a lower learning rate ({remedy}) or "
+        "fewer epochs"
     ]

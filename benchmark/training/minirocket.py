@@ -25,9 +25,8 @@ from torch import Tensor
 from benchmark.config.schema import MiniRocket
 from benchmark.data.task import Task
 from benchmark.machine.device import stream
-from benchmark.training.finetune import Outcome, validation_score
+from benchmark.training.finetune import Outcome, probabilities, validation_score
 
-MINIROCKET_VERSION = 2
 TAPS, HALF, CLIP = 9, 4, 1e-7
 HEAVY = torch.tensor(list(combinations(range(TAPS), 3)))  # (84, 3)
 """The taps of each kernel that weigh 2."""
@@ -54,28 +53,29 @@ def minirocket(task: Task, settings: MiniRocket, *, seed: int) -> Outcome:
     without a labelled window gets probability 0.
     """
     sides = [side.signal.cpu() for side in task.sides().values()]  # (n, S, L) each
-    banks = drawn(sides[0], settings, np.random.default_rng(stream("minirocket", seed)))
-    x, *others = (transformed(signal, banks) for signal in sides)  # (n, F) each
+    banks = draw_banks(sides[0], settings, np.random.default_rng(stream("minirocket", seed)))
+    x, validation, test = (transform(signal, banks) for signal in sides)  # (n, F) each
     mean, deviation = x.mean(dim=0), x.std(dim=0, correction=0)  # (F,) each
     deviation[deviation < 1e-6] = 1.0  # of a constant feature, which rounding alone moves
-    for features in (x, *others):
+    for features in (x, validation, test):
         features.sub_(mean).div_(deviation)
     target = task.train.target.cpu() * 2 - 1  # (n, C)
     level = target.mean(dim=0)  # (C,)
     floor = torch.where(level > -1, level, -torch.inf)  # (C,)
-    slopes, tested, scores = [], [], []
+    models, scores = [], []
     for weights in ridge(x, target - level, settings.penalties):
-        validation, test = (features @ weights + floor for features in others)  # (n, C) each
-        slopes.append(calibrated(validation, task))
-        tested.append(probabilities(test * slopes[-1], task.multi))
-        scores.append(validation_score(probabilities(validation * slopes[-1], task.multi), task))
+        validation_scores = validation @ weights + floor  # (n, C)
+        slope = calibrate(validation_scores, task)
+        models.append((weights, slope))
+        scores.append(validation_score(probabilities(validation_scores * slope, task.multi), task))
     best = int(np.argmax(scores))
-    training = {"penalty": settings.penalties[best], "slope": slopes[best], "validation_f1": scores}
-    return Outcome(tested[best], training)
+    weights, slope = models[best]
+    training = {"penalty": settings.penalties[best], "slope": slope, "validation_f1": scores}
+    return Outcome(probabilities((test @ weights + floor) * slope, task.multi), training)
 
 
-def drawn(windows: Tensor, settings: MiniRocket, random: np.random.Generator) -> list[Bank]:
-    """The kernels of each dilation for windows (n, S, L), of which the biases are learned (section 3, "Bias").
+def draw_banks(windows: Tensor, settings: MiniRocket, random: np.random.Generator) -> list[Bank]:
+    """Draw the kernels of each dilation for windows (n, S, L), of which the biases are learned (section 3, "Bias").
 
     A kernel reads 2^u leads, u uniform.
     """
@@ -91,7 +91,7 @@ def drawn(windows: Tensor, settings: MiniRocket, random: np.random.Generator) ->
 
 
 def dilations_of(samples: int, per_kernel: int, most: int) -> tuple[list[int], list[int]]:
-    """The dilations for windows of S samples, and the features of a kernel at each, `per_kernel` in all.
+    """List the dilations for windows of S samples, and the features of a kernel at each, `per_kernel` in all.
 
     They are spread evenly on a logarithmic scale up to a kernel as long as the window (section 3, "Dilation").
     """
@@ -105,7 +105,7 @@ def dilations_of(samples: int, per_kernel: int, most: int) -> tuple[list[int], l
 
 
 def quantiles_of(features: Sequence[int]) -> list[NDArray[np.float64]]:
-    """The quantiles (84, f) of the biases at each dilation: the multiples of the golden ratio, modulo 1.
+    """Compute the quantiles (84, f) of the biases at each dilation: multiples of the golden ratio, modulo 1.
 
     They have the precision of the authors' and of aeon's, float32.
     """
@@ -115,7 +115,10 @@ def quantiles_of(features: Sequence[int]) -> list[NDArray[np.float64]]:
 
 
 def bank_of(dilation: int, leads: Tensor, examples: Tensor, quantiles: NDArray[np.float64]) -> Bank:
-    """The kernels at a dilation with their biases: quantiles (84, f) of the output for a window each, (84, S, L)."""
+    """Make the kernels at a dilation, whose biases are quantiles (84, f) of their output for a window each, (84, S, L).
+
+    leads: (84, L).
+    """
     x = examples.mT.flatten(0, 1)  # (84 L, S)
     responses = F.conv1d(x, filters(leads), padding=HALF * dilation, dilation=dilation, groups=KERNELS)  # (84, S)
     biases = [np.quantile(row, levels) for row, levels in zip(responses.numpy(), quantiles, strict=True)]
@@ -123,55 +126,54 @@ def bank_of(dilation: int, leads: Tensor, examples: Tensor, quantiles: NDArray[n
 
 
 def filters(leads: Tensor) -> Tensor:
-    """The weights (84, L, 9) of kernels that read the sum of some leads (84, L)."""
+    """Give the weights (84, L, 9) of kernels that read the sum of some leads (84, L)."""
     return leads[:, :, None] * WEIGHTS[:, None]
 
 
-def transformed(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
-    """The features (n, F) of windows (n, S, L): of each dilation, of each kernel, of each bias.
+def transform(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
+    """Compute the features (n, F) of windows (n, S, L): of each dilation, of each kernel, of each bias."""
+    batches = [batch.float().mT for batch in torch.split(signal, BATCH)]  # (B, L, S) each
+    return torch.cat([
+        torch.cat([shares_above(x, bank, number % 2) for number, bank in enumerate(banks)], dim=1) for x in batches
+    ])  # fmt: skip
 
-    Every second kernel reads windows padded with zeros, the others only places where it lies within the window; at the
-    next dilation it is the other way round (section 3, "Padding").
+
+def shares_above(x: Tensor, bank: Bank, first: int) -> Tensor:
+    """Compute the share of samples at which each kernel exceeds each bias: (B, L, S) -> (B, 84 f).
+
+    Every second kernel, from the number `first`, 0 or 1, reads windows padded with zeros, the others only places where
+    they lie within the window; at the next dilation it is the other way round (section 3, "Padding").
     """
-    features = torch.empty(len(signal), sum(bank.bias.numel() for bank in banks))  # (n, F)
-    for batch, out in zip(torch.split(signal, BATCH), torch.split(features, BATCH), strict=True):
-        x, shares = batch.float().mT, []  # (B, L, S)
-        for number, (dilation, leads, bias) in enumerate(banks):
-            weight, share = filters(leads), out.new_empty(len(out), *bias.shape)  # (84, L, 9), (B, 84, f)
-            for first, padding in ((number % 2, HALF * dilation), (1 - number % 2, 0)):
-                output = F.conv1d(x, weight[first::2], padding=padding, dilation=dilation)  # (B, 42, S')
-                above = torch.empty_like(output)  # writing 0 and 1 takes a sixth of the time of booleans
-                for feature, level in enumerate(bias[first::2].T):
-                    share[:, first::2, feature] = torch.gt(output, level[:, None], out=above).mean(dim=2)
-            shares.append(share.flatten(1))
-        torch.cat(shares, dim=1, out=out)
-    return features
+    shares = x.new_empty(len(x), *bank.bias.shape)  # (B, 84, f)
+    for which, padding in ((first, HALF * bank.dilation), (1 - first, 0)):
+        output = F.conv1d(x, filters(bank.leads)[which::2], padding=padding, dilation=bank.dilation)  # (B, 42, S')
+        above = torch.empty_like(output)  # writing 0 and 1 takes a sixth of the time of booleans
+        for number, level in enumerate(bank.bias[which::2].T):
+            shares[:, which::2, number] = torch.gt(output, level[:, None], out=above).mean(dim=2)
+    return shares.flatten(1)
 
 
 def ridge(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterator[Tensor]:
-    """The weights (F, C) of centred x (n, F) and y (n, C) under each penalty, which counts once per row.
+    """Yield the weights (F, C) of centred x (n, F) and y (n, C) under each penalty, which counts once per row.
 
     They solve the normal equations of the fewer unknowns, a weight per feature or per window.
     """
     wide = len(x) < x.shape[1]
     if wide:
-        rows = x.double()  # (n, F)
-        right, gram = y.double(), rows @ rows.T  # (n, C), (n, n)
+        gram, right = x.double() @ x.double().T, y.double()  # (n, n), (n, C)
     else:
-        right = torch.zeros(x.shape[1], y.shape[1], dtype=torch.float64)  # (F, C)
-        gram = torch.zeros(x.shape[1], x.shape[1], dtype=torch.float64)  # (F, F)
-        for rows, truth in zip(torch.split(x, ROWS), torch.split(y, ROWS), strict=True):
-            right += rows.double().T @ truth.double()
-            gram += rows.double().T @ rows.double()
+        gram = right = torch.zeros((), dtype=torch.float64)
+        for rows, truth in zip(torch.split(x, ROWS), torch.split(y.double(), ROWS), strict=True):
+            rows = rows.double()  # (r, F)
+            gram, right = gram + rows.T @ rows, right + rows.T @ truth  # (F, F), (F, C)
     for penalty in penalties:
-        damped = gram.clone()  # (F, F) or (n, n)
-        damped.diagonal().add_(penalty * len(x))
+        damped = gram + penalty * len(x) * torch.eye(len(gram), dtype=gram.dtype)  # (F, F) or (n, n)
         solved = torch.cholesky_solve(right, torch.linalg.cholesky(damped)).float()
         yield x.T @ solved if wide else solved
 
 
-def calibrated(scores: Tensor, task: Task) -> float:
-    """The slope at which the probabilities of the validation scores (n, C) have the lowest binary cross-entropy."""
+def calibrate(scores: Tensor, task: Task) -> float:
+    """Find the slope at which probabilities of validation scores (n, C) have the lowest binary cross-entropy."""
     from scipy.optimize import minimize_scalar  # here, because it loads slowly
 
     truth = task.validation.truth() > 0  # (n, C)
@@ -182,9 +184,3 @@ def calibrated(scores: Tensor, task: Task) -> float:
         return float(-np.mean(np.where(truth, np.log(p), np.log1p(-p))))
 
     return float(np.exp(minimize_scalar(loss, bounds=np.log([0.1, 1000.0]), method="bounded").x))
-
-
-def probabilities(scores: Tensor, multi: bool) -> NDArray[np.float32]:
-    """The class probabilities (n, C) of scores."""
-    probability: NDArray[np.float32] = (scores.sigmoid() if multi else scores.softmax(dim=1)).numpy()
-    return probability

@@ -32,24 +32,23 @@ WARMUP_SHARE = 0.05
 PRETRAIN_VERSION = 3
 CHECKPOINT_SECONDS = 120.0
 """Within an epoch. A killed run loses at most this."""
-PairCosts = tuple[float, float]
-"""Encoder passes of a pair of windows in the reference of the budget and in a method (`Pretrain.pair_costs`)."""
+OnStep = Callable[[int, int, str], None]
+OnEpoch = Callable[[History], None]
+"""Called with the history after each epoch."""
 
 
-def pairs_bought(pairs: float, costs: PairCosts) -> float:
-    """Pairs of windows that a method sees for what `pairs` cost the reference."""
-    reference, method = costs
-    return pairs * reference / method
+class TrainingStopped(RuntimeError):
+    """Training cannot continue; the message names the place and the remedy."""
 
 
-def epochs_bought(budget: Budget, epochs: float, shape: EpochShape, pairs: int, costs: PairCosts) -> float:
-    """Epochs of a method for a budget of `epochs` epochs of a corpus of `pairs` pairs; shape: of the method's epoch.
+def epochs_bought(budget: Budget, epochs: float, shape: EpochShape, pairs: int, costs: tuple[float, float]) -> float:
+    """Compute the epochs of a method for a budget of `epochs` epochs of a corpus of `pairs` pairs.
 
-    Under `epochs` these are the same number. A method may see fewer pairs an epoch than the corpus has.
+    Under `epochs` these are the same number. shape: of the method's epoch, which may have fewer pairs than the corpus.
+    costs: encoder passes of a pair in the reference of the budget and in the method (`Pretrain.pair_costs`).
     """
-    if budget == "epochs":
-        return epochs
-    return pairs_bought(epochs * pairs, costs) / (shape.updates * shape.batch_size)
+    reference, method = costs
+    return epochs if budget == "epochs" else epochs * pairs * reference / method / (shape.updates * shape.batch_size)
 
 
 def updates_of(epochs: float, per_epoch: int) -> int:
@@ -70,15 +69,6 @@ def learning_rate(recipe: Recipe, step: int, total: int) -> float:
 def lower_rate(method: str, recipe: Recipe) -> str:
     """The setting for a tenth of the learning rate."""
     return f"--set methods.{method}.recipe.lr={recipe.lr / 10:g}"
-
-
-OnStep = Callable[[int, int, str], None]
-OnEpoch = Callable[[History], None]
-"""Called with the history after each epoch."""
-
-
-class TrainingStopped(RuntimeError):
-    """Training cannot continue; the message names the place and the remedy."""
 
 
 def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimizer:
@@ -117,7 +107,11 @@ def pretrain(
     last = math.ceil(total / shape.updates)
     optimiser = make_optimiser(method, recipe)
     history = History([], 0.0, shape.updates * shape.batch_size, total, shape.batch_size)
-    epoch = begin_or_resume(method, optimiser, history, checkpoint, total, probe)
+    epoch = resume(checkpoint, method, optimiser, history)
+    method.begin(total)
+    method.train()
+    if not history.health:
+        history.health.append(vars(measure(0, method.exported(), probe)))
     for number in range(len(history.loss), last):
         done = number * shape.updates
         order = epoch_order(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
@@ -152,24 +146,6 @@ def pretrain(
             on_epoch(history)
         epoch = None
     return history
-
-
-def begin_or_resume(
-    method: PretrainMethod,
-    optimiser: torch.optim.Optimizer,
-    history: History,
-    checkpoint: Path,
-    total: int,
-    probe: ProbeWindows | None,
-) -> Epoch | None:
-    """Restore a checkpoint, if there is one, else measure the untrained encoder; returns the epoch under way."""
-    epoch = resume(checkpoint, method, optimiser, history)
-    history.threads = list(dict.fromkeys([*history.threads, torch.get_num_threads()]))
-    method.begin(total)
-    method.train()
-    if not history.health:
-        history.health.append(vars(measure(0, method.exported(), probe)))
-    return epoch
 
 
 def train_step(

@@ -25,7 +25,6 @@ from benchmark.data.tasks import DatasetTask
 from benchmark.training.finetune import Outcome, in_batches, validation_score
 from methods.encoders.base import Encoder
 
-LINEAR_VERSION, KNN_VERSION = 3, 2
 MAX_ITERATIONS = 1000
 Floats = NDArray[np.float32]
 Probe = Callable[[Floats], Floats]

@@ -105,13 +105,13 @@ def crop(*centres: int, samples: int = 625) -> np.ndarray:
 
 
 def test_beats_are_found_at_their_centres_and_give_the_rhythm() -> None:
-    beats = beats_of(crop(100, 300, 520))
-    assert int(beats.median[:, 0].argmax()) == pytest.approx(BEFORE, abs=1)
-    _, before, after, count, rr, variation, ratio = beats.rhythm
+    median, spread, rhythm = beats_of(crop(100, 300, 520))
+    assert int(median[:, 0].argmax()) == pytest.approx(BEFORE, abs=1)
+    _, before, after, count, rr, variation, ratio = rhythm
     assert (count, rr, variation, ratio) == pytest.approx((3, 210, 10 / 210, 200 / 220))
     assert before == pytest.approx(100, abs=1)
     assert after == pytest.approx(624 - 520, abs=2)
-    assert beats.spread.max() < 0.05
+    assert spread.max() < 0.05
 
 
 @pytest.mark.parametrize(

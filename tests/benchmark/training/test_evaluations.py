@@ -13,7 +13,7 @@ from benchmark.data.task import Task
 from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import evaluations, probes
 from benchmark.training.evaluations import EvaluationInput
-from benchmark.training.finetune import finetune, supervise
+from benchmark.training.finetune import finetune
 from benchmark.training.probes import EvaluationCache, linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import RandomInit
@@ -64,7 +64,7 @@ def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..
     tuned = seven.config.finetuning(RandomInit)
     expected = {
         "finetune": finetune(seven.encoder, seven.task, tuned, seed=7, precision="float32"),
-        SUPERVISED: supervise(seven.encoder, seven.task, seven.config.supervised, seed=7, precision="float32"),
+        SUPERVISED: finetune(seven.encoder, seven.task, seven.config.supervised, seed=7, precision="float32"),
         "linear": linear_probe(seven.encoder, seven.task, [0.3], precision="float32", cache=EvaluationCache()),
     }
     for name, outcome in expected.items():

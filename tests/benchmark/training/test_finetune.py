@@ -9,19 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
-from benchmark.config.schema import Finetune, Supervised
-from benchmark.data.task import Task
+from benchmark.config.schema import Attention, Finetune, Supervised
+from benchmark.data.task import Task, Windows
 from benchmark.results.metrics import f1
 from benchmark.training import finetune as module
 from benchmark.training.finetune import (
-    BenchmarkClassifier,
     batches_of,
     finetune,
-    supervise,
     validation_score,
 )
+from benchmark.training.heads import BenchmarkClassifier
 from benchmark.training.pretrain import TrainingStopped
+from benchmark.training.probes import linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
 from tests.methods.encoders.official import official_module
 
@@ -117,7 +118,7 @@ def test_a_loss_that_is_not_finite_stops_with_the_remedy(task: Task) -> None:
 def test_supervised_training_learns_what_is_there(make_task: MakeTask) -> None:
     labels = [[0, 1], [1], [2]]
     task = make_task(labels * 24, labels * 2, labels * 8, multi=True)
-    outcome = supervise(encoder_of(), task, Supervised(epochs=12, batch_size=16), seed=41, precision="float32")
+    outcome = finetune(encoder_of(), task, Supervised(epochs=12, batch_size=16), seed=41, precision="float32")
     wrong = (outcome.probability > 0.5) != (task.test.target.numpy() > 0)
     assert wrong.mean() < 0.1
     assert outcome.training["best_epoch"] == 12
@@ -127,13 +128,48 @@ def test_supervised_training_learns_what_is_there(make_task: MakeTask) -> None:
 def test_pools_and_predicts_as_the_official_module(shared_reference: Path, name: str, head: str) -> None:
     """head: what the names of the official head begin with; its pooling and flattening are its layers 0 and 1."""
     official, state, encoder = official_module(shared_reference, name)
-    model = BenchmarkClassifier(encoder, classes=71, hidden=128, dropout=0.5)
+    model = BenchmarkClassifier(encoder, 71, Supervised())
     layers = {key.removeprefix(head): value for key, value in state.items() if key.startswith(head)}
     model.head.load_state_dict({f"{int(key[0]) - 2}{key[1:]}": value for key, value in layers.items()}, strict=True)
-    pooled: list[torch.Tensor] = []
+    pooled: list[Tensor] = []
     model.head.register_forward_pre_hook(lambda _, given: pooled.append(given[0]))
     with torch.no_grad():
         logits = model.eval()(torch.from_numpy(official["x"]).mT)  # (B, C)
     np.testing.assert_allclose(pooled[0], official["concat_pooled"], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(logits, official["logits_full_head"], rtol=1e-5, atol=1e-5)
     assert sum(p.numel() for p in model.parameters()) == int(official["n_params_with_head"])
+
+
+class Steps(Dilated):
+    """An encoder that gives the first K leads of every sample."""
+
+    def forward(self, x: Tensor, mask: object = None) -> Tensor:
+        return x[:, :, : self.config.output]
+
+    def pooled(self, x: Tensor, mask: object = None) -> Tensor:
+        return self(x).mean(1)
+
+
+def test_an_attention_head_finds_what_the_mean_over_the_steps_hides(make_task: MakeTask) -> None:
+    """Of class 1 a step of fifty has a peak and another its negative, which the mean over the window does not show."""
+    generator = torch.Generator().manual_seed(0)
+
+    def with_peak(side: Windows) -> Windows:
+        signal = 0.1 * torch.randn(len(side), 50, 12, generator=generator)  # (n, 50, 12)
+        up = torch.randint(50, (len(side),), generator=generator)  # (n,)
+        for step, height in ((up, 5), ((up + 10) % 50, -5)):
+            signal[torch.arange(len(side)), step, 0] += height * side.target[:, 1]
+        return replace(side, signal=signal.half())
+
+    task = make_task([[0], [1]] * 60, [[0], [1]] * 20, [[0], [1]] * 40, classes=2)
+    task = replace(task, **{name: with_peak(side) for name, side in task.sides().items()})
+    encoder = Steps(DilatedConfig(hidden=4, depth=1, output=8))
+    settings = Attention(epochs=30, lr=1e-2, batch_size=32, least_updates=12)
+    attended = finetune(encoder, task, settings, seed=41, precision="float32")
+    probed = linear_probe(encoder, task, [1.0], precision="float32")
+    right, right_by_mean = (
+        (outcome.probability.argmax(axis=1) == task.test.truth().argmax(axis=1)).mean()
+        for outcome in (attended, probed)
+    )
+    assert right > 0.85
+    assert right_by_mean < 0.7

@@ -20,7 +20,7 @@ from benchmark.training.minirocket import (
     minirocket,
     quantiles_of,
     ridge,
-    transformed,
+    transform,
 )
 
 FILE = Path(__file__).with_name("minirocket.npz")
@@ -48,7 +48,7 @@ def test_dilations_biases_and_features_are_those_of_aeon() -> None:
     np.testing.assert_allclose(biases, reference["biases"], rtol=1e-5, atol=1e-5)
     theirs = torch.from_numpy(reference["biases"]).split([bank.bias.numel() for bank in banks])
     banks = [bank._replace(bias=bias.view_as(bank.bias)) for bank, bias in zip(banks, theirs, strict=True)]
-    np.testing.assert_allclose(transformed(torch.from_numpy(reference["x"]), banks), reference["features"], atol=1e-5)
+    np.testing.assert_allclose(transform(torch.from_numpy(reference["x"]), banks), reference["features"], atol=1e-5)
 
 
 def task_of(labels: list[list[int]], *, multi: bool = False, classes: int = 3) -> Task:
