@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 KERNEL, STRIDE = 5, 4
 SIGNALS: dict[str, dict[str, Any]] = {
@@ -49,31 +49,17 @@ class Theirs(PretrainedEncoder):
 '''
 
 
-class Network(nn.Module):
-    """A convolution, its ReLU and the mean over time, of windows in a layout."""
-
-    def __init__(self, leads: int, features: int, samples_first: bool = False) -> None:
-        super().__init__()
-        self.conv = nn.Conv1d(leads, features, KERNEL, stride=STRIDE)
-        self.samples_first = samples_first
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.samples_first:
-            x = x.transpose(1, 2)
-        return self.conv(x).relu().mean(-1)
-
-
-def network_of(form: str) -> Network:
-    """The network of a form with fixed weights."""
+def convolution_of(form: str) -> nn.Conv1d:
+    """The convolution of a form with fixed weights; its features are the mean over time of its ReLU."""
     torch.manual_seed(3)
-    signals = SIGNALS[form]
-    return Network(len(signals["leads"]), FEATURES[form], signals.get("layout") == "samples-first").eval()
+    return nn.Conv1d(len(SIGNALS[form]["leads"]), FEATURES[form], KERNEL, stride=STRIDE)
 
 
 def write(form: str, folder: Path, pretraining: tuple[Any, ...] | None = None, **changes: Any) -> Path:
     """The encoder in a folder; returns what `--methods` names. changes: `features`, or fields of its signals."""
     folder.mkdir(parents=True, exist_ok=True)
-    torch.save(network_of(form).state_dict(), folder / "theirs.pt")
+    state = convolution_of(form).state_dict()
+    torch.save({f"conv.{name}": value for name, value in state.items()}, folder / "theirs.pt")
     features = changes.pop("features", FEATURES[form])
     values = {
         "name": f"theirs-{form}",

@@ -29,7 +29,7 @@ from benchmark.run.tasks import context_of, execute, missing
 from methods import get_method
 from methods.encoders import identity
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder, SignalFormat
-from tests.benchmark.external_models import FEATURES, SIGNALS, network_of, write
+from tests.benchmark.external_models import FEATURES, SIGNALS, convolution_of, write
 from tests.benchmark.run.bench import Cohorts, Heard, SmallConfig
 from tests.benchmark.small_cohorts import small_cohort
 from tests.benchmark.tasks import make_task
@@ -138,23 +138,22 @@ def foreign(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytes
 
 def by_hand(form: str, recording: str) -> NDArray[np.float32]:
     """Features (m, K) of a recording: read, resampled, cut, arranged and embedded without the suite's preparation."""
-    own, dataset = SIGNALS[form], small_cohort("chapman")
+    facts, dataset = SIGNALS[form], small_cohort("chapman")
     entry = next(entry for entry in dataset.listing().entries if entry.recording == recording)
     read = dataset.read(entry)
     assert read.fs == 500
-    ratio = {100: (1, 5), 128: (32, 125)}[own["rate"]]
+    ratio = {100: (1, 5), 128: (32, 125)}[facts["rate"]]
     signal = resample_poly(read.signal.astype(np.float64), *ratio, axis=0, padtype="line")
-    samples = round(own["seconds"] * own["rate"])
+    samples = round(facts["seconds"] * facts["rate"])
     count = max(1, len(signal) // samples)
     windows = signal[: count * samples].astype(np.float16).astype(np.float32).reshape(count, samples, len(LEADS))
-    x = windows[..., [LEADS.index(lead) for lead in own["leads"]]] * UNIT[own["unit"]]
-    if own["standardise"] == "window":
+    x = windows[..., [LEADS.index(lead) for lead in facts["leads"]]] * UNIT[facts["unit"]]
+    if facts["standardise"] == "window":
         x = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
-    if own["standardise"] == "given":
-        x = (x - np.array(own["mean"])) / np.array(own["deviation"])
-    batch = torch.from_numpy(x.astype(np.float32))
+    if facts["standardise"] == "given":
+        x = (x - np.array(facts["mean"])) / np.array(facts["deviation"])
     with torch.no_grad():
-        return network_of(form)(batch if own.get("layout") == "samples-first" else batch.mT).numpy()
+        return convolution_of(form)(torch.from_numpy(x.astype(np.float32)).mT).relu().mean(-1).numpy()
 
 
 def mean_of_each(probability: NDArray[Any], whose: NDArray[Any]) -> NDArray[Any]:
@@ -172,10 +171,10 @@ def test_the_linear_probe_scores_as_features_computed_by_hand(form: str, foreign
         each = [by_hand(form, name) for name in names]
         features[side] = np.concatenate(each)
         truth[side] = windows.target.numpy().argmax(1)[first]
-        whose[side] = np.repeat(np.arange(len(names)), [len(own) for own in each])
+        whose[side] = np.repeat(np.arange(len(names)), list(map(len, each)))
     assert features["train"].shape[1] == FEATURES[form]
     scaler = StandardScaler().fit(features["train"])
-    scaled = {side: scaler.transform(own) for side, own in features.items()}
+    scaled = {side: scaler.transform(values) for side, values in features.items()}
     labels = truth["train"][whose["train"]]
     best, found = -1.0, np.empty(0)
     for strength in (0.1, 1.0):
