@@ -39,9 +39,9 @@ OWN_SIZES: tuple[tuple[float, dict[str, int], int], ...] = (
 """Recordings of the corpus at most -> sizes of the dilated encoder, and epochs of pretraining, of the config `own`."""
 
 
-def config_of(arguments: Namespace) -> Config:
-    """Make the config, with the overrides of the flags and `--set` last. Raises ConfigError."""
-    config = validate(values_of(arguments))
+def config_of(arguments: Namespace, values: dict[str, Any] | None = None) -> Config:
+    """Make the config of `values`, by default of those of the flags. Raises ConfigError."""
+    config = validate(values or values_of(arguments))
     for name in parse_data(arguments.data):
         if name not in config.data.known():
             raise ConfigError(f"--data: {unknown('dataset', name, config.data.known())}")
@@ -49,7 +49,7 @@ def config_of(arguments: Namespace) -> Config:
 
 
 def values_of(arguments: Namespace) -> dict[str, Any]:
-    """Return the values of the config, as a YAML file can hold them. Raises ConfigError."""
+    """Return the values of the config, as a YAML file can hold them, `--set` last. Raises ConfigError."""
     overrides = overrides_of(arguments)
     if arguments.config is None and overrides.get("data.simulation", ...) is None:
         return own_values(arguments, overrides)

@@ -36,6 +36,8 @@ class Parser(argparse.ArgumentParser):
             message += f" (did you mean {near[0]!r}?)" if near else ""
         if re.search(r"invalid (int|float) value: '[^',]+,[^']+'", message):
             message += ": separate several by spaces"
+        if percent := re.search(r"invalid float value: '([\d.]+)%'", message):
+            message += f": write a share, {float(percent[1]) / 100:g}"
         raise ConfigError(message)
 
 

@@ -40,7 +40,8 @@ def tune(arguments: Namespace, console: Console) -> int:
 
     Raises ConfigError for flags that cannot be meant, DatasetError if data are missing.
     """
-    config = config_of(arguments)
+    values = values_of(arguments)
+    config = config_of(arguments, values)
     check_searchable(config, arguments.ratio)
     draws = draws_of(config, arguments.trials, arguments.search_seed)
     config = search_config(config, arguments.ratio)
@@ -69,7 +70,7 @@ def tune(arguments: Namespace, console: Console) -> int:
         changed = [f"{knob} {value:g}" for knob, value in knobs.items() if value != draws[method][0][knob]]
         scores = f"{100 * means.max():.1f} %, the config's own setting {100 * means.iloc[0]:.1f} %"
         note(console, f"  {method}: best of {len(means)} {scores}; chosen: {', '.join(changed) or 'that setting'}")
-    for file in write_search(trials, chosen, values_of(arguments), arguments.out):
+    for file in write_search(trials, chosen, values, arguments.out):
         note(console, f"wrote {file}")
     if without := [name for name in draws if name not in chosen]:
         terminal.error(f"no trial of {', '.join(without)} could be finished; nothing is chosen for them")

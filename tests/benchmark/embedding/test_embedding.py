@@ -73,7 +73,6 @@ def test_leads_are_taken_by_name_and_their_unit_does_not_matter(exported: Path) 
     [
         (np.zeros((100, 12)), LEADS, LEADS, r"signals \(12,\): recordings"),
         (np.zeros((1, 100, 2)), ["I", "I"], ("I",), "leads: lead twice: I; the encoder needs I, in any order"),
-        (np.zeros((1, 100, 8)), "I II III", LEADS, "recordings"),
     ],
 )
 def test_what_are_no_recordings_is_one_line(signals: Any, leads: Any, present: Any, message: str) -> None:
