@@ -26,7 +26,18 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_card
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
-from benchmark.data.datasets.card import PATIENT, QUESTION, RECORDING, Card, CardDataset, labels_of, members
+from benchmark.data.datasets.card import (
+    PATIENT,
+    QUESTION,
+    RECORDING,
+    Card,
+    CardDataset,
+    CardFile,
+    files_by_name,
+    labels_of,
+    match_file,
+    members,
+)
 from benchmark.data.datasets.card_formats import (
     SUFFIXES,
     CardSignals,
@@ -37,9 +48,9 @@ from benchmark.data.datasets.card_formats import (
     read_content,
 )
 from benchmark.data.datasets.tables import NOT_STATED, identifier, read_cells, read_table, truth
-from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, paths_below
+from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, paths_below, reasons
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import Labels, Protocol, TaskSpec, problem_of, split_of
+from benchmark.data.splits import Labels, TaskSpec, problem_of, split_of
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command
 from benchmark.screen import Console, note
@@ -81,56 +92,41 @@ class FolderScan(NamedTuple):
 
     pattern: str
     signals: list[str]
-    names: list[str]
-    """What {recording} is in each of the paths, or the numbers of a stacked file's rows, if no array may name these."""
+    files: list[CardFile]
+    """The recordings; none of a stacked file some array of which may name its rows."""
     tables: list[str]
     shapes: dict[str, tuple[int, ...]]
     """Of the arrays of the first file; {} of another format."""
-
-    @property
-    def is_stacked(self) -> bool:
-        """Whether the files hold many recordings."""
-        return any(len(shape) > 2 for shape in self.shapes.values())
-
-
-class Match(NamedTuple):
-    """How the rows of a table find the files: by the cells of a column, which are recordings or paths."""
-
-    key: str = "recording"
-    column: str = ""
-    """'' where none finds the files."""
-    files: int = 0
-    """That are found."""
 
 
 def scan_folder(folder: Path) -> FolderScan:
     """Find the signals and tables of a folder. Raises DatasetError where it has no files that a card can read."""
     paths = paths_below(folder)
-    beside = Counter(os.path.dirname(path) for path in paths if PurePosixPath(path).suffix.lower() in TABLES)
+    beside = Counter(os.path.dirname(path) for path in paths if path.lower().endswith(TABLES))
     tables = [path for path in paths if beside[os.path.dirname(path)] <= MAX_TABLES and _is_table(folder / path)]
-    suffix_of = {path: PurePosixPath(path).suffix for path in paths if path not in tables}
-    kinds = Counter(suffix for suffix in suffix_of.values() if suffix.lower() in SUFFIXES)
+    suffixes = Counter(PurePosixPath(path).suffix for path in paths if path not in tables)
+    kinds = [suffix for suffix, _ in suffixes.most_common() if suffix.lower() in SUFFIXES]
     if not kinds:
         raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}")
-    suffix = max(kinds, key=lambda kind: (kind.lower() == ".hea", kinds[kind]))
-    signals = [path for path, kind in suffix_of.items() if kind == suffix]
-    parents = {os.path.dirname(path) for path in signals}
-    common = os.path.commonpath(parents) if all(parents) else ""
+    suffix = ".hea" if ".hea" in kinds else kinds[0]
+    signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix == suffix]
+    parents, shapes = {os.path.dirname(path) for path in signals}, dict[str, tuple[int, ...]]()
+    common = os.path.commonpath(parents)
     prefix = f"{common}/" * bool(common) + "**/" * (len(parents) > 1)
-    pattern, names = f"{prefix}{RECORDING}{suffix}", [PurePosixPath(path).stem for path in signals]
-    shapes: dict[str, tuple[int, ...]] = {}
     if SUFFIXES[suffix.lower()] in ("numpy", "hdf5"):
-        with suppress(Exception):
+        with suppress(Unusable), reasons():
             shapes = {name: array.shape for name, array in arrays_in(folder / signals[0])[0].items()}
-    for count in {shape[0] for shape in shapes.values() if len(shape) > 2}:  # stacked
+    for rows in {shape[0] for shape in shapes.values() if len(shape) > 2}:  # stacked
         pattern = signals[0] if len(signals) == 1 else f"{prefix}*{suffix}"
-        names = [] if (count,) in shapes.values() else list(map(str, range(count)))
-    return FolderScan(pattern, signals, names, tables, shapes)
+        numbers = range(0 if (rows,) in shapes.values() else rows)
+        return FolderScan(pattern, signals, [CardFile(f"{row}", f"{row}", "") for row in numbers], tables, shapes)
+    files = [CardFile(path, PurePosixPath(path).stem, "") for path in signals]
+    return FolderScan(f"{prefix}{RECORDING}{suffix}", signals, files, tables, shapes)
 
 
 def _is_table(path: Path) -> bool:
     """Whether a file is a table, and no text that begins with numbers or with names of two leads."""
-    if path.suffix.lower() not in TABLES:
+    if not path.name.lower().endswith(TABLES):
         return False
     try:
         header = read_cells(path).iloc[0].tolist()
@@ -139,54 +135,50 @@ def _is_table(path: Path) -> bool:
     return are_names(header) and len(missing_leads(header)) > len(LEADS) - 2
 
 
-def match_rows(columns: Columns, scan: FolderScan) -> Match:
-    """Find the column whose cells name the most recordings, else paths; none where none finds half of its rows.
+def best_column(columns: Columns, scan: FolderScan) -> tuple[str, int]:
+    """Find the column whose cells name the most files, each one, and their number; ('', 0) where none finds half.
 
-    Ages and other small numbers can look like names in most rows; they name few files.
+    Ages and other small numbers can look like names in most rows; they name few files, and those of a stacked file's
+    rows name nothing unless all are there.
     """
-    best = Match()
-    below = {path: path for path in scan.signals} | {os.path.splitext(path)[0]: path for path in scan.signals}
-    names = {*scan.names} | ({os.path.basename(path) for path in scan.signals} if RECORDING in scan.pattern else set())
+    files_of, best = files_by_name(scan.files), ("", 0)
     for column, cells in columns.items():
-        by_name = [cell for cell in map(identifier, cells) if cell in names]
-        slashed = (str(PurePosixPath(cell.replace("\\", "/"))) for cell in cells)
-        by_path = [below[cell] for cell in slashed if cell in below and not scan.is_stacked]
-        if scan.is_stacked and set(by_name) != set(scan.names):
-            by_name = []  # numbers of rows name nothing by themselves
-        for key, matches in (("recording", by_name), ("path", by_path)):
-            if 2 * len(matches) >= len(cells) and len(set(matches)) > best.files:
-                best = Match(key, column, len(set(matches)))
+        found = [match_file(cell, files_of) for cell in map(identifier, cells)]
+        paths = [files[0].path for files in found if len(files) == 1]
+        is_whole = RECORDING in scan.pattern or {*paths} == {file.path for file in scan.files}
+        if is_whole and 2 * len(paths) >= len(cells) and len({*paths}) > best[1]:
+            best = column, len({*paths})
     return best
 
 
-def signal_lines(folder: Path, scan: FolderScan) -> Lines:
-    """Return the lines of `signals`. Raises DatasetError where no file can be read."""
+def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
+    """Return the lines of `signals`; a table names so many files. Raises DatasetError where no file can be read."""
     first = scan.signals[0]
     lines: Lines = {"files": (scan.pattern, f"{len(scan.signals)} file{'s' * (len(scan.signals) > 1)}")}
-    if RECORDING in scan.pattern and len({*scan.names}) < len(scan.signals):
+    if RECORDING not in scan.pattern:
+        lines["stacked"] = (True, "a recording a row")
+        lines |= {} if scan.files else {"ids_name": (QUESTION, "the array with the identifiers of the rows")}
+    elif max(named, len({file.recording for file in scan.files})) < len(scan.signals):
         lines["files"] = (QUESTION, f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
-    if SUFFIXES[PurePosixPath(first).suffix.lower()] in ("numpy", "hdf5"):  # they name nothing
-        arrays = {name: shape for name, shape in scan.shapes.items() if len(shape) > 1}
-        sizes = ", ".join(f"{name or 'array'} {shape}" for name, shape in arrays.items())[:300]
-        lines["rate"] = (QUESTION, f"Hz; or rate_name: the entry of the file that holds it; {sizes}")
-        lines |= {"unit": (QUESTION, UNITS), "leads": (QUESTION, ORDER)}
-        if scan.is_stacked:
-            lines["stacked"] = (True, "a recording a row")
-        if scan.is_stacked and not scan.names:
-            lines["ids_name"] = (QUESTION, "the array with the identifiers of the rows")
-        if len(arrays) > 1:
-            lines["array"] = (QUESTION, "the array of the signals")
-        return lines
+    if scan.shapes:  # arrays name nothing
+        arrays = [f"{name} {shape}" for name, shape in scan.shapes.items() if len(shape) > 1]
+        lines |= {"array": (QUESTION, "the array of the signals")} if len(arrays) > 1 else {}
+        rate = "Hz; or rate_name: the entry of the file that holds it"
+        return lines | {
+            "rate": (QUESTION, rate),
+            "unit": (QUESTION, UNITS),
+            "leads": (QUESTION, f"{ORDER}; {', '.join(arrays)[:300]}"),
+        }
     try:
         content = read_content(folder / first, None, CardSignals.model_construct(files=first))
     except Unusable as reason:
         raise DatasetError(f"{folder}: the first file cannot be read: {first}: {reason}") from None
-    if not content.leads:
-        lines["leads"] = (QUESTION, ORDER)
-    elif (missing := missing_leads(content.leads)) and are_derivable(missing):
+    missing = missing_leads(content.leads)
+    if missing and are_derivable(missing):
         lines["derive"] = (True, f"{', '.join(missing)} follow from the other limb leads")
-    elif missing_leads(content.leads):
-        lines["leads"] = (QUESTION, f"a map {{name in the files: lead}}; there are {', '.join(content.leads)[:300]}")
+    elif missing:
+        named_leads = f"a map {{name in the files: lead}}; there are {', '.join(content.leads)[:300]}"
+        lines["leads"] = (QUESTION, named_leads if content.leads else ORDER)
     if not content.fs:
         lines["rate"] = (QUESTION, f"Hz; the first file has {len(content.signal)} samples")
     if units := {unit for unit in content.units or ("none",) if unit.lower() not in MILLIVOLTS}:
@@ -195,17 +187,17 @@ def signal_lines(folder: Path, scan: FolderScan) -> Lines:
     return lines
 
 
-def table_lines(file: str, columns: Columns, match: Match) -> Lines:
-    """Return the lines of `table`."""
+def table_lines(file: str, columns: Columns, column: str, named: int) -> Lines:
+    """Return the lines of `table`, in which a column, '' for none, names so many files."""
     rows = len(next(iter(columns.values())))
-    lines: Lines = {"file": (file, f"{rows} rows; its columns: {', '.join(columns)[:300]}")}
-    if match.column:
-        lines[match.key] = (match.column, f"{match.files} files are of its {rows} rows")
-    else:
-        lines["recording"] = (QUESTION, f"column with what {RECORDING} is; or path: that of paths; of rows: 0, 1 ...")
-    patient = next((name for name in columns if PATIENT_COLUMN.fullmatch(name) and name != match.column), QUESTION)
+    unknown = (QUESTION, f"column with what {RECORDING} is, or of paths; of rows: 0, 1 ...")
+    patient = next((name for name in columns if PATIENT_COLUMN.fullmatch(name) and name != column), QUESTION)
     remedy = "the column of patients; delete the line if every recording is another person's"
-    return lines | {"patient": (patient, remedy if patient == QUESTION else "")}
+    return {
+        "file": (file, f"{rows} rows; its columns: {', '.join(columns)[:300]}"),
+        "recording": (column, f"{named} files are of its {rows} rows") if column else unknown,
+        "patient": (patient, remedy if patient == QUESTION else ""),
+    }
 
 
 def label_lines(columns: Columns) -> Lines:
@@ -227,12 +219,8 @@ def named_lines(key: str, name: str, cells: list[str]) -> Lines:
     """Return the lines of `labels` of a column or comment whose cells name classes."""
     separator, counts = label_counts(cells)
     recordings = ", ".join(f"{word} {count}" for word, count in counts.most_common())
-    lines: Lines = {
-        key: (name, ""),
-        "separator": (separator, ""),
-        "classes": ([*dict(counts.most_common())], recordings),
-    }
-    return {key: line for key, line in lines.items() if line[0]}
+    lines: Lines = {key: (name, ""), "classes": ([*dict(counts.most_common())], recordings)}
+    return lines | ({"separator": (separator, "")} if separator else {})
 
 
 def label_counts(cells: list[str]) -> tuple[str | None, Counter[str]]:
@@ -250,19 +238,15 @@ def draft(folder: Path, file: str) -> str:
     """Write the text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
     if not folder.is_dir():
         raise DatasetError(f"{folder} is not a folder")
-    scan, tables = scan_folder(folder), dict[str, tuple[Columns, Match]]()
+    scan, tables, sections, named = scan_folder(folder), dict[str, Columns](), dict[str, Lines](), 0
     for table in scan.tables:
         with suppress(DatasetError):
             cells = read_table(Card.model_construct(title=table, how_to_get=""), folder / table)
-            columns = {str(name): cells[name].tolist() for name in cells}
-            tables[table] = columns, match_rows(columns, scan)
-    best = max(tables, key=lambda table: tables[table][1].files, default=None)
-    if best and tables[best][1].key == "path":
-        scan = scan._replace(pattern=scan.pattern.replace(RECORDING, "*"))
-    sections = {"signals": signal_lines(folder, scan)}
-    if best:
-        columns, match = tables[best]
-        sections["table"] = table_lines(best, columns, match)
+            tables[table] = {str(name): cells[name].tolist() for name in cells}
+    if tables:
+        table, columns = max(tables.items(), key=lambda item: best_column(item[1], scan)[1])
+        column, named = best_column(columns, scan)
+        sections["table"] = table_lines(table, columns, column, named)
         used = {value for value, _ in sections["table"].values()}
         free = {name: cells for name, cells in columns.items() if name not in used and not NO_LABEL.fullmatch(name)}
         sections["labels"] = label_lines(free)
@@ -271,7 +255,7 @@ def draft(folder: Path, file: str) -> str:
         if 2 <= len(label_counts(stated)[1]) <= MAX_CLASSES:
             sections["labels"] = named_lines("comment", name, stated)
     text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))
-    for section, lines in sections.items():
+    for section, lines in {"signals": signal_lines(folder, scan, named), **sections}.items():
         text += f"\n{section}:\n" * bool(lines)
         for key, (value, comment) in lines.items():
             mark = f"{'QUESTION: ' * (value == QUESTION)}{' '.join(comment.split())}"
@@ -312,8 +296,9 @@ def new_card(arguments: Namespace, console: Console) -> int:
     note(console, f"wrote {file}: {len(questions)} questions are open" if questions else f"wrote {file}")
     if not questions:
         try:
-            mode, questions = task_of_labels(load_card(str(file))(folder))
-            flags += mode
+            labels, reason = task_of_labels(load_card(str(file))(folder))
+            questions = [f"these labels cannot be scored yet: {reason}"] if reason else []
+            flags += ["--labels", labels] * (labels == "multi")
         except (ConfigError, DatasetError) as problem:
             questions = [str(problem)]
     for question in questions:
@@ -325,25 +310,14 @@ def new_card(arguments: Namespace, console: Console) -> int:
     return OK
 
 
-def task_of_labels(dataset: CardDataset) -> tuple[list[str], list[str]]:
-    """Return the flags of a task that a run can score on the labels, and the question where it can score none.
+def task_of_labels(dataset: CardDataset) -> tuple[Labels, str | None]:
+    """Return how the labels are counted, `multi` where most labelled recordings have several, and why a run cannot.
 
-    Several labels a recording are counted where most labelled recordings have them, or where single ones do not do.
     Raises DatasetError where the card does not find its recordings.
     """
     entries = dataset.listing().entries
     several = [len(entry.labels) > 1 for entry in entries if entry.labels]
-    protocol: Protocol = "strict" if dataset.card.states_patients else "paper"
-    modes: tuple[Labels, ...] = ("multi", "single") if 2 * sum(several) > len(several) else ("single", "multi")
+    labels: Labels = "multi" if 2 * sum(several) > len(several) else "single"
+    spec = TaskSpec(1, labels, "strict" if dataset.card.states_patients else "paper")
     listed = cast(Prepared, SimpleNamespace(entries=entries, classes=dataset.classes, first_label_counts=False))
-    reasons = []
-    for labels in modes if dataset.classes else ():
-        try:
-            spec = TaskSpec(1, labels, protocol)
-            reason = problem_of(listed, split_of(listed, spec), spec)
-        except DatasetError as problem:
-            reason = str(problem)
-        if reason is None:
-            return ["--labels", "multi"] * (labels == "multi"), []
-        reasons.append(f"these labels cannot be scored yet: {reason}")
-    return [], reasons[:1]
+    return labels, problem_of(listed, split_of(listed, spec), spec) if dataset.classes else None

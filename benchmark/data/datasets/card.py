@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -240,11 +240,6 @@ class CardFile(NamedTuple):
         """The recording's name where no table names it, with the patient's folder ahead."""
         return f"{self.patient}/{self.recording}".lstrip("/")
 
-    def possible_names(self) -> set[str]:
-        """Return what a row may name it by: its recording, or any end of its path, with and without suffix."""
-        ends = [self.path.split("/", count)[-1] for count in range(self.path.count("/") + 1)]
-        return {self.name, self.recording, *ends, *(os.path.splitext(end)[0] for end in ends)}
-
 
 def find_files(card: Card, root: Path) -> list[CardFile]:
     """Find the files of a card's pattern, by path, those of a stacked one for each of its rows.
@@ -302,21 +297,17 @@ class CardDataset:
 
         Raises DatasetError where no file matches the pattern, or the table lacks what the card names of it.
         """
-        files, files_of, table = (
-            find_files(self.card, self.root),
-            defaultdict[str, list[CardFile]](list),
-            self.card.table,
-        )
-        for file in files:
-            for key in file.possible_names():
-                files_of[key].append(file)
+        files, table = find_files(self.card, self.root), self.card.table
+        files_of = files_by_name(files)
         rows, skipped = self._rows(table) if table else ({file.name: [Row()] for file in files}, Skips())
         if table and self.card.signals.stacked and not self.card.signals.ids_name:
             self._check_positions([*rows], [file.recording for file in files], table)
         cells = {name: same[0][table.path] if table and table.path else name for name, same in rows.items()}
         matched = {name: match_file(cell, files_of) for name, cell in cells.items()}
         entries, unusable = make_entries(rows, lambda name, same: self._entry(name, same, matched[name]))
-        of_rows = {file.path for some in (*matched.values(), *(files_of[name] for name, _ in skipped)) for file in some}
+        of_rows = {
+            file.path for some in (*matched.values(), *(files_of.get(name, []) for name, _ in skipped)) for file in some
+        }
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
         return Listing(
             entries=tuple(entries),
@@ -380,6 +371,16 @@ class CardDataset:
             column = table.patient or PATIENT
             warnings.append(f"{count} name no patient in the column {column} and count as a person each")
         return warnings
+
+
+def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
+    """Group files by what a row may call them: their recording, or any end of their path, with and without suffix."""
+    files_of = defaultdict[str, list[CardFile]](list)
+    for file in files:
+        ends = [file.path.split("/", count)[-1] for count in range(file.path.count("/") + 1)]
+        for name in {file.name, file.recording, *ends, *(os.path.splitext(end)[0] for end in ends)}:
+            files_of[name].append(file)
+    return files_of
 
 
 def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:

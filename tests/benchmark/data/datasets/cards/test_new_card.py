@@ -62,10 +62,10 @@ def test_a_pattern_has_the_common_folder(tmp_path: Path, paths: list[str], patte
 
 
 @pytest.mark.parametrize("path", ["waves/{}", r"waves\{}.hea"])
-def test_a_column_of_paths_is_told_from_one_of_names(folder: Path, path: str) -> None:
+def test_a_column_of_paths_names_the_files(folder: Path, path: str) -> None:
     rewrite(folder, id=[path.format(f"r{number:02}") for number in range(12)])
     content, questions = drafted(folder)
-    assert (content["signals"]["files"], content["table"]["path"], questions) == ("waves/*.hea", "id", [])
+    assert (content["table"]["recording"], questions) == ("id", [])
     assert len(read(folder, content)) == 12
 
 
@@ -80,7 +80,7 @@ def test_a_column_of_file_names_finds_arrays_too(tmp_path: Path, make_ecg: Calla
 
 def test_arrays_leave_questions_on_all_they_do_not_state(tmp_path: Path, make_ecg: Callable[..., Any]) -> None:
     np.savez(tmp_path / "a.npz", ecg=make_ecg(seconds=2.0), noise=make_ecg(seconds=1.0))
-    assert drafted(tmp_path)[1] == ["rate", "unit", "leads", "array"]
+    assert drafted(tmp_path)[1] == ["array", "rate", "unit", "leads"]
     (tmp_path / "a.npz").unlink()
     np.save(tmp_path / "a.npy", make_ecg(seconds=2.0))
     assert drafted(tmp_path)[1] == ["rate", "unit", "leads"]
@@ -101,7 +101,7 @@ def test_rows_of_a_stacked_file_are_found_by_all_their_numbers_or_asked_for(
     content, questions = drafted(tmp_path)
     assert (content["signals"]["files"], content["signals"]["stacked"]) == ("all.npz", True)
     of_rows = {"ids": ["ids_name", "recording"], "zero": [], "one": ["recording"]}[names]
-    assert questions == ["rate", "unit", "leads", *of_rows, "patient"]
+    assert {*questions} == {"rate", "unit", "leads", *of_rows, "patient"}
     content["signals"] |= {"rate": 500, "unit": "mV", "leads": list(LEADS)}
     del content["table"]["patient"]
     if names == "zero":
