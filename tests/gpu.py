@@ -35,6 +35,7 @@ from methods.encoders.base import Encoder, EncoderConfig
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.momentum import KeyQueue
 from methods.parts.losses import unit_length
+from tests.make import batch
 
 LOSS, GRADIENT = 1e-4, 1e-3
 """Largest relative difference of the loss, and of the encoder's gradients by their norm."""
@@ -77,12 +78,10 @@ def new_method(
 def random_batch(size: int, text_width: int | None, device: torch.device) -> Batch:
     """`size` pairs of noise windows, with patients as of the paper's corpus; the same at each call."""
     seed_torch("speed", "batch")
-    x1, x2 = torch.randn(2, size, SAMPLES, 12)  # (B, S, L) each
     trial = torch.arange(size) // PAIRS_OF_TRIAL  # (B,)
     patient = torch.randint(1, PATIENTS, (size,))[trial]  # (B,)
-    text = None if text_width is None else torch.randn(size, text_width)  # (B, E)
-    batch = Batch(x1, x2, patient, trial, trial, text)
-    return Batch(*(None if part is None else part.to(device) for part in batch))  # type: ignore[arg-type]
+    pairs = batch(patient.tolist(), trial.tolist(), steps=SAMPLES, text=text_width or 0)
+    return Batch(*(None if part is None else part.to(device) for part in pairs))  # type: ignore[arg-type]
 
 
 def made(name: str, device: torch.device, *, small: bool, calm: bool) -> tuple[PretrainMethod, MethodConfig]:
@@ -99,12 +98,12 @@ def made(name: str, device: torch.device, *, small: bool, calm: bool) -> tuple[P
     return new_method(kind, knobs, encoder, sizes).to(device), knobs
 
 
-def differences(name: str, device: torch.device, batch: int, *, small: bool) -> tuple[float, float]:
+def differences(name: str, device: torch.device, size: int, *, small: bool) -> tuple[float, float]:
     """Relative differences of the loss and of the encoder's gradients of an update on the device and on the CPU."""
     losses, gradients = [], []
     for where in (torch.device("cpu"), device):
         method, knobs = made(name, where, small=small, calm=True)
-        pairs = random_batch(batch, getattr(knobs, "text_width", None), where)
+        pairs = random_batch(size, getattr(knobs, "text_width", None), where)
         torch.manual_seed(0)
         loss = torch.zeros((), device=where)
         with HostDraws():
@@ -138,9 +137,9 @@ def main() -> int:
     facts = device_facts(device)
     note(console, f"{facts['type']} {facts['name']}, torch {torch.__version__}")
     torch.backends.cudnn.allow_tf32 = False
-    batch, failed, names = (4 if arguments.quick else 32), 0, [name for name, kind in METHODS.items() if kind.trains]
+    pairs, failed, names = (4 if arguments.quick else 32), 0, [name for name, kind in METHODS.items() if kind.trains]
     for name in names:
-        loss, gradient = differences(name, device, batch, small=arguments.quick)
+        loss, gradient = differences(name, device, pairs, small=arguments.quick)
         is_equal = loss <= LOSS and gradient <= GRADIENT
         failed += not is_equal
         note(console, f"{'equal ' if is_equal else 'DIFFER'} {name:14} loss {loss:.1e}, gradients {gradient:.1e}")

@@ -43,7 +43,6 @@ for command in {ANSWERED_AT_ONCE!r}:
         (MemoryError(), 1, "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs"),
         (KeyboardInterrupt(), 130, "stopped; what is finished is saved, and the same command goes on from there"),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
 def test_whatever_ends_a_command_is_one_line_and_a_status(
     end: BaseException, status: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
