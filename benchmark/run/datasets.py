@@ -155,10 +155,7 @@ def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[
     """Audit prepared datasets under a config's corpus, task and protocol; transports beside the corpus alone."""
     corpora = config.data.corpora
     specs = {name: config.task_spec(config.finetune, name) for name in prepared}
-    joined = {
-        name: frozenset(prepared[name].entries[r].recording for r in untested(config, prepared[name]))
-        for name in (corpora if len(corpora) > 1 else ())
-    }
+    joined = {name: untested(config, prepared[name]) for name in corpora} if len(corpora) > 1 else {}
     parts = {name: data for name, data in prepared.items() if JOIN not in name and not is_transport(name)}
     pretrain, columns = config.data.pretrain, [name for name in tested if name in parts]
     findings = audit(parts, specs, pretrain=pretrain, tested=columns, joined=joined)

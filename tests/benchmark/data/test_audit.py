@@ -211,15 +211,6 @@ def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> N
     assert text == f"no recording is usable: file missing (3). {DATASETS['cpsc2018'].how_to_get}"
 
 
-def test_classes_without_recordings_are_named_with_their_sides() -> None:
-    entries = [entry for entry in ptb_xl().entries if entry.recording not in ("r9_1", "r9_2", "r10_1", "r10_4")]
-    assert [(f.severity, f.text) for f in findings(prepared("ptb-xl", entries))] == [
-        ("warning", "no usable recording of MI for validation and test"),
-        ("warning", "no usable recording of STTC for validation"),
-        ("warning", "no usable recording of HYP for test"),
-    ]
-
-
 @pytest.mark.parametrize("labels", ["single", "multi"])
 def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Labels) -> None:
     """As where most recordings have several labels and one class counts for them."""
