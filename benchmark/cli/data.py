@@ -25,10 +25,10 @@ from benchmark.data.datasets import find_root
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable
 from benchmark.data.datasets.card import Card
 from benchmark.data.heartbeats import FS, heartbeats
+from benchmark.data.joined import datasets_in
 from benchmark.data.prepare import Prepared, list_part
 from benchmark.data.segments import Segmentation
 from benchmark.data.tasks import of_task
-from benchmark.data.transport import datasets_in
 from benchmark.run.datasets import audit_of, locate, names_of, patients_of, prepare_data
 from benchmark.screen import Console, note
 

@@ -14,10 +14,9 @@ import torch
 from benchmark.config.config import Config, with_settings
 from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset
-from benchmark.data.joined import JOIN
+from benchmark.data.joined import JOIN, datasets_in
 from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.segments import Segmentation
-from benchmark.data.transport import datasets_in
 from benchmark.machine.device import Machine
 from benchmark.results.names import TRIAL
 from benchmark.results.store import Store
@@ -125,7 +124,7 @@ def work_of(
     if prepared.keys() >= {config.data.pretrain, *config.data.datasets, *names_of(config)}:
         with suppress(LookupError):
             datasets = [locate(config, name, folders) for name in names_of(config)]
-            forms = external_forms(config, datasets, prepared, cut_before)
+            forms = external_forms(config, datasets, cut_before)
             grid = make_grid(config, with_columns(config, prepared), machine, variants, forms)
             return missing(grid, Store(results))
     grid = make_grid(config, {}, machine, variants)

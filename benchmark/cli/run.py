@@ -73,9 +73,7 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
     store = Store(arguments.results)
     datasets, prepared, warnings = prepare_all(config, folders, arguments, console)
-    forms = external_forms(
-        config, datasets, prepared, lambda data, cut: prepare_data(data, config, folders, console, cut)
-    )
+    forms = external_forms(config, datasets, lambda data, cut: prepare_data(data, config, folders, console, cut))
     grid = make_grid(config, prepared, machine, forms=forms)
     if arguments.only:
         grid = select(grid, tuple(arguments.only))

@@ -11,7 +11,7 @@ from typing import Any
 from benchmark.config.config import SWEPT, Config, by_encoder, is_knob, sized, with_settings
 from benchmark.config.errors import names_of, unknown
 from benchmark.data.datasets import DATASETS
-from benchmark.data.transport import datasets_in, is_transport, transport_of
+from benchmark.data.joined import datasets_in, is_transport, transport_of
 from benchmark.results.names import EVALUATIONS
 from benchmark.results.printed import sources
 

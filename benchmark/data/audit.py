@@ -255,7 +255,7 @@ def beats_of(signal: NDArray[np.float32], fs: float) -> list[tuple[float, float]
     steep = (slope / slope.mean(axis=0)).mean(axis=1)  # (n - 1,)
     complex_samples = np.argmax(autocorrelation(steep) <= 0)  # the first lag without correlation
     repeats = autocorrelation(uniform_filter1d(steep, 2 * complex_samples + 1))  # (lags,) one bump per QRS complex
-    lags, _ = find_peaks(repeats, height=0, prominence=0.02 * repeats[0])
+    lags, _ = find_peaks(repeats, height=0)
     if not len(lags):
         return []
     lag = int(lags[repeats[lags] >= 0.7 * repeats[lags].max()][0])
@@ -276,5 +276,5 @@ def implausible(name: str, amplitude: float, rate: float, unit: str, frequency: 
         ("heart rate", rate, 30, 200, "/min", frequency),
     ):
         if not low <= value <= high:
-            text = f"the median {what} is {value:.3g}{symbol}, outside {low} to {high}{symbol}: {statement}"
+            text = f"the median {what} is {value:.4g}{symbol}, outside {low} to {high}{symbol}: {statement}"
             yield Finding((name,), "warning", f"{text} is probably wrong")

@@ -28,7 +28,7 @@ from benchmark.data.datasets.base import LEADS, DatasetError, Entry
 from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared, memory_map
 from benchmark.data.report_text import embed_reports, has_text
-from benchmark.data.splits import TaskSpec, split_of, split_or_none
+from benchmark.data.splits import TaskSpec, split_or_none
 from benchmark.machine.device import LARGE, stream
 from benchmark.results.files import replacing
 from methods.base import Batch, Batching, Pairing
@@ -108,27 +108,24 @@ class Trials:
 
 def trials_of(prepared: Prepared, per_trial: int) -> Trials:
     """Return the pseudo-trials of `per_trial` windows; those left over at a recording's end are dropped."""
-    cut = prepared.segmentation
-    count = prepared.trials_of_each(per_trial)  # (R,)
+    cut, count = prepared.segmentation, prepared.trials_of_each(per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
     position = np.arange(len(recording)) - np.repeat(np.cumsum(count) - count, count)  # (T,) in its recording
     first = prepared.first_window[recording]  # (T,) item of its recording
-    maps: tuple[NDArray[np.float16], ...]
+    maps, start = [prepared.windows.reshape(-1, len(LEADS))], first * cut.samples_per_item
+    start = start + position * cut.step(per_trial)  # (T,)
     if prepared.members:
-        parts = [trials_of(data, per_trial) for data, _ in prepared.members]
-        maps = tuple(part.maps[0] for part in parts)
-        begin = np.cumsum([0, *map(len, maps)])
-        members = zip(parts, prepared.members, begin, strict=False)
-        start = np.concatenate([part.start[np.isin(part.recording, used)] + at for part, (_, used), at in members])
+        parts = [(trials_of(data, per_trial), used) for data, used in prepared.members]
+        maps = [part.maps[0] for part, _ in parts]
+        begin = np.cumsum([0, *map(len, maps)])[:-1]
+        used_starts = [part.start[np.isin(part.recording, used)] for part, used in parts]
+        start = np.concatenate([one + at for one, at in zip(used_starts, begin, strict=True)])  # (T,)
     elif cut.standardises_trials:
-        maps = (normalised_trials(prepared, first + position * per_trial, per_trial),)
+        maps = [normalised_trials(prepared, first + position * per_trial, per_trial)]
         start = np.arange(len(recording)) * per_trial * cut.samples  # (T,)
-    else:
-        maps = (prepared.windows.reshape(-1, len(LEADS)),)
-        start = first * cut.samples_per_item + position * cut.step(per_trial)  # (T,)
-    number = {patient: index for index, patient in enumerate(dict.fromkeys(e.patient for e in prepared.entries))}
-    patient = np.array([number[entry.patient] for entry in prepared.entries], np.int64)  # (R,)
-    return Trials(maps, start, recording, patient[recording], cut.samples, per_trial)
+    _, seen, number = np.unique([entry.patient for entry in prepared.entries], return_index=True, return_inverse=True)
+    patient = np.argsort(np.argsort(seen))[number]  # (R,) by first appearance
+    return Trials(tuple(maps), start, recording, patient[recording], cut.samples, per_trial)
 
 
 def normalised_trials(prepared: Prepared, first: NDArray[np.int64], per_trial: int) -> NDArray[np.float16]:
@@ -228,8 +225,6 @@ class Corpus:
     random_start: bool = False
     """Whether a window may begin at any sample; heartbeats begin where they were cut."""
     text: Tensor | None = None  # (T, E) embedded report of the recording, on the device
-    recordings_without_text: int = 0
-    """Number of recordings left out of a corpus with text."""
 
     @cached_property
     def patient(self) -> Tensor:
@@ -242,9 +237,14 @@ class Corpus:
         return torch.from_numpy(self.trials.recording[self.chosen])
 
     @cached_property
+    def ids(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Patient, recording and number of every pseudo-trial, (T,) each."""
+        return self.patient, self.recording, torch.arange(len(self.chosen))
+
+    @cached_property
     def trial_of_pair(self) -> Tensor:
         """(N,) pseudo-trial of every pair."""
-        return torch.arange(len(self.chosen)).repeat_interleave(pairs_of(self.trials.per_trial))
+        return self.ids[2].repeat_interleave(pairs_of(self.trials.per_trial))
 
     @property
     def patient_of_pair(self) -> Tensor:
@@ -256,22 +256,11 @@ class Corpus:
         """Pseudo-trials by patient and recording."""
         return patient_index(self.patient, self.recording)
 
-    def facts(self, pairing: Pairing) -> dict[str, int]:
-        """Count, to report, pairs of patients with one recording and of all, recordings without text."""
-        facts = {}
-        if pairing == "patient":
-            alone = self.patient_index.patient_count == self.patient_index.recording_count  # (T,)
-            facts["windows_of_patients_with_one_recording"] = int(alone.sum()) * pairs_of(self.trials.per_trial)
-            facts["windows_of_all_patients"] = len(self.trial_of_pair)
-        if self.text is not None:
-            facts["recordings_without_text"] = self.recordings_without_text
-        return facts
-
     def draw_pairs(self, numbers: Tensor, pairing: Pairing, generator: torch.Generator | None = None) -> Pairs:
         """Draw the two windows of numbered pairs (B,); by torch's default generator, or one that reads ahead."""
         samples, windows = self.trials.window, self.trials.per_trial
-        each = pairs_of(windows)
-        trial, pair = numbers // each, numbers % each  # (B,), (B,)
+        trial, pair = numbers // pairs_of(windows), numbers % pairs_of(windows)  # (B,), (B,)
+        shift = torch.zeros_like(trial)  # (B,) the same for both windows
 
         def draw(below: int) -> Tensor:
             return torch.randint(below, trial.shape, generator=generator)  # (B,)
@@ -282,7 +271,6 @@ class Corpus:
             return Pairs(trial, first, trial, first + distance)
         if pairing == "neighbor":
             return Pairs(trial, 2 * pair * samples, trial, (2 * pair + 1) * samples)
-        shift = torch.zeros_like(trial)  # (B,) the same for both windows
         if not self.random_start:
             window = 2 * pair + draw(2)
         elif windows == 1:
@@ -296,14 +284,12 @@ class Corpus:
         other, other_window = draw_partner(self.patient_index, trial, window, windows, generator)
         return Pairs(trial, first, other, other_window * samples + shift)
 
-    def read(self, pairs: Pairs, pairing: Pairing) -> tuple[Tensor, Tensor]:
-        """Read both windows (B, S, 12) of some pairs, in float16 on the host; pinned where they go to a GPU."""
+    def read(self, pairs: Pairs, pairing: Pairing) -> list[Tensor]:
+        """Read both windows (B, S, 12) of some pairs, or the one of `same`, in float16; pinned for a GPU."""
         sides = [(pairs.trial, pairs.first), (pairs.other_trial, pairs.other_first)][: 1 if pairing == "same" else 2]
-        windows = [
-            torch.from_numpy(self.trials.take(self.chosen[trial.numpy()], first.numpy())) for trial, first in sides
-        ]
-        windows = [one.pin_memory() for one in windows] if self.device.type == "cuda" else windows
-        return windows[0], windows[-1]
+        taken = [self.trials.take(self.chosen[trial.numpy()], first.numpy()) for trial, first in sides]
+        windows = map(torch.from_numpy, taken)
+        return [one.pin_memory() if self.device.type == "cuda" else one for one in windows]
 
     def batches(
         self, order: Tensor, pairing: Pairing, seed_of: Callable[[int], int], first: int = 0
@@ -315,7 +301,7 @@ class Corpus:
         """
         with ThreadPoolExecutor(1, thread_name_prefix="corpus") as reader:
 
-            def begin(step: int) -> Future[tuple[Tensor, Tensor]]:
+            def begin(step: int) -> Future[list[Tensor]]:
                 pairs = self.draw_pairs(order[step], pairing, torch.Generator().manual_seed(seed_of(step)))
                 return reader.submit(self.read, pairs, pairing)
 
@@ -324,27 +310,26 @@ class Corpus:
                 waiting += [begin(step + AHEAD)] if step + AHEAD < len(order) else []
                 torch.manual_seed(seed_of(step))
                 trial = self.draw_pairs(order[step], pairing).trial  # those that are read: the seed is the same
-                x1, x2 = waiting.pop(0).result()
-                one = x1.to(self.device, non_blocking=True).float()
-                other = one if x2 is x1 else x2.to(self.device, non_blocking=True).float()
-                ids = [ids.to(self.device) for ids in (self.patient[trial], self.recording[trial], trial)]
-                yield Batch(one, other, ids[0], ids[1], ids[2], None if self.text is None else self.text[ids[2]])
+                x = [one.to(self.device, non_blocking=True).float() for one in waiting.pop(0).result()]
+                patient, recording, trial = (ids[trial].to(self.device) for ids in self.ids)
+                yield Batch(x[0], x[-1], patient, recording, trial, None if self.text is None else self.text[trial])
 
 
-def corpus_trials(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
-    """Number the pseudo-trials to pretrain on: all of a dataset without labels, else those of its training part."""
+def corpus_trials(prepared: Prepared, spec: TaskSpec) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the pseudo-trials to pretrain on, and their recordings, (T,) each.
+
+    All of a dataset without labels, else those of its training part; none where it cannot be split.
+    """
     count = prepared.trials_of_each(spec.per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
-    chosen = split_of(prepared, spec).train if prepared.classes else recording
-    return np.flatnonzero(np.isin(recording, chosen))
+    chosen = split_or_none(prepared, spec)[0].train if prepared.classes else recording
+    trials = np.flatnonzero(np.isin(recording, chosen))
+    return trials, recording[trials]
 
 
 def pretrained_entries(prepared: Prepared, spec: TaskSpec) -> list[Entry]:
-    """Return the recordings of `corpus_trials`; none where the dataset cannot be split."""
-    whole = np.flatnonzero(prepared.trials_of_each(spec.per_trial))  # (R',)
-    if prepared.classes:
-        whole = np.intersect1d(whole, split_or_none(prepared, spec)[0].train)
-    return [prepared.entries[r] for r in whole]
+    """Return the recordings of `corpus_trials`."""
+    return [prepared.entries[r] for r in np.unique(corpus_trials(prepared, spec)[1])]
 
 
 def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_embedder: str | None = None) -> Corpus:
@@ -352,23 +337,24 @@ def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_emb
 
     Raises DatasetError if no recording is usable.
     """
-    trials, chosen = trials_of(prepared, spec.per_trial), corpus_trials(prepared, spec)  # (T,)
+    chosen, recording = corpus_trials(prepared, spec)  # (T,), (T,)
     if not len(chosen):
         trial = f"the {spec.per_trial} {prepared.segmentation.unit_name}s of a pseudo-trial"
         raise DatasetError(f"{prepared.title}: no recording to pretrain on has {trial}")
-    every, text = np.unique(trials.recording[chosen]), None  # (R,)
-    used = every
+    used, text = np.unique(recording), None  # (R,)
     if text_embedder is not None:
-        used = np.array([r for r in every if has_text(prepared.entries[r].report)], np.int64)  # (R',)
+        used = np.array([r for r in used if has_text(prepared.entries[r].report)], np.int64)  # (R',)
         if not len(used):
-            remedy = "leave out the methods that learn from text"
-            raise DatasetError(f"{prepared.title}: no recording has a report; {remedy}")
-        chosen = chosen[np.isin(trials.recording[chosen], used)]  # (T,)
+            raise DatasetError(
+                f"{prepared.title}: no recording has a report; leave out the methods that learn from text"
+            )
+        with_text = np.isin(recording, used)
+        chosen, recording = chosen[with_text], recording[with_text]
         reports = [prepared.entries[r].report for r in used]
         vectors = embed_reports(reports, text_embedder, cache=prepared.folder, device=device)  # (R', E)
-        text = torch.from_numpy(vectors[np.searchsorted(used, trials.recording[chosen])]).to(device)  # (T, E)
-    trials = scaled(trials, prepared, spec, used)
-    return Corpus(trials, chosen, device, prepared.segmentation.kind == "recordings", text, len(every) - len(used))
+        text = torch.from_numpy(vectors[np.searchsorted(used, recording)]).to(device)  # (T, E)
+    trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, used)
+    return Corpus(trials, chosen, device, prepared.segmentation.kind == "recordings", text)
 
 
 class EpochShape(NamedTuple):

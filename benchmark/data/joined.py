@@ -1,25 +1,36 @@
-"""Recordings of several datasets as one, a corpus or a transport, whose windows stay where they were prepared.
+"""Recordings of several datasets as one, whose windows stay where they were prepared: a corpus, or a transport.
 
-Recordings and patients are prefixed by their dataset's name, so that equal numbers stay apart.
+A transport is a column such as `ptb-xl.rhythm@ludb`: it learns on the training and validation recordings of PTB-XL's
+task `rhythm` and tests all recordings of LUDB that no encoder was pretrained on, on the classes that both have. Classes
+are the same where `CONCEPTS` says so, or where two cards name them alike; of Chapman's four groups of rhythms, which
+hold more than their names say, only sinus bradycardia.
 
     cache/KEY/index.json    as of a prepared dataset, with the folder of each dataset and the numbers of its recordings
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, DatasetError
+from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo
 from benchmark.data.prepare import Prepared
+from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, Split, TaskSpec, labels_under
+from benchmark.data.tasks import DatasetTask, tasks_of
+from benchmark.results.names import AT, DEFAULT_TASK
 from benchmark.results.schema import digest
 
 JOIN = "+"
 """Between the names of the datasets in that of a corpus: 'ptb-xl+chapman'."""
+TRAINING_FOLD = 1
+with open(Path(__file__).with_name("concepts.csv"), encoding="ascii", newline="") as _file:
+    CONCEPTS = {row.pop("concept"): {key: name for key, name in row.items() if name} for row in csv.DictReader(_file)}
+"""Concept -> dataset, or its task where classes of its tasks differ -> class. A card's class has the concept's name."""
 Member = tuple[Prepared, NDArray[np.int64]]
 """A dataset, and numbers of its recordings, ascending."""
 Mark = tuple[tuple[int, ...], int | None]
@@ -37,52 +48,110 @@ def join(
 ) -> Prepared:
     """Join some recordings of prepared datasets; nothing is written. Raises DatasetError for none.
 
-    marks: of each recording where there are classes, one dataset after the other; else none has a label or a fold.
+    Recordings and patients are prefixed by their dataset's name, so that equal numbers stay apart. marks: of each
+    recording where there are classes, one dataset after the other; else none has a label or a fold.
     """
     title = title or " + ".join(data.title for data, _ in members)
-    if not any(len(numbers) for _, numbers in members):
+    recordings = [(data, int(r)) for data, numbers in members for r in numbers]
+    if not recordings:
         raise DatasetError(f"{title}: all recordings belong to validation or test parts")
-    recordings = [(data, r) for data, numbers in members for r in numbers]
-    entries = [
-        replace(
-            data.entries[r],
-            recording=f"{data.dataset_name}/{data.entries[r].recording}",
-            patient=f"{data.dataset_name}/{data.entries[r].patient}",
-            path=f"{data.dataset_name}/{data.entries[r].path}",
-            labels=labels,
-            statements=(),
-            fold=fold,
-        )
-        for (data, r), (labels, fold) in zip(recordings, marks or [((), None)] * len(recordings), strict=True)
-    ]
+    entries = []
+    for (data, r), (labels, fold) in zip(recordings, marks or [((), None)] * len(recordings), strict=True):
+        entry = data.entries[r]
+        names = {part: f"{data.dataset_name}/{getattr(entry, part)}" for part in ("recording", "patient", "path")}
+        entries.append(replace(entry, **names, labels=labels, statements=(), fold=fold))
     count = np.concatenate([np.diff(data.first_window)[numbers] for data, numbers in members])  # (R,)
     content = [name, [[data.name, data.fingerprint, numbers.tolist()] for data, numbers in members]]
     fingerprint = digest([*content, *([classes, marks] if classes else [])])
+    segmentation = members[0][0].segmentation
     return Prepared(
         name=name,
         title=title,
         classes=classes,
         form=" + ".join(data.form for data, _ in members),
         simulated=any(data.simulated for data, _ in members),
-        windows=np.empty((0, members[0][0].segmentation.samples_per_item, len(LEADS)), np.float16),
+        windows=np.empty((0, segmentation.samples_per_item, len(LEADS)), np.float16),
         first_window=np.concatenate([[0], np.cumsum(count)]),
         entries=tuple(entries),
         signals=tuple(data.signals[r] for data, r in recordings),
         skipped=(),
         fingerprint=fingerprint,
         folder=cache / digest([fingerprint, [data.folder.name for data, _ in members]]),
-        segmentation=members[0][0].segmentation,
+        segmentation=segmentation,
         members=tuple(members),
     )
 
 
-def recut(joined: Prepared, datasets: Sequence[Prepared]) -> Prepared:
-    """Join the same recordings of the same datasets, cut otherwise; those that are unusable so are missing."""
-    members, marks, entries = [], [], iter(joined.entries)
-    for (data, numbers), other in zip(joined.members, datasets, strict=True):
-        number_of = {entry.recording: r for r, entry in enumerate(other.entries)}
-        pairs = [(number_of.get(data.entries[r].recording), next(entries)) for r in numbers]
-        members.append((other, np.array([r for r, _ in pairs if r is not None], np.int64)))
-        marks += [(entry.labels, entry.fold) for r, entry in pairs if r is not None]
-    cache = joined.folder.parent
-    return join(joined.name, members, cache, title=joined.title, classes=joined.classes, marks=marks)
+@dataclass(frozen=True)
+class Transport:
+    """A transport before its recordings are known; a `benchmark.data.datasets.base.DatasetInfo`."""
+
+    name: str
+    title: str
+    classes: tuple[str, ...]
+    """The concepts that both ends have, in the order of the classes that are learned."""
+    ends: tuple[DatasetTask, DatasetTask]
+    """What is learned, and what is tested."""
+    first_label_counts: bool = False
+    how_to_get: str = ""
+
+
+def is_transport(name: str) -> bool:
+    """Tell whether a dataset's name is that of a transport."""
+    return AT in name
+
+
+def datasets_in(name: str) -> list[str]:
+    """Name the datasets behind that of a column: itself, or those of both ends of a transport."""
+    return [end.partition(".")[0] for end in name.split(AT)]
+
+
+def transport_of(name: str, about: Callable[[str], DatasetInfo]) -> Transport:
+    """Return the transport of a name. Raises ValueError for unknown ends, and for fewer than two common classes."""
+    if len(set(datasets_in(name))) != 2 or name.count(AT) != 1:
+        raise ValueError(f"{name}: a transport has one {AT} between columns of two datasets")
+    ends, titles, concepts = [], [], []
+    for word in name.split(AT):
+        dataset, _, task = word.partition(".")
+        if task and task not in tasks_of(dataset):
+            raise ValueError(f"{name}: {dataset} has no task {task!r}: it has {', '.join(tasks_of(dataset))}")
+        end, source = DatasetTask(dataset, task or DEFAULT_TASK), about(dataset)
+        ends.append(end)
+        titles.append(f"{source.title} {end.task}" if end.named else source.title)
+        concepts.append([concept_of(end, label) for label in (end.named or source).classes])
+    shared = tuple(concept for concept in concepts[0] if concept in concepts[1])
+    if len(shared) < 2:
+        raise ValueError(f"{name}: of two common classes {' and '.join(titles)} have {', '.join(shared) or 'none'}")
+    return Transport(name, " → ".join(titles), shared, (ends[0], ends[1]))
+
+
+def concept_of(column: DatasetTask, label: str) -> str:
+    """Return the concept of a class of a column; in small letters its own name, where it is none's."""
+    for concept, classes in CONCEPTS.items():
+        if label in (classes.get(column.dataset), classes.get(column.name)):
+            return concept
+    return label.lower()
+
+
+def transported(
+    transport: Transport, learned: Prepared, tested: Prepared, split: Split, spec: TaskSpec, seen: set[str], cache: Path
+) -> Prepared:
+    """Join the recordings that are learned on and those that are tested.
+
+    learned, tested: the datasets under their tasks. split: of the first. spec: of a recording's labels. seen: patients
+    of the second who are pretrained on, and not tested. Raises DatasetError where either has no recording.
+    """
+    learning = {int(r): TRAINING_FOLD for r in split.train} | {int(r): VALIDATION_FOLD for r in split.validation}
+    testing = {r: TEST_FOLD for r, entry in enumerate(tested.entries) if entry.patient not in seen}
+    members, marks = [], []
+    for data, column, folds in zip((learned, tested), transport.ends, (learning, testing), strict=True):
+        concepts = [concept_of(column, label) for label in data.classes]
+        number = {n: transport.classes.index(name) for n, name in enumerate(concepts) if name in transport.classes}
+        labels = labels_under(data, spec)
+        shared = {r: tuple(sorted(number[label] for label in labels[r] if label in number)) for r in sorted(folds)}
+        chosen = [r for r in shared if shared[r]]
+        if not chosen:
+            raise DatasetError(f"{transport.title}: no recording of {data.title} has one of the common classes")
+        members.append((data, np.array(chosen, np.int64)))
+        marks += [(shared[r], folds[r]) for r in chosen]
+    return join(transport.name, members, cache, title=transport.title, classes=transport.classes, marks=marks)

@@ -21,14 +21,13 @@ from benchmark.data.corpus import pretrained_entries, trials_of
 from benchmark.data.datasets import find_root, refuse_unfinished
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.datasets.card import Card
-from benchmark.data.joined import JOIN, join, recut
+from benchmark.data.joined import JOIN, datasets_in, is_transport, join, transport_of, transported
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.report_text import has_text
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import is_cross_validated, split_or_none
 from benchmark.data.tasks import DatasetTask, of_task
-from benchmark.data.transport import datasets_in, is_transport, transport_of, transported
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.names import is_frozen
 from benchmark.results.schema import digest
@@ -88,7 +87,7 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
         joins.append(join(config.data.pretrain, members, cache))
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
-        learned, tested = (of_task(prepared[end.dataset], end) for end in (transport.learned, transport.tested))
+        learned, tested = (of_task(prepared[end.dataset], end) for end in transport.ends)
         spec = config.task_spec(config.finetune, learned.name)
         split, _ = split_or_none(learned, spec)
         # A transport tests nobody who is pretrained on.
@@ -202,10 +201,9 @@ def refuse_unusable(config: Config) -> None:
 def external_forms(
     config: Config,
     datasets: Iterable[Dataset],
-    prepared: Mapping[str, Prepared],
     make: Callable[[Dataset, Segmentation], Prepared],
 ) -> dict[tuple[str, str], Prepared]:
-    """Cut each column by `make` to the windows of each external encoder; transports join the same recordings."""
+    """Cut each column by `make` to the windows of each external encoder; of a transport both datasets."""
     by_name = {dataset.name: dataset for dataset in datasets}
     made_of = cache(lambda name, cut: make(by_name[name], cut))
     forms: dict[tuple[str, str], Prepared] = {}
@@ -215,7 +213,8 @@ def external_forms(
             parts = [made_of(name, cut) for name in datasets_in(column.dataset)]
             form = parts[0]
             if is_transport(column.dataset):
-                form = recut(prepared[column.dataset], parts)
+                members = [(part, np.arange(len(part.entries))) for part in parts]
+                form = join(column.dataset, members, form.folder.parent)
                 write_index(form)
             forms[variant.method_name, column.name] = form
     return forms

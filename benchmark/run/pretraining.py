@@ -13,11 +13,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmark.config.config import Config, with_settings
 from benchmark.data.corpus import corpus_of, corpus_trials, epoch_shape, pairs_of
+from benchmark.data.joined import is_transport
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.data.tasks import open_task_view
-from benchmark.data.transport import is_transport
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD, ERROR, MEASURES, UNTRAINED_EPOCH
@@ -99,7 +99,7 @@ def train(
     prepared = open_prepared(context.folders[config.data.pretrain])
     text_embedder = config.pretrain.text_embedder if method.needs_text else None
     corpus = corpus_of(prepared, spec, device, text_embedder)
-    pairs = len(corpus_trials(prepared, spec)) * pairs_of(spec.per_trial)
+    pairs = len(corpus_trials(prepared, spec)[0]) * pairs_of(spec.per_trial)
     shape = epoch_shape(corpus.patient_of_pair, settings.batching, settings.recipe.batch_size)
     costs = config.pretrain.pair_costs(task.method)
     if device.type == "cuda":
@@ -122,7 +122,7 @@ def train(
         "encoder_passes": method.encoder_passes * history.updates * history.batch_size,
         **({"scale": list(corpus.trials.scale)} if corpus.trials.scale else {}),
     }
-    return vars(history) | spent | corpus.facts(settings.pairing)
+    return vars(history) | spent
 
 
 def events_of(task: Pretraining, folder: Path) -> OnEpoch:

@@ -1,4 +1,4 @@
-"""Several datasets as one corpus: their recordings under names that stay apart, their windows in their own files."""
+"""Several datasets as one: a corpus; a transport, on the classes that both have and no patient twice."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ import numpy as np
 import pytest
 import torch
 
+from benchmark.config.config import Config
+from benchmark.config.errors import ConfigError
 from benchmark.data.corpus import corpus_of, scale_of
+from benchmark.data.datasets import source_of
 from benchmark.data.datasets.base import DatasetError
-from benchmark.data.joined import Mark, Member, join, recut
+from benchmark.data.joined import CONCEPTS, Mark, Member, join, transport_of
 from benchmark.data.prepare import Prepared, open_prepared, prepare, write_index
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import TaskSpec
+from benchmark.data.splits import TaskSpec, split_or_none
+from benchmark.data.tasks import TASKS, of_task
+from benchmark.run.datasets import audit_run, joins_of, names_of, untested, with_columns
 
 SPEC = TaskSpec(2, "single", "paper")
 CPU = torch.device("cpu")
@@ -60,9 +65,8 @@ def test_recordings_keep_apart_and_have_neither_label_nor_fold(members: list[Mem
         join("ptb-xl", [(one, np.array([], np.int64))], tmp_path)
 
 
-def test_another_process_opens_it_from_its_folder_and_it_can_be_cut_otherwise(tmp_path: Path) -> None:
-    datasets = [SimulatedDataset(name, 3) for name in ("ptb-xl", "chapman")]
-    whole = [prepare(dataset, tmp_path, workers=1) for dataset in datasets]
+def test_another_process_opens_it_from_its_folder(tmp_path: Path) -> None:
+    whole = [prepare(SimulatedDataset(name, patients=3), tmp_path, workers=1) for name in ("ptb-xl", "chapman")]
     members = [(data, np.arange(1, len(data.entries))) for data in whole]
     marks: list[Mark] = [((n % 2,), n % 3) for n in range(sum(len(numbers) for _, numbers in members))]
     joined = join("a@b", members, tmp_path, title="A", classes=("x", "y"), marks=marks)
@@ -72,9 +76,87 @@ def test_another_process_opens_it_from_its_folder_and_it_can_be_cut_otherwise(tm
         assert getattr(again, name) == getattr(joined, name)
     assert np.array_equal(again.windows_of(3), joined.windows_of(3))
     assert join("a@b", members, tmp_path, classes=("x", "y"), marks=marks[::-1]).fingerprint != joined.fingerprint
-    crops = Segmentation("recordings", 250, 100, 125)
-    parts = [prepare(dataset, tmp_path, workers=1, segmentation=crops) for dataset in datasets]
-    parts[1] = replace(parts[1], entries=tuple(replace(e, recording=e.recording[::-1]) for e in parts[1].entries))
-    other = recut(joined, parts)
-    assert other.entries == joined.entries[: len(members[0][1])]
-    assert np.array_equal(other.windows_of(0), parts[0].windows_of(1))
+
+
+SmallConfig = Callable[..., Config]
+NAME = "ptb-xl.rhythm@chapman.all"
+SHARED = {
+    "SR": "sinus rhythm",
+    "STACH": "sinus tachycardia",
+    "SARRH": "sinus arrhythmia",
+    "AFIB": "atrial fibrillation",
+    "AFLT": "atrial flutter",
+}
+"""Class of PTB-XL's rhythms -> concept that Chapman has too."""
+
+
+def test_the_classes_are_those_that_both_ends_have() -> None:
+    result = transport_of(NAME, source_of)
+    assert (result.name, result.title) == (NAME, "PTB-XL rhythm → Chapman all")
+    assert {*result.classes} == {*SHARED.values()}
+    for concept, places in CONCEPTS.items():
+        for column_name, label in places.items():
+            dataset, _, task = column_name.partition(".")
+            tasks = TASKS[dataset]
+            classes = {*source_of(dataset).classes}.union(*(item.classes for item in tasks.values()))
+            assert label in (tasks[task].classes if task else classes), (concept, column_name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ptb-xl.form@chapman", "of two common classes PTB-XL form and Chapman have none"),
+        ("ptb-xl.rhythm@cpsc2018", "of two common classes PTB-XL rhythm and CPSC2018 have atrial fibrillation"),
+        ("ptb-xl.rhytm@chapman", "ptb-xl has no task 'rhytm': it has default, "),
+        ("ptb-xl@ptb-xl.form", "a transport has one @ between columns of two datasets"),
+        ("ptb-xl@chapman@cpsc2018", "a transport has one @ between columns of two datasets"),
+        ("ptb-xl@nowhere", "unknown dataset 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_transported_is_refused(small_config: SmallConfig, name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        small_config({"data.datasets": [name]})
+
+
+def test_it_learns_on_one_split_and_tests_all_of_the_other(
+    small_config: SmallConfig, cohorts: dict[str, Prepared], tmp_path: Path
+) -> None:
+    config = small_config({"data.datasets": [NAME], "data.labels": "multi", "protocol": "strict"})
+    assert names_of(config) == ["mimic-iv-ecg", "ptb-xl", "chapman"]
+    (made,) = joins_of(config, cohorts, tmp_path)
+    transport = transport_of(NAME, source_of)
+    rhythm, tested = (of_task(cohorts[end.dataset], end) for end in transport.ends)
+    split, _ = split_or_none(rhythm, config.task_spec(config.finetune, "ptb-xl.rhythm"))
+    for fold, part in ((1, split.train), (9, split.validation)):
+        entries = [rhythm.entries[r] for r in part]
+        labelled = [entry for entry in entries if SHARED.keys() & {rhythm.classes[label] for label in entry.labels}]
+        of_fold = {entry.recording for entry in made.entries if entry.fold == fold}
+        assert of_fold == {f"ptb-xl/{entry.recording}" for entry in labelled}
+    labels_of = {f"chapman/{entry.recording}": {tested.classes[n] for n in entry.labels} for entry in tested.entries}
+    concept_of = {places.get("chapman.all"): concept for concept, places in CONCEPTS.items()}
+    for entry in made.entries:
+        if entry.fold == 10:
+            concepts = {concept_of.get(label) for label in labels_of[entry.recording]}
+            assert {made.classes[label] for label in entry.labels} == concepts & {*made.classes}
+    columns, fold_of = with_columns(config, {**cohorts, NAME: made}), [entry.fold for entry in made.entries]
+    assert audit_run(config, columns)[0] == []
+    copied = list(made.signals)
+    for digest, reason in (
+        (copied[fold_of.index(1)].digest, "on two sides of a split"),
+        (cohorts["mimic-iv-ecg"].signals[0].digest, "both pretrained on and tested"),
+    ):
+        copied[fold_of.index(10)] = copied[fold_of.index(10)]._replace(digest=digest)
+        ((leak,), _) = audit_run(config, columns | {NAME: replace(made, signals=tuple(copied))})
+        assert reason in leak
+
+
+def test_patients_who_are_pretrained_on_are_not_tested(
+    small_config: SmallConfig, cohorts: dict[str, Prepared], tmp_path: Path
+) -> None:
+    config = small_config({"data.datasets": [NAME], "data.pretrain": ["mimic-iv-ecg", "chapman"], "protocol": "strict"})
+    _, made = joins_of(config, cohorts, tmp_path)
+    pretrained = {f"chapman/{cohorts['chapman'].entries[r].recording}" for r in untested(config, cohorts["chapman"])}
+    tested = {entry.recording for entry in made.entries if entry.fold == 10}
+    assert tested
+    assert pretrained
+    assert pretrained.isdisjoint(tested)
