@@ -12,63 +12,53 @@ import pytest
 
 from methods import METHODS
 
-ADAMW = {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 1e-2, "schedule": "warmup-cosine", "batch_size": 256}
+
+def recipe(*values: Any) -> dict[str, Any]:
+    """Name the values of a recipe."""
+    return dict(zip(("optimiser", "lr", "weight_decay", "schedule", "batch_size"), values, strict=True))
+
+
+ADAMW = recipe("adamw", 1e-3, 1e-2, "warmup-cosine", 256)
 VIEWS = {"pairing": "neighbor", "batching": "shuffled", "encoder_dropout": 0.0}
-ONE_WINDOW = {**VIEWS, "pairing": "same"}
-MASKS = {"time_mask": 0.5, "frequency_mask": 0.1}
+SAME = {**VIEWS, "pairing": "same"}
+MASKS = {"time_mask": 0.5, "frequency_mask": 0.1, "recipe": ADAMW}
 QUEUE = {"temperature": 0.1, "momentum": 0.999, "queue_size": 16384}
 HEADS = {"projection_layers": 3, "prediction_layers": 2}
+PATIENT = {"pairing": "patient", "batching": "patient", "encoder_dropout": 0.0}
+TRIAL = {"pairing": "same", "batching": "trial", "encoder_dropout": 0.1, "mask_spans": 5, "mask_span_share": 0.1}
+LEVELS = {"patient_weight": 0.1, "trial_weight": 0.7, "sample_weight": 0.1, "observation_weight": 0.1}
+REPORT = {**SAME, "temperature": 0.07, "text_width": 768}
+TS2VEC = {**SAME, "encoder_dropout": 0.1, "time_mask": 0.5, "instance_weight": 0.5}
+JEPA = {**SAME, "momentum": 0.996, "blocks": 4, "block_share": 0.2, "prediction_layers": 2}
+MAE = {**SAME, "mask_ratio": 0.75, "normalise": True, "decoder_width": 256, "decoder_depth": 4}
+CLIP = {**REPORT, "latent_dropout": 0.1, "uma_weight": 1.0}
+CPC = {**SAME, "horizon": 12, "negatives": 128}
 DEFAULTS: dict[str, dict[str, Any]] = {
     "random": {**VIEWS, "recipe": ADAMW},
-    "moco": {**VIEWS, **QUEUE, **MASKS, "head": "pmq", "predictor": True, "recipe": ADAMW},
-    "byol": {**VIEWS, **MASKS, **HEADS, "momentum": 0.996, "momentum_schedule": "cosine", "recipe": ADAMW},
-    "clocs": {
-        **VIEWS, "temperature": 0.1,
-        "recipe": {"optimiser": "adam", "lr": 1e-4, "weight_decay": 0.0, "schedule": "constant", "batch_size": 256},
-    },
-    "pclr": {
-        **VIEWS, "pairing": "patient", "batching": "patient", "temperature": 0.1, "projection_layers": 2,
-        "recipe": {"optimiser": "adam", "lr": 1e-2, "weight_decay": 0.0, "schedule": "constant", "batch_size": 512},
-    },
-    "comet": {
-        **VIEWS, "pairing": "same", "batching": "trial", "encoder_dropout": 0.1, "mask_spans": 5,
-        "mask_span_share": 0.1, "patient_weight": 0.1, "trial_weight": 0.7, "sample_weight": 0.1,
-        "observation_weight": 0.1,
-        "recipe": {"optimiser": "adamw", "lr": 1e-4, "weight_decay": 1e-2, "schedule": "constant", "batch_size": 256},
-    },
-    "etp": {
-        **VIEWS, "pairing": "same", "temperature": 0.07, "text_width": 768,
-        "recipe": {"optimiser": "adam", "lr": 2e-3, "weight_decay": 1e-5, "schedule": "constant", "batch_size": 128},
-    },
-    "pmq": {**VIEWS, **QUEUE, **MASKS, **HEADS, "positives": "patient", "recipe": ADAMW},
-    "pmq-released": {**VIEWS, **QUEUE, **MASKS, "batching": "trial-fixed", "encoder_dropout": 0.1, "recipe": ADAMW},
-    "simclr": {**ONE_WINDOW, **MASKS, "temperature": 0.1, "projection_layers": 2, "recipe": ADAMW},
-    "vicreg": {
-        **ONE_WINDOW, **MASKS, "invariance": 25.0, "variance": 25.0, "covariance": 1.0, "recipe": ADAMW,
-    },
-    "barlow": {**ONE_WINDOW, **MASKS, "off_diagonal_weight": 5e-3, "recipe": ADAMW},
-    "simsiam": {**ONE_WINDOW, **MASKS, "recipe": ADAMW},
-    "ts2vec": {
-        **ONE_WINDOW, "encoder_dropout": 0.1, "time_mask": 0.5, "instance_weight": 0.5,
-        "recipe": {"optimiser": "adamw", "lr": 1e-3, "weight_decay": 1e-2, "schedule": "constant", "batch_size": 16},
-    },
+    "moco": {**VIEWS, **QUEUE, **MASKS, "head": "pmq", "predictor": True},
+    "byol": {**VIEWS, **MASKS, **HEADS, "momentum": 0.996, "momentum_schedule": "cosine"},
+    "clocs": {**VIEWS, "temperature": 0.1, "recipe": recipe("adam", 1e-4, 0.0, "constant", 256)},
+    "pclr": {**PATIENT, "temperature": 0.1, "projection_layers": 2, "recipe": recipe("adam", 1e-2, 0, "constant", 512)},
+    "comet": {**TRIAL, **LEVELS, "recipe": recipe("adamw", 1e-4, 1e-2, "constant", 256)},
+    "etp": {**REPORT, "recipe": recipe("adam", 2e-3, 1e-5, "constant", 128)},
+    "pmq": {**VIEWS, **QUEUE, **MASKS, **HEADS, "positives": "patient"},
+    "pmq-released": {**VIEWS, **QUEUE, **MASKS, "batching": "trial-fixed", "encoder_dropout": 0.1},
+    "simclr": {**SAME, **MASKS, "temperature": 0.1, "projection_layers": 2},
+    "vicreg": {**SAME, **MASKS, "invariance": 25.0, "variance": 25.0, "covariance": 1.0},
+    "barlow": {**SAME, **MASKS, "off_diagonal_weight": 5e-3},
+    "simsiam": {**SAME, **MASKS},
+    "ts2vec": {**TS2VEC, "recipe": recipe("adamw", 1e-3, 1e-2, "constant", 16)},
     "cpc": {
-        **ONE_WINDOW, "horizon": 12, "negatives": 128, "temperature": 1.0,
-        "recipe": {"optimiser": "adam", "lr": 2e-4, "weight_decay": 0.0, "schedule": "constant", "batch_size": 64},
+        **SAME,
+        "horizon": 12,
+        "negatives": 128,
+        "temperature": 1,
+        "recipe": recipe("adam", 2e-4, 0, "constant", 64),
     },
-    "jepa": {
-        **ONE_WINDOW, "momentum": 0.996, "blocks": 4, "block_share": 0.2, "prediction_layers": 2,
-        "recipe": {**ADAMW, "lr": 2.5e-5, "weight_decay": 0.05, "batch_size": 128},
-    },
-    "mae": {
-        **ONE_WINDOW, "mask_ratio": 0.75, "normalise": True, "decoder_width": 256, "decoder_depth": 4,
-        "recipe": {**ADAMW, "lr": 1.5e-4},
-    },
-    "clip-report": {
-        **ONE_WINDOW, "temperature": 0.07, "text_width": 768, "latent_dropout": 0.1, "uma_weight": 1.0,
-        "recipe": {**ADAMW, "lr": 2e-4, "weight_decay": 1e-5, "batch_size": 512},
-    },
-}  # fmt: skip
+    "jepa": {**JEPA, "recipe": recipe("adamw", 2.5e-5, 0.05, "warmup-cosine", 128)},
+    "mae": {**MAE, "recipe": recipe("adamw", 1.5e-4, 1e-2, "warmup-cosine", 256)},
+    "clip-report": {**CLIP, "recipe": recipe("adamw", 2e-4, 1e-5, "warmup-cosine", 512)},
+}
 
 
 @pytest.mark.parametrize("name", METHODS)

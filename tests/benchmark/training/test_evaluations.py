@@ -13,8 +13,7 @@ from benchmark.data.task import Task
 from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import evaluations, probes
 from benchmark.training.evaluations import EvaluationInput
-from benchmark.training.finetune import finetune
-from benchmark.training.probes import EvaluationCache, linear_probe
+from benchmark.training.probes import EvaluationCache
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.siamese import RandomInit
 
@@ -57,18 +56,6 @@ def test_each_predicts_every_test_window_and_leaves_the_encoder(
     assert outcome.probability.shape == (12, 3)
     np.testing.assert_allclose(outcome.probability.sum(1), 1, rtol=1e-4)
     assert all(torch.equal(value, before[key]) for key, value in given.encoder.state_dict().items())
-
-
-def test_seeds_precision_and_settings_are_those_it_was_given(judged: Callable[..., EvaluationInput]) -> None:
-    seven = judged(7)
-    tuned = seven.config.finetuning(RandomInit)
-    expected = {
-        "finetune": finetune(seven.encoder, seven.task, tuned, seed=7, precision="float32"),
-        SUPERVISED: finetune(seven.encoder, seven.task, seven.config.supervised, seed=7, precision="float32"),
-        "linear": linear_probe(seven.encoder, seven.task, [0.3], precision="float32", cache=EvaluationCache()),
-    }
-    for name, outcome in expected.items():
-        np.testing.assert_array_equal(evaluations.evaluate(name, seven).probability, outcome.probability)
 
 
 def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windows(

@@ -1,11 +1,44 @@
-"""Masks and dropout hide the given share, each element on its own, and draw nothing where they are off."""
+"""What methods share: losses under autocast and without pairs, masks and dropout, and one space a hyperparameter."""
 
 from __future__ import annotations
+
+from random import Random
 
 import pytest
 import torch
 
+from methods import METHODS
+from methods.parts.hyperparameters import Space, spaces_of
+from methods.parts.losses import scaled_similarity, shared_id_nce, time_cosine, unit_length
 from methods.parts.masks import bernoulli_mask, continuous_mask, dropout, frequency_mask, time_mask
+
+
+def test_similarity_keeps_single_precision_under_autocast() -> None:
+    q, k = unit_length(torch.randn(5, 64)), unit_length(torch.randn(7, 64))
+    exact = q @ k.T / 0.1
+    with torch.autocast("cpu", torch.bfloat16):
+        ours, rounded = scaled_similarity(q, k, 0.1), q @ k.T / 0.1
+    assert ours.dtype == torch.float32
+    torch.testing.assert_close(ours, exact)
+    assert (rounded.float() - exact).abs().max() > 1e-3
+    rows = unit_length(torch.cat([torch.randn(3, 64), torch.zeros(1, 64)]).bfloat16())
+    assert rows.dtype == torch.float32
+    torch.testing.assert_close(rows.norm(dim=1), torch.tensor([1.0, 1.0, 1.0, 0.0]))
+
+
+def test_without_a_shared_id_the_loss_is_a_zero_with_a_graph() -> None:
+    logits = torch.randn(3, 3, requires_grad=True)
+    loss = shared_id_nce(logits, torch.tensor([0, 2**24, 2**24 + 1]))
+    loss.backward()
+    assert loss.item() == 0
+    assert torch.equal(logits.grad, torch.zeros(3, 3))
+
+
+def test_silent_channels_have_a_finite_gradient() -> None:
+    h = torch.zeros(2, 4, 3, requires_grad=True)
+    time_cosine(h, h).sum().backward()
+    assert h.grad is not None
+    assert h.grad.isfinite().all()
 
 
 def test_zero_is_off_and_one_hides_everything() -> None:
@@ -78,3 +111,16 @@ def test_so_many_are_dropped_and_the_mean_stays(share: float, dtype: torch.dtype
     assert float((y == 0).double().mean()) == pytest.approx(share, abs=0.01)
     assert float(y.double().mean()) == pytest.approx(1.0, abs=0.02)
     torch.testing.assert_close(y[y != 0], torch.full_like(y[y != 0], 1 / (1 - share)), rtol=1e-2, atol=0)
+
+
+def test_a_hyperparameter_has_one_space_in_all_methods_of_values_that_the_method_takes() -> None:
+    shared: dict[str, Space] = {}
+    for name in (name for name, method in METHODS.items() if method.trains):
+        spaces = spaces_of(METHODS[name].Config)
+        assert {"recipe.lr", "recipe.weight_decay"} <= spaces.keys()
+        for hyperparameter, space in spaces.items():
+            assert shared.setdefault(hyperparameter, space) == space
+            outer, _, inner = hyperparameter.partition(".")
+            for value in {space.draw(Random(number)) for number in range(200)}:
+                config = METHODS[name].Config(**({outer: {inner: value}} if inner else {hyperparameter: value}))
+                assert (config.recipe if inner else config).__dict__[inner or hyperparameter] == value
