@@ -163,10 +163,8 @@ def devices_of(arguments: Namespace) -> tuple[str, ...]:
     numbers = arguments.devices or []
     if numbers and arguments.device != "auto":
         raise ConfigError(f"--devices {' '.join(numbers)} and --device {arguments.device}: name the devices once")
-    visible = visible_devices() if numbers else []
-    known = list(map(str, range(len(visible))))
-    if not set(numbers) <= set(known) or len(set(numbers)) < len(numbers):
-        raise ConfigError(
-            f"--devices {' '.join(numbers)}: name devices once each; torch sees {', '.join(known) or 'none'}"
-        )
-    return tuple(visible[int(number)] for number in numbers)
+    visible = {str(number): name for number, name in enumerate(visible_devices() if numbers else [])}
+    if not visible.keys() >= set(numbers) or len(set(numbers)) < len(numbers):
+        seen = ", ".join(visible) or "none"
+        raise ConfigError(f"--devices {' '.join(numbers)}: name devices once each; torch sees {seen}")
+    return tuple(visible[number] for number in numbers)
