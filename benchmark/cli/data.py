@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 
@@ -19,11 +19,10 @@ from benchmark.cli.arguments import config_of, datasets_of, folders_of
 from benchmark.cli.main import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import Folders
+from benchmark.config.load import Folders, dataset_names
 from benchmark.data.audit import Finding, counted, fact_lines, implausible, measured_beats, some
 from benchmark.data.datasets import find_root
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable
-from benchmark.data.datasets.card import Card
 from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.joined import datasets_in
 from benchmark.data.prepare import Prepared, list_part
@@ -49,8 +48,6 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
     These are named by flags, the pretraining corpus first; else the config's simulated ones, else all whose folder is
     there. Raises ConfigError, and DatasetError if there is none.
     """
-    from benchmark.config.load import dataset_names  # here, because the readers load slowly
-
     config, folders = config_of(arguments), folders_of(arguments)
     if named := [dataset for name in dataset_names(datasets_of(arguments)) for dataset in datasets_in(name)]:
         return config, folders, list(dict.fromkeys(named))
@@ -87,12 +84,15 @@ def check(arguments: Namespace, console: Console) -> int:
             amplitude, rate = np.median(beats, axis=0).tolist()
             measured = f"QRS amplitude {float(f'{amplitude:.3g}'):g} mV, heart rate {rate:.0f}/min"
             facts[name].append(f"beats       {measured} (medians of {counted(len(beats), 'recording')})")
-            stated = [stated_by(config, name, keys) for keys in (("gain", "unit"), ("rate", "rate_name"))]
-            findings += implausible(name, amplitude, rate, *stated)
+            unit, frequency = stated_by(config, name, "gain", "unit"), stated_by(config, name, "rate", "rate_name")
+            findings += implausible(name, amplitude, rate, unit, frequency)
     findings += findings_of(config, prepared)
+    worst = {name: "ok" for name in names}
     for name in names:
         of_dataset = [finding for finding in findings if {*map(dataset_of, finding.datasets)} == {name}]
-        note(console, f"{config.data.source(name).title} ({name}): {VERDICTS[worst(findings, name)]}")
+        about = [finding.severity for finding in findings if name in map(dataset_of, finding.datasets)]
+        worst[name] = max(["ok", *about], key=[*VERDICTS].index)
+        note(console, f"{config.data.source(name).title} ({name}): {VERDICTS[worst[name]]}")
         for line in (*facts.get(name, ()), *map(finding_line, of_dataset)):
             note(console, f"  {line}")
     if len(names) > 1:
@@ -100,16 +100,16 @@ def check(arguments: Namespace, console: Console) -> int:
         note(console, "between the datasets:" if across else "between the datasets: no copies")
         for finding in across:
             note(console, f"  {finding_line(finding)}")
-    return OK if all(worst(findings, name) in ("ok", "warning") for name in names) else FAILED
+    return OK if {*worst.values()} <= {"ok", "warning"} else FAILED
 
 
-def stated_by(config: Config, name: str, keys: Sequence[str]) -> str:
+def stated_by(config: Config, name: str, *keys: str) -> str:
     """Name what states the unit or the sampling rate of a dataset: a key of its card with its value, or its files."""
     card = config.data.cards.get(name)
-    values = {key: getattr(card.signals, key) for key in keys} if isinstance(card, Card) else {}
-    texts = {key: f"{value:g}" if isinstance(value, float) else value for key, value in values.items() if value}
-    stated = [f"`signals.{key}: {text}` of its card" for key, text in texts.items()]
-    return stated[0] if stated else f"the {keys[0]} that the files of {config.data.source(name).title} state"
+    for key in keys:
+        if card and (value := getattr(card.signals, key)):
+            return f"`signals.{key}: {f'{value:g}' if isinstance(value, float) else value}` of its card"
+    return f"the {keys[0]} that the files of {config.data.source(name).title} state"
 
 
 def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:
@@ -132,12 +132,6 @@ def finding_line(finding: Finding) -> str:
     return f"{finding.severity}: {tasks}{': ' * bool(tasks)}{finding.text}"
 
 
-def worst(findings: Sequence[Finding], name: str) -> str:
-    """Worst severity of a dataset's findings; 'ok' without any."""
-    severities = [finding.severity for finding in findings if name in map(dataset_of, finding.datasets)]
-    return max(["ok", *severities], key=list(VERDICTS).index)
-
-
 def show(arguments: Namespace, console: Console) -> int:
     """`data show`: draw one recording as a 12-lead sheet.
 
@@ -157,8 +151,7 @@ def show(arguments: Namespace, console: Console) -> int:
     if not matches:
         known = [entry.recording for _, entry in listed]
         near = get_close_matches(arguments.word, known, n=3, cutoff=0.5)
-        hint = f"did you mean {some(near)}?" if near else f"there are {len(known)}, e.g. {some(known)}"
-        raise ConfigError(f"no recording {arguments.word!r}: {hint}")
+        raise ConfigError(f"no recording {arguments.word!r} among {len(known)}, e.g. {some(near or known)}")
     if len(matches) > 1:
         several = " and ".join(dataset.name for dataset, _ in matches)
         raise ConfigError(f"recording {arguments.word!r} stands in {several}: add --datasets NAME")
@@ -176,13 +169,13 @@ def show(arguments: Namespace, console: Console) -> int:
 
 def caption(dataset: Dataset, entry: Entry, recording: Recording, cut: Segmentation) -> tuple[str, NDArray[np.int64]]:
     """Return two lines on a recording and the samples of its R peaks, none where no beat was found."""
-    peaks, rate = np.empty(0, np.int64), ""
+    peaks = np.empty(0, np.int64)
     try:
         beats = heartbeats(recording.signal, recording.fs, beats=cut.beats)
         peaks = np.rint(beats.r_peaks * recording.fs / FS).astype(np.int64)
         rate = f"rate {60 * FS / beats.median_rr:.0f}/min"
     except Unusable as reason:
-        rate = f"skipped by a run: {reason}" if cut.kind == "heartbeats" else str(reason)
+        rate = f"no heartbeats: {reason}"
     labels = ", ".join(dataset.classes[label] for label in entry.labels)
     text = labels or (recording.report or entry.report)[:SHOWN_REPORT] or "no label"
     title = f"{dataset.title}{' (simulated)' * bool(dataset.drawn_from)}  {entry.recording}   patient {entry.patient}"
