@@ -29,9 +29,9 @@ class Room(NamedTuple):
 
 
 ROOMS = (
-    Room("methods", ("methods",), 3300, 21, (3390, 21.0)),
+    Room("methods", ("methods",), 3300, 21, (3370, 21.0)),
     Room("data, download", ("benchmark/data", "benchmark/extras/download*.py"), 5700, 38, (6412, 46.9)),
-    Room("training", ("benchmark/training",), 1400, 9.5, (1425, 10.3)),
+    Room("training", ("benchmark/training",), 1400, 9.5, (1423, 10.2)),
     Room(
         "run, machine, screen",
         ("benchmark/run", "benchmark/machine", "benchmark/screen.py"),
@@ -41,7 +41,7 @@ ROOMS = (
     ),
     Room("results", ("benchmark/results",), 950, 6.5),
     Room("reports", ("reports",), 3200, 21, (2475, 21.6)),
-    Room("config", ("benchmark/config",), 1000, 6.6, (1055, 6.7)),
+    Room("config", ("benchmark/config",), 1000, 6.6, (1049, 6.7)),
     Room(
         "command line",
         (

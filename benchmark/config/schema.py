@@ -21,13 +21,6 @@ from benchmark.results.names import DEFAULT_TASK, FINETUNE, Gate, Pool, Preset
 from methods.parts.hyperparameters import Recipe
 
 
-def share(ratio: float) -> float:
-    """Return a ratio. Raises ValueError above 1, where a percentage was probably meant."""
-    if ratio > 1:
-        raise ValueError(f"input should be a share of the labels, at most 1 (did you mean {ratio / 100:g}?)")
-    return ratio
-
-
 def whole_if_whole(epochs: float) -> float:
     """Return a number as an int where it is whole, so that 3 and 3.0 have one key."""
     return int(epochs) if epochs == int(epochs) else epochs
@@ -38,7 +31,7 @@ def joined_names(value: Any) -> Any:
     return JOIN.join(map(str, value)) if isinstance(value, list) else value
 
 
-Ratio = Annotated[float, Field(gt=0), AfterValidator(share)]
+Ratio = Annotated[float, Field(gt=0, le=1)]
 Epochs = Annotated[float, Field(gt=0), AfterValidator(whole_if_whole)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Count = Annotated[int, Field(ge=1)]

@@ -62,24 +62,21 @@ def check_datasets(config: Config) -> None:
     if unsized := [name for name in used if name not in simulation.patients]:
         remedy = "set data.simulation=null" if unsized[0] in data.cards else "give its number of patients"
         raise ValueError(f"data.simulation.patients: {unsized[0]!r} is not simulated; {remedy}")
-    if data.pretrain_prefix:
-        raise ValueError("data.pretrain_prefix: simulated recordings lie in no folder; set data.simulation=null")
 
 
 def check_lists(config: Config) -> None:
     """Refuse a list that names a value twice, and several subsets or folds under a protocol that has one of each."""
+    data = config.data
     lists: dict[str, list[Any]] = {what: getattr(config, what) for what in ("methods", "ratios", "seeds", "evaluate")}
-    lists |= {"data.datasets": config.data.datasets, "data.task": config.data.task}
-    for what, values in {**lists, "data.pretrain": config.data.corpora}.items():
+    lists |= {"data.datasets": data.datasets, "data.task": data.task, "data.pretrain": data.corpora}
+    for what, values in lists.items():
         if len(set(values)) < len(values):
             raise ValueError(f"{what}: {values} names a value twice")
-    several = {
-        "subsets": config.subsets,
-        "finetuned_subsets": config.finetuned_subsets,
-        "data.folds": config.data.folds,
-    }
-    for what, count in several.items():
-        if config.protocol != "strict" and (count or 1) > 1:
+    if config.protocol == "strict":
+        return
+    several = (("subsets", config.subsets), ("finetuned_subsets", config.finetuned_subsets), ("data.folds", data.folds))
+    for what, count in several:
+        if (count or 1) > 1:
             raise ValueError(f"{what}: {count} of them need --protocol strict; under paper all seeds share one")
 
 

@@ -25,7 +25,6 @@ from methods.parts.masks import Mask, dropout
 Size = Annotated[int, Field(ge=1)]
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 MEAN = "mean over time"
-NO_TOKENS = "encoder {} has no tokens to hide; use an encoder with tokens, e.g. vit1d"
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -96,21 +95,14 @@ class Encoder(nn.Module):
 
     def patches(self, x: Tensor) -> Tensor:
         """Samples of each token, as they are: (B, S, L) -> (B, N, P). Raises ValueError if there are no tokens."""
-        raise ValueError(NO_TOKENS.format(self.name))
+        raise ValueError(f"encoder {self.name} has no tokens to hide; use an encoder with tokens, e.g. vit1d")
 
     def encode_tokens(self, embedded: Tensor, visible: Tensor) -> Tensor:
         """Representations of tokens that see each other alone: (B, N, D), (B, M) int64 -> (B, M, K), before dropout.
 
-        visible: indices of tokens, in the order of the result. Raises ValueError if there are no tokens.
+        visible: indices of tokens, in the order of the result.
         """
-        raise ValueError(NO_TOKENS.format(self.name))
-
-    def check_samples(self, x: Tensor) -> None:
-        """Raise ValueError for windows (B, S, L) of a length that the encoder cannot take."""
-        try:
-            self.config.check_length(x.shape[1])
-        except ValueError as error:
-            raise ValueError(f"encoder {self.name} cannot take windows of {x.shape[1]} samples: {error}") from None
+        raise NotImplementedError(f"{type(self).__name__}.encode_tokens: give the tokens' representations (B, M, K)")
 
     def masked(self, x: Tensor, mask: Mask | None) -> Tensor:
         """The masked embedded input: (B, S, L) -> (B, S, D)."""

@@ -91,7 +91,7 @@ class StateSpace(nn.Module):
 
 
 def summed(products: Tensor, denominators: Tensor) -> Tensor:
-    """Sum over states of products / denominators: (X, Y, H, N / 2), (H, N / 2, R) -> (X, Y, H, R)."""
+    """Sum products / denominators over states: (X, Y, H, N / 2), (H, N / 2, R) -> (X, Y, H, R)."""
     return torch.einsum("xyhn,hnr->xyhr", products, denominators.reciprocal())
 
 
@@ -188,8 +188,7 @@ class S4(Encoder):
         self.layers = nn.Sequential(*[Layer(self.config) for _ in range(self.config.depth)])
 
     def embed(self, x: Tensor) -> Tensor:
-        """Output of the front: (B, S, L) -> (B, S', K). Raises ValueError for windows that are too long."""
-        self.check_samples(x)
+        """Output of the front: (B, S, L) -> (B, S', K)."""
         embedded: Tensor = self.front(x)  # (B, S', K)
         return embedded
 

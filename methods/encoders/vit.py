@@ -117,11 +117,7 @@ class ViT1d(Encoder):
         self.norm = nn.LayerNorm(width)
 
     def patches(self, x: Tensor) -> Tensor:
-        """Samples of each token, sample by sample: (B, S, L) -> (B, S / patch, patch * L).
-
-        Raises ValueError for windows that the encoder cannot take.
-        """
-        self.check_samples(x)
+        """Samples of each token, sample by sample: (B, S, L) -> (B, S / patch, patch * L)."""
         return x.reshape(x.shape[0], x.shape[1] // self.config.patch, -1)  # (B, N, P)
 
     def embed(self, x: Tensor) -> Tensor:

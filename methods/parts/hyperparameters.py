@@ -14,9 +14,6 @@ from typing import Annotated, Literal, get_type_hints
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-DIGITS = 2
-"""Significant digits of a drawn value."""
-
 
 @dataclass(frozen=True)
 class Log:
@@ -26,9 +23,8 @@ class Log:
     high: float
 
     def draw(self, source: Random) -> float:
-        """A value, rounded to `DIGITS` significant digits."""
-        value: float = self.low * (self.high / self.low) ** source.random()
-        return float(f"{value:.{DIGITS}g}")
+        """Draw a value of two significant digits."""
+        return float(f"{self.low * (self.high / self.low) ** source.random():.2g}")
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Choice:
     values: tuple[float, ...]
 
     def draw(self, source: Random) -> float:
-        """A value."""
+        """Draw a value."""
         return source.choice(self.values)
 
 

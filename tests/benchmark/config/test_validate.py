@@ -15,7 +15,7 @@ ONE_TOKEN = {"name": "vit1d", "patch": 300, "length": 300}
 WRONG: tuple[tuple[dict[str, Any], list[str]], ...] = (
     ({"pretrain.epoch": 3}, ["'pretrain.epoch'", "did you mean 'pretrain.epochs'", "pretrain.recipe"]),
     ({"epochs": 3}, ["'epochs'", "pretrain, finetune", "seeds"]),
-    ({"ratios": [30.0]}, ["ratios.0", "a share of the labels", "did you mean 0.3?", "got 30.0"]),
+    ({"ratios": [30.0]}, ["ratios.0", "less than or equal to 1", "got 30.0"]),
     ({"methods.pmq.momentum": 1.5}, ["methods.pmq.momentum", "less than or equal to 1", "got 1.5"]),
     ({"evaluate": ["liner"]}, ["unknown evaluation 'liner' (did you mean 'linear'?)"]),
     ({**RECORDINGS, "data.segmentation.beats": "fused"}, ["'data.segmentation.beats'", "data.segmentation.stride"]),
