@@ -101,8 +101,6 @@ class CardLabels(CardSection):
     @model_validator(mode="after")
     def _consistent(self) -> CardLabels:
         words = [word for name in self.classes for word in self.words(name)]
-        if unknown := self.values.keys() - {*self.classes}:
-            raise ValueError(f"labels.values: {min(unknown)!r} is not in labels.classes")
         if twice := [word for names in (self.classes, words) for word in names if names.count(word) > 1]:
             raise ValueError(f"labels: {twice[0]!r} stands for two classes")
         if self.column and self.comment:
@@ -328,10 +326,9 @@ class CardDataset:
     def _check_positions(self, names: Sequence[str], positions: Sequence[str], table: CardTable) -> None:
         """Raise DatasetError where the table's identifiers are not the numbers of a file's rows, which name nothing."""
         if set(names) != set(positions):
-            first, *_, last = sorted(names, key=lambda name: (len(name), name))
             raise DatasetError(
                 f"{self.title}: the rows of {self.card.signals.files} count from 0 to {len(positions) - 1}, and "
-                f"{table.file} has {len(names)} recordings, {first!r} to {last!r}, in {table.recording}: number "
+                f"{table.file} has {len(names)} recordings, {names[0]!r} first, in {table.recording}: number "
                 "them as the rows, or name the array of their identifiers by signals.ids_name"
             )
 
@@ -352,16 +349,8 @@ class CardDataset:
         )
 
     def _warnings(self, entries: Sequence[Entry], rows: Mapping[str, list[Row]], table: CardTable) -> list[str]:
-        """What was odd in the table and could be read in one way only.
-
-        Raises DatasetError where no recording is of a part of the card's split.
-        """
-        folds, warnings = {entry.fold for entry in entries}, list[str]()
-        if missing := [part for part, fold in FOLDS.items() if table.split and folds and fold not in folds]:
-            raise DatasetError(
-                f"{self.title}: no row is of the part {missing[0]} of table.split: name its values there (a split has "
-                "train, validation and test), or leave table.split out and the suite splits"
-            )
+        """What was odd in the table and could be read in one way only."""
+        warnings = list[str]()
         if is_latin(self.root / table.file):
             warnings.append(f"{table.file} is not UTF-8 and was read as Latin-1: save it as UTF-8")
         if several := sum(len(same) > 1 for same in rows.values()):

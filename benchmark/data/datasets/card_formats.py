@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
 from benchmark.data.datasets.tables import read_cells
@@ -24,6 +24,7 @@ from benchmark.data.datasets.wfdb_files import (
     Samples,
     checked_recording,
     lead_columns,
+    millivolts,
     read_samples,
     reasons,
 )
@@ -49,21 +50,12 @@ DAMAGE = r"(?s).*(truncat|mismatch|checksum|not closed|incomplete)"
 """In a warning of ecgdatakit: the samples are not those that were written."""
 
 
-def known_lead(name: str) -> str:
-    """Return the lead of a name in any capitals, or '-'. Raises ValueError for an unknown one."""
-    for lead in (*LEADS, NO_LEAD):
-        if name.strip().lower() == lead.lower():
-            return lead
-    raise ValueError(f"unknown lead {name!r}; there are {', '.join(LEADS)}")
-
-
 Word = Annotated[
     str,
     BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value),
     Field(min_length=1),
 ]
 """A value of a table's cell or the name of a column; a number of YAML counts as its text."""
-LeadName = Annotated[Word, AfterValidator(known_lead)]
 
 
 class CardSection(BaseModel):
@@ -80,7 +72,7 @@ class CardSignals(CardSection):
     rate: Annotated[float, Field(ge=50, le=10_000)] | None = None
     unit: Literal["V", "mV", "uV", "nV"] | None = None
     gain: Annotated[float, Field(gt=0)] | None = None
-    leads: list[LeadName] | dict[Word, LeadName] | None = None
+    leads: list[Word] | dict[Word, Word] | None = None
     array: Word | None = None
     rate_name: Word | None = None
     stacked: bool = False
@@ -133,8 +125,8 @@ def to_recording(content: Samples, signals: CardSignals) -> Recording:
     columns = np.array(lead_columns([*names, *missing]))
     is_measured, samples = columns < len(names), without_padding(content.signal, fs)
     signal = np.zeros((len(samples), len(LEADS)))  # (n, 12)
-    signal[:, is_measured] = samples[:, columns[is_measured]] * _millivolts(
-        content.units, columns[is_measured], signals
+    signal[:, is_measured] = samples[:, columns[is_measured]] * millivolts(
+        content.units, columns[is_measured], signals.scale
     )
     if missing:  # (n, leads missing) of I and II
         signal[:, ~is_measured] = signal[:, :2] @ np.array([SHARES[lead] for lead in missing]).T
@@ -178,17 +170,6 @@ def _lead_names(content: Samples, signals: CardSignals) -> list[str]:
     return ["" if name == NO_LEAD else name for name in names]
 
 
-def _millivolts(units: Sequence[str], columns: Iterable[int], signals: CardSignals) -> NDArray[np.float64]:
-    """Millivolts per unit of each of the columns: by the file's units, else by the card's. Raises Unusable."""
-    stated = [units[column] for column in columns] if units else []
-    scales, names = [MILLIVOLTS.get(unit.lower()) for unit in stated], ", ".join(sorted({*stated}))
-    if signals.scale is None and (not scales or None in scales):
-        raise Unusable(f"unknown unit or none in the file; give signals.unit or signals.gain in the card: {names}")
-    if signals.scale is not None and {*scales} - {signals.scale, None}:
-        raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {names}")
-    return np.array(scales if signals.scale is None else [signals.scale for _ in columns], np.float64)
-
-
 def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
     """Read the columns of a text file. Raises ValueError where one holds anything but numbers, and any other error."""
     cells = read_cells(path)
@@ -220,12 +201,10 @@ def _counts(values: NDArray[np.float64]) -> bool:
 
 def read_array(path: Path, signals: CardSignals, row: int | None) -> Samples:
     """Read an array of a NumPy or HDF5 file; of a stacked one the given row. Raises Unusable."""
-    arrays, attributes = arrays_in(path)
-    array, name, count = arrays[_array_name(arrays, signals)], signals.rate_name, len(signals.leads or ())
+    (arrays, attributes), name, count = arrays_in(path), signals.rate_name, len(signals.leads or ())
+    array = arrays[_array_name(arrays, signals)]
     values = np.asarray(array if row is None else array[row]).squeeze()
     stored = [np.ravel(of[name]) for of in (getattr(array, "attrs", {}), attributes, arrays) if name and name in of]
-    if name and not stored:
-        raise Unusable(f"no number under signals.rate_name: {name}")
     if values.ndim != 2 or (values.shape[0] == count) == (values.shape[1] == count):
         shape = " x ".join(map(str, values.shape))
         raise Unusable(f"array has not one axis of as many as signals.leads names: {shape}, {count} leads")
@@ -284,9 +263,8 @@ def read_export(path: Path, signals: CardSignals, row: int | None) -> Samples:
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", DAMAGE)
         leads = FileParser.parse(path).leads
-    names = {lead.lower() for lead in (*LEADS, *(signals.leads or {}))}
-    if not isinstance(signals.leads, list):
-        leads = [lead for lead in leads if lead.label.lower() in names] or leads
+    names = {lead.lower() for lead in (*LEADS, *(signals.leads or ()))}
+    leads = [lead for lead in leads if lead.label.lower() in names] or leads
     if len({(len(lead.samples), lead.sampling_rate, lead.annotations.get("start_sample")) for lead in leads}) != 1:
         raise Unusable("no leads in the file, or of different lengths, rates or starts")
     signal = np.stack([lead.samples for lead in leads], axis=1).astype(np.float64)  # (n, L)

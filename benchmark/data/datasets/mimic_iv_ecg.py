@@ -37,21 +37,15 @@ class MIMICIVECG(WFDBFolder):
                 f"of record_list.csv. {self.how_to_get}"
             )
         table = read_table(self, self.root / "machine_measurements.csv", ("study_id", *REPORTS))
-        lines = ([study, ". ".join(filter(None, lines))] for study, *lines in table.itertuples(index=False))
-        import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
-
-        reports, doubtful = group_rows(pd.DataFrame(lines, columns=["study_id", "report"]), "study_id", whole_number)
+        reports = {
+            whole_number(study): ". ".join(filter(None, lines)) for study, *lines in table.itertuples(index=False)
+        }
         rows, skipped = group_rows(records[folder.isin(here)], "study_id", whole_number)
-        doubts = dict(doubtful)
 
         def entry(study: str, same: list[Row]) -> Entry:
-            if study in doubts:
-                raise Unusable(f"machine report {doubts[study]}")
             if not (patient := patient_of(same[0]["subject_id"])):
                 raise Unusable(f"no patient: {same[0]['subject_id']!r}")
-            return Entry(
-                study, patient, same[0]["path"], report=reports[study][0]["report"] if study in reports else ""
-            )
+            return Entry(study, patient, same[0]["path"], report=reports.get(study, ""))
 
         entries, unusable = make_entries(rows, entry)
         form = f"{len(here)} of {folder.nunique()} patient folders"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -80,12 +80,9 @@ def read_recording(record: Path) -> Recording:
     Raises Unusable if a file is missing or truncated, the header is invalid, a checksum, lead or unit is wrong, or the
     signal is NaN, infinite or constant.
     """
-    signal, leads, units, fs = read_samples(record)
-    columns = lead_columns(leads)
-    unknown = {units[column] for column in columns if units[column].lower() not in MILLIVOLTS}
-    if unknown:
-        raise Unusable(f"unknown unit: {', '.join(sorted(unknown))}")
-    return checked_recording(signal[:, columns] * [MILLIVOLTS[units[column].lower()] for column in columns], fs)
+    samples = read_samples(record)
+    columns = lead_columns(samples.leads)
+    return checked_recording(samples.signal[:, columns] * millivolts(samples.units, columns), samples.fs)
 
 
 def read_samples(record: Path) -> Samples:
@@ -102,15 +99,15 @@ def read_samples(record: Path) -> Samples:
     leads = [_lead_fields(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
     if not leads or len(leads) < count:
         raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
-    if len({lead["file"] for lead in leads}) == 1 and leads[0]["format"] == "16":
-        digital = _read_format_16(record.with_name(leads[0]["file"]), leads, samples)  # (n, L)
+    files = [*dict.fromkeys(record.with_name(lead["file"]) for lead in leads)]
+    if len(files) == 1 and leads[0]["format"] == "16":
+        digital = _read_format_16(files[0], leads, samples)  # (n, L)
         baseline = [int(lead["baseline"] or lead["zero"] or 0) for lead in leads]
         signal = (digital - np.array(baseline)) / [float(lead["gain"]) for lead in leads]  # (n, L)
         signal[digital == NO_SAMPLE] = np.nan
     else:
-        digital, signal = _read_by_wfdb(
-            record, f"{record.name} {count} {fs:.12g} {max(samples, 0) or ''}", lines[1 : 1 + count]
-        )
+        start = f"{record.name} {count} {fs:.12g} {max(samples, 0) or ''}"
+        digital, signal = _read_by_wfdb(record.name, files, [start, *lines[1 : 1 + count]])
     for total, lead in zip(digital.sum(axis=0, dtype=np.int64).tolist(), leads, strict=True):
         if lead["sum"] and (int(lead["sum"]) - total) % 65536:
             raise Unusable("wrong checksum")
@@ -131,26 +128,26 @@ def _lead_fields(record: Path, line: str) -> re.Match[str]:
 
 def _read_format_16(file: Path, leads: Sequence[re.Match[str]], samples: int) -> NDArray[np.int16]:
     """Steps (n, L) of so many samples (-1: all) of a file of format 16. Raises Unusable."""
-    offset, width = int(leads[0]["offset"] or 0), len(leads)
     with reasons():
-        digital = np.fromfile(file, "<i2", samples * width if samples > 0 else -1, offset=offset)  # (n * L,)
-    count = len(digital) // width
-    if count < max(samples, 1):
-        raise Unusable(f"truncated: {count} of {samples} samples" if count else "no samples")
-    if not all(lead["sum"] for lead in leads) and (size := file.stat().st_size) != 2 * count * width + offset:
-        raise Unusable(f"length differs from the header: {size} bytes")
-    return digital[: count * width].reshape(-1, width)
+        digital = np.fromfile(file, "<i2", offset=int(leads[0]["offset"] or 0))  # (n * L,)
+    stored = len(digital) / len(leads)
+    count = samples if samples > 0 else int(stored)
+    if stored < max(count, 1):
+        raise Unusable(f"truncated: {int(stored)} of {count} samples" if stored else "no samples")
+    if stored > count and not all(lead["sum"] for lead in leads):
+        raise Unusable(f"length differs from the header: {int(stored)} samples, {count} stated")
+    return digital[: count * len(leads)].reshape(-1, len(leads))
 
 
-def _read_by_wfdb(record: Path, first: str, leads: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def _read_by_wfdb(name: str, files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Steps and values, (n, L) each, of any format, by a header without the start, of which wfdb refuses some."""
     import wfdb  # here, because it loads slowly and records of format 16 do without
 
     with TemporaryDirectory() as folder, reasons():
-        Path(folder, f"{record.name}.hea").write_text("\n".join([first, *leads]), encoding="utf-8")
-        for file in signal_files(record):
+        Path(folder, f"{name}.hea").write_text("\n".join(header), encoding="utf-8")
+        for file in files:
             Path(folder, file.name).symlink_to(file.absolute())
-        raw = wfdb.rdrecord(str(Path(folder, record.name)), physical=False)
+        raw = wfdb.rdrecord(str(Path(folder, name)), physical=False)
         return raw.d_signal, raw.dac()
 
 
@@ -183,6 +180,20 @@ def read_header(record: Path) -> tuple[list[str], list[str]]:
     with reasons("header"):
         lines = [line.strip() for line in header.read_text(encoding_of(header)).split("\n")]
     return [line for line in lines if line and line[0] != "#"], [line for line in lines if line.startswith("#")]
+
+
+def millivolts(units: Sequence[str], columns: Iterable[int], scale: float | None = None) -> NDArray[np.float64]:
+    """Return the millivolts per unit of each of some columns: by a card's scale, else by the file's units.
+
+    Raises Unusable where neither is known, or both and different.
+    """
+    stated = [units[column] for column in columns] if units else []
+    scales, names = [MILLIVOLTS.get(unit.lower()) for unit in stated], ", ".join(sorted({*stated}))
+    if scale is None and (not scales or None in scales):
+        raise Unusable(f"unknown unit or none in the file; give signals.unit or signals.gain in the card: {names}")
+    if scale is not None and {*scales} - {scale, None}:
+        raise Unusable(f"unit contradicts the card; leave out signals.unit and gain: {names}")
+    return np.array(scales if scale is None else scale, np.float64)
 
 
 def lead_columns(names: Sequence[str]) -> list[int]:

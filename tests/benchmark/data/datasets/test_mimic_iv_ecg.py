@@ -52,7 +52,6 @@ def test_entries_carry_patient_and_report_and_a_partial_copy_is_a_smaller_corpus
             ("2", "x"),
             "patient's number shortened by a spreadsheet; write it as text into the table: '1.0E+07'",
         ),
-        (("10", "2", PATH), ("1", "another report"), "machine report listed twice; keep one row: 2 rows differ"),
     ],
 )
 def test_a_bad_row_is_a_counted_skip(tmp_path: Path, record: Record, report: tuple[str, str], reason: str) -> None:

@@ -34,7 +34,11 @@ HEADERS: dict[str, tuple[str, str, str]] = {
     "eleven of twelve": ("^r 12", "r 11", "wrong checksum"),
     "gain zero": (r"1000\.0\(0\)/mV", "0/mV", "damaged header, no gain"),
     "gain missing": (r" 1000\.0\(0\)/mV.*", "", "damaged header, no gain"),
-    "unit unknown": ("/mV", "/mmHg", "unknown unit: mmHg"),
+    "unit unknown": (
+        "/mV",
+        "/mmHg",
+        "unknown unit or none in the file; give signals.unit or signals.gain in the card: mmHg",
+    ),
     "samples per frame": (r"\.dat 16", ".dat 16x4", "damaged header, no gain, or leads of several rates"),
     "skew": (r"\.dat 16", ".dat 16:3", "damaged header, no gain, or leads of several rates"),
     "segments": ("^r 12", "r/3 12", "damaged header, or several segments"),
@@ -91,7 +95,7 @@ def test_a_file_that_is_missing_or_longer_than_stated_is_refused(tmp_path, make_
     data = record.with_suffix(".mat")
     assert signal_files(record) == (data,)
     data.write_bytes(data.read_bytes() + bytes(24))
-    with pytest.raises(Unusable, match=r"^length differs from the header: 120048 bytes$"):
+    with pytest.raises(Unusable, match=r"^length differs from the header: 5001 samples, 5000 stated$"):
         read_recording(record)
     for file, what in ((data, "signal"), (record.with_suffix(".hea"), "header")):
         file.unlink()

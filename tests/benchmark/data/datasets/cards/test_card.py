@@ -42,9 +42,7 @@ def rewrite(folder: Path, **columns: list[str]) -> None:
     [
         ({"signals": {"files": "{recording}.xyz"}}, "says no format"),
         ({"signals": {"unit": "mV", "gain": 1000}}, "give unit or gain, not both"),
-        ({"signals": {"leads": [*LEADS[:11], "VI"]}}, "unknown lead 'VI'; there are I, II"),
         ({"table": {"recording": None}}, "it needs `recording`, the column with what {recording} is, or `path`"),
-        ({"labels": {"values": {"VT": ["VT"]}}}, "'VT' is not in labels.classes"),
         ({"labels": {"values": {"AF": ["SR"]}}}, "'SR' stands for two classes"),
         ({"labels": {"comment": "Dx"}}, "labels: give column or comment, not both"),
         (
@@ -216,7 +214,7 @@ def test_a_list_in_a_cell_is_its_members(cell: str, labels: list[str]) -> None:
     assert labels_of(cell, None) == labels
 
 
-def test_a_part_of_the_split_is_a_fold_of_that_part(opened: Opened) -> None:
+def test_a_part_of_the_split_is_a_fold_of_that_part() -> None:
     usual, numbers = CardSplit(column="set"), {"train": [1, 2], "validation": [9], "test": [10]}
     assert [usual.fold_of(cell) for cell in ("Train", "val", "dev", "TESTING")] == [1, 9, 9, 10]
     folds = CardSplit.model_validate({"column": "set", **numbers})
@@ -224,8 +222,6 @@ def test_a_part_of_the_split_is_a_fold_of_that_part(opened: Opened) -> None:
     assert (FOLDS["validation"], FOLDS["test"]) == (VALIDATION_FOLD, TEST_FOLD)
     with pytest.raises(Unusable, match=r"no part of the split; name it in table\.split: '3'"):
         folds.fold_of("3")
-    with pytest.raises(DatasetError, match=r"no row is of the part test of table\.split"):
-        opened(table={"split": {"column": "set", "test": ["tests"]}}).listing()
 
 
 @pytest.fixture
@@ -249,7 +245,9 @@ def test_rows_of_an_array_are_matched_by_their_numbers_only_if_all_are_there(
     rewrite(folder, id=[str(number + first) for number in range(12)])
     dataset = opened(signals=STACKED, labels=IGNORE)
     if first:
-        with pytest.raises(DatasetError, match=rf"count from 0 to 11, and labels\.csv has 12 recordings, '{first}' to"):
+        with pytest.raises(
+            DatasetError, match=rf"count from 0 to 11, and labels\.csv has 12 recordings, '{first}' first"
+        ):
             dataset.listing()
         dataset = opened(signals=STACKED, table=None, labels=None)
     (entry,) = [entry for entry in dataset.listing().entries if entry.recording == "3"]
