@@ -22,7 +22,7 @@ from reports.inference import LEVEL, MARGIN, NEAR, POWER, TableStatistics
 from reports.results import DAMAGED, FINISHED, STATES, Layout, Results, cell_errors, role_of
 
 UNLABELLED = "no labelled window of class "
-"""How the note of a row begins whose labelled windows lack classes (`benchmark.data.splits.absent_classes`)."""
+"""How the note of a row begins whose labelled windows lack classes (`benchmark.data.task.task_on`)."""
 SIMULATED = "Simulated ECGs: no ranking of methods follows."
 READER = " (reads reports)"
 """After the title of a row whose pretraining reads the reports of the recordings."""

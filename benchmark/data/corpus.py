@@ -28,7 +28,7 @@ from benchmark.data.datasets.base import LEADS, DatasetError, Entry
 from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared, memory_map
 from benchmark.data.report_text import embed_reports, has_text
-from benchmark.data.splits import TaskSpec, split_or_none
+from benchmark.data.splits import TaskSpec, split_of
 from benchmark.machine.device import LARGE, stream
 from benchmark.results.files import replacing
 from methods.base import Batch, Batching, Pairing
@@ -322,7 +322,7 @@ def corpus_trials(prepared: Prepared, spec: TaskSpec) -> tuple[NDArray[np.int64]
     """
     count = prepared.trials_of_each(spec.per_trial)  # (R,)
     recording = np.repeat(np.arange(len(count)), count)  # (T,)
-    chosen = split_or_none(prepared, spec)[0].train if prepared.classes else recording
+    chosen = split_of(prepared, spec).train if prepared.classes else recording
     trials = np.flatnonzero(np.isin(recording, chosen))
     return trials, recording[trials]
 

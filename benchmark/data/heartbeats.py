@@ -10,69 +10,70 @@ complex's peaks, and crops the interval of a slow heart (docs/evidence/STUDIES.m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import Unusable
 
-SLOPE_WINDOW = 0.1
-"""Seconds over which the slope is smoothed."""
-AVERAGE_WINDOW = 0.75
-"""Seconds over which the smoothed slope is averaged for the threshold."""
+FS = 250
+"""Hz after resampling."""
+WINDOW = 300
+"""Samples per heartbeat window, 1.2 s; a longer median RR interval (a rate under 50/min) does not fit."""
+Beats = Literal["authors", "fused"]
+"""authors: R peaks lead by lead, and no heart under 50/min; fused: R peaks of all leads together, and every rate."""
+PERIOD = FS // 50
+"""Samples of one period of 50 Hz mains."""
+MIN_DEVIATION = 1e-8
+"""Divisor in place of a pseudo-trial's standard deviation of zero."""
+SLOPE_WINDOW, AVERAGE_WINDOW = 25, 188
+"""Samples, 0.1 s and 0.75 s, over which the slope is smoothed, and the smoothed slope averaged for the threshold."""
 THRESHOLD = 1.5
 SHORTEST = 0.4
 """Complexes shorter than this share of their lead's mean complex length are dropped."""
-REFRACTORY = 0.3
-"""Seconds; a peak that follows the last one within this time is dropped."""
+REFRACTORY = 75
+"""Samples, 0.3 s; a peak that follows the last one within this time is dropped."""
 
 Whole = NDArray[np.intp]
 
 
-def find_r_peaks(cleaned: NDArray[np.float64], fs: int) -> list[Whole]:
-    """Find the samples of the R peaks of each lead of (L, n), a filtered ECG at fs Hz; a lead may have none.
+def find_r_peaks(cleaned: NDArray[np.float64]) -> list[Whole]:
+    """Find the samples of the R peaks of each lead of (L, n), a filtered ECG at 250 Hz; a lead may have none.
 
     A QRS complex is where the smoothed slope exceeds 1.5 times its own average, its R peak its most prominent maximum.
     """
-    lead, begin, end = complexes(np.abs(np.gradient(cleaned, axis=1)), fs)
+    lead, begin, end = complexes(np.abs(np.gradient(cleaned, axis=1)))
     peaks = most_prominent(cleaned, lead, begin, end)  # (Q,), -1 where a complex has no maximum
-    lead, peaks = lead[peaks >= 0], peaks[peaks >= 0]
-    of_leads = np.split(peaks, np.searchsorted(lead, range(1, len(cleaned))))  # lead by lead
-    return [spaced(of_lead, int(np.rint(REFRACTORY * fs))) for of_lead in of_leads]
+    return [spaced(peaks[(lead == number) & (peaks >= 0)]) for number in range(len(cleaned))]
 
 
-def fused_r_peaks(cleaned: NDArray[np.float64], fs: int) -> Whole:
-    """Find the samples (n,) of the R peaks of (L, n) at fs Hz: medians over the leads within each complex."""
-    slope = np.abs(np.gradient(cleaned, axis=1)).mean(axis=0, keepdims=True)  # (1, n)
-    _, begin, end = complexes(slope, fs)  # (Q,)
-    leads, count = len(cleaned), len(begin)
-    lead = np.repeat(np.arange(leads), count)  # (L * Q,)
-    peaks = most_prominent(cleaned, lead, np.tile(begin, leads), np.tile(end, leads)).reshape(leads, count)
+def fused_r_peaks(cleaned: NDArray[np.float64]) -> Whole:
+    """Find the samples (n,) of the R peaks of (L, n) at 250 Hz: medians over the leads within each complex."""
+    _, begin, end = complexes(np.abs(np.gradient(cleaned, axis=1)).mean(axis=0, keepdims=True))  # (Q,)
+    leads = len(cleaned)
+    lead = np.repeat(np.arange(leads), len(begin))  # (L * Q,)
+    peaks = most_prominent(cleaned, lead, np.tile(begin, leads), np.tile(end, leads)).reshape(leads, -1)
     centres = _medians(np.where(peaks < 0, np.nan, peaks).T)  # (Q,)
-    return spaced(centres[np.isfinite(centres)].astype(np.intp), int(np.rint(REFRACTORY * fs)))
+    return spaced(centres[np.isfinite(centres)].astype(np.intp))
 
 
-def complexes(slope: NDArray[np.float64], fs: int) -> tuple[Whole, Whole, Whole]:
-    """Find lead, first sample and end of every QRS complex of (L, n), (Q,) each, lead by lead."""
+def complexes(slope: NDArray[np.float64]) -> tuple[Whole, Whole, Whole]:
+    """Find lead, first sample and end of every QRS complex of (L, n), (Q,) each, lead by lead.
+
+    They are long enough, and not cut off at the ends of the recording.
+    """
     from scipy.ndimage import uniform_filter1d  # here, because it loads slowly
 
-    smooth = uniform_filter1d(slope, int(np.rint(SLOPE_WINDOW * fs)), mode="nearest")  # (L, n)
-    average = uniform_filter1d(smooth, int(np.rint(AVERAGE_WINDOW * fs)), mode="nearest")  # (L, n)
-    return long_stretches(smooth > THRESHOLD * average)
-
-
-def long_stretches(steep: NDArray[np.bool_]) -> tuple[Whole, Whole, Whole]:
-    """Find lead, begin and end (Q,) of the stretches of (L, n) that are long enough and not cut off."""
+    smooth = uniform_filter1d(slope, SLOPE_WINDOW, mode="nearest")  # (L, n)
+    steep = smooth > THRESHOLD * uniform_filter1d(smooth, AVERAGE_WINDOW, mode="nearest")  # (L, n)
     lead, change = np.nonzero(steep[:, :-1] != steep[:, 1:])  # (C,) begins and ends in turn, lead by lead
     paired = steep[lead, change + 1][:-1] & (lead[:-1] == lead[1:])  # (C - 1,) a begin before an end of the same lead
     lead, begin, end = lead[:-1][paired], change[:-1][paired], change[1:][paired]
-    long = end - begin  # (Q,)
-    mean = np.bincount(lead, long) / np.maximum(np.bincount(lead), 1)  # up to the last lead that has a stretch
-    enough = long >= SHORTEST * mean[lead]
+    mean = np.bincount(lead, end - begin) / np.maximum(np.bincount(lead), 1)  # up to the last lead that has a stretch
+    enough = end - begin >= SHORTEST * mean[lead]
     return lead[enough], begin[enough], end[enough]
 
 
@@ -127,30 +128,16 @@ def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
     return begin + int(peaks[np.argmax(properties["prominences"])]) if len(peaks) else -1
 
 
-def spaced(peaks: Whole, delay: int) -> Whole:
-    """Return those of the peaks (k,) that come more than `delay` samples after the last one, or after sample 0."""
-    accepted, last = [], 0
+def spaced(peaks: Whole) -> Whole:
+    """Return those of the peaks (k,) that come more than 0.3 s after the last one, or after sample 0."""
+    accepted = [0]
     for peak in peaks.tolist():
-        if peak - last > delay:
+        if peak - accepted[-1] > REFRACTORY:
             accepted.append(peak)
-            last = peak
-    return np.array(accepted, np.intp)
+    return np.array(accepted[1:], np.intp)
 
 
-FS = 250
-"""Hz after resampling."""
-WINDOW = 300
-"""Samples per heartbeat window, 1.2 s; a longer median RR interval (a rate under 50/min) does not fit."""
-Beats = Literal["authors", "fused"]
-"""authors: R peaks lead by lead, and no heart under 50/min; fused: R peaks of all leads together, and every rate."""
-PERIOD = FS // 50
-"""Samples of one period of 50 Hz mains."""
-MIN_DEVIATION = 1e-8
-"""Divisor in place of a pseudo-trial's standard deviation of zero."""
-
-
-@dataclass(frozen=True)
-class BeatWindows:
+class BeatWindows(NamedTuple):
     """The beats of one recording."""
 
     windows: NDArray[np.float32]
@@ -188,7 +175,7 @@ def heartbeats(
 
 def _as_authors(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
     """R peaks (n,) of (L, n), by index medians over the leads, and the median RR interval, samples. Raises Unusable."""
-    peaks = find_r_peaks(cleaned, FS)
+    peaks = find_r_peaks(cleaned)
     table = np.full((max(map(len, peaks)), len(peaks)), np.nan)  # (n, L) i-th peak of each lead
     for column, lead in enumerate(peaks):
         table[: len(lead), column] = lead
@@ -202,19 +189,10 @@ def _as_authors(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]
 
 def _of_all_leads(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
     """R peaks (n,) of (L, n) and the median RR interval, samples. Raises Unusable."""
-    peaks = fused_r_peaks(cleaned, FS).astype(np.int64)  # (n,)
+    peaks = fused_r_peaks(cleaned).astype(np.int64)  # (n,)
     if len(peaks) < 2:
         raise Unusable("no beats found: fewer than two R peaks")
     return peaks, float(np.median(np.diff(peaks)))
-
-
-def pseudo_trials(signal: NDArray[np.floating[Any]], fs: float, beats_per_trial: int) -> NDArray[np.float32]:
-    """Make the normalised pseudo-trials of a recording, (T, beats_per_trial * 300, L); T is 0 where it is unusable."""
-    try:
-        windows = heartbeats(signal, fs).windows
-    except Unusable:
-        windows = np.zeros((0, WINDOW, signal.shape[1]), np.float32)
-    return normalise_trials(windows, beats_per_trial)
 
 
 def normalise_trials(windows: NDArray[np.floating[Any]], per_trial: int) -> NDArray[np.float32]:

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, DatasetError, Entry
+from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, Entry
 from benchmark.data.prepare import Prepared
 from benchmark.results.names import Pool
 
@@ -66,6 +67,8 @@ SPLIT_VERSION = 2
 SPLIT_SEED = 42
 """Seed of the strict split, and of the paper protocol's one shuffle of training pseudo-trials (the authors' value)."""
 VALIDATION_FOLD, TEST_FOLD = 9, 10
+SIDE_OF_FOLD = {VALIDATION_FOLD: 1, TEST_FOLD: 2}
+"""Number of the side in `Split`; other folds, 1 to 8, are trained on, as PTB-XL's authors recommend."""
 TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
 """Of the recordings, and of those that are not tested, in a shuffled split."""
 HELD_OUT = 8
@@ -107,19 +110,23 @@ def target_of(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
 
 
 def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
-    """Split the recordings of a labelled dataset; a side may be empty (`problem_of`).
-
-    Raises DatasetError where some recordings have an official fold and others have none.
-    """
+    """Split the recordings of a labelled dataset; a side may be empty, and all are without a rule (`problem_of`)."""
     entries, classes = prepared.entries, labels_under(prepared, spec)
     labelled = [index for index, labels in enumerate(classes) if labels]
     usable = [index for index in labelled if entries[index].fold != OWN_TEST_PART]
+    by_name = sorted(usable, key=lambda index: entries[index].recording)
     if any(entries[index].fold is not None for index in usable):
-        sides = _by_fold(entries, usable)
+        if _without_fold(prepared, spec):
+            return _split(([], [], []))
+        side_of = [SIDE_OF_FOLD.get(entry.fold or 0, 0) for entry in entries]
+        sides = [[index for index in usable if side_of[index] == side] for side in range(3)]
     elif spec.sides == "shuffled":
-        sides = _shuffled(sorted(usable, key=lambda index: entries[index].recording))
+        sides = _shuffled(by_name)
     elif spec.protocol == "paper":
-        sides = _last_tenths(_classes_in_name_order(entries, classes, usable))
+        of_class: dict[int, list[list[int]]] = {}  # the authors' order of the recordings of each (first) class
+        for index in by_name:
+            of_class.setdefault(classes[index][0], []).append([index])
+        sides = _last_tenths(of_class.values())
     else:
         random = np.random.default_rng(SPLIT_SEED)
         strata = _strata(entries, classes, usable)
@@ -128,76 +135,52 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
     return _split((sides[0], sides[1], [*sides[2], *tested_too]))
 
 
-def _split(sides: SideLists) -> Split:
+def _split(sides: Sequence[list[int]]) -> Split:
     return Split(*(np.array(sorted(side), np.int64) for side in sides))
 
 
-def split_or_none(prepared: Prepared, spec: TaskSpec) -> tuple[Split, str | None]:
-    """Return the split, and its problem or None; all sides are empty if the dataset cannot be split."""
-    try:
-        split = split_of(prepared, spec)
-    except DatasetError as problem:
-        return _split(([], [], [])), str(problem)
-    return split, problem_of(prepared, split, spec, is_scored=False)
+def _without_fold(prepared: Prepared, spec: TaskSpec) -> list[str]:
+    """Labelled recordings without an official fold, where others of the dataset have one."""
+    pairs = zip(prepared.entries, labels_under(prepared, spec), strict=True)
+    fold_of = {entry.recording: entry.fold for entry, labels in pairs if labels and entry.fold != OWN_TEST_PART}
+    without = [recording for recording, fold in fold_of.items() if fold is None]
+    return without if len(without) < len(fold_of) else []
 
 
-SideLists = tuple[list[int], list[int], list[int]]
-"""Recordings to train, validate and test on, in any order."""
-Groups = Iterable[list[list[int]]]
-"""Of each class its recordings in name order, or its patients, each a list of recordings."""
-
-
-def _by_fold(entries: Sequence[Entry], usable: list[int]) -> SideLists:
-    """Folds 1 to 8, 9 and 10, as PTB-XL's authors recommend."""
-    sides: SideLists = ([], [], [])
-    for index in usable:
-        fold = entries[index].fold
-        if fold is None:
-            raise DatasetError(f"recording {entries[index].recording} has no official fold, others of its dataset have")
-        sides[{VALIDATION_FOLD: 1, TEST_FOLD: 2}.get(fold, 0)].append(index)
-    return sides
-
-
-def _shuffled(rest: list[int]) -> SideLists:
+def _shuffled(rest: list[int]) -> list[list[int]]:
     """MERL's shares."""
     from sklearn.model_selection import train_test_split  # here, because it loads slowly
 
     if len(rest) < 3:
-        return rest, [], []
+        return [rest, [], []]
     rest, test = train_test_split(rest, test_size=TEST_SHARE, random_state=SPLIT_SEED)
-    train, validation = train_test_split(rest, test_size=VALIDATION_SHARE, random_state=SPLIT_SEED)
-    return train, validation, test
+    return [*train_test_split(rest, test_size=VALIDATION_SHARE, random_state=SPLIT_SEED), test]
 
 
-def _classes_in_name_order(entries: Sequence[Entry], classes: list[tuple[int, ...]], usable: list[int]) -> Groups:
-    """The authors' order of the recordings of each (first) class."""
-    of_class: dict[int, list[list[int]]] = {}
-    for index in sorted(usable, key=lambda index: entries[index].recording):
-        of_class.setdefault(classes[index][0], []).append([index])
-    return of_class.values()
-
-
-def _strata(entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable: Sequence[int]) -> Groups:
-    """Of each class the patients whose rarest class it is, in name order."""
-    patients_with = Counter(label for _, label in {(entries[i].patient, label) for i in usable for label in classes[i]})
+def _strata(
+    entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable: Iterable[int]
+) -> list[list[list[int]]]:
+    """Of each class the patients whose rarest class it is, in name order, each a list of recordings."""
     recordings: dict[str, list[int]] = {}
     for index in usable:
         recordings.setdefault(entries[index].patient, []).append(index)
+    labels_of = {patient: {label for i in indices for label in classes[i]} for patient, indices in recordings.items()}
+    patients_with = Counter(label for labels in labels_of.values() for label in labels)
     strata: dict[int, list[list[int]]] = {}
-    for _, indices in sorted(recordings.items()):
-        labels = {label for index in indices for label in classes[index]}
-        strata.setdefault(min(labels, key=lambda label: (patients_with[label], label)), []).append(indices)
+    for patient, indices in sorted(recordings.items()):
+        rarest = min(labels_of[patient], key=lambda label: (patients_with[label], label))
+        strata.setdefault(rarest, []).append(indices)
     return [patients for _, patients in sorted(strata.items())]
 
 
-def _last_tenths(groups: Groups) -> SideLists:
+def _last_tenths(groups: Iterable[list[list[int]]]) -> list[list[int]]:
     """Hold out the last rint(10 %) of each group for testing, and as many before them for validation."""
-    sides: SideLists = ([], [], [])
+    sides: list[list[int]] = [[], [], []]
     for members in groups:
         tenth = int(np.rint(0.1 * len(members)))
         begin, end = len(members) - 2 * tenth, len(members) - tenth
         for side, part in zip(sides, (members[:begin], members[begin:end], members[end:]), strict=True):
-            side += [index for indices in part for index in indices]
+            side += chain(*part)
     return sides
 
 
@@ -209,7 +192,7 @@ def is_cross_validated(prepared: Prepared, spec: TaskSpec) -> bool:
 def tested_recordings(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:
     """Return the numbers (R',) of the recordings that a cell tests: the test part, or all that have a label."""
     if not is_cross_validated(prepared, spec):
-        return split_or_none(prepared, spec)[0].test
+        return split_of(prepared, spec).test
     return np.flatnonzero([bool(labels) for labels in labels_under(prepared, spec)])
 
 
@@ -220,8 +203,7 @@ def split_part(prepared: Prepared, spec: TaskSpec, part: int, seed: int) -> Spli
     patients = [stratum[position] for stratum in strata for position in random.permutation(len(stratum))]
     rest = [patient for position, patient in enumerate(patients) if position % spec.folds != part]
     train = [patient for position, patient in enumerate(rest) if position % HELD_OUT]
-    sides = (train, rest[::HELD_OUT], patients[part :: spec.folds])
-    return Split(*(np.array(sorted(index for patient in side for index in patient), np.int64) for side in sides))
+    return _split([[*chain(*side)] for side in (train, rest[::HELD_OUT], patients[part :: spec.folds])])
 
 
 def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
@@ -231,11 +213,9 @@ def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
 
 def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, tuple[str, ...]]:
     """Return patients whose recordings stand on more than one side -> those sides."""
-    sides: dict[str, dict[str, None]] = {}
-    for name, indices in sides_of(split).items():
-        for index in indices:
-            sides.setdefault(entries[index].patient, {})[name] = None
-    return {patient: tuple(names) for patient, names in sides.items() if len(names) > 1}
+    patients = {name: {entries[index].patient: None for index in indices} for name, indices in sides_of(split).items()}
+    sides = {who: tuple(name for name in patients if who in patients[name]) for who in chain(*patients.values())}
+    return {patient: names for patient, names in sides.items() if len(names) > 1}
 
 
 def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: bool = True) -> str | None:
@@ -244,6 +224,8 @@ def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: b
     A class can be scored that has a training and a test recording; of a multi-label task also a test recording without
     it. A multi-label task needs one such class, a single-label task two.
     """
+    if without := _without_fold(prepared, spec):
+        return f"recording {without[0]} has no official fold, others of its dataset have"
     counted = labels_under(prepared, spec)
     several = sum(not labels and bool(entry.labels) for entry, labels in zip(prepared.entries, counted, strict=True))
     remedy = f"--labels multi counts the {several} recordings with several labels; or " if several else ""
@@ -253,30 +235,16 @@ def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: b
         counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
         why = remedy if several else "the dataset is too small"
         return f"no labelled recording for {' and '.join(empty)} ({counts}): {why}"
-    if not is_scored:
-        return None
-    target = target_of(prepared, spec)  # (R, C)
+    target, is_multi = target_of(prepared, spec), spec.labels == "multi"  # (R, C)
     trained, tested = target[split.train].sum(axis=0), target[split.test].sum(axis=0)  # (C,), (C,)
-    scored = (trained > 0) & (tested > 0)  # (C,)
-    needed, words = (1, "one class") if spec.labels == "multi" else (2, "two classes")
-    if spec.labels == "multi":
-        scored &= tested < len(split.test)
-    if scored.sum() >= needed:
+    scored = (trained > 0) & (tested > 0) & ((tested < len(split.test)) | (not is_multi))  # (C,)
+    if not is_scored or scored.sum() >= (1 if is_multi else 2):
         return None
     names = ", ".join(prepared.classes[index] for index in np.flatnonzero(scored)) or "none"
     pairs = zip(prepared.classes, trained, tested, strict=True)
     counts = ", ".join(f"{name} {train}/{test}" for name, train, test in pairs)
-    return f"fewer than {words} can be scored ({names}); recordings for training/test: {counts}: {remedy}"
-
-
-@dataclass(frozen=True)
-class LabelledSubset:
-    """Labelled training windows of a downstream task."""
-
-    windows: NDArray[np.int64]
-    """(n,) window numbers, pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's."""
-    notes: tuple[str, ...]
-    """Remarks that qualify the score, e.g. 'no labelled window of class HYP'."""
+    fewer = f"fewer than {'one class' if is_multi else 'two classes'} can be scored ({names})"
+    return f"{fewer}; recordings for training/test: {counts}: {remedy}"
 
 
 def labelled_subset(
@@ -287,16 +255,17 @@ def labelled_subset(
     spec: TaskSpec,
     *,
     seed: int,
-    classes: Sequence[str],
     fewest: int = 1,
-) -> LabelledSubset:
+) -> NDArray[np.int64]:
     """Draw the labelled share of N pseudo-trials of one side: their numbers (N,), patients (N,) and targets (N, C).
 
     `paper`: pseudo-trials shuffled once, by `RandomState(42)` whatever the seed; the first int(windows * ratio) windows
     count, at least one. `strict`: the first int(patients * ratio) patients count, at least `fewest`, in an order drawn
     from the seed that begins with one patient per class.
+
+    Returns window numbers (n,), pseudo-trial * per_trial + beat; a smaller ratio's are the first of a larger one's.
     """
-    per_trial = spec.per_trial
+    per_trial, size = spec.per_trial, None
     if spec.protocol == "paper":
         order = np.random.RandomState(SPLIT_SEED).permutation(len(trial))  # (N,)
         size = max(1, int(len(trial) * per_trial * ratio))
@@ -304,16 +273,7 @@ def labelled_subset(
         patients = _patient_order(patient, target, np.random.default_rng(seed))
         chosen = patients[: max(fewest, int(len(patients) * ratio))]
         order = np.concatenate([np.flatnonzero(patient == name) for name in chosen])  # (n,)
-        size = len(order) * per_trial
-    windows = (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)
-    return LabelledSubset(windows, absent_classes(target[order[: -(-size // per_trial)]], classes))
-
-
-def absent_classes(target: NDArray[np.int64], classes: Sequence[str]) -> tuple[str, ...]:
-    """Note the classes without a labelled window, of the targets (n, C) of the labelled pseudo-trials; or nothing."""
-    labelled = set(np.nonzero(target)[1].tolist())
-    absent = [name for index, name in enumerate(classes) if index not in labelled]
-    return (f"no labelled window of class {', '.join(absent)}",) if absent else ()
+    return (trial[order, None] * per_trial + np.arange(per_trial)).ravel()[:size]  # (n * beats,)
 
 
 def _patient_order(

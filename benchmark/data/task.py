@@ -10,10 +10,11 @@ datasets, outside the pretraining corpus and the test parts, since what they sho
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,12 +26,11 @@ from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import zero_missing_leads
 from benchmark.data.splits import (
-    LabelledSubset,
     TaskSpec,
     is_cross_validated,
     labelled_subset,
     problem_of,
-    split_or_none,
+    split_of,
     split_part,
     target_of,
     task_labels,
@@ -64,11 +64,6 @@ class Windows:
     def recordings(self) -> list[str]:
         """Names of the recordings, sorted."""
         return sorted(set(self.recording.tolist()))
-
-    @cached_property
-    def patients(self) -> int:
-        """Number of patients."""
-        return len(set(self.patient.tolist()))
 
     def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
         """Signals (b, S, L) and targets (b, C) to train on, of numbered windows (b,)."""
@@ -134,12 +129,15 @@ class Task:
 
     def counts(self) -> dict[str, int]:
         """Count windows, recordings and patients of each split."""
-        counts = {}
-        for split, windows in self.sides().items():
-            counts[f"{split}_windows"] = len(windows)
-            counts[f"{split}_recordings"] = len(windows.recordings)
-            counts[f"{split}_patients"] = windows.patients
-        return counts
+        return {
+            f"{split}_{what}": count
+            for split, side in self.sides().items()
+            for what, count in (
+                ("windows", len(side)),
+                ("recordings", len(side.recordings)),
+                ("patients", len(set(side.patient.tolist()))),
+            )
+        }
 
 
 @dataclass(frozen=True)
@@ -193,23 +191,20 @@ class Sides:
             samples=samples,
         )
 
-    def labelled(self, side: str, ratio: float, seed: int, fewest: int = 1) -> LabelledSubset:
-        """Draw the labelled share of a side's windows, as the protocol says (`labelled_subset`).
+    def labelled(self, side: str, ratio: float, seed: int, fewest: int = 1) -> NDArray[np.int64]:
+        """Draw the labelled share of a side's windows, as the protocol says (`labelled_subset`), by number.
 
         Of recordings kept whole, it draws recordings, by their first crops, and takes all their crops, ascending.
         """
         trial, whole = self.numbers[side], self.prepared.segmentation.kind == "recordings"
         if not len(trial):
-            return LabelledSubset(trial, ())
+            return trial
         if whole:
             trial = trial[np.unique(self.trials.recording[trial], return_index=True)[1]]  # (R',)
         target, patient = self.target[self.trials.recording[trial]], self.trials.patient[trial]
-        classes = self.prepared.classes
-        drawn = labelled_subset(trial, patient, target, ratio, self.spec, seed=seed, classes=classes, fewest=fewest)
-        if not whole:
-            return drawn
-        chosen = np.isin(self.trials.recording, self.trials.recording[drawn.windows])
-        return LabelledSubset(np.flatnonzero(chosen), drawn.notes)
+        drawn = labelled_subset(trial, patient, target, ratio, self.spec, seed=seed, fewest=fewest)
+        recording = self.trials.recording
+        return np.flatnonzero(np.isin(recording, recording[drawn])) if whole else drawn
 
 
 def sides_for_tasks(
@@ -225,18 +220,16 @@ def sides_for_tasks(
     tested: False leaves the test side empty without reading a window of it. part: of a cross-validation the part that
     is tested, and the seed that deals them.
     """
-    split, problem = split_or_none(prepared, spec) if part is None else (split_part(prepared, spec, *part), None)
-    test = split.test if tested else split.test[:0]
-    recordings = {"train": split.train, "validation": split.validation, "test": test}
+    split = split_of(prepared, spec) if part is None else split_part(prepared, spec, *part)
+    recordings = split._asdict() | ({} if tested else {"test": split.test[:0]})
     trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
     numbers = {side: np.flatnonzero(np.isin(trials.recording, chosen)) for side, chosen in recordings.items()}
-    problems = [problem] if problem else []
-    problems += [
+    problems = [
         f"no {side} window: its recordings have fewer than {spec.per_trial} {prepared.segmentation.unit_name}s each"
         for side, chosen in recordings.items()
         if len(chosen) and not len(numbers[side])
     ]
-    if tested and not problems and (problem := problem_of(prepared, split, spec)):
+    if not problems and (problem := problem_of(prepared, split, spec, is_scored=tested)):
         problems = [problem]
     return Sides(prepared, spec, trials, target_of(prepared, spec), numbers, tuple(problems), device)
 
@@ -248,49 +241,44 @@ def task_on(sides: Sides, *, ratio: float, seed: int) -> Task:
     as those of the training side; under protocol `strict` they are of at least one patient per class.
     """
     subset = sides.labelled("train", ratio, seed)
-    crops, validation = None, sides.validation
+    train, crops, validation = sides.windows(subset), None, sides.validation
     if sides.prepared.segmentation.kind == "recordings":
-        crops = sides.crops(np.unique(sides.trials.recording[subset.windows]))
+        crops = sides.crops(np.unique(sides.trials.recording[subset]))
     if sides.spec.validation_labels == "share" and len(sides.numbers["validation"]):
         shared = sides.labelled("validation", ratio, seed, fewest=len(sides.prepared.classes))
-        validation = sides.windows(np.sort(shared.windows))
+        validation = sides.windows(np.sort(shared))
+    absent = [name for name, count in zip(sides.prepared.classes, train.truth().sum(axis=0), strict=True) if not count]
+    notes = [f"no labelled window of class {', '.join(absent)}"] if absent and len(train) else []
     return Task(
-        train=sides.windows(subset.windows),
+        train=train,
         validation=validation,
         test=sides.test,
         multi=sides.spec.labels == "multi",
         unit=UNIT_OF_PROTOCOL[sides.spec.protocol],
-        notes=[*sides.problems, *subset.notes],
+        notes=[*sides.problems, *notes],
         unscored="; ".join(sides.problems),
         pool=sides.spec.pool,
         crops=crops,
     )
 
 
-class ClassCoverage(TypedDict):
-    """One class of a dataset."""
+def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, dict[str, Any]]:
+    """Count the patients of each class of the dataset under a task, in the order of the classes, whatever the split.
 
-    patients: int
-    """Number of patients with a recording of the class."""
-    unscored: dict[str, str]
-    """Patient without a scorable recording of the class -> reason."""
-
-
-def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, ClassCoverage]:
-    """Count the patients of each class of the dataset under a task, in the order of the classes, whatever the split."""
+    `patients`: those with a recording of the class; `unscored`: those of whom none can be scored -> the first reason.
+    """
     too_few = f"fewer than {spec.per_trial} {prepared.segmentation.unit_name}s"
-    counts = prepared.trials_of_each(spec.per_trial)  # (R,)
+    scorable = prepared.trials_of_each(spec.per_trial)  # (R,)
     recordings: list[tuple[Entry | Skipped, str]] = [
-        *((entry, "" if count else too_few) for entry, count in zip(prepared.entries, counts, strict=True)),
+        *((entry, "" if count else too_few) for entry, count in zip(prepared.entries, scorable, strict=True)),
         *((skip, skip.reason.partition(":")[0]) for skip in prepared.skipped),
     ]
     reasons: list[dict[str, str]] = [{} for _ in prepared.classes]  # patient -> first reason, '' if scored
-    for recording, reason in recordings:
+    for recording, reason in sorted(recordings, key=lambda pair: bool(pair[1])):
         for label in task_labels(recording.labels, spec, first_label_counts=prepared.first_label_counts):
-            known = reasons[label].setdefault(recording.patient, reason)
-            reasons[label][recording.patient] = known and reason and known
+            reasons[label].setdefault(recording.patient, reason)
     return {
-        name: ClassCoverage(patients=len(of_class), unscored={who: why for who, why in of_class.items() if why})
+        name: {"patients": len(of_class), "unscored": {who: why for who, why in of_class.items() if why}}
         for name, of_class in zip(prepared.classes, reasons, strict=True)
     }
 
@@ -316,18 +304,19 @@ def probe_windows(datasets: Sequence[Tasks], corpora: Sequence[str], device: tor
     datasets: of each the tasks that are tested; the first one's recordings are used. Patients with several recordings
     come first. Empty if no recording has two windows.
     """
-    trials, pairs = zip(*(unseen_pairs(tasks, corpora) for tasks in datasets), strict=True)
-    source = np.repeat(np.arange(len(pairs)), [len(pair) for pair in pairs])  # (R,)
-    pair = np.concatenate(pairs)  # (R, 2)
-    ids = np.concatenate([table.patient[p[:, 0] // table.per_trial] for table, p in zip(trials, pairs, strict=True)])
-    key = source * (ids.max(initial=0) + 1) + ids  # (R,) an equal name in two datasets is two patients
-    _, patient, count = np.unique(key, return_inverse=True, return_counts=True)
-    chosen = np.lexsort((patient, count[patient] == 1))[:RECORDINGS]  # (R',)
-    signal = [torch.from_numpy(trials[source[r]].windows(pair[r])) for r in chosen]  # (2, S, L) each
+    candidates = [
+        (trials, pair, (number, int(trials.patient[pair[0] // trials.per_trial])))  # an equal name is another patient
+        for number, (trials, pairs) in enumerate(unseen_pairs(tasks, corpora) for tasks in datasets)
+        for pair in pairs
+    ]
+    count = Counter(patient for *_, patient in candidates)
+    number_of = {patient: number for number, patient in enumerate(sorted(count))}
+    chosen = sorted(candidates, key=lambda candidate: (count[candidate[2]] == 1, candidate[2]))[:RECORDINGS]
+    signal = [torch.from_numpy(trials.windows(pair)) for trials, pair, _ in chosen]  # (2, S, L) each
     return ProbeWindows(
         signal=torch.cat(signal).to(device) if signal else torch.empty(0, 0, 0),
         recording=torch.arange(len(chosen)).repeat_interleave(2),
-        patient=torch.from_numpy(patient[chosen]).repeat_interleave(2),
+        patient=torch.tensor([number_of[patient] for *_, patient in chosen], dtype=torch.int64).repeat_interleave(2),
     )
 
 
@@ -337,7 +326,7 @@ def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, NDArray[
     The two windows lie a quarter from either end: heartbeats at the ends of a recording may be cut off.
     """
     prepared, spec = tasks[0]
-    split, _ = split_or_none(prepared, spec)
+    split = split_of(prepared, spec)
     unseen = split.validation if prepared.dataset_name in corpora else np.concatenate([split.train, split.validation])
     for data, task_spec in tasks[1:]:
         unseen = np.setdiff1d(unseen, tested_recordings(data, task_spec))

@@ -83,16 +83,12 @@ def columns_of(datasets: Sequence[str], tasks: Iterable[str]) -> tuple[DatasetTa
 
     Raises ValueError for a task that none of the datasets has, and for a dataset that has none of the tasks.
     """
-    requested = tuple(tasks)
-    plain = [name for name in datasets if AT not in name]
+    plain, requested = [name for name in datasets if AT not in name], tuple(tasks)
     columns = [DatasetTask(name, task) for name in plain for task in requested if task in tasks_of(name)]
-    possible = "; ".join(f"{name} has {', '.join(tasks_of(name))}" for name in plain)
-    for task in requested if plain else ():
-        if task not in {column.task for column in columns}:
-            raise ValueError(f"no dataset of the table has the task {task!r}: {possible}")
-    for name in plain:
-        if name not in {column.dataset for column in columns}:
-            raise ValueError(f"{name} has none of the tasks {', '.join(requested)}: it has {', '.join(tasks_of(name))}")
+    unused = {*plain, *(requested if plain else ())} - {name for c in columns for name in (c.dataset, c.task)}
+    if unused:
+        possible = "; ".join(f"{name} has {', '.join(tasks_of(name))}" for name in plain)
+        raise ValueError(f"no dataset has the task, or no task fits the dataset, {sorted(unused)}: {possible}")
     return (*columns, *(DatasetTask(name) for name in datasets if AT in name))
 
 

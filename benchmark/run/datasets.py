@@ -26,7 +26,7 @@ from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.report_text import has_text
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import is_cross_validated, split_or_none
+from benchmark.data.splits import is_cross_validated, split_of
 from benchmark.data.tasks import DatasetTask, of_task
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.names import is_frozen
@@ -89,7 +89,7 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
         transport = transport_of(name, config.data.source)
         learned, tested = (of_task(prepared[end.dataset], end) for end in transport.ends)
         spec = config.task_spec(config.finetune, learned.name)
-        split, _ = split_or_none(learned, spec)
+        split = split_of(learned, spec)
         # A transport tests nobody who is pretrained on.
         seen = {entry.patient for entry in trained.get(tested.dataset_name, ())}
         joins.append(transported(transport, learned, tested, split, spec, seen, cache))
@@ -107,7 +107,7 @@ def untested(config: Config, data: Prepared) -> NDArray[np.int64]:
     specs = [(of_task(data, column), config.task_spec(config.finetune, column.name)) for column in columns]
     if any(is_cross_validated(view, spec) for view, spec in specs):
         return np.empty(0, np.int64)
-    splits = [split_or_none(view, spec)[0] for view, spec in specs or [(data, config.task_spec(config.pretrain))]]
+    splits = [split_of(view, spec) for view, spec in specs or [(data, config.task_spec(config.pretrain))]]
     held_out = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
     train = sorted({int(r) for split in splits for r in split.train})
     return np.array([r for r in train if data.entries[r].patient not in held_out], np.int64)
@@ -139,7 +139,7 @@ def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> tuple[list[st
                 f"left to pretrain on: leave {column.dataset} out of --pretrain-dataset"
             )
     corpus = prepared[config.data.pretrain]
-    usable = split_or_none(corpus, config.task_spec(config.pretrain))[0].train if corpus.classes else corpus.entries
+    usable = split_of(corpus, config.task_spec(config.pretrain)).train if corpus.classes else corpus.entries
     if corpus.name in fatal and not len(usable):
         raise DatasetError(f"{corpus.title} cannot be pretrained on: {fatal[corpus.name]}")
     names = [column.name for column in columns if column.name in fatal]

@@ -19,7 +19,7 @@ from benchmark.data.joined import CONCEPTS, Mark, Member, join, transport_of
 from benchmark.data.prepare import Prepared, open_prepared, prepare, write_index
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import TaskSpec, split_or_none
+from benchmark.data.splits import TaskSpec, split_of
 from benchmark.data.tasks import TASKS, of_task
 from benchmark.run.datasets import audit_run, joins_of, names_of, untested, with_columns
 
@@ -126,7 +126,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
     (made,) = joins_of(config, cohorts, tmp_path)
     transport = transport_of(NAME, source_of)
     rhythm, tested = (of_task(cohorts[end.dataset], end) for end in transport.ends)
-    split, _ = split_or_none(rhythm, config.task_spec(config.finetune, "ptb-xl.rhythm"))
+    split = split_of(rhythm, config.task_spec(config.finetune, "ptb-xl.rhythm"))
     for fold, part in ((1, split.train), (9, split.validation)):
         entries = [rhythm.entries[r] for r in part]
         labelled = [entry for entry in entries if SHARED.keys() & {rhythm.classes[label] for label in entry.labels}]

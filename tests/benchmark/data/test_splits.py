@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.utils import shuffle
 
 from benchmark.data import splits
 from benchmark.data.datasets.base import Entry
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import (
-    LabelledSubset,
     Split,
     TaskSpec,
     is_cross_validated,
@@ -115,15 +115,15 @@ PATIENT = np.repeat(np.arange(20), 3)
 TARGET = np.eye(3, dtype=np.int64)[np.repeat([0] * 12 + [1] * 6 + [2] * 2, 3)]
 
 
-def subset(ratio: float, protocol: str = "strict", seed: int = 1, target: np.ndarray = TARGET) -> LabelledSubset:
+def subset(ratio: float, protocol: str = "strict", seed: int = 1, target: np.ndarray = TARGET) -> NDArray[np.int64]:
     spec = TaskSpec(6, "single", protocol)  # type: ignore[arg-type]
-    return labelled_subset(TRIAL, PATIENT, target, ratio, spec, seed=seed, classes=CLASSES)
+    return labelled_subset(TRIAL, PATIENT, target, ratio, spec, seed=seed)
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])
 def test_subsets_are_nested_never_empty_and_1_is_everything(protocol):
     ratios = [1e-6, 0.01, 0.1, 0.3, 0.5, 1.0]
-    windows = [subset(ratio, protocol).windows for ratio in ratios]
+    windows = [subset(ratio, protocol) for ratio in ratios]
     assert len(windows[0]) == (1 if protocol == "paper" else 18)
     for smaller, larger in pairwise(windows):
         np.testing.assert_array_equal(larger[: len(smaller)], smaller)
@@ -134,25 +134,24 @@ def test_paper_takes_the_first_windows_of_the_authors_shuffle_whatever_the_seed(
     theirs = shuffle(TRIAL, random_state=42)
     expected = (theirs[:, None] * 6 + np.arange(6)).ravel()[: int(360 * 0.1)]
     for seed in (41, 45):
-        np.testing.assert_array_equal(subset(0.1, "paper", seed).windows, expected)
-    assert len(subset(0.01, "paper").windows) == 3
+        np.testing.assert_array_equal(subset(0.1, "paper", seed), expected)
+    assert len(subset(0.01, "paper")) == 3
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_strict_takes_whole_patients_one_of_each_class_first(seed):
     drawn = subset(0.15, seed=seed)
-    of_patient = PATIENT[drawn.windows // 6 - 100]
+    of_patient = PATIENT[drawn // 6 - 100]
     assert len(set(of_patient)) == 3
-    assert len(drawn.windows) == 3 * 18
-    assert drawn.notes == ()
-    assert TARGET[drawn.windows // 6 - 100].any(axis=0).all()
+    assert len(drawn) == 3 * 18
+    assert TARGET[drawn // 6 - 100].any(axis=0).all()
 
 
 def test_strict_subsets_are_the_same_on_every_machine_and_differ_between_seeds():
     # Another subset is another result: where this has to change, SPLIT_VERSION has to be raised.
-    order = PATIENT[subset(1.0, seed=1).windows[::18] // 6 - 100]
+    order = PATIENT[subset(1.0, seed=1)[::18] // 6 - 100]
     assert order.tolist() == [18, 16, 1, 10, 7, 11, 12, 17, 15, 2, 3, 4, 5, 8, 0, 9, 14, 13, 6, 19]
-    assert len({tuple(subset(0.1, seed=seed).windows) for seed in range(5)}) > 1
+    assert len({tuple(subset(0.1, seed=seed)) for seed in range(5)}) > 1
 
 
 def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None:
