@@ -39,9 +39,9 @@ from benchmark.data.datasets.card import (
     members,
 )
 from benchmark.data.datasets.card_formats import (
+    SHARES,
     SUFFIXES,
     CardSignals,
-    are_derivable,
     are_names,
     arrays_in,
     missing_leads,
@@ -174,7 +174,7 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
     except Unusable as reason:
         raise DatasetError(f"{folder}: the first file cannot be read: {first}: {reason}") from None
     missing = missing_leads(content.leads)
-    if missing and are_derivable(missing):
+    if missing and {*missing} <= SHARES.keys():
         lines["derive"] = (True, f"{', '.join(missing)} follow from the other limb leads")
     elif missing:
         named_leads = f"a map {{name in the files: lead}}; there are {', '.join(content.leads)[:300]}"

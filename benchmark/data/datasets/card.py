@@ -298,14 +298,18 @@ class CardDataset:
         files, table = find_files(self.card, self.root), self.card.table
         files_of = files_by_name(files)
         rows, skipped = self._rows(table) if table else ({file.name: [Row()] for file in files}, Skips())
-        if table and self.card.signals.stacked and not self.card.signals.ids_name:
-            self._check_positions([*rows], [file.recording for file in files], table)
+        is_by_number = self.card.signals.stacked and not self.card.signals.ids_name
+        if table and is_by_number and {*rows} != {file.recording for file in files}:
+            raise DatasetError(
+                f"{self.title}: the rows of {self.card.signals.files} count from 0 to {len(files) - 1}, and "
+                f"{table.file} has {len(rows)} recordings, {next(iter(rows), '')!r} first, in {table.recording}: "
+                "number them as the rows, or name the array of their identifiers by signals.ids_name"
+            )
         cells = {name: same[0][table.path] if table and table.path else name for name, same in rows.items()}
         matched = {name: match_file(cell, files_of) for name, cell in cells.items()}
         entries, unusable = make_entries(rows, lambda name, same: self._entry(name, same, matched[name]))
-        of_rows = {
-            file.path for some in (*matched.values(), *(files_of.get(name, []) for name, _ in skipped)) for file in some
-        }
+        in_rows = {name: files_of.get(name, []) for name, _ in skipped} | matched
+        of_rows = {file.path for some in in_rows.values() for file in some}
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
         return Listing(
             entries=tuple(entries),
@@ -322,15 +326,6 @@ class CardDataset:
         columns = list(dict.fromkeys(name for name in (*named, *(labels.columns if labels else ())) if name))
         free = {columns[0], *(labels.columns if labels and labels.column else ())}
         return group_rows(read_table(self, self.root / table.file, columns), columns[0], identifier, free)
-
-    def _check_positions(self, names: Sequence[str], positions: Sequence[str], table: CardTable) -> None:
-        """Raise DatasetError where the table's identifiers are not the numbers of a file's rows, which name nothing."""
-        if set(names) != set(positions):
-            raise DatasetError(
-                f"{self.title}: the rows of {self.card.signals.files} count from 0 to {len(positions) - 1}, and "
-                f"{table.file} has {len(names)} recordings, {names[0]!r} first, in {table.recording}: number "
-                "them as the rows, or name the array of their identifiers by signals.ids_name"
-            )
 
     def _entry(self, name: str, rows: Sequence[Row], files: Sequence[CardFile]) -> Entry:
         """The entry of a recording. Raises Unusable."""

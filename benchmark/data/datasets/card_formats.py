@@ -116,18 +116,15 @@ def to_recording(content: Samples, signals: CardSignals) -> Recording:
         raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {fs:g} Hz in the file")
     names = _lead_names(content, signals)
     missing = missing_leads(names)
-    if missing and not (signals.derive and are_derivable(missing)):
-        remedy = "set signals.derive to true, or " if are_derivable(missing) else ""
+    derivable = {*missing} <= SHARES.keys()
+    if missing and not (signals.derive and derivable):
+        remedy = f"{'set signals.derive to true, or ' * derivable}name the file's leads in signals.leads"
         present = ", ".join(filter(None, names))[:200]
-        raise Unusable(
-            f"lead missing; {remedy}name the file's leads in signals.leads: {', '.join(missing)}, not in {present!r}"
-        )
-    columns = np.array(lead_columns([*names, *missing]))
-    is_measured, samples = columns < len(names), without_padding(content.signal, fs)
-    signal = np.zeros((len(samples), len(LEADS)))  # (n, 12)
-    signal[:, is_measured] = samples[:, columns[is_measured]] * millivolts(
-        content.units, columns[is_measured], signals.scale
-    )
+        raise Unusable(f"lead missing; {remedy}: {', '.join(missing)}, not in {present!r}")
+    places = np.array(lead_columns([*names, *missing]))
+    is_measured, samples = places < len(names), without_padding(content.signal, fs)
+    columns, signal = places[is_measured], np.zeros((len(samples), len(LEADS)))  # (n, 12)
+    signal[:, is_measured] = samples[:, columns] * millivolts(content.units, columns, signals.scale)
     if missing:  # (n, leads missing) of I and II
         signal[:, ~is_measured] = signal[:, :2] @ np.array([SHARES[lead] for lead in missing]).T
     return checked_recording(signal, fs)
@@ -148,21 +145,15 @@ def missing_leads(names: Iterable[str]) -> list[str]:
     return [lead for lead in LEADS if lead.lower() not in lowered]
 
 
-def are_derivable(missing: Iterable[str]) -> bool:
-    """Tell whether I and II determine the leads that are missing."""
-    return set(missing) <= set(SHARES)
-
-
 def _lead_names(content: Samples, signals: CardSignals) -> list[str]:
     """Name of each column; '' for one that is not used. Raises Unusable."""
     if isinstance(signals.leads, list):
         names, count = signals.leads, content.signal.shape[1]
         if len(names) != count:
             raise Unusable(f"columns are not the leads of the card; correct signals.leads: {count} columns")
-        in_file = [name.strip().lower() for name in content.leads]
-        others = [{lead.lower() for lead in LEADS if name not in (lead, NO_LEAD)} for name in names]
-        if wrong := [name for name, stated, other in zip(names, in_file, others, strict=False) if stated in other]:
-            raise Unusable(f"names of the columns contradict signals.leads; leave it out: {', '.join(wrong)}")
+        stated = ", ".join(content.leads)
+        if not missing_leads(content.leads) and stated.lower() != ", ".join(names).lower():
+            raise Unusable(f"names of the columns contradict signals.leads; leave it out: {stated}")
     elif not content.leads:
         raise Unusable("no names of leads in the file; give signals.leads in the card")
     else:
