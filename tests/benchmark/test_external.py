@@ -125,9 +125,7 @@ def foreign(cohorts: Cohorts, small_config: SmallConfig, tmp_path_factory: pytes
         }
     )
     datasets = list(map(small_cohort, config.data.datasets))
-    forms = external_forms(
-        config, datasets, cohorts, lambda d, cut: prepare(d, folder / "cache", workers=1, segmentation=cut)
-    )
+    forms = external_forms(config, datasets, lambda d, cut: prepare(d, folder / "cache", workers=1, segmentation=cut))
     bench = Foreign(config, make_grid(config, cohorts, MACHINE, forms=forms), Store(folder / "runs"))
     heard = Heard()
     bench.store.root.mkdir()

@@ -20,4 +20,4 @@ def test_weights_from_elsewhere(form: str, tmp_path: Path, capsys: pytest.Captur
     file.write_text(file.read_text().replace(loads, "nn.init.normal_(self.conv.weight)"))
     broken = file.rename(tmp_path / "broken.py")
     assert main(["check", str(broken)]) == FAILED
-    assert "FAILED loads the same weights twice: loading it twice gives other features" in capsys.readouterr().out
+    assert "FAILED loads its weights: loading it twice gives other features" in capsys.readouterr().out
