@@ -101,7 +101,7 @@ def make_table(results: Results, layout: Layout, unit: str, statistics: TableSta
         headings={(dataset, "f1"): marks[text] for dataset, text in unlabelled.items()},
         footnotes={mark: text for text, mark in marks.items()},
         caption=caption(results, layout),
-        verdict=verdict(results, layout, differences(statistics, layout.unchanged)),
+        verdict=verdict(results, layout, differences(statistics, layout.unchanged), scores),
         footers=footers(results, layout, unit, statistics),
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import HEARTBEAT, OVERALL, is_frozen, is_untrained
+from benchmark.results.names import FEATURES, HEARTBEAT, OVERALL, is_frozen, is_untrained
 from benchmark.results.printed import numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import LEVEL, MARGIN, NEAR, POWER, TableStatistics
@@ -29,6 +29,8 @@ READER = " (reads reports)"
 LONGEST_ERROR = 160
 ROUNDING = 1e-9
 """A standard deviation below it, in percent, is rounding."""
+FIXED_FEATURES = {FEATURES: "hand-made features", "minirocket": "random convolutions"}
+"""Baseline without an encoder -> what its model is of."""
 PAPER_SIGNALS = {
     "rate": 250,
     "standardise": "recording",
@@ -303,11 +305,11 @@ def _limits(plan: Plan, statistics: TableStatistics) -> Iterator[str]:
         yield f"Detectable difference in Overall (power {100 * POWER:g} %, one test, median): {now:.1f} points{more}."
 
 
-def verdict(results: Results, layout: Layout, differences: pd.DataFrame) -> list[str]:
-    """Say which rows beat each reference in Overall, which are not separable and which are worse; '' for no pair.
+def verdict(results: Results, layout: Layout, differences: pd.DataFrame, scores: pd.DataFrame) -> list[str]:
+    """Say which rows beat each reference in Overall, which are not separable and which are worse; empty for no pair.
 
-    differences: of `reports.inference.differences`. The first text answers, in lines; the second has the sample size
-    and what does not follow; then comes a line of differences per label ratio.
+    differences: of `reports.inference.differences`; scores: of `Table`. The first text answers, in lines; the second
+    has the sample size and what does not follow; then comes a line of differences per label ratio.
     """
     if differences.empty:
         return []
@@ -319,11 +321,28 @@ def verdict(results: Results, layout: Layout, differences: pd.DataFrame) -> list
         limits.append("Not separable does not mean equal.")
     if plan.config["protocol"] != "strict" or seeds < 2:
         limits.append("Each row is one pretraining: that one method is better than another does not follow.")
+    limits += _baselines_above(plan, scores)
     ratio_lines = [
         _ratio_line(plan, str(reference), rows)
         for (reference, _), rows in differences.groupby(["reference", "ratio"], sort=False)
     ]
     return ["\n".join(answers), " ".join([*limits, *simulated_text(plan, datasets)]), *ratio_lines]
+
+
+def _baselines_above(plan: Plan, scores: pd.DataFrame) -> Iterator[str]:
+    """Name the baselines without an encoder that score above every pretrained row in Overall, and what follows."""
+    overall = scores[scores["metric"] == OVERALL]
+    overall = overall[overall["n"] == overall["n"].max()]  # those of all columns
+    pretrained = overall[~overall["baseline"] & ~overall["variant"].map(is_untrained)]
+    best = pretrained.groupby("ratio")["mean_percent"].max()
+    above = overall[overall["mean_percent"] > overall["ratio"].map(best)]
+    for variant, rows in above[above["variant"].isin(FIXED_FEATURES)].groupby("variant", sort=False):
+        means = zip(rows["mean_percent"], rows["ratio"].map(ratio_text), strict=True)
+        yield (
+            f"Higher in Overall than every pretrained row: the baseline {plan.variants[str(variant)]} "
+            f"({', '.join(f'{mean:.1f} at {ratio}' for mean, ratio in means)}). It is a different model, of "
+            f"{FIXED_FEATURES[str(variant)]} and without pretraining: this is no comparison of encoders."
+        )
 
 
 def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:

@@ -24,7 +24,7 @@ def results_of(protocol: str = "strict", *ratios: float) -> tuple[Results, Layou
     plan = Plan(
         key="k",
         config={"protocol": protocol, "data": {"labels": "single"}},
-        variants={"random": "Random", "pmq": "PMQ", "moco": "MoCo", "etp": "ETP"},
+        variants={"random": "Random", "pmq": "PMQ", "moco": "MoCo", "etp": "ETP", "features": "Features"},
         datasets={"ptb-xl": {"title": "PTB-XL"}},
         pretraining={},
         roles={"etp": READER},
@@ -48,12 +48,20 @@ def differences(lines: list[tuple[float, str, float, str]], seeds: int = 5) -> p
     )  # fmt: skip
 
 
+def overall(*baselines: tuple[float, str, float, int]) -> pd.DataFrame:
+    """Overall of Random and PMQ at two label shares, and of baselines: (ratio, row, percent, columns)."""
+    rows = [(0.3, "random", 80.0, 9), (0.3, "pmq", 70.0, 9), (0.01, "random", 50.0, 9), (0.01, "pmq", 60.0, 9)]
+    frame = pd.DataFrame([*rows, *baselines], columns=["ratio", "variant", "mean_percent", "n"])
+    overall = frame.assign(metric="overall", baseline=frame["variant"].isin(["features", "minirocket"]))
+    return pd.concat([overall, overall.assign(metric="f1", n=20)], ignore_index=True)
+
+
 def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_where() -> None:
     lines = [
         (0.3, "pmq", 4.0, "significant"), (0.3, "moco", -3.0, "significant"), (0.3, "etp", 9.0, "significant"),
         (0.01, "pmq", 1.0, ""), (0.01, "moco", 0.1, "equivalent"), (0.01, "etp", 8.0, "significant"),
     ]  # fmt: skip
-    answer, limits, first, _ = verdict(*results_of(), differences(lines))
+    answer, limits, first, _ = verdict(*results_of(), differences(lines), overall())
     assert answer.splitlines() == [
         "Better than the untrained encoder (Random): ETP (reads reports) at both label shares; PMQ at 30 %.",
         "Within 2 points of it: MoCo at 1 %.",
@@ -65,19 +73,33 @@ def test_a_verdict_names_first_the_rows_that_beat_the_untrained_encoder_and_wher
         "30 % of the labels, Overall minus that of Random in points: higher: ETP (reads reports) +9.0 (7.0 to 11.0), "
         "PMQ +4.0 (2.0 to 6.0); lower: MoCo −3.0 (−5.0 to −1.0)."
     )
-    none, *_ = verdict(*results_of("strict", 0.3), differences([(0.3, "pmq", 4.0, "")]))
+    none, *_ = verdict(*results_of("strict", 0.3), differences([(0.3, "pmq", 4.0, "")]), overall())
     assert none.splitlines() == [
         "Better than the untrained encoder (Random): no row.",
         "Not separable from it: PMQ with 30 % of the labels.",
     ]
-    assert verdict(*results_of(), pd.DataFrame()) == []
+    assert verdict(*results_of(), pd.DataFrame(), overall()) == []
 
 
 @pytest.mark.parametrize(("protocol", "seeds"), [("paper", 8), ("strict", 1)])
 def test_networks_of_one_pretraining_are_no_methods(protocol: str, seeds: int) -> None:
     """Untrained encoders differ from seed to seed under `paper` too; that counts as no pretraining."""
-    _, limits, *_ = verdict(*results_of(protocol), differences([(0.3, "pmq", 4.0, "significant")], seeds=seeds))
+    lines = differences([(0.3, "pmq", 4.0, "significant")], seeds=seeds)
+    _, limits, *_ = verdict(*results_of(protocol), lines, overall())
     assert "Each row is one pretraining: that one method is better than another does not follow." in limits
+
+
+def test_a_baseline_of_fixed_features_above_every_pretrained_row_is_named_with_what_follows() -> None:
+    """An untrained encoder is no pretrained row, and an Overall of fewer columns is not compared."""
+    lines, results = differences([(0.3, "pmq", 4.0, "significant")]), results_of()
+    scores = overall((0.3, "features", 71.26, 9), (0.01, "features", 60.0, 9), (0.3, "minirocket", 90.0, 8))
+    _, limits, *_ = verdict(*results, lines, scores)
+    assert limits.endswith(
+        "Higher in Overall than every pretrained row: the baseline Features (71.3 at 30 %). It is a different model, "
+        "of hand-made features and without pretraining: this is no comparison of encoders."
+    )
+    _, limits, *_ = verdict(*results, lines, overall((0.3, "features", 69.0, 9)))
+    assert "Features" not in limits
 
 
 def footers_of(results: Results, statistics: TableStatistics | None = None) -> list[str]:
