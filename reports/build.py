@@ -1,7 +1,8 @@
 """Writes a report: tables (results.md, .tex, .csv), statistics, cells, classes, costs, figures and the HTML page.
 
 Tables and statistics depend on the rows alone: the same rows give the same bytes, whether they were computed in one run
-or in several. Each file is written whole or not at all, the page last.
+or in several. Each file is written whole or not at all, the page last. Single classes are scored against the rest,
+without intervals: the tables of scores test their macro means.
 """
 
 from __future__ import annotations
@@ -11,19 +12,25 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from benchmark.results.files import write_atomic
-from benchmark.results.names import BOTH, UNIT_OF_PROTOCOL, UNITS
+from benchmark.results.metrics import TITLES, class_f1
+from benchmark.results.names import BOTH, EVALUATION_TITLES, UNIT_OF_PROTOCOL, UNITS
 from benchmark.results.store import CorruptRow
-from reports.classes import class_scores
 from reports.inference import TableStatistics, UnequalTestSets, differences, statistics_of
+from reports.jackknife import precision_of_ranking
 from reports.page import Figure, render_page
 from reports.results import FAILED, FINISHED, Results, cell_errors, evaluations_of, layouts
 from reports.score_tables import Table, costs_table, make_table, to_csv, to_latex, to_markdown
-from reports.words import cell_names
+from reports.words import cell_names, labels_text, mean_text, row_title
 
 PAGE = "report.html"
+CLASS_ID = ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
+OF_A_CLASS = ("auroc", "auprc", "f1")
 OF_ONE_COMPUTATION = ["state", "error", "seconds"]
 """Columns of `Results.cells` that differ where the same cells are computed again."""
 
@@ -81,9 +88,11 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
             figures.append(figure)
     except Exception as error:  # the tables are worth a page without further figures
         problems.append(f"further figures: {type(error).__name__}: {error}")
-    write_atomic(out / PAGE, render_page(results, tables, figures, classes, costs, problems).encode())
+    failed = failures(results)
+    page = render_page(results, tables, figures, class_tables(classes, results), costs, [*problems, *failed])
+    write_atomic(out / PAGE, page.encode())
     files = [out / name for name in (*contents, PAGE)]
-    return Report(tables, [*files, *(figure.png for figure in figures)], problems, failures(results))
+    return Report(tables, [*files, *(figure.png for figure in figures)], problems, failed)
 
 
 def csv(frame: pd.DataFrame) -> str:
@@ -93,9 +102,8 @@ def csv(frame: pd.DataFrame) -> str:
 
 def joined(frames: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the frames of tables as one, each line with its table's name."""
-    named = [frame.assign(table=name) for name, frame in frames.items()]
-    whole = pd.concat([frame for frame in named if len(frame)] or named[:1], ignore_index=True)
-    return whole[["table", *whole.columns.drop("table")]]
+    filled = {name: frame for name, frame in frames.items() if len(frame)} or frames
+    return pd.concat(filled, names=["table", None]).reset_index("table")
 
 
 def cells_csv(results: Results) -> str:
@@ -115,3 +123,56 @@ def failures(results: Results) -> list[str]:
             there = next((f"; traceback in {file}" for file in files if file.is_file()), "")
             lines.append(f"{'; '.join(cell_names(results.plan, cells))}: {error}{there}")
     return lines
+
+
+def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
+    """Score each class of each finished cell: `CLASS_ID`, prevalence, and mean, deviation and seeds of each metric.
+
+    Scores and prevalences are in [0, 1]; lines are in the order of the tables.
+    """
+    lines = []
+    for cell, row in results.finished:
+        for unit in units if row.counts.get("test_windows") else ():
+            probability, truth = results.test_outputs(cell.key, unit)  # (n, C)
+            f1 = class_f1(truth, probability, row.labels == "multi")
+            ranked = [ranking_scores(*columns) for columns in zip(truth.T, probability.T, strict=True)]
+            for number, name in enumerate(results.plan.datasets[cell.dataset]["classes"]):
+                coordinates = (cell.evaluation, unit, cell.dataset, cell.ratio, name, cell.variant)
+                lines.append((*coordinates, cell.seed, truth[:, number].mean(), *ranked[number], f1[number]))
+    frame = pd.DataFrame(lines, columns=[*CLASS_ID, "seed", "prevalence", *OF_A_CLASS])
+    by_seed = frame.groupby([*CLASS_ID, "seed"], sort=False).mean().reset_index()  # over labelled subsets
+    how = {f"{metric}_{name}": (metric, name) for metric in OF_A_CLASS for name in ("mean", "std")}
+    grouped = by_seed.groupby(CLASS_ID, sort=False)
+    return grouped.agg(prevalence=("prevalence", "mean"), seeds=("seed", "nunique"), **how).reset_index()
+
+
+def ranking_scores(truth: NDArray[np.int64], probability: NDArray[np.float32]) -> tuple[float, float]:
+    """Return AUROC and average precision of one class from n samples, (n,) and (n,); NaN without both signs.
+
+    Those of scikit-learn, which spends most of its time on checks of its input.
+    """
+    positives, order = int(truth.sum()), np.argsort(-probability, kind="stable")  # (n,)
+    if not 0 < positives < len(truth):
+        return np.nan, np.nan
+    won = rankdata(probability)[truth == 1].sum() - positives * (positives + 1) / 2
+    precision = precision_of_ranking(truth[order] == 1, probability[order])
+    return float(won / positives / (len(truth) - positives)), precision
+
+
+def class_tables(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFrame]:
+    """Return title -> table in percent, one per dataset and evaluation, at its smallest label share."""
+    tables = {}
+    for identity, group in frame.groupby(["evaluation", "unit", "dataset"], sort=False):
+        evaluation, unit, dataset = map(str, identity)
+        ratio = group["ratio"].min()
+        shown = group[group["ratio"] == ratio].sort_values("class", kind="stable")
+        columns = {
+            "Class": [f"{name} ({100 * p:.1f} %)" for name, p in zip(shown["class"], shown["prevalence"], strict=True)],
+            "Method": [row_title(results.plan, variant) for variant in shown["variant"]],
+        }
+        for metric in OF_A_CLASS:
+            pairs = zip(100 * shown[f"{metric}_mean"], 100 * shown[f"{metric}_std"], strict=True)
+            columns[TITLES[metric]] = [mean_text(*pair) for pair in pairs]
+        title = f"{EVALUATION_TITLES[evaluation]}, {results.plan.datasets[dataset]['title']}, {labels_text(ratio)}"
+        tables[f"{title}, per {unit}"] = pd.DataFrame(columns)
+    return tables

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from benchmark.results.files import write_atomic
@@ -45,43 +44,38 @@ def compare(first: Results, second: Results, unit: str | None = None) -> Compari
     """Compare two runs, A and B, in a score unit; by default that of the first one's protocol."""
     unit = unit or UNIT_OF_PROTOCOL[first.plan.config["protocol"]]
     one, two = ({coordinates(cell): cell.key for cell, _ in run.finished} for run in (first, second))
-    identical = {cell: is_identical(first, one[cell], second, two[cell]) for cell in one if cell in two}
-    by_seed = percents(first, unit).merge(
-        percents(second, unit), on=[*NUMBER, "seed"], how="outer", sort=False, suffixes=("_a", "_b")
+    identical = [is_identical(first, one[cell], second, two[cell]) for cell in one if cell in two]
+    by_seed = percents(first, unit, "a").merge(
+        percents(second, unit, "b"), on=[*NUMBER, "seed"], how="outer", sort=False
     )
-    by_seed["shared"] = by_seed[["value_a", "value_b"]].notna().all(axis=1)
-    unequal = {cell[:-1] for cell, equal in identical.items() if not equal}  # without the labelled subset
-    cells = by_seed[["variant", "evaluation", "dataset", "ratio", "seed"]].itertuples(index=False, name=None)
-    by_seed["identical"] = by_seed["shared"] & np.array([cell not in unequal for cell in cells])
-    has_shared = by_seed.groupby(NUMBER)["shared"].transform("any")
-    frame = aggregated(by_seed[by_seed["shared"] | ~has_shared], "a", "b")
+    shared = by_seed[["a", "b"]].notna().all(axis=1)
+    alone = ~shared.groupby([by_seed[name] for name in NUMBER]).transform("any")
+    frame = over_seeds(by_seed[shared | alone])
+    frame = frame.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
     both = frame.dropna(subset=["difference"])
-    differing = both[~both["identical"]]
-    titles = titles_of(second) | titles_of(first)
+    differing = both[both["difference"] != 0]
     summary = [
         f"A: {first.name}",
         f"B: {second.name}",
-        f"Cells: {len(identical)} in both, {sum(identical.values())} identical to the bit, {len(one) - len(identical)} "
+        f"Cells: {len(identical)} in both, {sum(identical)} identical to the bit, {len(one) - len(identical)} "
         f"only in A, {len(two) - len(identical)} only in B.",
         f"Numbers per {unit}, mean±std over the seeds that both runs have: {len(both)} in both, "
-        f"{len(both) - len(differing)} of identical cells, {len(frame) - len(both)} in one run only.",
+        f"{len(both) - len(differing)} of them equal, {len(frame) - len(both)} in one run only.",
     ]
     if reasons := incompatible(second, first):
         summary.append(f"The runs do not belong into one table: in B {'; '.join(reasons)}.")
     lines = [(name, *values) for name, values in differing_facts(first, second).items()]
     settings = pd.DataFrame(lines, columns=["setting", "A", "B"])
-    return Comparison("compare", summary, settings, readable(differing, titles), frame)
+    return Comparison("compare", summary, settings, readable(differing, titles_of(second) | titles_of(first)), frame)
 
 
 def beside(results: Results, source: str, unit: str | None = None) -> Comparison:
     """Hold the numbers of a run against those that a source prints; rows and datasets are matched by their names."""
     unit = unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]]
-    printed = pd.DataFrame([number._asdict() for number in numbers() if number.source == source])
-    variants = {title: name for name, title in results.plan.variants.items()}
-    printed = printed.assign(variant=printed["row"].map(variants), dataset=printed["column"])
-    printed = printed.rename(columns={"percent": "b", "std": "b_std"})
-    run = aggregated(percents(results, unit).rename(columns={"value": "value_a"}), "a")
-    frame = run.merge(printed[[*NUMBER, "b", "b_std"]], on=NUMBER)
+    printed = pd.DataFrame([number for number in numbers() if number.source == source])
+    printed = printed.rename(columns={"percent": "b", "std": "b_std", "column": "dataset"})
+    printed["variant"] = printed["row"].map({title: name for name, title in results.plan.variants.items()})
+    frame = over_seeds(percents(results, unit, "a")).merge(printed[[*NUMBER, "b", "b_std"]], on=NUMBER)
     frame["difference"] = frame["b"] - frame["a"]
     facts = sources()[source]
     summary = [
@@ -92,32 +86,26 @@ def beside(results: Results, source: str, unit: str | None = None) -> Comparison
     return Comparison(f"beside-{source}", summary, pd.DataFrame(), readable(frame, titles_of(results)), frame)
 
 
-def percents(results: Results, unit: str) -> pd.DataFrame:
-    """Return a line per seed of each number of the tables: `NUMBER`, seed, and the value in percent."""
+def percents(results: Results, unit: str, side: str) -> pd.DataFrame:
+    """Return a line per seed of each number of the tables: `NUMBER`, seed, and the value in percent, named `side`."""
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
     scores = scores[(scores["unit"] == unit) & scores["metric"].isin(list(COLUMNS))]
-    return scores.assign(value=100 * scores["value"])[[*NUMBER, "seed", "value"]]
+    return scores.assign(**{side: 100 * scores["value"]})[[*NUMBER, "seed", side]]
+
+
+def over_seeds(by_seed: pd.DataFrame) -> pd.DataFrame:
+    """Return means and deviations of A, and where it is there of B, and B - A."""
+    how: dict[str, Any] = {}
+    for side in [side for side in ("a", "b") if side in by_seed]:
+        how |= {side: (side, "mean"), f"{side}_std": (side, "std"), f"{side}_seeds": (side, "count")}
+    frame: pd.DataFrame = by_seed.groupby(NUMBER, sort=False).agg(**how).reset_index()
+    return frame.assign(difference=frame["b"] - frame["a"]) if "b" in frame else frame
 
 
 def titles_of(results: Results) -> dict[str, str]:
     """Map rows and datasets to their titles."""
     datasets = {name: str(facts["title"]) for name, facts in results.plan.datasets.items()}
     return {**results.plan.variants, **datasets}
-
-
-def aggregated(by_seed: pd.DataFrame, *sides: str) -> pd.DataFrame:
-    """Return means and deviations over seeds of each number, the largest difference first."""
-    how: dict[str, Any] = {}
-    for side in sides:
-        how |= {side: (f"value_{side}", "mean"), f"{side}_std": (f"value_{side}", "std")}
-        how |= {f"{side}_seeds": (f"value_{side}", "count")}
-    if len(sides) > 1:
-        how["identical"] = ("identical", "all")
-    frame: pd.DataFrame = by_seed.groupby(NUMBER, sort=False).agg(**how).reset_index()
-    if len(sides) == 1:
-        return frame
-    frame["difference"] = frame["b"] - frame["a"]
-    return frame.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
 def is_identical(first: Results, one: str, second: Results, two: str) -> bool:
@@ -160,6 +148,4 @@ def printed_lines(comparison: Comparison) -> list[str]:
     shown_table = comparison.table.head(MAX_PRINTED)
     if len(shown_table):
         lines += ["", shown_table.to_markdown(index=False, tablefmt="simple", disable_numparse=True)]
-    if len(comparison.table) > MAX_PRINTED:
-        lines.append(f"and {len(comparison.table) - MAX_PRINTED} more in {comparison.name}.md")
     return lines

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import cycle
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,25 +33,14 @@ SETTINGS = {"font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fo
 DPI = 200
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">", "p", "d", "8")
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
-Palette = Mapping[str, Any]
-
-
-class RowStyle(NamedTuple):
-    """Colour and marker of each row, by title."""
-
-    colours: Palette
-    markers: Palette
-
-    def lines(self, order: Sequence[str]) -> dict[str, Any]:
-        """Return seaborn's arguments for lines of these rows."""
-        return {"hue_order": order, "style_order": order, "palette": self.colours, "markers": self.markers}
+RowStyle = Mapping[str, Mapping[str, Any]]
 
 
 def style_of(plan: Plan) -> RowStyle:
-    """Choose colour and marker of each row of a plan, whichever rows a figure shows."""
-    titles = list(titles_of_rows(plan).values())
-    colours = dict(zip(titles, cycle(sns.color_palette("colorblind")), strict=False))
-    return RowStyle(colours, dict(zip(titles, cycle(MARKERS), strict=False)))
+    """Choose colour and marker of each row of a plan by title, whichever rows a figure shows: seaborn's arguments."""
+    titles = titles_of_rows(plan).values()
+    colours, markers = cycle(sns.color_palette("colorblind")), cycle(MARKERS)
+    return {"palette": dict(zip(titles, colours, strict=False)), "markers": dict(zip(titles, markers, strict=False))}
 
 
 def draw_figures(
@@ -102,10 +91,10 @@ def draw_differences(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Pat
         axes = canvas.subplots()
         axes.axvline(0, color="0.4", linewidth=0.8)
         for number, row in enumerate(rows.to_dict("records")):
-            colour = style.colours[titles[row["variant"]]]
+            colour = style["palette"][titles[row["variant"]]]
             mean, low, high = (100 * row[end] for end in ("difference", "low_holm", "high_holm"))
             axes.errorbar(
-                mean, number, xerr=[[mean - low], [high - mean]], fmt=style.markers[titles[row["variant"]]],
+                mean, number, xerr=[[mean - low], [high - mean]], fmt=style["markers"][titles[row["variant"]]],
                 color=colour, markerfacecolor=colour if row["significant"] else "white",
             )  # fmt: skip
         axes.set_yticks(range(len(rows)), rows["variant"].map(titles))
@@ -126,7 +115,7 @@ def draw_label_efficiency(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem
     grid = sns.relplot(
         frame.assign(dataset=frame["dataset"].map(titles_of(plan))), x="ratio", y="percent", hue="row", style="row",
         col="dataset", col_wrap=2, kind="line", errorbar="sd", height=2.2, aspect=1.3, dashes=False,
-        **style.lines(list(dict.fromkeys(frame["row"]))),
+        **style,
     )  # fmt: skip
     grid.set(xscale="log", xlabel="labels (%)", ylabel="F1 (%)")
     for axes in grid.axes.flat:
@@ -144,19 +133,19 @@ def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, wo
     titles, datasets = titles_of_rows(plan), titles_of(plan)
     for of, knob in dict.fromkeys((role["of"], role["knob"]) for role in swept.values()):
         values = {name: role["value"] for name, role in swept.items() if (role["of"], role["knob"]) == (of, knob)}
-        order = sorted(values, key=lambda name: values[name] if isinstance(values[name], int | float) else 0)
+        order = list(values)
         points = frame[frame["variant"].isin(order)]
         if points.empty:
             continue
         grid = sns.relplot(
             points.assign(position=points["variant"].map(order.index), title=points["dataset"].map(datasets)),
             x="position", y="percent", row="ratio", col="title", kind="line", errorbar="sd", marker="o", height=2.4,
-            aspect=1.2, color=style.colours.get(titles.get(of, ""), "0.2"),
+            aspect=1.2, color=style["palette"].get(titles.get(of, ""), "0.2"),
         )  # fmt: skip
         for (ratio, title), axes in grid.axes_dict.items():
             beside = methods[(methods["dataset"].map(datasets) == title) & (methods["ratio"] == ratio)]
             for row, mean in beside.groupby("row", sort=False)["percent"].mean().to_dict().items():
-                axes.axhline(mean, color=style.colours[row], linestyle="--", linewidth=1, label=row)
+                axes.axhline(mean, color=style["palette"][row], linestyle="--", linewidth=1, label=row)
             axes.set_title(f"{title}, {ratio_text(ratio)}")
             axes.set_xticks(range(len(order)), [str(values[row]) for row in order])
         grid.set(xlabel=knob.replace("_", " "), ylabel="F1 (%)")
@@ -177,7 +166,7 @@ def draw_training(curves: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path)
     grid = sns.relplot(
         shown, x="epoch", y="value", hue="row", style="row", col="measure", col_wrap=2, kind="line", dashes=False,
         errorbar=("pi", 100), height=1.9, aspect=1.5, facet_kws={"sharey": False},
-        **style.lines(list(dict.fromkeys(shown["row"]))),
+        **style,
     )  # fmt: skip
     grid.set_titles("{col_name}").set(ylabel="").legend.set_title("")
     caption = (

@@ -189,11 +189,8 @@ def pairwise(columns: Sequence[ScoreColumn]) -> pd.DataFrame:
 
 
 def _joined(families: Sequence[dict[str, Any]], columns: list[str]) -> pd.DataFrame:
-    return (
-        pd.concat(map(pd.DataFrame, families), ignore_index=True)[columns]
-        if families
-        else pd.DataFrame(columns=columns)
-    )
+    frames = [*map(pd.DataFrame, families)] or [pd.DataFrame(columns=columns)]
+    return pd.concat(frames, ignore_index=True)[columns]
 
 
 def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> dict[str, Any]:
@@ -265,6 +262,13 @@ def _holm_levels(p: Floats) -> Floats:
     return levels
 
 
+def both_ways(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return each pair twice, as the difference of each of its rows, `variant`, from the other, `reference`."""
+    mirrored = pairs.rename(columns={"first": "reference", "second": "variant"})
+    mirrored[["difference", *ENDS]] = -pairs[["difference", "high", "low", "high_holm", "low_holm"]].to_numpy()
+    return pd.concat([pairs.rename(columns={"first": "variant", "second": "reference"}), mirrored], ignore_index=True)
+
+
 def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFrame:
     """Differences in Overall of each row from its reference: ratio, reference, variant, and the tests of `pairwise`.
 
@@ -276,9 +280,7 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     pairs = statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"])
     if pairs.empty:
         return pairs
-    mirrored = pairs.rename(columns={"first": "reference", "second": "variant"})
-    mirrored[["difference", *ENDS]] = -pairs[["difference", "high", "low", "high_holm", "low_holm"]].to_numpy()
-    pairs = pd.concat([pairs.rename(columns={"first": "variant", "second": "reference"}), mirrored], ignore_index=True)
+    pairs = both_ways(pairs)
     rows = list(dict.fromkeys(overall["variant"]))
     best = str(overall.groupby("variant", sort=False)["mean"].mean().idxmax())
     candidates = {row: (unchanged, name_on(UNTRAINED, row.partition("+")[2]), UNTRAINED, best) for row in rows}

@@ -3,14 +3,15 @@
 Patients, not windows, are left out, because the windows of one patient are dependent. Each score is that of
 `benchmark.results.metrics` on the patients that remain: sums over lines less those of the patient; AUROC by the pairs
 of a positive and a negative line that the patient is part of (placements of DeLong et al., 1988, "Comparing the areas
-under two or more correlated receiver operating characteristic curves"); average precision by the counts above each
-positive line. A class that is undefined without a patient leaves the mean there, as it does on a test set without it.
+under two or more correlated receiver operating characteristic curves"); average precision on lines
+that are sorted once. A class that is undefined without a patient leaves the mean there, as it does on a test set
+without it.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -51,8 +52,7 @@ def plainly(metric: str) -> Score:
     """Return a score that computes a metric anew without each patient, for one that has no faster form."""
 
     def score(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
-        remaining = [np.full(len(patient), True), *(patient != one for one in np.unique(patient))]
-        return np.array([METRICS[metric].score(truth[rest], probability[rest], multi) for rest in remaining])
+        return np.array([METRICS[metric].score(truth[rest], probability[rest], multi) for rest in _remaining(patient)])
 
     return score
 
@@ -64,28 +64,20 @@ def f1(truth: Truth, probability: Probability, patient: Patients, multi: bool) -
     return _ratio(2 * hits, _sums(truth + decided, patient))
 
 
-def auroc(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
-    """Area under the ROC curve of each class against the rest; NaN without both signs."""
-    areas = [_area(sign == 1, score, patient) for sign, score in zip(truth.T, probability.T, strict=True)]
-    return np.stack(areas, axis=1)  # (1 + P, C)
-
-
 def accuracy(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
     """Share of the lines with all labels right."""
     right = (decide(probability, multi=multi) == truth).all(axis=1)[:, None]  # (n, 1)
     return _ratio(_sums(right, patient), _sums(np.ones_like(right), patient))
 
 
-def auprc(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
-    """Average precision of each class; NaN without both signs."""
-    values = [_average_precision(sign == 1, score, patient) for sign, score in zip(truth.T, probability.T, strict=True)]
-    return np.stack(values, axis=1)  # (1 + P, C)
+def by_class(ranking: Callable[[NDArray[np.bool_], Probability, Patients], Floats]) -> Score:
+    """Return the score that ranks each class against the rest; NaN without both signs."""
 
+    def score(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
+        values = [ranking(sign == 1, column, patient) for sign, column in zip(truth.T, probability.T, strict=True)]
+        return np.stack(values, axis=1)  # (1 + P, C)
 
-FAST: dict[str, Score] = {"f1": f1, "auroc": auroc, "acc": accuracy, "auprc": auprc}
-"""Metric -> its values by class with each patient left out."""
-JACKKNIFED = (*COLUMNS, "auprc", "brier")
-"""Metrics with intervals and tests; the jackknife is not valid for thresholds and bins."""
+    return score
 
 
 def _sums(values: NDArray[np.generic], patient: Patients) -> Floats:
@@ -99,13 +91,13 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
     return np.asarray(np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0))
 
 
-def _lines_by_patient(patient: Patients) -> list[NDArray[np.intp]]:
-    counts = np.bincount(patient)  # (P,)
-    return np.split(np.argsort(patient, kind="stable"), np.cumsum(counts)[:-1])[: len(counts)]
+def _remaining(patient: Patients) -> Iterator[NDArray[np.bool_]]:
+    """Yield which lines (n,) remain on the whole test set, then without each patient."""
+    yield from (patient != one for one in range(-1, patient.max() + 1))
 
 
 def _area(positive: NDArray[np.bool_], score: Probability, patient: Patients) -> Floats:
-    """(1 + P,) share of the pairs of a positive and a negative line that the positive wins, ties half."""
+    """(1 + P,) area under the ROC curve: share of the pairs of both signs that the positive line wins, ties half."""
     signs = np.stack([positive, ~positive], axis=1)
     ranked = [np.sort(score[sign]) for sign in signs.T]  # positives, negatives
     below, level = (
@@ -114,7 +106,7 @@ def _area(positive: NDArray[np.bool_], score: Probability, patient: Patients) ->
     won_by, lost_by = ((one + other) / 2 for one, other in zip(below, level, strict=True))  # (n,) each
     won = np.where(positive, won_by, ranked[0].size - lost_by)  # pairs that the line is part of and the positive wins
     without = np.bincount(patient, weights=won)  # (P,) counts the pairs within a patient twice
-    for group in _lines_by_patient(patient):
+    for group in np.split(np.argsort(patient, kind="stable"), np.cumsum(np.bincount(patient))[:-1]):
         if 0 < positive[group].sum() < len(group):
             pairs = score[group][positive[group]][:, None] - score[group][~positive[group]]
             without[patient[group[0]]] -= (pairs > 0).sum() + (pairs == 0).sum() / 2
@@ -124,21 +116,21 @@ def _area(positive: NDArray[np.bool_], score: Probability, patient: Patients) ->
 
 def _average_precision(positive: NDArray[np.bool_], score: Probability, patient: Patients) -> Floats:
     """(1 + P,) mean over the positive lines of the precision at their probability."""
-    levels = np.unique(score[positive])  # (K,)
-    level = len(levels) - np.searchsorted(levels, score, side="right")  # (n,) 0 the highest, K below all positives
-
-    def counts(lines: NDArray[np.intp]) -> NDArray[np.intp]:
-        """(2, K) positive lines and all lines on each level."""
-        on = level[lines]
-        return np.stack([np.bincount(of, minlength=len(levels) + 1)[:-1] for of in (on[positive[lines]], on)])
-
-    whole = counts(np.arange(len(score)))
-    values = [_precision(whole), *(_precision(whole - counts(lines)) for lines in _lines_by_patient(patient))]
-    signs = _sums(np.stack([positive, ~positive], axis=1), patient)  # (1 + P, 2)
-    return np.where((signs > 0).all(axis=1), values / np.maximum(signs[:, 0], 1), np.nan)
+    order = np.argsort(-score, kind="stable")  # (n,)
+    positive, score, patient = positive[order], score[order], patient[order]
+    return np.array([precision_of_ranking(positive[rest], score[rest]) for rest in _remaining(patient)])
 
 
-def _precision(counts: NDArray[np.intp]) -> float:
-    """Sum over the positive lines of the precision at their level, from the highest level on."""
-    above = np.cumsum(counts, axis=1)  # (2, K)
-    return float((counts[0] * above[0] / np.maximum(above[1], 1)).sum())
+def precision_of_ranking(positive: NDArray[np.bool_], score: Probability) -> float:
+    """Return the average precision of lines (n,) in falling order of their score (n,); NaN without both signs."""
+    if not 0 < positive.sum() < len(positive):
+        return np.nan
+    last = np.append(np.flatnonzero(np.diff(score)), len(score) - 1)  # (K,) of each distinct score
+    hits = np.cumsum(positive)[last]  # (K,)
+    return float((np.diff(hits, prepend=0) * hits / (last + 1)).sum() / hits[-1])
+
+
+FAST: dict[str, Score] = {"f1": f1, "auroc": by_class(_area), "acc": accuracy, "auprc": by_class(_average_precision)}
+"""Metric -> its values by class with each patient left out."""
+JACKKNIFED = (*COLUMNS, "auprc", "brier")
+"""Metrics with intervals and tests; the jackknife is not valid for thresholds and bins."""

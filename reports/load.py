@@ -1,4 +1,4 @@
-"""Loads the results of runs as two pandas frames, `scores` and `cells`, with their plan and predictions.
+"""Loads the results of runs as two pandas frames, `scores` and `cells`, with their plan, and packs archives.
 
     from reports import load
     results = load("runs")              # DIR or FILE: the latest run of a results folder, or the run of an archive
@@ -7,6 +7,10 @@
 
 Several runs become one where their settings and data are the same; of cells that two runs share, the first run's is
 taken. Other runs are named in `messages` with what differs.
+
+A results archive is one zip of a run's plan, rows, predictions, failures and pretraining records: all that a report is
+made of, neither signals nor weights. Recordings and patients have the ids of the dataset's own tables, which fall under
+the dataset's licence.
 """
 
 from __future__ import annotations
@@ -16,14 +20,16 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from benchmark.results.names import CLASSICAL_TITLES
+from benchmark.results.files import digested_json, write_atomic
+from benchmark.results.names import CARD, CLASSICAL_TITLES
 from benchmark.results.schema import digest, flat
-from benchmark.results.store import PlannedCell, Store
-from reports.archive import unpack
+from benchmark.results.store import NoResults, PlannedCell, Store
 from reports.results import Results, coordinates, run_of
 
 ALL = "all"
@@ -117,7 +123,7 @@ def _first_of(mappings: Iterable[Mapping[str, T]]) -> dict[str, T]:
     """One mapping of several; of a key that two have, the first's value."""
     values: dict[str, T] = {}
     for mapping in mappings:
-        values = values | {key: value for key, value in mapping.items() if key not in values}
+        values = {**values, **mapping, **values}
     return values
 
 
@@ -181,3 +187,42 @@ def listed(names: Sequence[str]) -> str:
     """The first `MAX_LISTED` names, and the number of the rest."""
     rest = len(names) - MAX_LISTED
     return "; ".join(names[:MAX_LISTED]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def pack(results: Results, file: Path) -> None:
+    """Write a run's finished cells, failures and pretraining records to a zip file. Damaged rows are left out."""
+    contents = {"plans/latest": results.plan.key.encode()}
+    contents[f"plans/{results.plan.key}.json"] = digested_json(asdict(results.plan))
+    keys = [key for key in (*results.rows, *results.failures)]
+    paths = [
+        (store, path)
+        for key in keys
+        for store in [results.store_of(key)]
+        for path in (store.cells / f"{key}.json", store.cells / f"{key}.npz", store.failure_file(key))
+    ]
+    paths += [
+        (store, store.pretrained / row.pretrain_key / CARD)
+        for row in results.rows.values()
+        if row.pretrain_key
+        for store in results.stores
+    ]
+    for store, path in paths:
+        if path.is_file():
+            contents.setdefault(path.relative_to(store.root).as_posix(), path.read_bytes())
+    buffer = BytesIO()
+    with ZipFile(buffer, "w") as archive:
+        for name, content in sorted(contents.items()):  # ZipInfo dates a file to 1980
+            archive.writestr(ZipInfo(name), content, ZIP_STORED if name.endswith(".npz") else ZIP_DEFLATED)
+    write_atomic(file, buffer.getvalue())
+
+
+def unpack(file: Path, folder: Path) -> Store:
+    """Extract a results archive to a folder and return its store. Raises NoResults if the file is none."""
+    try:
+        with ZipFile(file) as archive:
+            if "plans/latest" not in archive.namelist():
+                raise ValueError("it holds no plan")
+            archive.extractall(folder)
+    except (BadZipFile, OSError, EOFError, ValueError, RuntimeError) as error:
+        raise NoResults(f"{file} is no results archive ({error}); pack it again with `report --archive`") from None
+    return Store(folder)

@@ -6,9 +6,8 @@ Headline, figure of the differences, one table; all else is folded. Templates es
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import cache
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -17,10 +16,9 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmark.results.names import MEASURES, collapsed
-from reports import classes as class_tables
-from reports.results import Record, Results, cell_errors
+from reports.results import Record, Results
 from reports.score_tables import DASH, Style, Table, wide
-from reports.words import cell_names, commits_text, labels_text, progress, row_title, seeds_named, source_text
+from reports.words import commits_text, labels_text, progress, row_title, seeds_named, source_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 HTML = Style(
@@ -51,20 +49,25 @@ def render_page(
     results: Results,
     tables: Sequence[Table],
     figures: Sequence[Figure],
-    classes: pd.DataFrame,
+    classes: Mapping[str, pd.DataFrame],
     costs: pd.DataFrame,
     problems: Sequence[str],
 ) -> str:
-    """Render the page of a run. classes: of `class_scores`; costs: of `costs_table`; problems: one line each."""
+    """Render the page of a run. classes: heading -> table; costs: of `costs_table`; problems: one line each."""
     sections = [
         Chapter("Scores by class", "At the smallest label share; in brackets the prevalence; mean±std over seeds.", {
-            title: html(frame) for title, frame in class_tables.readable(classes, results).items()
+            title: html(frame) for title, frame in classes.items()
         }),
         Chapter("Pretrainings", HEALTH_TEXT, {"": html(pretrainings_table(results))}),
         Chapter("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": html(costs)}),
         Chapter("Data", "", {"": html(data_table(results))}),
     ]  # fmt: skip
-    return environment().get_template("report.html").render(
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    return environment.get_template("report.html").render(
+        style=(TEMPLATES / "report.css").read_text(),
         name=results.plan.config.get("name", ""),
         head=list(head_lines(results)),
         warnings=results.plan.warnings,
@@ -72,20 +75,8 @@ def render_page(
         answers=[embedded(figure) for figure in figures if figure.answers],
         figures=[embedded(figure) for figure in figures if not figure.answers],
         sections=[section for section in sections if any(section.tables.values())],
-        failures=list(failed_cells(results)),
         problems=problems,
     )  # fmt: skip
-
-
-@cache
-def environment() -> Environment:
-    """Make the templates' environment, which escapes texts."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    environment.globals["style"] = (TEMPLATES / "report.css").read_text()
-    return environment
 
 
 def html(frame: pd.DataFrame) -> str:
@@ -109,13 +100,10 @@ def embedded(figure: Figure) -> tuple[str, str]:
 
 
 def head_lines(results: Results) -> Iterator[str]:
-    """Yield cells with date and commit, then protocol and data."""
+    """Yield cells with commit, then protocol and data."""
     plan, keys = results.plan, {cell.key for cell in results.plan.cells}
-    files = [store.cells / f"{key}.json" for store in results.stores for key in results.rows]
-    date = max((file.stat().st_mtime for file in files if file.is_file()), default=None)
     finished, rest = progress(results, keys)
-    when = f", {datetime.fromtimestamp(date, UTC):%d %B %Y}" if date else ""
-    yield f"{finished} cells{rest}{when}{commits_text(results, keys)}."
+    yield f"{finished} cells{rest}{commits_text(results, keys)}."
     tested = ", ".join(map(source_text, plan.datasets.values()))
     yield f"Protocol {plan.config['protocol']}. Tested on {tested}. Pretrained on {source_text(plan.pretraining)}."
 
@@ -133,14 +121,14 @@ HEALTH_COLUMNS = MEASURES | {
 
 def pretrainings_table(results: Results) -> pd.DataFrame:
     """Return loss and health of each pretraining, by row and seed; the untrained encoders of a row are one line."""
-    groups: dict[tuple[str, str], list[Record]] = {}
-    seen = set[str]()
+    lines, seen = [], set[str]()
     for variant, records in results.pretrainings.items():
-        for key, record in records.items():
-            if key not in seen:
-                groups.setdefault((variant, key if record.get("loss") else ""), []).append(record)
+        new = [record for key, record in records.items() if key not in seen]
+        trained, untrained = ([record for record in new if bool(record.get("loss")) is it] for it in (True, False))
+        groups = [*([record] for record in trained), untrained]
+        lines += [pretraining_line(row_title(results.plan, variant), group) for group in groups if group]
         seen |= records.keys()
-    return pd.DataFrame(pretraining_line(row_title(results.plan, variant), of) for (variant, _), of in groups.items())
+    return pd.DataFrame(lines)
 
 
 def pretraining_line(title: str, records: Sequence[Record]) -> dict[str, str]:
@@ -180,11 +168,4 @@ def data_table(results: Results) -> pd.DataFrame:
 
 def counts_text(counts: Mapping[str, int]) -> str:
     """Return 'too short: 2, flat: 1', the most frequent first."""
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    return ", ".join(f"{what}: {number}" for what, number in ordered) or DASH
-
-
-def failed_cells(results: Results) -> Iterator[tuple[str, str]]:
-    """Yield cells with their state, and the error."""
-    for (state, error), cells in cell_errors(results, results.plan.cells).items():
-        yield f"{state}: {'; '.join(cell_names(results.plan, cells))}", error
+    return ", ".join(f"{what}: {number}" for what, number in Counter(counts).most_common()) or DASH

@@ -140,8 +140,7 @@ class Results:
         if other := measured_elsewhere(records, self.plan.health_windows):
             for key in other:
                 records[key] = {name: value for name, value in records[key].items() if name not in HEALTH}
-            many = f"{len(other)} pretraining{'' if len(other) == 1 else 's'}"
-            left_out.append(f"health of {many}: measured on the windows of another run")
+            left_out.append(f"health of pretrainings that was measured on the windows of another run: {len(other)}")
         return records, left_out
 
 
@@ -183,7 +182,7 @@ def learning_curves(pretrainings: Records) -> pd.DataFrame:
     for variant, records in pretrainings.items():
         for key, record in records.items():
             losses = [{"epoch": epoch, LOSS: loss} for epoch, loss in enumerate(record.get("loss", []), start=1)]
-            for epochs in filter(None, (losses, record.get("health"))):
+            if epochs := losses + record.get("health", []):
                 values = pd.DataFrame(epochs).melt("epoch", var_name="measure").dropna()
                 frames.append(values.assign(variant=variant, key=key))
     return pd.concat(frames[1:] or frames, ignore_index=True)
@@ -230,7 +229,7 @@ class Layout:
 
 def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
     """Role, base variant, knob and value of a row; role METHOD where the plan names none."""
-    return plan.roles.get(variant, {"role": METHOD, "of": "", "knob": "", "value": None})
+    return plan.roles.get(variant, {"role": METHOD})
 
 
 def evaluations_of(plan: Plan) -> tuple[str, ...]:
@@ -245,24 +244,17 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     """
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     present = {cell.variant for cell in cells}
-    compared, gates = [], []
+    roles = {name: role_of(plan, name) for name in plan.variants if name in present}
+    compared, gates = ([name for name, role in roles.items() if role["role"] == kind] for kind in (METHOD, GATE))
     groups: dict[tuple[str, str], list[str]] = {}
-    for name in plan.variants:
-        if name not in present:
-            continue
-        role = role_of(plan, name)
-        if role["role"] == METHOD:
-            compared.append(name)
-        elif role["role"] == GATE:
-            gates.append(name)
-        elif role["role"] in (ABLATION, SWEEP):
-            groups.setdefault((str(role["of"]), str(role["knob"])), []).append(name)
-    rows = (*compared, *gates)
-    if rows and cells:
+    for name, role in roles.items():
+        if role["role"] in (ABLATION, SWEEP):
+            groups.setdefault((role["of"], role["knob"]), []).append(name)
+    if rows := (*compared, *gates):
         main = tuple(cell for cell in cells if cell.variant in rows)
-        beside = ["auprc"] if "multi" in labels_of(plan) else []
+        auprc = ["auprc"] if "multi" in labels_of(plan) else []
         after = COLUMNS.index("auroc") + 1
-        metrics = dict.fromkeys([*COLUMNS[:after], *beside, *COLUMNS[after:], *further])
+        metrics = dict.fromkeys([*COLUMNS[:after], *auprc, *COLUMNS[after:], *further])
         yield Layout(evaluation, "", "", rows, tuple(metrics), main, frozenset(gates))
     for (base, knob), changed in groups.items():
         ratios = {cell.ratio for cell in cells if cell.variant in changed}

@@ -19,7 +19,7 @@ from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, OVERALL
 from benchmark.results.printed import numbers
 from benchmark.results.store import Plan, PlannedCell
-from reports.inference import LEVEL, NEAR, TableStatistics, differences
+from reports.inference import LEVEL, NEAR, TableStatistics, both_ways, differences
 from reports.results import Layout, Record, Results, coordinates, mean_over_subsets, role_of
 from reports.words import (
     ROUNDING,
@@ -42,6 +42,7 @@ CSV_COLUMNS = [
     "evaluation", "unit", "ratio", "variant", "title", "dataset", "metric", "mean_percent", "std_percent", "n",
     "planned", "best", "tie", "remark", "keys",
 ]  # fmt: skip
+COLUMN = ["ratio", "dataset", "metric"]
 NO_NUMBER: dict[str, Any] = {"mean_percent": np.nan, "std_percent": np.nan, "n": 0, "planned": 0, "keys": ""}
 SEEN = "saw these test patients"
 
@@ -54,11 +55,10 @@ class Table:
     """Unique within a report, fit for a file name or a LaTeX label."""
     title: str
     layout: Layout
-    unit: str
     scores: pd.DataFrame
     """One line per number: `CSV_COLUMNS`, and `baseline`, `mark`. n, planned: seeds in the mean (Overall: columns)."""
     groups: Mapping[str, str]
-    """Dataset -> title, in column order; '' for Overall."""
+    """Dataset -> title, in column order."""
     headings: Mapping[tuple[str, str], str]
     """Dataset and metric -> footnote mark of a heading."""
     footnotes: Mapping[str, str]
@@ -82,8 +82,9 @@ class Style(NamedTuple):
 def make_table(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> Table:
     """Make a table in one score unit; with empty statistics it has no ties and no verdict."""
     plan = results.plan
-    scores = with_marks(_scores(results, layout, unit), statistics.pairs)
+    scores = _scores(results, layout, unit)
     scores = pd.concat([scores, pd.DataFrame(_printed(plan, layout, scores))], ignore_index=True)
+    scores = with_marks(scores, statistics.pairs)
     scores["evaluation"], scores["unit"] = layout.evaluation, unit
     unlabelled = unlabelled_classes(results, layout.cells)
     footnotes = dict.fromkeys([*unlabelled.values(), *filter(None, scores["remark"])])
@@ -95,9 +96,8 @@ def make_table(results: Results, layout: Layout, unit: str, statistics: TableSta
         name="-".join(filter(None, [layout.evaluation, unit, layout.name.replace("_", "-")])),
         title=f"{layout.title}: {title[0].lower()}{title[1:]}" if layout.title else title,
         layout=layout,
-        unit=unit,
         scores=scores,
-        groups={"": ""} | datasets,
+        groups=datasets,
         headings={(dataset, "f1"): marks[text] for dataset, text in unlabelled.items()},
         footnotes={mark: text for text, mark in marks.items()},
         caption=caption(results, layout),
@@ -106,8 +106,9 @@ def make_table(results: Results, layout: Layout, unit: str, statistics: TableSta
     )
 
 
-def further_scores(results: Results, layout: Layout, unit: str, metrics: Sequence[str]) -> pd.DataFrame:
-    """Score the predictions of a table's cells by metrics that no row holds: lines like those of `Results.scores`."""
+def further_scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
+    """Score the predictions of a table's cells by the metrics that no row holds: lines like `Results.scores`."""
+    metrics = [metric for metric in layout.metrics if metric in FURTHER]
     lines = []
     for cell in (cell for cell in layout.cells if metrics and cell.key in results.rows):
         probability, truth = results.test_outputs(cell.key, unit)
@@ -123,7 +124,7 @@ def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
     """One line per row, label ratio, dataset and metric, in percent, in the order of the table; Overall first."""
     plan = results.plan
     stored = results.scores.query("evaluation == @layout.evaluation and unit == @unit")
-    further = further_scores(results, layout, unit, [metric for metric in layout.metrics if metric in FURTHER])
+    further = further_scores(results, layout, unit)
     values = mean_over_subsets(pd.concat([stored, further], ignore_index=True) if len(further) else stored)
     groups = dict(iter(values.groupby(["ratio", "variant", "dataset", "metric"])))
     datasets = [name for name in plan.datasets if any(cell.dataset == name for cell in layout.cells)]
@@ -186,28 +187,25 @@ def with_marks(scores: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     Nothing is marked where only one row has a number. An Overall competes only if it covers every column that any row
     of the block has a number in. tie: a row within `NEAR` of the best that no best row significantly differs from.
     """
+    pairs = both_ways(pairs)
+    tests_of = dict(iter(pairs.groupby(COLUMN)))
     competing = scores[~scores["baseline"] & scores["mean_percent"].notna()]
-    columns = competing[competing["metric"].isin(COLUMNS)].drop_duplicates(["ratio", "dataset", "metric"])
+    columns = competing[competing["metric"].isin(COLUMNS)].drop_duplicates(COLUMN)
     most = competing["ratio"].map(columns.groupby("ratio").size())
     competing = competing[(competing["metric"] != OVERALL) | (competing["n"] == most)]
     marks = pd.DataFrame({"best": False, "tie": False}, index=scores.index)
-    for (ratio, dataset, metric), rows in competing.groupby(["ratio", "dataset", "metric"]):
+    for column, rows in competing.groupby(COLUMN):
         if len(rows) == 1:
             continue
-        lower = metric in METRICS and METRICS[metric].lower_is_better
+        lower = column[-1] in METRICS and METRICS[column[-1]].lower_is_better
         value = -rows["mean_percent"] if lower else rows["mean_percent"]
         printed = value.map(lambda number: float(f"{number:.1f}"))
         marks.loc[rows.index, "best"] = best = printed == printed.max()
-        tests = pairs[(pairs["ratio"] == ratio) & (pairs["dataset"] == dataset) & (pairs["metric"] == metric)]
-        significant = tests[tests["p_holm"] < LEVEL]
-        behind = {
-            name
-            for one, other in (("first", "second"), ("second", "first"))
-            for name in significant.loc[significant[one].isin(rows["variant"][best]), other]
-        }
+        tests = tests_of.get(column, pairs[:0])
+        behind = tests[(tests["p_holm"] < LEVEL) & tests["reference"].isin(rows["variant"][best])]
         near = value >= value.max() - 100 * NEAR
-        tested = rows["variant"].isin({*tests["first"], *tests["second"]} - behind)
-        marks.loc[rows.index, "tie"] = ~best & near & tested
+        separable = rows["variant"].isin(behind["variant"])
+        marks.loc[rows.index, "tie"] = ~best & near & rows["variant"].isin(tests["variant"]) & ~separable
     return scores.assign(best=marks["best"], tie=marks["tie"])
 
 
@@ -220,7 +218,7 @@ def _seen_in_pretraining(plan: Plan, variant: str, dataset: str) -> str:
 
 def _printed(plan: Plan, layout: Layout, scores: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The printed numbers of the plan's sources that the comparison has a column for, as baselines."""
-    columns = set(scores[["ratio", "dataset", "metric"]].itertuples(index=False, name=None))
+    columns = set(scores[COLUMN].itertuples(index=False, name=None))
     for number in numbers() if not layout.name else ():
         chosen = number.source in plan.config.get("printed", []) and number.evaluation == layout.evaluation
         if chosen and (number.ratio, number.column, number.metric) in columns:
@@ -229,7 +227,7 @@ def _printed(plan: Plan, layout: Layout, scores: pd.DataFrame) -> Iterator[dict[
                 "ratio": number.ratio, "variant": f"printed:{number.source}:{number.row}",
                 "title": f"{number.row} (printed: {number.source})", "baseline": True, "dataset": number.column,
                 "metric": number.metric, "mean_percent": number.percent, "std_percent": number.std or np.nan,
-                "best": False, "tie": False, "remark": again,
+                "remark": again,
             }  # fmt: skip
 
 
@@ -249,10 +247,11 @@ def wide(table: Table, ratio: float, style: Style) -> pd.DataFrame:
         for variant, title, baseline in block[["variant", "title", "baseline"]].itertuples(index=False)
     }
     texts = {(s["variant"], s["dataset"], s["metric"]): number_text(s, style) for s in block.to_dict("records")}
-    columns = [("", OVERALL), *product([name for name in table.groups if name], table.layout.metrics)]
+    columns = [("", OVERALL), *product(table.groups, table.layout.metrics)]
     marks = {column: style.mark.format(mark) for column, mark in table.headings.items()}
     headings = [
-        (style.text(table.groups[name]), TITLES[metric] + marks.get((name, metric), "")) for name, metric in columns
+        (style.text(table.groups.get(name, "")), TITLES[metric] + marks.get((name, metric), ""))
+        for name, metric in columns
     ]
     cells = [[texts.get((variant, *column), DASH) for column in columns] for variant in titles]
     return pd.DataFrame(cells, pd.Index(titles.values(), name="Method"), pd.MultiIndex.from_tuples(headings))
@@ -325,8 +324,7 @@ def to_latex(table: Table) -> str:
 def to_csv(tables: Sequence[Table]) -> str:
     """One line per number of the tables: unrounded percent, and the keys of its cells."""
     frames = [table.scores[CSV_COLUMNS].astype({"best": int, "tie": int}) for table in tables]
-    whole = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=CSV_COLUMNS)
-    return str(whole.to_csv(index=False, lineterminator="\n"))
+    return str(pd.concat(frames).to_csv(index=False, lineterminator="\n"))
 
 
 COSTS = {
@@ -342,8 +340,7 @@ def costs_table(results: Results) -> pd.DataFrame:
     lines: dict[tuple[str, ...], dict[Any, Any]] = {}
     for variant, records in results.pretrainings.items():
         if trained := [record for record in records.values() if record.get("updates")]:
-            facts = pd.DataFrame([{name: record.get(entry) for name, entry in COSTS.items()} for record in trained])
-            facts = facts.astype(float)
+            facts = pd.DataFrame(trained).reindex(columns=[*COSTS.values()]).set_axis([*COSTS], axis=1).astype(float)
             facts["million multiplications"] /= 1e6
             facts["window pairs"] = facts["updates"] * facts["batch"]
             facts["ms an update"] = 1000 * facts["seconds"] / facts["updates"]

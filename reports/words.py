@@ -127,31 +127,34 @@ def caption(results: Results, layout: Layout) -> str:
 
 def unlabelled_classes(results: Results, cells: Iterable[PlannedCell]) -> dict[str, str]:
     """Return dataset -> which of its classes have no labelled example at a label ratio; their F1 is 0 there."""
-    finished: Counter[tuple[str, float]] = Counter()
-    lacking: dict[str, dict[float, Counter[str]]] = {}
-    for cell in (cell for cell in cells if cell.key in results.rows):
-        finished[cell.dataset, cell.ratio] += 1
+    finished = [cell for cell in cells if cell.key in results.rows]
+    every = Counter((cell.dataset, cell.ratio) for cell in finished)
+    lacking: dict[tuple[str, float], Counter[str]] = {}
+    for cell in finished:
         for note in results.rows[cell.key].notes:
             if note.startswith(UNLABELLED):
                 names = note.removeprefix(UNLABELLED).split(", ")
-                lacking.setdefault(cell.dataset, {}).setdefault(cell.ratio, Counter()).update(names)
-    texts = {}
-    for dataset in (name for name in results.plan.datasets if name in lacking):
-        parts = []
-        for ratio, classes in lacking[dataset].items():
-            every = finished[dataset, ratio]
-            names = [
-                name if count == every else f"{name} (in {count} of {every} cells)" for name, count in classes.items()
-            ]
-            parts.append(f"at {labels_text(ratio)} no labelled example of {and_text(names)}")
-        texts[dataset] = f"{results.plan.datasets[dataset]['title']}: {'; '.join(parts)}: F1 is 0 there"
-    return texts
+                lacking.setdefault((cell.dataset, cell.ratio), Counter()).update(names)
+    parts: dict[str, list[str]] = {}
+    for (dataset, ratio), counts in lacking.items():
+        number = every[dataset, ratio]
+        classes = [
+            name if count == number else f"{name} (in {count} of {number} cells)" for name, count in counts.items()
+        ]
+        parts.setdefault(dataset, []).append(f"at {labels_text(ratio)} no labelled example of {and_text(classes)}")
+    return {
+        name: f"{facts['title']}: {'; '.join(parts[name])}: F1 is 0 there"
+        for name, facts in results.plan.datasets.items()
+        if name in parts
+    }
 
 
 def footers(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> list[str]:
     """Name cells, data and settings, patients, warnings and errors, other sources, and limits; one line each."""
+    keys = [cell.key for cell in layout.cells]
+    finished, rest = progress(results, keys)
     return [
-        _cells(results, layout.cells),
+        f"Cells: {finished} finished{rest}{commits_text(results, keys)}.",
         _settings(results.plan, layout.cells, unit),
         *_patients(results, layout.cells),
         *(f"Warning: {warning}." for warning in results.plan.warnings),
@@ -177,26 +180,18 @@ def commits_text(results: Results, keys: Iterable[str]) -> str:
     return f"; commit {', '.join(sorted(known))}" if known else ""
 
 
-def _cells(results: Results, cells: Sequence[PlannedCell]) -> str:
-    keys = [cell.key for cell in cells]
-    finished, rest = progress(results, keys)
-    return f"Cells: {finished} finished{rest}{commits_text(results, keys)}."
-
-
 def _settings(plan: Plan, cells: Sequence[PlannedCell], unit: str) -> str:
     """Name unit, protocol, preset, labels, data, and how signals are taken where that is not as in the paper."""
     config, datasets = plan.config, {cell.dataset for cell in cells}
     preset = f", preset {config['pretrain']['preset']}" if config.get("pretrain", {}).get("preset") else ""
     data = ", ".join(source_text(facts) for name, facts in plan.datasets.items() if name in datasets)
-    pretrained = not all(is_untrained(method) for method in config.get("methods", [""]))
     text = (
         f"Scored per {unit_text(plan, unit)}; protocol {config['protocol']}{preset}, {labels_of(plan)} labels. "
-        f"Data: {data}; {f'pretraining on {source_text(plan.pretraining)}' if pretrained else 'nothing is pretrained'}"
+        f"Data: {data}; pretraining on {source_text(plan.pretraining)}"
     )
-    if pretrained and "used_recordings" in plan.pretraining:
-        text += ", {used_recordings} of its {recordings} recordings, of {used_patients} patients".format_map(
-            plan.pretraining
-        )
+    if "used_recordings" in plan.pretraining:
+        used = ", {used_recordings} of its {recordings} recordings, of {used_patients} patients"
+        text += used.format_map(plan.pretraining)
     signals = {name: value for name, value in config["data"].items() if value != PAPER_SIGNALS.get(name, value)}
     parts = [f"{name} {' '.join(value) if isinstance(value, list) else value}" for name, value in signals.items()]
     windows = config["data"].get("segmentation", {})
@@ -211,18 +206,16 @@ def _patients(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     rows = {cell.dataset: results.rows[cell.key] for cell in cells if cell.key in results.rows}
     titles = {name: str(facts["title"]) for name, facts in results.plan.datasets.items() if name in rows}
     what = "recordings" if results.plan.config["protocol"] == "paper" else "patients"
-    labelled: dict[float, dict[str, list[int]]] = {}
-    for cell in cells:
-        counts = results.rows[cell.key].counts if cell.key in results.rows else {}
-        if f"train_{what}" in counts:
-            total = counts[f"train_{what}"] + counts[f"validation_{what}"]
-            labelled.setdefault(cell.ratio, {}).setdefault(titles[cell.dataset], []).append(total)
-    shares = [
-        f"{ratio_text(ratio)}: " + ", ".join(f"{title} {min(totals)}" for title, totals in of_datasets.items())
-        for ratio, of_datasets in labelled.items()
-    ]
+    labelled = results.cells[results.cells["key"].isin([cell.key for cell in cells])]
+    counts = labelled.reindex(columns=[f"train_{what}", f"validation_{what}"]).sum(axis=1, skipna=False).dropna()
+    least: dict[Any, int] = counts.groupby([labelled["ratio"], labelled["dataset"]]).min().astype(int).to_dict()
+    shares: dict[str, list[str]] = {}
+    for ratio, name in dict.fromkeys((cell.ratio, cell.dataset) for cell in cells):
+        if (ratio, name) in least:
+            shares.setdefault(ratio_text(ratio), []).append(f"{titles[name]} {least[ratio, name]}")
     if shares:
-        yield f"Labelled {what} of training and validation, at least: {'; '.join(shares)}."
+        texts = "; ".join(f"{share}: {', '.join(counted)}" for share, counted in shares.items())
+        yield f"Labelled {what} of training and validation, at least: {texts}."
     unscored = [
         f"{titles[name]} {label} {len(facts['unscored'])} of {facts['patients']}"
         for name in titles
@@ -322,10 +315,8 @@ def verdict(results: Results, layout: Layout, differences: pd.DataFrame, scores:
     if plan.config["protocol"] != "strict" or seeds < 2:
         limits.append("Each row is one pretraining: that one method is better than another does not follow.")
     limits += _baselines_above(plan, scores)
-    ratio_lines = [
-        _ratio_line(plan, str(reference), rows)
-        for (reference, _), rows in differences.groupby(["reference", "ratio"], sort=False)
-    ]
+    groups = differences.groupby(["reference", "ratio"], sort=False)
+    ratio_lines = [_ratio_line(plan, str(reference), rows) for (reference, _), rows in groups]
     return ["\n".join(answers), " ".join([*limits, *simulated_text(plan, datasets)]), *ratio_lines]
 
 
@@ -375,13 +366,14 @@ def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
 def _ratio_line(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
     """Return the differences of all rows at a label ratio, the largest first, with intervals of Holm's procedure."""
     rows = rows.sort_values("difference", ascending=False)
-    conditions = [rows["significant"] & (rows["difference"] > 0), rows["significant"], rows["equivalent"]]
-    kinds = np.select(conditions, ["higher", "lower", f"equal within {100 * MARGIN:g} points"], "not separable")
     groups: dict[str, list[str]] = {}
-    for kind, row in zip(kinds, rows.to_dict("records"), strict=True):
+    for row in rows.to_dict("records"):
+        kind = f"equal within {100 * MARGIN:g} points" if row["equivalent"] else "not separable"
+        if row["significant"]:
+            kind = "higher" if row["difference"] > 0 else "lower"
         mean, low, high = (f"{100 * row[name]:z.1f}" for name in ("difference", "low_holm", "high_holm"))
         points = f"{'' if mean.startswith('-') else '+'}{mean} ({low} to {high})".replace("-", "−")
-        groups.setdefault(str(kind), []).append(f"{row_title(plan, row['variant'])} {points}")
+        groups.setdefault(kind, []).append(f"{row_title(plan, row['variant'])} {points}")
     parts = "; ".join(f"{kind}: {', '.join(texts)}" for kind, texts in groups.items())
     return (
         f"{labels_text(rows['ratio'].iloc[0])}, Overall minus that of {row_title(plan, reference)} in points: {parts}."

@@ -40,7 +40,7 @@ ROOMS = (
         (2181, 14.8),
     ),
     Room("results", ("benchmark/results",), 950, 6.5),
-    Room("reports", ("reports",), 3200, 21, (2475, 21.6)),
+    Room("reports", ("reports",), 3200, 21),
     Room("config", ("benchmark/config",), 1000, 6.6, (1049, 6.7)),
     Room(
         "command line",

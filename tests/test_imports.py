@@ -26,7 +26,6 @@ ROOMS = (
     "benchmark.cli",
     "reports",
     "reports.load",
-    "reports.archive",
     "reports.score_tables",
     "reports.words",
     "reports.inference",

@@ -12,10 +12,9 @@ from benchmark import screen as terminal
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.screen import Console, note
-from reports.archive import pack
 from reports.build import PAGE, Report, build_report
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
-from reports.load import load
+from reports.load import load, pack
 from reports.results import Results
 from reports.score_tables import DASH, Style, Table, wide
 from reports.words import ratio_text

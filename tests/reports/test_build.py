@@ -1,4 +1,4 @@
-"""A report's files: all from the rows alone, whole, and named with what failed."""
+"""A report's files: all from the rows alone, whole, and named with what failed; classes score as with scikit-learn."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from benchmark.cli.report import show_report
+from benchmark.results.store import Predictions
 from benchmark.screen import open_console
 from reports import load
-from reports.build import build_report
+from reports.build import build_report, class_scores, class_tables
 
 FILES = (
     "results.md", "results.tex", "results.csv", "cells.csv", "intervals.csv", "pairwise.csv", "classes.csv",
@@ -56,7 +59,7 @@ def test_the_score_unit_is_that_of_the_protocol_where_none_is_chosen(
 ) -> None:
     root = write_store(alter_plan=lambda plan: replace(plan, config=plan.config | {"protocol": protocol}))
     report = build_report(load(root), tmp_path / "out", unit=unit)
-    assert {table.unit for table in report.tables} == units
+    assert {unit for table in report.tables for unit in table.scores["unit"]} == units
 
 
 @pytest.mark.draws
@@ -96,3 +99,46 @@ def test_the_console_ends_with_the_verdict_and_the_page_to_open_in_25_lines(
     assert lines[0].startswith("failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite")
     assert lines[-1] == f"open {tmp_path / 'out' / 'report.html'}"
     assert lines[-5].startswith("Better than the untrained encoder (Random): ")
+
+
+@pytest.fixture
+def random_store(store_root: Path) -> Path:
+    """The made-up store with one cell of random predictions on 40 windows."""
+    results = load(store_root)
+    generator = np.random.default_rng(3)
+    truth = np.eye(2, dtype=np.int64)[generator.integers(0, 2, 40)]  # (40, 2)
+    probability = generator.dirichlet((1, 1), 40).astype(np.float32)  # (40, 2)
+    names = np.array([f"r{number}" for number in range(40)])
+    row = next(iter(results.rows.values()))
+    results.stores[0].save_row(row, Predictions(probability, truth, names, names))
+    return store_root
+
+
+def test_the_scores_of_a_class_are_scikit_learns(random_store: Path) -> None:
+    results = load(random_store)
+    cell, _ = results.finished[0]
+    test = results.predictions(cell.key)
+    classes = results.plan.datasets[cell.dataset]["classes"]
+    where = (cell.evaluation, "heartbeat", cell.dataset, cell.ratio, classes[1], cell.variant)
+    frame = class_scores(results, ["heartbeat"]).set_index(
+        ["evaluation", "unit", "dataset", "ratio", "class", "variant"]
+    )
+    other = results.finished[1][0]  # of the second seed, without an error
+    assert (other.variant, other.seed) == (cell.variant, 42)
+    truth, probability = test.truth[:, 1], test.probability[:, 1]
+    scores = frame.loc[where]
+    assert 2 * scores["auroc_mean"] - 1 == pytest.approx(roc_auc_score(truth, probability))
+    assert 2 * scores["auprc_mean"] - 1 == pytest.approx(average_precision_score(truth, probability))
+    assert 2 * scores["f1_mean"] - 1 == pytest.approx(f1_score(truth, test.probability.argmax(axis=1)))
+    assert scores["seeds"] == 2
+
+
+def test_the_table_to_read_is_at_the_smallest_label_share(random_store: Path) -> None:
+    results = load(random_store)
+    tables = class_tables(class_scores(results, ["heartbeat"]), results)
+    places = [("Fine-tuned", "PTB-XL", 1), ("Fine-tuned", "Chapman", 1), ("Linear probe", "PTB-XL", 30)]
+    titles = [f"{how}, {where}, {share} % of the labels, per heartbeat" for how, where, share in places]
+    assert list(tables)[:3] == titles
+    first = tables[titles[0]]
+    assert list(first.columns) == ["Class", "Method", "AUROC", "AUPRC", "F1"]
+    assert first["Class"].iloc[0] == "HYP (50.0 %)"

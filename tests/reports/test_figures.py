@@ -55,8 +55,8 @@ def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[...,
 def test_a_row_looks_the_same_in_every_figure_and_readers_of_reports_are_marked(store_root: Path) -> None:
     plan = load(store_root).plan
     style = style_of(replace(plan, roles={"moco": {"role": "method", "reads_reports": True}}))
-    assert "MoCo (reads reports)" in style.colours
-    assert len(set(style.colours.values())) == len(set(style.markers.values())) == len(plan.variants)
+    assert "MoCo (reads reports)" in style["palette"]
+    assert [len(set(values.values())) for values in style.values()] == [len(plan.variants)] * 2
 
 
 def test_seeds_and_pretrainings_are_named(store_root: Path) -> None:

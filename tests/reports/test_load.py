@@ -16,7 +16,7 @@ import pytest
 from benchmark.results.schema import digest
 from benchmark.results.store import NoResults, Plan, Store, card_bytes
 from reports import load
-from reports.load import differing_facts, incompatible
+from reports.load import differing_facts, incompatible, pack, unpack
 from reports.results import SCORES, layouts, learning_curves, mean_over_subsets
 
 WriteStore = Callable[..., Path]
@@ -197,7 +197,7 @@ def test_pretrainings_have_their_records_and_damaged_ones_and_foreign_health_are
     assert "health" not in results.pretrainings["random"][digest("random")]
     assert results.unreadable_records == [
         f"pretrained/{digest('moco')}/pretraining.json: its content does not match its digest",
-        "health of 1 pretraining: measured on the windows of another run",
+        "health of pretrainings that was measured on the windows of another run: 1",
     ]
     curves = learning_curves(results.pretrainings)
     assert curves[["variant", "epoch", "measure", "value"]].to_numpy().tolist() == [
@@ -236,3 +236,26 @@ def test_a_sweep_has_a_table_at_its_ratios_and_a_value_that_is_the_methods_own_t
     ]
     _, sweep = layouts(replace(plan, cells=shared, roles=roles), "finetune")
     assert (sweep.variants, sweep.unchanged) == (("pmq:w/o mask_t",), "pmq:w/o mask_t")
+
+
+def test_an_archive_is_the_run_it_was_packed_from_and_always_the_same_bytes(
+    write_store: WriteStore, tmp_path: Path
+) -> None:
+    results = load(write_store())
+    pack(results, tmp_path / "a.zip")
+    pack(results, tmp_path / "b.zip")
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    again = load(tmp_path / "a.zip")
+    assert (again.plan, again.rows, again.failures) == (results.plan, results.rows, results.failures)
+    assert again.pretrainings == results.pretrainings
+    key = next(iter(results.rows))
+    assert (again.predictions(key).probability == results.predictions(key).probability).all()
+
+
+def test_what_is_no_archive_is_one_line(write_store: WriteStore, tmp_path: Path) -> None:
+    pack(load(write_store()), tmp_path / "a.zip")
+    whole = (tmp_path / "a.zip").read_bytes()
+    for content in (b"", b"text", whole[: len(whole) // 2]):
+        (tmp_path / "a.zip").write_bytes(content)
+        with pytest.raises(NoResults, match=r"a.zip is no results archive .*; pack it again with `report --archive`"):
+            unpack(tmp_path / "a.zip", tmp_path / "out")

@@ -31,7 +31,7 @@ def test_the_page_answers_before_all_that_is_folded(write_page: Callable[..., st
     page = write_page()
     assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
     order = [
-        "33 of 36 cells, 1 failed, 2 not run, ",
+        "33 of 36 cells, 1 failed, 2 not run; ",
         "1 problem<",
         "<h2>Fine-tuned",
         'class="part"',
