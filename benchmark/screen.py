@@ -38,16 +38,13 @@ def error(line: str) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as text: '8 s', '12 min', '3 h 20 min', '2 d 4 h'."""
+    """Return seconds as text: '8 s', '12 min', '3 h 20 min'."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     if minutes < 60:
         return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 24:
-        return f"{hours} h {minutes} min"
-    return f"{hours // 24} d {hours % 24} h"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 @contextmanager

@@ -81,8 +81,6 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     plan = make_plan(config, prepared, grid, warnings, str(sample_facts(probe)[WINDOWS_SHA256]))
     work = missing(grid, store)
     store.save_plan(plan)
-    for line in work.damaged:
-        note(console, f"damaged, will be done again: {line}")
     cells = len(grid.distinct_cells())
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")

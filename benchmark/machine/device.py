@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,13 +33,12 @@ def pick_device(name: str) -> torch.device:
     """Return the device 'auto', 'cpu', 'cuda' or 'cuda:N'. Raises ValueError if unknown or not available."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    kind, _, number = name.partition(":")
-    if kind not in ("cpu", "cuda") or not (number or "0").isdigit():
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", name):
         raise ValueError(f"--device {name!r} is not supported; use auto, cpu, cuda or cuda:N")
-    count = torch.cuda.device_count()
-    if kind == "cuda" and int(number or 0) >= count:
+    device, count = torch.device(name), torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= count:
         raise ValueError(f"--device {name!r} is not there: torch sees {count} CUDA devices")
-    return torch.device(name)
+    return device
 
 
 def visible_devices() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from benchmark.results.metrics import no_scores, score_both_units, untested_note
 from benchmark.results.names import UNITS, VALIDATION
 from benchmark.results.schema import digest
 from benchmark.results.store import Predictions, Row
-from benchmark.run.grid import Cell, Context, spec_of
+from benchmark.run.grid import Cell, Context, Pretraining, spec_of
 from benchmark.training.checkpoint import load_encoder, load_external
 from benchmark.training.evaluations import EvaluationInput, evaluate, evaluate_classical
 from benchmark.training.finetune import Outcome
@@ -59,21 +59,20 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     else:
         outcomes = [learn_on(job, fold, known) for fold in folds]
     predictions, facts, split = merged(prepared, folds, outcomes)
-    noted = [*(fold.notes for fold in folds), *(outcome.notes for outcome in outcomes)]
-    notes = dict.fromkeys(note for notes in noted for note in notes)
+    notes = [note for fold in folds for note in fold.notes] + [note for outcome in outcomes for note in outcome.notes]
     if reason := unscored or ("" if is_tested else UNTESTED):
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
         scores = score_both_units(*judged, multi=multi, pool=pool)
-        notes |= dict.fromkeys(untested_note(predictions.truth, prepared.classes))
+        notes += untested_note(predictions.truth, prepared.classes)
     row = Row(
         **identity_of(cell),
         protocol=spec.protocol,
         labels=spec.labels,
         scores={unit: scored.values for unit, scored in scores.items()},
         undefined={unit: scored.undefined for unit, scored in scores.items()},
-        notes=list(notes),
+        notes=list(dict.fromkeys(notes)),
         coverage=dict(coverage(prepared, spec)) if is_tested else {},
         provenance=provenance(job, prepared) | {"split": split},
         **facts,
@@ -83,15 +82,12 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
 
 def folds_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
     """Make a cell's task, or those of the parts of its cross-validation."""
-    cell, is_tested = job.cell, job.cell.evaluation != VALIDATION
-    parts: list[tuple[int, int] | None] = [None]
-    if is_cross_validated(prepared, spec):
-        parts = [(part, cell.draw_seed) for part in range(spec.folds)]
+    cell, is_tested, device = job.cell, job.cell.evaluation != VALIDATION, torch.device(job.context.device)
+    is_one = not is_cross_validated(prepared, spec)
     tasks = []
-    for part in parts:
+    for part in [None] if is_one else [(number, cell.draw_seed) for number in range(spec.folds)]:
         key = job.context.folders[cell.dataset], job.config.data.column(cell.dataset), spec, is_tested, part
         if key not in known.sides:
-            device = torch.device(job.context.device)
             known.sides[key] = sides_for_tasks(prepared, spec, device=device, tested=is_tested, part=part)
         tasks.append(task_on(known.sides[key], ratio=cell.ratio, seed=cell.draw_seed))
     return tasks
@@ -105,29 +101,27 @@ def merged(
     Returns predictions, in the order of the dataset's recordings, training facts and counts, and the hash of each
     side's recording names. Counts are the mean of what is learned on, and all that are tested.
     """
-    parts = []
-    for fold, outcome in zip(folds, outcomes, strict=True):
-        test = fold.test.first(len(outcome.probability))
-        parts.append(Predictions(outcome.probability, test.truth(), test.recording, test.patient))
+    tests = [fold.test.first(len(outcome.probability)) for fold, outcome in zip(folds, outcomes, strict=True)]
+    predictions = Predictions(
+        np.concatenate([outcome.probability for outcome in outcomes]),
+        np.concatenate([test.truth() for test in tests]),
+        np.concatenate([test.recording for test in tests]),
+        np.concatenate([test.patient for test in tests]),
+    )
     counts, digests = [fold.counts() for fold in folds], [fold.digests() for fold in folds]
     if len(folds) == 1:
-        return parts[0], {"training": outcomes[0].training, "counts": counts[0]}, digests[0]
+        return predictions, {"training": outcomes[0].training, "counts": counts[0]}, digests[0]
     number = {entry.recording: index for index, entry in enumerate(prepared.entries)}
-    order = np.argsort([number[name] for part in parts for name in part.recording], kind="stable").astype(np.int64)
-    predictions = Predictions(
-        *(np.concatenate([getattr(part, field.name) for part in parts])[order] for field in fields(Predictions))
-    )
-    tested = {
-        "test_windows": len(predictions.recording),
-        "test_recordings": len(set(predictions.recording)),
-        "test_patients": len(set(predictions.patient)),
-    }
+    order = np.argsort([number[name] for name in predictions.recording], kind="stable")
+    tested = {f"test_{unit}s": len(set(getattr(predictions, unit))) for unit in ("recording", "patient")}
+    tested["test_windows"] = len(order)
     training = [outcome.training for outcome in outcomes]
     facts = {
         "training": {"seconds": sum(part["seconds"] for part in training), "parts": training},
         "counts": {name: round(sum(part[name] for part in counts) / len(counts)) for name in counts[0]} | tested,
     }
-    return predictions, facts, {side: digest([part[side] for part in digests]) for side in digests[0]}
+    in_order = Predictions(**{name: values[order] for name, values in vars(predictions).items()})
+    return in_order, facts, {side: digest([part[side] for part in digests]) for side in digests[0]}
 
 
 def identity_of(cell: Cell) -> dict[str, Any]:
@@ -157,17 +151,19 @@ def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     if cell.pretraining is None:
         outcome = evaluate_classical(cell.evaluation, task, job.config, cell.draw_seed)
     else:
-        method = cell.pretraining.method
         if cell.pretrain_key not in known.encoders:
-            if method.external_encoder is not None:
-                encoder: Encoder = load_external(method.external_encoder, cell.pretraining.content["encoder"])
-            else:
-                encoder = load_encoder(job.context.store.pretrained / cell.pretrain_key, job.config.encoder_class())
-            known.encoders[cell.pretrain_key] = encoder
-        encoder = known.encoders[cell.pretrain_key]
+            known.encoders[cell.pretrain_key] = encoder_of(job, cell.pretraining)
+        encoder, method = known.encoders[cell.pretrain_key], cell.pretraining.method
         given = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
         outcome = evaluate(cell.evaluation, given)
     return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
+
+
+def encoder_of(job: CellInput, pretraining: Pretraining) -> Encoder:
+    """Load the weights of a pretraining, those of another group from their own files."""
+    if (external := pretraining.method.external_encoder) is not None:
+        return load_external(external, pretraining.content["encoder"])
+    return load_encoder(job.context.store.pretrained / pretraining.key, job.config.encoder_class())
 
 
 def provenance(job: CellInput, prepared: Prepared) -> dict[str, Any]:

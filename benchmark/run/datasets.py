@@ -6,7 +6,6 @@ A plan is stored for reports beside the rows: what is compared, on which data, i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,10 +32,9 @@ from benchmark.results.names import is_frozen
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell
 from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
-from benchmark.screen import Console, note, step
+from benchmark.screen import Console, step
 from methods.encoders.pretrained import PretrainedEncoder
 
-TESTED_SHARE = 0.1  # of a dataset's windows
 ROW_BYTES, SAMPLE_BYTES = 20_000, 12 * 2
 
 
@@ -63,7 +61,7 @@ def prepare_data(
     """Prepare a dataset, cut as the config says or by `cut`. Raises DatasetError if no recording is usable."""
     segmentation = cut or config.data.cut()
     with step(console, f"{dataset.title}: cutting {segmentation.unit_name}s") as progress:
-        prepared = prepare(
+        return prepare(
             dataset,
             folders.cache,
             workers=folders.workers,
@@ -71,10 +69,6 @@ def prepare_data(
             prefix=config.data.prefix_of(dataset.name),
             on_progress=progress,
         )
-    unlabelled = sum(not entry.labels for entry in prepared.entries) if dataset.classes else 0
-    if unlabelled:
-        note(console, f"{dataset.title}: {unlabelled} of {len(prepared.entries)} usable recordings have no label")
-    return prepared
 
 
 def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:
@@ -114,12 +108,10 @@ def untested(config: Config, data: Prepared) -> NDArray[np.int64]:
 
 
 def patients_of(config: Config, name: str) -> Iterator[str]:
-    """Say what counts as a patient of a user's own data, and what a run does about it."""
+    """Say that each recording of a user's data counts as a patient where no card says whose it is."""
     card = config.data.cards.get(name)
     if isinstance(card, Card) and not card.states_patients:
         yield "not stated (`table.patient` of its card), so every recording counts as a patient of its own"
-    elif isinstance(card, Card) and config.protocol == "strict":
-        yield "stated, so labelled subsets and splits are by patient (protocol strict)"
 
 
 def audit_run(config: Config, prepared: Mapping[str, Prepared]) -> tuple[list[str], list[str]]:
@@ -205,12 +197,11 @@ def external_forms(
 ) -> dict[tuple[str, str], Prepared]:
     """Cut each column by `make` to the windows of each external encoder; of a transport both datasets."""
     by_name = {dataset.name: dataset for dataset in datasets}
-    made_of = cache(lambda name, cut: make(by_name[name], cut))
     forms: dict[tuple[str, str], Prepared] = {}
     for variant, kind in external_rows(methods_of(config)):
         cut = segmentation_of(kind.signals, config.data.cut().beats)
         for column in config.data.columns():
-            parts = [made_of(name, cut) for name in datasets_in(column.dataset)]
+            parts = [make(by_name[name], cut) for name in datasets_in(column.dataset)]
             form = parts[0]
             if is_transport(column.dataset):
                 members = [(part, np.arange(len(part.entries))) for part in parts]
@@ -295,11 +286,10 @@ def estimated_size(recordings: int, cut: Segmentation) -> Size:
 
 
 def disk_bytes(config: Config, sizes: Mapping[str, Size], pretrainings: int, cells: int, parameters: int) -> int:
-    """Estimate the bytes of prepared windows and pseudo-trials, encoders, checkpoints, rows and predictions."""
+    """Estimate the bytes of prepared windows and pseudo-trials, encoders, and rows with predictions."""
     cut = config.data.cut()
     written = [size for name, size in sizes.items() if JOIN not in name]  # a corpus of several has no windows
     samples = sum(size.windows for size in written) * cut.samples * (1 + cut.standardises_trials)
     if cut.kind == "recordings":
         samples = sum(size.recordings for size in written) * TYPICAL_SECONDS * cut.rate
-    tested = TESTED_SHARE * max(sizes[column.dataset].windows for column in config.data.columns())
-    return int(samples * SAMPLE_BYTES + 4 * parameters * (pretrainings + 4) + cells * (ROW_BYTES + 40 * tested))
+    return int(samples * SAMPLE_BYTES + 4 * parameters * pretrainings + cells * ROW_BYTES)

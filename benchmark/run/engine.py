@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
-from multiprocessing.context import SpawnProcess
+from multiprocessing import active_children, get_context
 from multiprocessing.queues import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -55,16 +54,15 @@ class Pool:
     def __init__(self, workers: int, devices: Sequence[str] = ()) -> None:
         """Open the pool. devices: CUDA_VISIBLE_DEVICES of the workers, in turn; () for what it is here."""
         self.workers, self.devices = workers, devices
-        self.processes: list[SpawnProcess] = []
-        self.executor = self.opened()
+        self.open()
 
-    def opened(self) -> ProcessPoolExecutor:
-        """Open an executor whose workers take a device each."""
+    def open(self) -> None:
+        """Open an executor, whose workers take a device each."""
         context = get_context("spawn")
         devices: SimpleQueue[str] = context.SimpleQueue()
         for number in range(self.workers):
             devices.put(self.devices[number % len(self.devices)] if self.devices else "")
-        return ProcessPoolExecutor(self.workers, context, begin_task_worker, (devices,))
+        self.executor = ProcessPoolExecutor(self.workers, context, begin_task_worker, (devices,))
 
     def width(self) -> int:
         """Count the processes."""
@@ -74,24 +72,22 @@ class Pool:
         """Run a function in one of the processes, in new ones if one was killed."""
         with interrupts_blocked():  # the processes that this starts inherit it
             try:
-                future = self.executor.submit(function, *arguments)
+                return self.executor.submit(function, *arguments)
             except BrokenProcessPool:
                 self.end(GRACE_SECONDS)
-                self.executor = self.opened()
-                future = self.executor.submit(function, *arguments)
-        self.processes = list((self.executor._processes or {}).values())  # type: ignore[arg-type]
-        return future
+                self.open()
+                return self.executor.submit(function, *arguments)
 
     def ask_to_stop(self) -> None:
         """Send SIGTERM to the processes, on which a pretraining saves."""
-        for process in self.processes:
+        for process in active_children():
             process.terminate()
 
     def end(self, patience: float) -> None:
         """Wait up to so many seconds for the end of the processes, and kill the others."""
         self.executor.shutdown(wait=False, cancel_futures=True)
         until = time.monotonic() + patience
-        for process in self.processes:
+        for process in active_children():
             process.join(max(0.0, until - time.monotonic()))
             process.kill()
             process.join(1.0)  # until then it may still write a file

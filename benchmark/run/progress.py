@@ -9,7 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -44,14 +44,12 @@ def progress_file(folder: Path, name: str) -> Iterator[Callable[[int, int, str],
         nonlocal written
         if time.monotonic() - written >= WRITE_SECONDS:
             written = time.monotonic()
-            with suppress(OSError):  # a file that cannot be written stops no training
-                write_atomic(file, json.dumps(asdict(Progress(name, done, total, text))).encode())
+            write_atomic(file, json.dumps(asdict(Progress(name, done, total, text))).encode())
 
     try:
         yield write
     finally:
-        with suppress(OSError):
-            file.unlink()
+        file.unlink(missing_ok=True)
 
 
 def read_progress(folder: Path) -> Progress | None:
@@ -96,15 +94,14 @@ class GridProgress:
         """Read how far the running pretrainings are, and show it."""
         folders = [self.store.pretrained / job.key for job in running if job.is_pretraining]
         trained = [progress for folder in folders if (progress := read_progress(folder))]
-        shares = {"pretrainings": sum(progress.done / progress.total for progress in trained), "cells": 0.0}
-        texts = {"pretrainings": [f"{progress.name} {progress.text}" for progress in trained], "cells": []}
         lines = []
         for stage, bar in self.stages.items():
-            ended = self.done[stage] + self.failed[stage] + shares[stage]
-            text = "; ".join([f"{self.done[stage]} of {self.total[stage]}", *texts[stage]])
-            self.bars.update(bar, completed=ended, text=text)
-            eta = next(task.time_remaining for task in self.bars.tasks if task.id == bar)
-            lines.append(f"{stage} {text}" + (f", about {duration(eta)} to go" if eta else ""))
+            shown = trained if stage == "pretrainings" else []
+            ended = self.done[stage] + self.failed[stage] + sum(progress.done / progress.total for progress in shown)
+            texts = [f"{self.done[stage]} of {self.total[stage]}", *(f"{one.name} {one.text}" for one in shown)]
+            self.bars.update(bar, completed=ended, text="; ".join(texts))
+            eta = self.bars.tasks[bar].time_remaining
+            lines.append(f"{stage} {'; '.join(texts)}" + (f", about {duration(eta)} to go" if eta else ""))
         if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:
             self.printed = time.monotonic()
             note(self.console, "; ".join([*lines, f"{self.failed.total()} failed"]))

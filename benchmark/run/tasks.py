@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.prepare import Prepared
 from benchmark.machine.device import Machine
 from benchmark.machine.process import GRACE_SECONDS, Stopped, keep_freed_memory, stop
-from benchmark.results.names import CARD, is_frozen
+from benchmark.results.names import is_frozen
 from benchmark.results.store import BadCard, CorruptRow, Failure, Store
 from benchmark.run.cell import run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Grid, Pretraining
 from benchmark.run.pretraining import run_pretraining
 from benchmark.run.progress import GridProgress
-from benchmark.training.checkpoint import checked_card, other_encoder
+from benchmark.training.checkpoint import checked_card
 from benchmark.training.probes import EvaluationCache
 
 if TYPE_CHECKING:
@@ -61,11 +61,6 @@ class Job:
         """Key of its first part."""
         return self.parts[0].key
 
-    @property
-    def name(self) -> str:
-        """Name of its first part in messages."""
-        return self.parts[0].name
-
 
 @dataclass(frozen=True)
 class Work:
@@ -74,7 +69,6 @@ class Work:
     grid: Grid
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
-    damaged: tuple[str, ...] = ()  # one line per damaged row or pretraining, which is recomputed
 
 
 @dataclass(frozen=True)
@@ -105,27 +99,20 @@ def context_of(
 
 
 def missing(grid: Grid, store: Store) -> Work:
-    """Find the cells without an intact row, and the pretrainings they need that are not stored."""
-    cells = [(cell, lack) for cell in grid.distinct_cells() if (lack := lack_of(cell, store)) is not None]
-    needed = {cell.pretrain_key: cell.pretraining for cell, _ in cells if cell.pretraining}
-    encoders = [(task, lack) for task in needed.values() if (lack := lack_of(task, store)) is not None]
-    damaged = tuple(lack for _, lack in (*cells, *encoders) if lack)
-    return Work(grid, tuple(task for task, _ in encoders), tuple(cell for cell, _ in cells), damaged)
+    """Collect the cells without an intact row, and the pretrainings they need that are not stored."""
+    cells = [cell for cell in grid.distinct_cells() if not is_stored(cell, store)]
+    needed = {cell.pretrain_key: cell.pretraining for cell in cells if cell.pretraining}
+    return Work(grid, tuple(task for task in needed.values() if not is_stored(task, store)), tuple(cells))
 
 
-def lack_of(part: Part, store: Store) -> str | None:
-    """Say why a result must be computed: '' if it is not stored, a line if it is damaged; None if it is whole."""
+def is_stored(part: Part, store: Store) -> bool:
+    """Tell whether the result of a pretraining or a cell is stored and intact; a damaged one is made anew."""
     try:
         if isinstance(part, Cell):
-            return "" if store.load_row(part.key) is None else None
-        folder = store.pretrained / part.key
-        card = checked_card(folder)
-        if card is None:
-            return ""
-        problem = other_encoder(card["encoder"], part.content["encoder"])
-        return f"{folder / CARD}: {problem}" if problem else None
-    except (BadCard, CorruptRow) as error:
-        return str(error)
+            return store.load_row(part.key) is not None
+        return checked_card(store.pretrained / part.key) is not None
+    except (BadCard, CorruptRow):
+        return False
 
 
 def tasks_of(work: Work) -> list[Job]:
@@ -154,7 +141,7 @@ def run_part(part: Part, context: Context, known: EvaluationCache) -> Ending:
     try:
         if stop.is_set():
             raise Stopped
-        if lack_of(part, context.store) is not None:
+        if not is_stored(part, context.store):
             if isinstance(part, Pretraining):
                 run_pretraining(part, context)
             else:
@@ -168,16 +155,13 @@ def run_part(part: Part, context: Context, known: EvaluationCache) -> Ending:
 
 def failed(part: Part, failure: Failure, store: Store) -> Ending:
     """Store a failure; returns it as the outcome."""
-    return Ending(
-        part.name, failure, store.save_failure(part.key, part.name, failure, pretraining=isinstance(part, Pretraining))
-    )
+    file = store.save_failure(part.key, part.name, failure, pretraining=isinstance(part, Pretraining))
+    return Ending(part.name, failure, file)
 
 
-def lost(job: Job, error: Exception, store: Store) -> list[Ending]:
-    """Store what is not finished of a task whose worker was killed each time as failed; returns the outcomes."""
-    reason = f"its worker was killed each time ({type(error).__name__}); if memory ran out, use fewer --jobs"
-    missing = [part for part in job.parts if lack_of(part, store) is not None]
-    return [failed(part, Failure(reason), store) if part in missing else Ending(part.name) for part in job.parts]
+def given_up(job: Job, reason: Failure, store: Store) -> list[Ending]:
+    """Store what is not finished of a task as failed; returns the outcomes of all its parts."""
+    return [Ending(part.name) if is_stored(part, store) else failed(part, reason, store) for part in job.parts]
 
 
 @contextmanager
@@ -218,7 +202,7 @@ def refuse_unfit(context: Context) -> None:
 
 
 def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: GridProgress) -> None:
-    """Run the work and tell `watch` what begins and ends. Failures are stored and stop nothing else.
+    """Run the work and tell `watch` what ends and what runs. Failures are stored and stop nothing else.
 
     Ctrl-C lets running tasks save, and is raised again. Raises ConfigError for workers that cannot run the tasks.
     """
@@ -239,31 +223,39 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                 time.sleep(LOOK_SECONDS)  # no worker is there at the moment
             for future in wait(running, LOOK_SECONDS, FIRST_COMPLETED).done:
                 job = running.pop(future)
-                try:
-                    endings = future.result()
-                except engine.lost as error:
-                    killed[job.key] += 1
-                    if killed[job.key] < engine.attempts:
-                        waiting.insert(0, job)  # another worker goes on from its checkpoint
-                        continue
-                    endings = lost(job, error, context.store)
-                except (ConfigError, OSError):
-                    raise
-                except Exception as error:  # tasks raise none: the worker cannot load this code
-                    raise ConfigError(f"a worker cannot run this code ({error!r}): {RESTART}") from None
-                if any(ending.stopped for ending in endings):
-                    waiting.insert(0, job)  # its worker closes, and another one goes on
+                endings = endings_of(future, job, engine, killed, context.store)
+                if not endings:
+                    waiting.insert(0, job)  # another worker goes on from its checkpoint
                     continue
                 watch.end(job, endings)
                 missing_encoders.discard(job.key)
                 if job.is_pretraining and (failure := endings[0].failure):
                     reason = Failure(f"its pretraining failed: {failure.error}", failure.traceback)
-                    for given_up in [other for other in waiting if other.after == job.key]:
-                        waiting.remove(given_up)
-                        watch.end(given_up, [failed(part, reason, context.store) for part in given_up.parts])
+                    for useless in [other for other in waiting if other.after == job.key]:
+                        waiting.remove(useless)
+                        watch.end(useless, given_up(useless, reason, context.store))
             watch.refresh(list(running.values()))
     except BaseException:
         if running:
             engine.ask_to_stop()
             wait(running, GRACE_SECONDS)
         raise
+
+
+def endings_of(
+    future: Future[Any], job: Job, engine: Inline | Pool | Dask, killed: Counter[str], store: Store
+) -> Sequence[Ending]:
+    """Return how the parts of a task ended; nothing where its worker was killed or closes, and it goes on elsewhere."""
+    try:
+        endings: Sequence[Ending] = future.result()
+    except engine.lost as error:
+        killed[job.key] += 1
+        if killed[job.key] < engine.attempts:
+            return ()
+        reason = f"its worker was killed each time ({type(error).__name__}); if memory ran out, use fewer --jobs"
+        return given_up(job, Failure(reason), store)
+    except (ConfigError, OSError):
+        raise
+    except Exception as error:  # tasks raise none: the worker cannot load this code
+        raise ConfigError(f"a worker cannot run this code ({error!r}): {RESTART}") from None
+    return () if any(ending.stopped for ending in endings) else endings

@@ -37,11 +37,9 @@ def draws_of(config: Config, trials: int, seed: int) -> Draws:
     draws = {}
     for name in tuned_methods(config):
         spaces = spaces_of(config.method_class(name).Config)
-        drawn = [
-            {knob: space.draw(Random(f"{seed} {number} {knob}")) for knob, space in spaces.items()}
-            for number in range(1, trials)
-        ]
-        draws[name] = [{knob: attrgetter(knob)(config.method_config(name)) for knob in spaces}, *drawn]
+        draws[name] = [{knob: attrgetter(knob)(config.method_config(name)) for knob in spaces}]
+        for number in range(1, trials):
+            draws[name].append({knob: space.draw(Random(f"{seed} {number} {knob}")) for knob, space in spaces.items()})
     return draws
 
 
@@ -70,16 +68,15 @@ def trials_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
     """
     rows: list[dict[str, Any]] = []
     for method, settings in draws.items():
-        trials = []
         for number, values in enumerate(settings):
             scores, error = judged([c for c in grid.cells if c.variant.name == f"{method}#{number}"], store)
             mean = float(np.mean(list(scores.values()))) if scores else None
             facts = {"method": method, "trial": number, "own": int(number == 0), "chosen": 0, "mean": mean}
-            trials.append({**facts, **scores, **values, "error": error})
-        if finished := [trial for trial in trials if trial["mean"] is not None]:
-            max(finished, key=lambda trial: trial["mean"])["chosen"] = 1
-        rows += trials
-    return pd.DataFrame(rows)
+            rows.append({**facts, **scores, **values, "error": error})
+    trials = pd.DataFrame(rows)
+    means = trials["mean"].astype(float)
+    trials.loc[means.dropna().groupby(trials["method"]).idxmax(), "chosen"] = 1
+    return trials
 
 
 def judged(cells: Sequence[Cell], store: Store) -> tuple[dict[str, float], str]:

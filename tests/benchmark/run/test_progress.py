@@ -30,7 +30,7 @@ def test_a_file_is_written_now_and_then_and_goes_with_its_pretraining(
 
 
 def ended(task: Job, failure: Failure | None = None) -> list[Ending]:
-    return [Ending(f"part of {task.name}", failure, Path("error.json")) for part in task.parts]
+    return [Ending(f"part of {task.parts[0].name}", failure, Path("error.json")) for part in task.parts]
 
 
 def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(

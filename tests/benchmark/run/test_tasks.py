@@ -20,7 +20,7 @@ from benchmark.results.store import Failure, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
 from benchmark.run.grid import Cell, Context
-from benchmark.run.tasks import Ending, Job, lost, run, tasks_of
+from benchmark.run.tasks import Ending, Job, given_up, run, tasks_of
 from benchmark.training.checkpoint import WEIGHTS
 from benchmark.training.probes import EvaluationCache
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
@@ -53,7 +53,7 @@ class Scripted:
         return 2
 
     def end(self, future: Future[Any], task: Job) -> None:
-        planned = self.script.get(task.name) or ["done"]
+        planned = self.script.get(task.parts[0].name) or ["done"]
         end = planned.pop(0)
         if isinstance(end, Exception):
             future.set_exception(end)
@@ -67,8 +67,8 @@ class Scripted:
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
         task: Job = arguments[0]
-        self.begun.append(task.name)
-        self.running[task.name] = future, task
+        self.begun.append(task.parts[0].name)
+        self.running[task.parts[0].name] = future, task
         return future
 
     def ask_to_stop(self) -> None:
@@ -159,7 +159,6 @@ def test_a_damaged_row_is_done_again_alone(finished: Bench) -> None:
     os.truncate(finished.store.cells / f"{key}.npz", 20)
     work = finished.missing()
     assert ([cell.key for cell in work.cells], work.pretrainings) == ([key], ())
-    assert key in work.damaged[0]
     assert finished.work_off() == 0
     assert {path.stem for path, stamp in stamps(finished.store).items() if before.get(path) != stamp} == {key}
     assert finished.rows() == rows
@@ -185,7 +184,7 @@ def task_with(bench: Bench, *cells: Cell) -> Job:
 def test_what_a_killed_worker_had_stored_stands(finished: Bench) -> None:
     first, second, *_ = finished.grid.cells
     (finished.store.cells / f"{second.key}.json").unlink()
-    done, failed = lost(Job((first, second)), RuntimeError(), finished.store)
+    done, failed = given_up(Job((first, second)), Failure("killed"), finished.store)
     assert (done.failure, failed.name) == (None, second.name)
     assert finished.store.failures([first.key, second.key]) == {second.key: failed.failure}
 
