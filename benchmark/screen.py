@@ -85,10 +85,7 @@ def open_bars(console: Console) -> Progress:
 
 def print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], labels: int = 1) -> None:
     """Print a table between empty lines: so many columns of labels, which wrap, then columns of numbers."""
-    table = Table(
-        box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
-        header_style="bold", border_style="dim",
-    )  # fmt: skip
+    table = Table(box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, heading in enumerate(headings):
         is_label = number < labels
         table.add_column(Text(heading), justify="left" if is_label else "right", no_wrap=not is_label, overflow="fold")

@@ -77,8 +77,7 @@ class Machine:
         return max(1, torch.get_num_threads() // (self.jobs or 1)) if self.engine == "local" else None
 
 
-LARGE = 2**62
-"""Bound of integer draws: modulo a small n nearly uniform and below n, which a float times n could round up to."""
+LARGE = 2**62  # bound of integer draws: modulo a small n nearly uniform and below n, unlike a float times n
 
 
 def stream(*parts: int | str) -> int:

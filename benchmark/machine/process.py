@@ -1,7 +1,7 @@
 """Processes of this machine: how they are asked to stop, and pools of workers.
 
-Ctrl-C and SIGTERM end a command (`Interrupted`); while a task runs in its process, they ask the task to save first. The
-workers of a pool ignore Ctrl-C, which a terminal sends to all its processes, save on SIGTERM and end with their parent.
+Ctrl-C and SIGTERM end a command; a task in its process saves first. The workers of a pool ignore Ctrl-C, which a
+terminal sends to all processes, save on SIGTERM and end with their parent.
 """
 
 from __future__ import annotations
@@ -38,13 +38,10 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interrupts(*, saving: bool = False) -> Iterator[None]:
-    """Raise `Interrupted` at the first SIGINT or SIGTERM within; in the main thread alone, and not for ignored ones.
+    """Raise `Interrupted` at the first SIGINT or SIGTERM within, of those that are not ignored.
 
     saving: it sets `stop` instead, and is raised at the end or after `GRACE_SECONDS`.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     received: list[int] = []
 
     def handle(number: int, frame: FrameType | None) -> None:

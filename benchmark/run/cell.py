@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from benchmark.config.config import Config, with_settings
 from benchmark.data.prepare import Prepared, open_prepared
@@ -82,7 +81,7 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
 
 def folds_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
     """Make a cell's task, or those of the parts of its cross-validation."""
-    cell, is_tested, device = job.cell, job.cell.evaluation != VALIDATION, torch.device(job.context.device)
+    cell, is_tested, device = job.cell, job.cell.evaluation != VALIDATION, job.context.device
     is_one = not is_cross_validated(prepared, spec)
     tasks = []
     for part in [None] if is_one else [(number, cell.draw_seed) for number in range(spec.folds)]:
@@ -175,7 +174,7 @@ def provenance(job: CellInput, prepared: Prepared) -> dict[str, Any]:
         "corpus": dict(job.context.corpus) if trained else {},
         "versions": versions(),
         "git": git_state(),
-        "device": device_facts(torch.device(job.context.device)),
+        "device": device_facts(job.context.device),
         "precision": job.context.precision,
         "results_versions": results_versions(job.cell),
         "key_content": job.cell.content,

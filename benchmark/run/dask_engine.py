@@ -1,7 +1,6 @@
-"""The workers of a Dask scheduler, whoever started them: by hand, a queue of a cluster, Kubernetes, a cloud.
+"""The workers of a Dask scheduler, whoever started them: each has one thread and runs the code of this checkout.
 
-A worker has one thread, since a task seeds and limits its whole process, and runs the code of this checkout. One that
-closes (a time limit, SIGTERM, fewer workers) lets its task save, and another worker goes on.
+One that closes (a time limit, SIGTERM, fewer workers) lets its task save, and another worker goes on.
 """
 
 from __future__ import annotations
@@ -53,8 +52,7 @@ class Dask:
         threads = self.client.nthreads()  # type: ignore[no-untyped-call]
         if any(count != 1 for count in threads.values()):
             raise ConfigError(
-                "a worker has several threads, and a task seeds and limits its whole process: start the workers with "
-                "--nthreads 1"
+                "a worker has several threads, and a task seeds its whole process: start the workers with --nthreads 1"
             )
         return self.jobs or len(threads)
 

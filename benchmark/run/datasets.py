@@ -22,7 +22,6 @@ from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.datasets.card import Card
 from benchmark.data.joined import JOIN, datasets_in, is_transport, join, transport_of, transported
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
-from benchmark.data.report_text import has_text
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import is_cross_validated, split_of
@@ -239,10 +238,9 @@ def make_plan(
         "variants": {variant.name: variant.title for variant in grid.variants},
         "roles": {variant.name: variant.facts() | external.get(variant.name, {}) for variant in grid.variants},
         "datasets": {column.name: column_facts(prepared[column.name], column, config) for column in columns},
-        "pretraining": facts_of(corpus)
-        | {
+        "pretraining": {
+            **facts_of(corpus),
             "name": corpus.name,
-            "without_report": sum(not has_text(entry.report) for entry in corpus.entries),
             "used_recordings": len(used),
             "used_patients": len({entry.patient for entry in used}),
         },

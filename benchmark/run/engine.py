@@ -1,7 +1,6 @@
-"""Where tasks run: this process, processes of this machine, or the workers of a Dask scheduler.
+"""Where tasks run: this process, processes of this machine, or the workers of a Dask scheduler, whoever started them.
 
-An engine is a pool of workers that run one task at a time each, behind the interface of `concurrent.futures`. All that
-is known of clusters is Dask's: whatever starts `dask scheduler` and `dask worker` is an engine of this suite.
+An engine is a pool of workers that run one task at a time each, behind the interface of `concurrent.futures`.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from benchmark.config.config import Config, by_encoder, with_settings
 from benchmark.config.errors import ConfigError
 from benchmark.config.schema import Recordings
@@ -63,8 +65,7 @@ class Variant:
     of: str = ""  # base method of an ablation, sweep or trial
     knob: str = ""
     value: Any = None  # `knob` and `value`: what a sweep sets
-    settings: dict[str, Any] = field(default_factory=dict, hash=False)
-    """Config keys that the row changes, dotted: the row's config is `with_settings(config, settings)`."""
+    settings: dict[str, Any] = field(default_factory=dict, hash=False)  # dotted config keys that the row changes
     encoder: str = ""  # label of its encoder where there are several
 
     def facts(self) -> dict[str, Any]:
@@ -206,8 +207,7 @@ class Cell:
     ratio: float  # share of the labels
     seed: int
     subset: int = 0  # number of its labelled subset among those of the seed
-    content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What `cell_key` makes `key` of, with ratio, seed and subset."""
+    content: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what `key` is the digest of
     external_windows: Path | None = field(default=None, compare=False)
     """Folder of the column's recordings as windows of an external encoder (docs/METHODS.md); None for any other."""
 
@@ -252,7 +252,7 @@ class Context:
     folders: Mapping[str, Path]  # name of the corpus or of a column -> folder of its prepared data
     corpus: Mapping[str, Any]  # name and fingerprint of the corpus, and whether it is simulated
     store: Store
-    device: str
+    device: torch.device
     precision: str
     threads: int | None = None  # CPU threads of a pretraining; None for those that its worker was started with
     code: str = ""  # digest of the code that the run was started with

@@ -20,7 +20,7 @@ from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.data.tasks import open_task_view
 from benchmark.machine.device import device_facts, git_state, seed_torch, versions
 from benchmark.results.files import write_atomic
-from benchmark.results.names import CARD, ERROR, MEASURES, UNTRAINED_EPOCH
+from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH
 from benchmark.results.store import Store, card_bytes
 from benchmark.run.datasets import Size
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
@@ -34,7 +34,7 @@ from methods.encoders.pretrained import PretrainedEncoder
 from methods.from_file import file_digest, sources_of
 
 TIMED_BATCH, TIMED_PAIRS = 64, 5
-OF_WINDOWS = (*MEASURES, "retrieval_chance")  # facts of health that depend on the windows that it is measured on
+OF_TRAINING = ("positives", "beyond_pair")  # facts of health that no windows are measured for
 
 
 def run_pretraining(task: Pretraining, context: Context) -> None:
@@ -47,7 +47,7 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
         raise ValueError(
             f"{source_of(task.method)} has been edited since this run began; the same command runs it as it is now"
         )
-    config, device = with_settings(context.config, task.variant.settings), torch.device(context.device)
+    config, device = with_settings(context.config, task.variant.settings), context.device
     folder = context.store.pretrained / task.key
     method = new_method(task, config, device)
     learned: dict[str, Any] = {"health": []}
@@ -94,11 +94,10 @@ def train(
     task: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
 ) -> dict[str, Any]:
     """Train a method for the epochs that its budget buys; returns history, memory and facts of the corpus."""
-    settings, device, spec = task.variant.config, torch.device(context.device), config.task_spec(config.pretrain)
+    settings, device, spec = task.variant.config, context.device, config.task_spec(config.pretrain)
     folder = context.store.pretrained / task.key
     prepared = open_prepared(context.folders[config.data.pretrain])
-    text_embedder = config.pretrain.text_embedder if method.needs_text else None
-    corpus = corpus_of(prepared, spec, device, text_embedder)
+    corpus = corpus_of(prepared, spec, device, config.pretrain.text_embedder if method.needs_text else None)
     pairs = len(corpus_trials(prepared, spec)[0]) * pairs_of(spec.per_trial)
     shape = epoch_shape(corpus.patient_of_pair, settings.batching, settings.recipe.batch_size)
     costs = config.pretrain.pair_costs(task.method)
@@ -160,8 +159,8 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
         if card.get("health") and card.get("health_sample") != sample:
             kind, _ = with_settings(config, task.variant.settings).encoder_of(task.method)
             last = card["health"][-1]
-            measured = vars(measure(last["epoch"], load_encoder(folder, kind), probe))
-            health = last | {name: measured[name] for name in OF_WINDOWS}
+            health = vars(measure(last["epoch"], load_encoder(folder, kind), probe))
+            health |= {name: last[name] for name in OF_TRAINING}
             write_atomic(folder / CARD, card_bytes(card | {"health": [health], "health_sample": sample}))
 
 

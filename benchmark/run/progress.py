@@ -1,7 +1,4 @@
-"""How far a grid is: files that pretrainings write beside their checkpoints, and the bars that are drawn of them.
-
-Any process that sees the store can show them: the command that runs the grid, and `status` in another shell.
-"""
+"""How far a grid is: files that pretrainings write beside their checkpoints, and the bars that are drawn of them."""
 
 from __future__ import annotations
 
@@ -66,8 +63,7 @@ class GridProgress:
     def __init__(self, console: Console, work: Work, store: Store) -> None:
         self.console, self.store = console, store
         self.total = {"pretrainings": len(work.pretrainings), "cells": len(work.cells)}
-        self.done: Counter[str] = Counter()
-        self.failed: Counter[str] = Counter()
+        self.done, self.failed = Counter[str](), Counter[str]()
         self.began = self.printed = time.monotonic()
         self.bars = open_bars(console)
         self.stages = {stage: self.bars.add_task(stage, total=count, text="") for stage, count in self.total.items()}

@@ -1,7 +1,6 @@
 """The tasks of a grid: what the store lacks, what a worker does at once, and the loop that hands them to an engine.
 
-`run` is the one function that engines call. Results, failures and checkpoints are files of the store: a task that has
-ended is one whose files are there, and no exception of a task crosses an engine.
+`run` is what engines call. Results, failures and checkpoints are files of the store; no exception crosses an engine.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def context_of(
         folders={name: data.folder.resolve() for name, data in prepared.items()},
         corpus=source_facts(prepared[config.data.pretrain]),
         store=Store(store.root.resolve()),
-        device=str(machine.device),
+        device=machine.device,
         precision=machine.precision,
         threads=machine.threads(),
         code=code_digest(),
@@ -131,7 +130,7 @@ def run(job: Job, context: Context) -> tuple[Ending, ...]:
     stop.clear()
     keep_freed_memory()
     known = EvaluationCache()
-    one_thread = not job.is_pretraining and torch.device(context.device).type == "cpu"
+    one_thread = not job.is_pretraining and context.device.type == "cpu"
     with limited_threads(1 if one_thread else context.threads):
         return tuple(run_part(part, context, known) for part in job.parts)
 

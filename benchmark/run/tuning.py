@@ -1,10 +1,8 @@
 """Random search over the hyperparameters of each method, judged on validation patients alone.
 
-A draw depends on the search seed, the number of the trial and the hyperparameter's name alone. So methods that share
-one get the same values of it, and a search with more trials begins with the trials of a shorter one.
-
-A trial's score is the validation macro-F1 of the probe, at the best of its strengths C, averaged over the datasets.
-C is chosen on the same patients, which favours every trial of every method alike.
+A draw depends on the search seed, the number of the trial and the hyperparameter's name alone, so that methods share
+values of one, and a longer search begins as a shorter. A trial's score is the validation macro-F1 of the probe at the
+best of its strengths C, which is chosen on the same patients for every trial, averaged over the datasets.
 """
 
 from __future__ import annotations
@@ -62,35 +60,29 @@ def search_config(config: Config, ratio: float | None) -> Config:
 
 
 def trials_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
-    """Judge the trials: a row each, with method, trial, own, chosen, mean, scores by dataset, values, and error.
+    """Judge the trials: a row each, with method, trial, own, chosen, mean, scores by dataset, and values.
 
     own: the config's setting. chosen: of a method's highest means the earliest; none where each trial failed.
     """
     rows: list[dict[str, Any]] = []
     for method, settings in draws.items():
         for number, values in enumerate(settings):
-            scores, error = judged([c for c in grid.cells if c.variant.name == f"{method}#{number}"], store)
+            scores = judged([c for c in grid.cells if c.variant.name == f"{method}#{number}"], store)
             mean = float(np.mean(list(scores.values()))) if scores else None
             facts = {"method": method, "trial": number, "own": int(number == 0), "chosen": 0, "mean": mean}
-            rows.append({**facts, **scores, **values, "error": error})
+            rows.append({**facts, **scores, **values})
     trials = pd.DataFrame(rows)
     means = trials["mean"].astype(float)
     trials.loc[means.dropna().groupby(trials["method"]).idxmax(), "chosen"] = 1
     return trials
 
 
-def judged(cells: Sequence[Cell], store: Store) -> tuple[dict[str, float], str]:
+def judged(cells: Sequence[Cell], store: Store) -> dict[str, float]:
     """Score a trial by its cells, one per dataset: the probe's validation macro-F1 at the best of its strengths.
 
-    Returns also why it failed, where one of them is missing or none has a score. A dataset that cannot be scored, for
-    instance without validation patients, is left out; it is for every trial.
+    A dataset that cannot be scored, for instance without validation patients, is left out; it is for every trial. A
+    trial of which a cell is missing has no score.
     """
-    scores: dict[str, float] = {}
-    for cell in cells:
-        row = store.load_row(cell.key)
-        if row is None:
-            failures = store.failures([cell.key, cell.pretrain_key])
-            return {}, next((failure.line for failure in failures.values()), "not run")
-        if validation_f1 := row.training.get("validation_f1"):
-            scores[cell.dataset] = float(max(validation_f1))
-    return scores, "" if scores else "no dataset can be scored on its validation patients"
+    rows = {cell.dataset: store.load_row(cell.key) for cell in cells}
+    curves = {dataset: row.training.get("validation_f1") for dataset, row in rows.items() if row}
+    return {dataset: max(curve) for dataset, curve in curves.items() if curve} if len(curves) == len(cells) else {}

@@ -48,7 +48,8 @@ def make_job(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> Mak
         folders = {name: data.folder for name, data in cohorts.items()}
         corpus = source_facts(cohorts["mimic-iv-ecg"])
         store = Store(tmp_path / "runs")
-        return CellInput(cell, config, Context(config, folders, corpus, store, "cpu", "float32", code=code_digest()))
+        context = Context(config, folders, corpus, store, torch.device("cpu"), "float32", code=code_digest())
+        return CellInput(cell, config, context)
 
     return make
 
