@@ -50,7 +50,7 @@ ROOMS = (
         ),
         2300,
         15,
-        (2398, 16.2),
+        (2356, 15.8),
     ),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )  # fmt: skip

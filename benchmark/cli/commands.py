@@ -179,12 +179,11 @@ COMMANDS = {
         ),
     ),
     "explain": Command(
-        "show what a number was made from: settings, encoder, data, code, machine, files",
+        "show what a number was made from: encoder, labels, machine, code, files",
         "benchmark.cli.explain:explain",
         ("--results",),
         {
             "word": names("row, evaluation, dataset, ratio and seed in any order, or the start of a key", "CELL"),
-            "--all": flag("the whole config, code, libraries, machine and files too", action="store_true"),
         },
         ("explain pmq chapman 0.1 seed 41  # by the names of the tables",),
     ),

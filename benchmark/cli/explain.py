@@ -7,19 +7,18 @@ by the start of its key; of several runs the latest counts.
 from __future__ import annotations
 
 import difflib
-import json
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
 from benchmark.results.files import holder_of
 from benchmark.results.metrics import METRICS
-from benchmark.results.names import command
+from benchmark.results.names import CARD, command
 from benchmark.results.schema import flat
 from benchmark.results.store import NoResults, PlannedCell, Row, Store
 from benchmark.run.progress import PROGRESS, read_progress
@@ -27,8 +26,8 @@ from benchmark.screen import Console, duration, note, print_table
 
 PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
-MOST_CELLS, MOST_VALUES, MOST_FAILURES = 6, 4, 10
-"""Listed cells for a name of several or of none; shown values of a list; listed failures."""
+MOST_CELLS, MOST_FAILURES = 6, 10
+"""Listed cells for a name of several or of none; listed failures."""
 STATES = DONE, FAILED, MISSING = "done", "failed", "to do"
 
 
@@ -42,12 +41,12 @@ def explain(arguments: Namespace, console: Console) -> int:
         state = f"has failed: {failure.line}" if failure else f"is not finished; `{command()}` with its config goes on"
         raise NoResults(f"{describe(cell)} ({cell.key}) {state}")
     note(console, describe(cell))
-    for heading, values in sections_of(row, store, everything=arguments.all):
+    for heading, values in sections_of(row, store):
         if values:
             width = max(map(len, values))
             note(console, f"\n{heading}")
             for name, value in values.items():
-                note(console, f"  {name:<{width}}  {text_of(value)}")
+                note(console, f"  {name:<{width}}  {value}")
     name = row.provenance["config"]["name"]
     config = name if name in config_names() else f"{name}.yaml"
     note(console, "\nto make it again and compare it, with the further flags of its run:")
@@ -88,36 +87,35 @@ def describe(cell: PlannedCell) -> str:
     return f"{name} subset {cell.subset}" if cell.subset else name
 
 
-def sections_of(row: Row, store: Store, *, everything: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield headings with values by name: scores and what they depend on most, or everything stored about the cell."""
-    scores = {
-        f"{unit} {METRICS[name].title}": f"{100 * value:.1f}"
-        for unit, metrics in row.scores.items()
-        for name, value in metrics.items()
-        if value is not None
-    }
-    yield "scores (percent)", scores
+def sections_of(row: Row, store: Store) -> Iterator[tuple[str, Mapping[str, str | Path]]]:
+    """Yield headings with values by name: scores, remarks, what the scores depend on, and the files with all facts."""
+    yield (
+        "scores (percent)",
+        {
+            f"{unit} {METRICS[name].title}": f"{100 * value:.1f}"
+            for unit, metrics in row.scores.items()
+            for name, value in metrics.items()
+            if value is not None
+        },
+    )
     yield "undefined scores", flat(row.undefined)
     yield "notes", {str(number): line for number, line in enumerate(row.notes, start=1)}
     record = (store.card(row.pretrain_key) if row.pretrain_key else None) or {}
     updates = f", {record['updates']} updates of {record['batch_size']} pairs" if record.get("updates") else ""
-    encoder = f"{row.method}{updates}, seed {row.pretrain_seed}" if row.pretrain_key else row.method
     labels = " of ".join(f"{row.counts[f'train_{name}']} {name}" for name in ("windows", "recordings", "patients"))
-    labels = f"{100 * row.ratio:g} %: {labels}; seed {row.seed}"
-    yield "made by", {"encoder": encoder, "labels": labels, "evaluation": row.evaluation}
-    if everything:
-        for name, value in row.provenance.items():
-            yield name.replace("_", " "), flat(value) if isinstance(value, Mapping) else {name: value}
-        yield f"pretraining {row.pretrain_key}", flat(record)
-        yield "counts and training", {**row.counts, **flat(row.training)}
-        yield "files", {"row": store.cells / f"{row.key}.json", "predictions": store.cells / f"{row.key}.npz"}
-
-
-def text_of(value: Any) -> str:
-    """Return a value as text in one line; of a long list the first and the last."""
-    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) > MOST_VALUES:
-        return f"{json.dumps(value[0])} ... {json.dumps(value[-1])} ({len(value)} values)"
-    return "none" if value is None else " ".join(str(value).splitlines())
+    device = row.provenance["device"]
+    yield (
+        "made by",
+        {
+            "encoder": f"{row.method}{updates}" + (f", seed {row.pretrain_seed}" if row.pretrain_key else ""),
+            "labels": f"{100 * row.ratio:g} %: {labels}; seed {row.seed}",
+            "evaluation": row.evaluation,
+            "machine": f"{device['type']} {device['name']}, {row.provenance['precision']}",
+            "code": f"commit {row.provenance['git']['commit']}",
+        },
+    )
+    files = {"row": store.cells / f"{row.key}.json", "predictions": store.cells / f"{row.key}.npz"}
+    yield "files", files | ({"pretraining": store.pretrained / row.pretrain_key / CARD} if row.pretrain_key else {})
 
 
 def status(arguments: Namespace, console: Console) -> int:

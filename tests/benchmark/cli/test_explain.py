@@ -61,8 +61,7 @@ def test_the_scores_have_the_digits_of_the_tables_and_a_damaged_record_is_one_li
     assert f"heartbeat F1     {100 * (row.scores['heartbeat']['f1'] or 0):.1f}\n" in short
     assert "made by\n  encoder     pmq, " in short
     assert f"--only {cell.key} --results again\n" in short
-    assert main([*line, "--all"]) == OK
-    assert f"\nfiles\n  row          {copy.cells / cell.key}.json\n" in capsys.readouterr().out
+    assert f"\nfiles\n  row          {copy.cells / cell.key}.json\n" in short
     record = copy.pretrained / cell.pretrain_key / CARD
     record.write_text(record.read_text().replace('"seed": 42', '"seed": 43'))
     assert main(line) == FAILED
