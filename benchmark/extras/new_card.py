@@ -81,10 +81,14 @@ NO_LABELS = """
 # No labels were found, so this is a corpus to pretrain on. To score methods on it, say where the labels are:
 # labels: {column: COLUMN, classes: [A, B]}
 """
-Lines = dict[str, tuple[Any, str]]
-"""Key of a section -> its value, or QUESTION, and a comment."""
+Lines = dict[str, Any]
+"""Key of a section -> its value, or a Question."""
 Columns = dict[str, list[str]]
 """Name of a column of a table -> its cells."""
+
+
+class Question(str):
+    """What the folder does not tell."""
 
 
 class FolderScan(NamedTuple):
@@ -101,7 +105,7 @@ class FolderScan(NamedTuple):
 
 def scan_folder(folder: Path) -> FolderScan:
     """Find the signals and tables of a folder. Raises DatasetError where it has no files that a card can read."""
-    paths = paths_below(folder)
+    paths, shapes = paths_below(folder), dict[str, tuple[int, ...]]()
     beside = Counter(os.path.dirname(path) for path in paths if path.lower().endswith(TABLES))
     tables = [path for path in paths if beside[os.path.dirname(path)] <= MAX_TABLES and _is_table(folder / path)]
     suffixes = Counter(PurePosixPath(path).suffix for path in paths if path not in tables)
@@ -110,18 +114,15 @@ def scan_folder(folder: Path) -> FolderScan:
         raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}")
     suffix = ".hea" if ".hea" in kinds else kinds[0]
     signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix == suffix]
-    parents, shapes = {os.path.dirname(path) for path in signals}, dict[str, tuple[int, ...]]()
-    common = os.path.commonpath(parents)
-    prefix = f"{common}/" * bool(common) + "**/" * (len(parents) > 1)
     if SUFFIXES[suffix.lower()] in ("numpy", "hdf5"):
         with suppress(Unusable), reasons():
             shapes = {name: array.shape for name, array in arrays_in(folder / signals[0])[0].items()}
-    for rows in {shape[0] for shape in shapes.values() if len(shape) > 2}:  # stacked
-        pattern = signals[0] if len(signals) == 1 else f"{prefix}*{suffix}"
-        numbers = range(0 if (rows,) in shapes.values() else rows)
-        return FolderScan(pattern, signals, [CardFile(f"{row}", f"{row}", "") for row in numbers], tables, shapes)
+    if stacked := [shape[0] for shape in shapes.values() if len(shape) > 2]:
+        pattern = signals[0] if len(signals) == 1 else f"**/*{suffix}"
+        rows = range(0 if (stacked[0],) in shapes.values() else stacked[0])
+        return FolderScan(pattern, signals, [CardFile(f"{row}", f"{row}", "") for row in rows], tables, shapes)
     files = [CardFile(path, PurePosixPath(path).stem, "") for path in signals]
-    return FolderScan(f"{prefix}{RECORDING}{suffix}", signals, files, tables, shapes)
+    return FolderScan(f"**/{RECORDING}{suffix}", signals, files, tables, shapes)
 
 
 def _is_table(path: Path) -> bool:
@@ -153,51 +154,43 @@ def best_column(columns: Columns, scan: FolderScan) -> tuple[str, int]:
 
 def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
     """Return the lines of `signals`; a table names so many files. Raises DatasetError where no file can be read."""
-    first = scan.signals[0]
-    lines: Lines = {"files": (scan.pattern, f"{len(scan.signals)} file{'s' * (len(scan.signals) > 1)}")}
+    lines: Lines = {"files": scan.pattern}
     if RECORDING not in scan.pattern:
-        lines["stacked"] = (True, "a recording a row")
-        lines |= {} if scan.files else {"ids_name": (QUESTION, "the array with the identifiers of the rows")}
+        lines |= (
+            {"stacked": True} if scan.files else {"stacked": True, "ids_name": Question("the array of identifiers")}
+        )
     elif max(named, len({file.recording for file in scan.files})) < len(scan.signals):
-        lines["files"] = (QUESTION, f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
+        lines["files"] = Question(f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
     if scan.shapes:  # arrays name nothing
         arrays = [f"{name} {shape}" for name, shape in scan.shapes.items() if len(shape) > 1]
-        lines |= {"array": (QUESTION, "the array of the signals")} if len(arrays) > 1 else {}
-        rate = "Hz; or rate_name: the entry of the file that holds it"
-        return lines | {
-            "rate": (QUESTION, rate),
-            "unit": (QUESTION, UNITS),
-            "leads": (QUESTION, f"{ORDER}; {', '.join(arrays)[:300]}"),
-        }
+        lines |= {"array": Question("the array of the signals")} if len(arrays) > 1 else {}
+        rate = Question("Hz; or rate_name: the entry of the file that holds it")
+        return lines | {"rate": rate, "unit": Question(UNITS), "leads": Question(f"{ORDER}; {', '.join(arrays)[:300]}")}
     try:
-        content = read_content(folder / first, None, CardSignals.model_construct(files=first))
+        content = read_content(folder / scan.signals[0], None, CardSignals.model_construct(files=scan.pattern))
     except Unusable as reason:
-        raise DatasetError(f"{folder}: the first file cannot be read: {first}: {reason}") from None
+        raise DatasetError(f"{folder}: the first file cannot be read: {scan.signals[0]}: {reason}") from None
     missing = missing_leads(content.leads)
     if missing and {*missing} <= SHARES.keys():
-        lines["derive"] = (True, f"{', '.join(missing)} follow from the other limb leads")
+        lines["derive"] = True
     elif missing:
-        named_leads = f"a map {{name in the files: lead}}; there are {', '.join(content.leads)[:300]}"
-        lines["leads"] = (QUESTION, named_leads if content.leads else ORDER)
+        present = f"a map {{name in the files: lead}}; there are {', '.join(content.leads)[:300]}"
+        lines["leads"] = Question(present if content.leads else ORDER)
     if not content.fs:
-        lines["rate"] = (QUESTION, f"Hz; the first file has {len(content.signal)} samples")
+        lines["rate"] = Question(f"Hz; the first file has {len(content.signal)} samples")
     if units := {unit for unit in content.units or ("none",) if unit.lower() not in MILLIVOLTS}:
         largest = np.nanmax(np.abs(content.signal), initial=0)
-        lines["unit"] = (QUESTION, f"{UNITS}; the files state {', '.join(sorted(units))}; values go up to {largest:g}")
+        lines["unit"] = Question(f"{UNITS}; the files state {', '.join(sorted(units))}; values go up to {largest:g}")
     return lines
 
 
-def table_lines(file: str, columns: Columns, column: str, named: int) -> Lines:
-    """Return the lines of `table`, in which a column, '' for none, names so many files."""
-    rows = len(next(iter(columns.values())))
-    unknown = (QUESTION, f"column with what {RECORDING} is, or of paths; of rows: 0, 1 ...")
-    patient = next((name for name in columns if PATIENT_COLUMN.fullmatch(name) and name != column), QUESTION)
-    remedy = "the column of patients; delete the line if every recording is another person's"
-    return {
-        "file": (file, f"{rows} rows; its columns: {', '.join(columns)[:300]}"),
-        "recording": (column, f"{named} files are of its {rows} rows") if column else unknown,
-        "patient": (patient, remedy if patient == QUESTION else ""),
-    }
+def table_lines(file: str, columns: Columns, column: str) -> Lines:
+    """Return the lines of `table`, in which a column, '' for none, names the files."""
+    of_patients = [name for name in columns if PATIENT_COLUMN.fullmatch(name) and name != column]
+    names = ", ".join(columns)[:300]
+    remedy = f"the column of patients; delete the line if every recording is another person's; there are {names}"
+    unknown = Question(f"column with what {RECORDING} is, or of paths; of rows: 0, 1 ...; there are {names}")
+    return {"file": file, "recording": column or unknown, "patient": [*of_patients, Question(remedy)][0]}
 
 
 def label_lines(columns: Columns) -> Lines:
@@ -209,18 +202,16 @@ def label_lines(columns: Columns) -> Lines:
         name = (named or binary)[0]
         return named_lines("column", name, columns[name])
     if binary:
-        return {"classes": (binary, "a column each, leave out what is no class")}
-    question = f"the column of labels, or delete this section; of few values: {', '.join(few)[:300]}"
-    lines: Lines = {"column": (QUESTION, question), "classes": (QUESTION, "the values of that column, as a list")}
-    return lines if few else {}
+        return {"classes": binary}
+    question = Question(f"the column of labels, or delete this section; of few values: {', '.join(few)[:300]}")
+    return {"column": question, "classes": Question("the values of that column, as a list")} if few else {}
 
 
 def named_lines(key: str, name: str, cells: list[str]) -> Lines:
-    """Return the lines of `labels` of a column or comment whose cells name classes."""
+    """Return the lines of `labels` of a column or comment whose cells name classes, the most frequent first."""
     separator, counts = label_counts(cells)
-    recordings = ", ".join(f"{word} {count}" for word, count in counts.most_common())
-    lines: Lines = {key: (name, ""), "classes": ([*dict(counts.most_common())], recordings)}
-    return lines | ({"separator": (separator, "")} if separator else {})
+    lines: Lines = {key: name, "classes": [word for word, _ in counts.most_common()]}
+    return lines | ({"separator": separator} if separator else {})
 
 
 def label_counts(cells: list[str]) -> tuple[str | None, Counter[str]]:
@@ -246,8 +237,8 @@ def draft(folder: Path, file: str) -> str:
     if tables:
         table, columns = max(tables.items(), key=lambda item: best_column(item[1], scan)[1])
         column, named = best_column(columns, scan)
-        sections["table"] = table_lines(table, columns, column, named)
-        used = {value for value, _ in sections["table"].values()}
+        sections["table"] = table_lines(table, columns, column)
+        used = sections["table"].values()
         free = {name: cells for name, cells in columns.items() if name not in used and not NO_LABEL.fullmatch(name)}
         sections["labels"] = label_lines(free)
     for name in COMMENTS if not sections.get("labels") else ():
@@ -257,9 +248,9 @@ def draft(folder: Path, file: str) -> str:
     text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))
     for section, lines in {"signals": signal_lines(folder, scan, named), **sections}.items():
         text += f"\n{section}:\n" * bool(lines)
-        for key, (value, comment) in lines.items():
-            mark = f"{'QUESTION: ' * (value == QUESTION)}{' '.join(comment.split())}"
-            text += f"  {key}: {_yaml(value)}{'  # ' * bool(mark)}{mark}\n"
+        for key, value in lines.items():
+            mark = f"  # QUESTION: {' '.join(value.split())}" if isinstance(value, Question) else ""
+            text += f"  {key}: {_yaml(QUESTION if mark else value)}{mark}\n"
     return text if sections.get("labels") else text + NO_LABELS
 
 

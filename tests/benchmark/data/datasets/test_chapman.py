@@ -60,19 +60,15 @@ def test_every_form_is_recognised_and_holds_the_dataset_s_numbers(tmp_path: Path
     for number in (45551, 10647, 10646, 1, 0):
         add(tmp_path, folder, f"JS{number:05d}", "426783006")
     add(tmp_path, f"{folder}/.trash", "JS00002", "426783006")
+    if "WFDBRecords" in folder:  # which goes before, and is not pooled with it
+        add(tmp_path, challenge, "JS00003", "426783006")
+        add(tmp_path, challenge, "JS10650", "426783006")
     listing = dataset(tmp_path).listing()
     names = ["JS00001", "JS10646"] if dataset is Chapman else ["JS10647", "JS45551"]
     assert [(entry.recording, entry.patient) for entry in listing.entries] == [(name, name) for name in names]
     assert listing.form == ("WFDBRecords" if "WFDBRecords" in folder else challenge)
     assert [entry.path for entry in listing.entries] == [str(Path(folder, name)) for name in names]
     assert [path.name for path in dataset(tmp_path).files(listing.entries[0])] == [f"{names[0]}.hea", f"{names[0]}.mat"]
-
-
-def test_forms_are_not_pooled(tmp_path: Path):
-    add(tmp_path, "WFDBRecords/01/010", "JS00001", "426783006")
-    add(tmp_path, "WFDB_ChapmanShaoxing", "JS00002", "426783006")
-    listing = Chapman(tmp_path).listing()
-    assert (listing.form, [entry.recording for entry in listing.entries]) == ("WFDBRecords", ["JS00001"])
 
 
 def test_the_real_sample(shared_ecgs: Path):
