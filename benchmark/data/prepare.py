@@ -17,7 +17,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
@@ -43,8 +43,8 @@ PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
 CHUNK = 16
 """Recordings a worker takes at a time."""
-WORTH_A_WORKER = 512
-"""Least recordings per process: starting one takes as long as some 300 recordings."""
+WORTH_A_WORKER = 256
+"""Least recordings per process: starting one takes as long as some 100 recordings."""
 
 
 class SignalFacts(NamedTuple):
@@ -101,7 +101,6 @@ class Prepared:
     form: str
     """The on-disk form that was read, e.g. 'records500', or 'simulated'."""
     simulated: bool
-    """Whether its recordings were drawn by the simulator."""
     windows: NDArray[np.float16]
     """(N, S, 12) memory map, standardised per recording and lead or in mV; heartbeats are zero-padded. Of whole
     recordings (N, 1, 12): an item is a sample."""
@@ -119,7 +118,6 @@ class Prepared:
     warnings: tuple[str, ...] = ()
     """Of the listing."""
     segmentation: Segmentation = HEARTBEATS
-    """Kind and length of the windows."""
     first_label_counts: bool = False
     """Whether the first label stands for a recording in a single-label task (`datasets.base`)."""
     how_to_get: str = ""
@@ -164,22 +162,21 @@ def prepare(
 ) -> Prepared:
     """Prepare a dataset, or load it from the cache where its listing and files have not changed.
 
-    With a `prefix`, only the recordings whose path in the dataset begins with it, e.g. 'files/p10'.
-    Up to `workers` processes share the recordings; a small dataset or one worker is done in this process.
-    `on_progress(done, total)` is called after each recording, and not at all on a cache hit. A dataset without a usable
-    recording is returned empty, with the reasons in `skipped`. Raises DatasetError if the folder is not the dataset's
-    or the prefix matches nothing.
+    With a `prefix`, only the recordings whose path in the dataset begins with it, e.g. 'files/p10'. Up to `workers`
+    processes share the recordings. `on_progress(done, total)` is called after each, and not at all on a cache hit. A
+    dataset without a usable recording is returned empty, with the reasons in `skipped`. Raises DatasetError if the
+    folder is not the dataset's or the prefix matches nothing.
     """
     listing = key_listing(dataset, prefix)
     folder = cache / cache_key(dataset, listing, segmentation)
-    if prepared := _loaded(folder):
+    if prepared := stored(folder):
         return prepared
     unfinished = temporary_name(folder)
     try:
         with naming(folder):
             unfinished.mkdir(parents=True)
             _write(unfinished, dataset, listing or dataset.listing(), segmentation, workers, on_progress)
-        if not _loaded(folder):  # else another process was faster
+        if not stored(folder):  # else another process was faster
             shutil.rmtree(folder, ignore_errors=True)
             unfinished.rename(folder)
     finally:
@@ -191,10 +188,11 @@ def cached(
     dataset: Dataset, cache: Path, listing: Listing | None, segmentation: Segmentation = HEARTBEATS
 ) -> Prepared | None:
     """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed."""
-    return _loaded(cache / cache_key(dataset, listing, segmentation))
+    return stored(cache / cache_key(dataset, listing, segmentation))
 
 
-def _loaded(folder: Path) -> Prepared | None:
+def stored(folder: Path) -> Prepared | None:
+    """Load the prepared dataset in a folder; None where there is none, or a damaged one."""
     with suppress(FileNotFoundError):
         return load_prepared(folder)
     return None
@@ -237,21 +235,20 @@ it cannot be used."""
 def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:
     """Read and cut some recordings."""
     outcomes: list[Outcome] = []
-    drawn = dataset.drawn_from
     for entry in entries:
         try:
             recording = dataset.read(entry)
-            windows = segmentation.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12)
+            signal = recording.signal
+            windows = segmentation.cut(signal, recording.fs).astype(np.float16)  # (n, S, 12)
         except Unusable as reason:
             outcomes.append(str(reason))
+            continue
+        if dataset.drawn_from:  # its leads obey the laws, and it is no other recording's copy
+            facts = SignalFacts(recording.fs, len(signal), digest([dataset.drawn_from, entry.path]))
         else:
-            signal = recording.signal
-            if drawn:  # its leads obey the laws, and it is no other recording's copy
-                facts = SignalFacts(recording.fs, len(signal), digest([drawn, entry.path]))
-            else:
-                checks = signal_digest(signal), lead_problem(signal), outline_of(signal)
-                facts = SignalFacts(recording.fs, len(signal), *checks)
-            outcomes.append((windows, facts, recording.report))
+            checks = signal_digest(signal), lead_problem(signal), outline_of(signal)
+            facts = SignalFacts(recording.fs, len(signal), *checks)
+        outcomes.append((windows, facts, recording.report))
     return outcomes
 
 
@@ -264,28 +261,21 @@ def _write(
     on_progress: Callable[[int, int], None],
 ) -> None:
     """Write windows and index of a listing into an empty folder."""
-    entries: list[Entry] = []
-    signals: list[SignalFacts] = []
-    first_window = [0]
+    usable: list[tuple[Entry, SignalFacts, int]] = []  # entry, signal, number of items
     skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
-    content = hashlib.sha256()
-    chunks = [listing.entries[start : start + CHUNK] for start in range(0, len(listing.entries), CHUNK)]
-    processes = min(workers, len(listing.entries) // WORTH_A_WORKER)
-    mapped = shared_map(partial(prepare_entries, dataset, segmentation), chunks, processes)
+    content, count = hashlib.sha256(), len(listing.entries)
+    chunks = [listing.entries[start : start + CHUNK] for start in range(0, count, CHUNK)]
+    mapped = shared_map(partial(prepare_entries, dataset, segmentation), chunks, min(workers, count // WORTH_A_WORKER))
     with open(folder / "windows.f16", "wb") as file, closing(mapped):
-        outcomes = zip(listing.entries, chain.from_iterable(mapped), strict=True)
-        for done, (entry, outcome) in enumerate(outcomes, start=1):
+        for done, (entry, outcome) in enumerate(zip(listing.entries, chain.from_iterable(mapped), strict=True), 1):
             if isinstance(outcome, str):
                 skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome, entry.statements))
             else:
                 windows, facts, report = outcome
-                data = windows.tobytes()
-                content.update(data)
-                file.write(data)
-                entries.append(replace(entry, report=report or entry.report))
-                signals.append(facts)
-                first_window.append(first_window[-1] + len(windows))
-            on_progress(done, len(listing.entries))
+                content.update(windows.tobytes())
+                file.write(windows.tobytes())
+                usable.append((replace(entry, report=report or entry.report), facts, len(windows)))
+            on_progress(done, count)
     prepared = Prepared(
         name=dataset.name,
         title=dataset.title,
@@ -293,9 +283,9 @@ def _write(
         form=listing.form,
         simulated=bool(dataset.drawn_from),
         windows=np.empty(0, np.float16),
-        first_window=np.array(first_window),
-        entries=tuple(entries),
-        signals=tuple(signals),
+        first_window=np.cumsum([0, *(items for _, _, items in usable)]),
+        entries=tuple(entry for entry, _, _ in usable),
+        signals=tuple(facts for _, facts, _ in usable),
         skipped=tuple(skipped),
         fingerprint="",
         folder=folder,
@@ -312,7 +302,7 @@ def fingerprint_of(prepared: Prepared, windows_digest: str) -> str:
 
     Without the statements too: a named task's labels have a fingerprint of their own (benchmark.data.tasks).
     """
-    index = _plain(prepared)
+    index = index_of(prepared)
     names = ("name", "classes", "segmentation", "first_window", "first_label_counts")
     results = {name: index[name] for name in names}
     for part in ("entries", "skipped"):
@@ -321,11 +311,10 @@ def fingerprint_of(prepared: Prepared, windows_digest: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
 
 
-def _plain(prepared: Prepared) -> dict[str, Any]:
-    """All but the windows as values of JSON."""
-    return {field.name: getattr(prepared, field.name) for field in fields(Prepared)} | {
-        "windows": None,
-        "folder": None,
+def index_of(prepared: Prepared) -> dict[str, Any]:
+    """Return all but the windows as values of JSON."""
+    index = {name: value for name, value in vars(prepared).items() if name not in ("windows", "folder")}
+    return index | {
         "first_window": prepared.first_window.tolist(),
         "entries": [asdict(entry) for entry in prepared.entries],
         "skipped": [asdict(skip) for skip in prepared.skipped],
@@ -336,7 +325,7 @@ def _plain(prepared: Prepared) -> dict[str, Any]:
 
 def write_index(prepared: Prepared) -> None:
     """Write the index by which other processes open prepared data."""
-    write_atomic(prepared.folder / "index.json", json.dumps(_plain(prepared), separators=(",", ":")).encode())
+    write_atomic(prepared.folder / "index.json", json.dumps(index_of(prepared), separators=(",", ":")).encode())
 
 
 def load_prepared(folder: Path) -> Prepared:
@@ -353,15 +342,20 @@ def load_prepared(folder: Path) -> Prepared:
     except (OSError, ValueError):
         problem = f"the prepared data in {folder} are gone or damaged; the same command makes them again"
         raise FileNotFoundError(problem) from None
-    tuples = {name: tuple(value) for name, value in index.items() if isinstance(value, list)}
-    arrays = {
-        "windows": windows,
-        "first_window": np.array(index["first_window"], np.int64),  # (R + 1,)
-        "entries": tuple(Entry(**_with_tuples(entry)) for entry in index["entries"]),
-        "signals": tuple(SignalFacts(*facts) for facts in index["signals"]),
-        "skipped": tuple(Skipped(**_with_tuples(skip)) for skip in index["skipped"]),
-    }
-    return Prepared(**index | tuples | arrays | {"folder": folder, "segmentation": segmentation, "members": members})
+    return Prepared(
+        **index
+        | {name: tuple(index[name]) for name in ("classes", "warnings")}
+        | {
+            "windows": windows,
+            "first_window": np.array(index["first_window"], np.int64),  # (R + 1,)
+            "entries": tuple(Entry(**_with_tuples(entry)) for entry in index["entries"]),
+            "signals": tuple(SignalFacts(*facts) for facts in index["signals"]),
+            "skipped": tuple(Skipped(**_with_tuples(skip)) for skip in index["skipped"]),
+            "folder": folder,
+            "segmentation": segmentation,
+            "members": members,
+        }
+    )
 
 
 def _with_tuples(listed: dict[str, Any]) -> dict[str, Any]:

@@ -57,21 +57,15 @@ def embedder_identity(embedder: str) -> dict[str, str | int]:
 
     Raises DatasetError for a language model if transformers is not installed.
     """
-    if embedder == TFIDF:
-        return {"embedder": TFIDF, "version": TEXT_VERSION}
-    if find_spec("transformers") is None:
-        raise DatasetError(
-            f"pretrain.text_embedder = {embedder!r} needs transformers: pip install 'ecg-pretrain-bench[text]', "
-            f"or use {TFIDF!r}"
-        )
-    folder = Path(embedder)
-    if not folder.is_dir():
-        return {"embedder": embedder, "version": TEXT_VERSION}
-    content = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        with open(path, "rb") as file:
-            content.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
-    return {"embedder": content.hexdigest(), "version": TEXT_VERSION}
+    if embedder != TFIDF and find_spec("transformers") is None:
+        remedy = f"pip install 'ecg-pretrain-bench[text]', or use {TFIDF!r}"
+        raise DatasetError(f"pretrain.text_embedder = {embedder!r} needs transformers: {remedy}")
+    if embedder != TFIDF and Path(embedder).is_dir():
+        content = hashlib.sha256()
+        for path in sorted(path for path in Path(embedder).iterdir() if path.is_file()):
+            content.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+        embedder = content.hexdigest()
+    return {"embedder": embedder, "version": TEXT_VERSION}
 
 
 def tfidf_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -88,9 +82,9 @@ def tfidf_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def model_vectors(texts: Sequence[str], name: str, device: torch.device) -> NDArray[np.float32]:
-    """Embed texts by the pooled outputs of a frozen language model, of at most 128 tokens each: (D, E).
+    """Embed texts by the pooled outputs of a frozen BERT model, of at most 128 tokens each: (D, E).
 
-    Raises DatasetError where the model cannot be loaded or has no pooled output.
+    Raises DatasetError where the model cannot be loaded.
     """
     from transformers import AutoModel, AutoTokenizer
 
@@ -105,8 +99,5 @@ def model_vectors(texts: Sequence[str], name: str, device: torch.device) -> NDAr
         chunk = list(texts[start : start + TEXTS_AT_A_TIME])
         tokens = tokenizer(chunk, padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt")
         with torch.inference_mode():
-            pooled = getattr(model(**tokens.to(device)), "pooler_output", None)  # (D, E)
-        if pooled is None:
-            raise DatasetError(f"pretrain.text_embedder = {name!r} has no pooled output; use a BERT model")
-        vectors.append(pooled.float().cpu().numpy())
+            vectors.append(model(**tokens.to(device)).pooler_output.float().cpu().numpy())  # (d, E)
     return np.concatenate(vectors)

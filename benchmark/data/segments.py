@@ -9,7 +9,7 @@ standardised lead; limb leads that could be computed from I and II stay missing,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -24,7 +24,6 @@ Rate = Literal[100, 250, 500]
 """Hz."""
 TYPICAL_SECONDS = 10
 """Length of a recording in the datasets of the suite, and of the stretch of a recording that is pretrained on."""
-IN_MILLIVOLTS = "in mV"
 LARGEST = float(np.finfo(np.float16).max)
 """mV; what the cache can hold of a recording that is not standardised."""
 
@@ -59,20 +58,17 @@ class Segmentation:
         if self.kind == "heartbeats":
             items = heartbeats(signal, fs, self.rate, raw=self.raw, beats=self.beats).windows  # (n, S, L)
         else:
-            items = self._whole(signal, fs)[:, None]  # (n, 1, L)
+            if not np.isfinite(signal).all():
+                raise Unusable("NaN samples")
+            resampled = resample(signal, fs, self.rate)  # (n, L)
+            missing = max(0, self.samples - len(resampled))
+            if not len(resampled) or (missing and not self.pad):
+                raise Unusable(f"too short: {len(signal) / fs:.2f} s")
+            scaled = resampled if self.raw else standardise(resampled)  # (n, L)
+            items = np.pad(scaled, ((0, missing), (0, 0))).astype(np.float32)[:, None]  # (n, 1, L)
         if self.raw and np.abs(items).max() > LARGEST:
             raise Unusable(f"too large to be kept in mV: {np.abs(items).max():g}")
         return items
-
-    def _whole(self, signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
-        """A recording at the rate, (n, L) of at least a window; with `pad`, zeros follow a shorter one."""
-        if not np.isfinite(signal).all():
-            raise Unusable("NaN samples")
-        resampled = resample(signal, fs, self.rate)  # (n, L)
-        if not len(resampled) or (len(resampled) < self.samples and not self.pad):
-            raise Unusable(f"too short: {len(signal) / fs:.2f} s")
-        scaled = resampled if self.raw else standardise(resampled)  # (n, L)
-        return np.pad(scaled, ((0, max(0, self.samples - len(scaled))), (0, 0))).astype(np.float32)  # (n, L)
 
     @property
     def samples_per_item(self) -> int:
@@ -113,19 +109,6 @@ class Segmentation:
         """Noun for one window in messages."""
         return "heartbeat" if self.kind == "heartbeats" else "crop"
 
-    def describe(self) -> Iterator[str]:
-        """Say what differs from the paper's preparation: '100 Hz', 'crops of 2.5 s every 1.25 s'."""
-        if self.kind == "recordings":
-            yield f"crops of {self.seconds:g} s every {self.stride / self.rate:g} s of whole recordings"
-        if self.beats == "fused":
-            yield "heartbeats by R peaks of all leads together, at every heart rate"
-        if self.rate != FS:
-            yield f"{self.rate} Hz"
-        if self.raw:
-            yield IN_MILLIVOLTS
-        if self.pad:
-            yield "shorter recordings lengthened by zeros"
-
 
 HEARTBEATS = Segmentation()
 
@@ -159,9 +142,5 @@ def leads_named(given: Any) -> list[str]:
 
 def zero_missing_leads(signal: NDArray[np.float16], leads: Sequence[str]) -> NDArray[np.float16]:
     """Return signals (..., 12) with zeros in the leads that are not named; the same array where all are."""
-    missing = [column for column, lead in enumerate(LEADS) if lead not in leads]
-    if not missing:
-        return signal
-    zeroed = signal.copy()
-    zeroed[..., missing] = 0
-    return zeroed
+    present = np.isin(LEADS, leads)  # (12,)
+    return signal if present.all() else np.where(present, signal, np.float16(0))

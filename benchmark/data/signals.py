@@ -20,8 +20,8 @@ LIMB_LEADS = "limb leads that break Einthoven's laws"
 IDENTICAL, FLAT = "all leads identical", "half of the leads or more flat"
 FLAT_BELOW_MV = 0.005
 """A lead that varies by no more is flat, and leads that differ by no more are equal: one step of a coarse file."""
-SIGNS = {"III": (-1, 1), "aVR": (-1, -1), "aVL": (1, -1), "aVF": (-1, 1)}
-"""Limb lead -> signs with which I and II enter it."""
+SIGNS = {2: (-1, 1), 3: (-1, -1), 4: (1, -1), 5: (-1, 1)}
+"""Column of III, aVR, aVL and aVF -> signs with which I and II enter it."""
 LARGEST_ERROR = 0.1
 """Root mean square of what I and II leave unexplained, as a share of the limb leads'; real files have 0.02."""
 PARTS = 200
@@ -42,15 +42,12 @@ def lead_problem(signal: NDArray[np.float32]) -> str:
         return ""
     limbs = signal[:, :6].astype(np.float64)  # (n, 6)
     reduced = np.asarray(np.linalg.qr(limbs - limbs.mean(axis=0), mode="r"))  # (6, 6) of equal norms and angles
-    fits = {}
-    for lead, signs in SIGNS.items():
-        column = LEADS.index(lead)
-        if varies[column]:
-            fits[lead] = nnls(reduced[:, :2] * signs, reduced[:, column])
-    errors = [error for _, error in fits.values()]
-    broken = np.linalg.norm(errors) / 2 > LARGEST_ERROR * np.linalg.norm(reduced) / np.sqrt(6)
-    if {"III", "aVF"} <= fits.keys():  # whatever the leads' scales, I enters III with twice its share in aVF
-        (of_one, of_two), (half_one, half_two) = fits["III"][0], fits["aVF"][0]
+    fits = {lead: nnls(reduced[:, :2] * SIGNS[lead], reduced[:, lead]) for lead in SIGNS if varies[lead]}
+    broken = (
+        np.linalg.norm([error for _, error in fits.values()]) / 2 > LARGEST_ERROR * np.linalg.norm(reduced) / 6**0.5
+    )
+    if {2, 5} <= fits.keys():  # whatever the leads' scales, I enters III with twice its share in aVF
+        (of_one, of_two), (half_one, half_two) = fits[2][0], fits[5][0]
         broken |= of_one * half_two < 0.75 * half_one * of_two
     return LIMB_LEADS if broken else ""
 
@@ -73,10 +70,11 @@ def outline_of(signal: NDArray[np.float32]) -> list[int]:
     until = np.cumsum(signal, axis=0, dtype=np.float64)[before] - signal[before] / 2  # integral up to a sample
     until += (edges - before)[:, None] * (signal[before] + signal[before + 1]) / 2  # (parts + 1, 12)
     means = np.diff(until, axis=0)  # (parts, 12)
-    return np.packbits((means - means.mean(axis=0)).reshape(-1) @ _factors() > 0).view(">u8").tolist()
+    sums = (means - means.mean(axis=0)).ravel() @ factors()  # (192,)
+    return np.packbits(sums > 0).view(">u8").tolist()
 
 
 @cache
-def _factors() -> NDArray[np.float64]:
-    """Factors of the sums of an outline, -1 or 1: (parts * 12, 192)."""
+def factors() -> NDArray[np.float64]:
+    """Draw the factors of the sums of an outline, -1 or 1: (parts * 12, 192)."""
     return np.random.default_rng(0).choice([-1.0, 1.0], (PARTS * len(LEADS), 3 * 64))
