@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Unusable
+from benchmark.data.datasets.base import Dataset, Entry, Unusable
 from benchmark.data.prepare import Prepared, SignalFacts, skip_summary
 from benchmark.data.signals import LIMB_LEADS
 from benchmark.data.splits import (
@@ -111,31 +111,24 @@ def audit(
     may be tasks of one dataset: what is wrong with its files is reported once.
     """
     findings, recordings, datasets = list[Finding](), list[Recorded](), set[str]()
-    trained = dict(joined or {})
+    trained = {name: set(numbers.tolist()) for name, numbers in (joined or {}).items()}
     for name, data in prepared.items():
-        spec, sides = specs[name], dict[int, str]()
+        spec, split, sides = specs[name], split_of(data, specs[name]), dict[int, str]()
         reasons = ", ".join(f"{reason} ({count})" for reason, count in skip_summary(data.skipped).items())
-        nothing = f"no recording is usable: {reasons or 'none is there'}. {data.how_to_get}".strip()
-        problem = None if data.entries else nothing
+        problem = None if data.entries else f"no recording is usable: {reasons or 'none is there'}. {data.how_to_get}"
         if name == pretrain:
-            trained[name] = np.arange(len(data.entries))
+            trained[name] = set(split.train.tolist() if data.classes else range(len(data.entries)))
         if name in tested or (name == pretrain and data.classes):
-            try:
-                split = split_of(data, spec)
-                problem = problem or problem_of(data, split, spec, is_scored=name in tested)
-                if name == pretrain:
-                    trained[name] = split.train
-                if name in tested:
-                    findings += shared_patients(data, split)
-                    sides = {int(r): side for side, numbers in sides_of(split).items() for r in numbers}
-                    if is_cross_validated(data, spec):
-                        sides = {int(r): f"test {data.entries[r].patient}" for r in tested_recordings(data, spec)}
-            except DatasetError as error:
-                problem = str(error)
-        findings += [Finding((name,), "fatal", problem)] if problem else []
+            problem = problem or problem_of(data, split, spec, is_scored=name in tested)
+        if name in tested:
+            findings += shared_patients(data, split)
+            sides = {int(r): side for side, numbers in sides_of(split).items() for r in numbers}
+            if is_cross_validated(data, spec):
+                sides = {int(r): f"test {data.entries[r].patient}" for r in tested_recordings(data, spec)}
+        findings += [Finding((name,), "fatal", problem.strip())] if problem else []
         findings += file_warnings(data) if data.dataset_name not in datasets else []
         datasets.add(data.dataset_name)
-        used = set(trained.get(name, np.empty(0)).tolist())
+        used = trained.get(name, ())
         recordings += [
             Recorded(name, data.dataset_name, entry.recording, data.title, signal, sides.get(r, ""), r in used)
             for r, (entry, signal) in enumerate(zip(data.entries, data.signals, strict=True))
