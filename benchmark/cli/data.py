@@ -25,7 +25,7 @@ from benchmark.data.datasets import find_root
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable
 from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.joined import datasets_in
-from benchmark.data.prepare import Prepared, list_part
+from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
 from benchmark.data.tasks import of_task
 from benchmark.run.datasets import audit_of, locate, names_of, patients_of, prepare_data
@@ -79,7 +79,7 @@ def check(arguments: Namespace, console: Console) -> int:
         facts[name] += fact_lines(data, config.task_spec(config.finetune))
         facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
         mostly_usable = len(data.entries) > len(data.skipped)  # a wrong rate makes recordings unusable
-        entries = data.entries if mostly_usable else list_part(dataset, config.data.prefix_of(name)).entries
+        entries = data.entries if mostly_usable else dataset.listing().entries
         if beats := measured_beats(dataset, entries):
             amplitude, rate = np.median(beats, axis=0).tolist()
             measured = f"QRS amplitude {float(f'{amplitude:.3g}'):g} mV, heart rate {rate:.0f}/min"

@@ -41,8 +41,6 @@ CARD_FORM = "files of a card"
 EXAMPLES = 3
 """Most names listed as examples."""
 NEAR = ", but for gain, steps or rate,"
-NEAR_BITS = 8
-"""Bits of 192 in which the outlines of near copies differ at most; those of other signals differ in some 70 to 100."""
 MOST_ALIKE = 50
 """Signals that share a part of their outline; of more it is an artefact that makes them alike."""
 MEASURED = 100
@@ -196,13 +194,11 @@ def copies(recordings: Sequence[Recorded]) -> Iterator[Finding]:
 
 
 def near_copies(recordings: Sequence[Recorded]) -> list[tuple[str, str]]:
-    """List the pairs of digests of signals whose outlines are almost equal, and of which one part is."""
+    """List the pairs of digests of signals whose outlines have a part in common, 64 signs of sums."""
     outlines = {one.signal.digest: one.signal.outline for one in recordings if one.signal.outline}
     parts = [grouped((outline[part], digest) for digest, outline in outlines.items()) for part in range(3)]
     groups = [group for part in parts for group in part.values() if len(group) <= MOST_ALIKE]
-    pairs = dict.fromkeys(pair for group in groups for pair in combinations(group, 2))
-    bits = {(a, b): sum((x ^ y).bit_count() for x, y in zip(outlines[a], outlines[b], strict=True)) for a, b in pairs}
-    return [pair for pair in pairs if bits[pair] <= NEAR_BITS]
+    return list(dict.fromkeys(pair for group in groups for pair in combinations(group, 2)))
 
 
 def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:

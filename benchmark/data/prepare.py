@@ -169,15 +169,15 @@ def prepare(
     """
     listing = key_listing(dataset, prefix)
     folder = cache / cache_key(dataset, listing, segmentation)
-    if prepared := stored(folder):
-        return prepared
+    with suppress(FileNotFoundError):
+        return load_prepared(folder)
+    shutil.rmtree(folder, ignore_errors=True)  # a damaged one
     unfinished = temporary_name(folder)
     try:
         with naming(folder):
             unfinished.mkdir(parents=True)
             _write(unfinished, dataset, listing or dataset.listing(), segmentation, workers, on_progress)
-        if not stored(folder):  # else another process was faster
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # another process was faster
             unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -188,23 +188,18 @@ def cached(
     dataset: Dataset, cache: Path, listing: Listing | None, segmentation: Segmentation = HEARTBEATS
 ) -> Prepared | None:
     """Load the cached preparation of a dataset with its `key_listing`; None if missing or its files have changed."""
-    return stored(cache / cache_key(dataset, listing, segmentation))
-
-
-def stored(folder: Path) -> Prepared | None:
-    """Load the prepared dataset in a folder; None where there is none, or a damaged one."""
     with suppress(FileNotFoundError):
-        return load_prepared(folder)
+        return load_prepared(cache / cache_key(dataset, listing, segmentation))
     return None
 
 
 def key_listing(dataset: Dataset, prefix: str = "") -> Listing | None:
-    """Return the listing that the key of a dataset depends on: None of a simulated one, whose settings say all."""
-    return None if dataset.drawn_from else list_part(dataset, prefix)
+    """List a dataset, or its part whose paths begin with a prefix; None of a simulated one, whose settings say all.
 
-
-def list_part(dataset: Dataset, prefix: str) -> Listing:
-    """List a dataset, or its part whose paths begin with a prefix. Raises DatasetError where none does."""
+    Raises DatasetError where no path does.
+    """
+    if dataset.drawn_from:
+        return None
     listing = dataset.listing()
     entries = tuple(entry for entry in listing.entries if entry.path.startswith(prefix))
     if prefix and not entries:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.prepare import Prepared, SignalFacts, Skipped
 from benchmark.data.signals import LIMB_LEADS
-from benchmark.data.splits import Labels, TaskSpec
+from benchmark.data.splits import TaskSpec
 
 FOLDS = 10
 PAPER = TaskSpec(6, "single", "paper")
@@ -144,7 +145,7 @@ def test_near_copies_are_a_warning_that_a_table_carries_where_they_cross_a_split
         ]
 
     near = "1 signal, but for gain, steps or rate, "
-    assert with_outlines(r1_0=(1, 2, 3), r2_0=(1, 2, 3 ^ 0xFF), r3_0=(4, 5, 6), r3_1=(4, 5, 6 ^ 0x1FF)) == [
+    assert with_outlines(r1_0=(1, 2, 3), r2_0=(1, 2, 3 ^ 0xFF), r3_0=(4, 5, 6), r3_1=(5, 4, 7)) == [
         ("warning", f"{near}in more than one recording: PTB-XL r1_0 = PTB-XL r2_0", False)
     ]
     assert with_outlines(r1_0=(1, 2, 3), r10_0=(1, 0, 3)) == [
@@ -164,12 +165,7 @@ def test_of_a_corpus_that_is_not_scored_the_training_part_counts_and_its_sides_d
 
 
 def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
-    reasons = [
-        "wrong checksum",
-        "heart rate below 50/min: median RR 375",
-        "file missing: signal",
-        "file missing: header",
-    ]
+    reasons = ["wrong checksum", "heart rate below 50/min: 4", "file missing: signal", "file missing: header"]
     skipped = tuple(Skipped(f"s{index}", "p", (), reason) for index, reason in enumerate(reasons))
     result = findings(prepared("chapman", chapman().entries, skipped=skipped))
     assert [(f.severity, f.text) for f in result] == [
@@ -184,10 +180,8 @@ def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> N
         return findings(replace(mimic(), form=form, signals=signals))
 
     result = doubted("", LIMB_LEADS, "", LIMB_LEADS, "all leads identical", "", "")
-    assert [f.text.partition(" used with ")[2] for f in result] == [
-        f"{LIMB_LEADS} (40, 42)",
-        "all leads identical (43)",
-    ]
+    used = [finding.text.partition(" used with ")[2] for finding in result]
+    assert used == [f"{LIMB_LEADS} (40, 42)", "all leads identical (43)"]
     assert {(f.datasets, f.severity, f.in_tables) for f in result} == {(("mimic-iv-ecg",), "warning", True)}
     (most,) = doubted("wfdb files of a card", *[LIMB_LEADS] * 6)
     assert most.text.endswith("probably wrong, correct `signals.leads` of its card")
@@ -200,28 +194,23 @@ def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> N
     result = findings(small, ptb_xl(r3_1="p", r10_1="p"))
     assert [(f.datasets, f.severity) for f in result] == [(("cpsc2018",), "fatal"), (("ptb-xl",), "leak")]
     assert result[0].text.endswith("the dataset is too small")
-    entries = [replace(e, fold=None) if e.recording == "r3_0" else e for e in ptb_xl().entries]
-    assert graded(replace(prepared("ptb-xl", entries), warnings=("a column is odd",)), pretrain="ptb-xl") == [
-        ("fatal", "recording r3_0 has no official fold, others of its dataset have"),
-        ("warning", "a column is odd"),
-    ]
     skipped = tuple(Skipped(f"A{n}", f"A{n}", (), "file missing: header") for n in range(3))
     (severity, text), _ = graded(prepared("cpsc2018", [], skipped=skipped))
     assert severity == "fatal"
     assert text == f"no recording is usable: file missing (3). {DATASETS['cpsc2018'].how_to_get}"
 
 
-@pytest.mark.parametrize("labels", ["single", "multi"])
-def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Labels) -> None:
+@pytest.mark.parametrize(
+    ("labels", "classes", "text"),
+    [
+        ("single", [(0,)] * 30 + [(1,)] * 2 + [(0, 2)] * 8, "fewer than two classes can be scored (SB); .* AFIB 2/0"),
+        ("multi", [(0,)] * 40, "fewer than one class can be scored (none)"),
+    ],
+)
+def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Any, classes: Any, text: str) -> None:
     """As where most recordings have several labels and one class counts for them."""
-    classes = [(0,)] * 30 + [(1,)] * 2 + [(0, 2)] * 8 if labels == "single" else [(0,)] * 40
     entries = [Entry(f"r{number:02}", f"p{number}", "", item) for number, item in enumerate(classes)]
-    by_name, specs = {"chapman": prepared("chapman", entries)}, {"chapman": replace(PAPER, labels=labels)}
-    result = next(item for item in audit(by_name, specs, pretrain="", tested=["chapman"]) if item.severity == "fatal")
-    first, remedy = (
-        ("fewer than two classes can be scored (SB); recordings for training/test: SB 24/3, AFIB 2/0", "--labels multi")
-        if labels == "single"
-        else ("fewer than one class can be scored (none)", "`others: ignore`")
-    )
-    assert result.text.startswith(first)
-    assert remedy in result.text
+    specs = {"chapman": replace(PAPER, labels=labels)}
+    result = audit({"chapman": prepared("chapman", entries)}, specs, pretrain="", tested=["chapman"])
+    assert result[0].severity == "fatal"
+    assert re.match(text.replace("(", r"\(").replace(")", r"\)"), result[0].text)
