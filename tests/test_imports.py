@@ -220,20 +220,3 @@ def test_names_say_what_a_file_is_for_and_a_folder_lies_at_most_two_levels_deep(
 def test_a_file_tells_one_story() -> None:
     lines = {file: (ROOT / file).read_text().count("\n") for file in FILES}
     assert {file: count for file, count in lines.items() if count > MOST_LINES} == {}
-
-
-def test_imports_circles_and_arrows_upward_are_found() -> None:
-    source = "import rich.table as t\ndef f():\n    from wfdb import io\ntorch.distributed.barrier()\n"
-    source += "if TYPE_CHECKING:\n    import yaml\n"
-    assert set(imports_in(source)) == {
-        Import("rich.table", False, False),
-        Import("wfdb.io", True, False),
-        Import("torch.distributed", False, False),
-        Import("yaml", False, True),
-    }
-    assert circle_in({"a": {"b"}, "b": {"c", "d"}, "c": set(), "d": {"b", "other"}}) == ["b", "d", "b"]
-    assert circle_in({"a": {"a", "b"}, "b": {"c"}, "c": set()}) == []
-    assert upward("methods.parts.heads", {"methods.pmq.PMQ", "torch.Tensor"}) == {"methods.pmq.PMQ"}
-    assert upward("benchmark.run.cell", {"reports.build.build_report", "benchmark.training"}) == {
-        "reports.build.build_report"
-    }

@@ -51,7 +51,7 @@ SAMPLE_OF_ROOMS = {
 SAMPLE_FILE = Path(__file__).with_name("sample.json")
 """The fixed sample: a mutant's key -> its outcome when it was last stored."""
 UNTRIED, FOUND, SURVIVES = "untried", "found", "survives"
-PRELOADED = (
+PRELOADED = [
     "torch",
     "sympy",
     "pandas",
@@ -61,7 +61,7 @@ PRELOADED = (
     "scipy.stats",
     "sklearn.ensemble",
     "wfdb",
-)
+]
 """Libraries that are imported once, before the forks."""
 
 

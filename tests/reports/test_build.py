@@ -72,14 +72,6 @@ def test_a_report_comes_without_further_figures_where_one_fails(
     assert (tmp_path / "out" / "report.html") in report.files
 
 
-def test_a_plan_without_rows_gives_dashes(store_root: Path, tmp_path: Path) -> None:
-    for file in (store_root / "cells").iterdir():
-        file.unlink()
-    report = build_report(load(store_root), tmp_path / "out")
-    assert report.tables[0].scores["mean_percent"].isna().all()
-    assert "Cells: 0 of 32 finished, 32 not run" in (tmp_path / "out" / "results.md").read_text()
-
-
 def test_what_failed_and_what_is_damaged_is_named(store_root: Path, tmp_path: Path) -> None:
     key = load(store_root).plan.cells[0].key
     (store_root / "cells" / f"{key}.json").write_text("{")

@@ -13,7 +13,7 @@ import pytest
 from benchmark.results.schema import digest
 from benchmark.results.store import Plan, card_bytes
 from reports import load
-from reports.figures import draw_figures, draw_recording, seeds_text, style_of
+from reports.figures import draw_figures, draw_recording, style_of
 
 pytestmark = pytest.mark.draws
 SWEEP = {"role": "sweep", "of": "pmq", "knob": "queue_size"}
@@ -46,7 +46,7 @@ def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[...,
         "finetune-heartbeat-pmq-queue-size", "training",
     ]  # fmt: skip
     assert [figure.answers for figure in figures] == [True, True] + 3 * [False]
-    assert "adjusted by Holm's method" in figures[0].caption
+    assert "per heartbeat, seeds 41, 42, one pretraining. Lines: 95 % intervals, adjusted by Holm" in figures[0].caption
     for one, other in zip(figures, again, strict=True):
         for suffix in (".png", ".pdf"):
             assert one.png.with_suffix(suffix).read_bytes() == other.png.with_suffix(suffix).read_bytes()
@@ -57,14 +57,6 @@ def test_a_row_looks_the_same_in_every_figure_and_readers_of_reports_are_marked(
     style = style_of(replace(plan, roles={"moco": {"role": "method", "reads_reports": True}}))
     assert "MoCo (reads reports)" in style["palette"]
     assert [len(set(values.values())) for values in style.values()] == [len(plan.variants)] * 2
-
-
-def test_seeds_and_pretrainings_are_named(store_root: Path) -> None:
-    plan = load(store_root).plan
-    assert seeds_text(plan, "finetune") == "seeds 41, 42, one pretraining"
-    assert seeds_text(plan, "linear") == "seed 41"
-    strict = replace(plan, config=plan.config | {"protocol": "strict"})
-    assert seeds_text(strict, "finetune") == "seeds 41, 42, a pretraining each"
 
 
 def test_a_recording_is_drawn(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from benchmark.results.schema import digest
 from benchmark.results.store import NoResults, Plan, Store, card_bytes
 from reports import load
-from reports.load import differing_facts, incompatible, pack, unpack
+from reports.load import incompatible, pack, unpack
 from reports.results import SCORES, layouts, learning_curves, mean_over_subsets
 
 WriteStore = Callable[..., Path]
@@ -116,15 +116,6 @@ def test_parts_of_a_grid_give_the_scores_of_the_whole(write_store: WriteStore) -
     pd.testing.assert_frame_equal(one, other)
 
 
-def test_of_two_runs_of_a_cell_the_first_is_shown(write_store: WriteStore) -> None:
-    one = write_store("one")
-    two = write_store("two", complete=True, alter=lambda row: replace(row, training={"seconds": 99.0}))
-    results = load([one, two])
-    assert len(results.rows) == 36
-    assert set(results.cells["state"]) == {"finished"}
-    assert load(one).rows.items() <= results.rows.items()
-
-
 def test_rows_with_fewer_seeds_are_warned_of(write_store: WriteStore) -> None:
     def seeds(key: str, seed: int, warnings: list[str]) -> Callable[[Plan], Plan]:
         return lambda plan: replace(
@@ -166,13 +157,6 @@ def test_settings_data_and_versions_must_be_the_same_and_the_choice_of_cells_nee
 ) -> None:
     one, other = load(write_store("one")), load(write_store("other", **alter))
     assert incompatible(other, one) == ([reason] if reason else [])
-
-
-def test_configs_differ_by_dotted_keys_and_not_by_where_a_file_lies(write_store: WriteStore) -> None:
-    one = with_config(methods=["/home/ann/mine.py"], pretrain={"epochs": 3, "seed": 42})
-    other = with_config(methods=["/home/bob/mine.py"], pretrain={"epochs": 4})
-    runs = [load(write_store(name, alter_plan=alter)) for name, alter in (("a", one), ("b", other))]
-    assert differing_facts(*runs) == {"pretrain.epochs": ("3", "4"), "pretrain.seed": ("42", "unset")}
 
 
 def write_record(root: Path, name: str, **facts: Any) -> None:

@@ -13,7 +13,7 @@ from benchmark.results.store import Failure, Plan, PlannedCell
 from reports.inference import TableStatistics
 from reports.load import load
 from reports.results import Layout, Results, layouts
-from reports.words import caption, cell_names, escape_markdown, footers, row_title, seeds_named, verdict
+from reports.words import caption, cell_names, footers, row_title, verdict
 
 WriteStore = Callable[..., Path]
 READER = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
@@ -168,8 +168,3 @@ def test_equal_errors_share_a_line_and_long_ones_are_cut(store_root: Path) -> No
     assert "and 5 more: no encoder for KEY" in line
     assert line.endswith("…")
     assert cell_names(results.plan, results.plan.cells[:2]) == ["Random (PTB-XL, 30 %, seeds 41, 42)"]
-
-
-def test_small_words() -> None:
-    assert [seeds_named(seeds) for seeds in ([41], [43, 41, 42], [41, 43])] == ["41", "41 to 43", "41, 43"]
-    assert escape_markdown("a_b|*[x](y) <i>\n_c") == r"a_b\|\*\[x](y) \<i> \_c"

@@ -9,16 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.results.files import (
-    naming,
-    remedy,
-    replacing,
-    seal,
-    sweep,
-    temporary_name,
-    unseal,
-    write_atomic,
-)
+from benchmark.results.files import naming, remedy, replacing, seal, sweep, temporary_name, unseal, write_atomic
 
 
 def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:

@@ -133,7 +133,7 @@ def test_a_truncated_file_or_another_in_its_place_is_noticed_and_named(store: St
 def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
     file = store.cells / f"{ROW.key}.json"
     whole = file.read_text()
-    for old, new in (("0.333", "0.933"), ('"seed": 41', '"seed": 42'), ('t": 2', 't": 1'), ('ds": 1', 'ds": 2')):
+    for old, new in (("0.333", "0.933"), ('"seed": 41', '"seed": 42')):
         assert old in whole
         file.write_text(whole.replace(old, new))
         with refused(CorruptRow, "the row does not match its digest"):
@@ -197,18 +197,6 @@ def test_a_failure_is_stored_with_its_traceback_until_the_cell_succeeds(store: S
     assert store.failures([ROW.key, "other"]) == {"other": other}
 
 
-def test_a_failure_has_a_traceback_where_the_exception_was_raised() -> None:
-    try:
-        raise ValueError("no keys\nnone at all")
-    except ValueError as error:
-        failure = Failure.of(error)
-    assert (failure.error, failure.line) == ("ValueError: no keys\nnone at all", "ValueError: no keys")
-    assert failure.traceback.startswith("Traceback (most recent call last):")
-    assert "test_a_failure_has_a_traceback" in failure.traceback
-    assert Failure.of(RuntimeError("killed")) == Failure("RuntimeError: killed")
-    assert Failure("").line == "no error text"
-
-
 def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for key in ("a", "c", "b", "c"):
@@ -229,19 +217,6 @@ def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
             store.load_plan()
 
 
-@pytest.mark.parametrize(
-    ("labels", "columns", "expected"),
-    [
-        ("single", [PTB_XL, PTB_XL], "single"),
-        ("single", [PTB_XL | {"task": "form"}, PTB_XL], "single and multi"),
-        ("multi", [PTB_XL], "multi"),
-    ],
-)
-def test_columns_of_a_named_task_have_several_labels(labels: str, columns: list[dict[str, Any]], expected: str) -> None:
-    datasets = {str(number): column for number, column in enumerate(columns)}
-    assert labels_of(replace(PLAN, config={"data": {"labels": labels}}, datasets=datasets)) == expected
-
-
 CARD_CONTENT = {"method": "pmq", "seed": 41}
 KEY = digest(CARD_CONTENT)
 WHOLE_CARD = {"key": KEY, "key_content": CARD_CONTENT, **CARD_CONTENT, "seconds": 1.5}
@@ -255,15 +230,10 @@ def card_file(store: Store) -> Path:
     return file
 
 
-def test_a_whole_card_is_read_in_any_order(store: Store, card_file: Path) -> None:
-    assert store.card(KEY) == WHOLE_CARD
-    card_file.write_text(json.dumps(dict(reversed(json.loads(card_file.read_bytes()).items()))))
-    assert store.card(KEY) == WHOLE_CARD
-
-
 def test_an_edited_card_is_one_line_with_the_file(store: Store, card_file: Path) -> None:
     other = card_bytes(WHOLE_CARD | {"key": "another"}).decode()
     edited = card_bytes(WHOLE_CARD).decode().replace("1.5", "0.1")
+    assert store.card(KEY) == WHOLE_CARD
     for content, problem in ((edited, "does not match its digest"), (other, "the card of another"), ("", "Expecting")):
         card_file.write_text(content)
         with refused(BadCard, f"{card_file}: ", problem):
@@ -281,3 +251,8 @@ def test_a_digest_is_of_the_canonical_json() -> None:
 def test_nested_values_have_dotted_names() -> None:
     values = {"a": {"b": 1, "c": {"d": [2, 3]}}, "f": None}
     assert flat(values, "data.") == {"data.a.b": 1, "data.a.c.d": [2, 3], "data.f": None}
+
+
+def test_columns_of_a_named_task_have_several_labels() -> None:
+    datasets = {"one": PTB_XL | {"task": "form"}, "other": PTB_XL}
+    assert labels_of(replace(PLAN, datasets=datasets)) == "single and multi"
