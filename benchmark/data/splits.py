@@ -240,10 +240,9 @@ def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: b
     scored = (trained > 0) & (tested > 0) & ((tested < len(split.test)) | (not is_multi))  # (C,)
     if not is_scored or scored.sum() >= (1 if is_multi else 2):
         return None
-    names = ", ".join(prepared.classes[index] for index in np.flatnonzero(scored)) or "none"
     pairs = zip(prepared.classes, trained, tested, strict=True)
     counts = ", ".join(f"{name} {train}/{test}" for name, train, test in pairs)
-    fewer = f"fewer than {'one class' if is_multi else 'two classes'} can be scored ({names})"
+    fewer = f"fewer than {'one class' if is_multi else 'two classes'} can be scored"
     return f"{fewer}; recordings for training/test: {counts}: {remedy}"
 
 

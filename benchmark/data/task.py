@@ -27,7 +27,6 @@ from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import zero_missing_leads
 from benchmark.data.splits import (
     TaskSpec,
-    is_cross_validated,
     labelled_subset,
     problem_of,
     split_of,
@@ -328,10 +327,8 @@ def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, NDArray[
     prepared, spec = tasks[0]
     split = split_of(prepared, spec)
     unseen = split.validation if prepared.dataset_name in corpora else np.concatenate([split.train, split.validation])
-    for data, task_spec in tasks[1:]:
+    for data, task_spec in tasks:
         unseen = np.setdiff1d(unseen, tested_recordings(data, task_spec))
-    if is_cross_validated(prepared, spec):
-        unseen = unseen[:0]
     trials = scaled(trials_of(prepared, spec.per_trial), prepared, spec, split.train)
     chosen = np.flatnonzero(np.isin(trials.recording, unseen))  # (T,)
     _, start, count = np.unique(trials.recording[chosen], return_index=True, return_counts=True)  # (R,), (R,)

@@ -40,14 +40,12 @@ class NamedTask:
         return tuple(sorted(self.classes.index(name) for name in labels_of(recording.statements, self.of_code)))
 
 
-def _of_ptb_xl(task: str, what: str) -> NamedTask:
-    of_code = class_of_code(task)
-    return NamedTask(what, tuple(sorted(set(of_code.values()))), of_code)
-
-
 _CONDITIONS = NamedTask("rhythms and conditions, MERL's 38", CONDITIONS, CONDITION_OF_STATEMENT, "shuffled")
 TASKS: dict[str, dict[str, NamedTask]] = {
-    "ptb-xl": {task: _of_ptb_xl(task, what) for task, what in PTB_XL_TASKS.items()},
+    "ptb-xl": {
+        task: NamedTask(what, tuple(sorted(set(class_of_code(task).values()))), class_of_code(task))
+        for task, what in PTB_XL_TASKS.items()
+    },
     "chapman": {"all": _CONDITIONS},
     "ningbo": {"all": _CONDITIONS},
     "cpsc2018": {"all": NamedTask("all labels of a recording", CPSC2018.classes, None, "shuffled")},

@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -54,36 +53,23 @@ CLASS_OF_CODE: dict[str, Mapping[str, str]] = {
 }
 
 
-class Cohort(NamedTuple):
-    """What is particular to the simulated form of a dataset: a row of cohorts.csv.
+COHORTS = {row.pop("cohort"): row for row in rows_of("cohorts.csv")}
+"""By name, in the order that seeds their streams; names and shares of a cell are in the order in which they are drawn.
 
-    Superclasses of PTB-XL and first labels of CPSC2018 are as often as in the real ones.
-    """
-
-    codes: str
-    """Column of diagnoses.csv with the dataset's codes, or ''."""
-    names: str
-    """Format of a recording's number, where it names the patient too."""
-    first: int
-    """Number of the first recording."""
-    steps_per_mv: int
-    mains_hz: float
-    population: Population
+Superclasses of PTB-XL and first labels of CPSC2018 are as often as in the real ones.
+"""
 
 
-def cohort_of(row: Mapping[str, str]) -> Cohort:
-    """Read a row of cohorts.csv, whose names and shares are in the order in which they are drawn."""
+def population_of(row: Mapping[str, str]) -> Population:
+    """Read a row of cohorts.csv."""
     shares = {
         column: {name: float(share) for name, share in (pair.rsplit(" ", 1) for pair in row[column].split("|") if pair)}
         for column in ("conditions", "rhythms", "affinities")
     }
-    population = Population(companion=float(row["companion"]), **shares)
-    first, steps, mains = int(row["first"]), int(row["steps_per_mv"]), float(row["mains_hz"])
-    return Cohort(row["codes"], row["names"], first, steps, mains, population)
+    return Population(companion=float(row["companion"]), **shares)
 
 
-COHORTS = {row["cohort"]: cohort_of(row) for row in rows_of("cohorts.csv")}
-"""By name, in the order that seeds their streams."""
+POPULATIONS = {name: population_of(row) for name, row in COHORTS.items()}
 
 
 @dataclass
@@ -138,7 +124,9 @@ class SimulatedDataset:
         shown, class_of = self.diagnoses(patient, visit), CLASS_OF_CODE[self.name]
         recording, name = self._names(number, patient, visit)
         rhythm_first = sorted(shown, key=lambda name: name not in RHYTHMS)
-        codes = [code for diagnosis in shown for code in getattr(DIAGNOSES[diagnosis], self.cohort.codes, "").split()]
+        codes = [
+            code for diagnosis in shown for code in getattr(DIAGNOSES[diagnosis], self.cohort["codes"], "").split()
+        ]
         classes = [class_of[code] for code in codes if class_of.get(code)]
         return Entry(
             recording=recording,
@@ -157,7 +145,7 @@ class SimulatedDataset:
             return str(study), str(10_000_000 + 10 * (patient * 61_803 % 100_000) + patient % 10)
         if self.name == PTB_XL:
             return str(number + 1), str(1 + patient * 7_919 % 99_991)
-        name = self.cohort.names.format(number + self.cohort.first)
+        name = self.cohort["names"].format(number + int(self.cohort["first"]))
         return name, name
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
@@ -166,22 +154,22 @@ class SimulatedDataset:
 
     def read(self, entry: Entry) -> Recording:
         """Draw a recording, in whole steps of a converter."""
-        cohort = self.cohort
         patient, visit = map(int, entry.path.split("/"))
         rng = self.stream(patient, FIRST_RECORDING + visit)
         diagnoses = self.diagnoses(patient, visit, rng)
         drawn = record(
-            draw_person(self.stream(patient, PERSON), cohort.population, self.anatomy),
+            draw_person(self.stream(patient, PERSON), POPULATIONS[self.name], self.anatomy),
             diagnoses,
             rng,
             seconds=cpsc2018_seconds(rng) if self.name == "cpsc2018" else 10.0,
             fs=FS,
             noise=self.noise,
             severity=self.severity,
-            mains_hz=cohort.mains_hz,
+            mains_hz=float(self.cohort["mains_hz"]),
         )
-        steps = np.clip(np.rint(drawn.signal * cohort.steps_per_mv), -MOST_STEPS, MOST_STEPS).astype(np.int16)
-        signal = (steps / cohort.steps_per_mv).astype(np.float32)
+        steps_per_mv = int(self.cohort["steps_per_mv"])
+        steps = np.clip(np.rint(drawn.signal * steps_per_mv), -MOST_STEPS, MOST_STEPS).astype(np.int16)
+        signal = (steps / steps_per_mv).astype(np.float32)
         if self.name != MIMIC:
             return Recording(signal, FS)
         rng.integers(0, 12 * 60)  # of the time of day, in minutes, which is not used
@@ -190,7 +178,7 @@ class SimulatedDataset:
 
     def diagnoses(self, patient: int, visit: int, rng: np.random.Generator | None = None) -> tuple[str, ...]:
         """Draw what a recording shows. rng: the recording's stream, not drawn from yet; by default a new one."""
-        population = self.cohort.population
+        population = POPULATIONS[self.name]
         conditions = draw_conditions(self.stream(patient, PERSON), population)
         if visit > 0:
             changes = self.stream(patient, FIRST_RECORDING + visit, CHANGES)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -23,17 +22,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LIMB_VECTORS = np.array([[0.632, -0.235, 0.059], [0.235, 1.066, -0.132]])  # (2, 3) I, II
-CHEST_VECTORS = np.array(
-    [
-        [-0.515, 0.157, -0.917],
-        [0.044, 0.164, -1.387],
-        [0.882, 0.098, -1.277],
-        [1.213, 0.127, -0.601],
-        [1.125, 0.127, -0.086],
-        [0.831, 0.076, 0.230],
-    ]
-)  # (6, 3) V1-V6
+LEAD_VECTORS = np.loadtxt(Path(__file__).with_name("lead_vectors.csv"), delimiter=",", skiprows=1, usecols=(1, 2, 3))
+"""(8, 3) I, II, V1-V6: rows of Dower's matrix."""
 INTERCOSTAL_TILT = 0.35
 """Change of a chest lead's y component per intercostal space of downward displacement."""
 
@@ -71,9 +61,9 @@ def lead_vectors(across: Floats, down: Floats) -> Floats:
     position = np.arange(6) + across
     lower = np.clip(np.floor(position), 0, 4).astype(int)
     share = (position - lower)[:, None]
-    chest = (1 - share) * CHEST_VECTORS[lower] + share * CHEST_VECTORS[lower + 1]  # (6, 3)
+    chest = (1 - share) * LEAD_VECTORS[lower + 2] + share * LEAD_VECTORS[lower + 3]  # (6, 3)
     chest[:, 1] += INTERCOSTAL_TILT * down
-    return np.vstack([LIMB_VECTORS, chest])  # (8, 3)
+    return np.vstack([LEAD_VECTORS[:2], chest])  # (8, 3)
 
 
 def wave_trains(
@@ -133,20 +123,13 @@ class Wave(NamedTuple):
     """Kinds of beats that have this wave."""
 
 
-@dataclass(frozen=True)
-class Heart:
+class Heart(NamedTuple):
     """Waves and intervals of a heart's beats."""
 
     waves: Mapping[str, Wave]
-    pr: float
-    """Onset of P to onset of QRS, seconds, at 60 beats a minute."""
-    onset: float
-    """Onset of QRS relative to the peak of R, seconds (negative)."""
-    j_point: float
-    """End of QRS relative to the peak of R, seconds."""
-
-
-INTERVALS = ("pr", "onset", "j_point")
+    intervals: Mapping[str, float]
+    """Seconds. `pr`: onset of P to onset of QRS at 60 beats a minute; `onset` and `j_point`: begin and end of QRS
+    relative to the peak of R."""
 
 
 def rows_of(name: str) -> Iterator[dict[str, str]]:
@@ -162,13 +145,13 @@ def changed(heart: Heart, diagnosis: str, severity: float) -> Heart:
     d (factor + g factor_slope) + shift + g shift_slope at the gain g(severity). Its times are seconds, `0.01g` times
     the gain, `1.25x` times those before. Numbers of a gain: offset, slope, threshold, maximum.
     """
-    waves, intervals = dict(heart.waves), {}
+    waves, intervals = dict(heart.waves), dict(heart.intervals)
     for row in CHANGES[diagnosis]:
         name, (offset, slope, threshold, most) = row["wave"], _numbers(row["gain"] or "0 1 0 inf")
         gain = min(most, max(0.0, offset + slope * (severity - threshold)))
         wave = heart.waves.get(row["like"] or name, Wave(row["clock"], 0.0, 0.0, 0.0, np.zeros(3)))
         centre, rise, fall = (_time(row[time], getattr(wave, time), gain) for time in ("centre", "rise", "fall"))
-        if name in INTERVALS:
+        if name in ("pr", "onset", "j_point"):
             intervals[name] = centre
         elif row["clock"] == "gone":
             waves.pop(name, None)
@@ -177,8 +160,9 @@ def changed(heart: Heart, diagnosis: str, severity: float) -> Heart:
             shift = _numbers(row["shift"]) + _numbers(row["shift_slope"]) * gain
             beats = tuple(map(BEAT_KINDS.index, row["beats"].split())) or wave.beats
             order = int(row["order"] or wave.order)
-            waves[name] = Wave(wave.clock, centre, rise, fall, wave.dipole * factor + shift, order, beats)
-    return replace(heart, waves=waves, **intervals)
+            clock, dipole = row["clock"] or wave.clock, wave.dipole * factor + shift
+            waves[name] = Wave(clock, centre, rise, fall, dipole, order, beats)
+    return Heart(waves, intervals)
 
 
 @cache
@@ -196,7 +180,7 @@ def _time(cell: str, before: float, gain: float) -> float:
 
 CHANGES = {name: list(rows) for name, rows in groupby(rows_of("heart_changes.csv"), lambda row: row["diagnosis"])}
 """Diagnosis -> its changes, in the order in which several diagnoses are applied; `healthy` makes a heart of nothing."""
-HEALTHY = changed(Heart({}, pr=0.0, onset=0.0, j_point=0.0), "healthy", 1.0)
+HEALTHY = changed(Heart({}, {}), "healthy", 1.0)
 
 
 def interpolate(heart: Heart, other: Heart, share: float) -> Heart:
@@ -219,5 +203,5 @@ def interpolate(heart: Heart, other: Heart, share: float) -> Heart:
             waves[name] = there._replace(dipole=there.dipole * share)
         elif here and share < 1:
             waves[name] = here._replace(dipole=here.dipole * (1 - share))
-    intervals = {name: (getattr(heart, name), getattr(other, name)) for name in INTERVALS}
-    return Heart(waves, **{name: here + share * (there - here) for name, (here, there) in intervals.items()})
+    intervals = {name: here + share * (other.intervals[name] - here) for name, here in heart.intervals.items()}
+    return Heart(waves, intervals)

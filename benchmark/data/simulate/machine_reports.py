@@ -11,7 +11,6 @@ JACC 3:82). Rates of single findings (machine_*.csv) are our choice within these
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -25,37 +24,14 @@ SUMMARIES = {"normal": "Normal ECG", "borderline": "Borderline ECG", "abnormal":
 Lines = tuple[str, ...]
 """Lines of a report."""
 
-REMARKS = {
-    "Possible left atrial abnormality": ("borderline", 0.030),
-    "Possible right atrial abnormality": ("borderline", 0.010),
-    "Prolonged QT interval": ("abnormal", 0.020),
-    "Short PR interval": ("borderline", 0.010),
-    "Low QRS voltages in precordial leads": ("borderline", 0.010),
-    "Generalized low QRS voltages": ("borderline", 0.010),
-    "Poor R wave progression - probable normal variant": ("borderline", 0.015),
-    "Early R wave progression": ("normal", 0.005),
-    "Baseline artifact": ("normal", 0.010),
-    "Warning: Data quality may affect interpretation": ("normal", 0.010),
-}
-"""Line -> grade, and share of all ECGs with it; independent of the simulated findings."""
 RAPID_RATE = 110
 """Beats per minute from which fibrillation has a rapid ventricular response."""
 RAPID = "Atrial fibrillation with rapid ventricular response"
 
 
-class RhythmReading(NamedTuple):
-    """Report lines of a rhythm."""
+class Reading(NamedTuple):
+    """A row of machine_findings.csv: report lines of a finding and their error rates."""
 
-    line: str
-    grade: str
-    misreadings: Mapping[Lines, float]
-    """Lines printed instead -> share of the ECGs with this rhythm; 'Sinus rhythm' is renamed by rate."""
-
-
-class FindingReading(NamedTuple):
-    """Report lines of a finding and its error rates."""
-
-    grade: str
     missed: float
     """Share of the ECGs with the finding whose report omits it."""
     uncertain: float
@@ -68,36 +44,25 @@ class FindingReading(NamedTuple):
     """Lines, one of which is printed when the finding is missed; '': none."""
 
 
-def rhythm_reading(line: str, grade: str, misreadings: str) -> RhythmReading:
-    """Read a row of machine_rhythms.csv."""
-    pairs = (pair.rsplit(": ", 1) for pair in misreadings.split("|"))
-    return RhythmReading(line, grade, {tuple(lines.split(" + ")): float(share) for lines, share in pairs})
-
-
-def finding_reading(grade: str, missed: str, uncertain: str, false_alarm: str, *wordings: str) -> FindingReading:
+def reading_of(missed: str, uncertain: str, false_alarm: str, *wordings: str) -> Reading:
     """Read a row of machine_findings.csv."""
-    lines = (tuple(words.split("|")) for words in wordings)
-    return FindingReading(grade, float(missed), float(uncertain), float(false_alarm), *lines)
+    return Reading(float(missed), float(uncertain), float(false_alarm), *(tuple(cell.split("|")) for cell in wordings))
 
 
-RHYTHM_READINGS = {
-    name: rhythm_reading(*cells) for name, *cells in (row.values() for row in rows_of("machine_rhythms.csv"))
+READINGS = {row.pop("finding"): reading_of(*row.values()) for row in rows_of("machine_findings.csv")}
+LINE_OF_RHYTHM = {row["rhythm"]: row["line"] for row in rows_of("machine_rhythms.csv")}
+MISREADINGS: dict[str, dict[Lines, float]] = {
+    row["rhythm"]: {
+        tuple(lines.split(" + ")): float(share)
+        for lines, share in (pair.rsplit(": ", 1) for pair in row["printed_instead"].split("|"))
+    }
+    for row in rows_of("machine_rhythms.csv")
 }
-FINDING_READINGS = {
-    name: finding_reading(*cells) for name, *cells in (row.values() for row in rows_of("machine_findings.csv"))
-}
-GRADE_OF: dict[str, str] = {
-    **{
-        line: "borderline"
-        for reading in FINDING_READINGS.values()
-        for line in (*reading.uncertain_wordings, *reading.when_missed)
-    },
-    **{line: reading.grade for reading in FINDING_READINGS.values() for line in reading.wordings},
-    **{line: grade for line, (grade, _) in REMARKS.items()},
-    **{reading.line: reading.grade for reading in RHYTHM_READINGS.values()},
-    RAPID: "abnormal",
-}
-"""Line -> grade of the whole ECG; rhythms that are not listed are borderline."""
+"""Rhythm -> lines printed instead -> share of its ECGs; 'Sinus rhythm' is renamed by rate."""
+GRADE_OF = {row["line"]: row["grade"] for row in rows_of("machine_lines.csv")}
+"""Line -> grade of the whole ECG; others are borderline."""
+REMARKS = {row["line"]: float(row["remark"]) for row in rows_of("machine_lines.csv") if row["remark"]}
+"""Line -> share of all ECGs with it, independent of the simulated findings."""
 
 
 def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Generator, errors: float = 1.0) -> list[str]:
@@ -105,19 +70,19 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
 
     errors: scale of the rates of errors and uncertain wordings: 0 none, 1 as published, larger up to always wrong.
     """
-    rhythm = next(name for name in diagnoses if name in RHYTHM_READINGS)
-    lines = [_at_rate(line, rate) for line in _misread(rhythm, rng, errors)] or [RHYTHM_READINGS[rhythm].line]
+    rhythm = next(name for name in diagnoses if name in LINE_OF_RHYTHM)
+    lines = [_at_rate(line, rate) for line in _misread(rhythm, rng, errors)] or [LINE_OF_RHYTHM[rhythm]]
     if lines == ["Atrial fibrillation"] and rate > RAPID_RATE:
         lines = [RAPID]
-    lines += [_finding_line(name, diagnoses, rng, errors) for name in FINDING_READINGS]
-    lines += [line for line, (_, share) in REMARKS.items() if rng.random() < errors * share]
+    lines += [_finding_line(name, diagnoses, rng, errors) for name in READINGS]
+    lines += [line for line, share in REMARKS.items() if rng.random() < errors * share]
     printed = [line for line in dict.fromkeys(lines) if line]
     return [*printed, SUMMARIES[max((GRADE_OF.get(line, "borderline") for line in printed), key=GRADES.index)]]
 
 
 def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> Lines:
     """Lines printed instead of the rhythm; () if it is read correctly."""
-    misreadings, drawn = RHYTHM_READINGS[rhythm].misreadings, rng.random()
+    misreadings, drawn = MISREADINGS[rhythm], rng.random()
     scale = min(errors, 1 / sum(misreadings.values()))
     for lines, share in misreadings.items():
         drawn -= share * scale
@@ -135,7 +100,7 @@ def _at_rate(line: str, rate: float) -> str:
 
 def _finding_line(name: str, diagnoses: tuple[str, ...], rng: np.random.Generator, errors: float) -> str:
     """Line of one finding, '' for none; no false alarm that clashes with the diagnoses."""
-    reading = FINDING_READINGS[name]
+    reading = READINGS[name]
     error, hedge, which = rng.random(3)
     if name not in diagnoses:
         possible = not any(clash(name, other) for other in diagnoses if other != "NORM")

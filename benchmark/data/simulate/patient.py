@@ -10,7 +10,7 @@ and the anterior fascicle's block are additive, so that they combine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ import numpy as np
 from benchmark.data.simulate.heart import (
     CHANGES,
     HEALTHY,
-    VENTRICULAR,
     Floats,
     Heart,
     Wave,
@@ -130,8 +129,9 @@ def _draw_heart(rng: np.random.Generator, woman: bool, variation: float) -> Hear
     waves = {name: _personal(rng, wave, pace[wave.clock], voltage, variation) for name, wave in HEALTHY.waves.items()}
     notch = 0.09 * voltage * variation * _normal(rng, 3)  # (3,)
     waves["notch"] = Wave("R", float(rng.uniform(-0.018, 0.028)), 0.005, 0.005, notch)
-    pr = HEALTHY.pr + 0.015 * variation * float(_normal(rng))
-    return Heart(waves=waves, pr=pr, onset=HEALTHY.onset * slow, j_point=HEALTHY.j_point * slow)
+    healthy = HEALTHY.intervals
+    pr = healthy["pr"] + 0.015 * variation * float(_normal(rng))
+    return Heart(waves, {"pr": pr, "onset": healthy["onset"] * slow, "j_point": healthy["j_point"] * slow})
 
 
 def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float, variation: float) -> Wave:
@@ -146,17 +146,13 @@ def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float,
     )
 
 
-def _draw_focus(rng: np.random.Generator) -> dict[str, Wave]:
+def _draw_focus(rng: np.random.Generator) -> Mapping[str, Wave]:
     direction = PVC_FOCI[rng.integers(len(PVC_FOCI))] * np.exp(0.2 * _normal(rng)) + 0.2 * _normal(rng, 3)  # (3,)
     turned = direction + 0.35 * float(np.linalg.norm(direction)) * 0.5 * _normal(rng, 3)  # (3,)
     slow = float(rng.uniform(0.9, 1.15))
-    only = (VENTRICULAR,)
-    return {
-        "pvc_early": Wave("R", -0.004, 0.020 * slow, 0.022 * slow, direction, beats=only),
-        "pvc_late": Wave("R", 0.048 * slow, 0.022 * slow, 0.024 * slow, 0.6 * turned, beats=only),
-        "pvc_st": Wave("J", 0.110, 0.060, 0.080, -0.15 * direction, beats=only),
-        "pvc_t": Wave("J", 0.265, 0.060, 0.045, -0.42 * direction, beats=only),
-    }
+    dipoles = {"direction": direction, "turned": turned}
+    focus = Heart({name: Wave("R", 0.0, 0.0, 0.0, dipole) for name, dipole in dipoles.items()}, {})
+    return changed(focus, "focus", slow).waves
 
 
 EPISODIC: frozenset[str] = frozenset({"AFIB", "AFL", "SVT", "STD", "STE-ANT", "STE-INF", "PAC", "PVC"})
@@ -239,4 +235,4 @@ def diseased(patient: Anatomy, names: tuple[str, ...], scale: float = 1.0) -> He
         if name in names:
             share = 1.0 if name in (*RHYTHMS, "PAC") else scale
             heart = interpolate(heart, changed(heart, name, patient.severity[name]), share)
-    return replace(heart, waves={**heart.waves, **patient.ectopic_focus}) if "PVC" in names else heart
+    return heart._replace(waves={**heart.waves, **patient.ectopic_focus}) if "PVC" in names else heart

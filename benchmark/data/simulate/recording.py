@@ -198,13 +198,9 @@ def electrode_noise(
     return np.asarray(sources @ (loading @ to_leads).astype(np.float32) + rough @ to_leads.astype(np.float32))
 
 
-GROUPS, GROUP_SHARES = (3, 4, 5), (0.40, 0.35, 0.25)
-"""P waves of a Wenckebach group, one of which is not conducted."""
-
-
 def second_degree(rng: np.random.Generator, beats: Beats) -> Beats:
     """Group sinus beats as Wenckebach; `delay`: PR prolongation over a group's first beat, seconds."""
-    group = int(rng.choice(GROUPS, p=GROUP_SHARES))
+    group = int(rng.choice((3, 4, 5), p=(0.40, 0.35, 0.25)))  # P waves, of which the last is not conducted
     position = (np.arange(len(beats.time)) + rng.integers(group)) % group  # (B,)
     step = rng.uniform(0.06, 0.11)
     grown = step * np.cumsum([0.0, 1.0, *(0.5 ** np.arange(1, group - 1))])  # (group,) decreasing steps
@@ -304,8 +300,9 @@ def _trains(rng: np.random.Generator, heart: Heart, beats: Beats, samples: int, 
     clock = [CLOCKS.index(wave.clock) for wave in waves]  # (C,)
     root = np.cbrt(beats.rr)  # (B,) Fridericia's
     pace = np.stack([np.minimum(1.0, root), np.ones_like(root), root])[clock]  # (C, B)
-    onset_of_p = beats.time + heart.onset - heart.pr * np.minimum(1.0, beats.rr**0.25) - beats.delay  # (B,)
-    origin = np.stack([onset_of_p, beats.time, beats.time + heart.j_point])[clock]  # (C, B)
+    pr, onset, j_point = (heart.intervals[name] for name in ("pr", "onset", "j_point"))
+    onset_of_p = beats.time + onset - pr * np.minimum(1.0, beats.rr**0.25) - beats.delay  # (B,)
+    origin = np.stack([onset_of_p, beats.time, beats.time + j_point])[clock]  # (C, B)
     centre, rise, fall = np.array([(w.centre, w.rise, w.fall) for w in waves]).T[:, :, None] * pace  # (C, B) each
     present = np.array([np.isin(beats.kind, wave.beats) for wave in waves])  # (C, B)
     height = present * (1 + 0.02 * rng.standard_normal(centre.shape))  # (C, B)

@@ -203,8 +203,8 @@ def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> N
 @pytest.mark.parametrize(
     ("labels", "classes", "text"),
     [
-        ("single", [(0,)] * 30 + [(1,)] * 2 + [(0, 2)] * 8, "fewer than two classes can be scored (SB); .* AFIB 2/0"),
-        ("multi", [(0,)] * 40, "fewer than one class can be scored (none)"),
+        ("single", [(0,)] * 30 + [(1,)] * 2 + [(0, 2)] * 8, "fewer than two classes can be scored; .* AFIB 2/0"),
+        ("multi", [(0,)] * 40, "fewer than one class can be scored"),
     ],
 )
 def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Any, classes: Any, text: str) -> None:
@@ -213,4 +213,4 @@ def test_a_task_of_which_no_two_classes_can_be_scored_is_refused(labels: Any, cl
     specs = {"chapman": replace(PAPER, labels=labels)}
     result = audit({"chapman": prepared("chapman", entries)}, specs, pretrain="", tested=["chapman"])
     assert result[0].severity == "fatal"
-    assert re.match(text.replace("(", r"\(").replace(")", r"\)"), result[0].text)
+    assert re.match(text, result[0].text)

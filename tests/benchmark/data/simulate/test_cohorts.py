@@ -17,6 +17,7 @@ import pytest
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
 from benchmark.data.prepare import Prepared
 from benchmark.data.simulate import COHORTS, SimulatedDataset
+from benchmark.data.simulate.cohorts import POPULATIONS
 from benchmark.data.simulate.patient import EPISODIC, RHYTHMS, check_diagnoses, clash, draw_conditions, draw_diagnoses
 from benchmark.data.splits import Protocol, TaskSpec, sides_of, split_of
 from benchmark.data.tasks import columns_of
@@ -123,7 +124,7 @@ def test_classes_are_as_frequent_as_in_the_real_datasets() -> None:
 
 @pytest.mark.parametrize("name", COHORTS)
 def test_recordings_are_possible_and_structure_persists(name: str) -> None:
-    population = COHORTS[name].population
+    population = POPULATIONS[name]
     for seed in range(80):
         rng = np.random.default_rng(seed)
         conditions = draw_conditions(rng, population)
