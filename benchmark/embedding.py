@@ -35,7 +35,7 @@ from benchmark.data.prepare import PIPELINE_VERSION
 from benchmark.data.segments import Segmentation, zero_missing_leads
 from benchmark.machine.device import pick_device
 from benchmark.results.files import write_atomic
-from benchmark.results.schema import STRICT, Labels, Protocol
+from benchmark.results.names import STRICT, Labels, Protocol
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder
 from benchmark.training.probes import features
 from methods.encoders import get_encoder

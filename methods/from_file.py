@@ -43,7 +43,7 @@ class ClassTable(Mapping[str, T]):
 
 
 NAME = re.compile(r"\w[\w .+-]{0,99}")
-"""Names become parts of file names (benchmark.results.schema refuses others in a stored plan)."""
+"""Names become parts of file names (benchmark.results.store refuses others in a stored plan)."""
 _TEXT = "__text__"
 """Module attribute with the source it was loaded from: the file may be edited during a run."""
 

@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from benchmark.results.files import digested_json, write_atomic
+from benchmark.results.files import digest, digested_json, flat, write_atomic
 from benchmark.results.names import CARD, CLASSICAL_TITLES
-from benchmark.results.schema import digest, flat
 from benchmark.results.store import NoResults, PlannedCell, Store
 from reports.results import Results, coordinates, run_of
 

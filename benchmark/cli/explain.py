@@ -16,10 +16,9 @@ from pathlib import Path
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
-from benchmark.results.files import holder_of
+from benchmark.results.files import flat, holder_of
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import CARD, command
-from benchmark.results.schema import flat
 from benchmark.results.store import NoResults, PlannedCell, Row, Store
 from benchmark.run.progress import PROGRESS, read_progress
 from benchmark.screen import Console, duration, note, print_table

@@ -11,7 +11,7 @@ from pydantic import ValidationError, field_validator, model_validator
 from benchmark.config.errors import built, names_of, one_line, unknown
 from benchmark.config.schema import Finetune, Pretrain, Recordings, Settings
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
-from benchmark.results.schema import flat
+from benchmark.results.files import flat
 from methods import get_method
 from methods.encoders import DEFAULT, get_encoder
 

@@ -22,7 +22,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.validate import check
 from benchmark.data.datasets.card import QUESTION, Card
-from benchmark.results.schema import flat
+from benchmark.results.files import flat
 from methods.encoders import DEFAULT
 
 CONFIGS = resources.files("benchmark.config") / "configs"

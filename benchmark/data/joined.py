@@ -22,8 +22,8 @@ from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, Split, TaskSpec, labels_under
 from benchmark.data.tasks import DatasetTask, tasks_of
+from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK
-from benchmark.results.schema import digest
 
 JOIN = "+"
 """Between the names of the datasets in that of a corpus: 'ptb-xl+chapman'."""

@@ -31,9 +31,8 @@ from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Li
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import lead_problem, outline_of, signal_digest
 from benchmark.machine.process import shared_map
-from benchmark.results.files import naming, temporary_name, write_atomic
+from benchmark.results.files import KEY_LENGTH, digest, naming, temporary_name, write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
-from benchmark.results.schema import KEY_LENGTH, digest
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""

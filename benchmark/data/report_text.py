@@ -18,8 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import DatasetError
-from benchmark.results.files import replacing
-from benchmark.results.schema import digest
+from benchmark.results.files import digest, replacing
 
 TEXT_VERSION = 1
 """Raised with any change that can move an embedding."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS
-from benchmark.results.schema import KEY_LENGTH
+from benchmark.results.files import KEY_LENGTH
 
 LIMB_LEADS = "limb leads that break Einthoven's laws"
 IDENTICAL, FLAT = "all leads identical", "half of the leads or more flat"

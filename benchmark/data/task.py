@@ -36,8 +36,8 @@ from benchmark.data.splits import (
     tested_recordings,
 )
 from benchmark.machine.device import LARGE
+from benchmark.results.files import digest
 from benchmark.results.names import UNIT_OF_PROTOCOL, Pool
-from benchmark.results.schema import digest
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code, labels_of
 from benchmark.data.prepare import Prepared, Skipped, open_prepared
 from benchmark.data.splits import SplitBy
+from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK
-from benchmark.results.schema import digest
 
 
 @dataclass(frozen=True)

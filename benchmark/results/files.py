@@ -1,4 +1,4 @@
-"""Files are written whole and carry digests; temporary files, locks, and what to do about errors of the disk."""
+"""Files are written whole and carry digests; keys, temporary files, locks, and what to do about errors of the disk."""
 
 from __future__ import annotations
 
@@ -15,6 +15,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+KEY_LENGTH = 16
+
+
+def digest(value: object) -> str:
+    """Return the key of a JSON-like value: 16 hex digits of its canonical JSON's SHA-256. Raises ValueError for NaN."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:KEY_LENGTH]
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested values, e.g. the content of a key or a config, by dotted name after a prefix."""
+    by_name: dict[str, Any] = {}
+    for name, value in values.items():
+        by_name |= flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return by_name
 
 
 def read_json(path: Path) -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from pydantic import ConfigDict
+
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
 
@@ -29,6 +31,9 @@ AT = "@"
 TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
 """Names in `benchmark.data.tasks`."""
 
+STRICT = ConfigDict(strict=True, extra="forbid")  # of the pydantic models of stored values
+Protocol = Literal["paper", "strict"]
+Labels = Literal["single", "multi"]
 UNITS = HEARTBEAT, RECORDING = "heartbeat", "recording"
 """Units that a score counts; `BOTH` asks for a table of each."""
 BOTH = "both"
@@ -128,8 +133,7 @@ MEASURES = {
     "retrieval": "retrieval@1",
 }
 """Measure -> title."""
-UNTRAINED_EPOCH = 0
-"""Epoch of the untrained encoder's measures."""
+UNTRAINED_EPOCH = 0  # of the untrained encoder's measures
 COLLAPSED_RANK = 2.0
 """A lower effective rank is collapse (a line plus noise); untrained encoders have 2.2 (8 features) to 15 (320)."""
 COLLAPSED_COSINE = 0.99

@@ -29,9 +29,8 @@ class Printed(NamedTuple):
     std: float | None = None
     """As printed, in percent; None where there is none."""
     again: float | None = None
-    """What others measured who ran it again, in percent; None where no other number is known."""
+    """What others measured who ran it again, in percent; None where no other number is known. by: who they are."""
     by: str = ""
-    """Who they are."""
 
 
 class Source(NamedTuple):

@@ -27,9 +27,20 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from benchmark.results.files import content_digest, digested_json, read_digested_json, read_json, write_atomic
-from benchmark.results.names import CARD, CLASSICAL_TITLES, ERROR, EVALUATIONS, SUPERVISED, VALIDATION, Pool, command
-from benchmark.results.schema import STRICT, Labels, Protocol, digest
+from benchmark.results.files import content_digest, digest, digested_json, read_digested_json, read_json, write_atomic
+from benchmark.results.names import (
+    CARD,
+    CLASSICAL_TITLES,
+    ERROR,
+    EVALUATIONS,
+    STRICT,
+    SUPERVISED,
+    VALIDATION,
+    Labels,
+    Pool,
+    Protocol,
+    command,
+)
 
 T = TypeVar("T")
 ROW_FORMAT = 2
@@ -203,8 +214,7 @@ class Store:
         self.cells = root / "cells"
         self.plans = root / "plans"
         self.pretrained = root / "pretrained"
-        self.lock = root / ".lock"
-        """Held by the command that works on the store."""
+        self.lock = root / ".lock"  # held by the command that works on the store
 
     def save_row(self, row: Row, predictions: Predictions) -> None:
         """Write predictions, then the row with both digests, then remove an earlier failure's file."""

@@ -27,8 +27,8 @@ from benchmark.data.simulate import SimulatedDataset
 from benchmark.data.splits import is_cross_validated, split_of
 from benchmark.data.tasks import DatasetTask, of_task
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
+from benchmark.results.files import digest
 from benchmark.results.names import is_frozen
-from benchmark.results.schema import digest
 from benchmark.results.store import Plan, PlannedCell
 from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
 from benchmark.screen import Console, step

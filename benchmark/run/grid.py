@@ -24,6 +24,7 @@ from benchmark.data.report_text import embedder_identity
 from benchmark.data.segments import TYPICAL_SECONDS
 from benchmark.data.splits import TaskSpec
 from benchmark.machine.device import Machine, stream
+from benchmark.results.files import digest
 from benchmark.results.names import (
     CLASSICAL_TITLES,
     EVALUATION_FACTS,
@@ -38,7 +39,6 @@ from benchmark.results.names import (
     name_on,
     name_on_any,
 )
-from benchmark.results.schema import digest
 from benchmark.results.store import Store, cell_key
 from benchmark.training.evaluations import VERSIONS, settings_of
 from benchmark.training.pretrain import PRETRAIN_VERSION

@@ -22,8 +22,7 @@ from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
 from benchmark.results.files import seal, unseal, write_atomic
-from benchmark.results.names import CARD
-from benchmark.results.schema import STRICT
+from benchmark.results.names import CARD, STRICT
 from benchmark.results.store import BadCard, card_bytes, read_card_file
 from methods.base import PretrainMethod
 from methods.encoders import identity

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.schema import digest
+from benchmark.results.files import digest
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store
 from reports.inference import ScoreColumn
 from reports.jackknife import leave_one_out

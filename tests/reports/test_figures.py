@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.results.schema import digest
+from benchmark.results.files import digest
 from benchmark.results.store import Plan, card_bytes
 from reports import load
 from reports.figures import draw_figures, draw_recording, style_of

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchmark.results.schema import digest
+from benchmark.results.files import digest
 from benchmark.results.store import NoResults, Plan, Store, card_bytes
 from reports import load
 from reports.load import incompatible, pack, unpack

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.results.schema import digest
+from benchmark.results.files import digest
 from benchmark.results.store import Plan, Row, card_bytes
 from reports import load
 from reports.build import build_report

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.results.files import digest
 from benchmark.results.names import OVERALL
-from benchmark.results.schema import digest
 from benchmark.results.store import Plan, Row, card_bytes
 from reports.inference import NEAR, PAIRS, TableStatistics, statistics_of
 from reports.load import load

@@ -39,7 +39,7 @@ from benchmark.data.datasets.tables import (
     truth,
 )
 from benchmark.data.datasets.wfdb_files import comments, paths_below, signal_files
-from benchmark.results.schema import digest
+from benchmark.results.files import digest
 
 RECORDING, PATIENT = "{recording}", "{patient}"
 """Parts of a path pattern that stand for identifiers."""

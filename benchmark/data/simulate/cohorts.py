@@ -30,7 +30,7 @@ from benchmark.data.simulate.patient import (
     draw_person,
 )
 from benchmark.data.simulate.recording import record
-from benchmark.results.schema import digest
+from benchmark.results.files import digest
 
 SIMULATOR_VERSION = 3
 """Raised with every change that can alter a signal, a label or a report."""

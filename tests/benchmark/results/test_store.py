@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.files import digested_json, write_atomic
+from benchmark.results.files import digest, digested_json, flat, write_atomic
 from benchmark.results.names import CARD, ERROR
-from benchmark.results.schema import digest, flat
 from benchmark.results.store import (
     BadCard,
     CorruptRow,

@@ -17,8 +17,8 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data import splits
 from benchmark.machine.device import Machine
+from benchmark.results.files import flat
 from benchmark.results.names import SWEEP
-from benchmark.results.schema import flat
 from benchmark.results.store import Store
 from benchmark.run import grid as keys_module
 from benchmark.run.cell import identity_of, results_versions

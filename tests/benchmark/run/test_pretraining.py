@@ -13,8 +13,8 @@ import pytest
 import torch
 
 from benchmark.data.prepare import Prepared
+from benchmark.results.files import digest
 from benchmark.results.names import CARD
-from benchmark.results.schema import digest
 from benchmark.results.store import Store
 from benchmark.run import pretraining as pretraining_module
 from benchmark.run.datasets import Size
