@@ -10,7 +10,8 @@ import difflib
 import hashlib
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections import UserDict
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -20,26 +21,17 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class ClassTable(Mapping[str, T]):
+class ClassTable(UserDict[str, T]):
     """Name -> class, whose module is imported when the class is asked for: names are there without torch or pandas."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         """paths: name -> 'module:Class'."""
-        self._paths = paths
+        self.data = dict(paths)  # type: ignore[arg-type]
 
     def __getitem__(self, name: str) -> T:
-        module, _, kind = self._paths[name].partition(":")
+        module, _, kind = str(self.data[name]).partition(":")
         value: T = getattr(import_module(module), kind)
         return value
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._paths
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        return len(self._paths)
 
 
 NAME = re.compile(r"\w[\w .+-]{0,99}")

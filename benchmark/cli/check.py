@@ -94,7 +94,7 @@ def costs_of(encoder: Encoder) -> str:
 
 def check(arguments: Namespace, console: Console) -> int:
     """Print a line per check; returns FAILED if one fails. Raises ConfigError for an unknown name or a broken file."""
-    classes = cast(Mapping[str, type], ChainMap(METHODS, ENCODERS))  # type: ignore[arg-type]
+    classes = cast(Mapping[str, type], ChainMap(METHODS, ENCODERS))
     try:
         kind: type = find_class("method or encoder", arguments.word, classes, PretrainMethod, Encoder)
     except ValueError as error:

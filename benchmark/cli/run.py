@@ -43,7 +43,7 @@ from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, context_of, execute, missing
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import read_card
-from benchmark.training.health import health_warnings, read_health, sample_facts
+from benchmark.training.health import health_warnings, sample_facts
 from benchmark.training.pretrain import lower_rate
 
 PRINTED = ".report.json"
@@ -164,9 +164,8 @@ def collapse_warnings(grid: Grid, store: Store) -> list[str]:
     """List the pretrainings whose features have collapsed, each with the setting to change, a line each."""
     lines = []
     for task in grid.pretrainings:
-        if health := read_health(read_card(store.pretrained / task.key) or {}):
-            remedy = lower_rate(task.method.name, task.variant.config.recipe)
-            lines += health_warnings(f"{task.variant.name} seed {task.seed}", health, remedy)
+        card, remedy = read_card(store.pretrained / task.key), lower_rate(task.method.name, task.variant.config.recipe)
+        lines += health_warnings(f"{task.variant.name} seed {task.seed}", card or {}, remedy)
     return lines
 
 

@@ -59,7 +59,7 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
         if method.trains:
             learned = train(task, method, probe, config, context)
         else:
-            learned = {"health": [vars(measure(UNTRAINED_EPOCH, method.exported(), probe))]}
+            learned = {"health": [measure(UNTRAINED_EPOCH, method.exported(), probe)]}
         learned["health_sample"] = sample_facts(probe)
     facts = {
         "method": method.name,
@@ -159,7 +159,7 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
         if card.get("health") and card.get("health_sample") != sample:
             kind, _ = with_settings(config, task.variant.settings).encoder_of(task.method)
             last = card["health"][-1]
-            health = vars(measure(last["epoch"], load_encoder(folder, kind), probe))
+            health = measure(last["epoch"], load_encoder(folder, kind), probe)
             health |= {name: last[name] for name in OF_TRAINING}
             write_atomic(folder / CARD, card_bytes(card | {"health": [health], "health_sample": sample}))
 

@@ -44,7 +44,7 @@ class History:
     updates: int
     batch_size: int
     health: list[dict[str, Any]] = field(default_factory=list)
-    """Fields of `EpochHealth`, before the first epoch and after each."""
+    """Of `health.measure`, before the first epoch and after each."""
 
 
 @dataclass

@@ -10,8 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -22,45 +21,39 @@ from benchmark.results.names import UNTRAINED_EPOCH, WINDOWS_SHA256, collapsed
 from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
 
+FIELDS = (
+    "epoch",
+    *("effective_rank", "mean_cosine", "alignment", "uniformity"),
+    "retrieval",  # share of the held-out windows whose nearest window is of the same patient
+    "retrieval_chance",
+    "positives",  # of a query in the epoch's last batch, its own pair included, for methods with patients; the mean
+    "beyond_pair",  # share of these queries with a positive beside their own pair
+)
+"""Health after an epoch; epoch 0 is the untrained encoder."""
 
-@dataclass
-class EpochHealth:
-    """Health after an epoch; epoch 0 is the untrained encoder.
 
-    Measures are None without held-out windows or with non-finite features.
+def measure(
+    epoch: int, encoder: Encoder, probe: ProbeWindows | None, positives: Tensor | None = None
+) -> dict[str, Any]:
+    """Measure health (`FIELDS`) after an epoch. No random draws; the encoder is not changed.
+
+    positives: (B,) of each query. Measures are None without held-out windows or with non-finite features.
     """
-
-    epoch: int
-    effective_rank: float | None = None
-    mean_cosine: float | None = None
-    alignment: float | None = None
-    uniformity: float | None = None
-    retrieval: float | None = None
-    """Share of the held-out windows whose nearest window is of the same patient."""
-    retrieval_chance: float | None = None
-    positives: float | None = None
-    """Positives of a query in the epoch's last batch, its own pair included, for methods with patients; the mean."""
-    beyond_pair: float | None = None
-    """Share of these queries with a positive beside their own pair."""
-
-
-def measure(epoch: int, encoder: Encoder, probe: ProbeWindows | None, positives: Tensor | None = None) -> EpochHealth:
-    """Measure health after an epoch. No random draws; the encoder is not changed. positives: (B,) of each query."""
-    health = EpochHealth(epoch)
+    health: dict[str, Any] = dict.fromkeys(FIELDS) | {"epoch": epoch}
     if positives is not None:
-        health.positives = float(positives.double().mean())
-        health.beyond_pair = float((positives > 1).double().mean())
+        health["positives"] = float(positives.double().mean())
+        health["beyond_pair"] = float((positives > 1).double().mean())
     if probe is None or not len(probe.recording):
         return health
     features = pooled_features(encoder, probe.signal)  # (n, K)
     if features.isfinite().all():
         candidates, correct = retrieval_pairs(probe.recording, probe.patient)  # (n, n), (n, n)
-        health.effective_rank = effective_rank(features)
-        health.mean_cosine = mean_cosine(features)
-        health.alignment = alignment(features, probe.recording)
-        health.uniformity = uniformity(features)
-        health.retrieval = hit_rate(nearest(features, candidates), correct)
-        health.retrieval_chance = hit_rate(candidates, correct)
+        health["effective_rank"] = effective_rank(features)
+        health["mean_cosine"] = mean_cosine(features)
+        health["alignment"] = alignment(features, probe.recording)
+        health["uniformity"] = uniformity(features)
+        health["retrieval"] = hit_rate(nearest(features, candidates), correct)
+        health["retrieval_chance"] = hit_rate(candidates, correct)
     return health
 
 
@@ -134,18 +127,14 @@ def sample_facts(probe: ProbeWindows) -> dict[str, int | str]:
     }
 
 
-def read_health(card: Mapping[str, Any]) -> list[EpochHealth]:
-    """Health of each epoch from a pretraining's card."""
-    return [EpochHealth(**epoch) for epoch in card.get("health", [])]
-
-
-def health_warnings(name: str, epochs: Sequence[EpochHealth], remedy: str) -> list[str]:
-    """Warn of a collapse in the last epoch, in one line; remedy: the setting of a lower learning rate."""
-    last = epochs[-1]
-    if last.epoch == UNTRAINED_EPOCH or not collapsed(last.effective_rank, last.mean_cosine):
+def health_warnings(name: str, card: Mapping[str, Any], remedy: str) -> list[str]:
+    """Warn of a collapse in the last epoch of a pretraining, in one line; remedy: the setting of a lower rate."""
+    if not (epochs := card.get("health")) or epochs[-1]["epoch"] == UNTRAINED_EPOCH:
+        return []
+    rank, cosine = epochs[-1]["effective_rank"], epochs[-1]["mean_cosine"]
+    if not collapsed(rank, cosine):
         return []
     return [
-        f"{name}: the features have collapsed, they hardly differ between windows (effective rank "
-        f"{last.effective_rank:.2f}, mean cosine {last.mean_cosine:.2f}); use a lower learning rate ({remedy}) or "
-        "fewer epochs"
+        f"{name}: the features have collapsed, they hardly differ between windows (effective rank {rank:.2f}, mean "
+        f"cosine {cosine:.2f}); use a lower learning rate ({remedy}) or fewer epochs"
     ]

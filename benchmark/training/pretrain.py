@@ -111,7 +111,7 @@ def pretrain(
     method.begin(total)
     method.train()
     if not history.health:
-        history.health.append(vars(measure(0, method.exported(), probe)))
+        history.health.append(measure(0, method.exported(), probe))
     for number in range(len(history.loss), last):
         done = number * shape.updates
         order = epoch_order(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
@@ -140,7 +140,7 @@ def pretrain(
         refuse_non_finite(epoch.losses, method.name, recipe, number)
         history.seconds += time.perf_counter() - started
         history.loss.append(float(epoch.losses.mean()))
-        history.health.append(vars(measure(number + 1, method.exported(), probe, epoch.positives)))
+        history.health.append(measure(number + 1, method.exported(), probe, epoch.positives))
         save_checkpoint(checkpoint, method, optimiser, history, None)
         if on_epoch:
             on_epoch(history)

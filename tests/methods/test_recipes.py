@@ -61,7 +61,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", DEFAULTS)
 def test_the_defaults_are_those_written_here(name: str) -> None:
     config = METHODS[name].Config()
     assert asdict(config) == DEFAULTS[name]

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from benchmark.data.task import ProbeWindows
 from benchmark.training.health import (
-    EpochHealth,
     alignment,
     effective_rank,
     health_warnings,
@@ -110,8 +109,11 @@ def test_looking_moves_no_bit(name: str, probe: ProbeWindows, tmp_path: Path) ->
 
 
 def test_a_collapse_is_warned_of() -> None:
-    collapsed = EpochHealth(3, effective_rank=1.9, mean_cosine=0.995)
-    (line,) = health_warnings("pmq", [EpochHealth(0), collapsed], "--set x=1")
+    first, collapsed, sound = (
+        {"epoch": epoch, "effective_rank": rank, "mean_cosine": cosine}
+        for epoch, rank, cosine in ((0, 1.9, 0.995), (3, 1.9, 0.995), (3, 9.0, 0.5))
+    )
+    (line,) = health_warnings("pmq", {"health": [first, collapsed]}, "--set x=1")
     assert "(effective rank 1.90, mean cosine 0.99); use a lower learning rate (--set x=1)" in line
-    assert health_warnings("pmq", [collapsed, EpochHealth(3, effective_rank=9.0, mean_cosine=0.5)], "--set x=1") == []
-    assert health_warnings("random", [EpochHealth(0, 1.9, 0.995)], "--set x=1") == []
+    for health in ([collapsed, sound], [first], []):
+        assert health_warnings("pmq", {"health": health}, "--set x=1") == []
