@@ -55,13 +55,10 @@ def find_root(source: DatasetKind, data_root: Path | None, paths: Mapping[str, P
 
     Raises DatasetError if there is no such folder.
     """
-    if source.name in paths:
-        folder, fault = paths[source.name], f"{paths[source.name]} is not a folder."
-    elif data_root is None:
-        folder, fault = None, f"no folder given: use --data-root DIR or --data {source.name}=DIR."
-    else:
-        folder = next((data_root / name for name in source.folders if (data_root / name).is_dir()), None)
-        fault = f"none of {', '.join(source.folders)} is in {data_root}: use --data {source.name}=DIR."
-    if folder is None or not folder.is_dir():
-        raise DatasetError(f"{source.title}: {fault} {source.how_to_get}".rstrip())
-    return folder
+    folders = [data_root / name for name in source.folders] if data_root else []
+    folders = [paths[source.name]] if source.name in paths else folders
+    for folder in folders:
+        if folder.is_dir():
+            return folder
+    fault = f"no folder {', '.join(map(str, folders)) or 'is given'}: use --data-root DIR or --data {source.name}=DIR."
+    raise DatasetError(f"{source.title}: {fault} {source.how_to_get}".rstrip())

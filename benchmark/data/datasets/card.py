@@ -11,6 +11,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -33,7 +34,7 @@ from benchmark.data.datasets.tables import (
     group_rows,
     identifier,
     is_latin,
-    make_entries,
+    make_listing,
     patient_of,
     read_table,
     truth,
@@ -307,15 +308,15 @@ class CardDataset:
             )
         cells = {name: same[0][table.path] if table and table.path else name for name, same in rows.items()}
         matched = {name: match_file(cell, files_of) for name, cell in cells.items()}
-        entries, unusable = make_entries(rows, lambda name, same: self._entry(name, same, matched[name]))
+        form = f"{self.card.signals.kind} files of a card"
+        listing = make_listing(rows, lambda name, same: self._entry(name, same, matched[name]), form, skipped)
         in_rows = {name: files_of.get(name, []) for name, _ in skipped} | matched
         of_rows = {file.path for some in in_rows.values() for file in some}
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
-        return Listing(
-            entries=tuple(entries),
-            skipped=(*skipped, *unusable, *unlisted),
-            form=f"{self.card.signals.kind} files of a card",
-            warnings=tuple(self._warnings(entries, rows, table) if table else ()),
+        return replace(
+            listing,
+            skipped=(*listing.skipped, *unlisted),
+            warnings=tuple(self._warnings(listing.entries, rows, table) if table else ()),
             reading=digest(self.card.model_dump(mode="json")),
         )
 

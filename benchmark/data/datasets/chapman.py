@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_entries, read_table
+from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, read_table
 from benchmark.data.datasets.wfdb_files import (
     WFDBFolder,
     checked_recording,
@@ -87,8 +87,7 @@ class Chapman(WFDBFolder):
                 raise
             return self._figshare_listing(tables[0])
         rhythms = RHYTHMS_PHYSIONET if form == PHYSIONET else RHYTHMS
-        entries, skipped = make_entries(records, lambda name, path: self._entry(name, path, rhythms))
-        return Listing(tuple(entries), tuple(skipped), form)
+        return make_listing(records, lambda name, path: self._entry(name, path, rhythms), form)
 
     def _is_named(self, name: str) -> bool:
         """Whether a recording's name has one of the numbers; others are another dataset's."""
@@ -121,8 +120,7 @@ class Chapman(WFDBFolder):
             return Entry(name, name, (folder / f"{name}.csv").as_posix(), labels, statements=acronyms)
 
         rows, skipped = group_rows(read_table(self, path, COLUMNS), "FileName", str)
-        entries, unusable = make_entries(rows, entry)
-        return Listing(tuple(entries), (*skipped, *unusable), FIGSHARE)
+        return make_listing(rows, entry, FIGSHARE, skipped)
 
 
 def read_csv_recording(path: Path) -> Recording:

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from benchmark.data.datasets.base import Entry, Listing
-from benchmark.data.datasets.tables import make_entries
+from benchmark.data.datasets.tables import make_listing
 from benchmark.data.datasets.wfdb_files import WFDBFolder, diagnosis_codes, find_records
 
 FORMS = ("Training_WFDB", "WFDB_CPSC2018", "WFDB")
@@ -55,8 +55,7 @@ class CPSC2018(WFDBFolder):
         """
         form, records = find_records(self, FORMS, re.compile(r"A\d{4}", re.ASCII).fullmatch, "A0001 to A6877")
         first = dict(line.split(",") for line in FIRST_LABELS.read_text(encoding="ascii").split())
-        entries, skipped = make_entries(records, lambda name, path: self._entry(name, path, first.get(name)))
-        return Listing(tuple(entries), tuple(skipped), form)
+        return make_listing(records, lambda name, path: self._entry(name, path, first.get(name)), form)
 
     def _entry(self, name: str, path: str, first: str | None) -> Entry:
         """One recording, `first` before its other labels; codes outside the nine classes are ignored."""

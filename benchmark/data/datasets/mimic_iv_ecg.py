@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
-from benchmark.data.datasets.tables import Row, group_rows, make_entries, patient_of, read_table, whole_number
+from benchmark.data.datasets.tables import Row, group_rows, make_listing, patient_of, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 
 REPORTS = tuple(f"report_{line}" for line in range(18))
@@ -47,6 +47,4 @@ class MIMICIVECG(WFDBFolder):
                 raise Unusable(f"no patient: {same[0]['subject_id']!r}")
             return Entry(study, patient, same[0]["path"], report=reports.get(study, ""))
 
-        entries, unusable = make_entries(rows, entry)
-        form = f"{len(here)} of {folder.nunique()} patient folders"
-        return Listing(tuple(entries), (*skipped, *unusable), form)
+        return make_listing(rows, entry, f"{len(here)} of {folder.nunique()} patient folders", skipped)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
-from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_entries, patient_of, read_table, whole_number
+from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, patient_of, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 
 COLUMNS = ("ecg_id", "patient_id", "scp_codes", "report", "strat_fold", "filename_lr", "filename_hr")
@@ -82,8 +82,7 @@ class PTBXL(WFDBFolder):
                 f"looked for their headers in {' and '.join(f'{form}/' for form in FORMS)}. {self.how_to_get}"
             )
         rows, skipped = group_rows(table, "ecg_id", whole_number)
-        entries, unusable = make_entries(rows, lambda name, same: self._entry(name, same[0], FORMS[form]))
-        return Listing(tuple(entries), (*skipped, *unusable), form)
+        return make_listing(rows, lambda name, same: self._entry(name, same[0], FORMS[form]), form, skipped)
 
     def _entry(self, name: str, row: Row, path: str) -> Entry:
         fold = whole_number(row["strat_fold"])

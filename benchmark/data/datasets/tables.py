@@ -8,12 +8,12 @@ from __future__ import annotations
 import io
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from benchmark.data.datasets.base import DatasetError, DatasetInfo, Entry, Unusable
+from benchmark.data.datasets.base import DatasetError, DatasetInfo, Entry, Listing, Unusable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,15 +126,20 @@ def group_rows(
     return groups, skipped
 
 
-def make_entries(items: Mapping[str, Item], entry_of: Callable[[str, Item], Entry]) -> tuple[list[Entry], Skips]:
-    """Make an entry of each recording; one for which `entry_of` raises Unusable is skipped with that reason."""
-    entries, skipped = list[Entry](), Skips()
+def make_listing(
+    items: Mapping[str, Item],
+    entry_of: Callable[[str, Item], Entry],
+    form: str,
+    skipped: Iterable[tuple[str, str]] = (),
+) -> Listing:
+    """List an entry of each recording; one for which `entry_of` raises Unusable joins the skipped ones."""
+    entries, skips = list[Entry](), [*skipped]
     for name, item in items.items():
         try:
             entries.append(entry_of(name, item))
         except Unusable as reason:
-            skipped.append((name, str(reason)))
-    return entries, skipped
+            skips.append((name, str(reason)))
+    return Listing(tuple(entries), tuple(skips), form)
 
 
 def identifier(text: str) -> str:

@@ -234,10 +234,12 @@ def paths_below(root: Path) -> list[str]:
     """List the paths of the files below a folder, sorted within each folder; links to folders are followed."""
     paths, seen = list[str](), set[str]()
     for folder, folders, files in os.walk(root, followlinks=True):
-        is_loop = (real := os.path.realpath(folder)) in seen  # a link to a folder above
+        if (real := os.path.realpath(folder)) in seen:  # by a link to a folder above
+            folders.clear()
+            continue
         seen.add(real)
-        folders[:] = [] if is_loop else sorted(name for name in folders if not name.startswith(HIDDEN))
-        inside = [] if is_loop else sorted(name for name in files if not name.startswith(HIDDEN))
+        folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
+        inside = sorted(name for name in files if not name.startswith(HIDDEN))
         paths += [Path(folder, name).relative_to(root).as_posix() for name in inside]
     return paths
 

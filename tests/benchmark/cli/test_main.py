@@ -39,7 +39,10 @@ LABELS = "labels: {column: rhythm, classes: [SR, AF]}\n"
         ("--config dmo", "unknown config 'dmo' (did you mean 'demo'?); there are: demo, laptop"),
         ("--data ptb-xl", "--data 'ptb-xl' is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl"),
         ("--device nonsense", "--device 'nonsense' is not supported; use auto, cpu, cuda or cuda:N"),
-        ("--data ptb-xl=nowhere --pretrain-dataset ptb-xl", "PTB-XL: nowhere is not a folder. Get PTB-XL"),
+        (
+            "--data ptb-xl=nowhere --pretrain-dataset ptb-xl",
+            "PTB-XL: no folder nowhere: use --data-root DIR or --data ptb-xl=DIR. Get PTB-XL",
+        ),
         ("tune --methods random", "random trains nothing"),
         ("embed x --encoder y --out f.txt", "--out f.txt: .txt is no form of a table; use .parquet, .csv, .npy"),
         ("report --compare a b --beside pmq", "--compare takes none of --results, --archive, --beside"),

@@ -45,8 +45,8 @@ def test_the_given_folder_wins_and_what_is_missing_says_how_to_give_it(tmp_path:
     assert find_root(source_of("chapman"), tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
     for root, paths, message in (
         (None, {}, "--data-root DIR or --data ptb-xl=DIR"),
-        (tmp_path, {}, r"none of ptb-xl, .* is in .*--data ptb-xl=DIR.*physionet"),
-        (tmp_path, {"ptb-xl": tmp_path / "gone"}, "gone is not a folder"),
+        (tmp_path, {}, r"no folder .*ptb-xl, .*: .*--data ptb-xl=DIR.*physionet"),
+        (tmp_path, {"ptb-xl": tmp_path / "gone"}, "no folder .*gone: use"),
     ):
         with pytest.raises(DatasetError, match=message):
             find_root(source_of("ptb-xl"), root, paths)
