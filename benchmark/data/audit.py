@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, NamedTuple, TypeVar
 
@@ -210,10 +210,9 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
     rates = Counter(f"{signal.fs:g} Hz" for signal in data.signals)
     seconds = np.median([signal.samples / signal.fs for signal in data.signals] or [0])
     yield f"signals     {', '.join(f'{rate} ({count})' for rate, count in rates.items())}; median {seconds:g} s"
-    for view in (replace(spec, labels="single"), replace(spec, labels="multi")) if data.classes else ():
-        counts = target_of(data, view).sum(axis=0)  # (C,)
-        classes = ", ".join(f"{name} {count}" for name, count in zip(data.classes, counts, strict=True))
-        yield f"{view.labels:<12}{classes}"
+    if data.classes:
+        counts = zip(data.classes, target_of(data, spec).sum(axis=0), strict=True)
+        yield f"{spec.labels:<12}{', '.join(f'{name} {count}' for name, count in counts)}"
     for kind, count in skip_summary(data.skipped).items():
         yield f"skipped     {count} {kind}"
 

@@ -145,9 +145,7 @@ def normalised_trials(prepared: Prepared, first: NDArray[np.int64], per_trial: i
 
 def scaled(trials: Trials, prepared: Prepared, spec: TaskSpec, recordings: NDArray[np.int64]) -> Trials:
     """Return the pseudo-trials, standardised by mean and deviation of some recordings where the task asks for that."""
-    if spec.standardise != "dataset":
-        return trials
-    return replace(trials, scale=scale_of(prepared, recordings))
+    return replace(trials, scale=scale_of(prepared, recordings)) if spec.standardise == "dataset" else trials
 
 
 class PatientIndex(NamedTuple):
@@ -164,14 +162,13 @@ class PatientIndex(NamedTuple):
 
 def patient_index(patient: Tensor, recording: Tensor) -> PatientIndex:
     """Index pseudo-trials by their patients and recordings, (T,) each."""
-    order = torch.argsort(recording, stable=True)
-    order = order[torch.argsort(patient[order], stable=True)]  # (T,)
-    position = torch.argsort(order)  # (T,)
+    of_recording = patient * (int(recording.max()) + 1) + recording  # (T,) patient by patient
+    order = torch.argsort(of_recording, stable=True)  # (T,)
     ranges = []
-    for ids in (patient[order], recording[order]):
-        _, run, count = torch.unique_consecutive(ids, return_inverse=True, return_counts=True)
-        ranges += [(count.cumsum(0) - count)[run][position], count[run][position]]  # (T,), (T,)
-    return PatientIndex(order, position, *ranges)
+    for ids in (patient, of_recording):
+        start = torch.searchsorted(ids[order], ids)  # (T,)
+        ranges += [start, torch.searchsorted(ids[order], ids, right=True) - start]
+    return PatientIndex(order, torch.argsort(order), *ranges)
 
 
 def draw_partner(
@@ -237,14 +234,9 @@ class Corpus:
         return torch.from_numpy(self.trials.recording[self.chosen])
 
     @cached_property
-    def ids(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Patient, recording and number of every pseudo-trial, (T,) each."""
-        return self.patient, self.recording, torch.arange(len(self.chosen))
-
-    @cached_property
     def trial_of_pair(self) -> Tensor:
         """(N,) pseudo-trial of every pair."""
-        return self.ids[2].repeat_interleave(pairs_of(self.trials.per_trial))
+        return torch.arange(len(self.chosen)).repeat_interleave(pairs_of(self.trials.per_trial))
 
     @property
     def patient_of_pair(self) -> Tensor:
@@ -311,8 +303,9 @@ class Corpus:
                 torch.manual_seed(seed_of(step))
                 trial = self.draw_pairs(order[step], pairing).trial  # those that are read: the seed is the same
                 x = [one.to(self.device, non_blocking=True).float() for one in waiting.pop(0).result()]
-                patient, recording, trial = (ids[trial].to(self.device) for ids in self.ids)
-                yield Batch(x[0], x[-1], patient, recording, trial, None if self.text is None else self.text[trial])
+                ids = [one.to(self.device) for one in (self.patient[trial], self.recording[trial], trial)]
+                text = None if self.text is None else self.text[ids[2]]
+                yield Batch(x[0], x[-1], ids[0], ids[1], ids[2], text)
 
 
 def corpus_trials(prepared: Prepared, spec: TaskSpec) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -345,9 +338,8 @@ def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_emb
     if text_embedder is not None:
         used = np.array([r for r in used if has_text(prepared.entries[r].report)], np.int64)  # (R',)
         if not len(used):
-            raise DatasetError(
-                f"{prepared.title}: no recording has a report; leave out the methods that learn from text"
-            )
+            remedy = "leave out the methods that learn from text"
+            raise DatasetError(f"{prepared.title}: no recording has a report; {remedy}")
         with_text = np.isin(recording, used)
         chosen, recording = chosen[with_text], recording[with_text]
         reports = [prepared.entries[r].report for r in used]

@@ -138,16 +138,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
         if entry.fold == 10:
             concepts = {concept_of.get(label) for label in labels_of[entry.recording]}
             assert {made.classes[label] for label in entry.labels} == concepts & {*made.classes}
-    columns, fold_of = with_columns(config, {**cohorts, NAME: made}), [entry.fold for entry in made.entries]
-    assert audit_run(config, columns)[0] == []
-    copied = list(made.signals)
-    for digest, reason in (
-        (copied[fold_of.index(1)].digest, "on two sides of a split"),
-        (cohorts["mimic-iv-ecg"].signals[0].digest, "both pretrained on and tested"),
-    ):
-        copied[fold_of.index(10)] = copied[fold_of.index(10)]._replace(digest=digest)
-        ((leak,), _) = audit_run(config, columns | {NAME: replace(made, signals=tuple(copied))})
-        assert reason in leak
+    assert audit_run(config, with_columns(config, {**cohorts, NAME: made}))[0] == []
 
 
 def test_patients_who_are_pretrained_on_are_not_tested(

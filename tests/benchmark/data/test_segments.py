@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -51,20 +50,10 @@ def test_a_short_recording_is_skipped_or_lengthened_by_zeros(make_ecg: Callable[
         padding.cut(short[:0], 500)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "leads"),
-    [
-        (12, list(LEADS)),
-        (["8"], ["I", "II", "V1", "V2", "V3", "V4", "V5", "V6"]),
-        ("v1", ["V1"]),
-        (["V2", "avr", " I "], ["I", "aVR", "V2"]),
-    ],
-)
-def test_leads_are_named_by_number_or_one_by_one(wanted: Any, leads: list[str]) -> None:
-    assert leads_named(wanted) == leads
-
-
-@pytest.mark.parametrize("wanted", [5, [], ["I", "V7"], ["2", "3"], None, ["I", "I"]])
-def test_what_names_no_leads_is_refused_with_what_is_possible(wanted: Any) -> None:
-    with pytest.raises(ValueError, match=r"; there are I II III aVR .* or one of the numbers 12, 8, 6, 3, 2, 1$"):
-        leads_named(wanted)
+def test_leads_are_named_by_number_or_one_by_one() -> None:
+    assert leads_named(12) == list(LEADS)
+    assert leads_named(["8"]) == ["I", "II", "V1", "V2", "V3", "V4", "V5", "V6"]
+    assert leads_named(["V2", "avr", " I "]) == ["I", "aVR", "V2"]
+    for wanted in (5, [], ["I", "V7"], ["2", "3"], None, ["I", "I"]):
+        with pytest.raises(ValueError, match=r"; there are I II III aVR .* or one of the numbers 12, 8, 6, 3, 2, 1$"):
+            leads_named(wanted)
