@@ -106,7 +106,7 @@ def imports_of(file: str) -> frozenset[Import]:
 
 
 def names_of(file: str) -> set[str]:
-    return {own.name for own in imports_of(file)}
+    return {imported.name for imported in imports_of(file)}
 
 
 def within(name: str, module: str) -> bool:
@@ -151,15 +151,15 @@ def reaching(files: list[str], *modules: str) -> list[str]:
 
 
 def test_a_room_imports_only_rooms_below_it() -> None:
-    found = {file: upward(module_of(file), names_of(file)) for file in FILES}
-    assert {file: names for file, names in found.items() if names} == {}
+    offenders = {file: upward(module_of(file), names_of(file)) for file in FILES}
+    assert {file: names for file, names in offenders.items() if names} == {}
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     modules = {module_of(file) for file in FILES}
     graph = {}
     for file in FILES:
-        names = [own.name for own in imports_of(file) if not own.for_types]
+        names = [imported.name for imported in imports_of(file) if not imported.for_types]
         parts = ([".".join(name.split(".")[:end]) for end in range(name.count(".") + 1, 0, -1)] for name in names)
         graph[module_of(file)] = {next((part for part in longest if part in modules), "") for longest in parts}
     assert circle_in(graph) == []
@@ -168,8 +168,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 def test_methods_need_torch_and_pydantic_reports_the_results_and_results_no_torch() -> None:
     allowed = {"torch", "pydantic", "methods", *sys.stdlib_module_names}
     methods = [file for file in FILES if in_room(file, "methods/")]
-    found = {file: {name.split(".")[0] for name in names_of(file)} - allowed for file in methods}
-    assert {file: names for file, names in found.items() if names} == {}
+    offenders = {file: {name.split(".")[0] for name in names_of(file)} - allowed for file in methods}
+    assert {file: names for file, names in offenders.items() if names} == {}
     reports = [file for file in FILES if in_room(file, "reports/")]
     assert reaching(reports, "torch", "methods") == []
     below = ("benchmark.results",)
@@ -183,11 +183,11 @@ def test_methods_need_torch_and_pydantic_reports_the_results_and_results_no_torc
 
 
 def test_a_library_has_one_owner() -> None:
-    found = {
+    offenders = {
         library: reaching([file for file in FILES if not in_room(file, *owners)], library)
         for library, owners in OWNERS.items()
     }
-    assert {library: users for library, users in found.items() if users} == {}
+    assert {library: users for library, users in offenders.items() if users} == {}
 
 
 def names_in(requirements: list[str]) -> set[str]:

@@ -128,8 +128,8 @@ def make_windows() -> Callable[..., Windows]:
 
     def make(labels: Sequence[Sequence[int]], classes: int, *, seed: int = 0, noise: float = 0.1) -> Windows:
         target = torch.zeros(len(labels), classes)  # (n, C)
-        for row, own in zip(target, labels, strict=True):
-            row[list(own)] = 1.0
+        for row, classes_of_window in zip(target, labels, strict=True):
+            row[list(classes_of_window)] = 1.0
         level = torch.nn.functional.pad(target, (0, len(LEADS) - classes))  # (n, L)
         generator = torch.Generator().manual_seed(seed)
         signal = level[:, None] + noise * torch.randn(len(labels), 40, len(LEADS), generator=generator)  # (n, S, L)

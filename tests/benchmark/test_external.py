@@ -174,17 +174,17 @@ def test_the_linear_probe_scores_as_features_computed_by_hand(form: str, foreign
     scaler = StandardScaler().fit(features["train"])
     scaled = {side: scaler.transform(values) for side, values in features.items()}
     labels = truth["train"][whose["train"]]
-    best, found = -1.0, np.empty(0)
+    best, probability = -1.0, np.empty(0)
     for strength in (0.1, 1.0):
         probe = LogisticRegression(C=strength, max_iter=1000).fit(scaled["train"], labels)
         decided = probe.classes_[mean_of_each(probe.predict_proba(scaled["validation"]), whose["validation"]).argmax(1)]
         score = f1_score(truth["validation"], decided, average="macro")
         if score > best:
-            best, found = score, np.zeros((len(truth["test"]), task.test.target.shape[1]))
-            found[:, probe.classes_] = mean_of_each(probe.predict_proba(scaled["test"]), whose["test"])
+            best, probability = score, np.zeros((len(truth["test"]), task.test.target.shape[1]))
+            probability[:, probe.classes_] = mean_of_each(probe.predict_proba(scaled["test"]), whose["test"])
     stored, names = foreign.store.predictions(cell.key), np.unique(task.test.recording)
     np.testing.assert_array_equal(stored.recording, task.test.recording)
-    expected = found[np.searchsorted(names, stored.recording)]
+    expected = probability[np.searchsorted(names, stored.recording)]
     np.testing.assert_allclose(stored.probability, expected, atol=2e-3)
     assert np.ptp(expected) > 0.05, "the features tell nothing"
 
@@ -197,9 +197,9 @@ def test_the_labelled_patients_and_the_test_windows_are_those_of_all_rows(evalua
     for cells in zip(*(foreign.cells(name, evaluation) for name in rows), strict=True):
         assert len({(cell.ratio, cell.seed, cell.dataset) for cell in cells}) == 1
         first, *others = (foreign.store.load_row(cell.key) for cell in cells)
-        expected, *found = (foreign.store.predictions(cell.key) for cell in cells)
+        expected, *of_others = (foreign.store.predictions(cell.key) for cell in cells)
         assert first is not None
-        for row, predictions in zip(others, found, strict=True):
+        for row, predictions in zip(others, of_others, strict=True):
             assert row is not None
             assert row.provenance["split"] == first.provenance["split"]
             assert (row.counts, row.coverage) == (first.counts, first.coverage)

@@ -51,12 +51,12 @@ def test_rows_stand_beside_ours_with_marks_dashes_and_costs(
     assert main(line) == OK, capsys.readouterr()
     capsys.readouterr()
     shown = Path("out/results.md").read_text()
-    for told in (
+    for remark in (
         "saw these test patients in pretraining, on chapman, CODE-15",
         "not known whether it saw these test patients",
         "saw these test patients: PTB-XL no, Chapman yes. Reads windows of 4 s at 100 Hz of V2 I",
     ):
-        assert told in shown, told
+        assert remark in shown, remark
     assert "saw these test patients" in Path("out/report.html").read_text()
     assert main([*line, "--dry-run"]) == OK
     assert "to do: 0 of 20 cells" in capsys.readouterr().out

@@ -14,7 +14,7 @@ def text_of(page: str, heading: str = "") -> str:
     text = (DOCS / page).read_text(encoding="utf-8")
     if not heading:
         return text
-    _, found, rest = text.partition(f"{heading}\n")
-    assert found, f"{page} has no {heading!r}"
+    _, separator, rest = text.partition(f"{heading}\n")
+    assert separator, f"{page} has no {heading!r}"
     level = len(heading) - len(heading.lstrip("#"))
     return re.split(rf"^#{{1,{level}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]

@@ -71,12 +71,12 @@ def is_tried(line: str) -> bool:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reader's folder: datasets under `data-root`, and the examples of the pages."""
-    place = tmp_path_factory.mktemp("reader")
+    folder = tmp_path_factory.mktemp("reader")
     for name in COHORTS:
-        root = place / "data-root" / DATASETS[name].folders[0]
+        root = folder / "data-root" / DATASETS[name].folders[0]
         write_dataset(SimulatedDataset(name, PATIENTS[name], seed=3, recordings_per_patient=2.0), root)
-    (place / "docs").symlink_to(ROOT / "docs", target_is_directory=True)
-    return place
+    (folder / "docs").symlink_to(ROOT / "docs", target_is_directory=True)
+    return folder
 
 
 def small(line: str) -> list[str]:

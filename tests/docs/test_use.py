@@ -33,7 +33,7 @@ def test_every_command_and_every_line_of_python_runs(tmp_path: Path, monkeypatch
     signals = np.stack([recording(seed) for seed in range(6)])
     signals[1] = np.nan  # real data hold such recordings
     np.save("mine.npy", signals)
-    told: list[str] = []
+    messages: list[str] = []
     write_dataset(SimulatedDataset("chapman", 10), tmp_path / "recordings")
     space: dict[str, Any] = {}
     for language, text in BLOCKS:
@@ -43,11 +43,11 @@ def test_every_command_and_every_line_of_python_runs(tmp_path: Path, monkeypatch
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 exec(compile(text, str(PAGE), "exec"), space)
-            told += [str(warning.message) for warning in caught]
+            messages += [str(warning.message) for warning in caught]
             continue
         for line in text.splitlines():
             words = shlex.split(line.removeprefix("python run_benchmark.py"))
             assert main(words or shlex.split(SMALL)) == OK, line
     assert {"pmq", "features.parquet", "features.npy"} <= {path.name for path in tmp_path.iterdir()}
-    assert told
-    assert {line.partition(" have no embedding: 1 NaN samples (1: NaN")[1] != "" for line in told} == {True}
+    assert messages
+    assert {line.partition(" have no embedding: 1 NaN samples (1: NaN")[1] != "" for line in messages} == {True}

@@ -67,13 +67,11 @@ PRELOADED = [
 
 def files_in(places: Sequence[str]) -> list[str]:
     """Modules among files and folders, sorted. Raises SystemExit for a place that is not there."""
-    for place in places:
-        if not (ROOT / place).exists():
-            raise SystemExit(f"{place}: no such file or folder in {ROOT}")
-    found = {
-        path for place in map(ROOT.joinpath, places) for path in (place.rglob("*.py") if place.is_dir() else [place])
-    }
-    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+    if missing := [name for name in places if not (ROOT / name).exists()]:
+        raise SystemExit(f"{', '.join(missing)}: no such file or folder in {ROOT}")
+    paths = [ROOT / name for name in places]
+    files = {file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])}
+    return sorted(file.relative_to(ROOT).as_posix() for file in files)
 
 
 def named_test(file: str) -> str:

@@ -104,17 +104,17 @@ def mutants_of(file: str, source: bytes) -> list[Mutant]:
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    found = {}
+    by_change = {}
     for function, node, other in sites(ast.parse(source)):
         if isinstance(node, ast.expr | ast.stmt) and node.end_lineno and node.end_col_offset is not None:
             span = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset
             before, after = ast.unparse(node), ast.unparse(other)
-            found[span, after] = Mutant(
+            by_change[span, after] = Mutant(
                 file, node.lineno, span, function, f"{file} {function}: {before} -> {after}", after
             )
     alike = Counter[str]()
     mutants = []
-    for mutant in sorted(found.values(), key=lambda mutant: (mutant.span, mutant.after)):
+    for mutant in sorted(by_change.values(), key=lambda mutant: (mutant.span, mutant.after)):
         alike[mutant.key] += 1
         number = alike[mutant.key]
         mutants.append(mutant if number == 1 else mutant._replace(key=f"{mutant.key} #{number}"))

@@ -88,13 +88,13 @@ class Selected:
     """A plugin of pytest that runs the wanted ones of the known tests, in their order, after those that are new."""
 
     def __init__(self, wanted: Sequence[str], known: Iterable[str]) -> None:
-        self.place = {test: place for place, test in enumerate(wanted)}
+        self.order = {test: order for order, test in enumerate(wanted)}
         self.left_out = set(known) - set(wanted)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items[:] = sorted(
             (item for item in items if item.nodeid not in self.left_out),
-            key=lambda item: self.place.get(item.nodeid, -1),
+            key=lambda item: self.order.get(item.nodeid, -1),
         )
 
 
@@ -105,7 +105,7 @@ def file_of(test: str) -> str:
 
 def wanted(reached: dict[str, Reached], function: Function, nearest: str) -> list[str]:
     """The tests that call a function, quickest first; where none is seen to, all, those of the file `nearest` first."""
-    calling = [test for test, own in reached.items() if function in own.functions]
+    calling = [test for test, reach in reached.items() if function in reach.functions]
     return sorted(
         calling or reached, key=lambda test: (not calling and file_of(test) != nearest, reached[test].seconds)
     )

@@ -40,10 +40,10 @@ def results(finished_bench: Bench) -> Path:
 @pytest.fixture(scope="module")
 def exported(results: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The folders of PMQ's encoder and of an untrained one."""
-    place = tmp_path_factory.mktemp("exported")
+    folder = tmp_path_factory.mktemp("exported")
     for name, *further in (["pmq"], ["random", "--seed", "41"]):
-        assert main(["export", name, *further, "--to", str(place / name), "--results", str(results)]) == OK
-    return {name: place / name for name in ("pmq", "random")}
+        assert main(["export", name, *further, "--to", str(folder / name), "--results", str(results)]) == OK
+    return {name: folder / name for name in ("pmq", "random")}
 
 
 def pretraining_of(bench: Bench) -> Path:
@@ -55,8 +55,12 @@ def test_a_row_is_found_by_name_title_and_key_and_one_of_several_by_its_seed(
 ) -> None:
     folder = pretraining_of(finished_bench)
     for name in ("pmq", "PMQ", folder.name):
-        found = find(results, name, None)
-        assert (found.folder, found.variant, {cell.seed for cell in found.cells}) == (folder, "pmq", {41, 42})
+        pretrained = find(results, name, None)
+        assert (pretrained.folder, pretrained.variant, {cell.seed for cell in pretrained.cells}) == (
+            folder,
+            "pmq",
+            {41, 42},
+        )
     one, other = (find(results, "random", seed) for seed in (41, 42))
     assert one.folder != other.folder
     assert {cell.seed for cell in other.cells} == {42}
@@ -70,16 +74,16 @@ def test_a_row_is_found_by_name_title_and_key_and_one_of_several_by_its_seed(
 
 
 def test_the_config_of_the_row_says_how_windows_are_cut(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = find(results, "pmq", None)
-    about = describe(found, b"")
+    pretrained = find(results, "pmq", None)
+    about = describe(pretrained, b"")
     assert (about.segmentation, about.per_trial) == (HEARTBEATS, 6)
-    config = found.run.rows[found.cells[0].key].provenance["config"]
+    config = pretrained.run.rows[pretrained.cells[0].key].provenance["config"]
     data = config["data"] | {"segmentation": {"kind": "recordings", "seconds": 2.0}}
     monkeypatch.setitem(config, "data", data)
-    about = describe(found, b"")
+    about = describe(pretrained, b"")
     assert (about.segmentation, about.per_trial) == (Segmentation("recordings", 500, stride=250), 1)
     monkeypatch.setitem(config, "data", data | {"standardise": "dataset"})
-    assert describe(replace(found, record=found.record | {"scale": [0.5, 2.0]}), b"").scale == (0.5, 2.0)
+    assert describe(replace(pretrained, record=pretrained.record | {"scale": [0.5, 2.0]}), b"").scale == (0.5, 2.0)
 
 
 def test_an_earlier_run_has_the_row_and_a_damaged_encoder_is_one_line(
@@ -130,13 +134,13 @@ def test_an_encoder_of_the_users_goes_with_its_source(
     results: Path, tmp_path: Path, encoder_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine.py").write_text(encoder_text)
-    found = find(results, "pmq", None)
-    folder = tmp_path / "p" / found.folder.name
-    facts = {name: found.record[name] for name in ("method", "seed", "key_content", "updates", "batch_size")}
+    pretrained = find(results, "pmq", None)
+    folder = tmp_path / "p" / pretrained.folder.name
+    facts = {name: pretrained.record[name] for name in ("method", "seed", "key_content", "updates", "batch_size")}
     checkpoint.save_encoder(folder, get_encoder(str(tmp_path / "mine.py"))(), facts)
     card = checkpoint.checked_card(folder)
     assert card is not None
-    monkeypatch.setattr(export, "find", lambda *_: replace(found, record=card, folder=folder))
+    monkeypatch.setattr(export, "find", lambda *_: replace(pretrained, record=card, folder=folder))
     words = ["export", "pmq", "--to", str(tmp_path / "to"), "--results", str(results)]
     assert main(words) == USAGE, "--code FILE is needed"
     assert not (tmp_path / "to").exists()

@@ -33,7 +33,9 @@ CARD: dict[str, Any] = {
 def test_scalars_are_what_people_mean() -> None:
     parsed = {text: parse_yaml(text) for text in SCALARS}
     assert parsed == SCALARS
-    assert {text: type(value) for text, value in parsed.items()} == {text: type(own) for text, own in SCALARS.items()}
+    assert {text: type(value) for text, value in parsed.items()} == {
+        text: type(value) for text, value in SCALARS.items()
+    }
 
 
 @pytest.mark.parametrize(

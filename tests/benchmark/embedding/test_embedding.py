@@ -48,11 +48,11 @@ def test_windows_are_those_of_the_prepared_dataset_to_the_bit(
 ) -> None:
     prepared = cohorts[name]
     every, dataset = trials_of(prepared, 6), small_cohort(prepared.name)
-    _, *found = load_encoder(exported).cut(map(dataset.read, prepared.entries))[0]
-    for number, windows in enumerate(found):
+    _, *windows_of = load_encoder(exported).cut(map(dataset.read, prepared.entries))[0]
+    for number, windows in enumerate(windows_of):
         expected = every.take(np.flatnonzero(every.recording == number), windows=6).reshape(-1, 300, len(LEADS))
         assert np.array_equal(windows, expected)
-    assert sum(map(bool, map(len, found))) > len(found) / 2
+    assert sum(map(bool, map(len, windows_of))) > len(windows_of) / 2
 
 
 def test_leads_are_taken_by_name_and_their_unit_does_not_matter(exported: Path) -> None:
@@ -99,10 +99,10 @@ def test_crops_are_those_of_the_whole_recording_and_absent_leads_are_zero(tmp_pa
     signal, whole = recording(), Segmentation("recordings", 250, 100, 125)
     facts: dict[str, Any] = {"segmentation": whole, "per_trial": 1, "scale": (1.0, 2.0), "leads": ("I", "V6")}
     windows = cut(export_encoder(tmp_path / "e", **facts), signal)
-    kept = whole.cut(signal.astype(np.float32), RATE)[:, 0].astype(np.float16)  # (1000, 12)
+    resampled = whole.cut(signal.astype(np.float32), RATE)[:, 0].astype(np.float16)  # (1000, 12)
     assert windows.shape == (7, 250, 12)
     for crop, first in zip(windows, range(0, 751, 125), strict=True):
-        expected = (kept[first : first + 250].astype(np.float32) - 1) / 2
+        expected = (resampled[first : first + 250].astype(np.float32) - 1) / 2
         np.testing.assert_array_equal(crop[:, [0, 11]], expected[:, [0, 11]].astype(np.float16))
         assert not crop[:, 1:11].any()
 
@@ -134,10 +134,10 @@ def test_a_recording_without_windows_is_a_row_of_nan_and_one_warning(exported: P
     encoder = load_encoder(exported)
     line = r"2 of 4 .* 1 all samples zero, 1 NaN samples \(1: all samples zero, 3: NaN samples: lead I"
     with pytest.warns(UserWarning, match=line) as caught:
-        found = encoder.encode(signals, RATE, LEADS)
+        features = encoder.encode(signals, RATE, LEADS)
     assert [warning.filename for warning in caught] == [__file__]
-    assert np.isnan(found).all(axis=1).tolist() == [False, True, False, True]
-    assert (found.dtype, found.shape) == (np.float32, (4, 6))
+    assert np.isnan(features).all(axis=1).tolist() == [False, True, False, True]
+    assert (features.dtype, features.shape) == (np.float32, (4, 6))
     with pytest.warns(UserWarning, match=line):
         windows, whose = encoder.windows(signals, RATE, LEADS)
     assert (len(windows), set(whose.tolist())) == (len(whose), {0, 2})
