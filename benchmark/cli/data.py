@@ -140,13 +140,8 @@ def show(arguments: Namespace, console: Console) -> int:
     from reports.figures import draw_recording
 
     config, folders, names = flags_of(arguments)
-    listed: list[tuple[Dataset, Entry]] = []
-    for name in names:
-        try:
-            dataset = locate(config, name, folders)
-            listed += [(dataset, entry) for entry in dataset.listing().entries]
-        except DatasetError as problem:
-            note(console, f"{name}: {problem}")
+    datasets = [locate(config, name, folders) for name in names]
+    listed = [(dataset, entry) for dataset in datasets for entry in dataset.listing().entries]
     matches = [(dataset, entry) for dataset, entry in listed if entry.recording == arguments.word]
     if not matches:
         known = [entry.recording for _, entry in listed]

@@ -13,13 +13,10 @@ import re
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
-
-import numpy as np
 
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
@@ -64,8 +61,8 @@ NO_LABEL = re.compile(
     re.IGNORECASE,
 )
 """What columns may be called that are no labels, however few values they have."""
-COMMENTS = ("Dx", "Diagnosis")
-"""Names that comments of labels have in WFDB headers."""
+DIAGNOSIS = "Dx"
+"""Name that comments of labels have in WFDB headers."""
 TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 MAX_TABLES = 4
 """So many text files of one folder may be tables, if they begin with names other than leads; more are signals."""
@@ -179,8 +176,7 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
     if not content.fs:
         lines["rate"] = Question(f"Hz; the first file has {len(content.signal)} samples")
     if units := {unit for unit in content.units or ("none",) if unit.lower() not in MILLIVOLTS}:
-        largest = np.nanmax(np.abs(content.signal), initial=0)
-        lines["unit"] = Question(f"{UNITS}; the files state {', '.join(sorted(units))}; values go up to {largest:g}")
+        lines["unit"] = Question(f"{UNITS}; the files state {', '.join(sorted(units))}")
     return lines
 
 
@@ -227,8 +223,6 @@ def label_counts(cells: list[str]) -> tuple[str | None, Counter[str]]:
 
 def draft(folder: Path, file: str) -> str:
     """Write the text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
-    if not folder.is_dir():
-        raise DatasetError(f"{folder} is not a folder")
     scan, tables, sections, named = scan_folder(folder), dict[str, Columns](), dict[str, Lines](), 0
     for table in scan.tables:
         with suppress(DatasetError):
@@ -241,10 +235,10 @@ def draft(folder: Path, file: str) -> str:
         used = sections["table"].values()
         free = {name: cells for name, cells in columns.items() if name not in used and not NO_LABEL.fullmatch(name)}
         sections["labels"] = label_lines(free)
-    for name in COMMENTS if not sections.get("labels") else ():
-        stated = _comments_in(folder, scan.signals, name)
+    if not sections.get("labels") and scan.pattern.endswith(".hea"):
+        stated = [text for path in scan.signals for text in diagnoses((folder / path).with_suffix(""))]
         if 2 <= len(label_counts(stated)[1]) <= MAX_CLASSES:
-            sections["labels"] = named_lines("comment", name, stated)
+            sections["labels"] = named_lines("comment", DIAGNOSIS, stated)
     text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))
     for section, lines in {"signals": signal_lines(folder, scan, named), **sections}.items():
         text += f"\n{section}:\n" * bool(lines)
@@ -259,13 +253,11 @@ def _yaml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _comments_in(folder: Path, paths: Sequence[str], name: str) -> list[str]:
-    """What the headers among the files say under a name; `data check` counts unreadable ones."""
-    stated = list[str]()
-    for path in paths:
-        with suppress(Unusable):
-            stated += comments((folder / path).with_suffix(""), name) if path.lower().endswith(".hea") else ()
-    return stated
+def diagnoses(record: Path) -> tuple[str, ...]:
+    """Return what a record's header says of diagnoses; `data check` counts unreadable ones."""
+    with suppress(Unusable):
+        return comments(record, DIAGNOSIS)
+    return ()
 
 
 def name_of(folder: Path) -> str:

@@ -249,16 +249,15 @@ def find_files(card: Card, root: Path) -> list[CardFile]:
     expression = re.escape(pattern)
     for part, meaning in EXPRESSIONS.items():
         expression = expression.replace(re.escape(part), meaning)
-    for path, match in ((path, re.fullmatch(expression, path)) for path in sorted(present)):
-        if match is None:
-            continue
-        file = CardFile(**{"path": path, "recording": PurePosixPath(path).stem, "patient": "", **match.groupdict()})
-        try:
-            names = identifiers(root / path, card.signals) if card.signals.stacked else []
-        except Unusable as reason:
-            raise DatasetError(f"{card.title}: {path}: {reason}") from None
-        rows = [CardFile(f"{path}{ROW}{row}", identifier(name), file.patient) for row, name in enumerate(names)]
-        files += rows if card.signals.stacked else [file]
+    for path in sorted(present):
+        if match := re.fullmatch(expression, path):
+            parts = {"recording": PurePosixPath(path).stem, "patient": "", **match.groupdict()}
+            try:
+                names = identifiers(root / path, card.signals) if card.signals.stacked else []
+            except Unusable as reason:
+                raise DatasetError(f"{card.title}: {path}: {reason}") from None
+            rows = [CardFile(f"{path}{ROW}{row}", name, parts["patient"]) for row, name in enumerate(names)]
+            files += rows if card.signals.stacked else [CardFile(path, **parts)]
     if not files:
         raise DatasetError(
             f"{card.title}: no file in {root} matches signals.files {pattern!r}: there are {len(present)} files, e.g. "

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from benchmark.data.datasets.base import LEADS, Recording, Unusable
-from benchmark.data.datasets.tables import read_cells
+from benchmark.data.datasets.tables import identifier, read_cells
 from benchmark.data.datasets.wfdb_files import (
     MILLIVOLTS,
     Samples,
@@ -240,7 +240,7 @@ def identifiers(path: Path, signals: CardSignals) -> list[str]:
         if signals.ids_name not in arrays or arrays[signals.ids_name].size != count:
             raise Unusable(f"no identifier for each row under signals.ids_name: {signals.ids_name}")
         stored = np.ravel(arrays[signals.ids_name]).tolist()
-        return [name.decode() if isinstance(name, bytes) else str(name).strip() for name in stored]
+        return [identifier(name.decode() if isinstance(name, bytes) else str(name).strip()) for name in stored]
 
 
 def read_export(path: Path, signals: CardSignals, row: int | None) -> Samples:

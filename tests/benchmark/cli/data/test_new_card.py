@@ -63,7 +63,7 @@ def test_a_draft_is_written_once_and_its_open_questions_come_first(tmp_path: Pat
     assert status == USAGE
     assert "answer the questions first, signals.rate, signals.unit, signals.leads" in err
     status, _, err = run_verb("data", "new-card", "nowhere")
-    assert (status, "nowhere is not a folder" in err) == (USAGE, True)
+    assert (status, "nowhere has no file of a known format" in err) == (USAGE, True)
 
 
 @pytest.mark.slow
