@@ -181,11 +181,9 @@ class ExternalWindows:
         return trials_of(self.prepared, 1).take(np.concatenate([np.empty(0, np.int64), *index]))
 
 
-def external_task(task: Task, windows: ExternalWindows, validation: Windows, test: Windows) -> Task:
-    """Put a task into the encoder's windows; `validation` and `test`: those sides, which label ratios and seeds share.
-
-    Scores that choose count recordings.
-    """
+def external_task(task: Task, windows: ExternalWindows) -> Task:
+    """Put a task into the encoder's windows; scores that choose count recordings."""
+    validation, test = windows.of(task.validation), windows.of(task.test)
     return replace(task, train=windows.of(task.train), validation=validation, test=test, unit=RECORDING, crops=None)
 
 

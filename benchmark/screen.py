@@ -18,10 +18,10 @@ LINE_SECONDS = 30.0  # between two plain lines about progress, where there is no
 SPEED_SECONDS = 3600.0  # over which the time left is taken from what was done: cells take minutes
 
 
-def open_console(file: TextIO | None = None, width: int | None = None) -> Console:
+def open_console(file: TextIO | None = None) -> Console:
     """Open a console on stdout or `file`, without markup; 120 columns wide if it is no terminal."""
-    console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
-    if width is None and not console.is_terminal:
+    console = Console(file=file, markup=False, highlight=False, emoji=False)
+    if not console.is_terminal:
         console.width = PIPE_WIDTH
     return console
 
@@ -41,10 +41,8 @@ def duration(seconds: float) -> str:
     """Return seconds as text: '8 s', '12 min', '3 h 20 min'."""
     if seconds < 90:
         return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60} min"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 @contextmanager
@@ -52,12 +50,12 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
     """Show the progress of one step before the grid: call the result with (done, total), which may change."""
     with open_bars(console) as bars:
         started = printed = time.monotonic()
-        bar = bars.add_task(what, total=None, text="", visible=False)
+        bar = bars.add_task(what, total=None, text="")
 
         def progress(done: int, total: int) -> None:
             nonlocal printed
             now = time.monotonic()
-            bars.update(bar, completed=done, total=total, text=f"{done} of {total}", visible=True)
+            bars.update(bar, completed=done, total=total, text=f"{done} of {total}")
             if done == total:
                 note(console, f"{what}: {total} in {duration(now - started)}")
             elif bars.disable and now - printed >= LINE_SECONDS:
@@ -70,24 +68,23 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
 def open_bars(console: Console) -> Progress:
     """Open bars, each with a `text`, that are not started yet; nothing is drawn without a terminal."""
     no_wrap = Column(no_wrap=True, overflow="ellipsis")
-    hidden = not console.is_terminal or console.is_dumb_terminal
     return Progress(
-        TextColumn("{task.description}", markup=False, table_column=no_wrap),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=16),
-        TextColumn("{task.fields[text]}", markup=False, table_column=no_wrap.copy()),
+        TextColumn("{task.fields[text]}", markup=False, table_column=no_wrap),
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=hidden,
+        disable=not console.is_terminal or console.is_dumb_terminal,
         speed_estimate_period=SPEED_SECONDS,
     )
 
 
-def print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]], labels: int = 1) -> None:
-    """Print a table between empty lines: so many columns of labels, which wrap, then columns of numbers."""
+def print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table between empty lines: a column of labels, which wrap, then columns of numbers."""
     table = Table(box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, heading in enumerate(headings):
-        is_label = number < labels
+        is_label = number == 0
         table.add_column(Text(heading), justify="left" if is_label else "right", no_wrap=not is_label, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))

@@ -37,7 +37,6 @@ ROOMS = (
         ("benchmark/run", "benchmark/machine", "benchmark/screen.py"),
         2100,
         14,
-        (2118, 14.4),
     ),
     Room("results", ("benchmark/results",), 950, 6.5),
     Room("reports", ("reports",), 3200, 21),

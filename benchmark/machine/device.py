@@ -19,9 +19,11 @@ import torch
 
 def device_facts(device: torch.device) -> dict[str, Any]:
     """Collect type and name of the device, CPU threads of torch, and of a CPU the instructions ('AVX2')."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    instructions = {} if device.type == "cuda" else {"instructions": torch.backends.cpu.get_cpu_capability()}
-    return {"type": device.type, "name": name, "threads": torch.get_num_threads()} | instructions
+    facts = {"type": device.type, "threads": torch.get_num_threads()}
+    if device.type == "cuda":
+        return facts | {"name": torch.cuda.get_device_name(device)}
+    name = platform.processor() or platform.machine()
+    return facts | {"name": name, "instructions": torch.backends.cpu.get_cpu_capability()}
 
 
 def cores() -> int:

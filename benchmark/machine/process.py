@@ -18,7 +18,7 @@ from multiprocessing import get_context, parent_process, resource_tracker
 from types import FrameType
 from typing import TypeVar
 
-GRACE_SECONDS = 6.0  # most that running tasks have to save
+GRACE_SECONDS = 6  # most that running tasks have to save
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 stop = threading.Event()
@@ -38,7 +38,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def interrupts(*, saving: bool = False) -> Iterator[None]:
-    """Raise `Interrupted` at the first SIGINT or SIGTERM within, of those that are not ignored.
+    """Raise `Interrupted` at the first SIGINT or SIGTERM within.
 
     saving: it sets `stop` instead, and is raised at the end or after `GRACE_SECONDS`.
     """
@@ -51,14 +51,13 @@ def interrupts(*, saving: bool = False) -> Iterator[None]:
         if number == signal.SIGALRM or not saving:
             raise Interrupted(received[0])
         stop.set()
-        signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+        signal.alarm(GRACE_SECONDS)
 
-    heard = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, handle) for number in (*heard, signal.SIGALRM)}
+    before = {number: signal.signal(number, handle) for number in (*SIGNALS, signal.SIGALRM)}
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.alarm(0)
         for number, handler in before.items():
             signal.signal(number, handler)
     if received:

@@ -50,7 +50,7 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     prepared = open_task_view(context.folders[cell.dataset], column)
     job = CellInput(cell, config, context)
     folds = folds_of(job, prepared, spec, known)
-    multi, pool = folds[0].multi, folds[0].pool
+    multi = spec.labels == "multi"
     unscored = next((fold.unscored for fold in folds if fold.unscored), "")
     if unscored:
         nothing = np.empty((0, folds[0].test.target.shape[1]), np.float32)  # (0, C)
@@ -63,7 +63,7 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
-        scores = score_both_units(*judged, multi=multi, pool=pool)
+        scores = score_both_units(*judged, multi=multi, pool=spec.pool)
         notes += untested_note(predictions.truth, prepared.classes)
     row = Row(
         **identity_of(cell),
@@ -85,7 +85,7 @@ def folds_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: Evaluati
     is_one = not is_cross_validated(prepared, spec)
     tasks = []
     for part in [None] if is_one else [(number, cell.draw_seed) for number in range(spec.folds)]:
-        key = job.context.folders[cell.dataset], job.config.data.column(cell.dataset), spec, is_tested, part
+        key = spec, is_tested, part
         if key not in known.sides:
             known.sides[key] = sides_for_tasks(prepared, spec, device=device, tested=is_tested, part=part)
         tasks.append(task_on(known.sides[key], ratio=cell.ratio, seed=cell.draw_seed))
@@ -125,8 +125,8 @@ def merged(
 
 def identity_of(cell: Cell) -> dict[str, Any]:
     """Collect the fields of a row that identify its cell."""
-    coordinates = ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed", "subset")
-    return {name: getattr(cell, name) for name in coordinates} | {
+    shared = ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed", "subset")
+    return {name: getattr(cell, name) for name in shared} | {
         "variant": cell.variant.name,
         "method": cell.variant.method_name,
         "pretrain_seed": cell.pretraining.seed if cell.pretraining else None,
@@ -138,7 +138,7 @@ def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     if job.cell.external_windows is None:
         return learn(job, task, known)
     windows = ExternalWindows(open_prepared(job.cell.external_windows), job.config.task_spec(job.config.finetune).leads)
-    external = external_task(task, windows, windows.of(task.validation), windows.of(task.test))
+    external = external_task(task, windows)
     outcome = learn(job, external, known)
     notes = [*missing_notes(task, external), *outcome.notes]
     return Outcome(predictions_for(outcome.probability, external, task), outcome.training, notes)

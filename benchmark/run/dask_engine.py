@@ -38,10 +38,10 @@ def ask_to_stop() -> None:
 class Dask:
     """An engine on a client of a scheduler."""
 
-    lost: tuple[type[Exception], ...] = (KilledWorker,)
+    lost = (KilledWorker,)
     attempts = 1
 
-    def __init__(self, client: Client, jobs: int | None = None) -> None:
+    def __init__(self, client: Client, jobs: int | None) -> None:
         """jobs: tasks that are handed over at a time, whatever workers there are; None: one for each."""
         self.client, self.jobs = client, jobs
         self.executor: Executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]

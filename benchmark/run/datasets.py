@@ -28,7 +28,6 @@ from benchmark.data.splits import is_cross_validated, split_of
 from benchmark.data.tasks import DatasetTask, of_task
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.files import digest
-from benchmark.results.names import is_frozen
 from benchmark.results.store import Plan, PlannedCell
 from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
 from benchmark.screen import Console, step
@@ -185,7 +184,7 @@ def refuse_unusable(config: Config) -> None:
         except ValueError as error:
             raise ConfigError(str(error)) from None
         unserved = unserved_by(variant, config.evaluate)
-        if not any(map(is_frozen, config.evaluate)) and unserved:
+        if len(unserved) == len(config.evaluate):
             raise ConfigError(f"{kind.word()}: {next(iter(unserved.values()))}; add a probe, e.g. --evaluate linear")
 
 

@@ -47,11 +47,11 @@ class Inline:
 class Pool:
     """Processes of this machine. A killed one ends all, and the next task opens others."""
 
-    lost: tuple[type[Exception], ...] = (BrokenProcessPool,)
+    lost = (BrokenProcessPool,)
     attempts = 2
 
-    def __init__(self, workers: int, devices: Sequence[str] = ()) -> None:
-        """Open the pool. devices: CUDA_VISIBLE_DEVICES of the workers, in turn; () for what it is here."""
+    def __init__(self, workers: int, devices: Sequence[str]) -> None:
+        """Open the pool. devices: CUDA_VISIBLE_DEVICES of the workers, in turn; '' for what it is here."""
         self.workers, self.devices = workers, devices
         self.open()
 
@@ -60,7 +60,7 @@ class Pool:
         context = get_context("spawn")
         devices: SimpleQueue[str] = context.SimpleQueue()
         for number in range(self.workers):
-            devices.put(self.devices[number % len(self.devices)] if self.devices else "")
+            devices.put(self.devices[number % len(self.devices)])
         self.executor = ProcessPoolExecutor(self.workers, context, begin_task_worker, (devices,))
 
     def width(self) -> int:
@@ -114,7 +114,7 @@ def open_engine(name: str, jobs: int | None, devices: Sequence[str] = ()) -> Ite
     elif jobs in (1, None) and not devices:
         yield Inline()
     else:
-        pool = Pool(jobs or len(devices), devices)
+        pool = Pool(jobs or len(devices), devices or [""])
         try:
             yield pool
             pool.executor.shutdown()

@@ -50,7 +50,6 @@ from methods.from_file import sources_of
 ALL_LABELS = 1.0
 SUBSETS = {"paper": 1, "strict": 5}
 """Labelled subsets per seed by default: a probe costs next to nothing beside the pretraining that it judges."""
-EXTERNAL_SEED = 0  # pretraining seed of an external encoder, whose weights depend on no seed of a run
 
 
 @dataclass(frozen=True)
@@ -108,15 +107,14 @@ def variants_of(config: Config) -> tuple[Variant, ...]:
     rows: list[Variant] = []
     for label, changed in by_encoder(config).items():
         is_first = changed is config
-        settings, suffix = ({}, "") if is_first else ({"encoder": changed.encoder}, label)
         for row in (*methods_of(changed), *baselines_of(changed), *ablations_of(changed), *sweeps_of(changed)):
-            if row.method is None or row.method.external_encoder is not None:
-                rows += [row] if is_first else []
-            elif label:
-                name, of = (named and name_on(named, suffix) for named in (row.name, row.of))
-                title, settings_of_row = f"{row.title} on {label}", settings | row.settings
-                rows.append(replace(row, name=name, title=title, of=of, settings=settings_of_row, encoder=label))
-            else:
+            is_on_encoder = row.method is not None and row.method.external_encoder is None
+            if is_on_encoder and label:
+                row = replace(row, title=f"{row.title} on {label}", encoder=label)
+            if is_on_encoder and not is_first:
+                name, of = (named and name_on(named, label) for named in (row.name, row.of))
+                row = replace(row, name=name, of=of, settings={"encoder": changed.encoder} | row.settings)
+            if is_on_encoder or is_first:
                 rows.append(row)
     return tuple(rows)
 
@@ -153,10 +151,11 @@ def sweeps_of(config: Config) -> Iterator[Variant]:
     """Yield a row per value of a hyperparameter or config key."""
     for method, swept in config.sweeps.items():
         kind = config.method_class(method)
-        for knob, value in ((knob, value) for knob, values in swept.items() for value in values):
-            name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
-            settings, changed = config.swept(method, knob, value)
-            yield Variant(name, title, kind, changed, "sweep", kind.name, knob, value, settings)
+        for knob, values in swept.items():
+            for value in values:
+                name, title = f"{kind.name}:{knob}={value}", f"{kind.title} {knob} {value}"
+                settings, changed = config.swept(method, knob, value)
+                yield Variant(name, title, kind, changed, "sweep", kind.name, knob, value, settings)
 
 
 def refuse_lone_windows(config: Config, variants: Iterable[Variant]) -> None:
@@ -271,7 +270,7 @@ def pretraining_of(
     if method is None:
         return None
     if method.external_encoder:
-        seed = EXTERNAL_SEED
+        seed = 0  # no seed of a run moves its weights
     elif config.protocol == "paper" and method.trains:
         seed = config.pretrain.seed
     content: dict[str, Any] = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
+from timeit import repeat
 from typing import Any
 
 import torch
@@ -207,9 +207,6 @@ def update_of(
 def seconds_per_update(method: PretrainMethod, settings: MethodConfig, samples: int, precision: str) -> float:
     """Time an update of a method, on a part of its batch: the faster of two."""
     size = min(settings.recipe.batch_size, TIMED_BATCH)
-    update, seconds = update_of(method, settings, size, samples, precision), []
-    for _ in range(2):
-        started = time.perf_counter()
-        float(update())  # waits for the device
-        seconds.append(time.perf_counter() - started)
-    return min(seconds) * settings.recipe.batch_size / size
+    update = update_of(method, settings, size, samples, precision)
+    seconds = min(repeat(lambda: float(update()), number=1, repeat=2))  # `float` waits for the device
+    return seconds * settings.recipe.batch_size / size

@@ -94,10 +94,11 @@ class GridProgress:
         for stage, bar in self.stages.items():
             shown = trained if stage == "pretrainings" else []
             ended = self.done[stage] + self.failed[stage] + sum(progress.done / progress.total for progress in shown)
-            texts = [f"{self.done[stage]} of {self.total[stage]}", *(f"{one.name} {one.text}" for one in shown)]
-            self.bars.update(bar, completed=ended, text="; ".join(texts))
+            names = [f"{progress.name} {progress.text}" for progress in shown]
+            text = "; ".join([f"{self.done[stage]} of {self.total[stage]}", *names])
+            self.bars.update(bar, completed=ended, text=text)
             eta = self.bars.tasks[bar].time_remaining
-            lines.append(f"{stage} {'; '.join(texts)}" + (f", about {duration(eta)} to go" if eta else ""))
+            lines.append(f"{stage} {text}" + (f", about {duration(eta)} to go" if eta else ""))
         if not self.console.is_terminal and time.monotonic() - self.printed >= LINE_SECONDS:
             self.printed = time.monotonic()
             note(self.console, "; ".join([*lines, f"{self.failed.total()} failed"]))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from torch import Tensor
 from benchmark.config.schema import Knn
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import Sides, Task
-from benchmark.data.tasks import DatasetTask
 from benchmark.training.finetune import Outcome, in_batches, validation_score
 from methods.encoders.base import Encoder
 
@@ -37,7 +35,7 @@ class EvaluationCache:
 
     encoders: dict[str, Encoder] = field(default_factory=dict)
     """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
-    sides: dict[tuple[Path, DatasetTask, TaskSpec, bool, tuple[int, int] | None], Sides] = field(default_factory=dict)
+    sides: dict[tuple[TaskSpec, bool, tuple[int, int] | None], Sides] = field(default_factory=dict)
     """Folder of the prepared dataset, column, spec, whether it is tested, part of a cross-validation and the seed that
     deals them -> what its tasks share."""
     features: dict[str, Floats] = field(default_factory=dict)

@@ -24,7 +24,7 @@ def test_text_is_taken_literally_and_left_whole(capsys: pytest.CaptureFixture[st
 def test_a_long_label_wraps_and_numbers_stay_whole_and_plain_in_a_pipe() -> None:
     pipe, screen = StringIO(), StringIO()
     headings, rows = ["Number", "A", "B"], [["a label of more words than there is room for", "70.1±0.8", "1.0"]]
-    print_table(open_console(pipe, 40), headings, rows)
+    print_table(Console(file=pipe, width=40), headings, rows)
     print_table(Console(file=screen, force_terminal=True, width=40), headings, rows)
     _, heading, _, first, second, _ = pipe.getvalue().splitlines()
     assert heading.split() == headings
