@@ -83,22 +83,21 @@ class Split(NamedTuple):
     test: NDArray[np.int64]
 
 
-def task_labels(labels: tuple[int, ...], spec: TaskSpec, *, first_label_counts: bool) -> tuple[int, ...]:
+def task_labels(prepared: Prepared, spec: TaskSpec, labels: tuple[int, ...]) -> tuple[int, ...]:
     """Return the classes that a recording with these labels counts for; none if the task excludes it.
 
     `multi`: all its labels. `single`: its only label, or the first under `paper` in a dataset whose first label counts.
     """
     if spec.labels == "multi":
         return labels
-    if first_label_counts and spec.protocol == "paper":
+    if prepared.first_label_counts and spec.protocol == "paper":
         return labels[:1]
     return labels if len(labels) == 1 else ()
 
 
 def labels_under(prepared: Prepared, spec: TaskSpec) -> list[tuple[int, ...]]:
     """Return the classes that each recording counts for."""
-    counted = prepared.first_label_counts
-    return [task_labels(entry.labels, spec, first_label_counts=counted) for entry in prepared.entries]
+    return [task_labels(prepared, spec, entry.labels) for entry in prepared.entries]
 
 
 def target_of(prepared: Prepared, spec: TaskSpec) -> NDArray[np.int64]:

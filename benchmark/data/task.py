@@ -274,7 +274,7 @@ def coverage(prepared: Prepared, spec: TaskSpec) -> dict[str, dict[str, Any]]:
     ]
     reasons: list[dict[str, str]] = [{} for _ in prepared.classes]  # patient -> first reason, '' if scored
     for recording, reason in sorted(recordings, key=lambda pair: bool(pair[1])):
-        for label in task_labels(recording.labels, spec, first_label_counts=prepared.first_label_counts):
+        for label in task_labels(prepared, spec, recording.labels):
             reasons[label].setdefault(recording.patient, reason)
     return {
         name: {"patients": len(of_class), "unscored": {who: why for who, why in of_class.items() if why}}

@@ -74,23 +74,19 @@ def wave_trains(
     centre, rise, fall: (C, B) seconds. height: (C, B) factor of a beat, 0 where a wave is absent. order: (C,) 2 is a
     Gaussian, 4 a plateau.
     """
-    # All (wave, beat) pairs are concatenated in flat arrays of unequal windows, without loops over waves or beats.
-    wave, beat = np.nonzero(height)
-    at, up, down, tall = centre[wave, beat], rise[wave, beat], fall[wave, beat], height[wave, beat]  # (P,)
-    reach = np.where(order[wave] > 2, 1.9, 4.0)
-    first = np.ceil((at - reach * up) * fs).astype(np.int64)
-    length = np.maximum(np.floor((at + reach * down) * fs).astype(np.int64) - first + 1, 0)
-    pair = np.repeat(np.arange(len(wave)), length)  # (K,)
-    sample = np.arange(len(pair)) - np.repeat(np.cumsum(length) - length - first, length)  # (K,)
-    inside = (sample >= 0) & (sample < samples)
-    pair, sample = pair[inside], sample[inside]
-    offset = sample / fs - at[pair]
-    squared = (offset / np.where(offset < 0, up[pair], down[pair])) ** 2
-    power = np.where(order[wave][pair] > 2, squared**2, squared)
-    value = tall[pair] * np.exp(-0.5 * power)
-    waves = len(centre)
-    flat = np.bincount(sample * waves + wave[pair], weights=value, minlength=samples * waves).astype(np.float64)
-    return flat.reshape(samples, waves)  # (n, C)
+    wave, beat = np.nonzero(height)  # (P,) pairs that there are
+    at, up, down, tall = (part[wave, beat][:, None] for part in (centre, rise, fall, height))  # (P, 1)
+    is_plateau = order[wave][:, None] > 2  # (P, 1)
+    reach = np.where(is_plateau, 1.9, 4.0)
+    first, last = np.ceil((at - reach * up) * fs), np.floor((at + reach * down) * fs)  # (P, 1) samples
+    sample = first + np.arange((last - first).max() + 1)  # (P, W)
+    offset = sample / fs - at
+    squared = (offset / np.where(offset < 0, up, down)) ** 2
+    value = tall * np.exp(-0.5 * np.where(is_plateau, squared**2, squared))  # (P, W)
+    inside = (sample <= last) & (sample >= 0) & (sample < samples)
+    flat = (sample * len(centre) + wave[:, None])[inside].astype(int)
+    trains = np.bincount(flat, value[inside], samples * len(centre)).astype(np.float64)
+    return trains.reshape(samples, -1)  # (n, C)
 
 
 def twelve_leads(eight: NDArray[np.float32]) -> NDArray[np.float32]:

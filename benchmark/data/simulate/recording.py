@@ -240,25 +240,17 @@ class Simulated(NamedTuple):
 
 
 def simulate(
-    diagnosis: str | tuple[str, ...],
-    *,
-    seed: int,
-    seconds: float = 10.0,
-    fs: float = 500.0,
-    noise: float = 1.0,
-    anatomy: float = 1.0,
-    severity: float = 1.0,
+    diagnosis: str | tuple[str, ...], *, seed: int, anatomy: float = 1.0, **settings: float
 ) -> NDArray[np.float32]:
     """Draw one recording of a newly drawn patient, e.g. `simulate("LBBB", seed=1)`: (n, 12) float32 in mV.
 
     diagnosis: a name of `DIAGNOSES`, or several that one ECG can show together. seed: of patient and recording.
-    anatomy: scale of the differences between patients, 0 for the typical one. noise, severity: as of a cohort.
-    Raises ValueError for unknown or contradictory diagnoses.
+    anatomy: scale of the differences between patients, 0 for the typical one. settings: `seconds`, `fs`, `noise` and
+    `severity`, as in `record`. Raises ValueError for unknown or contradictory diagnoses.
     """
     names = (diagnosis,) if isinstance(diagnosis, str) else diagnosis
     rng = np.random.default_rng([seed, STREAM_OF_SINGLE_RECORDINGS])
-    patient = draw_anatomy(rng, woman=bool(rng.integers(2)), variation=anatomy)
-    return record(patient, names, rng, seconds=seconds, fs=fs, noise=noise, severity=severity).signal
+    return record(draw_anatomy(rng, woman=bool(rng.integers(2)), variation=anatomy), names, rng, **settings).signal
 
 
 def record(
@@ -272,7 +264,10 @@ def record(
     severity: float = 1.0,
     mains_hz: float = 50.0,
 ) -> Simulated:
-    """Draw one recording of a patient with these diagnoses, from the recording's stream. Raises as `simulate`."""
+    """Draw one recording of a patient with these diagnoses, from the recording's stream. Raises as `simulate`.
+
+    noise: scale of all noise. severity: scale of the changes of a beat's shape, at most 2.
+    """
     samples = round(seconds * fs)
     rhythm = next((name for name in check_diagnoses(diagnoses) if name in RHYTHMS), "SR")
     heart = diseased(patient, diagnoses, severity)

@@ -103,7 +103,7 @@ def test_what_a_recording_counts_for(make_prepared: Callable[..., Prepared], lab
     recordings = [(f"p{n}", item, 1, None) for n, item in enumerate(((), (0,), (2, 1)))]
     data = replace(make_prepared("chapman", recordings), first_label_counts=first)
     spec = TaskSpec(6, labels, protocol)
-    assert [task_labels(item.labels, spec, first_label_counts=first) for item in data.entries] == expected
+    assert [task_labels(data, spec, item.labels) for item in data.entries] == expected
     target = target_of(data, spec)
     assert target.shape == (3, 4)
     assert [tuple(np.flatnonzero(row)) for row in target] == [tuple(sorted(item)) for item in expected]
