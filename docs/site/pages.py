@@ -88,9 +88,9 @@ def rebased(text: str) -> str:
 @lru_cache
 def source_of(module: str) -> griffe.Module:
     """A module as griffe reads it, with its submodules."""
-    found = griffe.load(module, search_paths=[ROOT])
-    assert isinstance(found, griffe.Module)
-    return found
+    source = griffe.load(module, search_paths=[ROOT])
+    assert isinstance(source, griffe.Module)
+    return source
 
 
 def notebook_page(path: Path) -> str:
@@ -132,14 +132,14 @@ def subclasses(package: griffe.Module, base: str) -> Iterator[griffe.Class]:
     for module in package.modules.values():
         if module.is_alias:
             continue
-        yield from (own for own in module.classes.values() if not own.is_alias and base in map(str, own.bases))
+        yield from (kind for kind in module.classes.values() if not kind.is_alias and base in map(str, kind.bases))
         yield from subclasses(module, base)
 
 
 def section(kind: griffe.Class, prefix: str, heading: str = "", *, own_only: bool = False) -> list[str]:
     """A heading and a table of the fields of a config's class."""
     fields = kind.attributes if own_only else {n: a for n, a in kind.all_members.items() if a.is_attribute}
-    rows = [row(prefix, own) for name, own in fields.items() if own.annotation is not None and name[0] != "_"]
+    rows = [row(prefix, field) for name, field in fields.items() if field.annotation is not None and name[0] != "_"]
     about = kind.docstring.value if kind.docstring else ""
     head = ["| key | default | meaning |", "| --- | --- | --- |"]
     return [f"### {heading or f'`{prefix}`' if prefix else 'Top level'}", "", about, "", *head, *rows, ""]
@@ -157,14 +157,14 @@ def meaning(field: griffe.Attribute) -> str:
     methods = source_of("methods")
     bases = (methods["base.MethodConfig"], methods["encoders.base.EncoderConfig"])
     same = [field, *(base.members[field.name] for base in bases if field.name in base.members)]
-    texts = [own.docstring.value for own in same if own.docstring][:1]
+    texts = [member.docstring.value for member in same if member.docstring][:1]
     for name in (
         () if texts else {part.canonical_path for part in field.annotation if isinstance(part, griffe.ExprName)}
     ):
         module, _, alias = name.rpartition(".")
         if module.split(".")[0] in ("benchmark", "methods"):
-            found = source_of(module).members.get(alias)
-            texts += [found.docstring.value] if found is not None and found.docstring else []
+            member = source_of(module).members.get(alias)
+            texts += [member.docstring.value] if member is not None and member.docstring else []
     if not texts and str(field.annotation).startswith("Literal"):
         texts = [str(field.annotation).removeprefix("Literal[").removesuffix("]").replace("'", "")]
     return " ".join(" ".join(texts).split()).replace("|", "\\|")
