@@ -66,10 +66,11 @@ class Chapman(WFDBFolder):
         "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing",
     )
     suffix = ".mat"
-    numbers: ClassVar[range] = range(1, 10_647)
+    names: ClassVar[tuple[str, str]] = ("JS00001", "JS10646")
+    """The first and the last recording; others are another dataset's."""
     forms: ClassVar[tuple[str, ...]] = (PHYSIONET, "WFDB_ChapmanShaoxing")
     """The preferred first; only the first with a recording is read."""
-    tables: ClassVar[tuple[str, ...]] = ("Diagnostics.xlsx", "figshare/Diagnostics.xlsx")
+    table: ClassVar[str] = "Diagnostics.xlsx"
     """Beside ECGDataDenoised/; read only if there is no other form, since its signals are denoised."""
 
     def listing(self) -> Listing:
@@ -77,21 +78,20 @@ class Chapman(WFDBFolder):
 
         Raises DatasetError where there is none.
         """
-        tables = [self.root / table for table in self.tables if (self.root / table).is_file()]
+        first, last = self.names
         try:
             form, records = find_records(
-                self, self.forms, self._is_named, f"JS{self.numbers[0]:05d} to JS{self.numbers[-1]}"
+                self,
+                self.forms,
+                lambda name: re.fullmatch(r"JS\d{5}", name, re.ASCII) and first <= name <= last,
+                f"{first} to {last}",
             )
         except DatasetError:
-            if not tables:
+            if not (self.root / self.table).is_file():
                 raise
-            return self._figshare_listing(tables[0])
+            return self._figshare_listing()
         rhythms = RHYTHMS_PHYSIONET if form == PHYSIONET else RHYTHMS
         return make_listing(records, lambda name, path: self._entry(name, path, rhythms), form)
-
-    def _is_named(self, name: str) -> bool:
-        """Whether a recording's name has one of the numbers; others are another dataset's."""
-        return bool(re.fullmatch(r"JS\d{5}", name, re.ASCII)) and int(name[2:]) in self.numbers
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Return the header and the signal file; of a CSV recording, the one file."""
@@ -107,9 +107,8 @@ class Chapman(WFDBFolder):
         groups = dict.fromkeys(rhythms[code] for code in codes if code in rhythms)
         return Entry(name, name, path, tuple(map(self.classes.index, groups)), statements=codes)
 
-    def _figshare_listing(self, path: Path) -> Listing:
+    def _figshare_listing(self) -> Listing:
         """Every row of Diagnostics.xlsx, whether its CSV file exists or not."""
-        folder = (path.parent / "ECGDataDenoised").relative_to(self.root)
 
         def entry(name: str, same: list[Row]) -> Entry:
             rhythm = same[0]["Rhythm"]
@@ -117,9 +116,9 @@ class Chapman(WFDBFolder):
                 raise Unusable(f"unknown rhythm: {rhythm[:SHOWN]!r}")
             labels = (self.classes.index(FIGSHARE_RHYTHMS[rhythm]),) if rhythm else ()
             acronyms = tuple(dict.fromkeys(f"{rhythm} {same[0]['Beat']}".split()))
-            return Entry(name, name, (folder / f"{name}.csv").as_posix(), labels, statements=acronyms)
+            return Entry(name, name, f"ECGDataDenoised/{name}.csv", labels, statements=acronyms)
 
-        rows, skipped = group_rows(read_table(self, path, COLUMNS), "FileName", str)
+        rows, skipped = group_rows(read_table(self, self.root / self.table, COLUMNS), "FileName", str)
         return make_listing(rows, entry, FIGSHARE, skipped)
 
 
@@ -148,9 +147,9 @@ class Ningbo(Chapman):
         "physionet.org/files/ecg-arrhythmia/1.0.0",
         "physionet.org/files/challenge-2021/1.0.3/training/ningbo",
     )
-    numbers = range(10_647, 100_000)
+    names = ("JS10647", "JS99999")
     forms = (PHYSIONET, "WFDB_Ningbo")
-    tables = ()
+    table = ""
 
 
 CONDITION_OF_CODE = {row["code"]: row["condition"] for row in _CODES if row["condition"]}

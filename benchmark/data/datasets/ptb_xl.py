@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import csv
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,15 +112,8 @@ def _codes(cell: str) -> tuple[str, ...]:
 
 
 def class_of_code(task: str) -> dict[str, str]:
-    """Map the SCP codes that count for a task to classes; raise ValueError for an unknown task."""
-    if task not in PTB_XL_TASKS:
-        raise ValueError(f"unknown task {task!r} of PTB-XL: there are {', '.join(PTB_XL_TASKS)}")
+    """Map the SCP codes that count for a task to classes."""
     kind = "diagnostic" if task.endswith("diagnostic") else task
     column = {"subdiagnostic": "subclass", "superdiagnostic": "superclass"}.get(task, "code")
     statements = [statement for statement in SCP_STATEMENTS if task == "all" or kind in statement.kinds.split()]
     return {statement.code: getattr(statement, column) for statement in statements if getattr(statement, column)}
-
-
-def labels_of(codes: Iterable[str], of_code: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the classes of some codes, each once, sorted."""
-    return tuple(sorted({of_code[code] for code in codes if code in of_code}))
