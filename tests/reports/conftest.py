@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from benchmark.results.files import digest
-from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store
+from benchmark.results.names import CARD
+from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, card_bytes
 from reports.inference import ScoreColumn
 from reports.jackknife import leave_one_out
 
@@ -106,6 +107,14 @@ def fails(row: Row) -> bool:
 
 def is_left_open(row: Row) -> bool:
     return fails(row) or (row.variant, row.dataset, row.ratio) == ("random", "chapman", 0.01)
+
+
+def write_record(root: Path, name: str, **facts: Any) -> Path:
+    """Write the record of a row's pretraining, with health measured on the windows of the plan; returns its file."""
+    file = root / "pretrained" / digest(name) / CARD
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(card_bytes({"key": digest(name), "health_sample": {"windows_sha256": "here"}} | facts))
+    return file
 
 
 @pytest.fixture

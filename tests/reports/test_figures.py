@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.results.files import digest
-from benchmark.results.store import Plan, card_bytes
+from benchmark.results.store import Plan
 from reports import load
 from reports.figures import draw_figures, draw_recording, style_of
+from tests.reports.conftest import write_record
 
 pytestmark = pytest.mark.draws
 SWEEP = {"role": "sweep", "of": "pmq", "knob": "queue_size"}
@@ -33,11 +33,8 @@ def differences() -> pd.DataFrame:
 def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[..., Path], tmp_path: Path) -> None:
     root = write_store(complete=True, alter_plan=with_sweep)
     for variant in ("random", "pmq"):
-        folder = root / "pretrained" / digest(variant)
-        folder.mkdir(parents=True)
         health = [{"epoch": epoch, "effective_rank": 3.0 + epoch, "retrieval": 0.1 * epoch} for epoch in range(3)]
-        record = {"key": digest(variant), "seed": 42, "loss": [3.0, 2.0], "health": health}
-        (folder / "pretraining.json").write_bytes(card_bytes(record | {"health_sample": {"windows_sha256": "here"}}))
+        write_record(root, variant, seed=42, loss=[3.0, 2.0], health=health)
     of_tables = {("finetune", "heartbeat"): differences(), ("linear", "heartbeat"): differences()[:0]}
     figures, again = (list(draw_figures(load(root), tmp_path / name, ["heartbeat"], of_tables)) for name in "ab")
     names = [figure.png.stem for figure in figures]

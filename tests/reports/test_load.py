@@ -14,10 +14,11 @@ import pandas as pd
 import pytest
 
 from benchmark.results.files import digest
-from benchmark.results.store import NoResults, Plan, Store, card_bytes
+from benchmark.results.store import NoResults, Plan, Store
 from reports import load
 from reports.load import incompatible, pack, unpack
 from reports.results import SCORES, layouts, learning_curves, mean_over_subsets
+from tests.reports.conftest import write_record
 
 WriteStore = Callable[..., Path]
 
@@ -159,22 +160,13 @@ def test_settings_data_and_versions_must_be_the_same_and_the_choice_of_cells_nee
     assert incompatible(other, one) == ([reason] if reason else [])
 
 
-def write_record(root: Path, name: str, **facts: Any) -> None:
-    folder = root / "pretrained" / digest(name)
-    folder.mkdir(parents=True)
-    (folder / "pretraining.json").write_bytes(card_bytes({"key": digest(name), **facts}))
-
-
 def test_pretrainings_have_their_records_and_damaged_ones_and_foreign_health_are_left_out(
     write_store: WriteStore,
 ) -> None:
     root = write_store(complete=True)
     write_record(root, "random", health=[{"epoch": 0}], health_sample={"windows_sha256": "there"})
-    write_record(
-        root, "pmq", loss=[1.25], health=[{"epoch": 0, "effective_rank": 4.0}], health_sample={"windows_sha256": "here"}
-    )
-    write_record(root, "moco", seconds=3.0)
-    damaged = root / "pretrained" / digest("moco") / "pretraining.json"
+    write_record(root, "pmq", loss=[1.25], health=[{"epoch": 0, "effective_rank": 4.0}])
+    damaged = write_record(root, "moco", seconds=3.0)
     damaged.write_text(damaged.read_text().replace("3.0", "0.3"))
     results = load(root)
     assert list(results.pretrainings) == ["random", "pmq"]

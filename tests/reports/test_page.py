@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from benchmark.results.files import digest
-from benchmark.results.store import Plan, Row, card_bytes
+from benchmark.results.store import Plan, Row
 from reports import load
 from reports.build import build_report
 from reports.page import data_table, pretrainings_table
+from tests.reports.conftest import write_record
 
 
 @pytest.fixture
@@ -52,13 +53,6 @@ def test_what_comes_from_a_store_is_text(write_page: Callable[..., str]) -> None
     assert "<script" not in page
     assert "<b>none" not in page
     assert "&lt;script&gt;PMQ&lt;/script&gt;" in page
-
-
-def write_record(root: Path, name: str, **facts: object) -> None:
-    folder = root / "pretrained" / digest(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    sample = {"windows_sha256": "here"}
-    (folder / "pretraining.json").write_bytes(card_bytes({"key": digest(name), "health_sample": sample} | facts))
 
 
 def test_pretrainings_stand_by_row_and_seed_and_untrained_encoders_are_one_line(

@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.results.files import digest
 from benchmark.results.names import OVERALL
-from benchmark.results.store import Plan, Row, card_bytes
+from benchmark.results.store import Plan, Row
 from reports.inference import NEAR, PAIRS, TableStatistics, statistics_of
 from reports.load import load
 from reports.results import layouts
@@ -33,17 +32,14 @@ from reports.score_tables import (
     wide,
     with_marks,
 )
-from tests.reports.conftest import Scatter, simulated_predictions
+from tests.reports.conftest import Scatter, simulated_predictions, write_record
 
 WriteStore = Callable[..., Path]
 
 
-def tables(root: Path, evaluation: str = "finetune", *, further: tuple[str, ...] = ()) -> list[Table]:
+def tables(root: Path) -> list[Table]:
     results = load(root)
-    return [
-        make_table(results, layout, "heartbeat", TableStatistics())
-        for layout in layouts(results.plan, evaluation, further)
-    ]
+    return [make_table(results, layout, "heartbeat", TableStatistics()) for layout in layouts(results.plan, "finetune")]
 
 
 def score(table: Table, ratio: float, variant: str, dataset: str, metric: str) -> pd.Series[Any]:
@@ -202,11 +198,8 @@ def test_latex_compiles(write_predictions: Callable[..., Path], tmp_path: Path, 
 def test_pretrainings_have_their_costs_once(write_store: WriteStore) -> None:
     root = write_store(complete=True)
     facts = {"updates": 8, "seconds": 4.0, "batch_size": 16, "parameters": 100, "encoder_multiplications": 2e6}
-    for name in ("pmq", "random"):
-        folder = root / "pretrained" / digest(name)
-        folder.mkdir(parents=True)
-        card = {"key": digest(name), **(facts if name == "pmq" else {})}
-        (folder / "pretraining.json").write_bytes(card_bytes(card))
+    write_record(root, "random")
+    write_record(root, "pmq", **facts)
     (line,) = costs_table(load(root)).to_dict("records")
     assert line["Pretraining"] == "PMQ"
     assert (line["window pairs"], line["ms an update"], line["million multiplications"]) == (128, 500, 2)
