@@ -59,8 +59,7 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
             find_root(config.data.source(name), folders.data_root, folders.paths)
             present.append(name)
     if not present:
-        where = f"no dataset in {folders.data_root}" if folders.data_root else "no folder given"
-        raise DatasetError(f"{where}: use --data-root DIR or --data NAME=DIR; the names are {', '.join(known)}")
+        raise DatasetError(f"no dataset: use --data-root DIR or --data NAME=DIR; the names are {', '.join(known)}")
     return config, folders, present
 
 

@@ -164,10 +164,7 @@ def listed_files(session: requests.Session, release: Release) -> list[tuple[str,
 
 def is_right(path: Path, digest: str) -> bool:
     """Tell whether a file is there, and has its SHA-256, '' for any."""
-    if not digest or not path.is_file():
-        return path.is_file()
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == digest
+    return path.is_file() and digest in ("", hashlib.sha256(path.read_bytes() if digest else b"").hexdigest())
 
 
 def download(arguments: Namespace, console: Console) -> int:
@@ -210,6 +207,5 @@ def download_release(release: Release, connections: int, verify: bool, console: 
         return True
     for failure in failures[:5]:
         note(console, f"  missing: {failure}")
-    note(console, f"  {len(failures):,} files are missing: the same command tries these again; until then a run")
-    note(console, f"  refuses {release.root}, unless you remove {UNFINISHED} in it")
+    note(console, f"  {len(failures):,} files are missing: the same command tries these again")
     return False

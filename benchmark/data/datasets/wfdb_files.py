@@ -91,11 +91,11 @@ def read_samples(record: Path) -> Samples:
     Raises Unusable if a file is missing or truncated, the header is invalid, or a checksum is wrong.
     """
     lines, _ = read_header(record)
-    first = RECORD_LINE.fullmatch(lines[0]) if lines else None
+    first = RECORD_LINE.fullmatch(line := "".join(lines[:1]))
     if first is None:
-        raise Unusable(f"damaged header, or several segments: first line {''.join(lines[:1])[:60]!r}")
-    count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or 0) or -1  # 0: not stated
-    check_extent(samples, fs)
+        raise Unusable(f"damaged header, or several segments: first line {line[:60]!r}")
+    count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or 0)  # 0: not stated
+    check_extent(samples or 1, fs)
     leads = [_lead_fields(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
     if not leads or len(leads) < count:
         raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
@@ -106,14 +106,12 @@ def read_samples(record: Path) -> Samples:
         signal = (digital - np.array(baseline)) / [float(lead["gain"]) for lead in leads]  # (n, L)
         signal[digital == NO_SAMPLE] = np.nan
     else:
-        start = f"{record.name} {count} {fs:.12g} {max(samples, 0) or ''}"
+        start = f"{record.name} {count} {fs:.12g} {samples or ''}"
         digital, signal = _read_by_wfdb(record.name, files, [start, *lines[1 : 1 + count]])
     for total, lead in zip(digital.sum(axis=0, dtype=np.int64).tolist(), leads, strict=True):
         if lead["sum"] and (int(lead["sum"]) - total) % 65536:
             raise Unusable("wrong checksum")
-    return Samples(
-        signal, [(lead["lead"] or "").strip() for lead in leads], [lead["unit"] or "mV" for lead in leads], fs
-    )
+    return Samples(signal, [lead["lead"] or "" for lead in leads], [lead["unit"] or "mV" for lead in leads], fs)
 
 
 def _lead_fields(record: Path, line: str) -> re.Match[str]:
@@ -127,11 +125,11 @@ def _lead_fields(record: Path, line: str) -> re.Match[str]:
 
 
 def _read_format_16(file: Path, leads: Sequence[re.Match[str]], samples: int) -> NDArray[np.int16]:
-    """Steps (n, L) of so many samples (-1: all) of a file of format 16. Raises Unusable."""
+    """Steps (n, L) of so many samples (0: all) of a file of format 16. Raises Unusable."""
     with reasons():
         digital = np.fromfile(file, "<i2", offset=int(leads[0]["offset"] or 0))  # (n * L,)
     stored = len(digital) / len(leads)
-    count = samples if samples > 0 else int(stored)
+    count = samples or int(stored)
     if stored < max(count, 1):
         raise Unusable(f"truncated: {int(stored)} of {count} samples" if stored else "no samples")
     if stored > count and not all(lead["sum"] for lead in leads):
