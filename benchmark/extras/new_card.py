@@ -124,13 +124,11 @@ def scan_folder(folder: Path) -> FolderScan:
 
 def _is_table(path: Path) -> bool:
     """Whether a file is a table, and no text that begins with numbers or with names of two leads."""
-    if not path.name.lower().endswith(TABLES):
-        return False
-    try:
-        header = read_cells(path).iloc[0].tolist()
-    except Exception:  # of a damaged file any; a table of it is passed over, a signal named as unreadable
-        return path.suffix.lower() not in SUFFIXES
-    return are_names(header) and len(missing_leads(header)) > len(LEADS) - 2
+    if path.name.lower().endswith(TABLES):
+        with suppress(Exception):  # of a damaged file any
+            header = read_cells(path).iloc[0].tolist()
+            return are_names(header) and len(missing_leads(header)) > len(LEADS) - 2
+    return False
 
 
 def best_column(columns: Columns, scan: FolderScan) -> tuple[str, int]:
@@ -227,7 +225,7 @@ def draft(folder: Path, file: str) -> str:
     for table in scan.tables:
         with suppress(DatasetError):
             cells = read_table(Card.model_construct(title=table, how_to_get=""), folder / table)
-            tables[table] = {str(name): cells[name].tolist() for name in cells}
+            tables[table] = cast(Columns, cells.to_dict("list"))
     if tables:
         table, columns = max(tables.items(), key=lambda item: best_column(item[1], scan)[1])
         column, named = best_column(columns, scan)

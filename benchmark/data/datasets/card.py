@@ -19,14 +19,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.datasets.card_formats import (
-    CardSection,
-    CardSignals,
-    Word,
-    identifiers,
-    read_content,
-    to_recording,
-)
+from benchmark.data.datasets.card_formats import CardSection, CardSignals, Word, identifiers, read_content, to_recording
 from benchmark.data.datasets.tables import (
     SHOWN,
     Row,

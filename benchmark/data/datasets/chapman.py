@@ -21,13 +21,7 @@ import numpy as np
 
 from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, read_table
-from benchmark.data.datasets.wfdb_files import (
-    WFDBFolder,
-    checked_recording,
-    diagnosis_codes,
-    find_records,
-    reasons,
-)
+from benchmark.data.datasets.wfdb_files import WFDBFolder, checked_recording, diagnosis_codes, find_records, reasons
 
 with open(Path(__file__).with_name("chapman_codes.csv"), encoding="ascii", newline="") as _file:
     _CODES = list(csv.DictReader(_file))
