@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,22 @@ import pytest
 import torch
 
 import run_benchmark
+from benchmark.data.datasets.base import Entry, Listing
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.results.names import RECORDING
 from reports.inference import ScoreColumn, intervals, pairwise, score_columns
 from reports.load import load
-from tests.on_disk import write_dataset
 
 pytestmark = pytest.mark.slow
-PATIENTS = 300
-TABLE = "ptbxl_database.csv"
-TEST_FOLD, TRAINING_FOLD, MORE_TESTED = "10", "1", ("5", "6", "7")
+TEST_FOLD, TRAINING_FOLD, MORE_TESTED = 10, 1, (5, 6, 7)
 """Folds; those of `MORE_TESTED` are tested as well, so that a difference shows."""
 CONFIG: dict[str, Any] = {
-    "data": {"datasets": ["ptb-xl"], "pretrain": "ptb-xl", "labels": "multi", "simulation": None},
+    "data": {
+        "datasets": ["ptb-xl"],
+        "pretrain": "ptb-xl",
+        "labels": "multi",
+        "simulation": {"patients": {"ptb-xl": 300}},
+    },
     "encoder": {"hidden": 8, "depth": 4, "output": 32, "pool": 3},
     "pretrain": {"epochs": 6, "budget": "epochs", "recipe": {"batch_size": 16, "lr": 3e-3}},
     "linear": {"strengths": [1.0]},
@@ -69,43 +72,27 @@ class Again(PCLR):
 """,
 }
 """`oracle` learns the reports, which name the diagnoses; `again` is PCLR from other initial weights."""
-Row = dict[str, str]
-
-
-@pytest.fixture(scope="module")
-def cohort(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cohort") / "ptb-xl"
-    write_dataset(SimulatedDataset("ptb-xl", PATIENTS), folder)
-    return folder
+Alter = Callable[[list[Entry]], list[Entry]]
 
 
 @pytest.fixture
-def run(cohort: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Results methods on the cohort with an altered table of recordings; returns the exit status."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[str], list[str], Alter], int]:
+    """Run methods on a simulated cohort whose list of recordings is altered; returns the exit status."""
     torch.set_num_threads(1)
     monkeypatch.chdir(tmp_path)
+    unaltered = SimulatedDataset.listing
 
-    def run(methods: list[str], gates: list[str], alter: Callable[[list[Row]], list[Row]]) -> int:
-        planted = tmp_path / "ptb-xl"
-        planted.mkdir()
-        for path in cohort.iterdir():
-            if path.name != TABLE:
-                (planted / path.name).symlink_to(path, target_is_directory=path.is_dir())
-        with open(cohort / TABLE, encoding="utf-8", newline="") as file:
-            rows = [
-                row | {"strat_fold": TEST_FOLD if row["strat_fold"] in MORE_TESTED else row["strat_fold"]}
-                for row in csv.DictReader(file)
-            ]
-        rows = alter(rows)
-        with open(planted / TABLE, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+    def run(methods: list[str], gates: list[str], alter: Alter) -> int:
+        def listing(dataset: SimulatedDataset) -> Listing:
+            entries = unaltered(dataset).entries
+            more = [replace(entry, fold=TEST_FOLD if entry.fold in MORE_TESTED else entry.fold) for entry in entries]
+            return Listing(tuple(alter(more)), form="simulated")
+
+        monkeypatch.setattr(SimulatedDataset, "listing", listing)
         for name, text in METHODS.items():
             Path(f"{name}.py").write_text(text)
         Path("planted.yaml").write_text(json.dumps(CONFIG | {"methods": methods, "gates": gates}))
-        command = ["--config", "planted.yaml", "--data", f"ptb-xl={planted}", "--device", "cpu", "--workers", "1"]
-        return run_benchmark.main([*command, "--jobs", "1"])
+        return run_benchmark.main(["--config", "planted.yaml", "--device", "cpu", "--workers", "1", "--jobs", "1"])
 
     return run
 
@@ -117,9 +104,9 @@ def column() -> ScoreColumn:
 
 
 def test_shuffled_labels_are_predicted_by_chance(run: Callable[..., int]) -> None:
-    def shuffle(rows: list[Row]) -> list[Row]:
-        order = np.random.default_rng(7).permutation(len(rows))
-        return [row | {"scp_codes": rows[other]["scp_codes"]} for row, other in zip(rows, order, strict=True)]
+    def shuffle(entries: list[Entry]) -> list[Entry]:
+        order = np.random.default_rng(7).permutation(len(entries))
+        return [replace(entry, labels=entries[other].labels) for entry, other in zip(entries, order, strict=True)]
 
     assert run(["random"], ["features"], shuffle) == 0
     scores = intervals([column()]).set_index("variant")
@@ -130,11 +117,11 @@ def test_shuffled_labels_are_predicted_by_chance(run: Callable[..., int]) -> Non
 def test_a_test_recording_among_those_of_training_is_refused(
     run: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def leak(rows: list[Row]) -> list[Row]:
-        tested = Counter(row["patient_id"] for row in rows if row["strat_fold"] == TEST_FOLD)
+    def leak(entries: list[Entry]) -> list[Entry]:
+        tested = Counter(entry.patient for entry in entries if entry.fold == TEST_FOLD)
         ((patient, _),) = tested.most_common(1)
-        moved = next(row for row in rows if row["patient_id"] == patient)
-        return [row | {"strat_fold": TRAINING_FOLD} if row is moved else row for row in rows]
+        moved = next(entry for entry in entries if entry.patient == patient)
+        return [replace(entry, fold=TRAINING_FOLD) if entry is moved else entry for entry in entries]
 
     assert run(["random"], [], leak) == run_benchmark.USAGE
     assert "1 patient on two sides of the split of PTB-XL" in capsys.readouterr().err
@@ -144,7 +131,7 @@ def test_a_test_recording_among_those_of_training_is_refused(
 def test_an_encoder_that_learned_the_labels_is_first_and_a_second_name_is_no_difference(
     run: Callable[..., int],
 ) -> None:
-    assert run(["random", "pclr", "again.py", "oracle.py"], [], lambda rows: rows) == 0
+    assert run(["random", "pclr", "again.py", "oracle.py"], [], lambda entries: entries) == 0
     scores = column()
     means = intervals([scores]).set_index("variant")["mean"]
     assert list(means.index[means > means["oracle"] - 0.02]) == ["oracle"]

@@ -22,7 +22,6 @@ from benchmark.data.heartbeats import (
     resample,
     standardise,
 )
-from benchmark.data.simulate import simulate
 
 REFERENCES = [("beats_ptbxl_dev.npz", "ptb-xl/records500/00000"), ("beats_cpsc_dev.npz", "cpsc2018/Training_WFDB")]
 
@@ -112,16 +111,16 @@ def test_of_all_leads_together_a_slow_heart_has_windows_of_its_peaks_without_pad
 
 
 def test_other_reasons_of_refusal(make_ecg):
-    with pytest.raises(Unusable, match="no beats found"):
-        heartbeats(make_ecg(fs=250)[:WINDOW], 250)
-    with pytest.raises(Unusable, match=r"^too short: 1\.20 s$"):
-        heartbeats(make_ecg(fs=250)[: WINDOW - 1], 250)
-    signal = make_ecg()
-    with pytest.raises(Unusable, match=r"^no beats found: no lead has two R peaks$"):
-        heartbeats(np.zeros((5000, 12)), 500)
-    signal[10, 2] = np.nan
-    with pytest.raises(Unusable, match=r"^NaN samples$"):
-        heartbeats(signal, 500)
+    with_nan = make_ecg()
+    with_nan[10, 2] = np.nan
+    for signal, fs, reason in (
+        (make_ecg(fs=250)[:WINDOW], 250, "no beats found: no lead has two R peaks"),
+        (make_ecg(fs=250)[: WINDOW - 1], 250, r"too short: 1\.20 s"),
+        (np.zeros((5000, 12)), 500, "no beats found: no lead has two R peaks"),
+        (with_nan, 500, "NaN samples"),
+    ):
+        with pytest.raises(Unusable, match=f"^{reason}$"):
+            heartbeats(signal, fs)
 
 
 def assert_neurokits(cleaned: NDArray[np.float64]) -> int:
@@ -133,14 +132,6 @@ def assert_neurokits(cleaned: NDArray[np.float64]) -> int:
     for item, reference in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(item, np.asarray(reference, int))
     return sum(map(len, ours))
-
-
-@pytest.mark.parametrize("diagnosis", ["NORM", "LBBB", "AFIB", "MI-ANT", "ST"])
-@pytest.mark.parametrize("fs", [100.0, 500.0])
-def test_simulated_ecgs(diagnosis: str, fs: float) -> None:
-    for seed in range(4):
-        signal = simulate(diagnosis, seed=seed, seconds=10.0, fs=fs)
-        assert assert_neurokits(clean(standardise(resample(signal, fs)))) > 60
 
 
 @pytest.mark.parametrize("folder", [folder for _, folder in REFERENCES])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,8 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import shuffle
 
 from benchmark.data import splits
-from benchmark.data.datasets.base import Entry
-from benchmark.data.prepare import Prepared
+from benchmark.data.datasets.base import OWN_TEST_PART, Entry
 from benchmark.data.splits import (
     Split,
     TaskSpec,
@@ -90,6 +88,15 @@ def test_official_folds_win(protocol):
     assert (list(split.train), list(split.validation), list(split.test)) == ([*range(8)], [8], [9])
 
 
+@pytest.mark.parametrize("spec", [PAPER, STRICT, replace(MULTI, sides="shuffled")])
+def test_a_test_part_is_tested_in_addition_and_moves_nothing_else(spec):
+    usual = cohort(60)
+    further = [entry(f"z{number}", number % 3, fold=OWN_TEST_PART) for number in range(9)]
+    before, after = split_of(usual, spec), split_of([*usual, *further], spec)
+    assert after.test.tolist() == [*before.test, *range(len(usual), len(usual) + 9)]
+    assert [side.tolist() for side in after[:2]] == [side.tolist() for side in before[:2]]
+
+
 @pytest.mark.parametrize(
     ("labels", "protocol", "first", "expected"),
     [
@@ -99,14 +106,12 @@ def test_official_folds_win(protocol):
         ("multi", "paper", True, [(), (0,), (2, 1)]),
     ],
 )
-def test_what_a_recording_counts_for(make_prepared: Callable[..., Prepared], labels, protocol, first, expected):
-    recordings = [(f"p{n}", item, 1, None) for n, item in enumerate(((), (0,), (2, 1)))]
-    data = replace(make_prepared("chapman", recordings), first_label_counts=first)
+def test_what_a_recording_counts_for(labels, protocol, first, expected):
+    data = listed([entry(f"r{number}", *item) for number, item in enumerate(((), (0,), (2, 1)))])
+    data.first_label_counts = first
     spec = TaskSpec(6, labels, protocol)
     assert [task_labels(data, spec, item.labels) for item in data.entries] == expected
-    target = target_of(data, spec)
-    assert target.shape == (3, 4)
-    assert [tuple(np.flatnonzero(row)) for row in target] == [tuple(sorted(item)) for item in expected]
+    assert [tuple(np.flatnonzero(row)) for row in target_of(data, spec)] == [tuple(sorted(item)) for item in expected]
 
 
 # Labelled subsets: 60 training pseudo-trials of 20 patients with 6 beats each, numbered from 100.
@@ -171,21 +176,19 @@ def test_the_sides_of_cpsc2018_are_as_large_as_merl_s(shared_ecgs: Path) -> None
 FOLDS = TaskSpec(1, "single", "strict", folds=5)
 
 
-def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_is_learned_on_other_patients(
-    make_prepared: Callable[..., Prepared],
-) -> None:
+def test_in_a_cross_validation_every_labelled_recording_is_tested_once_by_what_is_learned_on_other_patients() -> None:
     """40 patients of a class each, 20 of the other, two recordings each; and one recording without a label."""
-    labels = [(0,)] * 40 + [(1,)] * 20
-    recordings = [(f"p{patient}", item, 2, None) for patient, item in enumerate(labels) for _ in range(2)]
-    chapman = make_prepared("chapman", [*recordings, ("p60", (), 2, None)])
-    assert is_cross_validated(chapman, FOLDS)
-    assert not is_cross_validated(chapman, STRICT)
-    parts = [split_part(chapman, FOLDS, part, seed=41) for part in range(5)]
+    visits = [(f"p{patient}", patient // 40, visit) for patient in range(60) for visit in "ab"]
+    recordings = [entry(f"{patient}-{visit}", label, patient=patient) for patient, label, visit in visits]
+    data = listed([*recordings, entry("none")])
+    assert is_cross_validated(data, FOLDS)
+    assert not is_cross_validated(data, STRICT)
+    parts = [split_part(data, FOLDS, part, seed=41) for part in range(5)]
     tested = np.concatenate([part.test for part in parts])
-    assert sorted(tested.tolist()) == list(range(120)) == recordings_tested(chapman, FOLDS).tolist()
+    assert sorted(tested.tolist()) == list(range(120)) == recordings_tested(data, FOLDS).tolist()
     for part in parts:
-        assert patients_on_two_sides(chapman.entries, part) == {}
+        assert patients_on_two_sides(data.entries, part) == {}
         assert sorted([*part.train, *part.validation, *part.test]) == list(range(120))
         assert len(part.validation) == 12  # 6 of 48 patients
-        assert sum(chapman.entries[r].labels == (0,) for r in part.test) == 16
-    assert split_part(chapman, FOLDS, 0, seed=42).test.tolist() != parts[0].test.tolist()
+        assert sum(data.entries[r].labels == (0,) for r in part.test) == 16
+    assert split_part(data, FOLDS, 0, seed=42).test.tolist() != parts[0].test.tolist()

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from benchmark.data.corpus import Scale, corpus_of, scale_of, trials_of
 from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.segments import Segmentation
-from benchmark.data.splits import TaskSpec, split_of
-from benchmark.data.task import ProbeWindows, Task, Windows, coverage, probe_windows, sides_for_tasks, task_on
+from benchmark.data.splits import Labels, Protocol, TaskSpec, split_of
+from benchmark.data.task import ProbeWindows, Task, coverage, probe_windows, sides_for_tasks, task_on
 from tests.benchmark.tasks import make_task
 
 CPU = torch.device("cpu")
@@ -28,30 +28,15 @@ MakePrepared = Callable[..., Prepared]
 
 
 def task_of(
-    prepared: Prepared,
-    *,
-    ratio: float = 1.0,
-    seed: int = 41,
-    labels: str = "single",
-    protocol: str = "paper",
-    per_trial: int = 6,
+    prepared: Prepared, *, ratio: float = 1.0, seed: int = 41, labels: Labels = "single", protocol: Protocol = "paper"
 ) -> Task:
-    return make_task(prepared, TaskSpec(per_trial, labels, protocol), ratio=ratio, seed=seed, device=CPU)  # type: ignore[arg-type]
-
-
-def same(a: Windows, b: Windows) -> bool:
-    return (
-        torch.equal(a.signal, b.signal)
-        and torch.equal(a.target, b.target)
-        and np.array_equal(a.recording, b.recording)
-        and np.array_equal(a.patient, b.patient)
-    )
+    return make_task(prepared, TaskSpec(6, labels, protocol), ratio=ratio, seed=seed, device=CPU)
 
 
 @pytest.mark.parametrize(("labels", "protocol"), [("single", "paper"), ("multi", "strict"), ("single", "strict")])
 @pytest.mark.parametrize("name", ["ptb-xl", "chapman", "cpsc2018"])
 def test_held_out_windows_are_always_the_same_and_no_patient_stands_on_two_sides(
-    cohorts: Cohorts, name: str, labels: str, protocol: str
+    cohorts: Cohorts, name: str, labels: Labels, protocol: Protocol
 ) -> None:
     first = task_of(cohorts[name], labels=labels, protocol=protocol)
     sides = [set(side.patient) for side in first.sides().values()]
@@ -59,8 +44,7 @@ def test_held_out_windows_are_always_the_same_and_no_patient_stands_on_two_sides
     assert sum(map(len, sides)) == len(set.union(*sides))
     for ratio, seed in ((0.1, 41), (0.01, 42)):
         task = task_of(cohorts[name], ratio=ratio, seed=seed, labels=labels, protocol=protocol)
-        assert same(task.test, first.test)
-        assert same(task.validation, first.validation)
+        assert (task.test.content, task.validation.content) == (first.test.content, first.validation.content)
 
 
 def test_windows_are_the_beats_of_the_normalised_pseudo_trials_with_their_recordings_label(cohorts: Cohorts) -> None:
@@ -119,45 +103,40 @@ def test_a_patient_is_lost_where_no_recording_of_the_class_is_left(make_prepared
     assert result["CD"] == result["HYP"] == {"patients": 0, "unscored": {}}
 
 
-BEATS = 6
-PROBE_WINDOWS_SPEC = TaskSpec(BEATS, "single", "paper")
+SPEC = TaskSpec(6, "single", "paper")
 
 
-def look(*datasets: Prepared, corpus: str = "mimic-iv-ecg") -> ProbeWindows:
-    return probe_windows([[(item, PROBE_WINDOWS_SPEC)] for item in datasets], corpus, CPU)
+def look(prepared: Prepared, corpus: str = "mimic-iv-ecg") -> ProbeWindows:
+    return probe_windows([[(prepared, SPEC)]], corpus, CPU)
 
 
-def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> set[bytes]:
+def windows_of(prepared: Prepared, recordings: NDArray[np.int64]) -> list[bytes]:
     """The windows of some recordings, by content."""
-    table = trials_of(prepared, BEATS)
-    chosen = table.take(np.flatnonzero(np.isin(table.recording, recordings)), windows=BEATS)
-    return {window.tobytes() for window in chosen.reshape(-1, 300, 12)}
+    table = trials_of(prepared, 6)
+    chosen = table.take(np.flatnonzero(np.isin(table.recording, recordings)), windows=6)
+    return [window.tobytes() for window in chosen.reshape(-1, 300, 12)]
 
 
 def test_no_window_is_tested_on_or_pretrained_on(cohorts: dict[str, Prepared]) -> None:
     for name in ("ptb-xl", "chapman"):
         prepared = cohorts[name]
-        split = split_of(prepared, PROBE_WINDOWS_SPEC)
+        split = split_of(prepared, SPEC)
         unseen = {window.numpy().tobytes() for window in look(prepared).signal}
-        assert unseen <= windows_of(prepared, np.concatenate([split.train, split.validation]))
-        assert not unseen & windows_of(prepared, split.test)
+        assert unseen <= set(windows_of(prepared, np.concatenate([split.train, split.validation])))
+        assert not unseen & set(windows_of(prepared, split.test))
         held = {window.numpy().tobytes() for window in look(prepared, corpus=name).signal}
         assert 0 < len(held) < len(unseen)
-        assert held <= windows_of(prepared, split.validation)
+        assert held <= set(windows_of(prepared, split.validation))
 
 
 def test_two_windows_of_each_recording_away_from_its_ends(make_prepared: MakePrepared) -> None:
-    prepared = make_prepared(
-        "ptb-xl", [(f"p{i}", (i % 2,), 13 + i % 5, {1: 9, 2: 10}.get(i % 10, 1)) for i in range(20)]
-    )
+    recordings = [(f"p{i}", (i % 2,), 13 + i % 5, {1: 9, 2: 10}.get(i % 10, 1)) for i in range(20)]
+    prepared = make_prepared("ptb-xl", recordings)
     result = look(prepared)
     assert result.signal.shape == (36, 300, 12)
-    assert result.signal.dtype == torch.float16
     assert result.recording.tolist() == [r for r in range(18) for _ in range(2)]
-    table = trials_of(prepared, BEATS)
-    of_first = table.take(np.flatnonzero(table.recording == 0), windows=BEATS).reshape(-1, 300, 12)  # (12, S, L)
-    for window, expected in zip(result.signal[:2].numpy(), of_first[[3, 8]], strict=True):
-        np.testing.assert_array_equal(window, expected)
+    windows = windows_of(prepared, np.array([0]))  # 12
+    assert [window.numpy().tobytes() for window in result.signal[:2]] == [windows[3], windows[8]]
 
 
 STRICT = TaskSpec(6, "single", "strict")
@@ -168,18 +147,16 @@ def test_settings_are_chosen_on_the_labelled_share_of_the_validation_patients_or
 ) -> None:
     recordings = [(f"p{number}", (number // 10 % 4,), 6, 1 + number % 10) for number in range(200)]
     prepared = make_prepared("ptb-xl", recordings)  # 20 patients a fold
-    sides = sides_for_tasks(prepared, replace(STRICT, validation_labels="share"), device=torch.device("cpu"))
-    whole = set(sides.validation.patient)
+    sides = sides_for_tasks(prepared, replace(STRICT, validation_labels="share"), device=CPU)
     first, second = (task_on(sides, ratio=0.2, seed=seed) for seed in (1, 2))
     chosen = set(first.validation.patient)
-    assert chosen < whole
+    assert chosen < set(sides.validation.patient)
     assert chosen != set(second.validation.patient)
-    classes = first.validation.truth().any(axis=0)
-    assert classes.sum() == 4
+    assert first.validation.truth().any(axis=0).sum() == 4
     assert len(chosen) == len(prepared.classes)
     assert first.test.recordings == second.test.recordings == sides.test.recordings
     for spec, ratio in ((replace(STRICT, validation_labels="share"), 1.0), (STRICT, 0.1)):
-        sides = sides_for_tasks(prepared, spec, device=torch.device("cpu"))
+        sides = sides_for_tasks(prepared, spec, device=CPU)
         assert task_on(sides, ratio=ratio, seed=1).validation.content == sides.validation.content
 
 
@@ -188,7 +165,6 @@ LENGTHS = (1000, 700, 1000, 249, 1000, 1000)
 PATIENTS = ("p1", "p2", "p2", "p3", "p4", "p5")
 FOLDS = (1, 2, 3, 4, 9, 10)
 CROPS_SPEC = TaskSpec(1, "single", "paper")
-Whole = Callable[..., Prepared]
 
 
 def crops_task(prepared: Prepared, spec: TaskSpec = CROPS_SPEC, ratio: float = 1.0) -> Task:
@@ -196,54 +172,42 @@ def crops_task(prepared: Prepared, spec: TaskSpec = CROPS_SPEC, ratio: float = 1
 
 
 @pytest.fixture
-def whole(make_prepared: Callable[..., Prepared]) -> Whole:
+def whole(make_prepared: MakePrepared) -> Prepared:
     """Six recordings of PTB-XL kept whole at 100 Hz, the fourth shorter than a crop."""
-
-    def make(segmentation: Segmentation = CROPS) -> Prepared:
-        listed = [(patient, (n % 5,), 1, fold) for n, (patient, fold) in enumerate(zip(PATIENTS, FOLDS, strict=True))]
-        samples = np.random.default_rng(1).normal(0.3, 2.0, size=(sum(LENGTHS), 1, 12)).astype(np.float16)
-        first = np.cumsum((0, *LENGTHS))
-        return replace(make_prepared("ptb-xl", listed), windows=samples, first_window=first, segmentation=segmentation)
-
-    return make
+    listed = [(patient, (n % 5,), 1, fold) for n, (patient, fold) in enumerate(zip(PATIENTS, FOLDS, strict=True))]
+    samples = np.random.default_rng(1).normal(0.3, 2.0, size=(sum(LENGTHS), 1, 12)).astype(np.float16)
+    first = np.cumsum((0, *LENGTHS))
+    return replace(make_prepared("ptb-xl", listed), windows=samples, first_window=first, segmentation=CROPS)
 
 
-def test_what_is_judged_are_the_crops_at_the_stride(whole: Whole) -> None:
-    prepared = whole()
-    task = crops_task(prepared)
-    assert prepared.window_count == 4 * 7 + 4
+def test_what_is_judged_are_the_crops_at_the_stride(whole: Prepared) -> None:
+    prepared, task = whole, crops_task(whole)
     assert task.counts()["test_windows"] == 7
     first = prepared.first_window[5]
     for crop, start in zip(task.test.signal.numpy(), range(0, 751, 125), strict=True):
         np.testing.assert_array_equal(crop, prepared.windows[first + start : first + start + 250, 0])
-    assert not list(prepared.folder.glob("trials-*"))  # read from the windows' own file
 
 
-def test_what_is_learned_from_begins_anywhere_in_a_labelled_recording(whole: Whole) -> None:
-    prepared = whole()
-    task = crops_task(prepared)
-    assert task.crops is not None
-    assert len(task.crops) == 3
-    assert task.crops.starts.tolist() == [1000 - 249, 700 - 249, 1000 - 249]
+def test_what_is_learned_from_begins_anywhere_in_a_labelled_recording(whole: Prepared) -> None:
+    prepared, crops = whole, crops_task(whole).crops
+    assert crops is not None
+    assert crops.starts.tolist() == [1000 - 249, 700 - 249, 1000 - 249]
     torch.manual_seed(0)
-    every = prepared.windows[:, 0]
-    starts: dict[int, set[int]] = {}
+    starts: list[set[int]] = [set(), set(), set()]
     for _ in range(40):
-        signal, target = task.crops.draw(torch.arange(3))
-        for crop, item in zip(signal.numpy(), target, strict=True):
-            (position,) = np.flatnonzero((every[:, 0] == crop[0, 0]) & (every[:, 5] == crop[0, 5]))
-            np.testing.assert_array_equal(crop, every[position : position + 250])
-            recording = int(np.searchsorted(prepared.first_window, position, side="right")) - 1
-            assert item.argmax() == prepared.entries[recording].labels[0]
-            assert position + 250 <= prepared.first_window[recording + 1]
-            starts.setdefault(recording, set()).add(position)
-    assert set(starts) == {0, 1, 2}
-    assert all(len(item) > 25 for item in starts.values())
+        for recording, (crop, target) in enumerate(zip(*crops.draw(torch.arange(3)), strict=True)):
+            begin, end = prepared.first_window[recording : recording + 2]
+            samples = prepared.windows[begin:end, 0]
+            (start,) = np.flatnonzero((samples[:, 0] == crop[0, 0].item()) & (samples[:, 5] == crop[0, 5].item()))
+            np.testing.assert_array_equal(crop, samples[start : start + 250])
+            assert target.argmax() == prepared.entries[recording].labels[0]
+            starts[recording].add(start)
+    assert all(len(item) > 25 for item in starts)
 
 
 @pytest.mark.parametrize("protocol", ["paper", "strict"])
-def test_recordings_are_labelled_as_a_whole(whole: Whole, protocol: str) -> None:
-    task = crops_task(whole(), replace(CROPS_SPEC, protocol=protocol), ratio=0.4)  # type: ignore[arg-type]
+def test_recordings_are_labelled_as_a_whole(whole: Prepared, protocol: str) -> None:
+    task = crops_task(whole, replace(CROPS_SPEC, protocol=protocol), ratio=0.4)  # type: ignore[arg-type]
     assert task.crops is not None
     assert len(task.crops) == len(task.train.recordings)
     assert len(task.train) in (4, 7, 11)
@@ -251,8 +215,8 @@ def test_recordings_are_labelled_as_a_whole(whole: Whole, protocol: str) -> None
         assert len(task.crops) == int(3 * 0.4)
 
 
-def test_a_dataset_is_standardised_by_its_training_part_and_a_corpus_by_itself(whole: Whole) -> None:
-    prepared = whole(replace(CROPS, raw=True))
+def test_a_dataset_is_standardised_by_its_training_part_and_a_corpus_by_itself(whole: Prepared) -> None:
+    prepared = replace(whole, segmentation=replace(CROPS, raw=True))
     spec = replace(CROPS_SPEC, standardise="dataset")
     task = crops_task(prepared, spec)
     train = prepared.windows[: prepared.first_window[4]].astype(np.float64)  # folds 1 to 4
@@ -269,11 +233,11 @@ def test_a_dataset_is_standardised_by_its_training_part_and_a_corpus_by_itself(w
     np.testing.assert_allclose(corpus.trials.take(corpus.chosen, windows=4).mean(dtype=float), 0.0, atol=1e-3)
 
 
-def test_absent_leads_are_zero_in_all_that_is_learned_from_and_judged(whole: Whole) -> None:
-    task = crops_task(whole(), replace(CROPS_SPEC, leads=("I", "II")))
+def test_absent_leads_are_zero_in_all_that_is_learned_from_and_judged(whole: Prepared) -> None:
+    task = crops_task(whole, replace(CROPS_SPEC, leads=("I", "II")))
     assert task.crops is not None
     for signal in (*(side.signal for side in task.sides().values()), task.crops.signal):
         assert not signal[..., 2:].any()
         assert signal[..., :2].any()
-    corpus = corpus_of(replace(whole(), classes=()), replace(CROPS_SPEC, per_trial=4), CPU)
+    corpus = corpus_of(replace(whole, classes=()), replace(CROPS_SPEC, per_trial=4), CPU)
     assert corpus.trials.take(corpus.chosen)[..., 2:].any()

@@ -33,8 +33,7 @@ def test_a_task_has_names_of_its_own_and_tells_its_dataset(cohorts: dict[str, Pr
     data = cohorts["cpsc2018"]
     assert of_task(data, DatasetTask("cpsc2018")) is data
     result = of_task(data, DatasetTask("cpsc2018", "all"))
-    assert (result.name, result.title) == ("cpsc2018.all", "CPSC2018 all")
-    assert (result.dataset, result.dataset_name) == ("cpsc2018", "cpsc2018")
+    assert (result.name, result.title, result.dataset_name) == ("cpsc2018.all", "CPSC2018 all", "cpsc2018")
     assert (data.first_label_counts, result.first_label_counts) == (True, False)
 
 

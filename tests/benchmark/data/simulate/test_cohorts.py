@@ -5,22 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
-from benchmark.data.prepare import Prepared
 from benchmark.data.simulate import COHORTS, SimulatedDataset
 from benchmark.data.simulate.cohorts import POPULATIONS
 from benchmark.data.simulate.patient import EPISODIC, RHYTHMS, check_diagnoses, clash, draw_conditions, draw_diagnoses
-from benchmark.data.splits import Protocol, TaskSpec, sides_of, split_of
-from benchmark.data.tasks import columns_of
 
 STORED = {
     "mimic-iv-ecg": "efb4c6cf89a65382",
@@ -75,26 +68,6 @@ def test_patients_of_a_test_part_follow_the_others_and_leave_them_as_they_are(na
     tested = after[len(before) :]
     assert len({entry.patient for entry in tested} - {entry.patient for entry in before}) == 4
     assert {entry.fold for entry in tested} == {10 if name == "ptb-xl" else OWN_TEST_PART}
-
-
-@pytest.mark.parametrize("protocol", ["paper", "strict"])
-def test_a_test_part_is_tested_in_addition_and_trained_on_by_no_task(protocol: Protocol) -> None:
-    for name in LABELLED:
-        usual, every = (cohort(name, 40, seed=3, test_patients=count).listing().entries for count in (0, 10))
-        for column in columns_of([name], ["default", *(["all"] if name != "cpsc2018" else [])]):
-            named, spec = column.named, TaskSpec(6, "multi", protocol)
-            labelled = [replace(entry, labels=named.labels(entry)) if named else entry for entry in every]
-            spec = replace(spec, sides=named.sides) if named else spec
-            before, after = _sides(labelled[: len(usual)], spec), _sides(labelled, spec)
-            further = {entry.recording for entry in labelled[len(usual) :] if entry.labels}
-            assert further
-            assert after == before | {"test": before["test"] | further}
-
-
-def _sides(entries: Sequence[Entry], spec: TaskSpec) -> dict[str, set[str]]:
-    listed = SimpleNamespace(entries=entries, classes=(), first_label_counts=False)
-    split = split_of(cast(Prepared, listed), spec)
-    return {side: {entries[index].recording for index in indices} for side, indices in sides_of(split).items()}
 
 
 def test_findings_that_do_not_persist_change_later_recordings_alone() -> None:
