@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from benchmark.results.files import write_atomic
 from benchmark.results.names import GATE, MEASURES, METHOD, SWEEP
 from benchmark.results.store import Plan
-from reports.page import Figure
 from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
 from reports.words import labels_text, ratio_text, row_title, seeds_named, unit_text
 
@@ -34,6 +33,15 @@ DPI = 200
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">", "p", "d", "8")
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 RowStyle = Mapping[str, Mapping[str, Any]]
+
+
+class Figure(NamedTuple):
+    """A drawn figure."""
+
+    png: Path
+    caption: str
+    answers: bool = False
+    """Shown beside the verdict, not among the further figures."""
 
 
 def style_of(plan: Plan) -> RowStyle:
