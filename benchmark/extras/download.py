@@ -27,7 +27,6 @@ from urllib3.util.retry import Retry
 
 from benchmark.cli.arguments import parse_data
 from benchmark.cli.main import FAILED, OK
-from benchmark.config.errors import ConfigError
 from benchmark.config.load import read_yaml
 from benchmark.data.datasets import DATASETS, UNFINISHED
 from benchmark.data.datasets.base import DatasetError
@@ -91,7 +90,6 @@ def new_session() -> requests.Session:
     retry = Retry(
         TRIES - 1,
         backoff_factor=BACKOFF,
-        backoff_jitter=BACKOFF,
         backoff_max=MAX_WAIT,
         retry_after_max=MAX_WAIT,
         status_forcelist=BUSY,
@@ -169,9 +167,7 @@ def is_right(path: Path, digest: str) -> bool:
 
 def download(arguments: Namespace, console: Console) -> int:
     """`data download`; return the exit status. One dataset at a time."""
-    connections = arguments.connections or CONNECTIONS
-    if connections > MAX_CONNECTIONS:
-        raise ConfigError(f"--connections {connections} are more than PhysioNet bears; use 1 to {MAX_CONNECTIONS}")
+    connections = min(arguments.connections or CONNECTIONS, MAX_CONNECTIONS)
     releases = [release_of(name, arguments) for name in dict.fromkeys(arguments.word)]
     for release in releases:
         dataset = DATASETS[release.name]
