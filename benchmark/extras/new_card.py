@@ -178,15 +178,6 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
     return lines
 
 
-def table_lines(file: str, columns: Columns, column: str) -> Lines:
-    """Return the lines of `table`, in which a column, '' for none, names the files."""
-    of_patients = [name for name in columns if PATIENT_COLUMN.fullmatch(name) and name != column]
-    names = ", ".join(columns)[:300]
-    remedy = f"the column of patients; delete the line if every recording is another person's; there are {names}"
-    unknown = Question(f"column with what {RECORDING} is, or of paths; of rows: 0, 1 ...; there are {names}")
-    return {"file": file, "recording": column or unknown, "patient": [*of_patients, Question(remedy)][0]}
-
-
 def label_lines(columns: Columns) -> Lines:
     """Return the lines of `labels`: a column that is named so, columns of yes and no, or a question; else none."""
     binary = [name for name, cells in columns.items() if {truth(cell) for cell in cells if cell} == {True, False}]
@@ -229,14 +220,20 @@ def draft(folder: Path, file: str) -> str:
     if tables:
         table, columns = max(tables.items(), key=lambda item: best_column(item[1], scan)[1])
         column, named = best_column(columns, scan)
-        sections["table"] = table_lines(table, columns, column)
+        names = ", ".join(columns)[:300]
+        unknown = Question(f"column with what {RECORDING} is, or of paths; of rows: 0, 1 ...; there are {names}")
+        nobody = Question(f"the column of patients, or delete it if each recording is a person; there are {names}")
+        patients = [name for name in columns if PATIENT_COLUMN.fullmatch(name) and name != column]
+        sections["table"] = {"file": table, "recording": column or unknown, "patient": [*patients, nobody][0]}
         used = sections["table"].values()
         free = {name: cells for name, cells in columns.items() if name not in used and not NO_LABEL.fullmatch(name)}
         sections["labels"] = label_lines(free)
     if not sections.get("labels") and scan.pattern.endswith(".hea"):
-        stated = [text for path in scan.signals for text in diagnoses((folder / path).with_suffix(""))]
-        if 2 <= len(label_counts(stated)[1]) <= MAX_CLASSES:
-            sections["labels"] = named_lines("comment", DIAGNOSIS, stated)
+        with suppress(Unusable):
+            records = [(folder / path).with_suffix("") for path in scan.signals]
+            stated = [text for record in records for text in comments(record, DIAGNOSIS)]
+            if 2 <= len(label_counts(stated)[1]) <= MAX_CLASSES:
+                sections["labels"] = named_lines("comment", DIAGNOSIS, stated)
     text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))
     for section, lines in {"signals": signal_lines(folder, scan, named), **sections}.items():
         text += f"\n{section}:\n" * bool(lines)
@@ -249,13 +246,6 @@ def draft(folder: Path, file: str) -> str:
 def _yaml(value: Any) -> str:
     """A value as YAML, of which JSON is a part."""
     return json.dumps(value, ensure_ascii=False)
-
-
-def diagnoses(record: Path) -> tuple[str, ...]:
-    """Return what a record's header says of diagnoses; `data check` counts unreadable ones."""
-    with suppress(Unusable):
-        return comments(record, DIAGNOSIS)
-    return ()
 
 
 def name_of(folder: Path) -> str:
