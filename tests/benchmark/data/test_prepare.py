@@ -106,7 +106,7 @@ def test_the_number_of_workers_changes_nothing(
     assert alone.folder.name == shared.folder.name
 
 
-@pytest.mark.parametrize("change", ["package", "signal", "value", "label"])
+@pytest.mark.parametrize("change", ["package", "signal", "label"])
 def test_what_changes_the_fingerprint(
     dataset: CPSC2018,
     cache: Path,
@@ -123,9 +123,7 @@ def test_what_changes_the_fingerprint(
     elif change == "label":
         record.with_suffix(".hea").write_text(record.with_suffix(".hea").read_text().replace("Dx: AF", "Dx: PAC"))
     else:
-        signal = make_ecg(rate=80 if change == "signal" else 75)
-        signal[:, -1] *= -1
-        write_record(record, signal, comments=["Dx: AF"], mat=True)
+        write_record(record, make_ecg(rate=80), comments=["Dx: AF"], mat=True)
     after = prepare(dataset, cache, workers=1)
     assert after.folder != before.folder
     assert (after.fingerprint == before.fingerprint) == (change == "package")
