@@ -137,11 +137,10 @@ def audit(
 def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
     """Name patients on two sides of a split."""
     if shared := patients_on_two_sides(data.entries, split):
-        has_folds = any(entry.fold is not None for entry in data.entries)
-        remedy = "correct the folds" if has_folds else "use --protocol strict"
         names = some([f"{patient}: {' and '.join(sides)}" for patient, sides in shared.items()])
-        text = f"{counted(len(shared), 'patient')} on two sides of the split of {data.title} ({names}): {remedy}"
-        yield Finding((data.name,), "leak", text)
+        where = f"on two sides of the split of {data.title} ({names})"
+        remedy = "correct the folds or use --protocol strict"
+        yield Finding((data.name,), "leak", f"{counted(len(shared), 'patient')} {where}: {remedy}")
 
 
 def file_warnings(data: Prepared) -> Iterator[Finding]:
@@ -207,9 +206,8 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
     listed, patients = len(data.entries) + len(data.skipped), len({entry.patient for entry in data.entries})
     yield f"recordings  {listed} listed; {len(data.entries)} usable, of {patients} patients"
     yield f"{data.segmentation.unit_name + 's':<12}{data.window_count}"
-    rates = Counter(f"{signal.fs:g} Hz" for signal in data.signals)
-    seconds = np.median([signal.samples / signal.fs for signal in data.signals] or [0])
-    yield f"signals     {', '.join(f'{rate} ({count})' for rate, count in rates.items())}; median {seconds:g} s"
+    rates = Counter(signal.fs for signal in data.signals)
+    yield f"signals     {', '.join(f'{rate:g} Hz ({count})' for rate, count in rates.items())}"
     if data.classes:
         counts = zip(data.classes, target_of(data, spec).sum(axis=0), strict=True)
         yield f"{spec.labels:<12}{', '.join(f'{name} {count}' for name, count in counts)}"

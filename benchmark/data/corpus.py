@@ -252,7 +252,7 @@ class Corpus:
         """Draw the two windows of numbered pairs (B,); by torch's default generator, or one that reads ahead."""
         samples, windows = self.trials.window, self.trials.per_trial
         trial, pair = numbers // pairs_of(windows), numbers % pairs_of(windows)  # (B,), (B,)
-        shift = torch.zeros_like(trial)  # (B,) the same for both windows
+        shift = window = torch.zeros_like(trial)  # (B,), shift the same for both windows
 
         def draw(below: int) -> Tensor:
             return torch.randint(below, trial.shape, generator=generator)  # (B,)
@@ -265,9 +265,7 @@ class Corpus:
             return Pairs(trial, 2 * pair * samples, trial, (2 * pair + 1) * samples)
         if not self.random_start:
             window = 2 * pair + draw(2)
-        elif windows == 1:
-            window = torch.zeros_like(trial)
-        else:
+        elif windows > 1:
             windows -= 1
             shift, window = draw(samples + 1), draw(windows)
         first = window * samples + shift
