@@ -71,7 +71,7 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
         machine = replace(machine, device=torch.device("cpu"))
     pretraining = pretraining_seconds(config, machine, sizes, work.pretrainings) / jobs
     yield f"estimate for {where}, {jobs} tasks at a time: pretraining {duration(pretraining)}; the cells come on top"
-    encoder = config.encoder_class()(config.encoder_config())
+    encoder = config.new_encoder()
     parameters = sum(parameter.numel() for parameter in encoder.parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     free = shutil.disk_usage(next(folder for folder in results.resolve().parents if folder.is_dir())).free

@@ -73,14 +73,14 @@ def updates_of(config: Config, machine: Machine, most: int) -> Iterator[tuple[st
 
 def pretraining_update(config: Config, name: str, batch: int, machine: Machine) -> Update:
     """Return a function that does one update of a method of a config per call."""
-    knobs, encoder = config.method_config(name), config.encoder_class()(config.encoder_config())
+    knobs, encoder = config.method_config(name), config.new_encoder()
     method = config.method_class(name)(encoder, knobs).to(machine.device)
     return update_of(method, knobs, batch, config.data.cut().samples, machine.precision)
 
 
 def finetuning_update(config: Config, batch: int, machine: Machine) -> Update:
     """Return a function that does one fine-tuning update of encoder and classifier per call."""
-    settings, encoder = config.finetune, config.encoder_class()(config.encoder_config())
+    settings, encoder = config.finetune, config.new_encoder()
     model = Classifier(encoder, CLASSES, settings).to(machine.device).train()
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
     signal = torch.randn(batch, config.data.cut().samples, encoder.config.leads, device=machine.device)  # (B, S, L)

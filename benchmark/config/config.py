@@ -96,9 +96,10 @@ class Config(Settings):
         """Return the class of the encoder that all methods share."""
         return get_encoder(self.encoder["name"])
 
-    def encoder_config(self) -> EncoderConfig:
-        """Return the encoder's config, without dropout, which each method sets."""
-        return sized(self.encoder)[1]
+    def new_encoder(self) -> Encoder:
+        """Build the shared encoder with new weights, without dropout, which each method sets."""
+        kind, config = sized(self.encoder)
+        return kind(config)
 
     def encoder_of(self, method: type[PretrainMethod]) -> tuple[type[Encoder], EncoderConfig]:
         """Return the encoder of a method's row and its config: the one that it brings, else the shared one."""

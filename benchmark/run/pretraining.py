@@ -85,7 +85,7 @@ def new_method(task: Pretraining, config: Config, device: torch.device) -> Pretr
     if task.method.external_encoder is not None:
         encoder = load_external(task.method.external_encoder, task.content["encoder"])
     else:
-        encoder = config.encoder_class()(config.encoder_config())
+        encoder = config.new_encoder()
     seed_torch("method", task.seed)
     return task.method(encoder, task.variant.config).to(device)
 

@@ -11,18 +11,18 @@ import hashlib
 import io
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic.dataclasses import dataclass as validated_dataclass
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
 from benchmark.results.files import seal, unseal, write_atomic
-from benchmark.results.names import CARD, STRICT
+from benchmark.results.names import CARD
 from benchmark.results.store import BadCard, card_bytes, read_card_file
 from methods.base import PretrainMethod
 from methods.encoders import identity
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 WEIGHTS, SOURCE, CHECKPOINT = "encoder.safetensors", "encoder.py", "checkpoint.pt"
 
 
-@validated_dataclass(config=STRICT)
+@dataclass
 class History:
     """Record of a pretraining: `loss` per epoch, wall time in seconds, sizes, health."""
 
@@ -88,7 +88,7 @@ def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer,
     state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
     method.load_state_dict(state["method"])
     optimiser.load_state_dict(state["optimiser"])
-    vars(history).update(vars(History(**state["history"])))
+    vars(history).update(state["history"])
     return Epoch(**state["epoch"]) if state["epoch"] else None
 
 
@@ -131,10 +131,9 @@ def checked_card(folder: Path) -> dict[str, Any] | None:
 
 def read_card(folder: Path) -> dict[str, Any] | None:
     """Read the card of a finished pretraining; None if a file is missing, altered or of another pretraining."""
-    try:
+    with suppress(BadCard):
         return checked_card(folder)
-    except BadCard:
-        return None
+    return None
 
 
 def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
