@@ -20,13 +20,11 @@ from benchmark.data.simulate.patient import clash
 
 GRADES = ("normal", "borderline", "abnormal")
 """Of the whole ECG, in ascending order."""
-SUMMARIES = {"normal": "Normal ECG", "borderline": "Borderline ECG", "abnormal": "Abnormal ECG"}
 Lines = tuple[str, ...]
 """Lines of a report."""
 
 RAPID_RATE = 110
 """Beats per minute from which fibrillation has a rapid ventricular response."""
-RAPID = "Atrial fibrillation with rapid ventricular response"
 
 
 class Reading(NamedTuple):
@@ -73,11 +71,12 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
     rhythm = next(name for name in diagnoses if name in LINE_OF_RHYTHM)
     lines = [_at_rate(line, rate) for line in _misread(rhythm, rng, errors)] or [LINE_OF_RHYTHM[rhythm]]
     if lines == ["Atrial fibrillation"] and rate > RAPID_RATE:
-        lines = [RAPID]
+        lines = ["Atrial fibrillation with rapid ventricular response"]
     lines += [_finding_line(name, diagnoses, rng, errors) for name in READINGS]
     lines += [line for line, share in REMARKS.items() if rng.random() < errors * share]
     printed = [line for line in dict.fromkeys(lines) if line]
-    return [*printed, SUMMARIES[max((GRADE_OF.get(line, "borderline") for line in printed), key=GRADES.index)]]
+    grade = max((GRADE_OF.get(line, "borderline") for line in printed), key=GRADES.index)
+    return [*printed, f"{grade.capitalize()} ECG"]
 
 
 def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> Lines:
