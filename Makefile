@@ -5,6 +5,7 @@
 # make lowest    the quick tests on the lowest versions that pyproject.toml allows, in .lowest; needs uv
 # make mutants   change the code in two hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make size      files, lines and tokens of every room beside its measure; fails where a room grows
+# make frozen    keys and tables of small runs into FOLDER: before and after a change, then diff -r
 # make docs      the pages as a site, in site/
 # make check     format, lint, types, sizes, then make test
 
@@ -16,7 +17,7 @@ CORE := $(VENV)/.core
 TEST := $(VENV)/.test
 DEV := $(VENV)/.dev
 
-.PHONY: demo test test-slow test-all lowest mutants size docs check format clean
+.PHONY: demo test test-slow test-all lowest mutants size frozen docs check format clean
 
 demo: $(CORE)
 	$(BIN)/python run_benchmark.py
@@ -40,6 +41,9 @@ mutants: $(DEV)
 
 size: $(DEV)
 	$(BIN)/python -m tests.size
+
+frozen: $(DEV)
+	$(BIN)/python -m tests.frozen $(or $(FOLDER),frozen)
 
 docs: $(DEV)
 	$(BIN)/python -m mkdocs build --strict

@@ -1,20 +1,32 @@
-"""Is an update on a GPU that of the CPU? `python -m tests.gpu`; `--device cpu --quick` shows how it works.
+"""What a person with a GPU runs in eight minutes: `python -m tests.gpu`; `--device cpu --quick` shows how it works.
 
-An update of every method on the GPU has the loss and the encoder's gradients of the CPU within LOSS and GRADIENT, in
-float32 and with random draws made on the host. It ends with status 1 if an update differs.
+1. An update of every method on the GPU has the loss and the encoder's gradients of the CPU within LOSS and GRADIENT, in
+   float32 and with random draws made on the host.
+2. Milliseconds and GiB of an update of every method at the paper's size, in float32 and bf16.
+3. Hours of `--config paper` here, for the numbers of recordings of the paper's datasets.
+
+It ends with status 1 if an update differs.
 """
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from benchmark.machine.device import device_facts, pick_device, seed_torch
-from benchmark.screen import note, open_console
+from benchmark.cli.dry_run import cost_lines
+from benchmark.cli.speed import HEADINGS, measure
+from benchmark.config.load import load_config
+from benchmark.machine.device import Machine, device_facts, pick_device, seed_torch
+from benchmark.run.datasets import estimated_size
+from benchmark.run.grid import make_grid
+from benchmark.run.pretraining import update_of
+from benchmark.run.tasks import Work
+from benchmark.screen import note, open_console, print_table
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.contract import fits
@@ -30,6 +42,8 @@ LOSS, GRADIENT = 1e-4, 1e-3
 DRAWS = {torch.rand, torch.randn, torch.randint, torch.randperm}
 CALM = {"encoder_dropout": 0.0, "latent_dropout": 0.0, "time_mask": 0.0, "frequency_mask": 0.0, "mask_spans": 0}
 """Knobs of masks and dropout, whose draws differ between devices, and the value under which they draw nothing."""
+RECORDINGS = {"mimic-iv-ecg": 80_000, "ptb-xl": 21_799, "chapman": 10_646, "cpsc2018": 6_877}
+"""Of the paper's datasets; of MIMIC-IV-ECG about the tenth that it uses."""
 SAMPLES, PATIENTS, PAIRS_OF_TRIAL = 300, 16_000, 5
 """`PATIENTS` of the paper's pretraining corpus, whose number sets the positives per query."""
 
@@ -70,13 +84,15 @@ def random_batch(size: int, text_width: int | None, device: torch.device) -> Bat
     return Batch(*(None if part is None else part.to(device) for part in pairs))  # type: ignore[arg-type]
 
 
-def calm_method(name: str, device: torch.device, *, small: bool) -> tuple[PretrainMethod, MethodConfig]:
-    """A method without masks and dropout on the first encoder that it can train, with the settings of its paper."""
+def new_trainable(name: str, device: torch.device, *, small: bool, calm: bool) -> tuple[PretrainMethod, MethodConfig]:
+    """Make a method on the first encoder that it can train, in its paper's settings; calm: without random masks."""
     kind = METHODS[name]
     encoder = next(encoder for encoder in ENCODERS.values() if fits(kind, encoder))
-    changes = CALM | ({"queue_size": 64} if small else {})
     known = {field.name for field in fields(kind.Config)}
-    knobs = replace(kind.Config(), **{knob: value for knob, value in changes.items() if knob in known})
+    changes = ({knob: value for knob, value in CALM.items() if knob in known} if calm else {}) | (
+        {"queue_size": 64} if small and "queue_size" in known else {}
+    )
+    knobs = replace(kind.Config(), **changes)
     sizes: Any = encoder.Config.small() if small else encoder.Config()  # type: ignore[call-arg]
     sizes = DilatedConfig(hidden=8, depth=3, output=16) if small and encoder is Dilated else sizes
     return new_method(kind, knobs, encoder, sizes).to(device), knobs
@@ -86,7 +102,7 @@ def differences(name: str, device: torch.device, size: int, *, small: bool) -> t
     """Relative differences of the loss and of the encoder's gradients of an update on the device and on the CPU."""
     losses, gradients = [], []
     for where in (torch.device("cpu"), device):
-        method, knobs = calm_method(name, where, small=small)
+        method, knobs = new_trainable(name, where, small=small, calm=True)
         pairs = random_batch(size, getattr(knobs, "text_width", None), where)
         torch.manual_seed(0)
         loss = torch.zeros((), device=where)
@@ -100,11 +116,22 @@ def differences(name: str, device: torch.device, size: int, *, small: bool) -> t
     return float(difference), float((gradients[1] - gradients[0]).norm() / gradients[0].norm().clamp_min(1e-12))
 
 
+def hours_of_paper(machine: Machine) -> list[str]:
+    """Lines on the hours of the paper's grid."""
+    config = load_config("paper")
+    sizes = {name: estimated_size(count, config.data.cut()) for name, count in RECORDINGS.items()}
+    grid = make_grid(config, {}, machine)
+    work = Work(grid, grid.pretrainings, grid.distinct_cells())
+    return list(cost_lines(config, Path("runs"), machine, sizes, work))
+
+
 def main() -> int:
-    """Compare every method; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Hold the updates of every method on a GPU against those of the CPU.")
+    """Run the three parts; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Check and time every method on a GPU.")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--quick", action="store_true", help="small encoders and batches")
+    parser.add_argument(
+        "--quick", action="store_true", help="small encoders and batches, float32 alone, without the hours"
+    )
     arguments = parser.parse_args()
     device, console = pick_device(arguments.device), open_console()
     facts = device_facts(device)
@@ -116,6 +143,19 @@ def main() -> int:
         is_equal = loss <= LOSS and gradient <= GRADIENT
         failed += not is_equal
         note(console, f"{'equal ' if is_equal else 'DIFFER'} {name:14} loss {loss:.1e}, gradients {gradient:.1e}")
+    torch.backends.cudnn.allow_tf32 = True
+    for precision in ("float32",) if arguments.quick else ("float32", "bf16"):
+        rows = []
+        for name in names:
+            method, knobs = new_trainable(name, device, small=arguments.quick, calm=False)
+            size = 4 if arguments.quick else knobs.recipe.batch_size
+            update = update_of(method, knobs, size, SAMPLES, precision)
+            rows.append(measure(name, size, update, device, 0.05 if arguments.quick else 3.0))
+        note(console, precision)
+        print_table(console, HEADINGS, rows)
+    if not arguments.quick:
+        for line in hours_of_paper(Machine(device, "bf16" if device.type == "cuda" else "float32")):
+            note(console, line)
     note(console, f"{len(names) - failed} of {len(names)} methods have the update of the CPU")
     return 1 if failed else 0
 
