@@ -180,7 +180,7 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
 
 def label_lines(columns: Columns) -> Lines:
     """Return the lines of `labels`: a column that is named so, columns of yes and no, or a question; else none."""
-    binary = [name for name, cells in columns.items() if {truth(cell) for cell in cells if cell} == {True, False}]
+    binary = [name for name, cells in columns.items() if {truth(cell or "no") for cell in cells} == {True, False}]
     few = [name for name, cells in columns.items() if 2 <= len(label_counts(cells)[1]) <= MAX_CLASSES]
     named = [name for name in few if name not in binary and LABEL_COLUMN.fullmatch(name)]
     if named or len(binary) == 1:

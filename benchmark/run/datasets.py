@@ -30,7 +30,7 @@ from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
 from benchmark.run.grid import Grid, Variant, methods_of, unserved_by
-from benchmark.screen import Console, step
+from benchmark.screen import Console, note, step
 from methods.encoders.pretrained import PretrainedEncoder
 
 ROW_BYTES, SAMPLE_BYTES = 20_000, 12 * 2
@@ -59,7 +59,7 @@ def prepare_data(
     """Prepare a dataset, cut as the config says or by `cut`. Raises DatasetError if no recording is usable."""
     segmentation = cut or config.data.cut()
     with step(console, f"{dataset.title}: cutting {segmentation.unit_name}s") as progress:
-        return prepare(
+        prepared = prepare(
             dataset,
             folders.cache,
             workers=folders.workers,
@@ -67,6 +67,9 @@ def prepare_data(
             prefix=config.data.prefix_of(dataset.name),
             on_progress=progress,
         )
+    if dataset.classes and (unlabelled := sum(not entry.labels for entry in prepared.entries)):
+        note(console, f"{dataset.title}: {unlabelled} of {len(prepared.entries)} usable recordings have no label")
+    return prepared
 
 
 def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> list[Prepared]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from unicodedata import normalize
 
 import yaml
 from pydantic import Field, model_validator
@@ -21,6 +22,7 @@ from pydantic import Field, model_validator
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
 from benchmark.data.datasets.card_formats import CardSection, CardSignals, Word, identifiers, read_content, to_recording
 from benchmark.data.datasets.tables import (
+    NOT_STATED,
     SHOWN,
     Row,
     Skips,
@@ -31,6 +33,7 @@ from benchmark.data.datasets.tables import (
     patient_of,
     read_table,
     truth,
+    whole_number,
 )
 from benchmark.data.datasets.wfdb_files import comments, paths_below, signal_files
 from benchmark.results.files import digest
@@ -126,7 +129,8 @@ class CardLabels(CardSection):
         index_of = {one_line(word): index for index, name in enumerate(self.classes) for word in self.words(name)}
         stated = [word for text in texts for word in labels_of(text, self.separator)]
         known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated}
-        if self.others == "skip" and (unknown := [word for word, index in known.items() if index is None]):
+        unknown = [word for word, index in known.items() if index is None and not NOT_STATED.fullmatch(word)]
+        if unknown and self.others == "skip":
             remedy = "add it to labels.values or set labels.others to ignore"
             raise Unusable(f"label is no class; {remedy}: {', '.join(unknown)[:SHOWN]}")
         return tuple(dict.fromkeys(index for index in known.values() if index is not None))
@@ -294,8 +298,8 @@ class CardDataset:
         is_by_number = self.card.signals.stacked and not self.card.signals.ids_name
         if table and is_by_number and {*rows} != {file.recording for file in files}:
             raise DatasetError(
-                f"{self.title}: the rows of {self.card.signals.files} count from 0 to {len(files) - 1}, and "
-                f"{table.file} has {len(rows)} recordings, {next(iter(rows), '')!r} first, in {table.recording}: "
+                f"{self.title}: the rows of {self.card.signals.files} count from 0 in each file, {len(files)} in all, "
+                f"and {table.file} has {len(rows)} recordings, {next(iter(rows), '')!r} first, in {table.recording}: "
                 "number them as the rows, or name the array of their identifiers by signals.ids_name"
             )
         cells = {name: same[0][table.path] if table and table.path else name for name, same in rows.items()}
@@ -351,11 +355,15 @@ class CardDataset:
 
 
 def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
-    """Group files by what a row may call them: their recording, or any end of their path, with and without suffix."""
+    """Group files by what a row may call them: their recording, or any end of their path, with and without suffix.
+
+    A whole number also goes by its value: spreadsheets drop leading zeros. Macs write letters in composed form or not.
+    """
     files_of = defaultdict[str, list[CardFile]](list)
     for file in files:
         ends = [file.path.split("/", count)[-1] for count in range(file.path.count("/") + 1)]
-        for name in {file.name, file.recording, *ends, *(os.path.splitext(end)[0] for end in ends)}:
+        names = [file.name, file.recording, *ends, *(os.path.splitext(end)[0] for end in ends)]
+        for name in {normalize("NFC", name) for name in (*names, whole_number(file.recording) or file.name)}:
             files_of[name].append(file)
     return files_of
 
@@ -363,7 +371,7 @@ def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
 def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:
     """Return the files that a cell names; of several, the one whose whole path it is."""
     path = PurePosixPath(cell.replace("\\", "/")).as_posix()
-    files = files_of.get(path, [])
+    files = files_of.get(normalize("NFC", path), [])
     return [file for file in files if path in (file.path, os.path.splitext(file.path)[0])] or files
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -25,7 +26,7 @@ Skips = list[tuple[str, str]]
 Item = TypeVar("Item")
 
 WHOLE_NUMBER = re.compile(r"0*(\d{1,18})(?:\.0*)?", re.ASCII)
-SHORTENED = re.compile(r"\d(\.\d+)?E\+\d+", re.ASCII | re.IGNORECASE)
+SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+", re.ASCII | re.IGNORECASE)
 NOT_STATED = re.compile(
     r"(nan?|n/a|n\.a\.|#n/a|<na>|nat|none|null|nil|unknown|not known|unk|missing|-|\?)?", re.IGNORECASE
 )
@@ -37,9 +38,12 @@ SEPARATORS = ("\t", ";", "|", ",")
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding of a text file: UTF-8, else Latin-1, as which any file can be read."""
+    """Return the encoding of a text file: UTF-16 by its first bytes, UTF-8, else Latin-1, as which any can be read."""
+    content = path.read_bytes()
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return "utf-16"
     try:
-        path.read_bytes().decode()
+        content.decode()
     except UnicodeDecodeError:
         return "latin-1"
     return "utf-8-sig"
@@ -97,7 +101,7 @@ def select_columns(cells: pd.DataFrame, columns: Sequence[str] | None) -> pd.Dat
     header, rows = cells.iloc[0].tolist(), cells.iloc[1:]
     names = [name for name in header if name and header.count(name) == 1] if columns is None else [*columns]
     if wrong := [name for name in names if header.count(name) != 1]:
-        near = get_close_matches(wrong[0], header, n=1)
+        near = get_close_matches(wrong[0], {*header} - {wrong[0]}, n=1)
         hint = f" (did you mean {near[0]!r}?)" if near else ""
         raise ValueError(f"there is not one column {', '.join(wrong)}{hint}; there are {', '.join(header)}")
     if rows.empty:

@@ -175,7 +175,7 @@ def signal_files(record: Path) -> tuple[Path, ...]:
 def read_header(record: Path) -> tuple[list[str], list[str]]:
     """Return the lines of a record's header that state something, and its comments. Raises Unusable."""
     header = record.with_name(f"{record.name}.hea")
-    with reasons("header"):
+    with reasons(f"header {header.name}"):
         lines = [line.strip() for line in header.read_text(encoding_of(header)).split("\n")]
     return [line for line in lines if line and line[0] != "#"], [line for line in lines if line.startswith("#")]
 

@@ -136,7 +136,7 @@ def check_card(tmp_path: Path, run_verb: RunVerb) -> Callable[..., tuple[str, li
         rhythm = ("SR", "ST")[number // 2 % 2]
         np.save(folder / f"e{number:02}.npy", simulate(rhythm, seed=number, fs=200))
         rows.append(f"e{number:02},p{number // 2},{rhythm}")
-    (folder / "t.csv").write_text("\n".join(rows))
+    (folder / "t.csv").write_text("\n".join([*rows[:-1], "e19,p9,nan"]))
 
     def check(rate: int = 200, unit: str = "mV") -> tuple[str, list[str]]:
         (folder / "own.yaml").write_text(CARD.format(rate=rate, unit=unit, leads=", ".join(LEADS)))
@@ -150,6 +150,7 @@ def test_check_measures_beats_and_names_the_key_of_a_card_that_is_probably_wrong
     check_card: Callable[..., tuple[str, list[str]]],
 ) -> None:
     out, warnings = check_card()
+    assert "1 of 20 usable recordings have no label\n" in out
     assert re.search(r"QRS amplitude (0\.9\d*|1|1\.\d+) mV, heart rate (9|10)\d/min \(medians of", out)
     assert not [line for line in warnings if "median" in line]
     _, warnings = check_card(unit="V")

@@ -25,7 +25,7 @@ def test_cells_stay_text_and_blank_rows_do_not_count(tmp_path: Path) -> None:
     [
         ("b,a\n1,2\n007,x,y\n", "cannot be read: .*Expected 2 fields in line 3, saw 3"),
         ("bb,a\n1,2\n", r"there is not one column b \(did you mean 'bb'\?\)"),
-        ("a,b,b\n1,2,3\n", "there is not one column b"),
+        ("a,b,b\n1,2,3\n", "there is not one column b; there are a, b, b"),
         ("a,b\n", "has no rows"),
         ("", "cannot be read"),
         ('a,b\n"1,2\n', "cannot be read"),
@@ -39,7 +39,12 @@ def test_a_faulty_table_is_one_line(tmp_path: Path, text: str, message: str) -> 
 
 @pytest.mark.parametrize(
     "content",
-    ["\ufeffà,b\r\n1,2\r\n".encode(), "à,b\n1,é\n".encode("latin-1"), "à;b\n1;2".encode(), "à\tb\n1\t2\n".encode()],
+    [
+        "\ufeffà,b\r\n1,2\r\n".encode(),
+        "à,b\n1,é\n".encode("latin-1"),
+        "à;b\n1;2".encode(),
+        "à\tb\n1\t2\n".encode("utf-16"),
+    ],
 )
 def test_each_encoding_and_separator_is_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "t.csv").write_bytes(content)

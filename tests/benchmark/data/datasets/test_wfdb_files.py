@@ -97,7 +97,7 @@ def test_a_file_that_is_missing_or_longer_than_stated_is_refused(tmp_path, make_
     data.write_bytes(data.read_bytes() + bytes(24))
     with pytest.raises(Unusable, match=r"^length differs from the header: 5001 samples, 5000 stated$"):
         read_recording(record)
-    for file, what in ((data, "signal"), (record.with_suffix(".hea"), "header")):
+    for file, what in ((data, "signal"), (record.with_suffix(".hea"), "header r.hea")):
         file.unlink()
         with pytest.raises(Unusable, match=f"^file missing: {what}$"):
             read_recording(record)

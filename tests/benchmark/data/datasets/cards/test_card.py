@@ -19,10 +19,13 @@ from benchmark.data.datasets.card import (
     NO_ROW,
     Card,
     CardDataset,
+    CardFile,
     CardLabels,
     CardSplit,
+    files_by_name,
     find_files,
     labels_of,
+    match_file,
 )
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
@@ -116,8 +119,14 @@ def test_what_is_not_used_is_counted_with_its_reason(opened: Opened, folder: Pat
     assert {entry.recording: entry.labels for entry in listing.entries}["r03"] == (1,)
 
 
+@pytest.mark.parametrize(("file", "cell"), [("a/0007.npy", "7"), ("a/Mu\u0308 1.npy", "M\u00fc 1"), ("7.npy", "007")])
+def test_spreadsheets_shorten_numbers_and_systems_write_letters_in_two_ways(file: str, cell: str) -> None:
+    files = [CardFile(file, Path(file).stem, "")]
+    assert match_file(cell, files_by_name(files)) == (files if cell != "007" else [])
+
+
 def test_recordings_of_nobody_are_persons_each_and_counted(opened: Opened, folder: Path) -> None:
-    rewrite(folder, person=["nan", "unknown", "-1", "", "4.01234E+11", *["007", "7", "7.0", "p", "p", "p", "p"]])
+    rewrite(folder, person=["nan", "unknown", "-1", "", "4,01234E+11", *["007", "7", "7.0", "p", "p", "p", "p"]])
     listing = opened(labels=IGNORE).listing()
     assert [entry.patient for entry in listing.entries[4:8]] == ["7", "7", "7", "p"]
     assert len({entry.patient for entry in listing.entries[:4]}) == 4
@@ -246,7 +255,8 @@ def test_rows_of_an_array_are_matched_by_their_numbers_only_if_all_are_there(
     dataset = opened(signals=STACKED, labels=IGNORE)
     if first:
         with pytest.raises(
-            DatasetError, match=rf"count from 0 to 11, and labels\.csv has 12 recordings, '{first}' first"
+            DatasetError,
+            match=rf"count from 0 in each file, 12 in all, and labels\.csv has 12 recordings, '{first}' first",
         ):
             dataset.listing()
         dataset = opened(signals=STACKED, table=None, labels=None)

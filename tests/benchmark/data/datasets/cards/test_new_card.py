@@ -117,7 +117,7 @@ def test_one_column_of_yes_and_no_makes_two_classes_and_several_one_each(folder:
     assert questions == ["patient"]
     del content["table"]["patient"]
     assert read(folder, content) == [(0,), (1,)] * 6
-    rewrite(folder, AF=["0", "1"] * 6, RBBB=["yes", "no", ""] * 4)
+    rewrite(folder, AF=["0", "1"] * 6, RBBB=["yes", "", ""] * 4)
     assert drafted(folder)[0]["labels"] == {"classes": ["AF", "RBBB"]}
     rewrite(folder, AF=None, RBBB=None, device=["A", "B"] * 6)
     assert drafted(folder)[1] == ["patient", "column", "classes"]
