@@ -37,6 +37,7 @@ ROOMS = (
         ("benchmark/run", "benchmark/machine", "benchmark/screen.py"),
         2100,
         14,
+        (2105, 14.1),
     ),
     Room("results", ("benchmark/results",), 950, 6.5),
     Room("reports", ("reports",), 3200, 21),

@@ -16,6 +16,7 @@ from distributed import Client, KilledWorker, Worker, WorkerPlugin
 
 from benchmark.config.errors import ConfigError
 from benchmark.machine.process import stop
+from benchmark.run.tasks import RESTART, code_digest
 
 PATIENCE_SECONDS = 60.0  # wait for a first worker, and for the scheduler
 
@@ -45,15 +46,21 @@ class Dask:
         """jobs: tasks that are handed over at a time, whatever workers there are; None: one for each."""
         self.client, self.jobs = client, jobs
         self.executor: Executor = client.get_executor(pure=False)  # type: ignore[no-untyped-call]
+        self.checked: set[str] = set()  # addresses of workers that run the code of this checkout
         client.register_plugin(SaveOnClose())
 
     def width(self) -> int:
-        """Count the workers. Raises ConfigError for one of several threads."""
+        """Count the workers. Raises ConfigError for one of several threads or with other code."""
         threads = self.client.nthreads()  # type: ignore[no-untyped-call]
         if any(count != 1 for count in threads.values()):
             raise ConfigError(
                 "a worker has several threads, and a task seeds its whole process: start the workers with --nthreads 1"
             )
+        if new := threads.keys() - self.checked:  # before a task, which other code might not even unpack
+            codes = self.client.run(code_digest, workers=[*new], on_error="return").values()
+            if any(code != code_digest() for code in codes if not isinstance(code, OSError)):
+                raise ConfigError(f"a worker has other code than this run was started with: {RESTART}")
+            self.checked |= new
         return self.jobs or len(threads)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:

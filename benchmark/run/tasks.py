@@ -253,8 +253,4 @@ def endings_of(
             return ()
         reason = f"its worker was killed each time ({type(error).__name__}); if memory ran out, use fewer --jobs"
         return given_up(job, Failure(reason), store)
-    except (ConfigError, OSError):
-        raise
-    except Exception as error:  # tasks raise none: the worker cannot load this code
-        raise ConfigError(f"a worker cannot run this code ({error!r}): {RESTART}") from None
     return () if any(ending.stopped for ending in endings) else endings

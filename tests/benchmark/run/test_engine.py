@@ -6,10 +6,13 @@ import os
 import signal
 import time
 from multiprocessing import active_children
+from unittest.mock import Mock
 
 import pytest
 
+from benchmark.config.errors import ConfigError
 from benchmark.run.engine import Inline, Pool, open_engine
+from benchmark.run.tasks import code_digest
 
 
 def test_one_job_is_this_process_and_several_are_others() -> None:
@@ -47,3 +50,15 @@ def test_a_pool_goes_on_after_a_killed_worker_and_each_worker_has_a_device() -> 
         assert sorted(after.values()) == ["4", "7"]
         assert not before.keys() & after.keys()
     assert active_children() == []
+
+
+def test_workers_of_other_code_are_refused_before_they_are_given_a_task() -> None:
+    dask_engine = pytest.importorskip("benchmark.run.dask_engine")
+    codes: dict[str, object] = {"tcp://one": code_digest(), "tcp://gone": OSError()}
+    client = Mock(nthreads=lambda: dict.fromkeys(codes, 1), run=lambda function, **given: codes)
+    engine = dask_engine.Dask(client, None)
+    assert engine.width() == 2
+    for answer in ("another digest", AttributeError("no such function")):
+        codes["tcp://new"] = answer
+        with pytest.raises(ConfigError, match="has other code than this run was started with: restart the workers"):
+            engine.width()
