@@ -165,8 +165,8 @@ def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
     """Read the columns of a text file. Raises ValueError where one holds anything but numbers, and any other error."""
     cells = read_cells(path)
     names = cells.iloc[0].tolist() if are_names(cells.iloc[0]) else []
-    numbers = cells.iloc[1:] if names else cells
-    values = numbers.replace({",": ".", r"^$": "nan"}, regex=True).to_numpy(np.float64)  # (n, L)
+    rows = cells.iloc[1:] if names else cells
+    values = np.array([[float(cell.replace(",", ".") or "nan") for cell in row] for row in rows.to_numpy()])  # (n, L)
     if np.isnan(values[:, -1]).all() and not (names and names[-1]):  # every line ends in a separator
         names, values = names[:-1], values[:, :-1]
     if not names and _counts(values[0]):  # pandas' names of columns
