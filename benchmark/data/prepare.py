@@ -87,7 +87,7 @@ def write_skipped(skipped: Mapping[str, Sequence[Skipped]], path: Path) -> None:
 
     lines = [(name, skip.recording, skip.patient, skip.reason) for name, of in skipped.items() for skip in of]
     frame = pd.DataFrame(lines, columns=list(SKIPPED_COLUMNS))
-    write_atomic(path, frame.to_csv(index=False, lineterminator="\n").encode())
+    write_atomic(path, frame.to_csv(index=False, lineterminator="\n").encode(errors="replace"))
 
 
 @dataclass(frozen=True)

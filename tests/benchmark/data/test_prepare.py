@@ -16,7 +16,16 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 from benchmark.data.heartbeats import heartbeats
-from benchmark.data.prepare import Prepared, SignalFacts, Skipped, cached, key_listing, open_prepared, prepare
+from benchmark.data.prepare import (
+    Prepared,
+    SignalFacts,
+    Skipped,
+    cached,
+    key_listing,
+    open_prepared,
+    prepare,
+    write_skipped,
+)
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import lead_problem, outline_of, signal_digest
 from benchmark.data.simulate import SimulatedDataset
@@ -53,6 +62,11 @@ CROPS = Segmentation("recordings", 625, stride=625)
 
 
 @pytest.mark.parametrize("segmentation", [HEARTBEATS, CROPS])
+def test_a_name_that_is_no_text_is_listed_all_the_same(tmp_path: Path) -> None:
+    write_skipped({"c": [Skipped("M\udcfc", "M", (), "no samples")]}, tmp_path / "skipped.csv")
+    assert (tmp_path / "skipped.csv").read_text().endswith("\nc,M?,M,no samples\n")
+
+
 def test_windows_lie_recording_after_recording_with_signals_and_reasons(
     dataset: CPSC2018, cache: Path, segmentation: Segmentation
 ) -> None:
