@@ -61,12 +61,12 @@ def same(a: Prepared, b: Prepared) -> bool:
 CROPS = Segmentation("recordings", 625, stride=625)
 
 
-@pytest.mark.parametrize("segmentation", [HEARTBEATS, CROPS])
 def test_a_name_that_is_no_text_is_listed_all_the_same(tmp_path: Path) -> None:
     write_skipped({"c": [Skipped("M\udcfc", "M", (), "no samples")]}, tmp_path / "skipped.csv")
     assert (tmp_path / "skipped.csv").read_text().endswith("\nc,M?,M,no samples\n")
 
 
+@pytest.mark.parametrize("segmentation", [HEARTBEATS, CROPS])
 def test_windows_lie_recording_after_recording_with_signals_and_reasons(
     dataset: CPSC2018, cache: Path, segmentation: Segmentation
 ) -> None:
