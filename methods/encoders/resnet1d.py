@@ -3,6 +3,8 @@
 A convolution over 7 samples, then three blocks of two convolutions over 5 and 3, all of one width, with batch
 normalisation. The second and third block halve the time steps: S' = ceil(S / 4). A mask acts on the first
 convolution's output after its ReLU, (B, S, K).
+
+For batch normalisation in momentum copies see `methods.momentum`.
 """
 
 from __future__ import annotations

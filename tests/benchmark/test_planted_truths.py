@@ -61,7 +61,7 @@ class Oracle(PretrainMethod):
 """,
     "again": """
 import torch
-from methods.patients import PCLR
+from methods.pclr import PCLR
 
 class Again(PCLR):
     name, title = "again", "PCLR again"

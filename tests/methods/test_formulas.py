@@ -11,11 +11,11 @@ from torch import Tensor
 
 from methods import METHODS
 from methods.byol import BYOL, BYOLConfig, byol_loss
+from methods.clocs import cmsc_loss
 from methods.comet import COMET, COMETConfig, observation_loss, same_id_loss, sample_loss
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.moco import moco_loss
 from methods.parts.losses import two_view_nce, unit_length
-from methods.patients import cmsc_loss
 from tests import make
 
 

@@ -13,12 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from methods.clocs import cmsc_loss
 from methods.comet import observation_loss, same_id_loss, sample_loss
 from methods.cpc import cpc_loss
 from methods.jepa import jepa_loss
 from methods.moco import moco_loss
 from methods.parts.losses import nt_xent
-from methods.patients import cmsc_loss
 from methods.pmq_released import released_loss
 from methods.reports import clip_loss
 from methods.siamese import barlow_loss, covariance_term, simsiam_loss, variance_term, vicreg_loss
