@@ -23,7 +23,7 @@ PAPER = {
     "clocs": "methods.clocs:CLOCS",
     "pclr": "methods.pclr:PCLR",
     "comet": "methods.comet:COMET",
-    "etp": "methods.reports:ETP",
+    "etp": "methods.etp:ETP",
     "pmq": "methods.pmq:PMQ",
     "pmq-released": "methods.pmq_released:PMQReleased",
 }
@@ -37,7 +37,7 @@ BEYOND = {
     "cpc": "methods.cpc:CPC",
     "jepa": "methods.jepa:JEPA",
     "mae": "methods.mae:MAE",
-    "clip-report": "methods.reports:ClipReport",
+    "clip-report": "methods.clip_report:ClipReport",
 }
 """What it does not; compared by the config `literature` alone."""
 METHODS: ClassTable[type[PretrainMethod]] = ClassTable(PAPER | BEYOND)

@@ -64,7 +64,9 @@ def finetune(
     if one_cycle:
         updates = settings.epochs * len(batches_of(len(source), settings.batch_size, least, seed=seed, epoch=0))
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, settings.lr, updates)
+    best_state: dict[str, Any] = {}
     scores: list[float] = []
+    best_epoch = settings.epochs
     for epoch in range(settings.epochs):
         seed_torch(section, seed, epoch)
         model.train()

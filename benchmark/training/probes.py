@@ -36,7 +36,8 @@ class EvaluationCache:
     encoders: dict[str, Encoder] = field(default_factory=dict)
     """Key of the pretraining -> its encoder, which every evaluation leaves as it is."""
     sides: dict[tuple[TaskSpec, bool, tuple[int, int] | None], Sides] = field(default_factory=dict)
-    """Spec, whether it is tested, part of a cross-validation and the seed that deals them -> what its tasks share."""
+    """Folder of the prepared dataset, column, spec, whether it is tested, part of a cross-validation and the seed that
+    deals them -> what its tasks share."""
     features: dict[str, Floats] = field(default_factory=dict)
     """SHA-256 of windows -> (n, K); label ratios share windows."""
     outcomes: dict[tuple[Any, ...], Outcome] = field(default_factory=dict)

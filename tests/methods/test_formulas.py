@@ -14,6 +14,7 @@ from methods.byol import BYOL, BYOLConfig, byol_loss
 from methods.clocs import cmsc_loss
 from methods.comet import COMET, COMETConfig, observation_loss, same_id_loss, sample_loss
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
+from methods.etp import symmetric_info_nce
 from methods.moco import moco_loss
 from methods.parts.losses import two_view_nce, unit_length
 from tests import make
@@ -43,6 +44,13 @@ def test_clocs_has_its_own_pairs_and_those_of_its_patient_in_either_direction(pa
                 terms["above" if i < j else "below"].append(float((by_row if i < j else by_column)[i, j]))
     means = [sum(values) / len(values) for values in terms.values() if values]
     assert cmsc_loss(z1, z2, torch.tensor(patient), 0.3).item() == pytest.approx(sum(means) / len(means), rel=1e-12)
+
+
+def test_etp_is_the_mean_of_both_directions() -> None:
+    ecg, text = unit(5, 5)
+    logits = ecg @ text.T / 0.07
+    expected = -(logits.log_softmax(1).diagonal().mean() + logits.log_softmax(0).diagonal().mean()) / 2
+    torch.testing.assert_close(symmetric_info_nce(ecg, text, 0.07), expected)
 
 
 @pytest.mark.parametrize("ids", [[], [-1, -1], [0, 5, -1, 2**40], [1, 1, 1]])

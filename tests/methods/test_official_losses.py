@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from methods.clip_report import clip_loss
 from methods.clocs import cmsc_loss
 from methods.comet import observation_loss, same_id_loss, sample_loss
 from methods.cpc import cpc_loss
@@ -20,7 +21,6 @@ from methods.jepa import jepa_loss
 from methods.moco import moco_loss
 from methods.parts.losses import nt_xent
 from methods.pmq_released import released_loss
-from methods.reports import clip_loss
 from methods.siamese import barlow_loss, covariance_term, simsiam_loss, variance_term, vicreg_loss
 from methods.ts2vec import hierarchical_loss
 
