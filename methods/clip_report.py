@@ -44,6 +44,10 @@ def clip_loss(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
     return info_nce(z1, z2, temperature) + info_nce(z2, z1, temperature)
 
 
+uma_loss = clip_loss
+"""The same of two latent views of the ECG (MERL, Eq. 4)."""
+
+
 class ClipReport(PretrainMethod):
     """Cross-modal and uni-modal alignment."""
 
@@ -66,6 +70,6 @@ class ClipReport(PretrainMethod):
         pooled = self.encoder.pooled(batch.x1)  # (B, K)
         latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
         ecg, z1, z2 = self.ecg_projection(pooled), *latent  # (B, K) each
-        cma, uma = clip_loss(ecg, text, self.config.temperature), clip_loss(z1, z2, self.config.temperature)
+        cma, uma = clip_loss(ecg, text, self.config.temperature), uma_loss(z1, z2, self.config.temperature)
         loss: Tensor = cma + self.config.uma_weight * uma
         return loss

@@ -73,6 +73,10 @@ def same_id_loss(h1: Tensor, h2: Tensor, ids: Tensor) -> Tensor:
     return shared_id_nce(time_cosine(h1, h2) / ID_TEMPERATURE, ids)
 
 
+trial_loss = patient_loss = same_id_loss
+"""The trial and the patient level, with the ids of pseudo-trials and of patients."""
+
+
 class COMET(PretrainMethod):
     """Contrast at observation, sample, trial and patient level."""
 
@@ -99,9 +103,9 @@ class COMET(PretrainMethod):
         if config.sample_weight > 0:
             yield config.sample_weight * sample_loss(*self.views(batch, self.mask))
         if config.trial_weight > 0:
-            yield config.trial_weight * same_id_loss(*self.views(batch, None), batch.trial)
+            yield config.trial_weight * trial_loss(*self.views(batch, None), batch.trial)
         if config.patient_weight > 0:
-            yield config.patient_weight * same_id_loss(*self.views(batch, None), batch.patient)
+            yield config.patient_weight * patient_loss(*self.views(batch, None), batch.patient)
 
     def views(self, batch: Batch, mask: Mask | None) -> tuple[Tensor, Tensor]:
         """Encode both views under a mask: (B, S', K) each."""

@@ -17,7 +17,7 @@ from methods.base import Batch
 from methods.moco import MoCo, QueueConfig
 from methods.momentum import EMPTY
 from methods.parts.heads import batch_norm_head
-from methods.parts.losses import scaled_similarity
+from methods.parts.losses import multi_positive_nce, scaled_similarity
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,7 @@ def patient_info_nce(
     positive = same_patient if positive_mask is None else positive_mask  # (B, B + M)
     candidate = (ids != EMPTY) & (positive | ~same_patient)  # (B, B + M)
     logits = scaled_similarity(q, keys, temperature)  # (B, B + M)
-    log_shares = logits.masked_fill(~candidate, torch.finfo(logits.dtype).min).log_softmax(1)  # (B, B + M)
-    positive = positive & candidate  # (B, B + M)
-    count = positive.sum(1)  # (B,)
-    of_query = -(log_shares * positive).sum(1) / count.clamp(min=1)  # (B,)
-    return 2 * temperature * of_query.sum() / (count > 0).sum().clamp(min=1)
+    return multi_positive_nce(logits, positive, candidate, scale=2 * temperature)
 
 
 class PMQ(MoCo):

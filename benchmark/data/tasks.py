@@ -15,7 +15,7 @@ from benchmark.data.datasets.base import Entry
 from benchmark.data.datasets.chapman import CLASSES as CONDITIONS
 from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
 from benchmark.data.datasets.cpsc2018 import CPSC2018
-from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code
+from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code, labels_of
 from benchmark.data.prepare import Prepared, Skipped, open_prepared
 from benchmark.data.splits import SplitBy
 from benchmark.results.files import digest
@@ -37,8 +37,7 @@ class NamedTask:
         """Return indices into `classes` of a recording's labels, ascending; none where it has none of the task."""
         if self.of_code is None:
             return tuple(sorted(recording.labels))
-        codes = [code for code in recording.statements if code in self.of_code]
-        return tuple(sorted({self.classes.index(self.of_code[code]) for code in codes}))
+        return tuple(sorted(self.classes.index(name) for name in labels_of(recording.statements, self.of_code)))
 
 
 _CONDITIONS = NamedTask("rhythms and conditions, MERL's 38", CONDITIONS, CONDITION_OF_STATEMENT, "shuffled")

@@ -1,10 +1,11 @@
 """Contrastive losses that several methods share, in float32 or better also under autocast.
 
-info_nce        InfoNCE (CPC, Eq. 4)
-nt_xent         NT-Xent of two views (SimCLR, Eq. 1)
-two_view_nce    the same on raw dot products, also for several groups
-shared_id_nce   the loss of CLOCS and COMET over pairs that share an id
-time_cosine     similarity of windows from outputs per time step, each channel normalised along time (COMET)
+info_nce            InfoNCE (CPC, Eq. 4)
+multi_positive_nce  InfoNCE with several positives per query (SupCon, Eq. 2)
+nt_xent             NT-Xent of two views (SimCLR, Eq. 1)
+two_view_nce        the same on raw dot products, also for several groups
+shared_id_nce       the loss of CLOCS and COMET over pairs that share an id
+time_cosine         similarity of windows from outputs per time step, each channel normalised along time (COMET)
 """
 
 from __future__ import annotations
@@ -34,6 +35,24 @@ def info_nce(q: Tensor, k: Tensor, temperature: float) -> Tensor:
     """Compute the cross-entropy of q k^T / temperature, where row i's positive is column i. q, k: (B, K) -> ()."""
     logits = scaled_similarity(q, k, temperature)  # (B, B)
     return F.cross_entropy(logits, torch.arange(len(q), device=q.device))
+
+
+def multi_positive_nce(
+    logits: Tensor, positive: Tensor, valid: Tensor | None = None, per_pair: bool = False, scale: float = 1.0
+) -> Tensor:
+    """Compute -log softmax over the valid keys, mean over a query's positives, then over the queries with one: 0-d.
+
+    logits: (N, C), already divided by the temperature; positive: (N, C) bool; valid: (C,) or (N, C) bool, all without.
+    `per_pair`: one mean over all positive pairs. `scale` is a factor of the loss. Without a positive the result is a
+    zero that keeps its graph (SupCon, Eq. 2, "out").
+    """
+    if valid is not None:
+        logits = logits.masked_fill(~valid, torch.finfo(logits.dtype).min)  # (N, C)
+        positive = positive & valid  # (N, C)
+    of_query, count = -(logits.log_softmax(1) * positive).sum(1), positive.sum(1)  # (N,), (N,)
+    if per_pair:
+        return scale * of_query.sum() / count.sum().clamp(min=1)
+    return scale * (of_query / count.clamp(min=1)).sum() / (count > 0).sum().clamp(min=1)
 
 
 def two_view_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:

@@ -13,15 +13,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from methods.clip_report import clip_loss
+from methods.clip_report import clip_loss, uma_loss
 from methods.clocs import cmsc_loss
-from methods.comet import observation_loss, same_id_loss, sample_loss
+from methods.comet import observation_loss, patient_loss, sample_loss, trial_loss
 from methods.cpc import cpc_loss
 from methods.jepa import jepa_loss
 from methods.moco import moco_loss
-from methods.parts.losses import nt_xent
+from methods.pclr import nt_xent
 from methods.pmq_released import released_loss
-from methods.siamese import barlow_loss, covariance_term, simsiam_loss, variance_term, vicreg_loss
+from methods.siamese import barlow_loss, covariance_term, simclr_loss, simsiam_loss, variance_term, vicreg_loss
 from methods.ts2vec import hierarchical_loss
 
 Loss = Callable[..., Tensor]
@@ -31,8 +31,8 @@ VALUES: dict[str, Callable[[dict[str, Tensor]], Tensor]] = {
     "clocs_simclr": lambda a: nt_xent(*a["clocs_views"].unbind(2), 0.1),
     "comet_observation": lambda a: observation_loss(a["z1"], a["z2"]),
     "comet_sample": lambda a: sample_loss(a["z1"], a["z2"]),
-    "comet_trial": lambda a: same_id_loss(a["z1"], a["z2"], a["trial"]),
-    "comet_patient": lambda a: same_id_loss(a["z1"], a["z2"], a["patient"]),
+    "comet_trial": lambda a: trial_loss(a["z1"], a["z2"], a["trial"]),
+    "comet_patient": lambda a: patient_loss(a["z1"], a["z2"], a["patient"]),
     "moco_queue_2tau": lambda a: 0.2 * moco_loss(a["q"], a["k"], a["queue"], torch.zeros(len(a["queue"])).long(), 0.1),
     "pmq_released_queue": lambda a: released_loss(a["q"], a["k"], a["patient"], a["queue"], a["queue_patient"], 0.1),
     "pmq_released_noqueue": lambda a: released_loss(
@@ -60,13 +60,13 @@ def arrays(shared_reference: Path) -> dict[str, np.ndarray]:
 
 
 def total(ecg: Tensor, text: Tensor, z1: Tensor, z2: Tensor) -> Tensor:
-    return clip_loss(ecg, text, 0.07) + clip_loss(z1, z2, 0.07)
+    return clip_loss(ecg, text, 0.07) + uma_loss(z1, z2, 0.07)
 
 
 PAIR, SCALED = ("pair/a", "pair/b"), ("0.6 pair/a", "0.6 pair/b")
 MERL, UMA = ("merl/ecg", "merl/text"), ("merl/uma1", "merl/uma2")
 LOSSES: dict[str, tuple[Loss, tuple[str, ...]]] = {
-    **{f"ntxent_t{t}": (partial(nt_xent, temperature=t), PAIR) for t in (0.1, 0.5)},
+    **{f"ntxent_t{t}": (partial(simclr_loss, temperature=t), PAIR) for t in (0.1, 0.5)},
     **{f"barlow_lambda{w}": (partial(barlow_loss, off_diagonal_weight=w), PAIR) for w in (0.005, 0.05)},
     "vicreg_25_25_1_on_0.6x": (lambda a, b: vicreg_loss(a, b, 25, 25, 1), SCALED),
     "vicreg_10_5_2_on_0.6x": (lambda a, b: vicreg_loss(a, b, 10, 5, 2), SCALED),

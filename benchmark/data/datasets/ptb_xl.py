@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import csv
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -117,3 +118,8 @@ def class_of_code(task: str) -> dict[str, str]:
     column = {"subdiagnostic": "subclass", "superdiagnostic": "superclass"}.get(task, "code")
     statements = [statement for statement in SCP_STATEMENTS if task == "all" or kind in statement.kinds.split()]
     return {statement.code: getattr(statement, column) for statement in statements if getattr(statement, column)}
+
+
+def labels_of(codes: Iterable[str], of_code: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the classes of some codes, each once, sorted."""
+    return tuple(sorted({of_code[code] for code in codes if code in of_code}))
