@@ -1,9 +1,7 @@
 """`make frozen`: write what a change of form must not move into a folder; `diff -r` of two such folders shows what did.
 
 keys/    keys of the shipped configs under flag sets, by expanding their grids on data that need not be there
-runs/    tables of two small runs with most evaluations, and of the report verbs on their stores
-
-Numbers are of one machine: compare two commits on the same one.
+runs/    tables of two small runs with most evaluations, and of reports on their stores; compare them on one machine
 """
 
 from __future__ import annotations
@@ -29,17 +27,13 @@ FLAG_SETS = (
     "--methods pmq moco --ratios 0.3 0.1 0.01",
     "--evaluate finetune linear knn attention",
     "--protocol strict --seeds 1 2 3",
-    "--gates none",
     "--gates random frozen features full-labels supervised",
     "--ablations",
     "--queue-sizes 256 1024",
     "--preset paper",
     "--segmentation recordings --set data.segmentation.seconds=2.5",
-    "--segmentation recordings",
-    "--set data.rate=500",
-    "--standardise dataset --leads I II V1",
+    "--standardise dataset --leads I II V1 --set data.rate=500",
     "--labels multi --set data.pool=max",
-    "--encoder resnet1d",
     "--encoder dilated xresnet1d101 --evaluate linear",
     "--set pretrain.budget=windows sweeps.pmq.recipe.lr=[1e-3,1e-2]",
     "--methods cpc mae ts2vec jepa --evaluate linear",

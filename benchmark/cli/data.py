@@ -20,7 +20,7 @@ from benchmark.cli.main import FAILED, OK
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders, dataset_names
-from benchmark.data.audit import Finding, counted, fact_lines, implausible, measured_beats, some
+from benchmark.data.audit import Finding, counted, fact_lines, implausible, measured_beats, side_line, some
 from benchmark.data.datasets import find_root
 from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable
 from benchmark.data.heartbeats import FS, heartbeats
@@ -77,6 +77,9 @@ def check(arguments: Namespace, console: Console) -> int:
         facts[name] = [] if data.simulated else [f"folder      {dataset.root}"]
         facts[name] += fact_lines(data, config.task_spec(config.finetune))
         facts[name] += [f"patients    {text}" for text in patients_of(config, name)]
+        for column in (column for column in config.data.columns() if column.dataset == name and data.classes):
+            sides = side_line(of_task(data, column), config.task_spec(config.finetune, column.name))
+            facts[name].append(f"{column.task if column.named else 'sides':<12}{sides}")
         mostly_usable = len(data.entries) > len(data.skipped)  # a wrong rate makes recordings unusable
         entries = data.entries if mostly_usable else dataset.listing().entries
         if beats := measured_beats(dataset, entries):

@@ -215,6 +215,15 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
         yield f"skipped     {count} {kind}"
 
 
+def side_line(data: Prepared, spec: TaskSpec) -> str:
+    """Count the recordings of each side of a split, and name classes that none of them has."""
+    target, texts = target_of(data, spec), []
+    for side, recordings in sides_of(split_of(data, spec)).items():
+        absent = [data.classes[number] for number in np.flatnonzero(target[recordings].sum(axis=0) == 0)]
+        texts.append(f"{side} {len(recordings)}{f' (without {some(absent)})' if absent else ''}")
+    return ", ".join(texts)
+
+
 def measured_beats(dataset: Dataset, entries: Sequence[Entry]) -> list[tuple[float, float]]:
     """Measure up to `MEASURED` of the recordings that can be read, as `beats_of`."""
     beats = []

@@ -80,26 +80,52 @@ def complexes(slope: NDArray[np.float64]) -> tuple[Whole, Whole, Whole]:
 def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end: Whole) -> Whole:
     """Find the most prominent local maximum between begin and end of each of Q stretches, -1 where it has none.
 
-    Only among several maxima, or where one is several samples wide, is it searched stretch by stretch; of equally
-    prominent ones the first counts.
+    Prominence as in `scipy.signal.find_peaks` on the stretch alone; of equal ones the first counts.
     """
-    from scipy.signal import find_peaks  # here, because it loads slowly
-
-    column = np.arange((end - begin).max(initial=0))  # (W,)
-    inside = column < (end - begin)[:, None]  # (Q, W)
+    best = np.full(len(lead), -1, np.intp)  # (Q,)
+    if len(lead) == 0:
+        return best
+    long = end - begin  # (Q,)
+    column = np.arange(long.max())  # (W,)
+    inside = column < long[:, None]  # (Q, W)
     values = cleaned[lead[:, None], np.minimum(begin[:, None] + column, cleaned.shape[1] - 1)]  # (Q, W)
     values = np.where(inside, values, np.inf)  # so no maximum lies at or beyond the end
     rising = values[:, 1:] > values[:, :-1]  # (Q, W - 1)
     stretch, offset = np.nonzero(rising[:, :-1] & (values[:, 1:-1] > values[:, 2:]))  # (P,) maxima, in order
-    best = np.full(len(lead), -1, np.intp)  # (Q,)
     best[stretch] = begin[stretch] + 1 + offset
-    several = np.bincount(stretch, minlength=len(lead)) > 1  # (Q,)
-    level = ((values[:, 1:] == values[:, :-1]) & inside[:, 1:]).any(axis=1)  # (Q,)
-    for number in np.flatnonzero(several | level):
-        first = begin[number]
-        peaks, properties = find_peaks(cleaned[lead[number], first : end[number]], prominence=(None, None))
-        best[number] = first + peaks[np.argmax(properties["prominences"])] if len(peaks) else -1
+    rivals = np.bincount(stretch)[stretch] > 1  # (P,) prominence decides among these alone
+    stretch, offset = stretch[rivals], offset[rivals]
+    prominence = _prominences(values[stretch], offset + 1, column)  # (P,)
+    order = np.lexsort((offset, -prominence, stretch))  # (P,) a stretch's best comes first among its own
+    winner = order[np.r_[True, np.diff(stretch[order]) > 0]] if len(order) else order
+    best[stretch[winner]] = begin[stretch[winner]] + 1 + offset[winner]
+    level = (values[:, 1:] == values[:, :-1]) & inside[:, 1:]  # (Q, W - 1)
+    for number in np.flatnonzero(level.any(axis=1)):
+        best[number] = _with_plateaus(cleaned[lead[number]], int(begin[number]), int(end[number]))
     return best
+
+
+def _prominences(values: NDArray[np.float64], peak: Whole, column: Whole) -> NDArray[np.float64]:
+    """Height of each of P maxima above the higher of the lowest values on its two sides, up to where one is higher.
+
+    values: (P, W), the stretch of each maximum, infinite beyond its end. peak: (P,) its column.
+    """
+    height = values[np.arange(len(peak)), peak]  # (P,)
+    higher = values > height[:, None]  # (P, W)
+    before, after = column < peak[:, None], column > peak[:, None]  # (P, W)
+    begin = np.where(higher & before, column, -1).max(axis=1)[:, None]  # (P, 1)
+    end = np.where(higher & after, column, len(column)).min(axis=1)[:, None]  # (P, 1)
+    lowest_before = np.where(before & (column > begin), values, height[:, None]).min(axis=1)  # (P,)
+    lowest_after = np.where(after & (column < end), values, height[:, None]).min(axis=1)  # (P,)
+    return np.asarray(height - np.maximum(lowest_before, lowest_after))
+
+
+def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
+    """`most_prominent` of one stretch with equal neighbours, whose maxima may be several samples wide."""
+    from scipy.signal import find_peaks  # here, because it loads slowly
+
+    peaks, properties = find_peaks(lead[begin:end], prominence=(None, None))
+    return begin + int(peaks[np.argmax(properties["prominences"])]) if len(peaks) else -1
 
 
 def spaced(peaks: Whole) -> Whole:

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.segments import HEARTBEATS, Segmentation
@@ -227,23 +228,25 @@ it cannot be used."""
 
 
 def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:
-    """Read and cut some recordings."""
-    outcomes: list[Outcome] = []
-    for entry in entries:
-        try:
-            recording = dataset.read(entry)
-            signal = recording.signal
-            windows = segmentation.cut(signal, recording.fs).astype(np.float16)  # (n, S, 12)
-        except Unusable as reason:
-            outcomes.append(str(reason))
-            continue
-        if dataset.drawn_from:  # its leads obey the laws, and it is no other recording's copy
-            facts = SignalFacts(recording.fs, len(signal), digest([dataset.drawn_from, entry.path]))
-        else:
-            checks = signal_digest(signal), lead_problem(signal), outline_of(signal)
-            facts = SignalFacts(recording.fs, len(signal), *checks)
-        outcomes.append((windows, facts, recording.report))
-    return outcomes
+    """Read and cut some recordings, on one thread: several would wait for each other over small matrices."""
+    with threadpool_limits(1):
+        return [prepare_entry(dataset, segmentation, entry) for entry in entries]
+
+
+def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> Outcome:
+    """Read and cut a recording."""
+    try:
+        recording = dataset.read(entry)
+        signal = recording.signal
+        windows = segmentation.cut(signal, recording.fs).astype(np.float16)  # (n, S, 12)
+    except Unusable as reason:
+        return str(reason)
+    if dataset.drawn_from:  # its leads obey the laws, and it is no other recording's copy
+        facts = SignalFacts(recording.fs, len(signal), digest([dataset.drawn_from, entry.path]))
+    else:
+        checks = signal_digest(signal), lead_problem(signal), outline_of(signal)
+        facts = SignalFacts(recording.fs, len(signal), *checks)
+    return windows, facts, recording.report
 
 
 def _write(

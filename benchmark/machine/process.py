@@ -73,7 +73,9 @@ def shared_map(work: Callable[[Item], Result], items: Iterable[Item], processes:
     if processes <= 1:
         yield from map(work, items)
         return
-    with ProcessPoolExecutor(processes, get_context("spawn"), begin_worker) as pool:
+    context = get_context("forkserver")  # imports once for the pools of all datasets
+    context.set_forkserver_preload(["__main__", "scipy.signal"])
+    with ProcessPoolExecutor(processes, context, begin_worker) as pool:
         with interrupts_blocked():  # all processes start here, and inherit it
             results = pool.map(work, items)
         yield from results
