@@ -80,13 +80,15 @@ def named_test(file: str) -> str:
     return str(path.with_name(f"test_{path.stem.strip('_')}.py"))
 
 
-def tests_of(file: str, folder: str) -> str | None:
-    """The folder of tests that must notice a change of a module: that of its room, if the copy has it."""
+def tests_of(file: str, folder: str) -> str:
+    """The folder of tests that must notice a change of a module: that of its room, or the next above it."""
     module = file.removesuffix(".py").replace("/", ".")
     room = max((room for room in ROOMS if within(module, room)), key=len, default="")
     of_room = Path("tests", *room.split("."))
-    tests = of_room if room and Path(folder, of_room).is_dir() else Path(named_test(file)).parent
-    return str(tests) if Path(folder, tests).exists() else None
+    tests = of_room if room else Path(named_test(file)).parent
+    while not Path(folder, tests).is_dir():  # the tests of several folders may stand together
+        tests = tests.parent
+    return str(tests)
 
 
 def in_a_fork(folder: str, tests: Sequence[str], seconds: int, plugin: Noted | Selected) -> None:
@@ -126,8 +128,6 @@ def reached_by(folder: str, tests: str, known: dict[str, dict[str, Reached]]) ->
 def outcome_of(mutant: Mutant, folder: str, known: dict[str, dict[str, Reached]]) -> str:
     """What the tests say of a mutant; 'passed' where none notices it."""
     tests = tests_of(mutant.file, folder)
-    if tests is None:
-        return "passed"
     reached = reached_by(folder, tests, known)
     chosen = wanted(reached, (mutant.file, mutant.function), named_test(mutant.file))
     target, (start, end) = Path(folder, mutant.file), mutant.span
