@@ -139,8 +139,8 @@ def best_column(columns: Columns, scan: FolderScan) -> tuple[str, int]:
     """
     files_of, best = files_by_name(scan.files), ("", 0)
     for column, cells in columns.items():
-        found = [match_file(cell, files_of) for cell in map(identifier, cells)]
-        paths = [files[0].path for files in found if len(files) == 1]
+        matches = [match_file(cell, files_of) for cell in map(identifier, cells)]
+        paths = [files[0].path for files in matches if len(files) == 1]
         is_whole = RECORDING in scan.pattern or {*paths} == {file.path for file in scan.files}
         if is_whole and 2 * len(paths) >= len(cells) and len({*paths}) > best[1]:
             best = column, len({*paths})

@@ -104,8 +104,7 @@ def pretrain(
     trial, patient, recipe = corpus.trial_of_pair, corpus.patient_of_pair, config.recipe  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, recipe.batch_size)
     total = updates_of(epochs, shape.updates)
-    last = math.ceil(total / shape.updates)
-    optimiser = make_optimiser(method, recipe)
+    last, optimiser = math.ceil(total / shape.updates), make_optimiser(method, recipe)
     history = History([], 0.0, shape.updates * shape.batch_size, total, shape.batch_size)
     epoch = resume(checkpoint, method, optimiser, history)
     method.begin(total)
@@ -114,9 +113,8 @@ def pretrain(
         history.health.append(measure(0, method.exported(), probe))
     for number in range(len(history.loss), last):
         done = number * shape.updates
-        order = epoch_order(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)  # (n, B)
-        order = order[: total - done]  # the last epoch may end early
-        epoch = epoch or Epoch(torch.zeros(len(order)))
+        order = epoch_order(trial, patient, shape, batching=config.batching, seed=seed, epoch=number)[: total - done]
+        epoch = epoch or Epoch(torch.zeros(len(order)))  # (n, B) order: the last epoch may end early
         epoch.losses = epoch.losses.to(corpus.device)
         started = time.perf_counter()
         seed_of = partial(stream, "pretrain", seed, number)
