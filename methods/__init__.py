@@ -1,20 +1,42 @@
 """METHODS: pretraining methods by name. Batches and an encoder in, a loss and a pretrained encoder out.
 
 To add a method, add its file and a line in `PAPER` or `BEYOND`; the path of a .py file also works as a name. A method
-is imported when it is asked for, so that the names are there without torch.
-
-A row of weights from elsewhere is the method that trains nothing, around the encoder that it brings.
+is imported when it is asked for, so that the names are there without torch. A key holds the content of a user's file,
+so that an edit is another method or encoder; what the file imports is not part of it.
 """
 
 from __future__ import annotations
 
+import difflib
+import hashlib
+import re
+import sys
+from collections import UserDict
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
-
-from methods.from_file import ClassTable, find_class
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from methods.base import PretrainMethod
+
+T = TypeVar("T")
+
+
+class ClassTable(UserDict[str, T]):
+    """Name -> class, whose module is imported when the class is asked for: names are there without torch or pandas."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        """paths: name -> 'module:Class'."""
+        self.data = dict(paths)  # type: ignore[arg-type]
+
+    def __getitem__(self, name: str) -> T:
+        module, _, kind = str(self.data[name]).partition(":")
+        value: T = getattr(import_module(module), kind)
+        return value
+
 
 PAPER = {
     "random": "methods.siamese:RandomInit",
@@ -44,13 +66,19 @@ METHODS: ClassTable[type[PretrainMethod]] = ClassTable(PAPER | BEYOND)
 """Name -> class, in the order of a table's rows."""
 
 
-@cache
-def as_method(kind: Any) -> type[PretrainMethod]:
-    """The method of a `PretrainedEncoder`'s row: its name and title, no training; the same class at each call."""
-    from methods.base import PretrainMethod
+NAME = re.compile(r"\w[\w .+-]{0,99}")
+"""Names become parts of file names (benchmark.results.store refuses others in a stored plan)."""
+_TEXT = "__text__"
+"""Module attribute with the source it was loaded from: the file may be edited during a run."""
 
-    values = {"name": kind.name, "title": kind.title, "trains": False, "external_encoder": kind}
-    return type(kind.__name__, (PretrainMethod,), values | {"__module__": kind.__module__})
+
+@cache
+def row_of(encoder: Any) -> type[PretrainMethod]:
+    """Make the method of a `PretrainedEncoder`'s row, which has its name and title; the same class at each call."""
+    from methods.base import Elsewhere
+
+    values = {"name": encoder.name, "title": encoder.title, "encoder_class": encoder, "__module__": encoder.__module__}
+    return type(encoder.__name__, (Elsewhere,), values)
 
 
 def get_method(name: str) -> type[PretrainMethod]:
@@ -63,5 +91,69 @@ def get_method(name: str) -> type[PretrainMethod]:
     from methods.encoders.pretrained import PretrainedEncoder
 
     kind: Any = find_class("method", name, METHODS, PretrainMethod, PretrainedEncoder)
-    method: type[PretrainMethod] = as_method(kind) if issubclass(kind, PretrainedEncoder) else kind
+    method: type[PretrainMethod] = row_of(kind) if issubclass(kind, PretrainedEncoder) else kind
     return method
+
+
+def find_class(what: str, name: str, table: Mapping[str, type[T]], *contracts: type) -> type[T]:
+    """The class of a name in `table`, or defined by a .py file; `what` is its kind in messages, e.g. 'method'.
+
+    contracts: the class of a file extends one of them. Raises ValueError for an unknown name or an invalid file.
+    """
+    if name.endswith(".py"):
+        return _load_file(what, Path(name).resolve(), contracts, tuple(table))
+    if name in table:
+        return table[name]
+    close = difflib.get_close_matches(name.lower(), table, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise ValueError(f"unknown {what} {name!r}: {hint}choose from {', '.join(table)}, or give the path of a .py file")
+
+
+def text_of(kind: type) -> bytes | None:
+    """Source bytes of a class loaded from a file; None for a class of this package."""
+    return getattr(sys.modules[kind.__module__], _TEXT, None)
+
+
+def sources_of(kind: type) -> dict[str, str]:
+    """Give the SHA-256 of the file that a class was loaded from, for content keys; empty for this package's classes."""
+    return {} if text_of(kind) is None else {"source": file_digest(kind)}
+
+
+def file_digest(kind: type) -> str:
+    """SHA-256 of the file that defines a class: as it was loaded, of this package as it lies there now."""
+    text = text_of(kind)
+    if text is None:
+        text = Path(str(sys.modules[kind.__module__].__file__)).read_bytes()
+    return hashlib.sha256(text).hexdigest()
+
+
+@cache
+def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[str, ...]) -> type:
+    """The one class that a file outside the package defines; its module is named after the file's path."""
+    if not path.is_file():
+        raise ValueError(f"{what} file {path} does not exist")
+    module = ModuleType(str(path))
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses look their module up while it runs
+    try:
+        text = path.read_bytes()
+        setattr(module, _TEXT, text)
+        exec(compile(text, path, "exec"), vars(module))
+    except (Exception, SystemExit) as error:  # the file may call sys.exit()
+        del sys.modules[module.__name__]
+        raise ValueError(f"{what} file {path}: {type(error).__name__}: {error}") from error
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, contracts) and value.__module__ == module.__name__
+    ]
+    if len(classes) != 1:
+        wanted = " or ".join(contract.__name__ for contract in contracts)
+        raise ValueError(f"{what} file {path} defines {len(classes)} {wanted} classes: define exactly one")
+    name = getattr(classes[0], "name", "")
+    if name in taken or not NAME.fullmatch(str(name)):
+        raise ValueError(
+            f"{what} file {path}: give {classes[0].__name__} a `name` of letters, digits, blanks and _ . + - that none "
+            f"of {', '.join(taken)} has"
+        )
+    return classes[0]

@@ -64,8 +64,6 @@ class PretrainMethod(nn.Module):
     """True: batches carry the embedded report; recordings without one are left out of the method's pretraining."""
     encoder_passes: ClassVar[float] = 4.0
     """Estimated cost of an update per pair of windows with defaults, in encoder forward passes; a backward counts 2."""
-    external_encoder: ClassVar[type[PretrainedEncoder] | None] = None
-    """The encoder of a row whose weights come from elsewhere; None: the one that all methods share."""
     mask: Mask | None = None
     """Mask of the embedded input; None: no mask."""
 
@@ -99,3 +97,10 @@ class PretrainMethod(nn.Module):
     def exported(self) -> Encoder:
         """The encoder that downstream tasks get."""
         return self.encoder
+
+
+class Elsewhere(PretrainMethod):
+    """The row of weights from elsewhere: it trains nothing, around the encoder that it brings."""
+
+    trains = False
+    encoder_class: ClassVar[type[PretrainedEncoder]]

@@ -40,8 +40,6 @@ ROOMS = (
     "benchmark.data.simulate",
     "benchmark.data.datasets",
     "methods",
-    "methods.encoders",
-    "methods.from_file",
     "methods.parts",
     "benchmark.screen",
     "benchmark.results",

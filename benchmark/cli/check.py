@@ -26,13 +26,12 @@ from benchmark.external import try_external
 from benchmark.results.names import ABOUT_GATES, DEFAULT_TASK, EVALUATION_FACTS
 from benchmark.run.pretraining import multiplications
 from benchmark.screen import Console, note
-from methods import BEYOND, METHODS
+from methods import BEYOND, METHODS, find_class
 from methods.base import PretrainMethod
 from methods.contract import ENCODER_CHECKS, EXTERNAL_CHECKS, METHOD_CHECKS, fits
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-from methods.from_file import find_class
 
 PAGE = "docs/METHODS.md"
 

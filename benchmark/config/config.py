@@ -103,10 +103,11 @@ class Config(Settings):
 
     def encoder_of(self, method: type[PretrainMethod]) -> tuple[type[Encoder], EncoderConfig]:
         """Return the encoder of a method's row and its config: the one that it brings, else the shared one."""
-        from methods.encoders.pretrained import PretrainedConfig  # here, because torch loads slowly
+        from methods.base import Elsewhere  # here, because torch loads slowly
+        from methods.encoders.pretrained import PretrainedConfig
 
-        if method.external_encoder is not None:
-            return method.external_encoder, PretrainedConfig(output=method.external_encoder.features)
+        if issubclass(method, Elsewhere):
+            return method.encoder_class, PretrainedConfig(output=method.encoder_class.features)
         return sized(self.encoder)
 
     def task_spec(self, stage: Pretrain | Finetune, column: str = "") -> TaskSpec:

@@ -20,13 +20,12 @@ from benchmark.results.files import digest
 from benchmark.results.metrics import no_scores, score_both_units, untested_note
 from benchmark.results.names import UNITS, VALIDATION
 from benchmark.results.store import Predictions, Row
-from benchmark.run.grid import Cell, Context, Pretraining, spec_of
-from benchmark.training.checkpoint import load_encoder, load_external
+from benchmark.run.grid import Cell, Context, spec_of
+from benchmark.training.checkpoint import load_encoder
 from benchmark.training.evaluations import EvaluationInput, evaluate, evaluate_classical
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.probes import EvaluationCache
-from methods.encoders.base import Encoder
 
 UNTESTED = "judged on validation patients alone"  # a cell of `tune`; its row has validation scores in `training`
 
@@ -151,18 +150,12 @@ def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
         outcome = evaluate_classical(cell.evaluation, task, job.config, cell.draw_seed)
     else:
         if cell.pretrain_key not in known.encoders:
-            known.encoders[cell.pretrain_key] = encoder_of(job, cell.pretraining)
+            kind, _ = job.config.encoder_of(cell.pretraining.method)
+            known.encoders[cell.pretrain_key] = load_encoder(job.context.store.pretrained / cell.pretrain_key, kind)
         encoder, method = known.encoders[cell.pretrain_key], cell.pretraining.method
         given = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
         outcome = evaluate(cell.evaluation, given)
     return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
-
-
-def encoder_of(job: CellInput, pretraining: Pretraining) -> Encoder:
-    """Load the weights of a pretraining, those of another group from their own files."""
-    if (external := pretraining.method.external_encoder) is not None:
-        return load_external(external, pretraining.content["encoder"])
-    return load_encoder(job.context.store.pretrained / pretraining.key, job.config.encoder_class())
 
 
 def provenance(job: CellInput, prepared: Prepared) -> dict[str, Any]:

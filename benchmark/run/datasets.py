@@ -174,8 +174,8 @@ def prepare_trials(config: Config, prepared: Mapping[str, Prepared]) -> None:
 def external_rows(variants: Iterable[Variant]) -> Iterator[tuple[Variant, type[PretrainedEncoder]]]:
     """Yield the rows with an external encoder (weights of another group), with these encoders."""
     for variant in variants:
-        if variant.method is not None and variant.method.external_encoder is not None:
-            yield variant, variant.method.external_encoder
+        if variant.elsewhere:
+            yield variant, variant.elsewhere
 
 
 def refuse_unusable(config: Config) -> None:

@@ -42,10 +42,10 @@ from benchmark.results.names import (
 from benchmark.results.store import Store, cell_key
 from benchmark.training.evaluations import VERSIONS, settings_of
 from benchmark.training.pretrain import PRETRAIN_VERSION
-from methods import get_method
-from methods.base import MethodConfig, PretrainMethod
+from methods import get_method, sources_of
+from methods.base import Elsewhere, MethodConfig, PretrainMethod
 from methods.encoders import identity
-from methods.from_file import sources_of
+from methods.encoders.pretrained import PretrainedEncoder
 
 ALL_LABELS = 1.0
 SUBSETS = {"paper": 1, "strict": 5}
@@ -78,6 +78,11 @@ class Variant:
         """Name of the method; the variant's name if nothing is pretrained."""
         return self.name if self.method is None else self.method.name
 
+    @property
+    def elsewhere(self) -> type[PretrainedEncoder] | None:
+        """Encoder of a row whose weights come from elsewhere; None for any other row."""
+        return self.method.encoder_class if self.method and issubclass(self.method, Elsewhere) else None
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the method by name or file: only `get_method` can import a class from a file."""
         stored = vars(self) | {"config": vars(self.config), "method": self.method and source_of(self.method)}
@@ -86,8 +91,6 @@ class Variant:
 
 def source_of(method: type[PretrainMethod]) -> str:
     """Return the argument of `get_method` for a method: the path of its file, else its name."""
-    if method.external_encoder is not None:
-        return method.external_encoder.word()
     return method.__module__ if method.__module__.endswith(".py") else method.name
 
 
@@ -108,7 +111,7 @@ def variants_of(config: Config) -> tuple[Variant, ...]:
     for label, changed in by_encoder(config).items():
         is_first = changed is config
         for row in (*methods_of(changed), *baselines_of(changed), *ablations_of(changed), *sweeps_of(changed)):
-            is_on_encoder = row.method is not None and row.method.external_encoder is None
+            is_on_encoder = row.method is not None and row.elsewhere is None
             if is_on_encoder and label:
                 row = replace(row, title=f"{row.title} on {label}", encoder=label)
             if is_on_encoder and not is_first:
@@ -269,7 +272,7 @@ def pretraining_of(
     method, spec = variant.method, config.task_spec(config.pretrain)
     if method is None:
         return None
-    if method.external_encoder:
+    if variant.elsewhere:
         seed = 0  # no seed of a run moves its weights
     elif config.protocol == "paper" and method.trains:
         seed = config.pretrain.seed
@@ -348,10 +351,8 @@ def subsets_of(config: Config, table: str, ratio: float) -> int:
 
 def unserved_by(variant: Variant, tables: Sequence[str]) -> dict[str, str]:
     """Return why a row has no cells, by evaluation: fine-tuning of an encoder whose weights get no gradients."""
-    kind = variant.method.external_encoder if variant.method else None
-    if kind is None or not kind.frozen:
-        return {}
-    return {table: f"it cannot be fine-tuned: {kind.frozen}" for table in tables if not is_frozen(table)}
+    reason = variant.elsewhere.frozen if variant.elsewhere else ""
+    return {table: f"it cannot be fine-tuned: {reason}" for table in tables if reason and not is_frozen(table)}
 
 
 def make_grid(

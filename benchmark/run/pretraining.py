@@ -28,10 +28,10 @@ from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import measure, sample_facts
 from benchmark.training.pretrain import OnEpoch, epochs_bought, make_optimiser, pretrain, train_step
+from methods import file_digest, sources_of
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
-from methods.from_file import file_digest, sources_of
 
 TIMED_BATCH, TIMED_PAIRS = 64, 5
 OF_TRAINING = ("positives", "beyond_pair")  # facts of health that no windows are measured for
@@ -51,7 +51,7 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
     folder = context.store.pretrained / task.key
     method = new_method(task, config, device)
     learned: dict[str, Any] = {"health": []}
-    if not method.external_encoder:
+    if not task.variant.elsewhere:
         columns = {
             column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()
         }
@@ -81,11 +81,8 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
 def new_method(task: Pretraining, config: Config, device: torch.device) -> PretrainMethod:
     """Build the method around a new encoder, whose weights depend on the seed alone; config: that of its row."""
     seed_torch("encoder", task.seed)
-    encoder: Encoder
-    if task.method.external_encoder is not None:
-        encoder = load_external(task.method.external_encoder, task.content["encoder"])
-    else:
-        encoder = config.new_encoder()
+    kind, sizes = config.encoder_of(task.method)
+    encoder = load_external(kind, task.content["encoder"]) if issubclass(kind, PretrainedEncoder) else kind(sizes)
     seed_torch("method", task.seed)
     return task.method(encoder, task.variant.config).to(device)
 

@@ -21,14 +21,14 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
-from benchmark.results.files import seal, unseal, write_atomic
+from benchmark.results.files import digest, seal, unseal, write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.store import BadCard, card_bytes, read_card_file
+from methods import sources_of, text_of
 from methods.base import PretrainMethod
 from methods.encoders import identity
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
-from methods.from_file import sources_of, text_of
 
 log = logging.getLogger(__name__)
 WEIGHTS, SOURCE, CHECKPOINT = "encoder.safetensors", "encoder.py", "checkpoint.pt"
@@ -122,9 +122,9 @@ def checked_card(folder: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     digests = {WEIGHTS: card["sha256"], SOURCE: card["encoder"].get("source")}
-    for name, digest in digests.items():
+    for name, expected in digests.items():
         content = (folder / name).read_bytes() if (folder / name).is_file() else b""
-        if digest and hashlib.sha256(content).hexdigest() != digest:
+        if expected and hashlib.sha256(content).hexdigest() != expected:
             raise BadCard(f"{folder / name}: the file does not match the digest in its card")
     return card
 
@@ -137,7 +137,7 @@ def read_card(folder: Path) -> dict[str, Any] | None:
 
 
 def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
-    """Load a pretrained encoder of the class `kind`.
+    """Load a pretrained encoder of the class `kind`, weights from elsewhere from their own files.
 
     Raises FileNotFoundError if it is missing or damaged, ValueError if it is of another encoder than `kind`.
     """
@@ -145,6 +145,8 @@ def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
         raise FileNotFoundError(
             f"no pretrained encoder in {folder}: it is missing or damaged; run the same command again"
         )
+    if issubclass(kind, PretrainedEncoder):
+        return load_external(kind, card["encoder"])
     return built_encoder(kind, card["encoder"], (folder / WEIGHTS).read_bytes())
 
 
@@ -153,7 +155,7 @@ def load_external(kind: type[PretrainedEncoder], expected: Mapping[str, Any]) ->
 
     Raises ValueError if its file, its card or its weights have changed since, or cannot be read.
     """
-    if identity(kind, PretrainedConfig(output=kind.features)) != expected:
+    if digest(identity(kind, PretrainedConfig(output=kind.features))) != digest(expected):  # tuples are JSON lists
         raise ValueError(f"{kind.word()} or its weights have been edited since this run began; run the command again")
     return kind.loaded()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from methods.from_file import ClassTable, find_class, sources_of
+from methods import ClassTable, find_class, sources_of
 
 if TYPE_CHECKING:
     from methods.encoders.base import Encoder, EncoderConfig

@@ -27,6 +27,7 @@ from benchmark.run.engine import Inline
 from benchmark.run.grid import Cell, Grid, make_grid
 from benchmark.run.tasks import context_of, execute, missing
 from methods import get_method
+from methods.base import Elsewhere
 from methods.encoders import identity
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder, SignalFormat
 from tests.benchmark.external_models import FEATURES, SIGNALS, convolution_of, write
@@ -38,9 +39,9 @@ MACHINE = Machine(torch.device("cpu"), "float32")
 
 
 def kind_of(word: Path) -> type[PretrainedEncoder]:
-    kind = get_method(str(word)).external_encoder
-    assert kind is not None
-    return kind
+    method = get_method(str(word))
+    assert issubclass(method, Elsewhere)
+    return method.encoder_class
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from benchmark.cli.main import OK
+from methods import find_class
 from methods.base import Batch, Batching, Pairing, PretrainMethod
 from methods.encoders.base import Encoder
-from methods.from_file import find_class
 from run_benchmark import main
 from tests.docs.pages import DOCS, text_of
 

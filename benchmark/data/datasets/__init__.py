@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from benchmark.data.datasets.base import DatasetError, DatasetKind
-from methods.from_file import ClassTable
+from methods import ClassTable
 
 DATASETS: ClassTable[DatasetKind] = ClassTable(
     {

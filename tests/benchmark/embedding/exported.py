@@ -14,10 +14,10 @@ from safetensors.torch import save
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.segments import HEARTBEATS
 from benchmark.embedding import Description, save_folder
+from methods import text_of
 from methods.encoders import identity
 from methods.encoders.base import Encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
-from methods.from_file import text_of
 
 RATE = 500
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from methods.from_file import file_digest, find_class, sources_of
+from methods import file_digest, find_class, sources_of
 
 
 class Shape:
