@@ -24,8 +24,7 @@ from benchmark.data.simulate import simulate
 from benchmark.machine.device import Machine, device_facts
 from benchmark.run.pretraining import update_of
 from benchmark.screen import Console, note, print_table, step
-from benchmark.training.finetune import loss_of
-from benchmark.training.heads import Classifier
+from benchmark.training.finetune import Classifier, loss_of
 
 CLASSES = 5
 SECONDS, QUICK_SECONDS, QUICK_BATCH = 3.0, 0.2, 16

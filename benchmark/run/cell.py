@@ -22,7 +22,7 @@ from benchmark.results.names import UNITS, VALIDATION
 from benchmark.results.store import Predictions, Row
 from benchmark.run.grid import Cell, Context, spec_of
 from benchmark.training.checkpoint import load_encoder
-from benchmark.training.evaluations import EvaluationInput, evaluate, evaluate_classical
+from benchmark.training.evaluations import evaluate, evaluate_classical
 from benchmark.training.finetune import Outcome
 from benchmark.training.pretrain import PRETRAIN_VERSION
 from benchmark.training.probes import EvaluationCache
@@ -153,8 +153,10 @@ def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
             kind, _ = job.config.encoder_of(cell.pretraining.method)
             known.encoders[cell.pretrain_key] = load_encoder(job.context.store.pretrained / cell.pretrain_key, kind)
         encoder, method = known.encoders[cell.pretrain_key], cell.pretraining.method
-        given = EvaluationInput(encoder, task, job.config, method, cell.draw_seed, job.context.precision, known)
-        outcome = evaluate(cell.evaluation, given)
+        seed, precision = cell.draw_seed, job.context.precision
+        outcome = evaluate(
+            cell.evaluation, encoder, task, job.config, method=method, seed=seed, precision=precision, cache=known
+        )
     return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
 
 

@@ -165,16 +165,10 @@ def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes
 
     Raises ValueError if they are of another encoder or code than `kind`, RuntimeError if tensors do not fit.
     """
-    if problem := other_encoder(stored, {"name": kind.name, **sources_of(kind)}):
-        raise ValueError(problem)
-    sizes = {key: value for key, value in stored.items() if key not in ("name", "source")}
+    parts = "name", "source"
+    if {part: stored[part] for part in parts if part in stored} != {"name": kind.name, **sources_of(kind)}:
+        raise ValueError(f"these weights were made with another encoder, or another code of it, than {kind.name!r}")
+    sizes = {name: value for name, value in stored.items() if name not in parts}
     encoder = kind(built(kind.Config, sizes, "encoder."))
     encoder.load_state_dict(load_tensors(weights))
     return encoder
-
-
-def other_encoder(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-    """Say how the name or the code of a stored encoder differs from the expected one; '' if they are the same."""
-    if all(stored.get(part) == expected.get(part) for part in ("name", "source")):
-        return ""
-    return f"these weights were made with another encoder, or another code of it, than {expected['name']!r} of this run"

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from benchmark.config.config import Config
@@ -19,20 +18,6 @@ from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 
 MINIROCKET = "minirocket"
-
-
-@dataclass(frozen=True)
-class EvaluationInput:
-    """What an evaluation of an encoder is given."""
-
-    encoder: Encoder
-    task: Task
-    config: Config
-    method: type[PretrainMethod]
-    seed: int
-    precision: str
-    cache: EvaluationCache
-    """What it shares with the other cells of its encoder, which it leaves as it is."""
 
 
 VERSIONS = {
@@ -60,15 +45,27 @@ def settings_of(evaluation: str, config: Config) -> dict[str, Any]:
     return settings
 
 
-def evaluate(evaluation: str, given: EvaluationInput) -> Outcome:
-    """Learn on the labelled windows and predict the test windows. Raises TrainingStopped on a non-finite loss."""
-    encoder, task, config, precision = given.encoder, given.task, given.config, given.precision
+def evaluate(
+    evaluation: str,
+    encoder: Encoder,
+    task: Task,
+    config: Config,
+    *,
+    method: type[PretrainMethod],
+    seed: int,
+    precision: str,
+    cache: EvaluationCache,
+) -> Outcome:
+    """Learn on the labelled windows and predict the test windows, with an encoder of a method, which stays as it is.
+
+    cache: what it shares with the other cells of its encoder. Raises TrainingStopped on a non-finite loss.
+    """
     if evaluation == "knn":
-        return knn_probe(encoder, task, config.knn, precision=precision, cache=given.cache)
+        return knn_probe(encoder, task, config.knn, precision=precision, cache=cache)
     if evaluation in (LINEAR, VALIDATION):
-        return linear_probe(encoder, task, config.linear.strengths, precision=precision, cache=given.cache)
-    settings = config.finetuning(given.method) if evaluation == FINETUNE else getattr(config, evaluation)
-    return finetune(encoder, task, settings, seed=given.seed, precision=precision)
+        return linear_probe(encoder, task, config.linear.strengths, precision=precision, cache=cache)
+    settings = config.finetuning(method) if evaluation == FINETUNE else getattr(config, evaluation)
+    return finetune(encoder, task, settings, seed=seed, precision=precision)
 
 
 def evaluate_classical(evaluation: str, task: Task, config: Config, seed: int) -> Outcome:

@@ -23,6 +23,7 @@ COMPLEX = int(0.04 * FS)
 """Samples over which the slope is averaged to find a complex."""
 REACH = int(0.12 * FS)
 """Maximum samples from the QRS centre to its edges."""
+AROUND = np.arange(-REACH, REACH + 1)
 REFRACTORY = int(0.24 * FS)
 """Minimum samples between two beats."""
 THRESHOLD, EDGE = 0.4, 0.15
@@ -34,6 +35,7 @@ PR, P_WAVE, ST, T_WAVE = (-12, -2), (-50, -14), (0, 21), (20, 90)
 SHAPE = (-40, -20, -10, -5, 0, 5, 10, 30, 50, 70)
 """Samples from the QRS centre whose values are features, -160 to 280 ms."""
 LIMB = [LEADS.index(lead) for lead in ("I", "II", "III")]
+AREA = 7  # position of the mean over the QRS complex in `qrs_measures`
 TINY = 1e-6
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -63,14 +65,14 @@ def beats_of(window: Floats) -> tuple[Floats, Floats, tuple[float, ...]]:
     from scipy.signal import find_peaks  # here, because it loads slowly
 
     moves = np.flatnonzero((window[1:] != window[:-1]).any(1))
-    first, last = (int(moves[0]), int(moves[-1]) + 1) if len(moves) else (0, len(window) - 1)
+    first, last = (moves[0], moves[-1] + 1) if len(moves) else (0, len(window) - 1)
     slope = np.abs(np.diff(window, axis=0, prepend=window[:1])).mean(1)  # (S,)
     slope[: first + 2] = slope[last:] = 0  # the steps from padding to signal
     average = uniform_filter1d(slope, COMPLEX)  # (S,)
     peaks = find_peaks(average, height=THRESHOLD * average.max(), distance=REFRACTORY)[0]  # (P,)
     peaks = peaks if len(peaks) else np.array([average.argmax()])
-    near = np.clip(peaks[:, None] + np.arange(-REACH, REACH + 1), 0, len(slope) - 1)  # (P, 2 REACH + 1)
-    weight = slope[near].astype(np.float64) ** 2 + 1e-12  # (P, 2 REACH + 1)
+    near = np.clip(peaks[:, None] + AROUND, 0, len(slope) - 1)  # (P, W)
+    weight = slope[near].astype(np.float64) ** 2 + 1e-12  # (P, W)
     centres = np.rint((near * weight).sum(1) / weight.sum(1)).astype(int)  # (P,)
     beats = window[np.clip(centres[:, None] + np.arange(-BEFORE, AFTER), first, last)]  # (P, T, L)
     rr = np.diff(centres)  # (P - 1,)
@@ -98,17 +100,13 @@ def cut(beat: Floats, edge: Ints, stretch: tuple[int, int]) -> Floats:
     return np.take_along_axis(beat, index[..., None], axis=1)
 
 
-AREA = 7
-"""Position of the mean over the QRS complex in `qrs_measures`."""
-
-
 def qrs_measures(beat: Floats, onset: Ints, end: Ints) -> list[NDArray[Any]]:
     """Measure Q, R and S waves, areas, slopes and fragmentation (total variation) of each lead: (n, L) each.
 
     onset, end: (n, 1) of the complexes of aligned beats (n, T, L).
     """
-    time = np.arange(BEFORE - REACH, BEFORE + REACH + 1)[:, None]  # (W, 1)
-    near = beat[:, BEFORE - REACH : BEFORE + REACH + 1]  # (n, W, L)
+    time = BEFORE + AROUND[:, None]  # (W, 1)
+    near = beat[:, BEFORE + AROUND]  # (n, W, L)
     inside = (time >= onset[..., None]) & (time <= end[..., None])  # (n, W, 1)
     crests, troughs = np.where(inside, near, -np.inf), np.where(inside, near, np.inf)  # (n, W, L)
     r, peak = crests.max(1), crests.argmax(1) + BEFORE - REACH  # (n, L), (n, L)

@@ -48,12 +48,14 @@ def measure(
     features = pooled_features(encoder, probe.signal)  # (n, K)
     if features.isfinite().all():
         candidates, correct = retrieval_pairs(probe.recording, probe.patient)  # (n, n), (n, n)
-        health["effective_rank"] = effective_rank(features)
-        health["mean_cosine"] = mean_cosine(features)
-        health["alignment"] = alignment(features, probe.recording)
-        health["uniformity"] = uniformity(features)
-        health["retrieval"] = hit_rate(nearest(features, candidates), correct)
-        health["retrieval_chance"] = hit_rate(candidates, correct)
+        health |= {
+            "effective_rank": effective_rank(features),
+            "mean_cosine": mean_cosine(features),
+            "alignment": alignment(features, probe.recording),
+            "uniformity": uniformity(features),
+            "retrieval": hit_rate(nearest(features, candidates), correct),
+            "retrieval_chance": hit_rate(candidates, correct),
+        }
     return health
 
 

@@ -42,7 +42,7 @@ class Bank(NamedTuple):
     """The 84 kernels at one dilation."""
 
     dilation: int
-    leads: Tensor  # (84, L) 1 where a kernel reads the lead, else 0
+    weights: Tensor  # (84, L, 9) 0 for a lead that a kernel does not read
     bias: Tensor  # (84, f) of the features of each kernel
 
 
@@ -117,17 +117,12 @@ def quantiles_of(features: Sequence[int]) -> list[NDArray[np.float64]]:
 def bank_of(dilation: int, leads: Tensor, examples: Tensor, quantiles: NDArray[np.float64]) -> Bank:
     """Make the kernels at a dilation, whose biases are quantiles (84, f) of their output for a window each, (84, S, L).
 
-    leads: (84, L).
+    leads: (84, L) 1 where a kernel reads the lead, else 0.
     """
-    x = examples.mT.flatten(0, 1)  # (84 L, S)
-    responses = F.conv1d(x, filters(leads), padding=HALF * dilation, dilation=dilation, groups=KERNELS)  # (84, S)
+    x, weights = examples.mT.flatten(0, 1), leads[:, :, None] * WEIGHTS[:, None]  # (84 L, S), (84, L, 9)
+    responses = F.conv1d(x, weights, padding=HALF * dilation, dilation=dilation, groups=KERNELS)  # (84, S)
     biases = [np.quantile(row, levels) for row, levels in zip(responses.numpy(), quantiles, strict=True)]
-    return Bank(dilation, leads, torch.from_numpy(np.stack(biases)).float())
-
-
-def filters(leads: Tensor) -> Tensor:
-    """Give the weights (84, L, 9) of kernels that read the sum of some leads (84, L)."""
-    return leads[:, :, None] * WEIGHTS[:, None]
+    return Bank(dilation, weights, torch.from_numpy(np.stack(biases)).float())
 
 
 def transform(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
@@ -146,7 +141,7 @@ def shares_above(x: Tensor, bank: Bank, first: int) -> Tensor:
     """
     shares = x.new_empty(len(x), *bank.bias.shape)  # (B, 84, f)
     for which, padding in ((first, HALF * bank.dilation), (1 - first, 0)):
-        output = F.conv1d(x, filters(bank.leads)[which::2], padding=padding, dilation=bank.dilation)  # (B, 42, S')
+        output = F.conv1d(x, bank.weights[which::2], padding=padding, dilation=bank.dilation)  # (B, 42, S')
         above = torch.empty_like(output)  # writing 0 and 1 takes a sixth of the time of booleans
         for number, level in enumerate(bank.bias[which::2].T):
             shares[:, which::2, number] = torch.gt(output, level[:, None], out=above).mean(dim=2)

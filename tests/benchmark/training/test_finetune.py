@@ -16,11 +16,11 @@ from benchmark.data.task import Task, Windows
 from benchmark.results.metrics import f1
 from benchmark.training import finetune as module
 from benchmark.training.finetune import (
+    BenchmarkClassifier,
     batches_of,
     finetune,
     validation_score,
 )
-from benchmark.training.heads import BenchmarkClassifier
 from benchmark.training.pretrain import TrainingStopped
 from benchmark.training.probes import linear_probe
 from methods.encoders.dilated import Dilated, DilatedConfig
