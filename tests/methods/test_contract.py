@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
-from methods.contract import ENCODER_CHECKS, METHOD_CHECKS
+from methods.contract import ENCODER_CHECKS, METHOD_CHECKS, batch_of
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder, EncoderConfig, Size
 from methods.encoders.dilated import Dilated
@@ -40,6 +40,7 @@ def test_methods_keep_the_contract(name: str, encoder: type[Encoder], check: Cal
 
 def test_the_untrained_encoder_keeps_what_applies_to_it() -> None:
     METHOD_CHECKS[0](METHODS["random"], Dilated)
+    assert batch_of(METHODS["random"]).patient.tolist() == [1, 1, 2, 2, 3, 3, 4, 4, 1, 1, 2, 2]  # as a loader counts
 
 
 @pytest.mark.parametrize("check", ENCODER_CHECKS, ids=lambda check: check.__name__)

@@ -16,7 +16,7 @@ from methods.comet import COMET, COMETConfig, observation_loss, same_id_loss, sa
 from methods.encoders.resnet1d import ResNet1d, ResNet1dConfig
 from methods.etp import symmetric_info_nce
 from methods.moco import moco_loss
-from methods.parts.losses import multi_positive_nce, two_view_nce, unit_length
+from methods.parts.losses import two_view_nce, unit_length
 from tests import make
 
 
@@ -51,16 +51,6 @@ def test_etp_is_the_mean_of_both_directions() -> None:
     logits = ecg @ text.T / 0.07
     expected = -(logits.log_softmax(1).diagonal().mean() + logits.log_softmax(0).diagonal().mean()) / 2
     torch.testing.assert_close(symmetric_info_nce(ecg, text, 0.07), expected)
-
-
-def test_several_positives_are_averaged_by_query_or_by_pair() -> None:
-    logits, valid = torch.randn(3, 4, dtype=torch.float64), torch.tensor([True, True, False, True])
-    positive = torch.tensor([[1, 0, 1, 1], [0, 0, 1, 0], [0, 1, 0, 0]]).bool()
-    shares = -logits[:, valid].log_softmax(1)
-    pairs = [shares[0, 0], shares[0, 2], shares[2, 1]]
-    by_query = ((pairs[0] + pairs[1]) / 2 + pairs[2]) / 2
-    torch.testing.assert_close(multi_positive_nce(logits, positive, valid), by_query)
-    torch.testing.assert_close(multi_positive_nce(logits, positive, valid, per_pair=True), sum(pairs) / 3)
 
 
 @pytest.mark.parametrize("ids", [[], [-1, -1], [0, 5, -1, 2**40], [1, 1, 1]])
@@ -150,5 +140,17 @@ def test_comets_loss_weighs_four_levels_of_the_steps_that_the_encoder_gives() ->
         + 2.0 * same_id_loss(h, h, batch.patient)
     )
     torch.testing.assert_close(method(batch), expected)
-    method(batch).backward()
-    assert all(parameter.grad is not None and parameter.grad.any() for parameter in method.encoder.parameters())
+    for name in weights:  # a level of no weight costs no pass
+        alone = COMET(method.encoder, COMETConfig(mask_spans=0, **dict.fromkeys(weights, 0.0) | {name: 1.0}))
+        assert len(list(alone.loss_terms(batch))) == 1
+
+
+@pytest.mark.parametrize("name", ["pmq", "clocs", "comet", "pclr"])
+def test_positives_are_the_windows_of_the_patient_and_pclrs_the_own_pair(name: str) -> None:
+    knobs = {"queue_size": 2} if name == "pmq" else {}
+    of_batch = torch.tensor([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    expected = {"pclr": torch.eye(3), "pmq": torch.cat([of_batch, torch.tensor([[1, 0]] * 2 + [[0, 0]])], 1)}
+    method = METHODS[name](make.encoder(), METHODS[name].Config(**knobs))
+    if name == "pmq":
+        method.queue.push(torch.randn(1, 6), torch.tensor([5]), torch.tensor([50]))  # type: ignore[operator, union-attr]
+    assert torch.equal(method.positives(make.batch([5, 5, 6])), expected.get(name, of_batch).bool())  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from methods.jepa import jepa_loss
 from methods.moco import moco_loss
 from methods.pclr import nt_xent
 from methods.pmq_released import released_loss
-from methods.siamese import barlow_loss, covariance_term, simclr_loss, simsiam_loss, variance_term, vicreg_loss
+from methods.siamese import barlow_loss, simclr_loss, simsiam_loss, vicreg_loss
 from methods.ts2vec import hierarchical_loss
 
 Loss = Callable[..., Tensor]
@@ -114,12 +114,6 @@ def test_predictions_are_compared_with_targets_as_in_the_official_code(arrays: d
     z1, z2 = (torch.from_numpy(arrays[f"simsiam/z{view}"]).requires_grad_() for view in range(2))
     agrees(arrays, "simsiam", lambda p1, p2: simsiam_loss(p1, z1, p2, z2), "simsiam/p0", "simsiam/p1")
     assert z1.grad is z2.grad is None
-
-
-def test_vicreg_has_the_official_terms(arrays: dict[str, np.ndarray]) -> None:
-    a, b = (torch.from_numpy(arrays[name]) for name in SCALED)
-    ours = [vicreg_loss(a, b, 1, 0, 0), *map(variance_term, (a, b)), *map(covariance_term, (a, b))]
-    np.testing.assert_allclose(torch.stack(ours), arrays["vicreg_terms_on_0.6x"], rtol=TOLERANCE)
 
 
 @pytest.mark.parametrize(

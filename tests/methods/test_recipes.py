@@ -1,4 +1,4 @@
-"""The defaults of every method, written down: the papers' recipes (DEVIATIONS.md says where they differ).
+"""The defaults and heads of every method, written down: the papers' (DEVIATIONS.md says where they differ).
 
 A default that moves moves the numbers of everyone who gives none: it is changed here too, with a results version.
 """
@@ -9,8 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from torch import nn
 
 from methods import METHODS
+from methods.encoders import ENCODERS
+from methods.encoders.vit import ViT1d
+from tests import make
 
 
 def recipe(*values: Any) -> dict[str, Any]:
@@ -32,7 +36,7 @@ TS2VEC = {**SAME, "encoder_dropout": 0.1, "time_mask": 0.5, "instance_weight": 0
 JEPA = {**SAME, "momentum": 0.996, "blocks": 4, "block_share": 0.2, "prediction_layers": 2}
 MAE = {**SAME, "mask_ratio": 0.75, "normalise": True, "decoder_width": 256, "decoder_depth": 4}
 CLIP = {**REPORT, "latent_dropout": 0.1, "uma_weight": 1.0}
-CPC = {**SAME, "horizon": 12, "negatives": 128}
+CPC = {**SAME, "horizon": 12, "negatives": 128, "temperature": 1}
 DEFAULTS: dict[str, dict[str, Any]] = {
     "random": {**VIEWS, "recipe": ADAMW},
     "moco": {**VIEWS, **QUEUE, **MASKS, "head": "pmq", "predictor": True},
@@ -48,21 +52,34 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "barlow": {**SAME, **MASKS, "off_diagonal_weight": 5e-3},
     "simsiam": {**SAME, **MASKS},
     "ts2vec": {**TS2VEC, "recipe": recipe("adamw", 1e-3, 1e-2, "constant", 16)},
-    "cpc": {
-        **SAME,
-        "horizon": 12,
-        "negatives": 128,
-        "temperature": 1,
-        "recipe": recipe("adam", 2e-4, 0, "constant", 64),
-    },
+    "cpc": {**CPC, "recipe": recipe("adam", 2e-4, 0, "constant", 64)},
     "jepa": {**JEPA, "recipe": recipe("adamw", 2.5e-5, 0.05, "warmup-cosine", 128)},
     "mae": {**MAE, "recipe": recipe("adamw", 1.5e-4, 1e-2, "warmup-cosine", 256)},
     "clip-report": {**CLIP, "recipe": recipe("adamw", 2e-4, 1e-5, "warmup-cosine", 512)},
 }
+FACTS = {
+    "random": ("Random", 1, 4, 0, 0), "moco": ("MoCo", 2, 4, 5, 5), "byol": ("BYOL", 2, 8, 5, 5),
+    "clocs": ("CLOCS", 1, 6, 0, 0), "pclr": ("PCLR", 2, 6, 2, 0), "comet": ("COMET", 4, 55, 0, 0),
+    "etp": ("ETP", 1, 3, 2, 0), "pmq": ("PMQ", 2, 4, 5, 5), "pmq-released": ("PMQ (released code)", 3, 4, 5, 5),
+    "simclr": ("SimCLR", 1, 6, 2, 0), "vicreg": ("VICReg", 1, 6, 3, 2), "barlow": ("Barlow Twins", 1, 6, 3, 2),
+    "simsiam": ("SimSiam", 1, 6, 5, 4), "ts2vec": ("TS2Vec", 2, 8, 0, 0), "cpc": ("CPC", 1, 4, 1, 0),
+    "jepa": ("JEPA", 1, 5, 2, 0), "mae": ("MAE", 2, 1.5, 14, 0), "clip-report": ("CLIP-Report", 1, 3, 5, 0),
+}  # fmt: skip
+"""Title, results version, encoder passes of an update, linear layers and batch normalisations beside the encoder."""
 
 
 @pytest.mark.parametrize("name", DEFAULTS)
-def test_the_defaults_are_those_written_here(name: str) -> None:
-    config = METHODS[name].Config()
+def test_the_defaults_and_heads_are_those_written_here(name: str) -> None:
+    kind = METHODS[name]
+    config = kind.Config()
     assert asdict(config) == DEFAULTS[name]
     assert type(config)(**asdict(config)) == config
+    method = kind(ViT1d(ViT1d.Config.small()) if name == "mae" else make.encoder(), config)
+    parts = [part for place, part in method.named_modules() if not place.startswith(("encoder", "momentum", "average"))]
+    layers = [sum(isinstance(part, layer) for part in parts) for layer in (nn.Linear, nn.BatchNorm1d)]
+    assert (kind.title, kind.version, kind.encoder_passes, *layers) == FACTS[name]
+
+
+def test_a_class_has_the_name_by_which_it_is_listed() -> None:
+    for listed in (METHODS, ENCODERS):
+        assert [kind.name for kind in listed.values()] == list(listed)

@@ -8,11 +8,7 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
-from methods.encoders.pretrained import (
-    ORDER,
-    PretrainedEncoder,
-    SignalFormat,
-)
+from methods.encoders.pretrained import ORDER, PretrainedEncoder, SignalFormat
 
 PLAIN: dict[str, Any] = {"rate": 500, "leads": ORDER, "unit": "mV", "seconds": 10.0, "standardise": "none"}
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from methods.encoders.s4 import S4Config, StateSpace
-from tests.methods.encoders.official import Arrays, State, arrays_of, load_official, s4_state, state_of
+from methods.encoders.s4 import S4Config, StateSpace, hippo
+from tests.methods.encoders.official import arrays_of, load_official, s4_state, state_of
 
 SIZES = {
     "s4_causal": S4Config(leads=5, output=24, depth=2, length=64),
@@ -20,20 +20,12 @@ SIZES = {
 """Official module -> its sizes."""
 
 
-@pytest.fixture(scope="session", params=SIZES)
-def official(request: pytest.FixtureRequest, shared_reference: Path) -> Arrays:
-    """Inputs and outputs of an official module, under weights that follow a rule."""
-    return arrays_of(shared_reference / "backbones_s4_dev.npz", request.param) | {"name": request.param}
-
-
-@pytest.fixture(scope="session")
-def state(official: Arrays) -> State:
-    """Its state dict: filled by the rule but for HiPPO's tensors, which the reference holds."""
-    return s4_state(official, SIZES[str(official["name"])].length)
-
-
-def test_gives_the_official_kernels_and_outputs(official: Arrays, state: State) -> None:
-    name = str(official["name"])
+@pytest.mark.parametrize("name", SIZES)
+def test_gives_the_official_kernels_and_outputs(shared_reference: Path, name: str) -> None:
+    official = arrays_of(shared_reference / "backbones_s4_dev.npz", name)
+    state = s4_state(
+        official, SIZES[name].length
+    )  # filled by a rule but for HiPPO's tensors, which the reference holds
     every = 8 if name == "ecg_cpc" else 1
     if "conv_state_names" in official:
         state = state_of(official, "conv_") | state
@@ -45,6 +37,20 @@ def test_gives_the_official_kernels_and_outputs(official: Arrays, state: State) 
         out = encoder(x if every == 1 else x.mT)[..., ::every]  # (B, S', K)
     np.testing.assert_allclose(kernel, official["kernel_layer0"], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(out, official["y"], rtol=1e-5, atol=1e-5)
+
+
+def test_hippo_is_the_papers_matrix_in_a_basis_in_which_b_is_real_and_positive() -> None:
+    """LegS: A = -sqrt((2n + 1)(2k + 1)) below its diagonal, -(n + 1) on it; what no basis changes is B* A^i B."""
+    n = torch.arange(6, dtype=torch.float64)
+    b = (2 * n + 1).sqrt()
+    a = -(b[:, None] * b).tril(-1) - torch.diag(n + 1)
+    half = hippo(6)
+    w, p, ours = (torch.cat([part, part.conj()]) for part in half)
+    diagonal_and_low_rank = torch.diag(w) - p[:, None] * p.conj()
+    for power in range(6):
+        moment = ours.conj() @ torch.linalg.matrix_power(diagonal_and_low_rank, power) @ ours
+        torch.testing.assert_close(moment.real, b @ torch.linalg.matrix_power(a, power) @ b)
+    torch.testing.assert_close(half[2], half[2].abs().to(half[2].dtype))
 
 
 def recurrence(space: StateSpace, steps: int) -> Tensor:

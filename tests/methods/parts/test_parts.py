@@ -9,7 +9,7 @@ import torch
 
 from methods import METHODS
 from methods.parts.hyperparameters import Space, spaces_of
-from methods.parts.losses import scaled_similarity, shared_id_nce, time_cosine, unit_length
+from methods.parts.losses import multi_positive_nce, scaled_similarity, shared_id_nce, time_cosine, unit_length
 from methods.parts.masks import bernoulli_mask, continuous_mask, dropout, frequency_mask, time_mask
 
 
@@ -20,10 +20,25 @@ def test_similarity_keeps_single_precision_under_autocast() -> None:
         ours, rounded = scaled_similarity(q, k, 0.1), q @ k.T / 0.1
     assert ours.dtype == torch.float32
     torch.testing.assert_close(ours, exact)
+    torch.testing.assert_close(scaled_similarity(q, k, 2.0), q @ k.T / 2)
     assert (rounded.float() - exact).abs().max() > 1e-3
     rows = unit_length(torch.cat([torch.randn(3, 64), torch.zeros(1, 64)]).bfloat16())
     assert rows.dtype == torch.float32
     torch.testing.assert_close(rows.norm(dim=1), torch.tensor([1.0, 1.0, 1.0, 0.0]))
+
+
+def test_several_positives_are_averaged_by_query_or_by_pair() -> None:
+    logits, valid = torch.randn(3, 4, dtype=torch.float64), torch.tensor([True, True, False, True])
+    positive = torch.tensor([[1, 0, 1, 1], [0, 0, 1, 0], [0, 1, 0, 0]]).bool()
+    shares = -logits[:, valid].log_softmax(1)
+    pairs = [shares[0, 0], shares[0, 2], shares[2, 1]]
+    by_query = ((pairs[0] + pairs[1]) / 2 + pairs[2]) / 2
+    torch.testing.assert_close(multi_positive_nce(logits, positive, valid), by_query)
+    torch.testing.assert_close(multi_positive_nce(logits, positive, valid, per_pair=True), sum(pairs) / 3)
+    for per_pair in (False, True):  # of a single pair
+        torch.testing.assert_close(
+            multi_positive_nce(logits[2:], positive[2:], valid, per_pair, scale=3.0), 3 * pairs[2]
+        )
 
 
 def test_without_a_shared_id_the_loss_is_a_zero_with_a_graph() -> None:
@@ -50,6 +65,7 @@ def test_zero_is_off_and_one_hides_everything() -> None:
     assert torch.equal(torch.get_rng_state(), state)
     for mask in (time_mask, frequency_mask):
         assert torch.count_nonzero(mask(x, 1.0)) == 0
+    assert all(bernoulli_mask(x.shape, share, CPU).dtype == torch.bool for share in (0.5, 1.0))
 
 
 def test_time_mask_hides_whole_steps_of_each_sample() -> None:
