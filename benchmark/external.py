@@ -111,8 +111,8 @@ def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
     try:
         encoder = kind.loaded()
         step = (
-            f"it takes no windows of {len(signals.leads)} leads and {signals.samples} samples, {signals.layout}; "
-            "correct signals: leads, rate, seconds or layout"
+            f"it takes no windows of {len(signals.leads)} leads and {signals.samples} samples; "
+            "correct signals: leads, rate or seconds"
         )
         with torch.no_grad():
             features, again, alone = (encoder.steps(encoder.embed(part)) for part in (x, x, x[:1]))  # (B, 1, K)

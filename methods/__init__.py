@@ -34,8 +34,7 @@ class ClassTable(UserDict[str, T]):
 
     def __getitem__(self, name: str) -> T:
         module, _, kind = str(self.data[name]).partition(":")
-        value: T = getattr(import_module(module), kind)
-        return value
+        return getattr(import_module(module), kind)
 
 
 PAPER = {
@@ -91,8 +90,7 @@ def get_method(name: str) -> type[PretrainMethod]:
     from methods.encoders.pretrained import PretrainedEncoder
 
     kind: Any = find_class("method", name, METHODS, PretrainMethod, PretrainedEncoder)
-    method: type[PretrainMethod] = row_of(kind) if issubclass(kind, PretrainedEncoder) else kind
-    return method
+    return row_of(kind) if issubclass(kind, PretrainedEncoder) else kind
 
 
 def find_class(what: str, name: str, table: Mapping[str, type[T]], *contracts: type) -> type[T]:
@@ -116,15 +114,8 @@ def text_of(kind: type) -> bytes | None:
 
 def sources_of(kind: type) -> dict[str, str]:
     """Give the SHA-256 of the file that a class was loaded from, for content keys; empty for this package's classes."""
-    return {} if text_of(kind) is None else {"source": file_digest(kind)}
-
-
-def file_digest(kind: type) -> str:
-    """SHA-256 of the file that defines a class: as it was loaded, of this package as it lies there now."""
     text = text_of(kind)
-    if text is None:
-        text = Path(str(sys.modules[kind.__module__].__file__)).read_bytes()
-    return hashlib.sha256(text).hexdigest()
+    return {} if text is None else {"source": hashlib.sha256(text).hexdigest()}
 
 
 @cache

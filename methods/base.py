@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.encoders.base import Encoder
+from methods.encoders.base import STRICT, Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 from methods.parts.hyperparameters import Recipe as Recipe
 from methods.parts.hyperparameters import Share
@@ -41,7 +40,7 @@ class Batch(NamedTuple):
     text: Tensor | None = None  # (B, E) frozen report embedding
 
 
-@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False))
+@dataclass(frozen=True, config=STRICT)
 class MethodConfig:
     """Hyperparameters common to all methods. A method adds its own in a subclass; invalid values raise ValueError."""
 

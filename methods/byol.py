@@ -67,5 +67,4 @@ class BYOL(MomentumMethod):
         """Give the momentum of the next move: from `momentum` to 1 along a cosine, or constant (BYOL, section 3.2)."""
         if self.config.momentum_schedule == "constant":
             return super().momentum()
-        rising: Tensor = 1 - (1 - self.config.momentum) * (torch.cos(math.pi * self.share_done()) + 1) / 2
-        return rising
+        return 1 - (1 - self.config.momentum) * (torch.cos(math.pi * self.share_done()) + 1) / 2

@@ -10,27 +10,22 @@ from dataclasses import field
 from typing import Annotated
 
 import torch.nn.functional as F
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
-from methods.base import Batch, MethodConfig, Pairing, PretrainMethod, Recipe
+from methods.base import Batch, PretrainMethod, Recipe
 from methods.encoders.base import Encoder
-from methods.etp import report_of
-from methods.parts.hyperparameters import Choice, LossWeight, Share, Temperature
+from methods.etp import ETPConfig, report_of
+from methods.parts.hyperparameters import Choice, LossWeight, Share
 from methods.parts.losses import info_nce, unit_length
 
 TEXT_HIDDEN = 256
 
 
 @dataclass(frozen=True)
-class ClipReportConfig(MethodConfig):
+class ClipReportConfig(ETPConfig):
     """Hyperparameters of CLIP-Report; the defaults are MERL's."""
 
-    pairing: Pairing = "same"
-    temperature: Temperature = 0.07
-    text_width: Annotated[int, Field(ge=1)] = 768
-    """Width of a report's embedding."""
     latent_dropout: Annotated[Share, Choice((0.05, 0.1, 0.2))] = 0.1
     """Of the two latent views, whose difference it is beside their linear layers."""
     uma_weight: LossWeight = 1.0
@@ -71,5 +66,4 @@ class ClipReport(PretrainMethod):
         latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)
         ecg, z1, z2 = self.ecg_projection(pooled), *latent  # (B, K) each
         cma, uma = clip_loss(ecg, text, self.config.temperature), uma_loss(z1, z2, self.config.temperature)
-        loss: Tensor = cma + self.config.uma_weight * uma
-        return loss
+        return cma + self.config.uma_weight * uma

@@ -283,7 +283,3 @@ def loads_its_weights(kind: type[PretrainedEncoder]) -> None:
         half = kind.loaded().pooled(x)  # (B, K)
     assert torch.equal(half, first), "bfloat16 changes its features: override `encode`, not `steps`"
     assert kind.frozen or first.requires_grad, f"no gradient reaches its weights: set {kind.__name__}.frozen"
-
-
-EXTERNAL_CHECKS = (loads_its_weights,)
-"""Of an encoder whose weights come from elsewhere."""

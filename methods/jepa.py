@@ -85,5 +85,4 @@ class JEPA(MomentumMethod):
 
     def momentum(self) -> Tensor:
         """Give the momentum of the next move, which rises to 1 in equal steps."""
-        momentum: Tensor = 1 - (1 - self.config.momentum) * (1 - self.share_done())
-        return momentum
+        return 1 - (1 - self.config.momentum) * (1 - self.share_done())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
+from functools import partial
 from typing import Annotated
 
 import torch
@@ -64,13 +65,6 @@ def visible_tokens(count: int, tokens: int, hidden: float, device: torch.device)
     return torch.rand(count, tokens, device=device).argsort(1)[:, :number]  # (B, M)
 
 
-def block(width: int) -> nn.Module:
-    """A pre-norm transformer block of four heads."""
-    return nn.TransformerEncoderLayer(
-        width, 4, 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
-    )
-
-
 class MAE(PretrainMethod):
     """Masked autoencoder."""
 
@@ -80,10 +74,13 @@ class MAE(PretrainMethod):
 
     def __init__(self, encoder: Encoder, config: MAEConfig) -> None:
         super().__init__(encoder, config)
-        self.config, width = config, config.decoder_width
+        width = config.decoder_width
+        block = partial(nn.TransformerEncoderLayer, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
         self.decoder_input = nn.Linear(encoder.config.output, width)
         self.mask_token = nn.Parameter(0.02 * torch.randn(width))
-        self.decoder = nn.Sequential(*[block(width) for _ in range(config.decoder_depth)], nn.LayerNorm(width))
+        self.decoder = nn.Sequential(
+            *[block(width, 4, 4 * width) for _ in range(config.decoder_depth)], nn.LayerNorm(width)
+        )
         self.reconstruction = nn.Linear(width, width_of(encoder, encoder.patches))
 
     def forward(self, batch: Batch) -> Tensor:
@@ -103,5 +100,4 @@ class MAE(PretrainMethod):
         empty = self.mask_token.expand(len(steps), tokens, -1)  # (B, N, W)
         filled = empty.scatter(1, visible.unsqueeze(2).expand_as(seen), seen)  # (B, N, W)
         placed = filled + positions(tokens, filled.shape[2], filled.device)  # (B, N, W)
-        samples: Tensor = self.reconstruction(self.decoder(placed))  # (B, N, P)
-        return samples
+        return self.reconstruction(self.decoder(placed))  # (B, N, P)

@@ -25,7 +25,7 @@ from methods.parts.masks import frequency_then_time
 
 @dataclass(frozen=True)
 class QueueConfig(MethodConfig):
-    """Hyperparameters of MoCo and PMQ; the defaults are PMQ's."""
+    """Hyperparameters of the methods with a queue; the defaults are PMQ's."""
 
     temperature: Temperature = 0.1
     momentum: Momentum = 0.999

@@ -111,14 +111,12 @@ class MomentumMethod(PretrainMethod):
 
     def online(self, x: Tensor) -> Tensor:
         """Prediction from a view: (B, S, L) -> (B, K)."""
-        prediction: Tensor = self.prediction_head(self.projection_head(self.encoder.pooled(x, self.mask)))  # (B, K)
-        return prediction
+        return self.prediction_head(self.projection_head(self.encoder.pooled(x, self.mask)))  # (B, K)
 
     @torch.no_grad()
     def target(self, x: Tensor) -> Tensor:
         """Momentum projection of a view: (B, S, L) -> (B, K)."""
-        projection: Tensor = self.momentum_projection_head(self.momentum_encoder.pooled(x, self.mask))  # (B, K)
-        return projection
+        return self.momentum_projection_head(self.momentum_encoder.pooled(x, self.mask))  # (B, K)
 
     def after_step(self) -> None:
         """Move the copies (MoCo, Eq. 2)."""
@@ -129,8 +127,7 @@ class MomentumMethod(PretrainMethod):
 
     def momentum(self) -> float | Tensor:
         """Give the momentum of the next move, here a constant; a schedule is a 0-d tensor."""
-        momentum: float = self.config.momentum
-        return momentum
+        return self.config.momentum
 
     def share_done(self) -> Tensor:
         """Share of the updates that are done: 0-d, 0 where their number is not known."""

@@ -8,18 +8,17 @@ get the running average of the encoder. Empty slots hold noise keys with id 0, s
 from __future__ import annotations
 
 import math
-from typing import Annotated
 
 import torch
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
-from methods.base import Batch, Batching, MethodConfig, PretrainMethod
+from methods.base import Batch, Batching, PretrainMethod
 from methods.encoders.base import Encoder
+from methods.moco import QueueConfig
 from methods.momentum import KeyQueue, RunningAverage, momentum_copy, update_momentum
 from methods.parts.heads import batch_norm_head
-from methods.parts.hyperparameters import FrequencyMask, Momentum, Share, Temperature, TimeMask
+from methods.parts.hyperparameters import Share
 from methods.parts.losses import scaled_similarity, unit_length
 from methods.parts.masks import frequency_then_time
 
@@ -29,17 +28,11 @@ MOMENTUM_LAYERS = slice(0, 5)
 
 
 @dataclass(frozen=True)
-class PMQReleasedConfig(MethodConfig):
-    """Hyperparameters of the released code; the defaults are its command line's."""
+class PMQReleasedConfig(QueueConfig):
+    """Hyperparameters of the released code; the defaults are its command line's. Its queue may have any size."""
 
     batching: Batching = "trial-fixed"
     encoder_dropout: Share = 0.1
-    temperature: Temperature = 0.1
-    momentum: Momentum = 0.999
-    queue_size: Annotated[int, Field(ge=0, le=10**7)] = 16384
-    """Keys in the queue; the release wants a multiple of the batch, here any."""
-    time_mask: TimeMask = 0.5
-    frequency_mask: FrequencyMask = 0.1
 
 
 def released_loss(

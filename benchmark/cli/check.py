@@ -28,7 +28,7 @@ from benchmark.run.pretraining import multiplications
 from benchmark.screen import Console, note
 from methods import BEYOND, METHODS, find_class
 from methods.base import PretrainMethod
-from methods.contract import ENCODER_CHECKS, EXTERNAL_CHECKS, METHOD_CHECKS, fits
+from methods.contract import ENCODER_CHECKS, METHOD_CHECKS, fits, loads_its_weights
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
@@ -114,7 +114,7 @@ def check(arguments: Namespace, console: Console) -> int:
 def checks_of(kind: Any) -> list[partial[Any]]:
     """List the checks of a class. A method is checked with the first encoder that it can train."""
     if issubclass(kind, PretrainedEncoder):
-        return [partial(one, kind) for one in (try_external, *EXTERNAL_CHECKS)]
+        return [partial(one, kind) for one in (try_external, loads_its_weights)]
     if issubclass(kind, PretrainMethod):
         encoder = next((one for one in ENCODERS.values() if fits(kind, one)), ENCODERS["dilated"])
         return [partial(one, kind, encoder) for one in (METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1])]

@@ -28,7 +28,7 @@ from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
 from benchmark.training.health import measure, sample_facts
 from benchmark.training.pretrain import OnEpoch, epochs_bought, make_optimiser, pretrain, train_step
-from methods import file_digest, sources_of
+from methods import sources_of
 from methods.base import Batch, MethodConfig, PretrainMethod
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
@@ -63,7 +63,6 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
         learned["health_sample"] = sample_facts(probe)
     facts = {
         "method": method.name,
-        "method_sha256": file_digest(task.method),
         "seed": task.seed,
         "key_content": task.content,
         "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),

@@ -54,10 +54,8 @@ class DilatedBlock(nn.Module):
         self.conv2 = nn.Conv1d(width, width, KERNEL, dilation=dilation)
         self.skip = nn.Conv1d(channels, width, 1) if output else None
 
-    def forward(self, x: Tensor, *, mean: bool = False) -> Tensor:
-        """(B, C, 1, S) -> (B, O, 1, S), or its mean over time, (B, O, 1, 1)."""
-        if mean:
-            return self.mean_over_time(x)  # (B, O, 1, 1)
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, C, 1, S) -> (B, O, 1, S)."""
         return convolve(self.conv2, self.between(x)) + self.shortcut(x)  # (B, O, 1, S)
 
     def mean_over_time(self, x: Tensor) -> Tensor:
@@ -131,8 +129,7 @@ class Dilated(Encoder):
         """Leads -> hidden channels: (B, S, L) -> (B, S', D), S' = ceil(S / pool)."""
         if self.config.pool > 1:
             x = F.avg_pool1d(x.mT, self.config.pool, ceil_mode=True).mT  # (B, S', L)
-        embedded: Tensor = self.input(x)  # (B, S', D)
-        return embedded
+        return self.input(x)  # (B, S', D)
 
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, S, D) -> (B, S, K)."""
@@ -143,11 +140,7 @@ class Dilated(Encoder):
         """Representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
         if self.training and self.dropout > 0:
             return super().pooled(x, mask)  # (B, K)
-        mean: Tensor = self.output(self.hidden(channels_first(self.masked(x, mask))), mean=True)  # (B, K, 1, 1)
-        return mean.flatten(1)  # (B, K)
-
-
-_RELEASED_BLOCK = re.compile(r"feature_extractor\.net\.(\d+)\.(?:(conv[12])\.conv|projector)\.(weight|bias)")
+        return self.output.mean_over_time(self.hidden(channels_first(self.masked(x, mask)))).flatten(1)  # (B, K)
 
 
 def load_released(state_dict: Mapping[str, Tensor]) -> Dilated:
@@ -156,25 +149,21 @@ def load_released(state_dict: Mapping[str, Tensor]) -> Dilated:
     `state_dict` is bare or as `AveragedModel` saves it (prefix `module.`, entry `n_averaged`). Raises ValueError for
     any other.
     """
-    released = {name.removeprefix("module."): value for name, value in state_dict.items() if name != "n_averaged"}
-    depth = max((int(match[1]) for match in map(_RELEASED_BLOCK.fullmatch, released) if match), default=0)
-    state = {_our_name(name, depth): value for name, value in released.items()}
+    blocks = [int(match[1]) for name in state_dict if (match := re.search(r"feature_extractor\.net\.(\d+)\.", name))]
+    depth = max(blocks, default=0)
+    state = {_our_name(name, depth): value for name, value in state_dict.items() if name != "n_averaged"}
     try:
         hidden, leads = state["input.weight"].shape
         output = len(state["output.skip.weight"])
         encoder = Dilated(DilatedConfig(leads=leads, hidden=hidden, depth=depth, output=output))
         encoder.load_state_dict(state, strict=True)
     except (KeyError, RuntimeError) as error:
-        raise ValueError(f"not the whole state_dict of a released encoder: {' '.join(str(error).split())}") from None
+        raise ValueError(f"not the state_dict of a released encoder: {' '.join(str(error).split())}") from None
     return encoder
 
 
 def _our_name(released: str, depth: int) -> str:
     """Name in `Dilated` of a tensor of the released encoder with `depth` hidden blocks."""
-    if released in ("input_fc.weight", "input_fc.bias"):
-        return released.replace("input_fc", "input")
-    match = _RELEASED_BLOCK.fullmatch(released)
-    if match is None:
-        raise ValueError(f"not the state_dict of a released encoder alone: unknown tensor {released!r}")
-    block, conv, kind = match.groups()
-    return f"{'output' if int(block) == depth else f'hidden.{block}'}.{conv or 'skip'}.{kind}"
+    name = released.removeprefix("module.").replace("input_fc.", "input.").replace(".projector.", ".skip.")
+    name = re.sub(r"(conv[12])\.conv\.", r"\1.", name)
+    return name.replace(f"feature_extractor.net.{depth}.", "output.").replace("feature_extractor.net.", "hidden.")

@@ -34,14 +34,11 @@ ORDER: tuple[Lead, ...] = get_args(Lead)
 """Leads of a window, in the order of its last axis."""
 PER_MILLIVOLT = {"mV": 1.0, "uV": 1000.0, "V": 0.001}
 SMALLEST = 1e-8
-"""Divisor in place of a deviation or range of zero."""
+"""Divisor in place of a deviation of zero."""
 ELSEWHERE_VERSION = 2
 """Results version: raised with any change that can move a feature of an encoder from elsewhere."""
-Standardisation = Literal["none", "recording", "window", "window-all-leads", "range", "given"]
-"""none: in the unit; recording, window: z-score per lead over it; window-all-leads: one z-score; range: all leads of a
-window to 0 to 1; given: by `mean` and `deviation`."""
-Number = Annotated[float, Field(strict=True)]
-Numbers = Annotated[tuple[Number, ...], Field(min_length=1)]
+Standardisation = Literal["none", "recording", "window", "window-all-leads"]
+"""none: in the unit; recording, window: z-score per lead over it; window-all-leads: one z-score for all leads."""
 
 
 # Strict field by field, as `methods.base.Recipe`.
@@ -59,21 +56,12 @@ class SignalFormat:
     heartbeats: Annotated[bool, Field(strict=True)] = False
     """Windows of 1.2 s around each heartbeat instead, padded as the paper's."""
     standardise: Standardisation
-    mean: Numbers | None = None
-    """In the unit, one number or one a lead; of `standardise: given`, like the deviation."""
-    deviation: Numbers | None = None
-    layout: Literal["leads-first", "samples-first"] = "leads-first"
-    """Axes of a batch: (B, L, S) or (B, S, L)."""
+    """Any other normalisation is part of `encode`."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> SignalFormat:
         if (self.seconds is None) != self.heartbeats:
             raise ValueError("give either seconds, the length of a window, or heartbeats: true")
-        for name, numbers in (("mean", self.mean), ("deviation", self.deviation)):
-            if (self.standardise == "given") != (numbers is not None):
-                raise ValueError(f"{name} belongs to standardise: given, and that needs it")
-            if numbers is not None and len(numbers) not in (1, len(self.leads)):
-                raise ValueError(f"{name} has {len(numbers)} numbers; give one, or one for each of the leads")
         return self
 
     @property
@@ -121,7 +109,7 @@ class PretrainedEncoder(Encoder):
         raise NotImplementedError(f"{type(self).__name__}.load: read the weights, e.g. from self.file('theirs.pt')")
 
     def encode(self, x: Tensor) -> Tensor:
-        """Features of windows as `signals` says: (B, L, S), or (B, S, L) under `layout`, -> (B, K)."""
+        """Features of windows as `signals` says: (B, L, S) -> (B, K)."""
         raise NotImplementedError(f"{type(self).__name__}.encode: give the features (B, K)")
 
     @classmethod
@@ -157,20 +145,12 @@ class PretrainedEncoder(Encoder):
         if signals.standardise in ("window", "window-all-leads"):
             axes = (1,) if signals.standardise == "window" else (1, 2)
             return (x - x.mean(axes, keepdim=True)) / x.std(axes, correction=0, keepdim=True).clamp_min(SMALLEST)
-        if signals.standardise == "range":
-            low, high = x.amin((1, 2), keepdim=True), x.amax((1, 2), keepdim=True)  # (B, 1, 1)
-            return (x - low) / (high - low).clamp_min(SMALLEST)
-        if signals.standardise in ("none", "given"):
-            x = x * PER_MILLIVOLT[signals.unit]
-        if signals.standardise == "given":
-            return (x - x.new_tensor(signals.mean)) / x.new_tensor(signals.deviation)
-        return x
+        return x * PER_MILLIVOLT[signals.unit] if signals.standardise == "none" else x
 
     def steps(self, embedded: Tensor) -> Tensor:
         """Features as the one step of a window, (B, S, L) -> (B, 1, K), in float32 at any precision of the run."""
         with torch.autocast(embedded.device.type, enabled=False):
-            x = embedded.float()
-            return self.encode(x.mT if self.signals.layout == "leads-first" else x)[:, None]  # (B, 1, K)
+            return self.encode(embedded.float().mT)[:, None]  # (B, 1, K)
 
 
 def digest_of(file: Path) -> str:

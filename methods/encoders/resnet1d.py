@@ -71,10 +71,8 @@ class ResNet1d(Encoder):
 
     def embed(self, x: Tensor) -> Tensor:
         """Output of the first convolution: (B, S, L) -> (B, S, K)."""
-        stem: Tensor = self.stem(x.mT)  # (B, K, S)
-        return stem.mT  # (B, S, K)
+        return self.stem(x.mT).mT  # (B, S, K)
 
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, S, K) -> (B, ceil(S / 4), K)."""
-        steps: Tensor = self.blocks(embedded.mT)  # (B, K, S')
-        return steps.mT  # (B, S', K)
+        return self.blocks(embedded.mT).mT  # (B, S', K)

@@ -55,8 +55,7 @@ class StateSpace(nn.Module):
             taps = taps + F.pad(kernels[1].flip(-1), (steps, 0))  # (H, 2 S), later steps at the end
         u = u.to(taps.dtype)  # half precision has no FFT
         spectrum = torch.fft.rfft(u, n=2 * steps) * torch.fft.rfft(taps)  # (B, H, S + 1)
-        y: Tensor = torch.fft.irfft(spectrum)[..., :steps] + u * self.d[:, None]  # (B, H, S)
-        return y
+        return torch.fft.irfft(spectrum)[..., :steps] + u * self.d[:, None]  # (B, H, S)
 
     def kernel(self) -> Tensor:
         """The first `length` taps of each convolution: (1 or 2, H, length).
@@ -75,8 +74,7 @@ class StateSpace(nn.Module):
         r = summed(products, 2 * (1 - root) - poles * (1 + root))  # (2, 1 or 2 + 1, H, R)
         r = r + summed(products.conj(), 2 * (1 - root) - poles.conj() * (1 + root))
         low_rank = (1 + root) * r[0, -1] * r[1, :-1] / (1 + (1 + root) * r[1, -1])  # (1 or 2, H, R)
-        taps: Tensor = torch.fft.irfft(2 * (r[0, :-1] - low_rank), n=self.length)  # (1 or 2, H, length)
-        return taps
+        return torch.fft.irfft(2 * (r[0, :-1] - low_rank), n=self.length)  # (1 or 2, H, length)
 
     def of_length(self, c: Tensor) -> Tensor:
         """C -> C (1 - A^length) for the discrete A: what makes the generating function stop at `length` taps."""
@@ -156,24 +154,17 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, S, K) -> (B, S, K)."""
-        mixed: Tensor = self.norm(x + self.mix(self.space(x.mT).mT))  # (B, S, K)
-        return mixed
+        return self.norm(x + self.mix(self.space(x.mT).mT))  # (B, S, K)
 
 
-class Convolutions(nn.Sequential):
-    """ECG-CPC's front: four convolutions with batch normalisation; the first halves the time steps."""
-
-    def __init__(self, leads: int, width: int) -> None:
-        super().__init__()
-        for number, kernel in enumerate(KERNELS):
-            channels, stride = (leads, STRIDE) if number == 0 else (width, 1)
-            convolution = nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
-            self.append(nn.Sequential(convolution, nn.BatchNorm1d(width), nn.ReLU()))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, S, L) -> (B, ceil(S / 2), K)."""
-        out: Tensor = super().forward(x.mT)  # type: ignore[no-untyped-call]  # (B, K, ceil(S / 2))
-        return out.mT  # (B, ceil(S / 2), K)
+def convolutions(leads: int, width: int) -> nn.Sequential:
+    """ECG-CPC's front, (B, L, S) -> (B, K, ceil(S / 2)): four convolutions with batch normalisation."""
+    layers = nn.Sequential()
+    for number, kernel in enumerate(KERNELS):
+        channels, stride = (leads, STRIDE) if number == 0 else (width, 1)
+        convolution = nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
+        layers.append(nn.Sequential(convolution, nn.BatchNorm1d(width), nn.ReLU()))
+    return layers
 
 
 class S4(Encoder):
@@ -184,15 +175,13 @@ class S4(Encoder):
 
     def __init__(self, config: S4Config | None = None) -> None:
         super().__init__(config)
-        self.front: nn.Module = Convolutions(self.config.leads, self.config.output)
+        self.front: nn.Module = convolutions(self.config.leads, self.config.output)
         self.layers = nn.Sequential(*[Layer(self.config) for _ in range(self.config.depth)])
 
     def embed(self, x: Tensor) -> Tensor:
         """Output of the front: (B, S, L) -> (B, S', K)."""
-        embedded: Tensor = self.front(x)  # (B, S', K)
-        return embedded
+        return self.front(x.mT).mT  # (B, S', K)
 
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, S', K) -> (B, S', K)."""
-        steps: Tensor = self.layers(embedded)  # (B, S', K)
-        return steps
+        return self.layers(embedded)  # (B, S', K)

@@ -8,6 +8,7 @@ S' = S / patch + 1; `pooled` is the normalised class token. A mask acts on the t
 
 from __future__ import annotations
 
+import math
 from typing import Annotated
 
 import torch
@@ -37,8 +38,7 @@ class SelfAttention(nn.Module):
         parts = self.qkv(self.norm(x)).unflatten(-1, (3, self.heads, -1))  # (B, N, 3, heads, D)
         q, k, v = parts.permute(2, 0, 3, 1, 4)  # each (B, heads, N, D)
         weights = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)  # (B, heads, N, N)
-        out: Tensor = self.out((weights @ v).transpose(1, 2).flatten(2))  # (B, N, K)
-        return out
+        return self.out((weights @ v).transpose(1, 2).flatten(2))  # (B, N, K)
 
 
 class TransformerBlock(nn.Module):
@@ -54,8 +54,7 @@ class TransformerBlock(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(B, N, K) -> (B, N, K)."""
         x = x + self.attention(x)  # (B, N, K)
-        added: Tensor = x + self.perceptron(x)  # (B, N, K)
-        return added
+        return x + self.perceptron(x)  # (B, N, K)
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
@@ -84,10 +83,10 @@ class ViT1dConfig(EncoderConfig):
     def check_length(self, samples: int) -> None:
         """Raise ValueError for windows that tokens do not make up, and for more tokens than there are positions."""
         if samples % self.patch:
-            divisors = [patch for patch in range(1, samples + 1) if samples % patch == 0 and self.length % patch == 0]
-            near = sorted(sorted(divisors, key=lambda patch: abs(patch - self.patch))[:3])
-            patches = " or ".join(map(str, near))
-            raise ValueError(f"encoder.patch {self.patch} does not divide them; set encoder.patch to {patches}")
+            patch = math.gcd(samples, self.length)
+            raise ValueError(
+                f"encoder.patch {self.patch} does not divide them; set encoder.patch to a divisor of {patch}"
+            )
         if samples > self.length:
             raise ValueError(f"encoder.length is {self.length}; set encoder.length={samples}")
 
@@ -122,8 +121,7 @@ class ViT1d(Encoder):
 
     def embed(self, x: Tensor) -> Tensor:
         """Tokens without positions: (B, S, L) -> (B, N, K)."""
-        embedded: Tensor = self.input(self.patches(x))  # (B, N, K)
-        return embedded
+        return self.input(self.patches(x))  # (B, N, K)
 
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, N, K) -> (B, 1 + N, K), the class token first."""
@@ -136,8 +134,7 @@ class ViT1d(Encoder):
     def encode(self, tokens: Tensor) -> Tensor:
         """Tokens with positions through the blocks, behind the class token: (B, M, K) -> (B, 1 + M, K)."""
         first = (self.class_token + self.positions[0]).expand(tokens.shape[0], 1, -1)  # (B, 1, K)
-        encoded: Tensor = self.blocks(torch.cat([first, tokens], 1))  # (B, 1 + M, K)
-        return encoded
+        return self.blocks(torch.cat([first, tokens], 1))  # (B, 1 + M, K)
 
     def encode_tokens(self, embedded: Tensor, visible: Tensor) -> Tensor:
         """See `Encoder.encode_tokens`; the class token goes through the blocks too and is not in the result."""

@@ -100,11 +100,9 @@ class XResNet1d101(Encoder):
 
     def embed(self, x: Tensor) -> Tensor:
         """Output of the first three convolutions: (B, S, L) -> (B, ceil(S / 2), K / 4)."""
-        stem: Tensor = self.stem(x.mT)  # (B, K / 4, ceil(S / 2))
-        return stem.mT  # (B, ceil(S / 2), K / 4)
+        return self.stem(x.mT).mT  # (B, ceil(S / 2), K / 4)
 
     def steps(self, embedded: Tensor) -> Tensor:
         """(B, ceil(S / 2), K / 4) -> (B, ceil(S / 32), K)."""
         pooled = F.max_pool1d(embedded.mT, 3, stride=2, padding=1)  # (B, K / 4, ceil(S / 4))
-        steps: Tensor = self.stages(pooled)  # (B, K, S')
-        return steps.mT  # (B, S', K)
+        return self.stages(pooled).mT  # (B, S', K)

@@ -11,16 +11,7 @@ from torch import nn
 KERNEL, STRIDE = 5, 4
 SIGNALS: dict[str, dict[str, Any]] = {
     "learns": {"rate": 100, "leads": ["V2", "I"], "unit": "mV", "seconds": 4, "standardise": "window"},
-    "frozen": {
-        "rate": 128,
-        "leads": ["V5", "aVF", "II", "I"],
-        "unit": "uV",
-        "seconds": 10,
-        "standardise": "given",
-        "mean": [100.0, 0.0, 50.0, 20.0],
-        "deviation": [300.0],
-        "layout": "samples-first",
-    },
+    "frozen": {"rate": 128, "leads": ["V5", "aVF", "II", "I"], "unit": "uV", "seconds": 10, "standardise": "none"},
 }
 """Of each form: no rate, lead order or window is the suite's own."""
 FEATURES = {"learns": 6, "frozen": 5}
@@ -45,7 +36,7 @@ class Theirs(PretrainedEncoder):
         self.load_state_dict(torch.load(self.file("theirs.pt"), weights_only=True))
 
     def encode(self, x):
-        return self.conv({x}).relu().mean(-1)
+        return self.conv(x).relu().mean(-1)
 '''
 
 
@@ -73,8 +64,7 @@ def write(form: str, folder: Path, pretraining: tuple[Any, ...] | None = None, *
         "kernel": KERNEL,
         "stride": STRIDE,
     }
-    batch = "x.transpose(1, 2)" if SIGNALS[form].get("layout") == "samples-first" else "x"
-    text = CODE.replace("{x}", batch)
+    text = CODE
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", repr(value))
     (folder / "theirs.py").write_text(text)

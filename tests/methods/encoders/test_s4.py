@@ -29,7 +29,7 @@ def test_gives_the_official_kernels_and_outputs(shared_reference: Path, name: st
     every = 8 if name == "ecg_cpc" else 1
     if "conv_state_names" in official:
         state = state_of(official, "conv_") | state
-    fronts = {"s4_causal": nn.Linear(5, 24), "s4_bidirectional": nn.Identity()}
+    fronts = {"s4_causal": nn.Conv1d(5, 24, 1), "s4_bidirectional": nn.Identity()}
     encoder = load_official("s4", state, SIZES[name], fronts.get(name)).eval()
     x = torch.from_numpy(official["x"])  # (B, S, L), of ecg_cpc (B, L, S)
     with torch.no_grad():
