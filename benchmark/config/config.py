@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError, field_validator, model_validator
+from pydantic import ValidationError, model_validator
 
-from benchmark.config.errors import built, names_of, one_line, unknown
+from benchmark.config.errors import ConfigError, built, names_of, one_line, unknown
 from benchmark.config.schema import Finetune, Pretrain, Recordings, Settings
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
 from benchmark.results.files import flat
@@ -32,14 +32,6 @@ AUTHORS_DROPOUT = {"pmq-released": 0.1}
 class Config(Settings):
     """A config. `benchmark.config.load` makes one of a YAML file and overrides, and checks that its parts fit."""
 
-    @field_validator("sweeps", mode="before")
-    @classmethod
-    def _dotted(cls, sweeps: Any) -> Any:
-        """Name a field of a recipe with a dot: `--set sweeps.pmq.recipe.lr=[1e-3,1e-4]` sets a section."""
-        if not isinstance(sweeps, Mapping):
-            return sweeps
-        return {name: flat(knobs) if isinstance(knobs, Mapping) else knobs for name, knobs in sweeps.items()}
-
     @model_validator(mode="before")
     @classmethod
     def _filled_in(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +52,7 @@ class Config(Settings):
 
     def method_class(self, name: str) -> type[PretrainMethod]:
         """Return the class of a method by name or file; a compared file also has the name of its method."""
-        files = {get_method(path).name: path for path in self.methods if is_code(path)}
+        files = {get_method(path).name: path for path in self.methods if path.endswith(".py")}
         return get_method(files.get(name, name))
 
     def compared(self) -> list[str]:
@@ -79,7 +71,7 @@ class Config(Settings):
     def method_config(self, name: str, overrides: Mapping[str, Any] | None = None) -> MethodConfig:
         """Make a method's config: recipe of the preset, knobs of this config, `overrides`. Raises ValueError."""
         method = self.method_class(name)
-        files = [path for path in self.knobs if is_code(path) and get_method(path) is method]
+        files = [path for path in self.knobs if path.endswith(".py") and get_method(path) is method]
         values: dict[str, Any] = {"recipe": asdict(self.pretrain.recipe or method.Config().recipe)}
         for knobs in (*(self.knobs.get(key, {}) for key in (*files, method.name)), overrides or {}):
             values = laid_over(values, knobs)
@@ -91,10 +83,6 @@ class Config(Settings):
         if is_knob(self.method_class(name), knob):
             return {}, self.method_config(name, {knob: value})
         return {knob: value}, with_settings(self, {knob: value}).method_config(name)
-
-    def encoder_class(self) -> type[Encoder]:
-        """Return the class of the encoder that all methods share."""
-        return get_encoder(self.encoder["name"])
 
     def new_encoder(self) -> Encoder:
         """Build the shared encoder with new weights, without dropout, which each method sets."""
@@ -138,14 +126,17 @@ class Config(Settings):
         return hash(self.model_dump_json())
 
 
-def is_code(word: str) -> bool:
-    """Tell whether a method is given by a file of code."""
-    return word.endswith(".py")
-
-
 def is_knob(method: type[PretrainMethod], name: str) -> bool:
     """Tell whether a sweep's name is a knob of the method; else it is a config key."""
     return name.partition(".")[0] in names_of(method.Config)
+
+
+def parsed(values: Mapping[str, Any]) -> Config:
+    """Make a config whose values are valid one by one. Raises ConfigError in one line."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(one_line(error, "", Config)) from None
 
 
 def laid_over(knobs: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,12 +193,9 @@ def with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
     values = config.model_dump() | {"encoders": []}
     for key, value in settings.items():
         section, _, name = key.partition(".")
-        renamed = key == "encoder.name" and value != config.encoder_class().name
+        renamed = key == "encoder.name" and value != config.encoder["name"]
         values[section] = ({} if renamed else values[section]) | {name: value} if name else value
-    try:
-        return type(config).model_validate(values)
-    except ValidationError as error:
-        raise ValueError(one_line(error, "", type(config))) from None
+    return parsed(values)
 
 
 def by_encoder(config: Config) -> dict[str, Config]:

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from benchmark.config.config import Config
+from benchmark.config.config import Config, parsed
 from benchmark.config.errors import ConfigError, one_line, unknown
 from benchmark.config.validate import check
 from benchmark.data.datasets.card import QUESTION, Card
@@ -82,10 +82,8 @@ def read_yaml(path: Path, what: str = "", remedy: str = "") -> dict[str, Any]:
     what = what or str(path)
     try:
         values = parse_yaml(path.read_text(encoding="utf-8"), what)
-    except OSError as error:
-        raise ConfigError(f"{what} cannot be read: {error.strerror}{remedy}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{what} is not UTF-8 text: save it as UTF-8") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{what} cannot be read as UTF-8 text: {error}{remedy}") from None
     if not isinstance(values, dict):
         raise ConfigError(f"{what} holds no keys{remedy}")
     return values
@@ -140,14 +138,6 @@ def validate(values: Mapping[str, Any]) -> Config:
     return config
 
 
-def parsed(values: Mapping[str, Any]) -> Config:
-    """Make a config whose values are valid one by one. Raises ConfigError in one line."""
-    try:
-        return Config.model_validate(values)
-    except ValidationError as error:
-        raise ConfigError(one_line(error, "", Config)) from None
-
-
 def drop_superseded(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
     """Drop of a file's values what an override puts out of effect: other kinds of windows, a recipe, folds."""
     for (key, value), (section, name) in SUPERSEDED.items():
@@ -171,7 +161,7 @@ def choose_encoders(values: dict[str, Any], changes: dict[str, Any]) -> None:
 
 def set_key(values: dict[str, Any], dotted: str, value: Any) -> None:
     """Set a dotted key in nested dicts, creating sections. Raises ConfigError if a section is a value."""
-    *sections, last = dotted.split(".")
+    *sections, last = dotted.split(".", 2 if dotted.startswith("sweeps.") else -1)  # sweeps: METHOD: {recipe.lr: ...}
     for section in sections:
         if values.get(section) is None:
             values[section] = {}

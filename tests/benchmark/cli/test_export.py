@@ -110,7 +110,7 @@ def test_the_folder_has_the_encoder_of_the_row_to_the_bit(finished_bench: Bench,
     config, cpu = finished_bench.config, torch.device("cpu")
     spec = config.task_spec(config.finetune)
     test = make_task(finished_bench.prepared["chapman"], spec, ratio=0.5, seed=41, device=cpu).test
-    stored = checkpoint.load_encoder(folder, config.encoder_class())
+    stored = checkpoint.load_encoder(folder, type(config.new_encoder()))
     assert np.array_equal(
         features(encoder.encoder, test.signal, encoder.precision), features(stored, test.signal, "float32")
     )

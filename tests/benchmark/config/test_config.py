@@ -48,7 +48,7 @@ def test_an_encoder_stands_with_its_name_and_all_its_knobs(tmp_path: Path) -> No
     assert named.encoder == {"name": "dilated", "hidden": 16, "depth": 4, "output": 64, "pool": 3}
     other = load_config("paper", {"encoder": {"name": "resnet1d"}})
     assert other.encoder == {"name": "resnet1d", "output": 128}
-    assert (other.encoder_class(), other.new_encoder().config) == (ResNet1d, ResNet1dConfig())
+    assert (type(other.new_encoder()), other.new_encoder().config) == (ResNet1d, ResNet1dConfig())
     # a name laid over a file leaves the knobs of the file's encoder behind
     assert load_config("demo", {"encoder.name": "resnet1d"}).encoder == {"name": "resnet1d", "output": 128}
     (tmp_path / "mine.yaml").write_text("methods: [pmq]\nencoder: {name: resnet1d, output: 24}\n")

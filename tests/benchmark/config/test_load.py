@@ -42,7 +42,7 @@ def test_scalars_are_what_people_mean() -> None:
     ("content", "message"),
     [
         (b"a: [", "config .*x.yaml' is not YAML: "),
-        (b"\xff\xfe", "x.yaml' is not UTF-8 text: save it as UTF-8"),
+        (b"\xff\xfe", "x.yaml' cannot be read as UTF-8 text: "),
         (b"a: !!python/object:os.system 1", "is not YAML: "),
         (b"methods: [pmq]\npretrain: {preset: paper, recipe: {lr: 0.5}}", "pretrain.recipe: each method has its own"),
     ],
