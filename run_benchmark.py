@@ -11,7 +11,7 @@ from benchmark import screen as terminal
 from benchmark.cli.main import FAILED, INTERRUPTED, USAGE, run
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
-from benchmark.machine.process import SIGNALS, Interrupted, interrupts, keep_freed_memory
+from benchmark.process import SIGNALS, Interrupted, interrupts, keep_freed_memory
 from benchmark.results.files import remedy
 from benchmark.results.store import BadCard, CorruptRow, NoResults
 from benchmark.screen import open_console

@@ -33,7 +33,7 @@ from benchmark.data.datasets.wfdb_files import checked_recording, lead_columns
 from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import PIPELINE_VERSION
 from benchmark.data.segments import Segmentation, zero_missing_leads
-from benchmark.machine.device import pick_device
+from benchmark.machine import pick_device
 from benchmark.results.files import write_atomic
 from benchmark.results.names import STRICT, Labels, Protocol
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder

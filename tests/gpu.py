@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from benchmark.cli.dry_run import cost_lines
 from benchmark.cli.speed import HEADINGS, measure
 from benchmark.config.load import load_config
-from benchmark.machine.device import Machine, device_facts, pick_device, seed_torch
+from benchmark.machine import Machine, device_facts, pick_device, seed_torch
 from benchmark.run.datasets import estimated_size
 from benchmark.run.grid import make_grid
 from benchmark.run.pretraining import update_of

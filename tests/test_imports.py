@@ -22,7 +22,6 @@ FOLDERS = sorted({str(Path(file).parent) for file in FILES})
 ROOMS = (
     "run_benchmark",
     "benchmark",
-    "benchmark.extras",
     "benchmark.cli",
     "reports",
     "reports.load",
@@ -44,6 +43,7 @@ ROOMS = (
     "benchmark.screen",
     "benchmark.results",
     "benchmark.machine",
+    "benchmark.process",
 )
 """From top to bottom. A file belongs to the room with the longest name that it lies in; `benchmark` itself holds the
 names for users alone."""
@@ -54,8 +54,8 @@ OWNERS = {
     "distributed": ("benchmark/run/dask_engine.py",),
     "h5py": ("benchmark/data/datasets/card_formats.py",),
     "ecgdatakit": ("benchmark/data/datasets/card_formats.py",),
-    "requests": ("benchmark/extras/download.py",),
-    "urllib3": ("benchmark/extras/download.py",),
+    "requests": ("benchmark/cli/download.py",),
+    "urllib3": ("benchmark/cli/download.py",),
     "matplotlib": ("reports/figures.py",),
     "seaborn": ("reports/figures.py",),
     "torch.utils.tensorboard": ("benchmark/run/pretraining.py",),

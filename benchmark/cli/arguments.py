@@ -24,7 +24,7 @@ from benchmark.config.load import (
     with_overrides,
 )
 from benchmark.data.datasets.base import DatasetError
-from benchmark.machine.device import Machine, cores, pick_device, pick_precision, visible_devices
+from benchmark.machine import Machine, cores, pick_device, pick_precision, visible_devices
 from benchmark.run.datasets import locate
 from benchmark.run.engine import HERE
 from benchmark.screen import note, open_console

@@ -246,7 +246,7 @@ COMMANDS = {
     ),
     "data download": Command(
         "fetch datasets from PhysioNet's open releases, verified",
-        "benchmark.extras.download:download",
+        "benchmark.cli.download:download",
         (*DATA, "--dry-run"),
         {
             "word": names(", ".join(DATASETS), "DATASET", choices=list(DATASETS)),
@@ -259,7 +259,7 @@ COMMANDS = {
     ),
     "data new-card": Command(
         "look at a folder of your own ECGs and write a first card for it (docs/OWN_DATA.md)",
-        "benchmark.extras.new_card:new_card",
+        "benchmark.cli.new_card:new_card",
         (),
         {
             "word": flag("folder of the ECG files, with their table if there is one", metavar="FOLDER"),

@@ -17,7 +17,7 @@ from benchmark.data.datasets.base import Dataset
 from benchmark.data.joined import JOIN, datasets_in
 from benchmark.data.prepare import Prepared, cached, key_listing
 from benchmark.data.segments import Segmentation
-from benchmark.machine.device import Machine
+from benchmark.machine import Machine
 from benchmark.results.names import TRIAL
 from benchmark.results.store import Store
 from benchmark.run.datasets import (

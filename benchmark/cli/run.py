@@ -19,7 +19,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
-from benchmark.machine.device import Machine
+from benchmark.machine import Machine
 from benchmark.results.files import Locked, digest, file_lock, read_json, sweep, write_atomic
 from benchmark.results.names import CARD, WINDOWS_SHA256
 from benchmark.results.store import Plan, Store

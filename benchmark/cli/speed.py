@@ -21,7 +21,7 @@ from benchmark.config.config import Config, by_encoder
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.heartbeats import heartbeats
 from benchmark.data.simulate import simulate
-from benchmark.machine.device import Machine, device_facts
+from benchmark.machine import Machine, device_facts
 from benchmark.run.pretraining import update_of
 from benchmark.screen import Console, note, print_table, step
 from benchmark.training.finetune import Classifier, loss_of

@@ -29,7 +29,7 @@ from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared, memory_map
 from benchmark.data.report_text import embed_reports, has_text
 from benchmark.data.splits import TaskSpec, split_of
-from benchmark.machine.device import LARGE, stream
+from benchmark.machine import LARGE, stream
 from benchmark.results.files import replacing
 from methods.base import Batch, Batching, Pairing
 

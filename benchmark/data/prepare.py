@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.signals import lead_problem, outline_of, signal_digest
-from benchmark.machine.process import shared_map
+from benchmark.process import shared_map
 from benchmark.results.files import KEY_LENGTH, digest, naming, temporary_name, write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
 

@@ -35,7 +35,7 @@ from benchmark.data.splits import (
     task_labels,
     tested_recordings,
 )
-from benchmark.machine.device import LARGE
+from benchmark.machine import LARGE
 from benchmark.results.files import digest
 from benchmark.results.names import UNIT_OF_PROTOCOL, Pool
 

@@ -15,7 +15,7 @@ from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated
 from benchmark.data.task import Task, coverage, sides_for_tasks, task_on
 from benchmark.data.tasks import open_task_view
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
-from benchmark.machine.device import device_facts, git_state, versions
+from benchmark.machine import device_facts, git_state, versions
 from benchmark.results.files import digest
 from benchmark.results.metrics import no_scores, score_both_units, untested_note
 from benchmark.results.names import UNITS, VALIDATION

@@ -15,7 +15,7 @@ from typing import Any
 from distributed import Client, KilledWorker, Worker, WorkerPlugin
 
 from benchmark.config.errors import ConfigError
-from benchmark.machine.process import stop
+from benchmark.process import stop
 from benchmark.run.tasks import RESTART, code_digest
 
 PATIENCE_SECONDS = 60.0  # wait for a first worker, and for the scheduler

@@ -15,7 +15,7 @@ from multiprocessing import active_children, get_context
 from multiprocessing.queues import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from benchmark.machine.process import GRACE_SECONDS, begin_worker, interrupts, interrupts_blocked
+from benchmark.process import GRACE_SECONDS, begin_worker, interrupts, interrupts_blocked
 
 if TYPE_CHECKING:
     from benchmark.run.dask_engine import Dask

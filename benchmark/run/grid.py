@@ -23,7 +23,7 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.report_text import embedder_identity
 from benchmark.data.segments import TYPICAL_SECONDS
 from benchmark.data.splits import TaskSpec
-from benchmark.machine.device import Machine, stream
+from benchmark.machine import Machine, stream
 from benchmark.results.files import digest
 from benchmark.results.names import (
     CLASSICAL_TITLES,

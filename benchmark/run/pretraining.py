@@ -18,7 +18,7 @@ from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import TaskSpec
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.data.tasks import open_task_view
-from benchmark.machine.device import device_facts, git_state, seed_torch, versions
+from benchmark.machine import device_facts, git_state, seed_torch, versions
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH
 from benchmark.results.store import Store, card_bytes

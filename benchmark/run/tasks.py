@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.prepare import Prepared
-from benchmark.machine.device import Machine
-from benchmark.machine.process import GRACE_SECONDS, Stopped, keep_freed_memory, stop
+from benchmark.machine import Machine
+from benchmark.process import GRACE_SECONDS, Stopped, keep_freed_memory, stop
 from benchmark.results.names import is_frozen
 from benchmark.results.store import BadCard, CorruptRow, Failure, Store
 from benchmark.run.cell import run_cell, source_facts

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from benchmark.config.schema import Boosting
 from benchmark.data.heartbeats import FS
 from benchmark.data.task import Task, Windows
-from benchmark.machine.device import stream
+from benchmark.machine import stream
 from benchmark.training.features import Floats, beat_features
 from benchmark.training.finetune import Outcome, validation_score
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from benchmark.config.schema import Attention, Finetune, Supervised
 from benchmark.data.task import Task
-from benchmark.machine.device import seed_torch, stream
+from benchmark.machine import seed_torch, stream
 from benchmark.results.metrics import f1, per_recording
 from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast

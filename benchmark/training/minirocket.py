@@ -24,7 +24,7 @@ from torch import Tensor
 
 from benchmark.config.schema import MiniRocket
 from benchmark.data.task import Task
-from benchmark.machine.device import stream
+from benchmark.machine import stream
 from benchmark.training.finetune import Outcome, probabilities, validation_score
 
 TAPS, HALF, CLIP = 9, 4, 1e-7

@@ -21,8 +21,8 @@ import torch
 from benchmark.config.schema import Budget
 from benchmark.data.corpus import Corpus, EpochShape, epoch_order, epoch_shape
 from benchmark.data.task import ProbeWindows
-from benchmark.machine.device import stream
-from benchmark.machine.process import Stopped, stop
+from benchmark.machine import stream
+from benchmark.process import Stopped, stop
 from benchmark.training.checkpoint import Epoch, History, resume, save_checkpoint
 from benchmark.training.health import measure
 from methods.base import MethodConfig, PretrainMethod, Recipe

@@ -20,7 +20,7 @@ from benchmark.config.config import Config
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.prepare import prepare
 from benchmark.external import check_pretrained_on, saw_test_patients, segmentation_of, try_external
-from benchmark.machine.device import Machine
+from benchmark.machine import Machine
 from benchmark.results.store import Store
 from benchmark.run.datasets import external_forms
 from benchmark.run.engine import Inline

@@ -16,7 +16,7 @@ from benchmark.cli.dry_run import print_dry_run
 from benchmark.config.config import Config
 from benchmark.config.load import Folders
 from benchmark.data.prepare import prepare
-from benchmark.machine.device import Machine
+from benchmark.machine import Machine
 from benchmark.results.store import Predictions, Row, Store
 from benchmark.run.cell import identity_of
 from benchmark.run.datasets import locate, names_of

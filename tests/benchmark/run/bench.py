@@ -12,7 +12,7 @@ import torch
 
 from benchmark.config.config import Config
 from benchmark.data.prepare import Prepared
-from benchmark.machine.device import Machine
+from benchmark.machine import Machine
 from benchmark.results.store import Row, Store
 from benchmark.run.engine import Inline
 from benchmark.run.grid import Cell, Context, Grid, make_grid

@@ -18,7 +18,7 @@ from benchmark.data.corpus import corpus_of
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared
-from benchmark.machine.device import Machine
+from benchmark.machine import Machine
 from benchmark.results.store import Store
 from benchmark.run.datasets import Size, audit_run, disk_bytes, locate, make_plan, names_of, untested, with_columns
 from benchmark.run.grid import Grid, make_grid

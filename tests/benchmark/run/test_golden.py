@@ -27,7 +27,7 @@ from benchmark.data.prepare import PIPELINE_VERSION, Prepared
 from benchmark.data.report_text import TEXT_VERSION
 from benchmark.data.simulate import SIMULATOR_VERSION
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec
-from benchmark.machine.device import Machine
+from benchmark.machine import Machine
 from benchmark.results.names import EVALUATIONS, FEATURES, LINEAR, SUPERVISED, UNTRAINED
 from benchmark.results.store import Store
 from benchmark.run.engine import Inline

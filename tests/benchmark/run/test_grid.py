@@ -16,7 +16,7 @@ import torch
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from benchmark.data import splits
-from benchmark.machine.device import Machine
+from benchmark.machine import Machine
 from benchmark.results.files import flat
 from benchmark.results.names import SWEEP
 from benchmark.results.store import Store

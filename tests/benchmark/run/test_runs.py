@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from benchmark.config.errors import ConfigError
-from benchmark.machine.process import GRACE_SECONDS
+from benchmark.process import GRACE_SECONDS
 from benchmark.results.store import Store
 from benchmark.run.engine import open_engine
 from benchmark.training.checkpoint import CHECKPOINT

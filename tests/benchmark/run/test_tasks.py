@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from benchmark.config.errors import ConfigError
-from benchmark.machine.process import stop
+from benchmark.process import stop
 from benchmark.results.names import EVALUATIONS
 from benchmark.results.store import Failure, Store
 from benchmark.run import tasks as tasks_module

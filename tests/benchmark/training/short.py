@@ -12,7 +12,7 @@ import torch
 
 from benchmark.data.corpus import Corpus
 from benchmark.data.task import ProbeWindows
-from benchmark.machine.process import stop
+from benchmark.process import stop
 from benchmark.training.checkpoint import History
 from benchmark.training.pretrain import pretrain
 from methods import METHODS

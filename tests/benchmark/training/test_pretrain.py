@@ -16,7 +16,7 @@ from torch import Tensor
 
 from benchmark.config.schema import Budget, Pretrain
 from benchmark.data.corpus import EpochShape
-from benchmark.machine.process import Stopped, stop
+from benchmark.process import Stopped, stop
 from benchmark.results.files import unseal
 from benchmark.training.checkpoint import History
 from benchmark.training.pretrain import (

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmark.cli.new_card import draft, scan_folder
 from benchmark.config.load import parse_yaml
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.datasets.card import Card
-from benchmark.extras.new_card import draft, scan_folder
 
 
 def drafted(folder: Path) -> tuple[dict[str, Any], list[str]]:

@@ -18,12 +18,12 @@ from urllib.parse import unquote
 
 import pytest
 
+from benchmark.cli import download as module
+from benchmark.cli.download import SUMS
 from benchmark.cli.main import FAILED, OK, USAGE
-from benchmark.extras import download as module
-from benchmark.extras.download import SUMS
 from run_benchmark import main
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 RELEASES = {
     "mimic-iv-ecg": "mimic-iv-ecg/1.0/",
     "ptb-xl": "ptb-xl/1.0.3/",
@@ -206,7 +206,7 @@ def test_a_list_that_is_none_or_leaves_the_folder_is_refused_whole(
 @pytest.mark.slow
 def test_stopped_or_killed_every_sum_is_right_and_no_file_comes_twice(home: SimpleNamespace) -> None:
     script = (
-        "import sys, pathlib; from benchmark.extras import download as own; from run_benchmark import main; "
+        "import sys, pathlib; from benchmark.cli import download as own; from run_benchmark import main; "
         "own.CATALOGUE = pathlib.Path(sys.argv[1]); sys.exit(main(['data', 'download', 'ptb-xl', '--data-root', "
         "sys.argv[2]]))"
     )

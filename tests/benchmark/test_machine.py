@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.machine import device as code_versions
-from benchmark.machine.device import git_state, pick_device, pick_precision, stream
+from benchmark import machine as code_versions
+from benchmark.machine import git_state, pick_device, pick_precision, stream
 
 
 def test_devices_by_name_and_one_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.machine.process import (
+from benchmark.process import (
     GRACE_SECONDS,
     Interrupted,
     interrupts,
@@ -22,8 +22,8 @@ from tests.benchmark.run.grid_runs import ROOT, is_running, until
 
 MAP_AND_SLEEP = """
 import time
-from benchmark.machine.process import shared_map
-from tests.benchmark.machine.test_process import slow_pid
+from benchmark.process import shared_map
+from tests.benchmark.test_process import slow_pid
 
 if __name__ == "__main__":
     pids = shared_map(slow_pid, range(4), 2)

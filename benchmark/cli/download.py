@@ -33,7 +33,7 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.results.files import naming
 from benchmark.screen import Console, note, step
 
-CATALOGUE = Path(str(resources.files("benchmark.extras") / "download.yaml"))
+CATALOGUE = Path(str(resources.files("benchmark.cli") / "download.yaml"))
 CONNECTIONS, MAX_CONNECTIONS = 4, 8
 """Beyond the second number PhysioNet slows all connections down."""
 SUMS = "SHA256SUMS.txt"

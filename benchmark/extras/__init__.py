@@ -1,1 +1,0 @@
-"""What a comparison can do without: downloads, new cards, speed."""
