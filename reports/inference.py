@@ -287,5 +287,9 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     reference = {row: next(name for name in of if name in rows) for row, of in candidates.items()}
     chosen = pairs[pairs["reference"] == pairs["variant"].map(reference)]
     order = chosen.assign(ratio=-chosen["ratio"], variant=chosen["variant"].map(rows.index))
-    chosen = chosen.loc[order.sort_values(["ratio", "variant"]).index].reset_index(drop=True)
-    return chosen.assign(significant=chosen["p_holm"] < LEVEL, equivalent=chosen["p_equivalent"] < LEVEL)
+    return judged(chosen.loc[order.sort_values(["ratio", "variant"]).index].reset_index(drop=True))
+
+
+def judged(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return pairs with two more columns, `significant` and `equivalent`: what their tests say at `LEVEL`."""
+    return pairs.assign(significant=pairs["p_holm"] < LEVEL, equivalent=pairs["p_equivalent"] < LEVEL)

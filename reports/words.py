@@ -363,17 +363,25 @@ def _headline(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
     return "\n".join(sentences)
 
 
+def finding_text(row: Mapping[Any, Any]) -> str:
+    """Return what the tests of a difference say: 'higher', 'lower', 'equal within 2 points' or 'not separable'."""
+    if row["significant"]:
+        return "higher" if row["difference"] > 0 else "lower"
+    return f"equal within {100 * MARGIN:g} points" if row["equivalent"] else "not separable"
+
+
+def points_text(row: Mapping[Any, Any]) -> str:
+    """Return '+1.2 (−0.3 to 2.7)': a difference in points with the interval of Holm's procedure."""
+    mean, low, high = (f"{100 * row[name]:z.1f}" for name in ("difference", "low_holm", "high_holm"))
+    return f"{'' if mean.startswith('-') else '+'}{mean} ({low} to {high})".replace("-", "−")
+
+
 def _ratio_line(plan: Plan, reference: str, rows: pd.DataFrame) -> str:
     """Return the differences of all rows at a label ratio, the largest first, with intervals of Holm's procedure."""
     rows = rows.sort_values("difference", ascending=False)
     groups: dict[str, list[str]] = {}
     for row in rows.to_dict("records"):
-        kind = f"equal within {100 * MARGIN:g} points" if row["equivalent"] else "not separable"
-        if row["significant"]:
-            kind = "higher" if row["difference"] > 0 else "lower"
-        mean, low, high = (f"{100 * row[name]:z.1f}" for name in ("difference", "low_holm", "high_holm"))
-        points = f"{'' if mean.startswith('-') else '+'}{mean} ({low} to {high})".replace("-", "−")
-        groups.setdefault(kind, []).append(f"{row_title(plan, row['variant'])} {points}")
+        groups.setdefault(finding_text(row), []).append(f"{row_title(plan, row['variant'])} {points_text(row)}")
     parts = "; ".join(f"{kind}: {', '.join(texts)}" for kind, texts in groups.items())
     return (
         f"{labels_text(rows['ratio'].iloc[0])}, Overall minus that of {row_title(plan, reference)} in points: {parts}."

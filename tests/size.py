@@ -40,13 +40,13 @@ ROOMS = (
         (2105, 14.2),
     ),
     Room("results", ("benchmark/results",), 950, 6.5),
-    Room("reports", ("reports",), 3200, 21),
+    Room("reports", ("reports",), 3200, 21, (2647, 23.2)),
     Room("config", ("benchmark/config",), 1000, 6.6, (1029, 6.7)),
-    Room("command line", ("run_benchmark.py", "benchmark/cli"), 2300, 15, (2312, 15.4)),
+    Room("command line", ("run_benchmark.py", "benchmark/cli"), 2300, 15, (2335, 15.6)),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 137.3))
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 138.7))
 TESTS_LINES = 16_000
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),

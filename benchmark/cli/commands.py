@@ -171,11 +171,14 @@ COMMANDS = {
             "--archive": file("pack the results reported into a zip, without signals", "FILE"),
             "--beside": flag("hold the run against the numbers that a paper prints", choices=[*sources()]),
             "--compare": flag("hold two results stores, archives or runs together", nargs=2, metavar="RUN"),
+            "--predictions": file("test models of others: recording, patient, label, score, model", "CSV"),
+            "--published": file("check their intervals: model, metric, value, low, high", "CSV"),
         },
         (
             "report --scores auprc ece  # further columns of the main table, from the stored predictions",
             "report --archive mine.zip  # results to send around, without signals",
             "report --compare runs theirs.zip  # two of them side by side",
+            "report --predictions theirs.csv  # the same statistics for anyone's predictions",
         ),
     ),
     "explain": Command(

@@ -1,4 +1,4 @@
-"""The verb `report`: write tables from the results store, or compare two runs."""
+"""The verb `report`: write tables from the results store, compare two runs, or test the predictions of others."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from reports.compare import Comparison, beside, compare, printed_lines, write_co
 from reports.load import load, pack
 from reports.results import Results
 from reports.score_tables import DASH, Style, Table, wide
+from reports.second_opinion import second_opinion, tables_of, write_opinion
 from reports.words import ratio_text
 
 PLAIN = Style(text=str, bold="*{}", italic="{}", spread="±{}", tie=" ≈", mark=" ({})")
@@ -26,8 +27,12 @@ PLAIN = Style(text=str, bold="*{}", italic="{}", spread="±{}", tie=" ≈", mark
 def report(arguments: Namespace, console: Console) -> int:
     """Write and print the tables of the latest run or of several merged, or what a flag asks for instead.
 
-    Raises ConfigError if `--compare` has a flag of reports beside it.
+    Raises ConfigError if `--compare` or `--predictions` has a flag of reports beside it, and for predictions that
+    cannot be used.
     """
+    if arguments.predictions or arguments.published:
+        show_opinion(arguments, console)
+        return OK
     if arguments.compare and (arguments.results or arguments.archive or arguments.beside or arguments.scores):
         raise ConfigError("--compare takes none of --results, --archive, --beside and --scores")
     runs = [load(run) for run in arguments.compare or [arguments.results or ["runs"]]]
@@ -45,6 +50,23 @@ def report(arguments: Namespace, console: Console) -> int:
         pack(results, arguments.archive)
         note(console, f"wrote {arguments.archive}: plan, rows, predictions and pretraining records, no signals")
     return OK
+
+
+def show_opinion(arguments: Namespace, console: Console) -> None:
+    """Print the statistics of predictions and write their files. Raises ConfigError."""
+    names = ("results", "archive", "beside", "compare", "unit")
+    if not arguments.predictions or any(getattr(arguments, name) for name in names):
+        raise ConfigError(f"--predictions FILE takes --published, --scores and --out, none of --{', --'.join(names)}")
+    try:
+        opinion = second_opinion(arguments.predictions, arguments.published, arguments.scores)
+    except ValueError as problem:
+        raise ConfigError(str(problem)) from None
+    for title, table in tables_of(opinion, PLAIN).items():
+        note(console, f"{title}\n\n{table.to_markdown(tablefmt='simple', disable_numparse=True)}\n")
+    for line in opinion.notes:
+        note(console, line)
+    for file in write_opinion(opinion, arguments.out):
+        note(console, f"wrote {file}")
 
 
 def show_comparison(comparison: Comparison, out: Path, console: Console) -> None:

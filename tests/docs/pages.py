@@ -18,3 +18,7 @@ def text_of(page: str, heading: str = "") -> str:
     assert separator, f"{page} has no {heading!r}"
     level = len(heading) - len(heading.lstrip("#"))
     return re.split(rf"^#{{1,{level}}} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+PREDICTIONS = text_of("READING.md", "## Predictions of others").split("```csv\n")[1].split("```")[0]
+"""The example of predictions of others."""

@@ -18,7 +18,7 @@ from benchmark.cli.main import OK, parse
 from benchmark.data.datasets import DATASETS
 from benchmark.data.simulate import COHORTS, SimulatedDataset
 from run_benchmark import main
-from tests.docs.pages import text_of
+from tests.docs.pages import PREDICTIONS, text_of
 from tests.on_disk import write_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in COHORTS:
         root = folder / "data-root" / DATASETS[name].folders[0]
         write_dataset(SimulatedDataset(name, PATIENTS[name], seed=3, recordings_per_patient=2.0), root)
+    (folder / "theirs.csv").write_text(PREDICTIONS)
     (folder / "docs").symlink_to(ROOT / "docs", target_is_directory=True)
     return folder
 

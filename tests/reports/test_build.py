@@ -20,7 +20,7 @@ from benchmark.results.files import digest
 from benchmark.results.store import Plan, Predictions, Row
 from benchmark.screen import open_console
 from reports import load
-from reports.build import build_report, class_scores, class_tables, data_table, pretrainings_table
+from reports.build import build_report, class_scores, class_tables, pretrainings_table
 from tests.reports.conftest import write_record
 
 WriteStore = Callable[..., Path]
@@ -137,9 +137,7 @@ def test_the_table_to_read_is_at_the_smallest_label_share(random_store: Path) ->
     places = [("Fine-tuned", "PTB-XL", 1), ("Fine-tuned", "Chapman", 1), ("Linear probe", "PTB-XL", 30)]
     titles = [f"{how}, {where}, {share} % of the labels, per heartbeat" for how, where, share in places]
     assert list(tables)[:3] == titles
-    first = tables[titles[0]]
-    assert list(first.columns) == ["Class", "Method", "AUROC", "AUPRC", "F1"]
-    assert first["Class"].iloc[0] == "HYP (50.0 %)"
+    assert tables[titles[0]]["Class"].iloc[0] == "HYP (50.0 %)"
 
 
 @pytest.fixture
@@ -197,10 +195,3 @@ def test_pretrainings_stand_by_row_and_seed_and_untrained_encoders_are_one_line(
     assert (random["Training"], random["Loss"], random["effective rank"]) == ("untrained", "–", "4.00")
     assert (pmq["Loss"], pmq["effective rank"]) == ("3.00 → 2.00", "4.00 → 1.50")
     assert pmq["Training"] == "2 epochs, 8 updates, 5 s; collapsed"
-
-
-def test_data_and_skipped_recordings_are_counted(store_root: Path) -> None:
-    data = data_table(load(store_root)).set_index("Dataset")
-    assert data.loc["PTB-XL", ["Kind", "Skipped", "Why"]].tolist() == [
-        "simulated", 3, "rate under 50/min: 2, all-zero lead: 1",
-    ]  # fmt: skip

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from benchmark.results.store import Plan
 from reports import load
-from reports.figures import draw_figures, draw_recording, style_of
+from reports.figures import draw_figures, style_of
 from tests.reports.conftest import write_record
 
 pytestmark = pytest.mark.draws
@@ -54,9 +53,3 @@ def test_a_row_looks_the_same_in_every_figure_and_readers_of_reports_are_marked(
     style = style_of(replace(plan, roles={"moco": {"role": "method", "reads_reports": True}}))
     assert "MoCo (reads reports)" in style["palette"]
     assert [len(set(values.values())) for values in style.values()] == [len(plan.variants)] * 2
-
-
-def test_a_recording_is_drawn(tmp_path: Path) -> None:
-    signal = np.sin(np.arange(500)[:, None] / 20 + np.arange(12))  # (n, 12)
-    draw_recording(signal, 100, "PTB-XL 1\nrate 60/min", np.array([50, 150]), tmp_path / "ecg.png")
-    assert (tmp_path / "ecg.png").read_bytes().startswith(b"\x89PNG")

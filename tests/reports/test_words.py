@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from benchmark.results.store import Failure, Plan, PlannedCell
+from benchmark.results.store import Plan, PlannedCell
 from reports.inference import TableStatistics
 from reports.load import load
 from reports.results import Layout, Results, layouts
-from reports.words import caption, cell_names, footers, row_title, verdict
+from reports.words import caption, footers, verdict
 
-WriteStore = Callable[..., Path]
 READER = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
 
 
@@ -107,13 +105,7 @@ def footers_of(results: Results, statistics: TableStatistics | None = None) -> l
     return footers(results, layout, "heartbeat", statistics or TableStatistics())
 
 
-def test_a_method_that_reads_reports_is_marked_in_its_title_and_under_the_table(write_store: WriteStore) -> None:
-    results = load(write_store(alter_plan=lambda plan: replace(plan, roles={"moco": READER})))
-    assert row_title(results.plan, "moco") == "MoCo (reads reports)"
-    assert [line for line in footers_of(results) if line.startswith("MoCo learned from the reports of the recordings")]
-
-
-def test_a_caption_is_made_of_what_was_run(store_root: Path, write_store: WriteStore) -> None:
+def test_a_caption_is_made_of_what_was_run(store_root: Path) -> None:
     results = load(store_root)
     (layout,) = layouts(results.plan, "finetune")
     text = caption(results, layout)
@@ -122,15 +114,6 @@ def test_a_caption_is_made_of_what_was_run(store_root: Path, write_store: WriteS
     )
     assert text.endswith("Simulated ECGs: no ranking of methods follows.")
     assert "A config's own words." not in text
-
-    def twice(plan: Plan) -> Plan:
-        return replace(plan, cells=[*plan.cells, *(replace(cell, subset=1) for cell in plan.cells)])
-
-    results = load(write_store("other", alter_plan=twice))
-    (layout,) = layouts(results.plan, "finetune", ("brier",))
-    text = caption(results, layout)
-    assert "seeds 41, 42, each the mean of 2 labelled subsets." in text
-    assert "6 F1, AUROC and ACC columns. Lower is better: Brier." in text
 
 
 def test_footers_name_cells_data_errors_and_patients_who_were_not_scored(store_root: Path) -> None:
@@ -158,13 +141,3 @@ def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root
     assert footers_of(strict, statistics)[-1].endswith(
         "5.0 points; with twice the pretrainings 4.0, with four times 3.0."
     )
-
-
-def test_equal_errors_share_a_line_and_long_ones_are_cut(store_root: Path) -> None:
-    results = load(store_root)
-    failures = {cell.key: Failure(f"no encoder for {cell.key}, {'x' * 300}") for cell in results.plan.cells[:12]}
-    results = replace(results, failures=failures, rows={})
-    (line,) = (line for line in footers_of(results) if line.startswith("Failed"))
-    assert "and 5 more: no encoder for KEY" in line
-    assert line.endswith("…")
-    assert cell_names(results.plan, results.plan.cells[:2]) == ["Random (PTB-XL, 30 %, seeds 41, 42)"]

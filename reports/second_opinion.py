@@ -1,0 +1,236 @@
+"""A second opinion: the statistics of the report for anyone's predictions, and published intervals held against them.
+
+A line of the predictions is the score that a model gives a class of a recording; all models have the same test set, and
+a recording is one sample. Where each recording has just one of several classes, the most probable class is the
+decision; else each class above 0.5 is, and the F1 of a single class is its own. Scores beyond 0 to 1 are no
+probabilities: they are ranked, by AUROC and AUPRC alone. Intervals and tests are those of `reports.inference`; the
+pairs of models in a metric are one family. Without several seeds they are over patients alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from benchmark.results.files import write_atomic
+from benchmark.results.metrics import COLUMNS, TITLES
+from benchmark.results.names import HEARTBEAT, RECORDING
+from benchmark.results.store import Predictions
+from reports.build import csv
+from reports.inference import COLUMN_ID, POWER, ScoreColumn, intervals, judged, pairwise
+from reports.jackknife import JACKKNIFED, leave_one_out
+from reports.score_tables import LATEX, MARKDOWN, Style, number_text, with_marks
+from reports.words import finding_text, points_text
+
+NEEDED, OPTIONAL = ("recording", "patient", "label", "score", "model"), {"class": "positive", "seed": "0"}
+"""Columns of predictions, and the value of those that a file may lack."""
+PUBLISHED = ("model", "metric", "value", "low", "high")
+RUN, SAMPLE = ["model", "seed"], ["recording", "class"]
+RANKED = ("auroc", "auprc")
+"""Metrics that need an order of the scores alone."""
+FACTOR = 2.0
+"""A published interval that is this many times as wide or as narrow as the one here gets a remark."""
+
+
+class Opinion(NamedTuple):
+    """What is said of predictions."""
+
+    scores: pd.DataFrame
+    """A line per model (`variant`) and metric: `reports.inference.INTERVALS`, mean_percent, best, tie."""
+    pairs: pd.DataFrame
+    """A line per metric and pair of models: `reports.inference.PAIRS`, significant, equivalent."""
+    notes: list[str]
+    """What was scored and how, what can be detected, and remarks on published intervals."""
+
+
+def second_opinion(file: Path, published: Path | None = None, further: Sequence[str] = ()) -> Opinion:
+    """Test all pairs of models in a CSV of predictions, and check a CSV of published intervals against them.
+
+    further: metrics beside F1, AUROC and ACC. Raises ValueError, in one line, for a file that cannot be used and for a
+    metric that has no interval.
+    """
+    if without := [metric for metric in further if metric not in JACKKNIFED]:
+        raise ValueError(f"--scores {without[0]}: it has no interval; beside --predictions, name auprc or brier")
+    runs = read_predictions(file)
+    models, seeds = names_of(runs)
+    truth, patients = next((test.truth, test.patient) for test in runs.values())
+    several_labels = truth.shape[1] == 1 or bool((truth.sum(axis=1) != 1).any())
+    ranked_alone = any(test.probability.min() < 0 or test.probability.max() > 1 for test in runs.values())
+    metrics = [name for name in dict.fromkeys([*COLUMNS, *further]) if name in RANKED or not ranked_alone]
+    columns = list(score_columns(runs, metrics, multi=several_labels))
+    scores, pairs = intervals(columns), judged(pairwise(columns))
+    scores = with_marks(scores.assign(mean_percent=100 * scores["mean"], baseline=False, n=1), pairs)
+    decision = "F1 and ACC are those of " + ("each class above 0.5." if several_labels else "the most probable class.")
+    notes = [
+        f"Models: {len(models)}, seeds: {len(seeds)}, classes: {truth.shape[1]}, recordings: {len(truth)}, patients: "
+        f"{len(set(patients))}.",
+        "Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out." if ranked_alone else decision,
+    ]
+    if len(seeds) == 1:
+        notes.append("Each model is one run: that one way of training is better than another does not follow.")
+    elif len(runs) < len(models) * len(seeds):
+        notes.append("Not every model has every seed: a difference is over the seeds that both have.")
+    medians = pairs[pairs["detectable"] > 0].groupby("metric", sort=False)["detectable"].median()
+    if len(medians):
+        points = ", ".join(f"{TITLES[str(name)]} {100 * median:.1f}" for name, median in medians.items())
+        notes.append(f"Detectable difference (power {100 * POWER:g} %, one test, median) in points: {points}.")
+    return Opinion(scores, pairs, [*notes, *(published_notes(published, scores) if published else ())])
+
+
+def names_of(runs: Mapping[tuple[str, str], Predictions]) -> tuple[list[str], list[str]]:
+    """Return the models and the seeds of runs, in their order."""
+    return list(dict.fromkeys(model for model, _ in runs)), list(dict.fromkeys(seed for _, seed in runs))
+
+
+def read_predictions(file: Path) -> dict[tuple[str, str], Predictions]:
+    """Read the predictions of each model and seed, all in the same order of samples and classes.
+
+    Raises ValueError, in one line, where columns or scores are missing or contradict each other.
+    """
+    lines = read_columns(file, NEEDED, ["label", "score"])
+    lines = lines.assign(**{name: value for name, value in OPTIONAL.items() if name not in lines})
+    patient, label = lines.groupby("recording")["patient"], lines.groupby(SAMPLE)["label"]
+    again = "recording {recording} (class {class}, model {model}, seed {seed})"
+    checks = {
+        "label {label:g} is neither 0 nor 1": ~lines["label"].isin([0, 1]),
+        f"a second score of {again}; take the mean of its windows, or number runs of a model in a column seed": (
+            lines.duplicated([*RUN, *SAMPLE])
+        ),
+        "recording {recording} is of patient {patient} here and of another above; give it one patient": (
+            lines["patient"] != patient.transform("first")
+        ),
+        f"{again} has label {{label:g}} here and another above; give it one label for all models": (
+            lines["label"] != label.transform("first")
+        ),
+    }
+    for why, wrong in checks.items():
+        refuse(file, lines, wrong, why)
+    names, classes = (sorted(set(lines[column])) for column in SAMPLE)
+    samples = pd.MultiIndex.from_product([names, classes])
+    scores = lines.pivot(index=RUN, columns=SAMPLE, values="score").reindex(columns=samples)  # (runs, n C)
+    scores = scores.loc[[*lines[RUN].drop_duplicates().itertuples(index=False, name=None)]]  # in the order of the file
+    if len(missing := np.argwhere(scores.isna().to_numpy())):
+        (model, seed), (recording, name) = scores.index[missing[0, 0]], scores.columns[missing[0, 1]]
+        raise ValueError(
+            f"{file}: model {model} has no score of recording {recording} (class {name}, seed {seed}); missing scores: "
+            f"{len(missing)}; add them, or leave these recordings out for every model"
+        )
+    truth = label.first()[samples].to_numpy(dtype=np.int64).reshape(len(names), len(classes))  # (n, C)
+    patients = patient.first()[names].to_numpy(dtype=str)  # (n,)
+    by_run = scores.to_numpy().reshape(len(scores), *truth.shape)  # (runs, n, C)
+    return {
+        run: Predictions(probability, truth, np.array(names), patients)
+        for run, probability in zip(scores.index, by_run, strict=True)
+    }
+
+
+def read_columns(file: Path, needed: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
+    """Read a CSV as texts, some columns as numbers. Raises ValueError, in one line, for one that is not there."""
+    try:
+        lines = pd.read_csv(file, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{file} cannot be read as CSV: {error}".strip()) from None
+    missing = [name for name in needed if name not in lines]
+    if missing or lines.empty:
+        raise ValueError(f"{file} has no {', '.join(missing) or 'line'}; its columns are {', '.join(lines.columns)}")
+    for name in numbers:
+        values = pd.to_numeric(lines[name], errors="coerce")
+        refuse(file, lines, ~np.isfinite(values), f"{name} {{{name}!r}} is no number")
+        lines[name] = values.astype(float)
+    return lines
+
+
+def refuse(file: Path, lines: pd.DataFrame, wrong: pd.Series[bool], why: str) -> None:
+    """Raise ValueError with the first wrong line of a file, if there is one; why: a format of its values."""
+    if wrong.any():
+        first = int(wrong.to_numpy().argmax())
+        raise ValueError(f"{file}, line {first + 2}: {why.format_map(lines.iloc[first].to_dict())}")
+
+
+def score_columns(
+    runs: Mapping[tuple[str, str], Predictions], metrics: Sequence[str], *, multi: bool
+) -> Iterator[ScoreColumn]:
+    """Yield a column of scores per metric, with each patient left out; NaN for a seed that a model lacks."""
+    models, seeds = names_of(runs)
+    scores = {run: leave_one_out(test, HEARTBEAT, metrics, multi=multi) for run, test in runs.items()}
+    for metric in metrics:
+        of_run = {run: values[metric] for run, values in scores.items()}  # (1 + P,) each
+        missing = np.full_like(next(iter(of_run.values())), np.nan)
+        rows = {model: [np.stack([of_run.get((model, seed), missing) for seed in seeds])] for model in models}
+        yield ScoreColumn(RECORDING, 1.0, "", metric, rows)
+
+
+def published_notes(file: Path, scores: pd.DataFrame) -> Iterator[str]:
+    """Yield a remark on each interval of a CSV that something is wrong with, then how many were checked.
+
+    value, low, high: as shares, or in percent where value is above 1. scores: of `Opinion`; an interval of another
+    model or metric is checked for its value alone. Raises ValueError, in one line, for a file that cannot be used.
+    """
+    lines = read_columns(file, PUBLISHED, PUBLISHED[2:])
+    here = {(one["variant"], one["metric"]): one for one in scores.dropna(subset=["mean"]).to_dict("records")}
+    for line in lines.to_dict("records"):
+        value, low, high = (line[name] * (1 if line["value"] > 1 else 100) for name in PUBLISHED[2:])
+        remarks = [] if low <= value <= high else ["the interval does not contain its value"]
+        if one := here.get((line["model"], line["metric"].lower())):
+            mean, lowest, highest = (100 * one[name] for name in ("mean", "low", "high"))
+            if not low <= mean <= high:
+                remarks.append(f"the score of these predictions is {mean:.1f}")
+            if lowest < highest and not (highest - lowest) / FACTOR <= high - low <= (highest - lowest) * FACTOR:
+                remarks.append(f"the interval over these patients is {lowest:.1f} to {highest:.1f}")
+        if remarks:
+            yield (
+                f"Published {line['metric']} of {line['model']}, {value:.1f} ({low:.1f} to {high:.1f}): "
+                f"{'; '.join(remarks)}."
+            )
+    yield f"Published intervals that were checked: {len(lines)}."
+
+
+def tables_of(opinion: Opinion, style: Style) -> dict[str, pd.DataFrame]:
+    """Return title -> table of texts: the scores, and where there are several models their differences."""
+
+    def score_text(line: Mapping[Any, Any]) -> str:
+        number = number_text({**line, "std_percent": np.nan, "mark": ""}, style)
+        return number if np.isnan(line["low"]) else f"{number} ({100 * line['low']:.1f} to {100 * line['high']:.1f})"
+
+    scores, pairs = opinion.scores, opinion.pairs.dropna(subset=["p"])
+    texts = scores.assign(text=[score_text(line) for line in scores.to_dict("records")])
+    by_model = texts.pivot(index="variant", columns="metric", values="text")
+    by_model = by_model.loc[scores["variant"].unique(), scores["metric"].unique()]
+    tables = {"Scores in percent": by_model.rename(index=style.text, columns=TITLES).rename_axis("Model", axis=0)}
+    lines = pairs.to_dict("records")
+    if lines:
+        columns = {
+            "Metric": [TITLES[line["metric"]] for line in lines],
+            "Difference of": [style.text(f"{line['first']} − {line['second']}") for line in lines],
+            "Points": [style.text(points_text(line)) for line in lines],
+            "p": [f"{line['p_holm']:.2g}" for line in lines],
+            "Test": [finding_text(line) for line in lines],
+            "Detectable": [f"{100 * line['detectable']:.1f}" for line in lines],
+        }
+        tables["Differences, with Holm's correction"] = pd.DataFrame(columns).set_index("Metric")
+    return tables
+
+
+def write_opinion(opinion: Opinion, out: Path) -> list[Path]:
+    """Write tables and notes as Markdown, LaTeX and CSV; return the files."""
+    markdown, latex = ["# Second opinion"], list[str]()
+    for title, table in tables_of(opinion, MARKDOWN).items():
+        markdown += [f"## {title}", table.to_markdown(disable_numparse=True)]
+    for title, table in tables_of(opinion, LATEX).items():
+        styler = table.reset_index().style.hide(axis="index")
+        latex.append(styler.to_latex(hrules=True, environment="table", caption=LATEX.text(title)))
+    markdown.append("\n".join(f"- {MARKDOWN.text(line)}" for line in opinion.notes))
+    constant = [name for name in COLUMN_ID if name != "metric"]
+    contents = {
+        "second-opinion.md": "\n\n".join(markdown) + "\n",
+        "second-opinion.tex": "\n".join(latex),
+        "second-opinion-scores.csv": csv(opinion.scores.drop(columns=[*constant, "baseline", "n"])),
+        "second-opinion-pairs.csv": csv(opinion.pairs.drop(columns=constant)),
+    }
+    for name, text in contents.items():
+        write_atomic(out / name, text.encode())
+    return [out / name for name in contents]

@@ -1,0 +1,96 @@
+"""Predictions of others get the numbers that the report has for the same predictions; what is wrong is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reports.inference import statistics_of
+from reports.load import load
+from reports.results import Results, layouts
+from reports.second_opinion import second_opinion
+from run_benchmark import main
+from tests.docs.pages import PREDICTIONS
+from tests.reports.conftest import Scatter, simulated_predictions
+
+
+def exported(results: Results, file: Path) -> Path:
+    """Write the predictions of a run's cells per recording as such a CSV."""
+    frames = []
+    for cell, _ in results.finished:
+        probability, truth = results.test_outputs(cell.key, "recording")
+        names = np.unique(results.predictions(cell.key).recording)  # also its patient's
+        for number in range(truth.shape[1]):
+            line = {"class": number, "label": truth[:, number], "score": probability[:, number], "patient": names}
+            frames.append(pd.DataFrame(line | {"recording": names, "model": cell.variant, "seed": cell.seed}))
+    pd.concat(frames).sort_values("recording", ascending=False, kind="stable").to_csv(file, index=False)
+    return file
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_exported_predictions_get_the_statistics_of_their_run(
+    seeds: int, write_predictions: Callable[..., Path], tmp_path: Path
+) -> None:
+    random = np.random.default_rng(5)
+    simulated = simulated_predictions(random, methods=3, seeds=seeds, patients=40, scatter=Scatter(seed=0.2))
+    names = ("random", "moco", "pmq")
+    results = load(write_predictions({(names[m], "ptb-xl", 0.1, 41 + seed): p for (m, seed), p in simulated.items()}))
+    (layout,) = layouts(results.plan, "finetune", ("auprc", "brier"))
+    ours = statistics_of(results, layout, "recording")
+    theirs = second_opinion(exported(results, tmp_path / "theirs.csv"), further=["auprc", "brier"])
+    for one, other, index in (
+        (ours.pairs, theirs.pairs, ["metric", "first", "second"]),
+        (ours.intervals, theirs.scores, ["metric", "variant"]),
+    ):
+        here = one[one["dataset"] == "ptb-xl"].set_index(index).drop(columns=["unit", "ratio", "dataset"])
+        there = other.set_index(index).loc[here.index, here.columns]
+        pd.testing.assert_frame_equal(there, here, rtol=1e-5, atol=1e-9)
+
+
+def test_the_example_of_the_page_has_its_tables_and_wrong_intervals_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("theirs.csv").write_text(PREDICTIONS)
+    lines = ("theirs,AUROC,0.75,0.8,0.9", "ours,acc,100,90,100", "theirs,f1,70,60,80", "others,kappa,0.5,0.4,0.7")
+    Path("published.csv").write_text("\n".join(["model,metric,value,low,high", *lines]))
+    assert main(["report", "--predictions", "theirs.csv", "--published", "published.csv"]) == 0
+    shown = capsys.readouterr().out
+    assert "AUROC of theirs, 75.0 (80.0 to 90.0): the interval does not contain its value; the score of these" in shown
+    assert "f1 of theirs, 70.0 (60.0 to 80.0): the score of these predictions is 50.0; the interval over these" in shown
+    assert (shown.count("Published "), "4" in shown.splitlines()[-5]) == (3, True)
+    assert "Models: 2, seeds: 1, classes: 1, recordings: 4, patients: 3." in shown
+    pairs = pd.read_csv("out/second-opinion-pairs.csv").set_index("metric")["difference"]
+    assert pairs.to_dict() == pytest.approx({"f1": -0.5, "auroc": -0.25, "acc": -0.5})
+    assert "| theirs " in Path("out/second-opinion.md").read_text()
+    assert "\\begin{tabular}" in Path("out/second-opinion.tex").read_text()
+    Path("theirs.csv").write_text(PREDICTIONS.replace("0.9", "9"))  # no probabilities
+    assert set(second_opinion(Path("theirs.csv"), further=["auprc", "brier"]).pairs["metric"]) == {"auroc", "auprc"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("recording,", "record,", " has no recording; its columns are record, patient, label, score, model"),
+        ("a,p1,1,0.9", "a,p1,2,0.9", ", line 2: label 2 is neither 0 nor 1"),
+        ("a,p1,1,0.9", "a,p1,1,high", ", line 2: score 'high' is no number"),
+        ("b,p2,0,0.2,theirs\n", "", ": model theirs has no score of recording b"),
+        ("b,p2,0,0.2", "a,p1,1,0.2", ", line 3: a second score of recording a (class positive, model theirs"),
+        ("b,p2,0,0.3", "b,p3,0,0.3", ", line 7: recording b is of patient p3 here and of another above"),
+        ("b,p2,0,0.3", "b,p2,1,0.3", ", line 7: recording b (class positive, model ours, seed 0) has label 1 here"),
+    ],
+)
+def test_predictions_that_cannot_be_used_are_one_line_with_the_place(
+    old: str, new: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "theirs.csv"
+    file.write_text(PREDICTIONS.replace(old, new))
+    assert main(["report", "--predictions", str(file), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert f"{file}{problem}" in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
