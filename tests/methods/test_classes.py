@@ -49,10 +49,9 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize(("name", "message"), [("rund", "did you mean 'round'"), ("xyz", "choose from round, square")])
-def test_an_unknown_name_is_answered_with_those_there_are(name: str, message: str) -> None:
-    with pytest.raises(ValueError, match=f"unknown shape '{name}': {message}"):
-        find(name)
+def test_an_unknown_name_is_answered_with_the_nearest_and_those_there_are() -> None:
+    with pytest.raises(ValueError, match=r"unknown shape 'rund': did you mean 'round'.* choose from round, square"):
+        find("rund")
 
 
 def test_the_digest_is_of_the_file_as_it_was_loaded(file: Path) -> None:

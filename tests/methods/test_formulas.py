@@ -89,6 +89,7 @@ COSINE = [1 - 0.2 * (math.cos(math.pi * done / 4) + 1) / 2 for done in range(4)]
         ("byol", {"momentum": 0.8}, None, [0.8] * 3),
         ("byol", {"momentum": 0.8, "momentum_schedule": "constant"}, 2, [0.8] * 3),
         ("jepa", {"momentum": 0.5}, 4, [0.5, 0.625, 0.75, 0.875, 1.0, 1.0]),
+        ("jepa", {"momentum": 0.5}, 1, [0.5, 1.0]),
     ],
 )
 def test_copies_follow_by_the_momentum_of_the_schedule(

@@ -6,9 +6,10 @@ from random import Random
 
 import pytest
 import torch
+from pydantic import TypeAdapter
 
 from methods import METHODS
-from methods.parts.hyperparameters import Space, spaces_of
+from methods.parts.hyperparameters import Choice, Log, Recipe, Space, spaces_of
 from methods.parts.losses import multi_positive_nce, scaled_similarity, shared_id_nce, time_cosine, unit_length
 from methods.parts.masks import bernoulli_mask, continuous_mask, dropout, frequency_mask, time_mask
 
@@ -129,14 +130,47 @@ def test_so_many_are_dropped_and_the_mean_stays(share: float, dtype: torch.dtype
     torch.testing.assert_close(y[y != 0], torch.full_like(y[y != 0], 1 / (1 - share)), rtol=1e-2, atol=0)
 
 
-def test_a_hyperparameter_has_one_space_in_all_methods_of_values_that_the_method_takes() -> None:
-    shared: dict[str, Space] = {}
-    for name in (name for name, method in METHODS.items() if method.trains):
-        spaces = spaces_of(METHODS[name].Config)
-        assert {"recipe.lr", "recipe.weight_decay"} <= spaces.keys()
-        for hyperparameter, space in spaces.items():
-            assert shared.setdefault(hyperparameter, space) == space
+SHARES = "block_share encoder_dropout frequency_mask instance_weight latent_dropout mask_ratio mask_span_share momentum"
+WEIGHTS = "observation_weight patient_weight sample_weight trial_weight uma_weight"
+RANGES = {
+    "0 to 1": f"{SHARES} time_mask",
+    "0 to 1e+07": "queue_size",
+    "from 0": f"covariance invariance mask_spans {WEIGHTS} off_diagonal_weight prediction_layers variance weight_decay",
+    "from 1": "blocks decoder_depth horizon negatives prediction_layers projection_layers text_width",
+    "from 2": "batch_size",
+    "from 4": "decoder_width",
+    "above 0": "lr temperature",
+}
+SPACES = {
+    Log(1e-4, 1e-2): "recipe.lr", Choice((0.0, 1e-4, 1e-3, 1e-2, 1e-1)): "recipe.weight_decay",
+    Log(0.03, 0.5): "temperature", Choice((0.9, 0.99, 0.996, 0.999)): "momentum", Log(0.05, 1.0): WEIGHTS,
+    Choice((0.0, 0.1, 0.25, 0.5)): "time_mask", Choice((0.0, 0.05, 0.1, 0.25)): "frequency_mask",
+    Choice((0, 2, 5, 10)): "mask_spans", Choice((0.05, 0.1, 0.2)): "latent_dropout mask_span_share",
+    Log(1.0, 50.0): "invariance variance", Log(0.1, 10.0): "covariance", Log(5e-4, 5e-2): "off_diagonal_weight",
+    Choice((0.25, 0.5, 0.75)): "instance_weight", Choice((4, 12, 24)): "horizon", Choice((2, 4, 6)): "blocks",
+    Choice((0.1, 0.2, 0.3)): "block_share", Choice((0.5, 0.6, 0.75, 0.85)): "mask_ratio",
+}  # fmt: skip
+
+
+def range_of(about: dict[str, float]) -> str:
+    """Of a number, by its JSON schema: '0 to 1', 'from 0', 'above 0'."""
+    if "maximum" in about:
+        return f"{about.get('minimum')} to {about['maximum']:g}"
+    return f"from {about['minimum']}" if "minimum" in about else f"above {about.get('exclusiveMinimum')}"
+
+
+def test_hyperparameters_have_these_ranges_and_one_space_each_of_values_that_their_methods_take() -> None:
+    ranges, drawn = dict[str, set[str]](), dict[str, Space]()
+    for kind in METHODS.values():
+        for config in (kind.Config, Recipe):
+            for name, about in TypeAdapter(config).json_schema()["properties"].items():
+                if about.get("type") in ("number", "integer"):
+                    ranges.setdefault(range_of(about), set()).add(name)
+        for hyperparameter, space in spaces_of(kind.Config).items():
+            assert drawn.setdefault(hyperparameter, space) == space
             outer, _, inner = hyperparameter.partition(".")
             for value in {space.draw(Random(number)) for number in range(200)}:
-                config = METHODS[name].Config(**({outer: {inner: value}} if inner else {hyperparameter: value}))
+                config = kind.Config(**({outer: {inner: value}} if inner else {hyperparameter: value}))
                 assert (config.recipe if inner else config).__dict__[inner or hyperparameter] == value
+    assert ranges == {text: {*names.split()} for text, names in RANGES.items()}
+    assert drawn == {name: space for space, names in SPACES.items() for name in names.split()}
