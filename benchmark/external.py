@@ -198,12 +198,15 @@ def missing_notes(task: Task, external: Task) -> list[str]:
     return notes
 
 
-def predictions_for(probability: NDArray[np.float32], external: Task, task: Task) -> NDArray[np.float32]:
+def predictions_for(
+    probability: NDArray[np.float32], external: Task, task: Task, missing: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
     """Spread probabilities (m, C) of the encoder's windows to a task's test windows (n, C), by recording.
 
-    A recording that gives the encoder no window has the classes' shares among the labelled windows.
+    A recording that gives the encoder no window has `missing` (C,), by default the classes' shares among the labelled
+    windows.
     """
-    share = task.train.target.float().mean(0).cpu().numpy()  # (C,)
+    share = task.train.target.float().mean(0).cpu().numpy() if missing is None else missing  # (C,)
     names, whose = np.unique(external.test.recording, return_inverse=True)  # (R,), (m,)
     pooled = pooled_by(whose, probability, task.pool) if len(names) else np.empty((0, len(share)))  # (R, C)
     by_name = dict(zip(names.tolist(), pooled, strict=True))

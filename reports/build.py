@@ -24,17 +24,38 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from benchmark.results.files import write_atomic
-from benchmark.results.metrics import TITLES, class_f1
-from benchmark.results.names import BOTH, EVALUATION_TITLES, MEASURES, UNIT_OF_PROTOCOL, UNITS, collapsed
+from benchmark.results.metrics import COLUMNS, NO_OTHER, RECALLS, TITLES, class_f1
+from benchmark.results.names import (
+    BOTH,
+    EVALUATION_TITLES,
+    LINEAR,
+    MEASURES,
+    OVERALL,
+    RECORDING,
+    RETRIEVAL,
+    UNIT_OF_PROTOCOL,
+    UNITS,
+    collapsed,
+)
 from benchmark.results.store import CorruptRow
-from reports.inference import TableStatistics, UnequalTestSets, differences, statistics_of
+from reports.inference import (
+    ScoreColumn,
+    TableStatistics,
+    UnequalTestSets,
+    differences,
+    intervals,
+    score_columns,
+    statistics_of,
+)
 from reports.jackknife import precision_of_ranking
 from reports.results import FAILED, FINISHED, Record, Results, cell_errors, evaluations_of, layouts
 from reports.score_tables import DASH, Style, Table, costs_table, make_table, to_csv, to_latex, to_markdown, wide
 from reports.words import (
+    and_text,
     cell_names,
     commits_text,
     labels_text,
+    markdown_table,
     mean_text,
     progress,
     row_title,
@@ -90,6 +111,12 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         tested[tables[-1].name] = statistics
         of_figures.setdefault((layout.evaluation, chosen), differences(statistics))
     classes, costs = class_scores(results, units), costs_table(results)
+    retrieval = TableStatistics().intervals
+    try:
+        retrieval = retrieval_scores(results, units[0])
+    except UnequalTestSets as problem:
+        problems.append(f"patient retrieval: {problem}")
+    retrieved, retrieval_text = retrieval_table(results, retrieval)
     contents = {
         "results.md": "# Results\n\n" + "\n".join(map(to_markdown, tables)),
         "results.tex": "\n".join(map(to_latex, tables)),
@@ -100,18 +127,29 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         "classes.csv": csv(classes),
         "costs.csv": csv(costs),
     }
+    if len(retrieval):
+        contents["results.md"] += f"\n## Patient retrieval\n\n{retrieval_text}\n\n{markdown_table(retrieved)}\n"
+        contents["retrieval.csv"] = csv(retrieval)
     for name, text in contents.items():
         write_atomic(out / name, text.encode())
     from reports.figures import draw_figures  # here, because matplotlib loads slowly
 
     figures: list[Figure] = []
     try:
-        for figure in draw_figures(results, out / "figures", units, of_figures):
+        for figure in draw_figures(results, out / "figures", units, of_figures, retrieval):
             figures.append(figure)
     except Exception as error:  # the tables are worth a page without further figures
         problems.append(f"further figures: {type(error).__name__}: {error}")
     failed = failures(results)
-    page = render_page(results, tables, figures, class_tables(classes, results), costs, [*problems, *failed])
+    by_class = "At the smallest label share; in brackets the prevalence; mean±std over seeds."
+    chapters = [
+        Chapter("Patient retrieval", retrieval_text, {"": retrieved}),
+        Chapter("Scores by class", by_class, class_tables(classes, results)),
+        Chapter("Pretrainings", HEALTH_TEXT, {"": pretrainings_table(results)}),
+        Chapter("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": costs}),
+        Chapter("Data", "", {"": data_table(results)}),
+    ]
+    page = render_page(results, tables, figures, chapters, [*problems, *failed])
     write_atomic(out / PAGE, page.encode())
     files = [out / name for name in (*contents, PAGE)]
     return Report(tables, [*files, *(figure.png for figure in figures)], problems, failed)
@@ -154,7 +192,7 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
     """
     lines = []
     for cell, row in results.finished:
-        for unit in units if row.counts.get("test_windows") else ():
+        for unit in units if row.counts.get("test_windows") and cell.evaluation != RETRIEVAL else ():
             probability, truth = results.test_outputs(cell.key, unit)  # (n, C)
             f1 = class_f1(truth, probability, row.labels == "multi")
             ranked = [ranking_scores(*columns) for columns in zip(truth.T, probability.T, strict=True)]
@@ -200,32 +238,66 @@ def class_tables(frame: pd.DataFrame, results: Results) -> dict[str, pd.DataFram
     return tables
 
 
+RETRIEVAL_TEXT = (
+    "Share (%) of the test recordings whose nearest other test recording, or one of whose nearest five, is of the same "
+    "patient, by the cosine of frozen features (means over windows). Patients with several test recordings alone; in "
+    "brackets 95 % intervals over these patients and the seeds. Chance: recordings drawn at random. Overall: at the "
+    "smallest label share."
+)
+
+
+def retrieval_scores(results: Results, unit: str) -> pd.DataFrame:
+    """Score patient retrieval with intervals, then Overall of the linear probe at its smallest label share, per `unit`.
+
+    Lines as of `intervals`. Raises UnequalTestSets. Rows are scored apart: an encoder of others may lack recordings.
+    """
+    cells, columns = results.plan.cells, list[ScoreColumn]()
+    rows = dict.fromkeys(cell.variant for cell in cells if cell.evaluation == RETRIEVAL)
+    for row in rows:
+        of_row = [cell for cell in cells if (cell.variant, cell.evaluation) == (row, RETRIEVAL)]
+        columns += score_columns(results, of_row, RECALLS, RECORDING)
+    probed = [cell for cell in cells if cell.variant in rows and cell.evaluation == LINEAR]
+    least = min((cell.ratio for cell in probed), default=0.0)
+    at_least = score_columns(results, [cell for cell in probed if cell.ratio == least], COLUMNS, unit)
+    columns += [column for column in at_least if column.metric == OVERALL]
+    return intervals(columns)
+
+
+def retrieval_table(results: Results, scores: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Return the scores of `retrieval_scores` in percent, a line per row, and what they mean."""
+    if scores.empty:
+        return scores, ""
+    titles = {name: str(facts["title"]) for name, facts in results.plan.datasets.items()}
+    scores = scores[scores["mean"].notna() | (scores["metric"] == RECALLS[0])]
+    column = scores["dataset"].map(titles).fillna(EVALUATION_TITLES[LINEAR]) + " " + scores["metric"].map(TITLES)
+    mean, low, high = ((100 * scores[name]).map("{:.1f}".format) for name in ("mean", "low", "high"))
+    is_alone = ~(scores["high"] > scores["low"]) | scores["metric"].str.startswith("chance")
+    text = mean.where(is_alone, mean + " (" + low + " to " + high + ")")
+    lines = scores.assign(column=column, text=text.where(scores["mean"].notna(), DASH))
+    table = lines.pivot(index="variant", columns="column", values="text").fillna(DASH)
+    table = table.loc[scores["variant"].unique(), column.unique()].reset_index(names="Method")
+    table["Method"] = [row_title(results.plan, variant) for variant in table["Method"]]
+    lacking = scores[scores["mean"].isna()]["dataset"].map(titles).unique().tolist()
+    return table, RETRIEVAL_TEXT + (f" {DASH}: {and_text(lacking)}: {NO_OTHER}." if lacking else "")
+
+
 class Chapter(NamedTuple):
     """A folded part of the page."""
 
     title: str
     text: str
-    tables: Mapping[str, str]
-    """Heading -> table."""
+    tables: Mapping[str, pd.DataFrame]
+    """Heading -> table of texts."""
 
 
 def render_page(
     results: Results,
     tables: Sequence[Table],
     figures: Sequence[Figure],
-    classes: Mapping[str, pd.DataFrame],
-    costs: pd.DataFrame,
+    chapters: Sequence[Chapter],
     problems: Sequence[str],
 ) -> str:
-    """Render the page of a run. classes: heading -> table; costs: of `costs_table`; problems: one line each."""
-    sections = [
-        Chapter("Scores by class", "At the smallest label share; in brackets the prevalence; mean±std over seeds.", {
-            title: html(frame) for title, frame in classes.items()
-        }),
-        Chapter("Pretrainings", HEALTH_TEXT, {"": html(pretrainings_table(results))}),
-        Chapter("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": html(costs)}),
-        Chapter("Data", "", {"": html(data_table(results))}),
-    ]  # fmt: skip
+    """Render the page of a run; of `chapters` those with a table. problems: one line each."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -238,15 +310,14 @@ def render_page(
         tables=[(table, blocks(table)) for table in tables],
         answers=[embedded(figure) for figure in figures if figure.answers],
         figures=[embedded(figure) for figure in figures if not figure.answers],
-        sections=[section for section in sections if any(section.tables.values())],
+        sections=[chapter for chapter in chapters if any(map(len, chapter.tables.values()))],
+        html=html,
         problems=problems,
     )  # fmt: skip
 
 
 def html(frame: pd.DataFrame) -> str:
-    """Return a frame of texts as a table; '' for an empty one."""
-    if frame.empty:
-        return ""
+    """Return a frame of texts as a table."""
     return str(frame.to_html(index=False, border=0, na_rep=DASH, float_format="{:,.6g}".format))
 
 

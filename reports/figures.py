@@ -23,7 +23,8 @@ from matplotlib.figure import Figure as Canvas
 from numpy.typing import NDArray
 
 from benchmark.results.files import write_atomic
-from benchmark.results.names import GATE, MEASURES, METHOD, SWEEP
+from benchmark.results.metrics import RECALLS
+from benchmark.results.names import GATE, MEASURES, METHOD, OVERALL, SWEEP
 from benchmark.results.store import Plan
 from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
 from reports.words import labels_text, ratio_text, row_title, seeds_named, unit_text
@@ -52,11 +53,16 @@ def style_of(plan: Plan) -> RowStyle:
 
 
 def draw_figures(
-    results: Results, folder: Path, units: Sequence[str], differences: Mapping[tuple[str, str], pd.DataFrame]
+    results: Results,
+    folder: Path,
+    units: Sequence[str],
+    differences: Mapping[tuple[str, str], pd.DataFrame],
+    retrieval: pd.DataFrame,
 ) -> Iterator[Figure]:
     """Draw the figures for which a run has data.
 
     units: 'heartbeat', 'recording' or both. differences: (evaluation, unit) -> frame of `reports.inference`.
+    retrieval: frame of `reports.build.retrieval_scores`.
     """
     plan, style = results.plan, style_of(results.plan)
     scores = mean_over_subsets(results.scores).dropna(subset=["value"])
@@ -74,6 +80,10 @@ def draw_figures(
                 if rows["ratio"].nunique() > 1:
                     yield draw_label_efficiency(rows, plan, style, stem, words)
                 yield from draw_sweeps(of_unit, plan, style, stem, words)
+        at_first = retrieval[retrieval["metric"] == RECALLS[0]].dropna(subset=["mean"])
+        points = at_first.merge(retrieval[retrieval["metric"] == OVERALL], on="variant", suffixes=("", "_overall"))
+        if len(points):
+            yield draw_identifiability(points, plan, style, folder / "identifiability")
         curves = learning_curves({name: of for name, of in results.pretrainings.items() if name in compared})
         if curves["epoch"].nunique() > 1:
             yield draw_training(curves, plan, style, folder / "training")
@@ -164,6 +174,31 @@ def draw_sweeps(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, wo
             "standard deviation over seeds. Dashed: the methods as they are."
         )
         yield save(grid.figure, stem.with_name(f"{stem.name}-{of}-{knob}".replace("_", "-")), caption)
+
+
+def draw_identifiability(points: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path) -> Figure:
+    """Draw Overall of the linear probe against Recall@1 of the patient, each with its interval, a panel per dataset."""
+    datasets = points["dataset"].unique().tolist()
+    canvas = Canvas(figsize=(1.4 + 2.6 * len(datasets), 2.6), layout="constrained")
+    panels = canvas.subplots(1, len(datasets), sharey=True, squeeze=False)[0]
+    for dataset, axes in zip(datasets, panels, strict=True):
+        for row in points[points["dataset"] == dataset].to_dict("records"):
+            (x, *ends), (y, *y_ends) = (
+                [100 * row[end + of] for end in ("mean", "low", "high")] for of in ("", "_overall")
+            )
+            title = titles_of_rows(plan)[row["variant"]]
+            axes.errorbar(
+                x, y, xerr=np.abs(np.subtract([ends], x)).T, yerr=np.abs(np.subtract([y_ends], y)).T,
+                fmt=style["markers"][title], color=style["palette"][title], linewidth=0.8, label=title,
+            )  # fmt: skip
+        axes.set(title=titles_of(plan)[dataset], xlabel="Recall@1 of the patient (%)")
+    panels[0].set_ylabel("Overall of the linear probe (%)")
+    canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    caption = (
+        "Accuracy against identifiability: Overall of the linear probe at the smallest label share, and share of the "
+        "test recordings whose nearest other recording is of the same patient. Lines: 95 % intervals."
+    )
+    return save(canvas, stem, caption)
 
 
 def draw_training(curves: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path) -> Figure:

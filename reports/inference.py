@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 from scipy.stats import t as student
 
-from benchmark.results.metrics import COLUMNS
+from benchmark.results.metrics import COLUMNS, RECALLS
 from benchmark.results.names import OVERALL, UNTRAINED, name_on
 from benchmark.results.store import PlannedCell, Predictions
 from reports.jackknife import JACKKNIFED, Floats, leave_one_out
@@ -91,7 +91,7 @@ def score_columns(
     results: Results, cells: Sequence[PlannedCell], metrics: Sequence[str], unit: str
 ) -> Iterator[ScoreColumn]:
     """Yield the columns of the finished cells of an evaluation, Overall last at each ratio. Raises UnequalTestSets."""
-    metrics = [metric for metric in metrics if metric in JACKKNIFED]
+    metrics = [metric for metric in metrics if metric in (*JACKKNIFED, *RECALLS)]
     cells = [cell for cell in cells if cell.key in results.rows]
     seeds = sorted({cell.seed for cell in cells})
     for ratio in dict.fromkeys(cell.ratio for cell in cells):

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.results.metrics import COLUMNS, METRICS, decide, per_recording
+from benchmark.results.metrics import COLUMNS, METRICS, RECALLS, decide, per_recording
 from benchmark.results.names import HEARTBEAT, Pool
 from benchmark.results.store import Predictions
 
@@ -66,8 +66,12 @@ def f1(truth: Truth, probability: Probability, patient: Patients, multi: bool) -
 
 def accuracy(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
     """Share of the lines with all labels right."""
-    right = (decide(probability, multi=multi) == truth).all(axis=1)[:, None]  # (n, 1)
-    return _ratio(_sums(right, patient), _sums(np.ones_like(right), patient))
+    return _mean((decide(probability, multi=multi) == truth).all(axis=1)[:, None], patient)
+
+
+def mean_of(column: int) -> Score:
+    """Return the score that is the mean of a column of predictions."""
+    return lambda truth, hits, patient, multi: _mean(hits[:, [column]], patient)
 
 
 def by_class(ranking: Callable[[NDArray[np.bool_], Probability, Patients], Floats]) -> Score:
@@ -85,6 +89,11 @@ def _sums(values: NDArray[np.generic], patient: Patients) -> Floats:
     by_patient = np.stack([np.bincount(patient, weights=column) for column in values.T], axis=1)  # (P, K)
     total = by_patient.sum(axis=0)
     return np.vstack([total, total - by_patient])
+
+
+def _mean(values: NDArray[np.generic], patient: Patients) -> Floats:
+    """(1 + P, 1) mean of (n, 1) values."""
+    return _ratio(_sums(values, patient), _sums(np.ones_like(values), patient))
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
@@ -131,6 +140,7 @@ def precision_of_ranking(positive: NDArray[np.bool_], score: Probability) -> flo
 
 
 FAST: dict[str, Score] = {"f1": f1, "auroc": by_class(_area), "acc": accuracy, "auprc": by_class(_average_precision)}
+FAST |= {name: mean_of(column) for column, name in enumerate(RECALLS)}
 """Metric -> its values by class with each patient left out."""
 JACKKNIFED = (*COLUMNS, "auprc", "brier")
 """Metrics with intervals and tests; the jackknife is not valid for thresholds and bins."""

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.results.metrics import COLUMNS, per_recording
-from benchmark.results.names import ABLATION, GATE, HEARTBEAT, METHOD, SWEEP, measured_elsewhere
+from benchmark.results.names import ABLATION, GATE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, measured_elsewhere
 from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
 
 COORDINATES = ("variant", "evaluation", "dataset", "ratio", "seed", "subset")
@@ -234,7 +234,7 @@ def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
 
 def evaluations_of(plan: Plan) -> tuple[str, ...]:
     """The evaluations that have tables, in plan order."""
-    return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells))
+    return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells if cell.evaluation != RETRIEVAL))
 
 
 def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterator[Layout]:

@@ -17,7 +17,7 @@ from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
 from benchmark.results.files import flat, holder_of
-from benchmark.results.metrics import METRICS
+from benchmark.results.metrics import TITLES
 from benchmark.results.names import CARD, command
 from benchmark.results.store import NoResults, PlannedCell, Row, Store
 from benchmark.run.progress import PROGRESS, read_progress
@@ -91,7 +91,7 @@ def sections_of(row: Row, store: Store) -> Iterator[tuple[str, Mapping[str, str 
     yield (
         "scores (percent)",
         {
-            f"{unit} {METRICS[name].title}": f"{100 * value:.1f}"
+            f"{unit} {TITLES[name]}": f"{100 * value:.1f}"
             for unit, metrics in row.scores.items()
             for name, value in metrics.items()
             if value is not None

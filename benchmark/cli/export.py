@@ -34,8 +34,8 @@ from benchmark.embedding import (
     unusable_text,
 )
 from benchmark.results.files import replacing
-from benchmark.results.metrics import COLUMNS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL
+from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
+from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL
 from benchmark.results.store import BadCard, PlannedCell, Store
 from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
@@ -187,7 +187,8 @@ def scores_of(pretrained: Pretrained) -> dict[str, str]:
     datasets = {name: facts["title"] for name, facts in run.plan.datasets.items()}
     for evaluation in dict.fromkeys(cell.evaluation for cell in pretrained.cells):
         cells = [cell for cell in pretrained.cells if cell.evaluation == evaluation]
-        lines = intervals(list(score_columns(run, cells, COLUMNS, unit)))
+        judged = (RECALLS, RECORDING) if evaluation == RETRIEVAL else (COLUMNS, unit)
+        lines = intervals(list(score_columns(run, cells, *judged)))
         table = {
             "labels": lines["ratio"].map(ratio_text),
             "dataset": lines["dataset"].map(datasets).fillna("all"),
@@ -195,7 +196,7 @@ def scores_of(pretrained: Pretrained) -> dict[str, str]:
             **{name: (100 * lines[name]).map("{:.1f}".format) for name in ("mean", "low", "high")},
             "seeds": lines["seeds"].map("{:.0f}".format),
         }
-        title = f"{EVALUATION_TITLES[evaluation]}, scored per {unit_text(run.plan, unit)}"
+        title = f"{EVALUATION_TITLES[evaluation]}, scored per {unit_text(run.plan, judged[1])}"
         tables[title] = markdown_table(pd.DataFrame(table))
     return tables
 

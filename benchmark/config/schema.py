@@ -344,7 +344,8 @@ class Settings(Section):
     knn: Knn = Knn()
     supervised: Supervised = Supervised()
     evaluate: Annotated[list[str], Field(min_length=1)] = [FINETUNE]
-    """A table each. finetune: encoder and head; linear, knn, attention: a frozen encoder (docs/PROTOCOLS.md)."""
+    """A table each. finetune: encoder and head; linear, knn, attention: a frozen encoder; retrieval: of whose
+    patients, beside another (docs/PROTOCOLS.md)."""
     ratios: Annotated[list[Ratio], Field(min_length=1)] = [0.3, 0.1, 0.01]
     """Shares of the training labels, in (0, 1]."""
     seeds: Annotated[list[Seed], Field(min_length=1)] = [41, 42, 43, 44, 45]

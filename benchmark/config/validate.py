@@ -12,7 +12,7 @@ from benchmark.config.config import SWEPT, Config, by_encoder, is_knob, sized, w
 from benchmark.config.errors import names_of, unknown
 from benchmark.data.datasets import DATASETS
 from benchmark.data.joined import datasets_in, is_transport, transport_of
-from benchmark.results.names import EVALUATIONS
+from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL
 from benchmark.results.printed import sources
 
 
@@ -20,7 +20,9 @@ def check(config: Config) -> None:
     """Raise ValueError in one line for a config whose parts do not fit."""
     for name in (*config.methods, *config.knobs, *config.ablations, *config.sweeps):
         config.method_class(name)
-    require("evaluation", config.evaluate, EVALUATIONS)
+    require("evaluation", config.evaluate, EVALUATION_FACTS)
+    if config.evaluate == [RETRIEVAL]:
+        raise ValueError(f"evaluate: {RETRIEVAL} stands beside another evaluation, e.g. --evaluate linear {RETRIEVAL}")
     require("source of printed numbers", config.printed, list(sources()))
     if config.pretrain.preset == "paper" and config.pretrain.recipe is not None:
         raise ValueError("pretrain.recipe: each method has its own under preset: paper; set e.g. methods.pmq.recipe.lr")

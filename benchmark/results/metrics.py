@@ -158,7 +158,11 @@ COLUMNS, FURTHER = (
     tuple(name for name, metric in METRICS.items() if metric.kind == kind) for kind in ("column", "further")
 )
 """Metrics of the tables, and those that reports compute from the stored predictions."""
-TITLES = {name: metric.title for name, metric in METRICS.items()} | {OVERALL: "Overall"}
+RECALLS = ("recall@1", "recall@5", "chance@1", "chance@5")
+"""Scores of patient retrieval: means of the columns of its predictions (n, 4)."""
+NO_OTHER = "no test patient has several recordings"
+TITLES = {name: metric.title for name, metric in METRICS.items()} | {name: name.capitalize() for name in RECALLS}
+TITLES |= {OVERALL: "Overall"}
 
 
 class Scores(NamedTuple):
@@ -182,6 +186,13 @@ def score(probability: Floats, truth: Ints, *, multi: bool) -> Scores:
         scores.values[name] = None if np.isnan(value) else value
         scores.undefined[name] = METRICS[name].undefined
     return Scores(scores.values, {name: why for name, why in scores.undefined.items() if scores.values[name] is None})
+
+
+def score_retrieval(hits: Floats) -> Scores:
+    """Score the hits (n, 4) of the recordings whose patient has others."""
+    if not len(hits):
+        return Scores(dict.fromkeys(RECALLS), dict.fromkeys(RECALLS, NO_OTHER))
+    return Scores(dict(zip(RECALLS, hits.astype(np.float64).mean(axis=0).tolist(), strict=True)), {})
 
 
 def score_both_units(

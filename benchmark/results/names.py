@@ -53,15 +53,17 @@ class EvaluationFacts(NamedTuple):
     """Whether the encoder stays as it is: the baseline `frozen` then equals `random`."""
 
 
-FINETUNE, LINEAR = "finetune", "linear"
+FINETUNE, LINEAR, RETRIEVAL = "finetune", "linear", "retrieval"
 EVALUATION_FACTS = {
     FINETUNE: EvaluationFacts("Fine-tuned", "encoder and a new head, trained together", frozen=False),
     LINEAR: EvaluationFacts("Linear probe", "logistic regression on frozen features", frozen=True),
     "knn": EvaluationFacts("Nearest neighbours", "vote of the nearest frozen features, by cosine", frozen=True),
     "attention": EvaluationFacts("Attention head", "a learned query over frozen steps, a linear layer", frozen=True),
+    RETRIEVAL: EvaluationFacts("Patient retrieval", "whether frozen features tell the patient again", frozen=True),
 }
-"""Evaluation of a pretrained encoder, with its own tables; benchmark.training.evaluations has its function."""
-EVALUATIONS = tuple(EVALUATION_FACTS)
+"""Evaluation of a pretrained encoder; benchmark.training.evaluations has its function."""
+EVALUATIONS = tuple(name for name in EVALUATION_FACTS if name != RETRIEVAL)
+"""Those with tables of scores."""
 EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items()}
 
 UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features", "supervised"

@@ -32,7 +32,7 @@ from benchmark.results.names import (
     CARD,
     CLASSICAL_TITLES,
     ERROR,
-    EVALUATIONS,
+    EVALUATION_FACTS,
     STRICT,
     SUPERVISED,
     VALIDATION,
@@ -45,7 +45,7 @@ from benchmark.results.names import (
 T = TypeVar("T")
 ROW_FORMAT = 2
 CARD_DIGEST = "card_sha256"
-EVALUATION_NAMES = "|".join((*EVALUATIONS, *CLASSICAL_TITLES, SUPERVISED, VALIDATION))
+EVALUATION_NAMES = "|".join((*EVALUATION_FACTS, *CLASSICAL_TITLES, SUPERVISED, VALIDATION))
 EvaluationName = Annotated[str, Field(pattern=f"^({EVALUATION_NAMES})$")]
 Unit = Annotated[str, Field(pattern="^(heartbeat|recording)$")]
 Ratio = Annotated[float, Field(gt=0, le=1)]

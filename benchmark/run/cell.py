@@ -17,8 +17,8 @@ from benchmark.data.tasks import open_task_view
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine import device_facts, git_state, versions
 from benchmark.results.files import digest
-from benchmark.results.metrics import no_scores, score_both_units, untested_note
-from benchmark.results.names import UNITS, VALIDATION
+from benchmark.results.metrics import RECALLS, no_scores, score_both_units, score_retrieval, untested_note
+from benchmark.results.names import RECORDING, RETRIEVAL, UNITS, VALIDATION
 from benchmark.results.store import Predictions, Row
 from benchmark.run.grid import Cell, Context, spec_of
 from benchmark.training.checkpoint import load_encoder
@@ -50,7 +50,7 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     job = CellInput(cell, config, context)
     folds = folds_of(job, prepared, spec, known)
     multi = spec.labels == "multi"
-    unscored = next((fold.unscored for fold in folds if fold.unscored), "")
+    unscored = next((fold.unscored for fold in folds if fold.unscored and cell.evaluation != RETRIEVAL), "")
     if unscored:
         nothing = np.empty((0, folds[0].test.target.shape[1]), np.float32)  # (0, C)
         outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in folds]
@@ -60,6 +60,9 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     notes = [note for fold in folds for note in fold.notes] + [note for outcome in outcomes for note in outcome.notes]
     if reason := unscored or ("" if is_tested else UNTESTED):
         scores = dict.fromkeys(UNITS, no_scores(reason, multi=multi))
+    elif cell.evaluation == RETRIEVAL:
+        predictions = of_queries(predictions)
+        scores = {RECORDING: score_retrieval(predictions.probability)}
     else:
         judged = predictions.probability, predictions.truth, predictions.recording
         scores = score_both_units(*judged, multi=multi, pool=spec.pool)
@@ -122,6 +125,13 @@ def merged(
     return in_order, facts, {side: digest([part[side] for part in digests]) for side in digests[0]}
 
 
+def of_queries(hits: Predictions) -> Predictions:
+    """Take a line per recording, by name, of those whose patient has others, from hits (n, 4) of windows."""
+    first = np.unique(hits.recording, return_index=True)[1]  # (R,)
+    queries = first[np.isfinite(hits.probability[first, 0])]  # (Q,)
+    return Predictions(**{name: values[queries] for name, values in vars(hits).items()})
+
+
 def identity_of(cell: Cell) -> dict[str, Any]:
     """Collect the fields of a row that identify its cell."""
     shared = ("key", "pretrain_key", "evaluation", "dataset", "ratio", "seed", "subset")
@@ -138,9 +148,11 @@ def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
         return learn(job, task, known)
     windows = ExternalWindows(open_prepared(job.cell.external_windows), job.config.task_spec(job.config.finetune).leads)
     external = external_task(task, windows)
-    outcome = learn(job, external, known)
-    notes = [*missing_notes(task, external), *outcome.notes]
-    return Outcome(predictions_for(outcome.probability, external, task), outcome.training, notes)
+    outcome, notes, missing = learn(job, external, known), missing_notes(task, external), None
+    if job.cell.evaluation == RETRIEVAL:  # a recording without windows is no query
+        notes, missing = [note.partition(":")[0] for note in notes], np.full(len(RECALLS), np.nan, np.float32)  # (4,)
+    predictions = predictions_for(outcome.probability, external, task, missing)
+    return Outcome(predictions, outcome.training, [*notes, *outcome.notes])
 
 
 def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:

@@ -9,11 +9,11 @@ from typing import Any
 
 from benchmark.config.config import Config
 from benchmark.data.task import Task
-from benchmark.results.names import FEATURES, FINETUNE, LINEAR, SUPERVISED, VALIDATION
+from benchmark.results.names import FEATURES, FINETUNE, LINEAR, RETRIEVAL, SUPERVISED, VALIDATION
 from benchmark.training.boosting import boost
 from benchmark.training.finetune import Outcome, finetune
 from benchmark.training.minirocket import minirocket
-from benchmark.training.probes import EvaluationCache, knn_probe, linear_probe
+from benchmark.training.probes import EvaluationCache, knn_probe, linear_probe, patient_retrieval
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 
@@ -25,6 +25,7 @@ VERSIONS = {
     LINEAR: 3,
     "attention": 2,
     "knn": 2,
+    RETRIEVAL: 1,
     SUPERVISED: 2,
     VALIDATION: 3,
     FEATURES: 4,
@@ -40,6 +41,8 @@ def settings_of(evaluation: str, config: Config) -> dict[str, Any]:
 
     Those of fine-tuning lack two, which have entries of their own in the key.
     """
+    if evaluation == RETRIEVAL:
+        return {}
     excluded = {"beats_per_trial", "encoder_dropout"} if evaluation == FINETUNE else None
     settings: dict[str, Any] = getattr(config, SECTIONS.get(evaluation, evaluation)).model_dump(exclude=excluded)
     return settings
@@ -60,6 +63,8 @@ def evaluate(
 
     cache: what it shares with the other cells of its encoder. Raises TrainingStopped on a non-finite loss.
     """
+    if evaluation == RETRIEVAL:
+        return patient_retrieval(encoder, task.test, precision=precision, cache=cache)
     if evaluation == "knn":
         return knn_probe(encoder, task, config.knn, precision=precision, cache=cache)
     if evaluation in (LINEAR, VALIDATION):

@@ -48,12 +48,13 @@ def measure(
     features = pooled_features(encoder, probe.signal)  # (n, K)
     if features.isfinite().all():
         candidates, correct = retrieval_pairs(probe.recording, probe.patient)  # (n, n), (n, n)
+        z = unit_length(features)  # (n, K)
         health |= {
             "effective_rank": effective_rank(features),
             "mean_cosine": mean_cosine(features),
             "alignment": alignment(features, probe.recording),
             "uniformity": uniformity(features),
-            "retrieval": hit_rate(nearest(features, candidates), correct),
+            "retrieval": hit_rate(nearest(z @ z.T, candidates), correct),
             "retrieval_chance": hit_rate(candidates, correct),
         }
     return health
@@ -105,16 +106,48 @@ def retrieval_pairs(recording: Tensor, patient: Tensor) -> tuple[Tensor, Tensor]
     return candidates, candidates & same_patient
 
 
-def nearest(features: Tensor, candidates: Tensor) -> Tensor:
-    """Tell the candidate with the highest cosine of each window, several where they tie: (n, n) bool."""
-    z = unit_length(features)  # (n, K)
-    cosine = (z @ z.T).masked_fill(~candidates, -math.inf)  # (n, n)
-    return candidates & (cosine == cosine.amax(1, keepdim=True))  # (n, n)
+def nearest(cosine: Tensor, candidates: Tensor, count: int = 1) -> Tensor:
+    """Tell the `count` candidates with the highest cosines (n, m) of each row, more where they tie: (n, m) bool."""
+    cosine = cosine.masked_fill(~candidates, -math.inf)  # (n, m)
+    return candidates & (cosine >= cosine.topk(count).values[:, -1:])  # (n, m)
+
+
+def hits(chosen: Tensor, correct: Tensor, draws: int = 1) -> Tensor:
+    """Compute for each row of (n, m) the probability that a draw of so many of the chosen holds a correct one: (n,)."""
+    count, right = chosen.sum(1), (chosen & correct).sum(1)  # (n,), (n,)
+    probability = torch.zeros(len(chosen))  # (n,)
+    for draw in range(draws):
+        probability = probability + (1 - probability) * (right / (count - draw)).clamp(max=1)  # (n,)
+    return probability
 
 
 def hit_rate(chosen: Tensor, correct: Tensor) -> float:
     """Compute the share of the chosen windows (n, n) that are correct, mean over windows with a correct candidate."""
-    return float(((chosen & correct).sum(1) / chosen.sum(1))[correct.any(1)].mean())
+    return float(hits(chosen, correct)[correct.any(1)].mean())
+
+
+RANKS = (1, 5)
+QUERIES = 256
+"""Recordings whose cosines with all others are in memory at a time."""
+
+
+def patient_hits(features: Tensor, patient: Tensor) -> Tensor:
+    """Tell whether the nearest, and the nearest five, of all other recordings hold one of the patient: (R, 4).
+
+    The last two columns are what chance gives. Of equally near ones as many are drawn as fit. NaN where the patient has
+    no other recording. features: (R, K), a line per recording; patient: (R,).
+    """
+    z, everyone = unit_length(features.double()), torch.arange(len(patient))  # (R, K), (R,)
+    probability = torch.full((len(patient), 2 * len(RANKS)), math.nan)  # (R, 4)
+    queries = everyone[patient.bincount()[patient] > 1]  # (Q,)
+    for query in torch.split(queries, QUERIES) if len(queries) else ():
+        candidates = query[:, None] != everyone  # (q, R)
+        correct = candidates & (patient[query][:, None] == patient)  # (q, R)
+        cosine, ranks = z[query] @ z.T, [min(rank, len(patient) - 1) for rank in RANKS]  # (q, R)
+        columns = [hits(nearest(cosine, candidates, rank), correct, rank) for rank in ranks]  # of (q,)
+        columns += [hits(candidates, correct, rank) for rank in ranks]
+        probability[query] = torch.stack(columns, dim=1)
+    return probability
 
 
 def sample_facts(probe: ProbeWindows) -> dict[str, int | str]:

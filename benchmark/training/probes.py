@@ -9,18 +9,21 @@ best C or k is used, and nothing is fitted again on the validation set.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from benchmark.config.schema import Knn
 from benchmark.data.splits import TaskSpec
-from benchmark.data.task import Sides, Task
+from benchmark.data.task import Sides, Task, Windows
+from benchmark.results.metrics import pooled_by
 from benchmark.training.finetune import Outcome, in_batches, validation_score
+from benchmark.training.health import patient_hits
 from methods.encoders.base import Encoder
 
 MAX_ITERATIONS = 1000
@@ -49,14 +52,28 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     return in_batches(encoder, encoder.pooled, signal, precision).cpu().numpy()
 
 
-def cached_features(encoder: Encoder, task: Task, precision: str, cache: EvaluationCache) -> tuple[Floats, ...]:
-    """Give the features (n, K) of the training, validation and test windows, from the cache where they are there."""
-    encoder = encoder.to(task.train.signal.device)
-    for side in task.sides().values():
+def cached_features(encoder: Encoder, sides: Iterable[Windows], precision: str, cache: EvaluationCache) -> list[Floats]:
+    """Give the features (n, K) of the windows of some sides, from the cache where they are there."""
+    every = []
+    for side in sides:
         if side.content[0] not in cache.features:
             empty = np.empty((0, encoder.config.output), np.float32)
+            encoder = encoder.to(side.signal.device)
             cache.features[side.content[0]] = features(encoder, side.signal, precision) if len(side) else empty
-    return tuple(cache.features[side.content[0]] for side in task.sides().values())
+        every.append(cache.features[side.content[0]])
+    return every
+
+
+def patient_retrieval(encoder: Encoder, test: Windows, *, precision: str, cache: EvaluationCache) -> Outcome:
+    """Tell whether a test recording's patient is that of the nearest others, by the cosine of frozen features.
+
+    A recording's features are the mean of its windows'. Returns the hits (n, 4) of `patient_hits` for each window.
+    """
+    (pooled,) = cached_features(encoder, [test], precision, cache)
+    _, first, recording = np.unique(test.recording, return_index=True, return_inverse=True)  # (R,), (n,)
+    patient = np.unique(test.patient[first], return_inverse=True)[1]  # (R,)
+    means = torch.from_numpy(pooled_by(recording, pooled, "mean"))  # (R, K)
+    return Outcome(patient_hits(means, torch.from_numpy(patient)).numpy()[recording], {})
 
 
 def linear_probe(
@@ -66,7 +83,7 @@ def linear_probe(
     cache = cache or EvaluationCache()
     key = ("linear", *strengths, task.multi, *(side.content for side in task.sides().values()))
     if key not in cache.outcomes:
-        train, validation, test = cached_features(encoder, task, precision, cache)
+        train, validation, test = cached_features(encoder, task.sides().values(), precision, cache)
         probes = [fit_regression(train, task.train.truth(), strength, task.multi) for strength in strengths]
         scores = [validation_score(probe(validation), task) for probe in probes]
         best = int(np.argmax(scores))
@@ -105,7 +122,7 @@ def fit_regression(x: Floats, target: NDArray[np.int64], strength: float, multi:
 
 def knn_probe(encoder: Encoder, task: Task, settings: Knn, *, precision: str, cache: EvaluationCache) -> Outcome:
     """Vote among the nearest labelled windows, for each number of neighbours, and predict with the best."""
-    train, validation, test = cached_features(encoder, task, precision, cache)
+    train, validation, test = cached_features(encoder, task.sides().values(), precision, cache)
     counts = list(dict.fromkeys(min(count, len(train)) for count in settings.neighbours))
     target = task.train.target.cpu().numpy()  # (n, C)
     probabilities = votes(train, target, validation, counts, settings.temperature)

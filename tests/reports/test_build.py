@@ -13,15 +13,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from benchmark.cli.report import show_report
 from benchmark.results.files import digest
-from benchmark.results.store import Plan, Predictions, Row
+from benchmark.results.metrics import score_retrieval
+from benchmark.results.store import Plan, PlannedCell, Predictions, Row, Store
 from benchmark.screen import open_console
 from reports import load
 from reports.build import build_report, class_scores, class_tables, pretrainings_table
-from tests.reports.conftest import write_record
+from tests.reports.conftest import DATASETS, row_of, write_record
 
 WriteStore = Callable[..., Path]
 
@@ -138,6 +140,35 @@ def test_the_table_to_read_is_at_the_smallest_label_share(random_store: Path) ->
     titles = [f"{how}, {where}, {share} % of the labels, per heartbeat" for how, where, share in places]
     assert list(tables)[:3] == titles
     assert tables[titles[0]]["Class"].iloc[0] == "HYP (50.0 %)"
+
+
+def test_patient_retrieval_has_intervals_over_patients_and_accuracy_beside_it(
+    write_store: WriteStore, tmp_path: Path
+) -> None:
+    cells = [
+        PlannedCell(digest(["retrieval", row, dataset]), row, "retrieval", dataset, 1.0, 41)
+        for row in ("random", "pmq")
+        for dataset in DATASETS
+    ]
+    root = write_store(complete=True, alter_plan=lambda plan: replace(plan, cells=[*plan.cells, *cells]))
+    patient = np.repeat(np.arange(9), 2)  # (n,)
+    for number, cell in enumerate(cells):
+        hits = np.random.default_rng(number).integers(0, 2, (18, 4)).astype(np.float32)[: 18 * (number % 2 == 0)]
+        ids, scored = np.char.add("r", np.arange(len(hits)).astype(str)), score_retrieval(hits)
+        row = replace(row_of(cell), scores={"recording": scored.values}, undefined={"recording": scored.undefined})
+        Store(root).save_row(
+            row, Predictions(hits, np.ones((len(hits), 2), np.int64), ids, patient[: len(hits)].astype(str))
+        )
+    build_report(load(root), tmp_path / "out")
+    text, page = ((tmp_path / "out" / name).read_text() for name in ("results.md", "report.html"))
+    assert "–: Chapman: no test patient has several recordings." in text
+    hit = np.random.default_rng(2).integers(0, 2, (18, 4))[:, 0]  # of PMQ on PTB-XL, (n,)
+    left_out = np.array([hit[patient != one].mean() for one in range(9)])  # (P,)
+    half = student.isf(0.025, 8) * np.sqrt(8 / 9 * ((left_out - left_out.mean()) ** 2).sum())
+    interval = f"{100 * hit.mean():.1f} ({100 * (hit.mean() - half):.1f} to {100 * (hit.mean() + half):.1f})"
+    line = [cell.strip() for cell in text.splitlines()[-1].split("|")]
+    assert line[1:3] + line[6:8] == ["PMQ", interval, "–", "100.0"]
+    assert interval in page
 
 
 @pytest.fixture

@@ -46,16 +46,6 @@ def test_equal_methods_are_rarely_told_apart() -> None:
         assert family <= 0.08, metric
 
 
-@pytest.mark.slow
-def test_three_hundred_nulls() -> None:
-    """docs/PROTOCOLS.md has the figures of 2,000."""
-    design = {"methods": 4, "seeds": 3, "patients": 120, "windows": 1, "scatter": Scatter(**SCATTERS["mixed"])}
-    for metric, pairs in experiments(300, **design).groupby("metric"):
-        single, family = rates(pairs)
-        assert 0.02 <= single <= 0.08, metric
-        assert 0.005 <= family <= 0.08, metric
-
-
 def nested(random: np.random.Generator, seeds: int, subsets: int, methods: int = 4) -> ScoreColumn:
     """Equal methods with effects of patients, pretraining, labelled subset (one for all methods), and of each run."""
     patients, shape = 200, (methods, seeds, subsets)

@@ -15,6 +15,7 @@ from reports.figures import draw_figures, style_of
 from tests.reports.conftest import write_record
 
 pytestmark = pytest.mark.draws
+RETRIEVED = ["variant", "dataset", "metric", "mean", "low", "high"]
 SWEEP = {"role": "sweep", "of": "pmq", "knob": "queue_size"}
 
 
@@ -35,13 +36,16 @@ def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[...,
         health = [{"epoch": epoch, "effective_rank": 3.0 + epoch, "retrieval": 0.1 * epoch} for epoch in range(3)]
         write_record(root, variant, seed=42, loss=[3.0, 2.0], health=health)
     of_tables = {("finetune", "heartbeat"): differences(), ("linear", "heartbeat"): differences()[:0]}
-    figures, again = (list(draw_figures(load(root), tmp_path / name, ["heartbeat"], of_tables)) for name in "ab")
+    where = [("ptb-xl", "recall@1"), ("ptb-xl", "recall@5"), ("chapman", "recall@1"), ("", "overall")]
+    points = pd.DataFrame([("pmq", *one, 0.6, 0.5, 0.9) for one in where], columns=RETRIEVED)
+    of_run = load(root), ["heartbeat"], of_tables, points
+    figures, again = (list(draw_figures(of_run[0], tmp_path / name, *of_run[1:])) for name in "ab")
     names = [figure.png.stem for figure in figures]
     assert names == [
         "finetune-heartbeat-differences-30", "finetune-heartbeat-differences-1", "finetune-heartbeat-label-efficiency",
-        "finetune-heartbeat-pmq-queue-size", "training",
+        "finetune-heartbeat-pmq-queue-size", "identifiability", "training",
     ]  # fmt: skip
-    assert [figure.answers for figure in figures] == [True, True] + 3 * [False]
+    assert [figure.answers for figure in figures] == [True, True] + 4 * [False]
     assert "per heartbeat, seeds 41, 42, one pretraining. Lines: 95 % intervals, adjusted by Holm" in figures[0].caption
     for one, other in zip(figures, again, strict=True):
         for suffix in (".png", ".pdf"):

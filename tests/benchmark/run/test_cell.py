@@ -16,14 +16,15 @@ from benchmark.data.prepare import Prepared
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec, split_of
 from benchmark.data.splits import tested_recordings as recordings_tested
 from benchmark.data.task import Sides, Windows
-from benchmark.results.metrics import COLUMNS, score_both_units
+from benchmark.results.metrics import COLUMNS, RECALLS, score_both_units
 from benchmark.results.store import Row, Store
 from benchmark.run import cell as cell_module
 from benchmark.run.cell import CellInput, folds_of, identity_of, learn_on, run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Pretraining, Variant, spec_of
 from benchmark.run.tasks import code_digest
-from benchmark.training.checkpoint import save_encoder
-from benchmark.training.probes import EvaluationCache
+from benchmark.training.checkpoint import load_encoder, save_encoder
+from benchmark.training.health import patient_hits
+from benchmark.training.probes import EvaluationCache, features
 from methods.encoders.dilated import Dilated, DilatedConfig
 from methods.pmq import PMQ, PMQConfig
 from tests.benchmark.run.bench import Cohorts, SmallConfig
@@ -142,6 +143,30 @@ def test_the_same_job_gives_the_same_row_and_the_seed_moves_what_is_fine_tuned_a
         np.testing.assert_array_equal(probabilities[0], probabilities[1])
         assert rows[0] == rows[1]
         assert np.array_equal(probabilities[0], probabilities[2]) == (evaluation == "linear")
+
+
+def test_patients_are_retrieved_on_the_test_part_from_the_mean_of_each_recordings_windows(
+    make_job: MakeJob, make_prepared: Callable[..., Prepared], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tested = [(patient, (0,), 12, 10) for patient in ("c", "a", "b", "a", "b", "d", "b")]
+    prepared = make_prepared("ptb-xl", [("a", (1,), 12, 1), ("e", (1,), 12, 9), *tested])
+    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
+    job = make_job("ptb-xl", "retrieval")
+    row, stored = run(job), job.context.store.predictions("cell")
+    assert list(zip(stored.recording, stored.patient, strict=True)) == [  # those of other parts are no candidates
+        ("r003", "a"), ("r004", "b"), ("r005", "a"), ("r006", "b"), ("r008", "b"),
+    ]  # fmt: skip
+    windows = folds_of(job, prepared, spec_of(job.config, "retrieval", "ptb-xl"), EvaluationCache())[0].test
+    pooled = features(load_encoder(job.context.store.pretrained / "encoder", Dilated), windows.signal, "float32")
+    means = [pooled[windows.recording == name].astype(np.float64).mean(0) for name in windows.recordings]
+    of_patient = torch.tensor([2, 0, 1, 0, 1, 3, 1])
+    expected = patient_hits(torch.tensor(np.stack(means)), of_patient).numpy()
+    np.testing.assert_array_equal(stored.probability, expected[np.isfinite(expected[:, 0])])
+    assert [row.scores["recording"][name] for name in RECALLS] == pytest.approx(stored.probability.mean(0).tolist())
+    alone = make_prepared("ptb-xl", [(patient, (0,), 12, 10) for patient in ("c", "a", "b")])
+    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: alone)
+    row = run(job._replace(cell=replace(job.cell, key="alone")))
+    assert row.undefined == {"recording": dict.fromkeys(RECALLS, "no test patient has several recordings")}
 
 
 @pytest.mark.parametrize(("evaluation", "side", "fold"), [("linear", "validation", 9), ("finetune", "test", 10)])

@@ -73,7 +73,12 @@ def test_a_frozen_encoder_is_judged_on_several_labelled_subsets_per_seed_and_the
 
 
 def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
-    grid = grid_of(load_config(BASIC, {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}))
+    every = {**BASE, "methods": ["pmq"], "gates": ALL_GATES, "ratios": [0.1]}
+    grid = grid_of(load_config(BASIC, every))
+    more = grid_of(load_config(BASIC, every | {"evaluate": [*BASE["evaluate"], "retrieval"]})).cells  # reads no label
+    retrieval = {(c.variant.name, c.evaluation, c.ratio) for c in more if c.table == "retrieval"}
+    assert retrieval == {("pmq", "retrieval", 1.0), ("random", "retrieval", 1.0)}
+    assert {c.key for c in more if c.table != "retrieval"} == {c.key for c in grid.cells}
     rows = {(c.variant.name, c.table, c.evaluation, c.ratio) for c in grid.cells}
     assert rows == {
         ("pmq", "finetune", "finetune", 0.1), ("pmq", "linear", "linear", 0.1),

@@ -18,9 +18,11 @@ from benchmark.training.health import (
     hit_rate,
     mean_cosine,
     nearest,
+    patient_hits,
     retrieval_pairs,
     uniformity,
 )
+from methods.parts.losses import unit_length
 from tests.benchmark.training.short import build, train
 
 STEPS = 40
@@ -67,34 +69,39 @@ def test_measures_are_those_of_the_plain_sums() -> None:
     assert mean_cosine(0 * point) == uniformity(0 * point) == pytest.approx(0)
 
 
-def retrieved(features: Tensor, recording: Tensor, patient: Tensor) -> tuple[float, float]:
-    """One window at a time: the share whose nearest is right, and what chance would give."""
-    several = any(len(set(recording[patient == p].tolist())) > 1 for p in patient)
-    hits, chances = [], []
-    for i in range(len(features)):
-        compete = [j for j in range(len(features)) if (recording[j] != recording[i] if several else j != i)]
-        right = [j for j in compete if patient[j] == patient[i]]
-        if right:
-            cosine = torch.cosine_similarity(features[i], features[compete])
-            hits.append(compete[int(cosine.argmax())] in right)
-            chances.append(len(right) / len(compete))
-    return sum(hits) / len(hits), sum(chances) / len(chances)
-
-
 @pytest.mark.parametrize("recordings_of", [[1, 2, 3, 2], [1, 1, 1, 1, 1]])
 def test_retrieval_is_that_of_one_window_at_a_time(recordings_of: list[int]) -> None:
     patient = torch.arange(len(recordings_of)).repeat_interleave(torch.tensor(recordings_of)).repeat_interleave(2)
-    recording = torch.arange(sum(recordings_of)).repeat_interleave(2)
+    recording, several = torch.arange(sum(recordings_of)).repeat_interleave(2), max(recordings_of) > 1
     candidates, correct = retrieval_pairs(recording, patient)
-    rates = set()
     for seed in range(5):
-        features = features_of(len(patient), 2, seed)
-        hit, chance = retrieved(features, recording, patient)
-        assert hit_rate(nearest(features, candidates), correct) == pytest.approx(hit)
-        assert hit_rate(candidates, correct) == pytest.approx(chance)
-        rates.add(hit)
-    assert len(rates) > 1
-    assert hit_rate(nearest(torch.nn.functional.one_hot(patient).double(), candidates), correct) == pytest.approx(1)
+        hits, chances, z = [], [], unit_length(features_of(len(patient), 2, seed))
+        for i in range(len(z)):
+            compete = [j for j in range(len(z)) if (recording[j] != recording[i] if several else j != i)]
+            if right := [j for j in compete if patient[j] == patient[i]]:
+                hits.append(compete[int((z[compete] @ z[i]).argmax())] in right)
+                chances.append(len(right) / len(compete))
+        assert hit_rate(nearest(z @ z.T, candidates), correct) == pytest.approx(sum(hits) / len(hits))
+        assert hit_rate(candidates, correct) == pytest.approx(sum(chances) / len(chances))
+
+
+def test_a_patient_is_retrieved_from_other_recordings_as_in_a_plain_loop() -> None:
+    patient = torch.tensor([4, 0, 1, 1, 2, 2, 2, 2, 3, 3, 0, 4, 5])
+    others = [[j for j in range(13) if j != i] for i in range(13)]
+    for seed in range(3):
+        features = features_of(13, 3, seed)
+        probability = patient_hits(features, patient)
+        assert probability[-1].isnan().all()
+        for i, rest in enumerate(others[:-1]):
+            near = sorted(rest, key=lambda j: -float(torch.cosine_similarity(features[i], features[j], dim=0)))
+            right = [bool(patient[j] == patient[i]) for j in near]
+            wrong = 12 - sum(right)
+            chances = [1 - math.comb(wrong, k) / math.comb(12, k) for k in (1, 5)]
+            assert probability[i].tolist() == pytest.approx([float(right[0]), float(any(right[:5])), *chances])
+    collapsed = patient_hits(torch.ones(13, 3), patient)[:-1]  # all are equally near
+    torch.testing.assert_close(collapsed[:, :2], collapsed[:, 2:])
+    assert patient_hits(torch.eye(2), torch.tensor([7, 7]))[:, :2].tolist() == [[1, 1]] * 2
+    assert patient_hits(torch.eye(2), torch.tensor([0, 1])).isnan().all()
 
 
 @pytest.mark.parametrize("name", ["pmq", "comet", "byol"])
