@@ -51,6 +51,12 @@ def test_encoders_keep_the_contract(name: str, check: Callable[..., None]) -> No
     check(ENCODERS[name])
 
 
+def test_an_encoder_refuses_windows_that_it_cannot_take() -> None:
+    for name, taken, refused in (("s4", 300, 301), ("vit1d", 300, 301), ("vit1d", 300, 302), ("xresnet1d101", 32, 31)):
+        small = ENCODERS[name].Config.small()
+        assert (small.takes(taken), small.takes(refused)) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("name", "encoder", "batch", "message"),
     [

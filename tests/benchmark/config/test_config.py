@@ -43,13 +43,8 @@ def test_an_override_reaches_a_methods_knob_and_leaves_its_others() -> None:
 
 
 def test_an_encoder_stands_with_its_name_and_all_its_knobs(tmp_path: Path) -> None:
-    assert load_config("demo", {"encoder.name": "dilated"}).encoder == {
-        "name": "dilated",
-        "hidden": 16,
-        "depth": 4,
-        "output": 64,
-        "pool": 3,
-    }
+    named = load_config("demo", {"encoder.name": "dilated"})
+    assert named.encoder == {"name": "dilated", "hidden": 16, "depth": 4, "output": 64, "pool": 3}
     other = load_config("paper", {"encoder": {"name": "resnet1d"}})
     assert other.encoder == {"name": "resnet1d", "output": 128}
     assert (type(other.new_encoder()), other.new_encoder().config) == (ResNet1d, ResNet1dConfig())

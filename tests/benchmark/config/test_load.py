@@ -31,11 +31,7 @@ CARD: dict[str, Any] = {
 
 
 def test_scalars_are_what_people_mean() -> None:
-    parsed = {text: parse_yaml(text) for text in SCALARS}
-    assert parsed == SCALARS
-    assert {text: type(value) for text, value in parsed.items()} == {
-        text: type(value) for text, value in SCALARS.items()
-    }
+    assert repr({text: parse_yaml(text) for text in SCALARS}) == repr(SCALARS)  # types too
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,6 @@ WRONG: tuple[tuple[dict[str, Any], list[str]], ...] = (
     ({"methods": ["cpc"], "encoder": ONE_TOKEN}, ["methods: cpc"]),
     ({"methods": ["random"], "sweeps.cpc.horizon": [4], "encoder": ONE_TOKEN}, ["methods: cpc"]),
     ({"encoder": {"name": "vit1d", "patch": 70, "length": 2800}}, ["vit1d", "windows of 300 samples"]),
-    ({"encoder": {"name": "s4", "length": 40}}, ["s4", "encoder.length is 40; set encoder.length="]),
 )
 
 
