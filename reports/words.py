@@ -157,6 +157,7 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
         f"Cells: {finished} finished{rest}{commits_text(results, keys)}.",
         _settings(results.plan, layout.cells, unit),
         *_patients(results, layout.cells),
+        *_rates(results, layout),
         *(f"Warning: {warning}." for warning in results.plan.warnings),
         *_errors(results, layout.cells),
         *_other_sources(results.plan, layout),
@@ -225,6 +226,16 @@ def _patients(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     if rows:
         without = f" Without a scored recording: {', '.join(unscored)}." if unscored else ""
         yield f"Test patients: {tested_text(results, rows)}.{without}"
+
+
+def _rates(results: Results, layout: Layout) -> Iterator[str]:
+    """Name the learning rate of each row at each label ratio, where cells chose among several."""
+    cells = results.cells[results.cells["key"].isin([cell.key for cell in layout.cells])]
+    cells = cells.reindex(columns=["ratio", "variant", "lr"])[cells["variant"].isin(layout.variants)]
+    for ratio in cells["ratio"].unique() if cells["lr"].nunique() > 1 else ():
+        medians = cells[cells["ratio"] == ratio].groupby("variant", sort=False)["lr"].median().dropna()
+        texts = ", ".join(f"{results.plan.variants[str(name)]} {rate:g}" for name, rate in medians.items())
+        yield f"Learning rate at {labels_text(ratio)}, median of those chosen on validation: {texts}."
 
 
 def tested_text(results: Results, datasets: Collection[str]) -> str:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from benchmark.config.config import Config, with_settings
@@ -71,6 +72,8 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
         machine = replace(machine, device=torch.device("cpu"))
     pretraining = pretraining_seconds(config, machine, sizes, work.pretrainings) / jobs
     yield f"estimate for {where}, {jobs} tasks at a time: pretraining {duration(pretraining)}; the cells come on top"
+    trainings = sum(np.size(cell.content["settings"].get("lr", ())) for cell in work.cells)
+    yield f"  trainings on labels, one per cell and learning rate: {trainings}"
     encoder = config.new_encoder()
     parameters = sum(parameter.numel() for parameter in encoder.parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)

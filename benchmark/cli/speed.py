@@ -81,7 +81,7 @@ def finetuning_update(config: Config, batch: int, machine: Machine) -> Update:
     """Return a function that does one fine-tuning update of encoder and classifier per call."""
     settings, encoder = config.finetune, config.new_encoder()
     model = Classifier(encoder, CLASSES, settings).to(machine.device).train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr[0], weight_decay=settings.weight_decay)
     signal = torch.randn(batch, config.data.cut().samples, encoder.config.leads, device=machine.device)  # (B, S, L)
     target = torch.eye(CLASSES, device=machine.device)[torch.arange(batch) % CLASSES]  # (B, C)
 

@@ -28,6 +28,14 @@ SWEPT = ("pretrain", "finetune", "linear", "encoder")
 AUTHORS_DROPOUT = {"pmq-released": 0.1}
 """Method -> dropout on the encoder's output in its authors' fine-tuning; acts under `preset: paper` alone."""
 
+RATES = {
+    "finetune": [1e-4, 3e-4, 1e-3, 5e-3],
+    "attention": [3e-4, 1e-3, 3e-3, 1e-2],
+    "supervised": [1e-3, 3e-3, 1e-2, 3e-2],
+}
+"""Section -> candidate learning rates under `protocol: strict`, since a rate that nobody chose decides which row is
+better: from the paper's 1e-4 to fifty times it, and one and a half decades around the single rate of the others."""
+
 
 class Config(Settings):
     """A config. `benchmark.config.load` makes one of a YAML file and overrides, and checks that its parts fit."""
@@ -35,7 +43,7 @@ class Config(Settings):
     @model_validator(mode="before")
     @classmethod
     def _filled_in(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Fill in the recipe of the preset, the knobs of encoders, and the heartbeats of the protocol."""
+        """Fill in the recipe of the preset, the knobs of encoders, heartbeats and learning rates of the protocol."""
         whole = values | {"encoder": whole_encoder(values.get("encoder", {}))}
         if isinstance(further := values.get("encoders"), list):
             whole["encoders"] = [whole_encoder(section, f"encoders.{n}") for n, section in enumerate(further)]
@@ -48,6 +56,9 @@ class Config(Settings):
             if filled["kind"] == "heartbeats" and values.get("protocol") == "strict":
                 filled = {"beats": "fused"} | filled
             whole["data"] = data | {"segmentation": filled}
+        for name, rates in RATES.items() if values.get("protocol") == "strict" else ():
+            if isinstance(section := values.get(name, {}), dict):
+                whole[name] = {"lr": rates} | section
         return whole
 
     def method_class(self, name: str) -> type[PretrainMethod]:

@@ -39,13 +39,13 @@ SECTIONS = {VALIDATION: LINEAR, FEATURES: "boosting"}
 def settings_of(evaluation: str, config: Config) -> dict[str, Any]:
     """Give the settings that the results of an evaluation depend on, for the key of a cell.
 
-    Those of fine-tuning lack two, which have entries of their own in the key.
+    Those of fine-tuning lack two, which have entries of their own in the key. A single learning rate is no list.
     """
     if evaluation == RETRIEVAL:
         return {}
     excluded = {"beats_per_trial", "encoder_dropout"} if evaluation == FINETUNE else None
     settings: dict[str, Any] = getattr(config, SECTIONS.get(evaluation, evaluation)).model_dump(exclude=excluded)
-    return settings
+    return settings | ({"lr": settings["lr"][0]} if len(settings.get("lr", ())) == 1 else {})
 
 
 def evaluate(

@@ -1,7 +1,8 @@
 """Training of encoder and head: fine-tuning (PMQ, "Implementation details"), an attention head, training from scratch.
 
 Each classifier takes an encoder, which it changes, the number of classes and the settings of its evaluation.
-Fine-tuning and attention take the epoch with the best validation macro-F1. Training from scratch is that of the PTB-XL
+Of several learning rates the one with the best validation macro-F1 is taken, of fine-tuning and attention the epoch
+too. Training from scratch is that of the PTB-XL
 benchmark (Strodthoff et al. 2020): AdamW under fastai's one-cycle schedule (Smith 2018), and the last epoch. The loss
 is cross-entropy or, with several labels, binary cross-entropy. The head's initial weights and the batch order depend on
 the seed alone. Of recordings that are kept whole, each update sees crops drawn anew; they are judged by crops at a
@@ -121,7 +122,31 @@ CLASSIFIERS: dict[type, Any] = {Finetune: Classifier, Supervised: BenchmarkClass
 def finetune(
     encoder: Encoder, task: Task, settings: Finetune | Attention | Supervised, *, seed: int, precision: str
 ) -> Outcome:
-    """Train a copy of the encoder with a new head on the labelled windows and predict the test windows.
+    """Train a copy of the encoder with a new head on the labelled windows, and predict the test windows.
+
+    Each learning rate is trained with, and the lowest of the best is used. Those from which on the loss is not finite
+    are left out; raises TrainingStopped where that is the lowest.
+    """
+    trained: list[tuple[nn.Module, int, list[float]]] = []
+    for rate in settings.lr:
+        try:
+            trained.append(train(encoder, task, settings, rate, seed=seed, precision=precision))
+        except TrainingStopped:
+            if not trained:
+                raise
+            break
+    by_rate = [max(scores) for *_, scores in trained]
+    best = int(np.argmax(by_rate))
+    model, epoch, scores = trained[best]
+    probability = predict(model, task.test.signal, task.multi, precision)
+    training = {"lr": settings.lr[best], "best_epoch": epoch, "validation_f1": scores, "validation_f1_by_lr": by_rate}
+    return Outcome(probability, training)
+
+
+def train(
+    encoder: Encoder, task: Task, settings: Finetune | Attention | Supervised, rate: float, *, seed: int, precision: str
+) -> tuple[nn.Module, int, list[float]]:
+    """Train a copy of the encoder with a new head at a rate: the model of the best epoch, that epoch, and its scores.
 
     With settings of supervised training under fastai's one-cycle schedule, which is torch's default, and with the last
     epoch, else at a constant rate and with the first of the best epochs. Raises TrainingStopped on a non-finite loss.
@@ -133,10 +158,10 @@ def finetune(
     source = task.train if task.crops is None else task.crops
     one_cycle, least = isinstance(settings, Supervised), getattr(settings, "least_updates", 1)
     betas = (0.95, 0.99) if one_cycle else (0.9, 0.999)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr, betas=betas, weight_decay=settings.weight_decay)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=rate, betas=betas, weight_decay=settings.weight_decay)
     if one_cycle:
         updates = settings.epochs * len(batches_of(len(source), settings.batch_size, least, seed=seed, epoch=0))
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, settings.lr, updates)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, updates)
     best_state: dict[str, Any] = {}
     scores: list[float] = []
     best_epoch = settings.epochs
@@ -153,7 +178,7 @@ def finetune(
                 schedule.step()
         if not torch.isfinite(loss):
             raise TrainingStopped(
-                f"{section}: the loss was {loss.item()} in epoch {epoch + 1}; lower --set {section}.lr={settings.lr}"
+                f"{section}: the loss was {loss.item()} in epoch {epoch + 1}; lower --set {section}.lr={rate}"
             )
         if one_cycle and epoch + 1 < settings.epochs:
             continue
@@ -162,8 +187,7 @@ def finetune(
             best_state, best_epoch = copy.deepcopy(model.state_dict()), epoch + 1
         scores.append(score)
     model.load_state_dict(best_state)
-    probability = predict(model, task.test.signal, task.multi, precision)
-    return Outcome(probability, {"best_epoch": best_epoch, "validation_f1": scores})
+    return model, best_epoch, scores
 
 
 def batches_of(windows: int, batch_size: int, least: int, *, seed: int, epoch: int) -> list[Tensor]:

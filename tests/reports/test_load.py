@@ -50,7 +50,7 @@ def test_cells_have_a_line_per_planned_cell_with_its_state(store_root: Path) -> 
     cells = results.cells
     assert cells["state"].value_counts().to_dict() == {"finished": 32, "not run": 2, "failed": 1, "damaged": 1}
     assert victim in cells.set_index("key").loc[victim, "error"]
-    assert {"best_epoch", "seconds", "test_windows", "notes"} <= set(cells)
+    assert {"best_epoch", "lr", "seconds", "test_windows", "notes"} <= set(cells)
     assert results.predictions(next(iter(results.rows))).probability.shape == (2, 2)
 
 

@@ -55,6 +55,7 @@ def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_pr
     assert "  mimic-iv-ecg: 5 recordings, 55 heartbeats (estimated; not prepared yet)" in before
     assert "to do: 10 of 10 cells, 1 of 1 pretrainings" in before, "a cell of two tables is to do once"
     assert "pretraining 0 s" not in "\n".join(before)
+    assert "  trainings on labels, one per cell and learning rate: 4" in before
     prepared = {name: prepare(locate(config, name, folders), folders.cache, workers=1) for name in names_of(config)}
     grid, store = make_grid(config, prepared, MACHINE), Store(tmp_path / "runs")
     finish(grid.cells[0], store)

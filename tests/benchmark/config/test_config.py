@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmark.config.config import by_encoder, labels_of
+from benchmark.config.config import RATES, by_encoder, labels_of
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
 from methods import METHODS
@@ -18,6 +18,14 @@ from tests.basic import BASIC
 
 SMALL = {"name": "resnet1d", "output": 8}
 RECORDINGS = {"data.segmentation.kind": "recordings", "methods": ["moco"]}
+
+
+@pytest.mark.parametrize(("section", "single"), [("finetune", 1e-4), ("attention", 1e-3), ("supervised", 1e-2)])
+def test_a_learning_rate_is_chosen_among_four_under_strict_unless_one_is_given(section: str, single: float) -> None:
+    paper, strict, given = ({}, {"protocol": "strict"}, {"protocol": "strict", f"{section}.lr": 0.5})
+    rates = [getattr(load_config("paper", overrides), section).lr for overrides in (paper, strict, given)]
+    assert rates == [[single], RATES[section], [0.5]]
+    assert (len(rates[1]), single in rates[1]) == (4, True)
 
 
 def test_windows_are_those_of_the_protocol_and_of_their_section() -> None:

@@ -27,7 +27,7 @@ from methods.encoders.dilated import Dilated, DilatedConfig
 from tests.methods.encoders.official import official_module
 
 MakeTask = Callable[..., Task]
-SETTINGS = Finetune(epochs=2, lr=1e-2, batch_size=8, head_hidden=16)
+SETTINGS = Finetune(epochs=2, lr=[1e-2], batch_size=8, head_hidden=16)
 THREE = [[0], [1], [2]]
 PAIRS = [[0], [0], [1], [1], [2], [2]]
 """The two windows of each recording share its class."""
@@ -84,19 +84,22 @@ def test_it_learns_what_is_there(make_task: MakeTask, multi: bool) -> None:
         np.testing.assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("scores", "best"), [([0.2, 0.5, 0.5, 0.1], 2), ([0.0, 0.0], 1)])
-def test_the_first_best_epoch_is_kept(
-    task: Task, monkeypatch: pytest.MonkeyPatch, scores: list[float], best: int
+@pytest.mark.parametrize(
+    ("scores", "rate", "best"),
+    [([0.2, 0.5, 0.5, 0.4, 0.5, 0.1], 1e-3, 2), ([0.1, 0.3, 0.2, 0.4, 0.1, 0.1], 1e-2, 1), ([0.0] * 6, 1e-3, 1)],
+)
+def test_the_first_best_epoch_of_the_lowest_best_rate_is_kept(
+    task: Task, monkeypatch: pytest.MonkeyPatch, scores: list[float], rate: float, best: int
 ) -> None:
     outcomes = []
-    for epochs in (best, len(scores)):
-        coming = iter(scores)
+    for epochs, rates, by_epoch in ((3, [1e-2, 1e-3], scores), (best, rate, [0.1, 0.2])):
+        coming = iter(by_epoch)
         monkeypatch.setattr(module, "validation_score", lambda probability, task, coming=coming: next(coming))
-        settings = SETTINGS.model_copy(update={"epochs": epochs})
+        settings = Finetune(epochs=epochs, lr=rates, batch_size=8, head_hidden=16)
         outcomes.append(finetune(encoder_of(), task, settings, seed=41, precision="float32"))
-    assert outcomes[1].training["best_epoch"] == best
-    assert outcomes[1].training["validation_f1"] == scores
-    np.testing.assert_array_equal(outcomes[1].probability, outcomes[0].probability)
+    assert (outcomes[0].training["lr"], outcomes[0].training["best_epoch"]) == (rate, best)
+    assert outcomes[0].training["validation_f1_by_lr"] == [max(scores[:3]), max(scores[3:])]
+    np.testing.assert_array_equal(outcomes[0].probability, outcomes[1].probability)
 
 
 def test_validation_counts_the_unit_of_the_protocol_and_an_undefined_score_is_nothing(make_task: MakeTask) -> None:
@@ -112,7 +115,9 @@ def test_a_loss_that_is_not_finite_stops_with_the_remedy(task: Task) -> None:
     signal = task.train.signal.clone()
     signal[0] = float("inf")
     with pytest.raises(TrainingStopped, match=r"nan in epoch 1; lower --set finetune.lr=0.01"):
-        run(replace(task, train=replace(task.train, signal=signal)))
+        run(replace(task, train=replace(task.train, signal=signal)), SETTINGS.model_copy(update={"lr": [0.01, 0.1]}))
+    with_excess = SETTINGS.model_copy(update={"lr": [0.01, 1e30]})
+    np.testing.assert_array_equal(run(task, with_excess), run(task))
 
 
 def test_supervised_training_learns_what_is_there(make_task: MakeTask) -> None:
@@ -164,7 +169,7 @@ def test_an_attention_head_finds_what_the_mean_over_the_steps_hides(make_task: M
     task = make_task([[0], [1]] * 60, [[0], [1]] * 20, [[0], [1]] * 40, classes=2)
     task = replace(task, **{name: with_peak(side) for name, side in task.sides().items()})
     encoder = Steps(DilatedConfig(hidden=4, depth=1, output=8))
-    settings = Attention(epochs=30, lr=1e-2, batch_size=32, least_updates=12)
+    settings = Attention(epochs=30, lr=[1e-2], batch_size=32, least_updates=12)
     attended = finetune(encoder, task, settings, seed=41, precision="float32")
     probed = linear_probe(encoder, task, [1.0], precision="float32")
     right, right_by_mean = (
