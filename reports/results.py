@@ -81,8 +81,8 @@ class Results:
             name: getattr(row, name) for name in ("method", "protocol", "labels", "pretrain_seed", "pretrain_key")
         }
         facts |= {name: row.training.get(name) for name in ("best_epoch", "C", "seconds")} | row.counts
-        rates = [part.get("lr") for part in row.training.get("parts", [row.training])]  # of each cross-validated part
-        facts["lr"] = pd.Series(rates, dtype=float).median()
+        rates = [part["lr"] for part in row.training.get("parts", [row.training]) if "lr" in part]  # of each fold
+        facts["lr"] = float(np.median(rates)) if rates else None
         return facts | {"notes": "; ".join(row.notes)}
 
     def state_of(self, key: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import FEATURES, HEARTBEAT, OVERALL, is_frozen, is_untrained
+from benchmark.results.names import CLASSICAL_TITLES, FEATURES, HEARTBEAT, OVERALL, is_frozen, is_untrained
 from benchmark.results.printed import numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import LEVEL, MARGIN, NEAR, POWER, TableStatistics
@@ -29,7 +29,8 @@ READER = " (reads reports)"
 LONGEST_ERROR = 160
 ROUNDING = 1e-9
 """A standard deviation below it, in percent, is rounding."""
-FIXED_FEATURES = {FEATURES: "hand-made features", "minirocket": "random convolutions"}
+FIXED_FEATURES = dict.fromkeys(CLASSICAL_TITLES, "one measure")
+FIXED_FEATURES |= {FEATURES: "hand-made features", "minirocket": "random convolutions"}
 """Baseline without an encoder -> what its model is of."""
 PAPER_SIGNALS = {
     "rate": 250,
@@ -229,13 +230,13 @@ def _patients(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
 
 
 def _rates(results: Results, layout: Layout) -> Iterator[str]:
-    """Name the learning rate of each row at each label ratio, where cells chose among several."""
+    """Name the learning rates of each row, where cells chose among several."""
     cells = results.cells[results.cells["key"].isin([cell.key for cell in layout.cells])]
-    cells = cells.reindex(columns=["ratio", "variant", "lr"])[cells["variant"].isin(layout.variants)]
-    for ratio in cells["ratio"].unique() if cells["lr"].nunique() > 1 else ():
-        medians = cells[cells["ratio"] == ratio].groupby("variant", sort=False)["lr"].median().dropna()
-        texts = ", ".join(f"{results.plan.variants[str(name)]} {rate:g}" for name, rate in medians.items())
-        yield f"Learning rate at {labels_text(ratio)}, median of those chosen on validation: {texts}."
+    cells = cells[cells["variant"].isin(layout.variants)].reindex(columns=["variant", "ratio", "lr"])
+    if cells["lr"].nunique() > 1:
+        medians: dict[Any, float] = cells.groupby(["variant", "ratio"], sort=False)["lr"].median().dropna().to_dict()
+        texts = [f"{results.plan.variants[name]} {rate:g} at {ratio_text(of)}" for (name, of), rate in medians.items()]
+        yield f"Learning rates chosen on validation, median: {', '.join(texts)}."
 
 
 def tested_text(results: Results, datasets: Collection[str]) -> str:

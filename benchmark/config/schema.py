@@ -45,6 +45,9 @@ Rates = Annotated[
 ]
 NotNegative = Annotated[float, Field(ge=0)]
 BatchSize = Annotated[int, Field(ge=2)]
+Masks = Annotated[float, Field(ge=0, le=1)]
+"""Strength of the masks on the embedded input in training; 1: those of PMQ's views, half of the time steps and a tenth
+of the spectrum; 0: none."""
 Dropout = Annotated[float, Field(ge=0, lt=1)]
 
 
@@ -191,6 +194,7 @@ class Finetune(Section):
     """Width of the head's hidden layer."""
     dropout: Dropout = 0.1
     """On the logits (PMQ, Implementation Details)."""
+    masks: Masks = 0.0
     encoder_dropout: Dropout | None = None
     """On the encoder's output. None: none, or under `pretrain.preset: paper` that of the method's authors."""
     beats_per_trial: Count = 6
@@ -272,6 +276,7 @@ class Supervised(Section):
     """Width of the head's hidden layer."""
     dropout: Dropout = 0.5
     """Before the head's last layer; before its first, half as much."""
+    masks: Masks = 0.0
 
 
 Budget = Literal["epochs", "windows", "passes"]
@@ -337,7 +342,7 @@ class Settings(Section):
     values, each run at the smallest label ratio."""
     gates: list[Gate] = ["random", "frozen", "features", "full-labels"]
     """Baselines: untrained encoder, fine-tuned and frozen; boosted hand-crafted features; these with all labels; on
-    demand `supervised`, trained from scratch on all labels, and `minirocket` under a ridge regression."""
+    demand `supervised`, trained from scratch on all labels, and others (`list`)."""
     data: Data = Data()
     encoder: dict[str, Any] = {}
     """`name` (or file) of the shared encoder, the default one if absent, and all its knobs."""

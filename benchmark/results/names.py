@@ -12,14 +12,20 @@ from pydantic import ConfigDict
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
 
-Gate = Literal["random", "frozen", "features", "full-labels", "supervised", "minirocket"]
+Gate = Literal[
+    "random", "frozen", "features", "full-labels", "supervised", "augmented", "minirocket",
+    "heart-rate", "qrs-amplitude",
+]  # fmt: skip
 ABOUT_GATES: dict[Gate, str] = {
     "random": "the untrained encoder, fine-tuned or under the table's evaluation; by default",
     "frozen": "the untrained encoder under the linear probe; by default",
     "features": "gradient boosting on hand-crafted measures of the beats; by default",
     "full-labels": "the other gates with all labels; by default",
     "supervised": "the encoder trained from scratch on all labels, by a recipe of its own",
+    "augmented": "the row supervised, whose windows are masked in training as PMQ masks them",
     "minirocket": "ridge regression on MiniRocket's random convolutions",
+    "heart-rate": "gradient boosting on the heart rate alone",
+    "qrs-amplitude": "gradient boosting on the mean height of the QRS complex alone",
 }
 """Reference row of a table -> a line for `list`."""
 Preset = Literal["unified", "paper"]
@@ -66,9 +72,11 @@ EVALUATIONS = tuple(name for name in EVALUATION_FACTS if name != RETRIEVAL)
 """Those with tables of scores."""
 EVALUATION_TITLES = {name: facts.title for name, facts in EVALUATION_FACTS.items()}
 
-UNTRAINED, FROZEN, FEATURES, SUPERVISED = "random", "random-frozen", "features", "supervised"
-"""Names of baselines. `FEATURES` and `SUPERVISED` are also the evaluations of their cells."""
+UNTRAINED, FROZEN, SUPERVISED, AUGMENTED = "random", "random-frozen", "supervised", "augmented"
+FEATURES, HEART_RATE, QRS_AMPLITUDE = "features", "heart-rate", "qrs-amplitude"
+"""Names of baselines. Those from `FEATURES` on and `SUPERVISED` are also the evaluations of their cells."""
 CLASSICAL_TITLES = {FEATURES: "Heartbeat features, boosted", "minirocket": "MiniRocket, ridge"}
+CLASSICAL_TITLES |= {HEART_RATE: "Heart rate alone, boosted", QRS_AMPLITUDE: "QRS amplitude alone, boosted"}
 """Gate row without an encoder -> its title; the row, the gate and the evaluation of its cells have one name."""
 VALIDATION = "validation"
 """The evaluation of `tune`: a linear probe judged on the validation patients, without test windows; in no table."""
@@ -91,7 +99,9 @@ def is_untrained(variant: str) -> bool:
 
 def evaluation_of(variant: str, table: str) -> str:
     """The evaluation of a variant's cells in a table: the table's own, except for gates with one of their own."""
-    of_baselines = {FROZEN: LINEAR, SUPERVISED: SUPERVISED} | {name: name for name in CLASSICAL_TITLES}
+    of_baselines = {FROZEN: LINEAR, SUPERVISED: SUPERVISED, AUGMENTED: SUPERVISED} | {
+        name: name for name in CLASSICAL_TITLES
+    }
     return of_baselines.get(variant, table)
 
 

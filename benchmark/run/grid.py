@@ -26,6 +26,7 @@ from benchmark.data.splits import TaskSpec
 from benchmark.machine import Machine, stream
 from benchmark.results.files import digest
 from benchmark.results.names import (
+    AUGMENTED,
     CLASSICAL_TITLES,
     EVALUATION_FACTS,
     FINETUNE,
@@ -139,8 +140,11 @@ def baselines_of(config: Config) -> Iterator[Variant]:
     for name, title in CLASSICAL_TITLES.items():
         if name in config.gates:
             yield Variant(name, title, None, MethodConfig(), "gate")
-    if "supervised" in config.gates:
-        yield Variant(SUPERVISED, "Supervised, from scratch", untrained, method_config, "gate", of=UNTRAINED)
+    masked = {"supervised.masks": 1.0}
+    for name, title, settings in ((SUPERVISED, "from scratch", {}), (AUGMENTED, "augmented", masked)):
+        if name in config.gates:
+            title = f"Supervised, {title}"
+            yield Variant(name, title, untrained, method_config, "gate", of=UNTRAINED, settings=settings)
 
 
 def ablations_of(config: Config) -> Iterator[Variant]:
@@ -342,7 +346,7 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]
             continue
         if is_retrieval and evaluation != RETRIEVAL:  # it has no encoder of its own
             continue
-        of_row = [ALL_LABELS] if row == SUPERVISED or is_retrieval else ratios  # retrieval reads no label
+        of_row = [ALL_LABELS] if evaluation == SUPERVISED or is_retrieval else ratios  # retrieval reads no label
         yield from ((table, evaluation, ratio) for ratio in of_row)
 
 

@@ -1,4 +1,4 @@
-"""The row `features`: gradient boosting on hand-crafted beat features, the classical baseline.
+"""The row `features`: gradient boosting on hand-crafted beat features, the classical baseline; and rows of one of them.
 
 It uses the same windows (at 250 Hz), labels and splits as the encoders, and minimises the same unweighted
 cross-entropy. Leaf size and iteration are those with the best validation macro-F1 in the protocol's unit, the first of
@@ -19,7 +19,7 @@ from benchmark.config.schema import Boosting
 from benchmark.data.heartbeats import FS
 from benchmark.data.task import Task, Windows
 from benchmark.machine import stream
-from benchmark.training.features import Floats, beat_features
+from benchmark.training.features import Floats, beat_features, read_by
 from benchmark.training.finetune import Outcome, validation_score
 
 Stages = Callable[[Floats], Iterator[Floats]]
@@ -30,15 +30,18 @@ MOST_FEATURES = 8
 """Sets of windows: training and validation windows at three label shares, and the test windows."""
 
 
-def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int) -> Outcome:
+def boost(task: Task, settings: Boosting, *, rate: int = FS, seed: int, measures: str = "features") -> Outcome:
     """Boost trees on the features of the labelled windows and predict the test windows with the best leaf size.
 
+    measures: the row, which reads all features or one of them.
     A single-label task gets one softmax model, a multi-label one a binary model per class. Classes without a labelled
     window get probability 0.
     """
     import sklearn.ensemble  # noqa: F401  before the limit of threads, which what is loaded has
 
-    train, validation, test = (features_of(side, rate) for side in task.sides().values())  # (n, F) each
+    train, validation, test = (
+        read_by(measures, features_of(side, rate)) for side in task.sides().values()
+    )  # (n, F) each
     with threadpool_limits(torch.get_num_threads(), user_api="openmp"):
         models = [fit(train, task, settings, leaf, seed) for leaf in settings.leaf_windows]
         curves = [[validation_score(probability, task) for probability in stages(validation)] for stages in models]

@@ -9,7 +9,16 @@ from typing import Any
 
 from benchmark.config.config import Config
 from benchmark.data.task import Task
-from benchmark.results.names import FEATURES, FINETUNE, LINEAR, RETRIEVAL, SUPERVISED, VALIDATION
+from benchmark.results.names import (
+    FEATURES,
+    FINETUNE,
+    HEART_RATE,
+    LINEAR,
+    QRS_AMPLITUDE,
+    RETRIEVAL,
+    SUPERVISED,
+    VALIDATION,
+)
 from benchmark.training.boosting import boost
 from benchmark.training.finetune import Outcome, finetune
 from benchmark.training.minirocket import minirocket
@@ -29,23 +38,30 @@ VERSIONS = {
     SUPERVISED: 2,
     VALIDATION: 3,
     FEATURES: 4,
+    HEART_RATE: 1,
+    QRS_AMPLITUDE: 1,
     MINIROCKET: 2,
 }
 """Evaluation -> results version: raised with any change that can move a number."""
-SECTIONS = {VALIDATION: LINEAR, FEATURES: "boosting"}
+SECTIONS = {VALIDATION: LINEAR} | dict.fromkeys((FEATURES, HEART_RATE, QRS_AMPLITUDE), "boosting")
 """Evaluation -> the config section that has its settings, where its name is another."""
 
 
 def settings_of(evaluation: str, config: Config) -> dict[str, Any]:
     """Give the settings that the results of an evaluation depend on, for the key of a cell.
 
-    Those of fine-tuning lack two, which have entries of their own in the key. A single learning rate is no list.
+    Those of fine-tuning lack two, which have entries of their own in the key. A single learning rate is no list, and
+    masks of strength 0 are none.
     """
     if evaluation == RETRIEVAL:
         return {}
     excluded = {"beats_per_trial", "encoder_dropout"} if evaluation == FINETUNE else None
     settings: dict[str, Any] = getattr(config, SECTIONS.get(evaluation, evaluation)).model_dump(exclude=excluded)
-    return settings | ({"lr": settings["lr"][0]} if len(settings.get("lr", ())) == 1 else {})
+    if len(settings.get("lr", ())) == 1:
+        (settings["lr"],) = settings["lr"]
+    if not settings.get("masks"):
+        settings.pop("masks", None)
+    return settings
 
 
 def evaluate(
@@ -75,6 +91,6 @@ def evaluate(
 
 def evaluate_classical(evaluation: str, task: Task, config: Config, seed: int) -> Outcome:
     """Learn on the labelled windows without an encoder and predict the test windows."""
-    if evaluation == FEATURES:
-        return boost(task, config.boosting, rate=config.data.rate, seed=seed)
-    return minirocket(task, config.minirocket, seed=seed)
+    if evaluation == MINIROCKET:
+        return minirocket(task, config.minirocket, seed=seed)
+    return boost(task, config.boosting, rate=config.data.rate, seed=seed, measures=evaluation)

@@ -16,6 +16,7 @@ from scipy.ndimage import uniform_filter1d
 
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.heartbeats import FS
+from benchmark.results.names import HEART_RATE, QRS_AMPLITUDE
 
 BEFORE, AFTER = int(0.3 * FS), int(0.5 * FS)
 """Samples of an aligned beat before, and from, its QRS centre."""
@@ -55,6 +56,22 @@ def beat_features(windows: NDArray[np.floating[Any]]) -> Floats:
         *uniform_filter1d(beat, 5, axis=1)[:, np.add(BEFORE, SHAPE)].swapaxes(0, 1),
     )  # fmt: skip
     return np.concatenate(columns, axis=1).astype(np.float32)  # (n, F)
+
+
+HEIGHTS = slice(94, 106)
+"""Features that are the height of the QRS complex in each lead."""
+
+
+def read_by(row: str, features: Floats) -> Floats:
+    """Take from features (n, F) those that a row reads: all, or one measure (n, 1).
+
+    The heart rate is the median interval of a window's beats or, of one beat, its unpadded width; the QRS amplitude is
+    the mean height over the leads, in mV where windows are not normalised.
+    """
+    if row == HEART_RATE:
+        width, interval = features[:, :1], features[:, 4:5]  # (n, 1), (n, 1)
+        return np.where(interval > 0, interval, width)
+    return features[:, HEIGHTS].mean(1, keepdims=True) if row == QRS_AMPLITUDE else features
 
 
 def beats_of(window: Floats) -> tuple[Floats, Floats, tuple[float, ...]]:

@@ -29,6 +29,7 @@ from benchmark.results.metrics import f1, per_recording
 from benchmark.results.names import RECORDING
 from benchmark.training.pretrain import TrainingStopped, autocast
 from methods.encoders.base import Encoder
+from methods.parts.masks import Mask, frequency_then_time
 
 EVALUATION_BATCH = {"cpu": 128, "cuda": 4096}
 """Windows per evaluation batch, by device type: fits a CPU's cache, few launches on a GPU."""
@@ -43,12 +44,17 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
 
 
+def training_mask(settings: Finetune | Supervised) -> Mask | None:
+    """Make the masks of PMQ's views, weaker by a factor; None for no masks."""
+    return frequency_then_time(0.1 * settings.masks, 0.5 * settings.masks) if settings.masks else None
+
+
 class Classifier(nn.Module):
     """Encoder and head K-hidden-C with batch normalisation and ReLU, dropout on the logits (PMQ)."""
 
     def __init__(self, encoder: Encoder, classes: int, settings: Finetune) -> None:
         super().__init__()
-        self.encoder = encoder
+        self.encoder, self.mask = encoder, training_mask(settings)
         self.encoder.dropout = settings.encoder_dropout or 0.0
         hidden = settings.head_hidden
         self.head = nn.Sequential(
@@ -61,7 +67,7 @@ class Classifier(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits (B, C) of windows (B, S, L)."""
-        logits: Tensor = self.head(self.encoder.pooled(x))  # (B, C)
+        logits: Tensor = self.head(self.encoder.pooled(x, self.mask if self.training else None))  # (B, C)
         return logits
 
 
@@ -70,7 +76,7 @@ class BenchmarkClassifier(nn.Module):
 
     def __init__(self, encoder: Encoder, classes: int, settings: Supervised) -> None:
         super().__init__()
-        self.encoder = encoder
+        self.encoder, self.mask = encoder, training_mask(settings)
         width, hidden = 2 * encoder.config.output, settings.head_hidden
         self.head = nn.Sequential(
             nn.BatchNorm1d(width),
@@ -84,7 +90,7 @@ class BenchmarkClassifier(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits (B, C) of windows (B, S, L)."""
-        steps = self.encoder(x)  # (B, S', K)
+        steps = self.encoder(x, self.mask if self.training else None)  # (B, S', K)
         logits: Tensor = self.head(torch.cat([steps.amax(1), steps.mean(1)], dim=1))  # (B, C)
         return logits
 

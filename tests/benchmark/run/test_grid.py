@@ -6,7 +6,7 @@ Rows reach the processes of a pool with the classes of a method file; budgets an
 from __future__ import annotations
 
 from dataclasses import fields
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -32,7 +32,8 @@ from tests.basic import ANYWHERE, BASIC
 from tests.benchmark.conftest import ENCODER
 from tests.benchmark.run.bench import BASE, Bench, Cohorts, SmallConfig, grid_of
 
-ALL_GATES = ["random", "frozen", "features", "full-labels", "supervised"]
+ALL_GATES = ["random", "frozen", "features", "full-labels", "supervised", "augmented", "heart-rate"]
+BOTH = ("finetune", "linear")
 
 
 def test_a_row_that_pairs_neighbours_is_refused_where_a_recording_is_one_window() -> None:
@@ -82,10 +83,10 @@ def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
     rows = {(c.variant.name, c.table, c.evaluation, c.ratio) for c in grid.cells}
     assert rows == {
         ("pmq", "finetune", "finetune", 0.1), ("pmq", "linear", "linear", 0.1),
-        *(("random", table, table, ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
+        *(("random", table, table, ratio) for table in BOTH for ratio in (0.1, 1.0)),
         *(("random-frozen", "finetune", "linear", ratio) for ratio in (0.1, 1.0)),
-        *(("features", table, "features", ratio) for table in ("finetune", "linear") for ratio in (0.1, 1.0)),
-        *(("supervised", table, "supervised", 1.0) for table in ("finetune", "linear")),
+        *((row, *at) for row in ("features", "heart-rate") for at in product(BOTH, [row], (0.1, 1.0))),
+        *((row, *at) for row in ("supervised", "augmented") for at in product(BOTH, ["supervised"], [1.0])),
     }  # fmt: skip
     at = {(c.variant.name, c.table, c.dataset, c.ratio, c.seed): c.key for c in grid.cells}
     for (name, table, *rest), key in at.items():
@@ -95,7 +96,10 @@ def test_gates_stand_in_every_table_and_share_the_rows_they_can() -> None:
             assert key == at["random", "linear", *rest]
     assert {c.pretraining for c in grid.cells if c.variant.name == "features"} == {None}
     untrained = {cell.pretrain_key for cell in grid.cells if cell.variant.name == "random"}
-    assert {cell.pretrain_key for cell in grid.cells if cell.variant.name == "supervised"} == untrained
+    supervised = [cell for cell in grid.cells if cell.evaluation == "supervised"]
+    assert {cell.pretrain_key for cell in supervised} == untrained
+    masks = {(cell.variant.name, cell.content["settings"].get("masks")) for cell in supervised}
+    assert masks == {("supervised", None), ("augmented", 1.0)}
 
 
 def test_a_dataset_under_a_task_is_a_column_with_keys_of_its_own() -> None:

@@ -12,7 +12,7 @@ from benchmark.config.schema import Boosting
 from benchmark.data.task import Task, Windows
 from benchmark.training import boosting
 from benchmark.training.boosting import at_250_hz, boost
-from benchmark.training.features import BEFORE, beat_features, beats_of
+from benchmark.training.features import BEFORE, beat_features, beats_of, read_by
 from benchmark.training.finetune import Outcome
 
 THREE = [[0], [1], [2]]
@@ -112,6 +112,16 @@ def test_beats_are_found_at_their_centres_and_give_the_rhythm() -> None:
     assert before == pytest.approx(100, abs=1)
     assert after == pytest.approx(624 - 520, abs=2)
     assert spread.max() < 0.05
+
+
+def test_a_row_of_one_measure_reads_the_rate_or_the_height_of_the_beats_alone() -> None:
+    several, one = crop(100, 300, 520), np.pad(crop(100, samples=200), ((50, 50), (0, 0)), mode="edge")
+    features = [beat_features(window[None]) for window in (several, one, several * 3)]
+    rates, heights = ([float(read_by(row, x)[0, 0]) for x in features] for row in ("heart-rate", "qrs-amplitude"))
+    np.testing.assert_allclose(rates, [210, 199, 210], atol=2)
+    np.testing.assert_allclose(heights, [1.0, 1.0, 3.0], atol=0.1)
+    task = task_of(THREE * 10, THREE * 3, THREE * 5)
+    assert all(boost(task, FAST, seed=41, measures=row).probability.shape == (15, 3) for row in ("heart-rate", "all"))
 
 
 @pytest.mark.parametrize(

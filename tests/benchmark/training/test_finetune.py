@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,6 +119,20 @@ def test_a_loss_that_is_not_finite_stops_with_the_remedy(task: Task) -> None:
         run(replace(task, train=replace(task.train, signal=signal)), SETTINGS.model_copy(update={"lr": [0.01, 0.1]}))
     with_excess = SETTINGS.model_copy(update={"lr": [0.01, 1e30]})
     np.testing.assert_array_equal(run(task, with_excess), run(task))
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, Supervised(epochs=2, batch_size=8)])
+def test_masks_are_those_of_the_pretrained_views_and_act_in_training_alone(
+    task: Task, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[float, float]] = []
+    monkeypatch.setattr(module, "frequency_then_time", lambda *ratios: drawn.append(ratios) or torch.zeros_like)
+    model = module.CLASSIFIERS[type(settings)](encoder_of(), 3, settings.model_copy(update={"masks": 0.5}))
+    signal = torch.randn(4, 60, 12)
+    assert drawn == [(0.05, 0.25)]
+    assert model.eval()(signal).std(0).min() > 0
+    model.train().head.eval()
+    assert model(signal).std(0).max() == 0  # of windows that are hidden whole
 
 
 def test_supervised_training_learns_what_is_there(make_task: MakeTask) -> None:

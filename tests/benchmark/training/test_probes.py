@@ -1,4 +1,4 @@
-"""The linear probe: as scikit-learn by hand, and what it does with few labels and few classes."""
+"""Evaluations of an encoder, which they leave as it is; probes with few labels and few classes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmark.config.config import Config
+from benchmark.config.schema import Knn
 from benchmark.data.task import Task
+from benchmark.results.names import EVALUATIONS, SUPERVISED, VALIDATION
 from benchmark.training import probes
+from benchmark.training.evaluations import evaluate
 from benchmark.training.finetune import Outcome
-from benchmark.training.probes import EvaluationCache, features, linear_probe, votes
+from benchmark.training.probes import EvaluationCache, features, knn_probe, linear_probe, votes
 from methods.encoders.dilated import Dilated, DilatedConfig
+from methods.siamese import RandomInit
 
 MakeTask = Callable[..., Task]
 THREE = [[0], [1], [2]]
@@ -30,6 +35,29 @@ def encoder() -> Dilated:
 
 def linear_probe_(encoder: Dilated, task: Task, *strengths: float) -> Outcome:
     return linear_probe(encoder, task, strengths or (1.0,), precision="float32")
+
+
+@pytest.mark.parametrize("name", [*EVALUATIONS, SUPERVISED, VALIDATION])
+def test_each_evaluation_predicts_every_test_window_and_leaves_the_encoder(
+    name: str, encoder: Dilated, make_task: MakeTask, small_config: Callable[..., Config]
+) -> None:
+    config = small_config({"finetune.epochs": 2, "supervised.epochs": 2, "supervised.batch_size": 8})
+    before = {key: value.clone() for key, value in encoder.state_dict().items()}
+    task, cache = make_task(THREE * 8, THREE * 2, THREE * 4, noise=2.0), EvaluationCache()
+    outcome = evaluate(name, encoder, task, config, method=RandomInit, seed=41, precision="float32", cache=cache)
+    assert outcome.probability.shape == (12, 3)
+    np.testing.assert_allclose(outcome.probability.sum(1), 1, rtol=1e-4)
+    assert all(torch.equal(value, before[key]) for key, value in encoder.state_dict().items())
+
+
+def test_the_first_best_number_of_neighbours_is_taken_and_none_exceeds_the_windows(
+    encoder: Dilated, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coming = iter([0.2, 0.6, 0.6])  # of 1, 3, and 24 in place of 50 and 100
+    monkeypatch.setattr(probes, "validation_score", lambda probability, task: next(coming))
+    task, settings = make_task(THREE * 8, THREE, THREE), Knn(neighbours=[1, 3, 50, 100])
+    outcome = knn_probe(encoder, task, settings, precision="float32", cache=EvaluationCache())
+    assert (outcome.training["neighbours"], outcome.training["validation_f1"]) == (3, [0.2, 0.6, 0.6])
 
 
 def test_it_is_a_logistic_regression_on_standardised_features(encoder: Dilated, make_task: MakeTask) -> None:
