@@ -190,8 +190,7 @@ def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:
     for section in sections:
         alike = [other for other in sections if other["name"] == section["name"]]
         differing = [knob for knob, value in section.items() if any(other.get(knob) != value for other in alike)]
-        label = [get_encoder(section["name"]).name, *(f"{knob} {section[knob]}" for knob in differing)]
-        labels.append(" ".join(label))
+        labels.append(" ".join([get_encoder(section["name"]).name, *(f"{knob} {section[knob]}" for knob in differing)]))
     if twice := [label for label in labels if labels.count(label) > 1]:
         raise ValueError(f"encoders: {twice[0]!r} is named twice; name it once, or give one of them other knobs")
     return labels

@@ -45,13 +45,10 @@ def resolve(kind: Any, path: Sequence[str | int]) -> tuple[list[str], list[str]]
     """
     sections, keys = [kind], list[str]()
     for part in path:
-        hints = [get_type_hints(section) for section in sections]
-        selected = [
-            section
-            for section, types in zip(sections, hints, strict=True)
-            if part in (section.__name__, *get_args(types.get("kind")))
-        ]
-        if inner := [types[part] for types in hints if part in types]:
+        hints = {section: get_type_hints(section) for section in sections}
+        inner = [types[part] for types in hints.values() if part in types]
+        selected = [one for one, types in hints.items() if part in (one.__name__, *get_args(types.get("kind")))]
+        if inner:
             sections = [section for annotation in inner for section in sections_in(annotation)]
         elif len(sections) > 1 and selected:
             sections = selected
