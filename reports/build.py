@@ -97,9 +97,9 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     """
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]],)
     tables: list[Table] = []
-    tested: dict[str, TableStatistics] = {}
+    statistics_of_tables: dict[str, TableStatistics] = {}
     problems = [*results.damaged.values(), *results.unreadable_records]
-    of_figures: dict[tuple[str, str], pd.DataFrame] = {}
+    differences_of_tables: dict[tuple[str, str], pd.DataFrame] = {}
     every = (layout for name in evaluations_of(results.plan) for layout in layouts(results.plan, name, further))
     for layout, chosen in product(every, units):
         statistics = TableStatistics()
@@ -108,8 +108,8 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         except (UnequalTestSets, CorruptRow) as problem:
             problems.append(f"statistics of {layout.evaluation} per {chosen}: {problem}")
         tables.append(make_table(results, layout, chosen, statistics))
-        tested[tables[-1].name] = statistics
-        of_figures.setdefault((layout.evaluation, chosen), differences(statistics))
+        statistics_of_tables[tables[-1].name] = statistics
+        differences_of_tables.setdefault((layout.evaluation, chosen), differences(statistics))
     classes, costs = class_scores(results, units), costs_table(results)
     retrieval = TableStatistics().intervals
     try:
@@ -122,8 +122,8 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         "results.tex": "\n".join(map(to_latex, tables)),
         "results.csv": to_csv(tables),
         "cells.csv": cells_csv(results),
-        "intervals.csv": csv(joined({name: one.intervals for name, one in tested.items()})),
-        "pairwise.csv": csv(joined({name: one.pairs for name, one in tested.items()})),
+        "intervals.csv": csv(joined({name: one.intervals for name, one in statistics_of_tables.items()})),
+        "pairwise.csv": csv(joined({name: one.pairs for name, one in statistics_of_tables.items()})),
         "classes.csv": csv(classes),
         "costs.csv": csv(costs),
     }
@@ -136,7 +136,7 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
 
     figures: list[Figure] = []
     try:
-        for figure in draw_figures(results, out / "figures", units, of_figures, retrieval):
+        for figure in draw_figures(results, out / "figures", units, differences_of_tables, retrieval):
             figures.append(figure)
     except Exception as error:  # the tables are worth a page without further figures
         problems.append(f"further figures: {type(error).__name__}: {error}")

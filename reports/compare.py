@@ -1,8 +1,8 @@
 """A run held against another run, or against the numbers that a paper prints.
 
 Of two runs, a number is the mean over the seeds that both have, or over a run's own where they share none; a cell is
-identical where its scores and predictions have the same bits. Differences are not tested: `report A B` puts runs of the
-same settings into one table, which tests them.
+identical where its scores and predictions have the same bits. Differences are not tested: `report --results A B`
+puts runs of the same settings into one table, which tests them.
 """
 
 from __future__ import annotations

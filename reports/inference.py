@@ -40,14 +40,14 @@ NEAR = 0.05
 """A row further below the best is not marked as inseparable from it, however wide its interval."""
 EPSILON = 1e-9
 """Standard errors and differences below it are rounding."""
-MORE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
+DETECTABLE = {1: "detectable", 2: "detectable_2x", 4: "detectable_4x"}
 """Times the pretrainings for which the detectable difference is stated."""
 COLUMN_ID = ["unit", "ratio", "dataset", "metric"]
 ENDS = ["low", "high", "low_holm", "high_holm"]
 INTERVALS = [*COLUMN_ID, "variant", "mean", "low", "high", "patients_se", "seeds_se", "seeds"]
 PAIRS = [
     *COLUMN_ID, "first", "second", "difference", *ENDS, "p", "p_holm", "p_equivalent", "patients_se", "seeds_se", "df",
-    "seeds", *MORE.values(),
+    "seeds", *DETECTABLE.values(),
 ]  # fmt: skip
 
 
@@ -194,7 +194,10 @@ def _joined(families: Sequence[dict[str, Any]], columns: list[str]) -> pd.DataFr
 
 
 def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> dict[str, Any]:
-    """Intervals and tests of one family of scores or differences; rows: that the pairs are of, 0 moderates nothing."""
+    """Intervals and tests of one family of scores or differences.
+
+    rows: number of rows that the differences are between; 0 for scores, whose variances over seeds are not moderated.
+    """
     mean, of_seeds, of_patients, seeds = map(np.array, zip(*map(variances, scores), strict=True))
     most, patients = len(scores[0][0]), min(block.shape[1] - 1 for block in scores[0])
     freedom = np.maximum(seeds - 1.0, 0.0)
@@ -214,7 +217,7 @@ def _tested(scores: Sequence[Sequence[Floats]], rows: int = 0) -> dict[str, Any]
     statistics = {name: np.clip(end, -1, 1) for name, end in ends.items()}
     statistics |= {"p": p, "p_holm": holm(p), "p_equivalent": holm(p_equivalent), "patients_se": np.sqrt(of_patients)}
     statistics |= {"seeds_se": np.where(seeds > 1, np.sqrt(of_seeds), np.nan), "df": df, "seeds": seeds}
-    for times, name in MORE.items():
+    for times, name in DETECTABLE.items():
         error_then, df_then = _error(of_seeds / times, of_patients, freedom + (times - 1) * seeds, patients)
         detectable = (student.isf(LEVEL / 2, df_then) + student.isf(1 - POWER, df_then)) * error_then
         statistics[name] = np.where((seeds > 1) | (times == 1), detectable, np.nan)
@@ -229,9 +232,9 @@ def _error(of_seeds: Floats, of_patients: Floats, freedom: Floats, patients: int
 
 
 def common_variance(of_seeds: Floats, freedom: int) -> tuple[float, float]:
-    """Variance s0^2 and degrees of freedom d0 that variances of as many degrees of freedom share (Smyth, 2004).
+    """Variance s0^2 and degrees of freedom d0 of the prior of variances with `freedom` each (Smyth, 2004).
 
-    From the moments of their logarithms; of fewer than three, nothing is shared.
+    From the moments of their logarithms; fewer than three have none.
     """
     if len(of_seeds) < 3 or freedom < 1:
         return 0.0, 0.0

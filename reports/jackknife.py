@@ -39,16 +39,16 @@ def leave_one_out(
     """
     probability, truth, owner = predictions.probability, predictions.truth, predictions.patient
     if unit != HEARTBEAT:
-        owner = owner[np.unique(predictions.recording, return_index=True)[1]]  # (n,)
+        owner = owner[np.unique(predictions.recording, return_index=True)[1]]  # (n,) recordings from here
         probability, truth, _ = per_recording(probability, truth, predictions.recording, pool)
     patient = np.unique(owner, return_inverse=True)[1]  # (n,)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean over no class is NaN
-        scores = {name: (FAST.get(name) or plainly(name))(truth, probability, patient, multi) for name in metrics}
+        scores = {name: (FAST.get(name) or computed_anew(name))(truth, probability, patient, multi) for name in metrics}
         return {name: np.nanmean(values.reshape(len(values), -1), axis=1) for name, values in scores.items()}
 
 
-def plainly(metric: str) -> Score:
+def computed_anew(metric: str) -> Score:
     """Return a score that computes a metric anew without each patient, for one that has no faster form."""
 
     def score(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
@@ -109,10 +109,10 @@ def _area(positive: NDArray[np.bool_], score: Probability, patient: Patients) ->
     """(1 + P,) area under the ROC curve: share of the pairs of both signs that the positive line wins, ties half."""
     signs = np.stack([positive, ~positive], axis=1)
     ranked = [np.sort(score[sign]) for sign in signs.T]  # positives, negatives
-    below, level = (
+    below, up_to = (
         [np.searchsorted(values, score, side) for values in reversed(ranked)] for side in ("left", "right")
     )  # of the negatives, then of the positives
-    won_by, lost_by = ((one + other) / 2 for one, other in zip(below, level, strict=True))  # (n,) each
+    won_by, lost_by = ((one + other) / 2 for one, other in zip(below, up_to, strict=True))  # (n,) each
     won = np.where(positive, won_by, ranked[0].size - lost_by)  # pairs that the line is part of and the positive wins
     without = np.bincount(patient, weights=won)  # (P,) counts the pairs within a patient twice
     for group in np.split(np.argsort(patient, kind="stable"), np.cumsum(np.bincount(patient))[:-1]):

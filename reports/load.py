@@ -44,7 +44,7 @@ UNSET = "unset"
 DATA, ROWS = "data of ", "rows: "
 """How the names of facts begin that are no config keys."""
 COMPARED_WHERE_KNOWN = (DATA, f"{ROWS}results_versions.", f"{ROWS}precision", "ablations.")
-"""Facts in which runs of one table must agree where both have them."""
+"""Beginnings of the names of facts in which runs of one table must agree where both state them."""
 MERGED = ("methods", "printed")
 """Lists of a config that a table is made from."""
 T = TypeVar("T")
@@ -141,7 +141,10 @@ def _warnings(cells: Iterable[PlannedCell]) -> list[str]:
 
 
 def incompatible(run: Results, other: Results) -> list[str]:
-    """Say why two runs do not belong into one table, one phrase each: settings, data, versions; empty where they do."""
+    """Say why two runs do not belong into one table, one phrase each: settings, data, versions; empty where they do.
+
+    Config keys must agree but for those in `CHOICE`, the facts in `COMPARED_WHERE_KNOWN` where both runs state them.
+    """
     reasons = []
     for name, (one, two) in differing_facts(run, other).items():
         known, chosen = UNSET not in (one, two), name.startswith((*(f"{choice}." for choice in CHOICE), ROWS))

@@ -116,16 +116,18 @@ class Results:
     @cached_property
     def pretrainings(self) -> dict[str, dict[str, Record]]:
         """Variant -> key of a pretraining -> its record, of the finished cells, by seed; without unreadable ones."""
+        readable, _ = self._records
         by_variant: dict[str, dict[str, Record]] = {name: {} for name in self.plan.variants}
         for cell, row in sorted(self.finished, key=lambda pair: pair[1].pretrain_seed or 0):
-            if row.pretrain_key in self._records[0]:
-                by_variant[cell.variant][row.pretrain_key] = self._records[0][row.pretrain_key]
+            if row.pretrain_key in readable:
+                by_variant[cell.variant][row.pretrain_key] = readable[row.pretrain_key]
         return {name: records for name, records in by_variant.items() if records}
 
     @property
     def unreadable_records(self) -> list[str]:
         """What is not used of the records of pretrainings, one line each."""
-        return self._records[1]
+        _, left_out = self._records
+        return left_out
 
     @cached_property
     def _records(self) -> tuple[dict[str, Record], list[str]]:
@@ -213,8 +215,8 @@ class Layout:
     """Columns of every dataset."""
     cells: tuple[PlannedCell, ...]
     """The planned cells of its rows and label ratios, in plan order."""
-    gates: frozenset[str] = frozenset()
-    """Baselines; left out of ranking and statistics."""
+    baselines: frozenset[str] = frozenset()
+    """Rows that are not ranked and are part of no statistic."""
     unchanged: str = ""
     """Of ablations or a sweep, the row of the method's own settings, if it is there."""
 
@@ -226,7 +228,7 @@ class Layout:
     @property
     def competing(self) -> tuple[PlannedCell, ...]:
         """The cells of the rows that are compared with each other."""
-        return tuple(cell for cell in self.cells if cell.variant not in self.gates)
+        return tuple(cell for cell in self.cells if cell.variant not in self.baselines)
 
 
 def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
@@ -247,17 +249,17 @@ def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterato
     cells = [cell for cell in plan.cells if cell.evaluation == evaluation]
     present = {cell.variant for cell in cells}
     roles = {name: role_of(plan, name) for name in plan.variants if name in present}
-    compared, gates = ([name for name, role in roles.items() if role["role"] == kind] for kind in (METHOD, GATE))
+    compared, baselines = ([name for name, role in roles.items() if role["role"] == kind] for kind in (METHOD, GATE))
     groups: dict[tuple[str, str], list[str]] = {}
     for name, role in roles.items():
         if role["role"] in (ABLATION, SWEEP):
             groups.setdefault((role["of"], role["knob"]), []).append(name)
-    if rows := (*compared, *gates):
+    if rows := (*compared, *baselines):
         main = tuple(cell for cell in cells if cell.variant in rows)
         auprc = ["auprc"] if "multi" in labels_of(plan) else []
         after = COLUMNS.index("auroc") + 1
         metrics = dict.fromkeys([*COLUMNS[:after], *auprc, *COLUMNS[after:], *further])
-        yield Layout(evaluation, "", "", rows, tuple(metrics), main, frozenset(gates))
+        yield Layout(evaluation, "", "", rows, tuple(metrics), main, frozenset(baselines))
     for (base, knob), changed in groups.items():
         ratios = {cell.ratio for cell in cells if cell.variant in changed}
         at_ratios = [cell for cell in cells if cell.ratio in ratios]

@@ -134,7 +134,7 @@ def _scores(results: Results, layout: Layout, unit: str) -> pd.DataFrame:
         if not cells:
             continue
         row = {"ratio": ratio, "variant": variant, "title": row_title(plan, variant)}
-        row["baseline"] = variant in layout.gates
+        row["baseline"] = variant in layout.baselines
         columns = []
         for dataset, metric in product(datasets, layout.metrics):
             planned = [cell for cell in cells if cell.dataset == dataset]

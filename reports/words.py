@@ -18,7 +18,7 @@ from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import CLASSICAL_TITLES, FEATURES, HEARTBEAT, OVERALL, is_frozen, is_untrained
 from benchmark.results.printed import numbers, sources
 from benchmark.results.store import Plan, PlannedCell, labels_of
-from reports.inference import LEVEL, MARGIN, NEAR, POWER, TableStatistics
+from reports.inference import DETECTABLE, LEVEL, MARGIN, NEAR, POWER, TableStatistics
 from reports.results import DAMAGED, FINISHED, STATES, Layout, Results, cell_errors, role_of
 
 UNLABELLED = "no labelled window of class "
@@ -120,7 +120,7 @@ def caption(results: Results, layout: Layout) -> str:
         sentences.append(f"Overall: mean of the {len(datasets) * len(counted)} {which}columns.")
     if lower := [METRICS[metric].title for metric in layout.metrics if METRICS[metric].lower_is_better]:
         sentences.append(f"Lower is better: {and_text(lower)}.")
-    sentences.append("Bold: best of its block." + " Italics: baselines, not ranked." * bool(layout.gates))
+    sentences.append("Bold: best of its block." + " Italics: baselines, not ranked." * bool(layout.baselines))
     if is_frozen(layout.evaluation) and results.plan.config["protocol"] == "paper" and len(seeds) > 1:
         sentences.append("A number without ± does not vary over seeds: the probe is deterministic.")
     return " ".join([*sentences, *simulated_text(results.plan, datasets)])
@@ -303,9 +303,9 @@ def _limits(plan: Plan, statistics: TableStatistics) -> Iterator[str]:
         f"{100 * LEVEL:g} %, Holm's correction over the {number} pair{'s' * (number > 1)} of a column). Intervals: "
         f"jackknife over test patients, variance over {seeds} seed{'s' * (seeds > 1)}, which vary {varied}."
     )
-    known = pairs[(pairs["metric"] == OVERALL) & pairs["detectable"].gt(0)]
-    if len(known):
-        now, twice, four_times = (100 * known[f"detectable{times}"].dropna().median() for times in ("", "_2x", "_4x"))
+    overall = pairs[(pairs["metric"] == OVERALL) & pairs["detectable"].gt(0)]
+    if len(overall):
+        now, twice, four_times = (100 * overall[name].dropna().median() for name in DETECTABLE.values())
         more = f"; with twice the pretrainings {twice:.1f}, with four times {four_times:.1f}" * (strict and seeds > 1)
         yield f"Detectable difference in Overall (power {100 * POWER:g} %, one test, median): {now:.1f} points{more}."
 

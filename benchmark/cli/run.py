@@ -20,7 +20,7 @@ from benchmark.config.load import Folders
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
-from benchmark.results.files import Locked, digest, file_lock, read_json, sweep, write_atomic
+from benchmark.results.files import Locked, digest, file_lock, read_json, remove_stale, write_atomic
 from benchmark.results.names import CARD, WINDOWS_SHA256
 from benchmark.results.store import Plan, Store
 from benchmark.run.datasets import (
@@ -99,7 +99,7 @@ def prepare_all(
 
     Prints a line for each. Raises DatasetError for data that are not there, and for a leak that is not allowed.
     """
-    sweep({arguments.results: 2, folders.cache: 1, arguments.out: 1})
+    remove_stale({arguments.results: 2, folders.cache: 1, arguments.out: 1})
     datasets = [locate(config, name, folders) for name in names_of(config)]
     prepared = {}
     for dataset in datasets:

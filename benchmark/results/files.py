@@ -61,7 +61,7 @@ def content_digest(body: Mapping[str, Any]) -> str:
 
 
 def seal(owner: str, body: bytes) -> bytes:
-    """The body behind the SHA-256 of its owner's name and itself."""
+    """Put before the body of a file the SHA-256 of its owner's name, so that it fits no other owner, and of itself."""
     return hashlib.sha256(owner.encode() + b"\0" + body).digest() + body
 
 
@@ -137,7 +137,7 @@ class Locked(Exception):
 
 @contextmanager
 def file_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Context that one process at a time is in, by a file that names it; where nothing can be locked, all are.
+    """Context that one process at a time is in, by a file that names it; on a disk without locks, all are in it.
 
     wait: wait for the others. Raises Locked otherwise.
     """
@@ -166,7 +166,7 @@ def holder_of(path: Path) -> str:
     return ""
 
 
-def sweep(folders: Mapping[Path, int]) -> int:
+def remove_stale(folders: Mapping[Path, int]) -> int:
     """Remove abandoned temporary files and folders, so many levels deep in each folder; returns how many."""
     levels = [(folder, "*/" * level) for folder, depth in folders.items() for level in range(depth + 1)]
     removed = 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.results.files import naming, remedy, replacing, seal, sweep, temporary_name, unseal, write_atomic
+from benchmark.results.files import naming, remedy, remove_stale, replacing, seal, temporary_name, unseal, write_atomic
 
 
 def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:
@@ -40,7 +40,7 @@ def test_what_a_killed_process_left_is_removed_after_an_hour(tmp_path: Path) -> 
     new.write_bytes(b"x")
     for path in (old / "part", old):
         os.utime(path, (0, 0))
-    assert sweep({tmp_path: 1}) == 1
+    assert remove_stale({tmp_path: 1}) == 1
     assert (old.exists(), new.exists()) == (False, True)
 
 
