@@ -15,8 +15,7 @@ import pandas as pd
 
 from benchmark.results.files import write_atomic
 from benchmark.results.metrics import COLUMNS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL
-from benchmark.results.printed import numbers, sources
+from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, numbers, sources
 from reports.load import differing_facts, incompatible
 from reports.results import Results, coordinates, mean_over_subsets
 from reports.words import mean_text, ratio_text

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, OVERALL
-from benchmark.results.printed import numbers
+from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers
 from benchmark.results.store import Plan, PlannedCell
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways, differences
 from reports.results import Layout, Record, Results, coordinates, mean_over_subsets, role_of

@@ -15,8 +15,16 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, METRICS
-from benchmark.results.names import CLASSICAL_TITLES, FEATURES, HEARTBEAT, OVERALL, is_frozen, is_untrained
-from benchmark.results.printed import numbers, sources
+from benchmark.results.names import (
+    CLASSICAL_TITLES,
+    FEATURES,
+    HEARTBEAT,
+    OVERALL,
+    is_frozen,
+    is_untrained,
+    numbers,
+    sources,
+)
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import DETECTABLE, LEVEL, MARGIN, NEAR, POWER, TableStatistics
 from reports.results import DAMAGED, FINISHED, STATES, Layout, Results, cell_errors, role_of

@@ -13,8 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmark.cli.arguments import config_of
-from benchmark.cli.main import parse
+from benchmark.cli.main import config_of, parse
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
 from benchmark.results.files import digest

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmark.data.datasets import DATASETS
-from benchmark.results.names import BOTH, UNITS
-from benchmark.results.printed import sources
+from benchmark.results.names import BOTH, UNITS, sources
 from methods.encoders import ENCODERS
 
 

@@ -15,8 +15,7 @@ from difflib import get_close_matches
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.cli.arguments import config_of, datasets_of, folders_of
-from benchmark.cli.main import FAILED, OK
+from benchmark.cli.main import FAILED, OK, config_of, datasets_of, folders_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders, dataset_names

@@ -25,8 +25,7 @@ import requests
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-from benchmark.cli.arguments import parse_data
-from benchmark.cli.main import FAILED, OK
+from benchmark.cli.main import FAILED, OK, parse_data
 from benchmark.config.load import read_yaml
 from benchmark.data.datasets import DATASETS, UNFINISHED
 from benchmark.data.datasets.base import DatasetError

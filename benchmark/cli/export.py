@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from benchmark.cli.arguments import device_of
-from benchmark.cli.main import OK, version
+from benchmark.cli.main import OK, device_of, version
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.schema import Data
 from benchmark.data.datasets import DATASETS

@@ -11,9 +11,8 @@ from pathlib import Path
 import torch
 
 from benchmark import screen as terminal
-from benchmark.cli.arguments import config_of, folders_of, machine_of
 from benchmark.cli.dry_run import print_dry_run
-from benchmark.cli.main import FAILED, OK
+from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders

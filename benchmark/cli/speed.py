@@ -14,9 +14,8 @@ from functools import partial
 import torch
 from torch.utils.benchmark import Timer
 
-from benchmark.cli.arguments import config_of, folders_of, machine_of
 from benchmark.cli.dry_run import GIB, print_dry_run
-from benchmark.cli.main import OK
+from benchmark.cli.main import OK, config_of, folders_of, machine_of
 from benchmark.config.config import Config, by_encoder
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.heartbeats import heartbeats

@@ -1,38 +1,40 @@
 """The command `tune`: random search over the knobs of each method, as many trials for each, on validation patients.
 
-It writes the trials to trials.csv, and to tuned.yaml the config with the chosen knobs, which `--config` takes.
+It writes the trials to trials.csv, and to tuned.yaml the config with the chosen knobs, which `--config` takes. A draw
+depends on the search seed, the number of the trial and the hyperparameter's name alone, so that methods share values of
+one, and a longer search begins as a shorter. A trial's score is the validation macro-F1 of the probe at the best of its
+strengths C, which is chosen on the same patients for every trial, averaged over the datasets.
 """
 
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from benchmark import screen as terminal
-from benchmark.cli.arguments import config_of, folders_of, machine_of, values_of
 from benchmark.cli.dry_run import print_dry_run
-from benchmark.cli.main import FAILED, OK
+from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of, values_of
 from benchmark.cli.run import prepare_all, work_off
 from benchmark.config.config import Config, laid_over
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
 from benchmark.results.files import write_atomic
+from benchmark.results.names import LINEAR, TRIAL
 from benchmark.results.store import Store
-from benchmark.run.grid import make_grid
+from benchmark.run.grid import Cell, Grid, Variant, make_grid
 from benchmark.run.tasks import missing
-from benchmark.run.tuning import (
-    Values,
-    draws_of,
-    search_config,
-    trials_of,
-    tuned_methods,
-    variants_of_draws,
-)
 from benchmark.screen import Console, note
+from methods.parts.hyperparameters import spaces_of
+
+Values = dict[str, Any]  # tuned hyperparameter -> value; a field of the recipe is named 'recipe.lr'
+Draws = Mapping[str, Sequence[Values]]  # method -> the values of each trial; those of the first are the config's
 
 
 def tune(arguments: Namespace, console: Console) -> int:
@@ -103,3 +105,66 @@ def write_search(
     write_atomic(table, ranked.to_csv(index=False).encode())
     write_atomic(config, yaml_text({**values, "knobs": knobs}).encode())
     return [table, config]
+
+
+def tuned_methods(config: Config) -> list[str]:
+    """List the compared methods that train."""
+    return [name for name in config.compared() if config.method_class(name).trains]
+
+
+def draws_of(config: Config, trials: int, seed: int) -> Draws:
+    """Draw the values of each trial of the compared methods that train."""
+    draws = {}
+    for name in tuned_methods(config):
+        spaces = spaces_of(config.method_class(name).Config)
+        draws[name] = [{knob: attrgetter(knob)(config.method_config(name)) for knob in spaces}]
+        for number in range(1, trials):
+            draws[name].append({knob: space.draw(Random(f"{seed} {number} {knob}")) for knob, space in spaces.items()})
+    return draws
+
+
+def variants_of_draws(config: Config, draws: Draws) -> tuple[Variant, ...]:
+    """Make a row per method and trial, 'pmq#0', 'pmq#1', ... Raises ValueError for a value the method refuses."""
+    variants = []
+    for name, settings in draws.items():
+        kind = config.method_class(name)
+        for number, values in enumerate(settings):
+            title, method_config = f"{kind.title}, trial {number}", config.method_config(name, values)
+            variants.append(Variant(f"{name}#{number}", title, kind, method_config, TRIAL, name))
+    return tuple(variants)
+
+
+def search_config(config: Config, ratio: float | None) -> Config:
+    """Return the config of the trials' cells: the first seed, and one label ratio, by default the middle one."""
+    middle = sorted(config.ratios, reverse=True)[len(config.ratios) // 2]  # of an even number, the lower of the two
+    rows = {"evaluate": [LINEAR], "gates": [], "ablate": [], "sweeps": {}}
+    return config.model_copy(update={"ratios": [ratio or middle], "seeds": config.seeds[:1], **rows})
+
+
+def trials_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
+    """Judge the trials: a row each, with method, trial, own, chosen, mean, scores by dataset, and values.
+
+    own: the config's setting. chosen: of a method's highest means the earliest; none where each trial failed.
+    """
+    rows: list[dict[str, Any]] = []
+    for method, settings in draws.items():
+        for number, values in enumerate(settings):
+            scores = judged([c for c in grid.cells if c.variant.name == f"{method}#{number}"], store)
+            mean = float(np.mean(list(scores.values()))) if scores else None
+            facts = {"method": method, "trial": number, "own": int(number == 0), "chosen": 0, "mean": mean}
+            rows.append({**facts, **scores, **values})
+    trials = pd.DataFrame(rows)
+    means = trials["mean"].astype(float)
+    trials.loc[means.dropna().groupby(trials["method"]).idxmax(), "chosen"] = 1
+    return trials
+
+
+def judged(cells: Sequence[Cell], store: Store) -> dict[str, float]:
+    """Score a trial by its cells, one per dataset: the probe's validation macro-F1 at the best of its strengths.
+
+    A dataset that cannot be scored, for instance without validation patients, is left out; it is for every trial. A
+    trial of which a cell is missing has no score.
+    """
+    rows = {cell.dataset: store.load_row(cell.key) for cell in cells}
+    curves = {dataset: row.training.get("validation_f1") for dataset, row in rows.items() if row}
+    return {dataset: max(curve) for dataset, curve in curves.items() if curve} if len(curves) == len(cells) else {}

@@ -12,8 +12,7 @@ from benchmark.config.config import SWEPT, Config, by_encoder, is_knob, sized, w
 from benchmark.config.errors import names_of, unknown
 from benchmark.data.datasets import DATASETS
 from benchmark.data.joined import datasets_in, is_transport, transport_of
-from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL
-from benchmark.results.printed import sources
+from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, sources
 
 
 def check(config: Config) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmark.results.printed import numbers, sources
+from benchmark.results.names import numbers, sources
 from benchmark.results.store import Plan, Row
 from reports import load
 from reports.compare import beside, compare, printed_lines, write_comparison
