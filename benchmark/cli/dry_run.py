@@ -71,7 +71,8 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
     if machine.device.type == "cuda" and not torch.cuda.is_available():  # that of workers elsewhere
         machine = replace(machine, device=torch.device("cpu"))
     pretraining = pretraining_seconds(config, machine, sizes, work.pretrainings) / jobs
-    yield f"estimate for {where}, {jobs} tasks at a time: pretraining {duration(pretraining)}; the cells come on top"
+    at_once = f"{jobs} task{'s' * (jobs > 1)} at a time"
+    yield f"estimate for {where}, {at_once}: pretraining {duration(pretraining)}; the cells come on top"
     trainings = sum(np.size(cell.content["settings"].get("lr", ())) for cell in work.cells)
     yield f"  trainings on labels, one per cell and learning rate: {trainings}"
     encoder = config.new_encoder()

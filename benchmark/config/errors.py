@@ -71,7 +71,8 @@ def one_line(error: ValidationError, prefix: str, kind: Any) -> str:
         return f"{prefix.rstrip('.')}: {message}" if prefix else message
     if first["type"] == "missing":
         return f"{key}: {message}"
-    return f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}"
+    remedy = f"; write [{first['input']}]" if first["type"] == "list_type" else ""
+    return f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}{remedy}"
 
 
 def built(kind: Any, values: Mapping[str, Any], prefix: str) -> Any:

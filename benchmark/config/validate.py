@@ -132,9 +132,13 @@ def try_forward(method: Any, config: Any, samples: int, encoder: Any, sizes: Any
         return
     x, ids = torch.zeros(2, samples, sizes.leads), torch.zeros(2, dtype=torch.int64)  # (B, S, L), (B,)
     text = torch.zeros(2, getattr(config, "text_width", 1)) if method.needs_text else None  # (B, E)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # more are slower on tensors this small
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             method(encoder(sizes), config)(Batch(x, x, ids, ids, ids, text))
     except Exception as error:  # of anyone's code
         reason = " ".join(str(error).split()).removeprefix(f"{method.name}: ") or type(error).__name__
         raise ValueError(f"methods: {method.name}: {reason}") from error
+    finally:
+        torch.set_num_threads(threads)

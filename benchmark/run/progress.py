@@ -86,16 +86,18 @@ class GridProgress:
                 where = f"; traceback in {ending.file}" if ending.failure.traceback else ""
                 note(self.console, f"FAILED  {ending.name}: {ending.failure.line}{where}")
 
-    def refresh(self, running: Sequence[Job]) -> None:
-        """Read how far the running pretrainings are, and show it."""
+    def refresh(self, running: Sequence[Job], remark: str = "") -> None:
+        """Read how far the running pretrainings are, and show it, with a remark beside the cells."""
         folders = [self.store.pretrained / job.key for job in running if job.is_pretraining]
         trained = [progress for folder in folders if (progress := read_progress(folder))]
         lines = []
         for stage, bar in self.stages.items():
             shown = trained if stage == "pretrainings" else []
             ended = self.done[stage] + self.failed[stage] + sum(progress.done / progress.total for progress in shown)
-            names = [f"{progress.name} {progress.text}" for progress in shown]
-            text = "; ".join([f"{self.done[stage]} of {self.total[stage]}", *names])
+            texts = [f"{self.done[stage]} of {self.total[stage]}"]
+            texts += [f"{progress.name} {progress.text}" for progress in shown]
+            texts += [remark] if remark and stage == "cells" else []
+            text = "; ".join(texts)
             self.bars.update(bar, completed=ended, text=text)
             eta = self.bars.tasks[bar].time_remaining
             lines.append(f"{stage} {text}" + (f", about {duration(eta)} to go" if eta else ""))

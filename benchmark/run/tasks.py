@@ -218,8 +218,9 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                 if len(running) < width and not is_beside_a_suspect:
                     waiting.remove(job)
                     running[engine.submit(run, job, context)] = job
+            remark = "" if running else "no worker is there: the run waits for one"
             if not running:
-                time.sleep(LOOK_SECONDS)  # no worker is there at the moment
+                time.sleep(LOOK_SECONDS)
             for future in wait(running, LOOK_SECONDS, FIRST_COMPLETED).done:
                 job = running.pop(future)
                 endings = endings_of(future, job, engine, killed, context.store)
@@ -233,7 +234,7 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                     for useless in [other for other in waiting if other.after == job.key]:
                         waiting.remove(useless)
                         watch.end(useless, given_up(useless, reason, context.store))
-            watch.refresh(list(running.values()))
+            watch.refresh(list(running.values()), remark)
     except BaseException:
         if running:
             engine.ask_to_stop()

@@ -45,7 +45,7 @@ class Heard:
             else:
                 self.done.append(outcome.name)
 
-    def refresh(self, running: Sequence[Job]) -> None:
+    def refresh(self, running: Sequence[Job], remark: str = "") -> None:
         assert len({task.key for task in running}) == len(running)
 
 

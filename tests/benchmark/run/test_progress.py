@@ -53,12 +53,12 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
             progress.end(pmq, ended(pmq, Failure("ValueError: no\nmore", "trace")))
             progress.end(first, ended(first))
             progress.end(second, ended(second, Failure("ValueError: no")))
-            progress.refresh([])
+            progress.refresh([], "no worker is there")
     begun, failed, also_failed, later, finished = pipe.getvalue().splitlines()
     assert begun == "pretrainings 1 of 2; pmq epoch 2/3 loss 1.5; cells 0 of 4; 0 failed"
     assert failed == "FAILED  part of pmq pretrain seed 42: ValueError: no; traceback in error.json"
     assert also_failed.endswith(": ValueError: no")
-    assert later == "pretrainings 1 of 2; cells 1 of 4; 2 failed"
+    assert later == "pretrainings 1 of 2; cells 1 of 4; no worker is there; 2 failed"
     assert finished.startswith("finished: 2 of 6 done, 2 failed, in ")
     shown = screen.getvalue()
     for part in ("pretrainings", "1 of 2", "cells", "0 of 4", "pmq epoch 2/3 loss 1.5", "-:--:--"):
