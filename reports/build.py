@@ -270,10 +270,9 @@ def retrieval_table(results: Results, scores: pd.DataFrame) -> tuple[pd.DataFram
     titles = {name: str(facts["title"]) for name, facts in results.plan.datasets.items()}
     scores = scores[scores["mean"].notna() | (scores["metric"] == RECALLS[0])]
     column = scores["dataset"].map(titles).fillna(EVALUATION_TITLES[LINEAR]) + " " + scores["metric"].map(TITLES)
-    mean, low, high = ((100 * scores[name]).map("{:.1f}".format) for name in ("mean", "low", "high"))
-    is_alone = ~(scores["high"] > scores["low"]) | scores["metric"].str.startswith("chance")
-    text = mean.where(is_alone, mean + " (" + low + " to " + high + ")")
-    lines = scores.assign(column=column, text=text.where(scores["mean"].notna(), DASH))
+    ends = (100 * scores[["low", "high"]]).where(~scores["metric"].str.startswith("chance"))
+    brackets = [f" ({low:.1f} to {high:.1f})" if high > low else "" for low, high in ends.to_numpy()]
+    lines = scores.assign(column=column, text=(100 * scores["mean"]).map(mean_text) + brackets)
     table = lines.pivot(index="variant", columns="column", values="text").fillna(DASH)
     table = table.loc[scores["variant"].unique(), column.unique()].reset_index(names="Method")
     table["Method"] = [row_title(results.plan, variant) for variant in table["Method"]]

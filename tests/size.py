@@ -37,16 +37,16 @@ ROOMS = (
         ("benchmark/run", "benchmark/machine.py", "benchmark/process.py", "benchmark/screen.py"),
         2100,
         14,
-        (2013, 13.5),
+        (2032, 13.7),
     ),
     Room("results", ("benchmark/results",), 950, 6.5, (975, 6.5)),
-    Room("reports", ("reports",), 3200, 21, (2647, 23.2)),
+    Room("reports", ("reports",), 3200, 21, (2790, 24.5)),
     Room("config", ("benchmark/config",), 1000, 6.6, (1050, 6.8)),
     Room("command line", ("run_benchmark.py", "benchmark/cli"), 2300, 15, (2400, 16.3)),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 138.7))
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 141.4))
 TESTS_LINES = 16_000
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),

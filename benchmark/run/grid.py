@@ -341,13 +341,12 @@ def planned(config: Config, variant: Variant) -> Iterator[tuple[str, str, float]
     if "full-labels" in config.gates and ALL_LABELS not in ratios and (variant.role == "gate" or row == UNTRAINED):
         ratios = [*ratios, ALL_LABELS]
     for table in config.evaluate:
-        evaluation, is_retrieval = evaluation_of(row, table), table == RETRIEVAL
+        evaluation = evaluation_of(row, table)
         if table in unserved or (row == FROZEN and is_frozen(table)):  # the latter is the untrained row of that table
             continue
-        if is_retrieval and evaluation != RETRIEVAL:  # it has no encoder of its own
-            continue
-        of_row = [ALL_LABELS] if evaluation == SUPERVISED or is_retrieval else ratios  # retrieval reads no label
-        yield from ((table, evaluation, ratio) for ratio in of_row)
+        if table != RETRIEVAL or evaluation == RETRIEVAL:  # of rows with an encoder, which reads no label there
+            of_row = [ALL_LABELS] if evaluation == SUPERVISED or table == RETRIEVAL else ratios
+            yield from ((table, evaluation, ratio) for ratio in of_row)
 
 
 def subsets_of(config: Config, table: str, ratio: float) -> int:

@@ -9,7 +9,7 @@ best C or k is used, and nothing is fitted again on the validation set.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,16 +52,15 @@ def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
     return in_batches(encoder, encoder.pooled, signal, precision).cpu().numpy()
 
 
-def cached_features(encoder: Encoder, sides: Iterable[Windows], precision: str, cache: EvaluationCache) -> list[Floats]:
+def cached_features(
+    encoder: Encoder, sides: Collection[Windows], precision: str, cache: EvaluationCache
+) -> list[Floats]:
     """Give the features (n, K) of the windows of some sides, from the cache where they are there."""
-    every = []
     for side in sides:
         if side.content[0] not in cache.features:
-            empty = np.empty((0, encoder.config.output), np.float32)
-            encoder = encoder.to(side.signal.device)
-            cache.features[side.content[0]] = features(encoder, side.signal, precision) if len(side) else empty
-        every.append(cache.features[side.content[0]])
-    return every
+            empty, moved = np.empty((0, encoder.config.output), np.float32), encoder.to(side.signal.device)
+            cache.features[side.content[0]] = features(moved, side.signal, precision) if len(side) else empty
+    return [cache.features[side.content[0]] for side in sides]
 
 
 def patient_retrieval(encoder: Encoder, test: Windows, *, precision: str, cache: EvaluationCache) -> Outcome:

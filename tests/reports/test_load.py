@@ -18,7 +18,7 @@ from benchmark.results.store import NoResults, Plan, Store
 from reports import load
 from reports.load import incompatible, pack, unpack
 from reports.results import SCORES, layouts, learning_curves, mean_over_subsets
-from tests.reports.conftest import write_record
+from tests.reports.conftest import planned, write_record
 
 WriteStore = Callable[..., Path]
 
@@ -97,21 +97,12 @@ def test_parts_of_a_grid_give_the_scores_of_the_whole(write_store: WriteStore) -
     pd.testing.assert_frame_equal(one, other)
 
 
-def test_rows_with_fewer_seeds_are_warned_of(write_store: WriteStore) -> None:
-    def seeds(key: str, seed: int, warnings: list[str]) -> Callable[[Plan], Plan]:
-        return lambda plan: replace(
-            plan,
-            key=key,
-            warnings=warnings,
-            cells=[cell for cell in plan.cells if cell.seed == seed and (seed == 41 or cell.variant == "pmq")],
-        )
-
-    one = write_store("one", complete=True, alter_plan=seeds("a", 41, ["w"]))
-    two = write_store("two", complete=True, alter_plan=seeds("b", 42, []))
-    assert load([one, two]).plan.warnings == [
-        "w",
-        "not every row has every seed: random has 41; moco has 41; pmq:w/o mask_t has 41",
-    ]
+def test_rows_with_fewer_seeds_are_warned_of(store_root: Path) -> None:
+    for name, seed in (("a", 41), ("b", 42)):
+        cells = [cell for cell in planned() if cell.seed == seed and (seed == 41 or cell.variant == "pmq")]
+        add_run(store_root, name, lambda plan, cells=cells: replace(plan, warnings=["w"], cells=cells))
+    warning = "not every row has every seed: random has 41; moco has 41; pmq:w/o mask_t has 41"
+    assert load([f"{store_root}@a", f"{store_root}@b"]).plan.warnings == ["w", warning]
 
 
 @pytest.mark.parametrize(
