@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmark.config.config import Config
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.prepare import prepare
-from benchmark.external import check_pretrained_on, saw_test_patients, segmentation_of, try_external
+from benchmark.external import check_pretrained_on, saw_test_patients, segmentation_of
 from benchmark.machine import Machine
 from benchmark.results.store import Store
 from benchmark.run.datasets import external_forms
@@ -42,24 +42,6 @@ def kind_of(word: Path) -> type[PretrainedEncoder]:
     method = get_method(str(word))
     assert issubclass(method, Elsewhere)
     return method.encoder_class
-
-
-@pytest.mark.parametrize(
-    ("changes", "weights", "line"),
-    [
-        ({"leads": ["II", "V1", "V2"]}, None, "it takes no windows of 3 leads and 400 samples"),
-        ({}, {"state": torch.zeros(1)}, r"load\(\) has to read the weights of its network"),
-    ],
-)
-def test_a_class_that_its_network_contradicts_is_one_line(
-    changes: dict[str, Any], weights: Any, line: str, tmp_path: Path
-) -> None:
-    word = write("learns", tmp_path, **changes)
-    if weights:
-        torch.save(weights, tmp_path / "theirs.pt")
-    with pytest.raises(ValueError, match=line) as caught:
-        try_external(kind_of(word))
-    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_edited_weights_or_signals_are_another_row_and_a_moved_folder_is_the_same(tmp_path: Path) -> None:

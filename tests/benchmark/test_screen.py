@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from benchmark.screen import duration, error, note, open_console, print_table
+from benchmark.screen import error, note, open_console, print_table
 
 
 def test_text_is_taken_literally_and_left_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,8 +32,3 @@ def test_a_long_label_wraps_and_numbers_stay_whole_and_plain_in_a_pipe() -> None
     assert " ".join([*first.split()[:-2], *second.split()]) == "a label of more words than there is room for"
     assert "\x1b" not in pipe.getvalue()
     assert "\x1b[1mNumber" in screen.getvalue()
-
-
-def test_duration() -> None:
-    texts = {0.4: "0 s", 89: "89 s", 90: "2 min", 3570: "1 h 0 min", 12000: "3 h 20 min", 187200: "52 h 0 min"}
-    assert {seconds: duration(seconds) for seconds in texts} == texts

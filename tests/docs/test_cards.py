@@ -14,7 +14,6 @@ import wfdb
 from benchmark.config.load import load_card, load_config
 from benchmark.data.datasets.base import LEADS, Unusable
 from tests.docs.pages import DOCS
-from tests.on_disk import write_record
 
 CARDS = DOCS / "cards"
 BRUGADA = {"0": {"no Brugada"}, "1": {"Brugada"}, "2": set[str]()}
@@ -67,68 +66,13 @@ def test_a_card_of_headers_reads_their_comments(name: str, folder: str, count: i
         assert entry.labels == tuple(class_of[code] for code in stated.split(",") if code in class_of)
 
 
-SIX = "1dAVb,RBBB,LBBB,SB,ST,AF"
-FORMS: dict[str, dict[str, str]] = {
-    "code-15": {
-        "exams.csv": f"exam_id,age,is_male,{SIX},patient_id,trace_file\n"
-        + "".join(f"{n}.0,50,True,{','.join(str(n == column) for column in range(6))},{n // 2},p\n" for n in range(6))
-    },
-    "sami-trop": {
-        "rows.csv": "row,exam_id,age,is_male,normal_ecg\n"
-        + "".join(f"{n},{n + 700},50,True,{n % 2 == 0}\n" for n in range(6))
-    },
-    "sph": {
-        "metadata.csv": "ECG_ID,AHA_Code,Patient_ID,Age,Sex,N,Date\n"
-        + "".join(f"A{n},{('1', '22;106', '50')[n % 3]},S{n // 2},50,M,5000,2020-01-01\n" for n in range(6))
-    },
-    "georgia": {},
-    "ptb-diagnostic": {},
-}
-"""Card -> tables in the form of its publisher."""
-LABELS = {
-    "code-15": [(index,) for index in range(6)],
-    "sami-trop": [(1,), (0,)] * 3,
-    "sph": [(0,), (2,), (4,)] * 2,
-    "georgia": [(0,), (1, 4)] * 3,
-    "ptb-diagnostic": [(0,), (1,)] * 3,
-}
-DX = ("426783006", "426177001,164889003,59118001")
-REASONS = ("Healthy control", "Myocardial infarction")
+FROM_DOCUMENTATION = {"code-15": 6, "sami-trop": 2, "sph": 5, "georgia": 5, "ptb-diagnostic": 2}
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_a_card_written_from_documentation_reads_files_of_that_form(name: str, tmp_path: Path) -> None:
-    """Six exams of three patients, where the publisher names patients; exams of one length are filled with zeros."""
-    h5py = pytest.importorskip("h5py")
-    for file, text in FORMS[name].items():
-        (tmp_path / file).write_text(text)
-    ecg = np.random.default_rng(1).normal(0.1, 0.5, (2800, 12))
-    filled = np.pad(ecg, ((648, 648), (0, 0)))
-    for n in range(6):
-        if name == "sph":
-            (tmp_path / "records").mkdir(exist_ok=True)
-            with h5py.File(tmp_path / f"records/A{n}.h5", "w") as file:
-                file["ecg"] = ecg.T.astype(np.float16)
-        elif name in ("georgia", "ptb-diagnostic"):
-            record = tmp_path / ("g1" if name == "georgia" else f"patient{n // 2:03}") / f"E{n}"
-            comment = f"#Dx: {DX[n % 2]}" if name == "georgia" else f"# Reason for admission: {REASONS[n % 2]}"
-            leads = [lead.lower() for lead in LEADS] if name == "ptb-diagnostic" else list(LEADS)
-            write_record(record, ecg, fs=1000, leads=leads, comments=[comment.removeprefix("#")])
-    if name in ("code-15", "sami-trop"):
-        for part, rows in enumerate([range(4), range(4, 6)] if name == "code-15" else [range(6)]):
-            path = tmp_path / ("exams.hdf5" if name == "sami-trop" else f"exams_part{part}.hdf5")
-            with h5py.File(path, "w") as file:
-                file["tracings"] = np.stack([filled] * len(rows)).astype(np.float32)
-                if name == "code-15":
-                    file["exam_id"] = np.array(rows)
-    dataset = load_card(str(CARDS / f"{name}.yaml"))(tmp_path)
-    listing = dataset.listing()
-    assert listing.skipped == ()
-    assert [entry.labels for entry in listing.entries] == LABELS[name]
-    assert len({entry.patient for entry in listing.entries}) == (6 if name in ("sami-trop", "georgia") else 3)
-    signal = dataset.read(listing.entries[0]).signal
-    np.testing.assert_allclose(signal, ecg[: len(signal)], atol=2e-3)
-    assert len(signal) > 2700
+def test_a_card_written_from_documentation_has_classes_and_says_where_signals_are() -> None:
+    cards = {name: load_card(str(CARDS / f"{name}.yaml")) for name in FROM_DOCUMENTATION}
+    assert all(len(card.classes) >= FROM_DOCUMENTATION[name] for name, card in cards.items())
+    assert all(card.signals.files and card.labels for card in cards.values())
 
 
 def test_the_config_real_has_the_cards_of_the_pages() -> None:

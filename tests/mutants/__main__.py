@@ -42,7 +42,6 @@ PYTEST = (
     *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
-SAMPLED = ("methods", "benchmark/data", "benchmark/training", "benchmark/results", "reports")
 FROZEN = "benchmark/data/simulate/"
 """Left out of the sample: anatomy in numbers, which a version freezes and no test repeats."""
 SAMPLE_OF_ROOMS = {
@@ -52,16 +51,8 @@ SAMPLE_FILE = Path(__file__).with_name("sample.json")
 """The fixed sample: a mutant's key -> its outcome when it was last stored."""
 UNTRIED, FOUND, SURVIVES = "untried", "found", "survives"
 PRELOADED = [
-    "torch",
-    "sympy",
-    "pandas",
-    "openpyxl",
-    "pydantic",
-    "scipy.signal",
-    "scipy.stats",
-    "sklearn.ensemble",
-    "wfdb",
-]
+    "torch", "sympy", "pandas", "openpyxl", "pydantic", "scipy.signal", "scipy.stats", "sklearn.ensemble", "wfdb",
+]  # fmt: skip
 """Libraries that are imported once, before the forks."""
 
 
@@ -183,7 +174,7 @@ def try_sample(places: Sequence[str], store: bool) -> int:
     """
     stored = json.loads(SAMPLE_FILE.read_text())
     wanted_keys = {key for key in stored if not places or key.startswith(tuple(places))}
-    mutants = [mutant for mutant in all_mutants(SAMPLED) if mutant.key in wanted_keys]
+    mutants = [mutant for mutant in all_mutants([*SAMPLE_OF_ROOMS]) if mutant.key in wanted_keys]
     outcomes = {mutant.key: SURVIVES if outcome == "passed" else FOUND for mutant, outcome in outcomes_of(mutants)}
     gone = sorted(wanted_keys - outcomes.keys())
     lost = [key for key, outcome in outcomes.items() if outcome == SURVIVES and stored[key] == FOUND]

@@ -85,14 +85,17 @@ def test_two_rows_are_tested_with_hillis_degrees_of_freedom() -> None:
 
 
 def test_a_pair_is_moderated_by_the_others_and_two_rows_are_not() -> None:
-    column = columns_of(seeds=3, rows=5)
+    """By as many degrees of freedom as the rows outside a pair have, at most."""
+    column = columns_of(seeds=3, rows=3)
     pairs, alone = pairwise([column]), pairwise([column_of({name: column.rows[name] for name in ("m0", "m1")})])
-    spread = pairs["seeds_se"].max() / pairs["seeds_se"].min()
-    blocks = [blocks[0] for blocks in column.rows.values()]
-    alone_variances = [variances([one - other])[1] for one, other in combinations(blocks, 2)]
-    assert spread < np.sqrt(max(alone_variances) / min(alone_variances))
-    one, other = (column.rows[name][0] for name in ("m0", "m1"))
-    assert alone["seeds_se"][0] ** 2 == pytest.approx(variances([one - other])[1])
+    parts = [variances([one[0] - other[0]]) for one, other in combinations(column.rows.values(), 2)]
+    of_seeds, of_patients = np.array([part[1:3] for part in parts]).T
+    prior, freedom = common_variance(of_seeds, 2)
+    assert freedom > 2  # the limit
+    moderated = (2 * prior + 2 * of_seeds) / 4
+    assert pairs["seeds_se"].to_numpy() == pytest.approx(np.sqrt(moderated))
+    assert pairs["df"].to_numpy() == pytest.approx(np.minimum(4 * (1 + of_patients / moderated) ** 2, 59))
+    assert alone["seeds_se"][0] ** 2 == pytest.approx(of_seeds[0])
 
 
 def test_the_common_variance_is_found_again() -> None:
@@ -181,6 +184,7 @@ def test_overall_is_the_mean_of_the_columns_and_an_interval_contains_its_point(
         columns = [means[0.3, "moco", dataset, metric] for dataset, metric in places]
         assert means[0.3, "moco", "", OVERALL] == pytest.approx(np.mean(columns))
         assert (0.1, "pmq", "", OVERALL) not in means.index
+        assert lines.index.is_unique
 
 
 def test_cells_that_were_tested_on_other_windows_are_not_compared(

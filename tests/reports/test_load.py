@@ -74,17 +74,6 @@ def test_all_runs_of_a_folder_that_compare_are_put_together(store_root: Path) ->
     )
 
 
-@pytest.mark.parametrize("source", ["nothing", "nothing@all", "runs@1234", "runs/plans@all"])
-def test_what_is_not_there_is_one_line_that_names_it(
-    store_root: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(NoResults, match=source.partition("@")[0]) as caught:
-        load(["runs", source])
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "nothing").exists()
-
-
 def test_parts_of_a_grid_give_the_scores_of_the_whole(write_store: WriteStore) -> None:
     def only(*variants: str) -> Callable[[Plan], Plan]:
         return lambda plan: replace(plan, key="p", cells=[cell for cell in plan.cells if cell.variant in variants])

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from benchmark.results.store import Plan, PlannedCell
+from reports.figures import LEADS
 from reports.inference import TableStatistics
 from reports.load import load
 from reports.results import Layout, Results, layouts
@@ -129,6 +130,23 @@ def test_footers_name_cells_data_errors_and_patients_who_were_not_scored(store_r
     assert "MoCo 0.00035 at 1 %" in rates
     assert "Failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite" in lines
     assert "Test patients: PTB-XL 2, Chapman 2. Without a scored recording: PTB-XL HYP 3 of 4." in lines
+
+
+def test_a_footer_names_how_signals_are_taken_where_it_is_not_as_in_the_paper(store_root: Path) -> None:
+    results = load(store_root)
+    paper = {"labels": "single", "rate": 250, "standardise": "recording", "pool": "mean", "leads": list(LEADS)}
+
+    def settings(**changes: object) -> str:
+        config = results.plan.config | {"data": paper | changes}
+        return footers_of(replace(results, plan=replace(results.plan, config=config)))[1]
+
+    assert footers_of(replace(results, rows={}, failures={}))[0] == "Cells: 0 of 32 finished, 32 not run."
+    assert "Signals" not in settings(segmentation={"kind": "heartbeats"})
+    crops = {"kind": "recordings", "seconds": 2.5, "stride": None}
+    assert settings(rate=100, pool="max", leads=["I", "II"], segmentation=crops).endswith(
+        ". Signals: rate 100, pool max, leads I II, crops of 2.5 s every 1.25 s."
+    )
+    assert settings(segmentation=crops | {"stride": 2}).startswith("Scored per window; ")
 
 
 def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root: Path) -> None:

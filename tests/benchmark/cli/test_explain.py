@@ -11,7 +11,6 @@ import pytest
 
 from benchmark.cli.explain import describe, find_cell
 from benchmark.cli.main import FAILED, OK
-from benchmark.config.errors import ConfigError
 from benchmark.results.files import file_lock
 from benchmark.results.names import CARD
 from benchmark.results.store import Failure, Store
@@ -29,18 +28,6 @@ def test_a_cell_is_found_by_its_names_in_any_order_and_by_its_key(finished_bench
         assert (cell.key, describe(cell)) == (key, NAME)
     baselines = [find_cell(finished_bench.store, f"features 41{table}") for table in ("", " linear", " finetune")]
     assert {cell.key for cell in baselines} == {cell_of(finished_bench, "features", "features").key}
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("chapman 0.5 41", "'chapman 0.5 41' is 5 cells: add row and evaluation, or give a key; e.g. random finetune"),
-        ("pmqq finetune chapman 0.5 seed 41", "no cell .* near ones: pmq finetune chapman 0.5 seed 41"),
-    ],
-)
-def test_a_name_of_no_cell_or_several_is_one_line(finished_bench: Bench, words: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        find_cell(finished_bench.store, words)
 
 
 @pytest.fixture

@@ -37,10 +37,8 @@ LABELS = "labels: {column: rhythm, classes: [SR, AF]}\n"
         ("--seeds 1,2", "argument --seeds: invalid int value: '1,2': separate several by spaces"),
         ("--ratios 30%", "argument --ratios: invalid float value: '30%': write a share, 0.3"),
         ("--workers 0", "argument --workers: '0' is not a whole number of 1 or more"),
-        ("--scores f2", "argument --scores: no further score 'f2'; there are auprc,"),
         ("--engine slrum", "argument --engine: 'slrum' is neither local nor tcp://HOST:PORT"),
         ("--set pretrain.epochs", "--set 'pretrain.epochs' is not KEY=VALUE"),
-        ("--config dmo", "unknown config 'dmo' (did you mean 'demo'?); there are: demo, laptop"),
         ("--data ptb-xl", "--data 'ptb-xl' is not NAME=DIR, e.g. --data ptb-xl=/data/ptb-xl"),
         ("--device nonsense", "--device 'nonsense' is not supported; use auto, cpu, cuda or cuda:N"),
         (

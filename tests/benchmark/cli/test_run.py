@@ -19,7 +19,6 @@ import pytest
 import torch
 
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.results.files import file_lock
 from benchmark.results.store import Row, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
@@ -211,13 +210,3 @@ def test_data_are_looked_for_and_judged_before_any_pretraining(run: Run, tmp_pat
     assert not (tmp_path / "cache").exists()
     assert run("--datasets", "cpsc2018") == USAGE, "it is too small"
     assert not (tmp_path / "runs" / "pretrained").exists()
-
-
-def test_a_second_command_on_a_store_is_refused_with_who_works_there(
-    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with file_lock(tmp_path / "runs" / ".lock"):
-        assert run() == USAGE
-    expected = f"{os.getpid()} works on {tmp_path / 'runs'} (see `status`): wait for its end, or name another folder"
-    assert expected in capsys.readouterr().err
-    assert rows_of(tmp_path / "runs") == []

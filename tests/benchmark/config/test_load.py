@@ -103,14 +103,3 @@ def test_own_data_that_state_patients_are_split_by_patient_unless_a_protocol_is_
     pretrain = {"data.pretrain": card}
     assert with_card(card, **pretrain).protocol == ("paper" if where == "nowhere" else "strict")
     assert with_card(card, protocol="paper", **pretrain).protocol == "paper"
-
-
-def test_names_and_cards_must_fit(tmp_path: Path) -> None:
-    card = card_file(tmp_path / "ours.yaml", CARD)
-    other = card_file(tmp_path / "other" / "ours.yaml", CARD | {"title": "Another"})
-    with pytest.raises(ConfigError, match="another card is named 'ours' too"):
-        with_card(card, other)
-    with pytest.raises(ConfigError, match=r"unknown dataset 'our' \(did you mean 'ours'\?\)"):
-        with_card(card, "our")
-    with pytest.raises(ConfigError, match=r"unknown config key 'data\.cards\.ours\.label' \(did you mean .*labels'"):
-        load_config(BASIC, {"data.cards.ours": CARD | {"label": {}}})

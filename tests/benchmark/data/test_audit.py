@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmark.data.audit import Finding, audit
+from benchmark.data.audit import MEASURED, Finding, audit, beats_of, measured_beats, side_line
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
@@ -198,6 +199,26 @@ def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> N
     (severity, text), _ = graded(prepared("cpsc2018", [], skipped=skipped))
     assert severity == "fatal"
     assert text == f"no recording is usable: file missing (3). {DATASETS['cpsc2018'].how_to_get}"
+
+
+def test_amplitude_and_rate_are_measured_in_a_part_of_the_recordings() -> None:
+    time, heights = np.arange(2030) % 160, np.linspace(0.5, 1.5, 12)
+    heights[-1] = 0.0  # a constant lead counts for nothing
+    signal = (np.exp(-0.5 * ((time[:, None] - 80) / 4) ** 2) * heights).astype(np.float32)
+    assert beats_of(signal, 200) == [(pytest.approx(np.median(heights[:-1]), rel=1e-3), 75)]
+    assert beats_of(0 * signal, 200) == beats_of(np.cumsum(np.ones((2030, 12)), axis=0), 200) == []
+    dataset: Any = SimpleNamespace(read=lambda entry: SimpleNamespace(signal=signal, fs=200 * entry))
+    for count, step in ((MEASURED, 1), (MEASURED + 1, 2), (3, 1)):
+        rates = [rate for _, rate in measured_beats(dataset, range(1, count + 1))]  # type: ignore[arg-type]
+        assert rates == [75 * number for number in range(1, count + 1, step)]
+
+
+def test_sides_are_counted_and_the_classes_that_one_lacks_named() -> None:
+    assert side_line(ptb_xl(), PAPER) == "training 40, validation 5, test 5"
+    data = prepared("ptb-xl", [Entry(f"r{fold}", f"p{fold}", "", (fold % 2,), fold=fold) for fold in (1, 2, 9, 10)])
+    lacking = ("STTC, CD, HYP", "NORM, STTC, CD and 1 more", "MI, STTC, CD and 1 more")
+    expected = "training 2 (without {}), validation 1 (without {}), test 1 (without {})".format(*lacking)
+    assert side_line(data, PAPER) == expected
 
 
 @pytest.mark.parametrize(

@@ -285,6 +285,7 @@ def test_no_patient_stands_twice_in_a_batch_or_of_patient_once_in_an_epoch(size:
         assert len(PATIENT_OF_PAIR[batch].unique()) == len(batch)
     once = order_of("patient-once", size).flatten()
     assert len(PATIENT_OF_PAIR[once].unique()) == len(once) == (8 if size != 3 else 6)
+    assert epoch_shape(torch.arange(15) // 5, "patient", size) == (7, 2)  # of three patients two stand in a batch
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import neurokit2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.signal import find_peaks
 
 from benchmark.data.datasets.base import Unusable
 from benchmark.data.datasets.wfdb_files import read_recording
@@ -18,6 +19,7 @@ from benchmark.data.heartbeats import (
     clean,
     find_r_peaks,
     heartbeats,
+    most_prominent,
     pseudo_trials,
     resample,
     standardise,
@@ -146,6 +148,15 @@ def test_the_filter_and_the_peaks_of_real_ecgs_are_neurokits_own_to_the_bit(shar
         theirs = [neurokit2.ecg_clean(lead, sampling_rate=250, method="neurokit") for lead in signal.T]
         np.testing.assert_array_equal(cleaned, theirs)
         assert assert_neurokits(cleaned) > 0
+
+
+def test_the_most_prominent_maximum_of_a_stretch_is_scipys() -> None:
+    random, lead, begin = np.random.default_rng(0), np.repeat([0, 1, 2], 8), np.tile(np.arange(0, 400, 50), 3)
+    end = begin + random.integers(2, 50, len(begin))
+    for cleaned in (noise := random.normal(size=(3, 400)), noise.cumsum(axis=1), noise.round(0)):
+        for number, best in enumerate(most_prominent(cleaned, lead, begin, end)):
+            peaks, of = find_peaks(cleaned[lead[number], begin[number] : end[number]], prominence=(None, None))
+            assert best == (begin[number] + peaks[of["prominences"].argmax()] if len(peaks) else -1)
 
 
 @pytest.mark.parametrize("decimals", [0, 1, 15])

@@ -15,7 +15,15 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.wfdb_files import read_recording
-from benchmark.data.signals import FLAT_BELOW_MV, IDENTICAL, LIMB_LEADS, lead_problem, outline_of, signal_digest
+from benchmark.data.signals import (
+    FLAT_BELOW_MV,
+    IDENTICAL,
+    LARGEST_ERROR,
+    LIMB_LEADS,
+    lead_problem,
+    outline_of,
+    signal_digest,
+)
 from benchmark.data.simulate import simulate
 
 
@@ -34,6 +42,15 @@ def test_a_digest_is_of_whole_microvolts(make_ecg):
 
 
 LeadsSignal = NDArray[np.float32]
+
+
+def test_the_mean_error_of_four_limb_leads_may_be_a_share_of_their_size(ecg: LeadsSignal) -> None:
+    noise = np.random.default_rng(1).normal(size=2000)
+    limit = 2 * LARGEST_ERROR * np.linalg.norm(ecg[:, :6] - ecg[:, :6].mean(axis=0)) / 6**0.5
+    for share, problem in ((0.9, ""), (1.1, LIMB_LEADS)):
+        noisy = ecg.copy()
+        noisy[:, 3] += (share * limit * noise / np.linalg.norm(noise)).astype(np.float32)
+        assert lead_problem(noisy) == problem
 
 
 @pytest.fixture

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from benchmark.results.files import naming, remedy, remove_stale, replacing, seal, temporary_name, unseal, write_atomic
+from benchmark.results.files import (
+    Locked,
+    file_lock,
+    holder_of,
+    naming,
+    remedy,
+    remove_stale,
+    replacing,
+    seal,
+    temporary_name,
+    unseal,
+    write_atomic,
+)
 
 
 def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:
@@ -34,14 +47,31 @@ def test_two_writers_do_not_touch_each_other(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed_after_an_hour(tmp_path: Path) -> None:
-    old, new = temporary_name(tmp_path / "a" / "windows"), temporary_name(tmp_path / "row.json")
-    old.mkdir(parents=True)
-    (old / "part").write_bytes(b"x")
+    old, busy, deeper = (temporary_name(tmp_path / where / "windows") for where in ("a", "a", "a/b"))
+    new = temporary_name(tmp_path / "row.json")
+    for folder in (old, busy, deeper):
+        folder.mkdir(parents=True)
+        (folder / "part").write_bytes(b"x")
     new.write_bytes(b"x")
-    for path in (old / "part", old):
+    for path in (old / "part", old, busy, deeper / "part", deeper):
         os.utime(path, (0, 0))
     assert remove_stale({tmp_path: 1}) == 1
-    assert (old.exists(), new.exists()) == (False, True)
+    assert [path.exists() for path in (old, busy, deeper, new)] == [False, True, True, True]
+
+
+def test_a_lock_is_held_by_one_process_and_names_it(tmp_path: Path) -> None:
+    path, holder = tmp_path / "new" / "runs" / ".lock", f"{socket.gethostname()}:{os.getpid()}"
+    for _ in range(2):
+        with file_lock(path):
+            assert holder_of(path) == holder
+            with pytest.raises(Locked, match=f"^{holder}$"), file_lock(path):
+                pass
+        assert holder_of(path) == ""
+    with file_lock(path, wait=True), pytest.raises(Locked), file_lock(path):
+        pass
+    (tmp_path / "file").touch()
+    with file_lock(tmp_path / "file" / ".lock"):  # nothing can be locked there
+        assert holder_of(tmp_path / "none") == ""
 
 
 def interrupted_write(path: Path) -> None:

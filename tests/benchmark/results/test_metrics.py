@@ -76,6 +76,9 @@ def test_the_calibration_error_is_of_the_most_probable_class_or_macro() -> None:
     truth, probability = random_test(multi=True, seed=1)
     by_class = [ece_by_curve(truth[:, c], probability[:, c]) for c in range(3)]
     assert METRICS["ece"].score(truth, probability, True) == pytest.approx(np.mean(by_class))
+    edges, right = np.arange(15)[:, None] / 15 + [0.001, 0.065], np.arange(15).repeat(2) % 2  # (15, 2), (30,)
+    error = METRICS["ece"].score(right[:, None], edges.reshape(-1, 1).astype(np.float32), True)
+    assert error == pytest.approx(np.abs(edges.sum(1) - 2 * right[::2]).sum() / 30)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +89,8 @@ def test_the_calibration_error_is_of_the_most_probable_class_or_macro() -> None:
 def test_sensitivity_is_at_one_false_alarm_in_ten(negatives: list[float], expected: float) -> None:
     truth, probability = np.array([[1]] + [[0]] * 10), np.array([[0.5], *([p] for p in negatives)], np.float32)
     assert METRICS["sens90"].score(truth, probability, True) == expected
+    ties = np.tile(np.linspace(0, 1, 20), 2)[:, None].astype(np.float32)
+    assert METRICS["sens90"].score(np.repeat([[1], [0]], 20, axis=0), ties, True) == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +115,12 @@ def test_several_labels_count_above_one_half_and_match_whole_samples() -> None:
 
 
 def test_rows_hold_the_columns_and_the_accuracy_per_label_of_several_labels() -> None:
+    assert {name: (metric.title, metric.kind) for name, metric in METRICS.items()} == {
+        "f1": ("F1", "column"), "auroc": ("AUROC", "column"), "acc": ("ACC", "column"),
+        "acc_per_label": ("ACC per label", "stored"), "auprc": ("AUPRC", "further"), "sens90": ("Sens@90", "further"),
+        "brier": ("Brier", "further"), "ece": ("ECE", "further"),
+    }  # fmt: skip
+    assert [name for name, metric in METRICS.items() if metric.lower_is_better] == ["brier", "ece"]
     assert tuple(score(TRUTH.astype(np.float32), TRUTH, multi=False).values) == COLUMNS
     assert tuple(score(TRUTH.astype(np.float32), TRUTH, multi=True).values) == (*COLUMNS, "acc_per_label")
 
@@ -134,6 +145,7 @@ def test_a_recording_is_the_mean_or_the_maximum_of_its_windows() -> None:
         np.testing.assert_array_equal(pooled_truth, one_hot([1, 0], 2))
         scores = score_both_units(probability, truth, recording, multi=False, pool=pool)
         assert (scores["heartbeat"].values["acc"], scores["recording"].values["acc"]) == (1 / 4, 1 / 2)
+    np.testing.assert_allclose(per_recording(probability, truth, recording)[0], [[0.4, 0.6], [0.2, 0.8]], rtol=1e-6)
 
 
 def test_the_classes_that_are_not_tested_are_named() -> None:

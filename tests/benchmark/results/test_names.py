@@ -17,6 +17,7 @@ from benchmark.results.names import (
     WINDOWS_SHA256,
     collapsed,
     command,
+    evaluation_of,
     measured_elsewhere,
     numbers,
     program,
@@ -32,6 +33,28 @@ def test_a_row_on_a_further_encoder_has_its_name_behind() -> None:
     assert [names.is_untrained(row) for row in ("random", "random+s4", "pmq", "random-frozen")] == [True] * 2 + [
         False
     ] * 2
+
+
+def test_names_that_are_stored_stay() -> None:
+    """Rows, plans and configs of earlier runs hold them."""
+    assert names.ABOUT_GATES.keys() >= {"random", "frozen", "features", "full-labels", "supervised", "minirocket"}
+    assert {name: (of.title, of.frozen) for name, of in names.EVALUATION_FACTS.items()} == {
+        "finetune": ("Fine-tuned", False),
+        "linear": ("Linear probe", True),
+        "knn": ("Nearest neighbours", True),
+        "attention": ("Attention head", True),
+        "retrieval": ("Patient retrieval", True),
+    }
+    own = {"random-frozen": "linear", "features": "features", "supervised": "supervised", "minirocket": "minirocket"}
+    assert {row: evaluation_of(row, "knn") for row in ("random", *own)} == {"random": "knn", **own}
+    assert [names.is_frozen(name) for name in ("linear", "finetune", "features")] == [True, False, False]
+    assert names.UNIT_OF_PROTOCOL == {"paper": "heartbeat", "strict": "recording"}
+    assert (names.OVERALL, names.VALIDATION, names.DEFAULT_TASK, names.AT) == ("overall", "validation", "default", "@")
+    assert (names.CARD, names.ERROR, names.WINDOWS_SHA256) == ("pretraining.json", "error.json", "windows_sha256")
+    assert names.TASKS == ("default", "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
+    assert (names.BOTH, names.SKIPPED_COLUMNS) == ("both", ("dataset", "recording", "patient", "reason"))
+    titles = {name: name.replace("_", " ") for name in ("effective_rank", "mean_cosine", "alignment", "uniformity")}
+    assert (titles | {"retrieval": "retrieval@1"}, 0) == (names.MEASURES, names.UNTRAINED_EPOCH)
 
 
 def test_a_command_is_that_by_which_the_program_was_started(monkeypatch: pytest.MonkeyPatch) -> None:

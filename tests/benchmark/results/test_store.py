@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.files import digest, digested_json, flat, write_atomic
+from benchmark.results.files import content_digest, digest, digested_json, flat, write_atomic
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.store import (
     BadCard,
@@ -30,7 +30,9 @@ from benchmark.results.store import (
     Row,
     Store,
     card_bytes,
+    cell_key,
     labels_of,
+    read_card_file,
 )
 
 ROW = Row(
@@ -91,6 +93,8 @@ def refused(kind: type[Exception], *parts: object) -> Iterator[None]:
 
 
 def test_a_row_comes_back_as_it_was_also_from_a_store_that_was_copied(store: Store, tmp_path: Path) -> None:
+    files = {path.relative_to(store.root).as_posix() for path in store.root.rglob("*") if path.is_file()}
+    assert files == {f"cells/{ROW.key}.json", f"cells/{ROW.key}.npz", "plans/latest", "plans/plan-one.json"}
     second = Store(tmp_path / "elsewhere")
     second.save_row(replace(ROW, key="second", seed=42), PREDICTIONS)
     second.save_plan(replace(PLAN, key="plan-two"))
@@ -127,6 +131,8 @@ def test_a_truncated_file_or_another_in_its_place_is_noticed_and_named(store: St
     if name == "npz":
         with refused(CorruptRow, ROW.key):
             store.load_row(ROW.key)
+        with refused(CorruptRow, f"{ROW.key}.npz: "):
+            store.predictions(ROW.key)
 
 
 def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
@@ -144,8 +150,8 @@ def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
     [
         ({"key": "other"}, "this is the row of other"),
         ({"ratio": 2.0}, "ratio: input should be less than or equal to 1, got 2.0"),
-        ({"scores": {"heartbeat": {"f1": 1.5}}}, "scores.heartbeat.f1: input should be less than or equal to 1"),
         ({"evaluation": "other"}, "evaluation: string should match pattern"),
+        ({"scores": {"heartbeat": {"f1": 1.5}}}, "scores.heartbeat.f1: input should be less than or equal to 1"),
         ({"more": 1}, "more: unexpected keyword argument"),
         ({"format": 1}, "row format 1, this version reads 2"),
     ],
@@ -189,11 +195,23 @@ def test_a_failure_is_stored_with_its_traceback_until_the_cell_succeeds(store: S
     store.save_failure("other", "moco finetune", other)
     file = store.save_failure(ROW.pretrain_key, "pmq pretrain seed 42", failure, pretraining=True)
     assert file == store.pretrained / ROW.pretrain_key / ERROR
+    assert json.loads(file.read_bytes()) == {"key": ROW.pretrain_key, "what": "pmq pretrain seed 42", **vars(failure)}
     expected = {ROW.key: failure, ROW.pretrain_key: failure, "other": other}
     assert store.failures(expected) == expected
     assert store.row_keys() == [ROW.key]
     store.save_row(ROW, PREDICTIONS)
     assert store.failures([ROW.key, "other"]) == {"other": other}
+
+
+def test_a_failure_has_the_traceback_of_an_error_that_was_raised_here_or_in_a_worker() -> None:
+    from_worker = ValueError("no luck")
+    from_worker.__cause__ = RuntimeError("as it was there")
+    with pytest.raises(ValueError, match="no luck") as caught:
+        raise ValueError("no luck\nin two lines")
+    assert Failure.of(ValueError("no luck")) == Failure("ValueError: no luck")
+    assert "as it was there" in Failure.of(from_worker).traceback
+    assert Failure.of(caught.value).traceback.startswith("Traceback")
+    assert (Failure.of(caught.value).line, Failure(" ").line) == ("ValueError: no luck", "no error text")
 
 
 def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> None:
@@ -205,6 +223,7 @@ def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> No
     shutil.copy(store.plans / "a.json", store.plans / "b.json")
     with refused(NoResults, "this is the plan a, not b"):
         store.load_plan("b")
+    assert [plan.key for plan in store.readable_plans()] == ["c", "a"]
 
 
 def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
@@ -232,7 +251,11 @@ def card_file(store: Store) -> Path:
 def test_an_edited_card_is_one_line_with_the_file(store: Store, card_file: Path) -> None:
     other = card_bytes(WHOLE_CARD | {"key": "another"}).decode()
     edited = card_bytes(WHOLE_CARD).decode().replace("1.5", "0.1")
-    assert store.card(KEY) == WHOLE_CARD
+    assert (store.card(KEY), store.card("none")) == (WHOLE_CARD, None)
+    assert json.loads(card_file.read_bytes())["card_sha256"] == content_digest(WHOLE_CARD)
+    assert card_file.relative_to(store.root).parts == ("pretrained", KEY, "pretraining.json")
+    with pytest.raises(FileNotFoundError):
+        read_card_file(store.root / CARD)
     for content, problem in ((edited, "does not match its digest"), (other, "the card of another"), ("", "Expecting")):
         card_file.write_text(content)
         with refused(BadCard, f"{card_file}: ", problem):
@@ -243,6 +266,8 @@ def test_a_digest_is_of_the_canonical_json() -> None:
     expected = hashlib.sha256(b'{"a":[1,2.5,null],"b":"x"}').hexdigest()[:16]
     assert digest({"b": "x", "a": [1, 2.5, None]}) == digest({"a": (1, 2.5, None), "b": "x"}) == expected
     assert digest({"a": 1}) != digest({"a": 1.0})
+    assert cell_key({"a": 1}, 0.1, 41, 0) == digest([{"a": 1}, 0.1, 41])
+    assert cell_key({"a": 1}, 0.1, 41, 2) == digest([{"a": 1}, 0.1, 41, 2])
     with pytest.raises(ValueError, match="not JSON compliant"):
         digest(math.nan)
 
@@ -255,3 +280,5 @@ def test_nested_values_have_dotted_names() -> None:
 def test_columns_of_a_named_task_have_several_labels() -> None:
     datasets = {"one": PTB_XL | {"task": "form"}, "other": PTB_XL}
     assert labels_of(replace(PLAN, datasets=datasets)) == "single and multi"
+    pooled = PLAN.config | {"data": PLAN.config["data"] | {"pool": "max"}}
+    assert (PLAN.pool, replace(PLAN, config=pooled).pool, ROW.subset, CELL.subset) == ("mean", "max", 0, 0)

@@ -119,18 +119,6 @@ def test_parts_of_a_cross_validation_are_one_cell_over_all_patients(make_job: Ma
     np.testing.assert_array_equal(predictions.probability[index], alone)
 
 
-def test_a_row_names_the_classes_that_are_not_tested(
-    make_job: MakeJob, cohorts: Cohorts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entries = (replace(e, labels=() if e.fold == 10 and 3 in e.labels else e.labels) for e in cohorts["ptb-xl"].entries)
-    without = replace(cohorts["ptb-xl"], entries=tuple(entries))
-    monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: without)
-    job = make_job("ptb-xl", "linear")
-    *_, last = run(job).notes
-    assert last.startswith("no test window of class ")
-    assert without.classes[3] in last
-
-
 def test_the_same_job_gives_the_same_row_and_the_seed_moves_what_is_fine_tuned_alone(make_job: MakeJob) -> None:
     for evaluation in ("finetune", "linear"):
         job = make_job(evaluation=evaluation)

@@ -20,11 +20,9 @@ from benchmark.data.datasets.base import DatasetError
 from benchmark.data.prepare import Prepared
 from benchmark.machine import Machine
 from benchmark.results.store import Store
-from benchmark.run.datasets import Size, audit_run, disk_bytes, locate, make_plan, names_of, untested, with_columns
+from benchmark.run.datasets import audit_run, locate, make_plan, names_of, untested, with_columns
 from benchmark.run.grid import Grid, make_grid
 from tests.benchmark.run.bench import Cohorts, SmallConfig
-
-SIZES = {"mimic-iv-ecg": Size(100, 1000), "chapman": Size(50, 500)}
 
 
 def test_real_data_are_taken_from_their_folder_or_the_root_and_missing_ones_say_how_to_get_them(
@@ -111,14 +109,3 @@ def test_a_plan_counts_what_is_pretrained_on(cohorts: Cohorts, small_config: Sma
     source = corpus_of(cohorts[corpus], spec, torch.device("cpu"))
     assert facts["used_recordings"] == len(source.recording.unique())
     assert facts["used_patients"] == len(source.patient.unique())
-
-
-def test_disk_grows_with_beats_encoders_and_cells(small_config: SmallConfig) -> None:
-    config = small_config()
-    base = disk_bytes(config, SIZES, 1, 10, 1000)
-    assert base > 2 * 1500 * 300 * 12 * 2  # heartbeats and pseudo-trials in float16
-    assert disk_bytes(config, SIZES | {"chapman": Size(50, 5000)}, 1, 10, 1000) > base
-    assert disk_bytes(config, SIZES, 2, 10, 1000) == base + 4000
-    assert disk_bytes(config, SIZES, 1, 20, 1000) > base
-    crops = small_config({"methods": ["moco"], "data.segmentation": {"kind": "recordings", "seconds": 2.5}})
-    assert disk_bytes(crops, SIZES, 0, 0, 0) == 150 * 10 * 250 * 24  # 150 recordings of 10 s

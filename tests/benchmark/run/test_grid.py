@@ -27,7 +27,6 @@ from benchmark.run.grid import Cell, Grid, Pretraining
 from benchmark.training import evaluations
 from methods import METHODS
 from methods.base import MethodConfig
-from methods.byol import BYOL
 from tests.basic import ANYWHERE, BASIC
 from tests.benchmark.conftest import ENCODER
 from tests.benchmark.run.bench import BASE, Bench, Cohorts, SmallConfig, grid_of
@@ -280,12 +279,6 @@ def test_every_knob_of_a_method_moves_its_keys(method: str) -> None:
     assert len({pretraining.key for (pretraining,) in pretrainings}) == len(knobs)
 
 
-def test_more_of_a_grid_keeps_the_keys_of_what_is_done() -> None:
-    less = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [0.1], "seeds": [41], "evaluate": ["linear"]})))
-    more = keys(grid_of(load_config(BASIC, {**BASE, "ratios": [1, 0.1], "seeds": [40, 41], "methods": ANYWHERE})))
-    assert less.items() <= more.items()
-
-
 def facts_of(cell: Cell) -> dict[str, object]:
     """What a process knows of a cell's method."""
     variant = cell.variant
@@ -343,16 +336,6 @@ def planned(overrides: dict[str, Any]) -> Grid:
 def by_name(grid: Grid) -> dict[str, Pretraining]:
     """Row -> pretraining of its cells."""
     return {cell.variant.name: cell.pretraining for cell in grid.cells if cell.pretraining}
-
-
-def test_a_budget_of_passes_rests_on_what_a_method_is_said_to_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    def byol(budget: str) -> str:
-        return by_name(planned({"methods": ["byol"], "pretrain.budget": budget}))["byol"].key
-
-    before = {budget: byol(budget) for budget in ("epochs", "windows", "passes")}
-    assert len(set(before.values())) == 3
-    monkeypatch.setattr(BYOL, "encoder_passes", 9.0)
-    assert [budget for budget in before if byol(budget) != before[budget]] == ["passes"]
 
 
 def test_equal_passes_give_each_method_its_number_of_updates(

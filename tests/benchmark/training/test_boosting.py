@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,6 +123,13 @@ def test_a_row_of_one_measure_reads_the_rate_or_the_height_of_the_beats_alone() 
     np.testing.assert_allclose(heights, [1.0, 1.0, 3.0], atol=0.1)
     task = task_of(THREE * 10, THREE * 3, THREE * 5)
     assert all(boost(task, FAST, seed=41, measures=row).probability.shape == (15, 3) for row in ("heart-rate", "all"))
+
+
+@pytest.mark.parametrize("windows", ["beats", "strips"])
+def test_features_are_those_of_the_reported_rows(windows: str) -> None:
+    """Padded beats and strips of beats, drawn with QS complexes and inverted T waves, and their features: (n, F)."""
+    stored = np.load(Path(__file__).with_name("features.npz"))
+    np.testing.assert_allclose(beat_features(stored[windows]), stored[f"{windows}_features"], rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from benchmark.results.names import CARD
 from benchmark.results.store import BadCard
 from benchmark.training.checkpoint import (
     WEIGHTS,
+    built_encoder,
     checked_card,
     load_encoder,
     read_card,
@@ -46,6 +47,9 @@ def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
     card = read_card(folder)
     assert card is not None
     assert (card["method"], card["loss"]) == ("pmq", [0.5, 0.25])
+    for stored, problem in (({"name": "s4"}, "made with another encoder"), ({"size": 3}, "encoder.size")):
+        with pytest.raises(ValueError, match=problem):
+            built_encoder(Dilated, card["encoder"] | stored, b"")
     save_encoder(tmp_path / "again", encoder, {})
     assert (tmp_path / "again" / WEIGHTS).read_bytes() == (folder / WEIGHTS).read_bytes()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -17,9 +18,11 @@ from benchmark.training.health import (
     health_warnings,
     hit_rate,
     mean_cosine,
+    measure,
     nearest,
     patient_hits,
     retrieval_pairs,
+    sample_facts,
     uniformity,
 )
 from methods.parts.losses import unit_length
@@ -113,6 +116,19 @@ def test_looking_moves_no_bit(name: str, probe: ProbeWindows, tmp_path: Path) ->
     assert all(torch.equal(value, other[key]) for key, value in watched.state_dict().items())
     assert [epoch["epoch"] for epoch in history.health] == [0, 1]
     assert all(epoch["effective_rank"] > 1 for epoch in history.health)
+
+
+def test_measures_are_none_where_one_feature_is_not_finite_and_positives_stand_anyhow(probe: ProbeWindows) -> None:
+    bad = replace(probe, signal=probe.signal.clone())
+    bad.signal[3] = float("inf")
+    for windows in (bad, None):
+        health = measure(2, build("byol").encoder, windows, torch.tensor([1, 1, 2, 4]))
+        measured = {name: value for name, value in health.items() if value is not None}
+        assert measured == {"epoch": 2, "positives": 2.0, "beyond_pair": 0.5}
+    assert None not in measure(0, build("byol").encoder, probe, torch.ones(2)).values()
+    facts = sample_facts(probe)
+    assert [facts[name] for name in ("windows", "recordings", "patients", "retrieval_queries")] == [12, 6, 4, 8]
+    assert facts["windows_sha256"] != sample_facts(bad)["windows_sha256"]
 
 
 def test_a_collapse_is_warned_of() -> None:

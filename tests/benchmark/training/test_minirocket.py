@@ -17,6 +17,7 @@ from benchmark.training.minirocket import (
     Bank,
     bank_of,
     dilations_of,
+    draw_banks,
     minirocket,
     quantiles_of,
     ridge,
@@ -49,6 +50,19 @@ def test_dilations_biases_and_features_are_those_of_aeon() -> None:
     theirs = torch.from_numpy(reference["biases"]).split([bank.bias.numel() for bank in banks])
     banks = [bank._replace(bias=bias.view_as(bank.bias)) for bank, bias in zip(banks, theirs, strict=True)]
     np.testing.assert_allclose(transform(torch.from_numpy(reference["x"]), banks), reference["features"], atol=1e-5)
+
+
+def test_a_kernel_reads_two_to_a_uniform_power_leads_and_its_biases_lie_within_the_outputs() -> None:
+    """As many as nine: k leads with probability log2((k + 1) / k) / log2(10)."""
+    windows = torch.randn(5, 900, 12, generator=torch.Generator().manual_seed(0))
+    banks = draw_banks(windows, MiniRocket(features=84 * 40, dilations=40), np.random.default_rng(0))
+    leads = torch.cat([bank.weights.any(2) for bank in banks])  # (84 D, L)
+    shares = torch.bincount(leads.sum(1))[1:] / len(leads)  # (9,)
+    np.testing.assert_allclose(shares, np.log10(np.arange(2, 11) / np.arange(1, 10)), atol=0.03)
+    assert leads.double().mean(0).std() < 0.02  # each lead as often
+    above = transform(windows, banks)  # (5, F)
+    assert above.mean().item() == pytest.approx(0.5, abs=0.02)
+    assert len(set(map(str, banks))) == len(banks) > 20
 
 
 def task_of(labels: list[list[int]], *, multi: bool = False, classes: int = 3) -> Task:

@@ -129,6 +129,10 @@ class Watched(PretrainMethod):
     def begin(self, updates: int) -> None:
         self.calls.append(f"begin {updates}")
 
+    def positives(self, batch: Batch) -> Tensor:
+        self.calls.append("positives")
+        return torch.ones(len(batch.x1), 3, dtype=torch.bool)
+
     def forward(self, batch: Batch) -> Tensor:
         self.calls.append("forward")
         self.seen += batch.trial.tolist()
@@ -141,12 +145,17 @@ class Watched(PretrainMethod):
 
 
 def test_the_trainer_keeps_the_contract(tmp_path: Path) -> None:
-    """Draws depend on the step and not on what was drawn before; a resumed method is told to begin again."""
-    first, second, resumed = (Watched() for _ in range(3))
+    """Draws depend on the step and not on what was drawn before; a resumed method is told to begin again.
+
+    Positives are counted in the last batch of an epoch.
+    """
+    first, second, resumed = (Watched().eval() for _ in range(3))
+    epoch_calls = [*["forward", "after"] * 3, "positives", "forward", "after"]
     epochs: list[int] = []
     torch.manual_seed(1)
-    train(first, tmp_path / "first", on_epoch=lambda history: epochs.append(len(history.loss)))
-    assert first.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * EPOCHS)]
+    history = train(first, tmp_path / "first", on_epoch=lambda history: epochs.append(len(history.loss)))
+    assert first.calls == [f"begin {4 * EPOCHS}", *epoch_calls * EPOCHS]
+    assert [health["positives"] for health in history.health] == [None, *[3.0] * EPOCHS]
     assert sorted(first.seen) == sorted(list(range(TRIALS)) * 2 * EPOCHS)  # two windows of each pseudo-trial
     assert len(set(first.draws)) == len(first.draws)
     assert first.training
@@ -157,7 +166,7 @@ def test_the_trainer_keeps_the_contract(tmp_path: Path) -> None:
     with pytest.raises(Interrupted):
         train(Watched(), tmp_path / "file", stop_at=5)
     train(resumed, tmp_path / "file")
-    assert resumed.calls == [f"begin {4 * EPOCHS}", *["forward", "after"] * (4 * (EPOCHS - 1))]
+    assert resumed.calls == [f"begin {4 * EPOCHS}", *epoch_calls * (EPOCHS - 1)]
 
 
 def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_checkpoint(
@@ -197,6 +206,7 @@ def test_the_learning_rate_of_each_schedule() -> None:
 )
 def test_a_budget_is_equal_in_what_it_names(budget: Budget, method: type[PretrainMethod], updates: int) -> None:
     """The corpus has 100 pairs, of which an epoch of this method sees 90."""
+    assert [updates_of(epochs, 4) for epochs in (0.01, 0.6, 2)] == [1, 2, 8]
     shape = EpochShape(9, 10)
     costs = Pretrain(budget=budget).pair_costs(method)
     assert updates_of(epochs_bought(budget, 3, shape, 100, costs), shape.updates) == updates

@@ -18,6 +18,8 @@ def test_cells_stay_text_and_blank_rows_do_not_count(tmp_path: Path) -> None:
     path.write_text("\ufeffa,b,c\n1.0,NA,\n\n,,\n3, y ,\n", encoding="utf-8")
     table = read_table(Chapman(tmp_path), path, ("b", "a"))
     assert table.to_numpy().tolist() == [["NA", "1.0"], ["y", "3"]]
+    path.write_text("a,,b,b\n1,2,3,4\n")
+    assert list(read_table(Chapman(tmp_path), path)) == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,14 @@
-"""Cohorts as datasets: stored digests, prefixes, a test part, shares of labels, and what each dial leaves alone."""
+"""Cohorts as datasets: stored digests, prefixes, a test part, and what each dial leaves alone."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from itertools import combinations
 
-import numpy as np
 import pytest
 
 from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
 from benchmark.data.simulate import COHORTS, SimulatedDataset
-from benchmark.data.simulate.cohorts import POPULATIONS
-from benchmark.data.simulate.patient import EPISODIC, RHYTHMS, check_diagnoses, clash, draw_conditions, draw_diagnoses
 
 STORED = {
     "mimic-iv-ecg": "efb4c6cf89a65382",
@@ -78,39 +73,3 @@ def test_findings_that_do_not_persist_change_later_recordings_alone() -> None:
     moved = {name for name in before if before[name] != after[name]}
     assert moved
     assert not moved & first
-
-
-def shares_of(dataset: SimulatedDataset) -> dict[str, float]:
-    """Class -> share of the recordings that have it."""
-    entries = dataset.listing().entries
-    counts = Counter(dataset.classes[label] for entry in entries for label in entry.labels)
-    return {name: count / len(entries) for name, count in counts.items()}
-
-
-def test_classes_are_as_frequent_as_in_the_real_datasets() -> None:
-    chapman = {"SB": 0.365, "AFIB": 0.21, "GSVT": 0.217, "SR": 0.209}
-    assert shares_of(cohort("chapman", 300, seed=11)) == pytest.approx(chapman, abs=0.07)
-    ptb_xl = {"NORM": 0.436, "MI": 0.251, "STTC": 0.240, "CD": 0.224, "HYP": 0.121}
-    assert shares_of(cohort("ptb-xl", 400, seed=11)) == pytest.approx(ptb_xl, abs=0.07)
-    assert set(shares_of(cohort("cpsc2018", 300, seed=11))) == set(cohort("cpsc2018", 1).classes)
-
-
-@pytest.mark.parametrize("name", COHORTS)
-def test_recordings_are_possible_and_structure_persists(name: str) -> None:
-    population = POPULATIONS[name]
-    for seed in range(80):
-        rng = np.random.default_rng(seed)
-        conditions = draw_conditions(rng, population)
-        assert not any(clash(a, b) for a, b in combinations(conditions, 2))
-        for visit in range(3):
-            shown = check_diagnoses(draw_diagnoses(rng, conditions, population, first=visit == 0))
-            assert sum(diagnosis in RHYTHMS for diagnosis in shown) == 1
-            stays = set(conditions) if visit == 0 else set(conditions) - EPISODIC
-            assert stays <= set(shown)
-            assert ("NORM" in shown) == (set(shown) <= {"NORM", "SR", "SB", "ST", "SA"})
-
-
-@pytest.mark.parametrize("names", [("LBB",), ("LBBB", "RBBB"), ("AVB2", "AFIB"), ("NORM", "AFIB"), ("SR", "SR")])
-def test_unknown_and_contradictory_diagnoses_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match=r"unknown diagnosis 'LBB'|cannot stand in one ECG"):
-        check_diagnoses(names)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.cli.new_card import draft, scan_folder
+from benchmark.cli.new_card import draft
 from benchmark.config.load import parse_yaml
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.datasets.card import Card
@@ -42,28 +42,6 @@ def test_a_folder_of_wfdb_and_a_table_leaves_no_question(folder: Path) -> None:
     assert content["signals"] == {"files": "**/{recording}.hea"}
     assert content["table"] == {"file": "labels.csv", "recording": "id", "patient": "person"}
     assert (content["labels"]["column"], content["labels"]["separator"]) == ("rhythm", ";")
-    assert len(read(folder, content)) == 12
-
-
-@pytest.mark.parametrize(
-    ("paths", "pattern"),
-    [
-        (["a_hr.edf", "c/b_lr.edf", "._a.edf", "x.npy"], "**/{recording}.edf"),
-        (["1.hea", "1.dat", "a.npy", "b.npy"], "**/{recording}.hea"),
-    ],
-)
-def test_headers_or_the_most_frequent_files_are_the_signals(tmp_path: Path, paths: list[str], pattern: str) -> None:
-    for path in paths:
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).touch()
-    assert scan_folder(tmp_path).pattern == pattern
-
-
-@pytest.mark.parametrize("path", ["waves/{}", r"waves\{}.hea"])
-def test_a_column_of_paths_names_the_files(folder: Path, path: str) -> None:
-    rewrite(folder, id=[path.format(f"r{number:02}") for number in range(12)])
-    content, questions = drafted(folder)
-    assert (content["table"]["recording"], questions) == ("id", [])
     assert len(read(folder, content)) == 12
 
 
