@@ -54,5 +54,6 @@ class Theirs(PretrainedEncoder):
 def test_features_are_one_step_of_a_window_of_leads_in_single_precision() -> None:
     x = torch.randn(3, 40, 12)
     assert torch.equal(Theirs()(x), x[:, None, :4, 0])  # leads first
+    assert Theirs().config.output == 4
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert Theirs()(x).dtype == torch.float32
