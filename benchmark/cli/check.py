@@ -21,7 +21,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names, load_config
 from benchmark.data.datasets import DATASETS
 from benchmark.data.heartbeats import WINDOW
-from benchmark.data.tasks import TASKS
+from benchmark.data.splits import TASKS
 from benchmark.external import try_external
 from benchmark.results.names import ABOUT_GATES, DEFAULT_TASK, EVALUATION_FACTS
 from benchmark.run.pretraining import multiplications

@@ -26,7 +26,7 @@ from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.joined import datasets_in
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation
-from benchmark.data.tasks import of_task
+from benchmark.data.splits import of_task
 from benchmark.run.datasets import audit_of, locate, names_of, patients_of, prepare_data
 from benchmark.screen import Console, note
 

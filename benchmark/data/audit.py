@@ -1,7 +1,7 @@
 """The audit of prepared datasets: leaks, copies, damage, odd leads, implausible units and rates; and facts of each.
 
-A copy is a recording with the same signal, to the microvolt (`signals.signal_digest`), whatever its name; a near copy
-is equal but for gain, steps or sampling rate (`signals.outline_of`). A leak is a patient, or copies, on two sides of a
+A copy is a recording with the same signal, to the microvolt (`prepare.signal_digest`), whatever its name; a near copy
+is equal but for gain, steps or sampling rate (`prepare.outline_of`). A leak is a patient, or copies, on two sides of a
 split, or a test recording that is also pretrained on: a run refuses it. An unusable dataset is fatal. Everything else
 is a warning, except what no repair could change (`IN_THE_ECG`).
 """
@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import Dataset, Entry, Unusable
-from benchmark.data.prepare import Prepared, SignalFacts, skip_summary
-from benchmark.data.signals import LIMB_LEADS
+from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, skip_summary
 from benchmark.data.splits import (
     Split,
     TaskSpec,

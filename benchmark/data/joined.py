@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo
 from benchmark.data.prepare import Prepared
-from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, Split, TaskSpec, labels_under
-from benchmark.data.tasks import DatasetTask, tasks_of
+from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, DatasetTask, Split, TaskSpec, labels_under, tasks_of
 from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK
 

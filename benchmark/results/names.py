@@ -43,7 +43,7 @@ DEFAULT_TASK = "default"
 AT = "@"
 """Between the column that is learned on and the one that is tested on: 'ptb-xl.rhythm@ludb'."""
 TASKS = (DEFAULT_TASK, "all", "diagnostic", "subdiagnostic", "superdiagnostic", "form", "rhythm")
-"""Names in `benchmark.data.tasks`."""
+"""Names in `benchmark.data.splits`."""
 
 STRICT = ConfigDict(strict=True, extra="forbid")  # of the pydantic models of stored values
 Protocol = Literal["paper", "strict"]

@@ -11,9 +11,8 @@ import numpy as np
 
 from benchmark.config.config import Config, with_settings
 from benchmark.data.prepare import Prepared, open_prepared
-from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated
+from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated, open_task_view
 from benchmark.data.task import Task, coverage, sides_for_tasks, task_on
-from benchmark.data.tasks import open_task_view
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
 from benchmark.machine import device_facts, git_state, versions
 from benchmark.results.files import digest

@@ -24,8 +24,7 @@ from benchmark.data.joined import JOIN, datasets_in, is_transport, join, transpo
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import is_cross_validated, split_of
-from benchmark.data.tasks import DatasetTask, of_task
+from benchmark.data.splits import DatasetTask, is_cross_validated, of_task, split_of
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell

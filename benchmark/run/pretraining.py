@@ -15,9 +15,8 @@ from benchmark.config.config import Config, with_settings
 from benchmark.data.corpus import corpus_of, corpus_trials, epoch_shape, pairs_of
 from benchmark.data.joined import is_transport
 from benchmark.data.prepare import Prepared, open_prepared
-from benchmark.data.splits import TaskSpec
+from benchmark.data.splits import TaskSpec, open_task_view
 from benchmark.data.task import ProbeWindows, probe_windows
-from benchmark.data.tasks import open_task_view
 from benchmark.machine import device_facts, git_state, seed_torch, versions
 from benchmark.results.files import write_atomic
 from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH

@@ -48,7 +48,7 @@ class Entry:
     fold: int | None = None
     """Official fold, where the dataset has any; or `OWN_TEST_PART`."""
     statements: tuple[str, ...] = ()
-    """Codes that the dataset states of it; what named tasks are made of (benchmark.data.tasks)."""
+    """Codes that the dataset states of it; what named tasks are made of (benchmark.data.splits)."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from benchmark.data.audit import MEASURED, Finding, audit, beats_of, measured_be
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
-from benchmark.data.prepare import Prepared, SignalFacts, Skipped
-from benchmark.data.signals import LIMB_LEADS
+from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, Skipped
 from benchmark.data.splits import TaskSpec
 
 FOLDS = 10

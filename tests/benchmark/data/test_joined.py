@@ -19,8 +19,7 @@ from benchmark.data.joined import CONCEPTS, Mark, Member, join, transport_of
 from benchmark.data.prepare import Prepared, open_prepared, prepare, write_index
 from benchmark.data.segments import Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import TaskSpec, split_of
-from benchmark.data.tasks import TASKS, of_task
+from benchmark.data.splits import TASKS, TaskSpec, of_task, split_of
 from benchmark.run.datasets import audit_run, joins_of, names_of, untested, with_columns
 
 SPEC = TaskSpec(2, "single", "paper")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.tasks import columns_of
+from benchmark.data.splits import columns_of
 from benchmark.results import names
 from benchmark.results.metrics import METRICS
 from benchmark.results.names import (

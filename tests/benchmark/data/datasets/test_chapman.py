@@ -20,7 +20,7 @@ from benchmark.data.datasets.chapman import (
     Chapman,
     Ningbo,
 )
-from benchmark.data.tasks import TASKS
+from benchmark.data.splits import TASKS
 
 
 def add(root: Path, folder: str, name: str, codes: str) -> None:

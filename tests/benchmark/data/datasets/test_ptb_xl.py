@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, PTBXL, SCP_STATEMENTS
-from benchmark.data.tasks import TASKS
+from benchmark.data.splits import TASKS
 
 ROW = {
     "ecg_id": "7",
