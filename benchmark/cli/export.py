@@ -187,7 +187,7 @@ def scores_of(pretrained: Pretrained) -> dict[str, str]:
     for evaluation in dict.fromkeys(cell.evaluation for cell in pretrained.cells):
         cells = [cell for cell in pretrained.cells if cell.evaluation == evaluation]
         judged = (RECALLS, RECORDING) if evaluation == RETRIEVAL else (COLUMNS, unit)
-        lines = intervals(list(score_columns(run, cells, *judged)))
+        lines = intervals(list(score_columns(run, cells, *judged))).dropna(subset=["mean"])
         table = {
             "labels": lines["ratio"].map(ratio_text),
             "dataset": lines["dataset"].map(datasets).fillna("all"),
