@@ -7,6 +7,7 @@ runs/    tables of two small runs with most evaluations, and of reports on their
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def write_keys(folder: Path) -> None:
 
 
 def write_runs(folder: Path, store: Path) -> None:
-    """Write the tables of each command: all files of `--out` but figures, the page and costs, which hold times."""
+    """Write the tables of each command: Markdown, LaTeX and CSV, without times, commits and the folder of the store."""
     (store / "small.yaml").write_text(CONFIG)
     for name, line in RUNS.items():
         words = [*line.replace("STORE", str(store)).split(), "--out", str(folder / name)]
@@ -88,8 +89,11 @@ def write_runs(folder: Path, store: Path) -> None:
         command = [sys.executable, str(ROOT / "run_benchmark.py"), *words]
         subprocess.run(command, cwd=store, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=True)
         shutil.rmtree(folder / name / "figures", ignore_errors=True)
-        for timed in (*(folder / name).glob("costs.*"), *(folder / name).glob("*.html")):
-            timed.unlink()
+        for file in filter(Path.is_file, (folder / name).iterdir()):
+            if file.suffix not in (".md", ".tex", ".csv") or file.stem == "costs":
+                file.unlink()
+                continue
+            file.write_text(re.sub(r"; commit [^;.]*", "", file.read_text()).replace(str(store), "STORE"))
 
 
 def main(folder: Path) -> None:

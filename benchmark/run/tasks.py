@@ -213,7 +213,7 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
         while waiting or running:
             width = engine.width()
             for job in [job for job in waiting if job.after not in missing_encoders]:
-                # Suspects one at a time: a pool cannot tell which of its tasks was guilty of a lost worker.
+                # Tasks that lost a worker run one at a time: a broken pool does not say which of its tasks broke it.
                 is_beside_a_suspect = job.key in killed and any(other.key in killed for other in running.values())
                 if len(running) < width and not is_beside_a_suspect:
                     waiting.remove(job)
