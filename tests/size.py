@@ -46,7 +46,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 141.4))
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 141.6))
 TESTS_LINES = 16_000
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
