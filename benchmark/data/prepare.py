@@ -13,7 +13,9 @@ and aVF are sums of I and II with known signs (Einthoven 1913, Goldberger 1942),
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import shutil
 from collections import Counter
@@ -95,11 +97,10 @@ def skip_summary(skipped: Iterable[Skipped]) -> dict[str, int]:
 
 def write_skipped(skipped: Mapping[str, Sequence[Skipped]], path: Path) -> None:
     """Write one line per skipped recording of every dataset, given by name: dataset, recording, patient, reason."""
-    import pandas as pd  # here, because it loads slowly
-
     lines = [(name, skip.recording, skip.patient, skip.reason) for name, of in skipped.items() for skip in of]
-    frame = pd.DataFrame(lines, columns=list(SKIPPED_COLUMNS))
-    write_atomic(path, frame.to_csv(index=False, lineterminator="\n").encode(errors="replace"))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([SKIPPED_COLUMNS, *lines])  # pandas would load for it alone
+    write_atomic(path, text.getvalue().encode(errors="replace"))
 
 
 @dataclass(frozen=True)

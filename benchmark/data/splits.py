@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, OWN_TEST_PART, Entry
+from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, Entry
 from benchmark.data.datasets.chapman import CLASSES as CONDITIONS
 from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
 from benchmark.data.datasets.cpsc2018 import CPSC2018
@@ -120,7 +120,7 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
     """Split the recordings of a labelled dataset; a side may be empty, and all are without a rule (`problem_of`)."""
     entries, classes = prepared.entries, labels_under(prepared, spec)
     labelled = [index for index, labels in enumerate(classes) if labels]
-    usable = [index for index in labelled if entries[index].fold != OWN_TEST_PART]
+    usable = [index for index in labelled if entries[index].fold != ALWAYS_TESTED]
     by_name = sorted(usable, key=lambda index: entries[index].recording)
     if any(entries[index].fold is not None for index in usable):
         if _without_fold(prepared, spec):
@@ -138,7 +138,7 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
         random = np.random.default_rng(SPLIT_SEED)
         strata = _strata(entries, classes, usable)
         sides = _last_tenths([stratum[i] for i in random.permutation(len(stratum))] for stratum in strata)
-    tested_too = [index for index in labelled if entries[index].fold == OWN_TEST_PART]
+    tested_too = [index for index in labelled if entries[index].fold == ALWAYS_TESTED]
     return _split((sides[0], sides[1], [*sides[2], *tested_too]))
 
 
@@ -149,7 +149,7 @@ def _split(sides: Sequence[list[int]]) -> Split:
 def _without_fold(prepared: Prepared, spec: TaskSpec) -> list[str]:
     """Labelled recordings without an official fold, where others of the dataset have one."""
     pairs = zip(prepared.entries, labels_under(prepared, spec), strict=True)
-    fold_of = {entry.recording: entry.fold for entry, labels in pairs if labels and entry.fold != OWN_TEST_PART}
+    fold_of = {entry.recording: entry.fold for entry, labels in pairs if labels and entry.fold != ALWAYS_TESTED}
     without = [recording for recording, fold in fold_of.items() if fold is None]
     return without if len(without) < len(fold_of) else []
 

@@ -27,7 +27,7 @@ class DatasetError(Exception):
 
 
 LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
-OWN_TEST_PART = 0
+ALWAYS_TESTED = 0
 """Fold of a simulated recording that is tested however the others are split."""
 
 
@@ -46,7 +46,7 @@ class Entry:
     report: str = ""
     """Report lines joined by '. ', empty where there is none."""
     fold: int | None = None
-    """Official fold, where the dataset has any; or `OWN_TEST_PART`."""
+    """Official fold, where the dataset has any; or `ALWAYS_TESTED`."""
     statements: tuple[str, ...] = ()
     """Codes that the dataset states of it; what named tasks are made of (benchmark.data.splits)."""
 

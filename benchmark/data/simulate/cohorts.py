@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Listing, Recording
+from benchmark.data.datasets.base import ALWAYS_TESTED, Entry, Listing, Recording
 from benchmark.data.datasets.chapman import RHYTHMS as RHYTHM_GROUP_OF_CODE
 from benchmark.data.datasets.ptb_xl import SUPERCLASS_OF_CODE
 from benchmark.data.simulate.heart import rows_of
@@ -134,7 +134,7 @@ class SimulatedDataset:
             path=f"{patient}/{visit}",
             labels=tuple(dict.fromkeys(map(self.classes.index, classes))),
             report=" ".join(DIAGNOSES[name].german for name in rhythm_first) if self.name == PTB_XL else "",
-            fold=OWN_TEST_PART if patient >= self.patients else None,
+            fold=ALWAYS_TESTED if patient >= self.patients else None,
             statements=tuple(dict.fromkeys(codes)),
         )
 
@@ -210,7 +210,7 @@ def with_folds(entries: list[Entry], classes: tuple[str, ...]) -> list[Entry]:
     """
     of_patient: dict[str, set[str]] = defaultdict(set)
     for entry in entries:
-        if entry.fold != OWN_TEST_PART:
+        if entry.fold != ALWAYS_TESTED:
             of_patient[entry.patient] |= {classes[label] for label in entry.labels}
     filled: Counter[tuple[str, int]] = Counter()
     fold_of = {}

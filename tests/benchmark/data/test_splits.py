@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import shuffle
 
 from benchmark.data import splits
-from benchmark.data.datasets.base import OWN_TEST_PART, Entry
+from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import (
     TASKS,
@@ -98,7 +98,7 @@ def test_official_folds_win(protocol):
 @pytest.mark.parametrize("spec", [PAPER, STRICT, replace(MULTI, sides="shuffled")])
 def test_a_test_part_is_tested_in_addition_and_moves_nothing_else(spec):
     usual = cohort(60)
-    further = [entry(f"z{number}", number % 3, fold=OWN_TEST_PART) for number in range(9)]
+    further = [entry(f"z{number}", number % 3, fold=ALWAYS_TESTED) for number in range(9)]
     before, after = split_of(usual, spec), split_of([*usual, *further], spec)
     assert after.test.tolist() == [*before.test, *range(len(usual), len(usual) + 9)]
     assert [side.tolist() for side in after[:2]] == [side.tolist() for side in before[:2]]

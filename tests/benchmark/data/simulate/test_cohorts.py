@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from benchmark.data.datasets.base import OWN_TEST_PART, Entry, Recording
+from benchmark.data.datasets.base import ALWAYS_TESTED, Entry, Recording
 from benchmark.data.simulate import COHORTS, SimulatedDataset
 
 STORED = {
@@ -62,7 +62,7 @@ def test_patients_of_a_test_part_follow_the_others_and_leave_them_as_they_are(na
     assert after[: len(before)] == before
     tested = after[len(before) :]
     assert len({entry.patient for entry in tested} - {entry.patient for entry in before}) == 4
-    assert {entry.fold for entry in tested} == {10 if name == "ptb-xl" else OWN_TEST_PART}
+    assert {entry.fold for entry in tested} == {10 if name == "ptb-xl" else ALWAYS_TESTED}
 
 
 def test_findings_that_do_not_persist_change_later_recordings_alone() -> None:
