@@ -115,9 +115,12 @@ def is_stored(part: Part, store: Store) -> bool:
 
 
 def tasks_of(work: Work) -> list[Job]:
-    """Group some work to tasks, pretrainings first; probes of one encoder on one dataset are one task."""
+    """Group some work to tasks, pretrainings first; probes of one encoder on one dataset are one task.
+
+    Cells of a dataset follow each other: a process keeps the beat features of few sets of windows.
+    """
     groups: dict[tuple[str, str], list[Cell]] = {}
-    for cell in work.cells:
+    for cell in sorted(work.cells, key=lambda cell: cell.dataset):
         shared = (cell.pretrain_key, cell.dataset) if is_frozen(cell.evaluation) else (cell.key, "")
         groups.setdefault(shared, []).append(cell)
     pretrainings = [Job((pretraining,)) for pretraining in work.pretrainings]
