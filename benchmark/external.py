@@ -37,6 +37,7 @@ COHORTS_OF = {
     "mimic-iv-ecg": ("MIMIC-IV-ECG",),
     "ptbdb": ("PTB",),
     "incartdb": ("INCART",),
+    "ludb": ("LUDB",),
     "ecg-arrhythmia": ("Chapman-Shaoxing", "Ningbo"),
     "mimic-iv-ecg-demo": ("MIMIC-IV-ECG",),
     "challenge2020": CHALLENGE_2020,
@@ -97,10 +98,7 @@ def check_pretrained_on(kind: type[PretrainedEncoder], names: Collection[str]) -
 
 
 def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
-    """Load an encoder with its weights and try it on windows of noise.
-
-    Raises ValueError in one line that names the value, its place and the remedy.
-    """
+    """Load an encoder with its weights and try it on windows of noise. Raises ValueError in one line."""
     where, signals = kind.word(), kind.signals
     if not kind.licence.strip():
         raise ValueError(f"{where}: licence is empty; state that of the weights, or 'unknown'")

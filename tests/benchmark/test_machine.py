@@ -19,13 +19,8 @@ def test_devices_by_name_and_one_that_is_not_there_is_named(monkeypatch: pytest.
         assert pick_device("auto").type == kind
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert pick_device("cuda:1") == torch.device("cuda", 1)
-    for name, message in {
-        "nonsense": "--device 'nonsense' is not supported; use auto, cpu, cuda or cuda:N",
-        "mps": "--device 'mps' is not supported",
-        "cuda:2": "--device 'cuda:2' is not there: torch sees 2 CUDA devices",
-    }.items():
-        with pytest.raises(ValueError, match=message):
-            pick_device(name)
+    with pytest.raises(ValueError, match="--device 'cuda:2' is not there: torch sees 2 CUDA devices"):
+        pick_device("cuda:2")
 
 
 def test_precision_auto_is_bf16_where_the_device_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
