@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.datasets.mimic_iv_ecg import MIMICIVECG, REPORTS
+from benchmark.data.datasets.mimic_iv_ecg import MIMICIVECG
 
+REPORTS = [f"report_{line}" for line in range(18)]
 PATH = "files/p1000/p10000032/s{0}/{0}"
 Record = tuple[str, str, str]
 
