@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmark.config.config import Config
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.prepare import prepare
-from benchmark.external import check_pretrained_on, saw_test_patients, segmentation_of, try_external
+from benchmark.external import check_pretrained_on, saw_test_patients, try_external
 from benchmark.machine import Machine
 from benchmark.results.store import Store
 from benchmark.run.datasets import external_forms
@@ -33,7 +33,7 @@ from benchmark.run.tasks import context_of, execute, missing
 from methods import get_method
 from methods.base import Elsewhere
 from methods.encoders import identity
-from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder, SignalFormat
+from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
 from tests.benchmark.external_models import FEATURES, SIGNALS, convolution_of, write
 from tests.benchmark.run.bench import Cohorts, Heard, SmallConfig
 from tests.benchmark.small_cohorts import small_cohort
@@ -240,13 +240,3 @@ def test_the_labelled_patients_and_the_test_windows_are_those_of_all_rows(evalua
             assert (row.counts, row.coverage) == (first.counts, first.coverage)
             for name in ("recording", "patient", "truth"):
                 np.testing.assert_array_equal(getattr(predictions, name), getattr(expected, name))
-
-
-def test_a_shorter_recording_is_lengthened_and_heartbeats_are_cut_as_the_suites() -> None:
-    ten = SignalFormat(rate=100, leads=("I",), unit="mV", seconds=10.0, standardise="none")
-    cut = segmentation_of(ten).cut(np.ones((3000, 12)), 500)
-    assert cut.shape == (1000, 1, 12)
-    assert (cut[:600] == 1).all()
-    assert not cut[600:].any()
-    beats = segmentation_of(SignalFormat(rate=360, leads=("I",), unit="mV", heartbeats=True, standardise="recording"))
-    assert (beats.kind, beats.samples, beats.raw) == ("heartbeats", 432, False)

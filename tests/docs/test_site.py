@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("mkdocs", reason="needs the extra [docs]: pip install -c constraints.txt -e '.[docs]'")
-from benchmark.config.schema import Section
-from docs.site.pages import INTERFACES, SECTIONS, config_page
+from docs.site.pages import INTERFACES, config_page
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,11 +35,6 @@ def test_every_key_has_a_meaning() -> None:
         key for key, _, _ in rows
     }
     assert [key for key, _, meaning in rows if not meaning.strip()] == []
-
-
-def test_every_section_of_a_config_is_on_the_page_of_keys() -> None:
-    shown = {name.rpartition(".")[2] for name in SECTIONS.values()}
-    assert {kind.__name__ for kind in Section.__subclasses__() if kind.__module__.startswith("benchmark.")} <= shown
 
 
 def test_the_site_names_every_page() -> None:

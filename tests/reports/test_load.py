@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from benchmark.results.files import digest
-from benchmark.results.store import NoResults, Plan, Store
+from benchmark.results.store import Plan, Store
 from reports import load
-from reports.load import incompatible, pack, unpack
+from reports.load import incompatible, pack
 from reports.results import SCORES, layouts, learning_curves, mean_over_subsets
 from tests.reports.conftest import planned, write_record
 
@@ -186,12 +186,3 @@ def test_an_archive_is_the_run_it_was_packed_from_and_always_the_same_bytes(
     assert again.pretrainings == results.pretrainings
     key = next(iter(results.rows))
     assert (again.predictions(key).probability == results.predictions(key).probability).all()
-
-
-def test_what_is_no_archive_is_one_line(write_store: WriteStore, tmp_path: Path) -> None:
-    pack(load(write_store()), tmp_path / "a.zip")
-    whole = (tmp_path / "a.zip").read_bytes()
-    for content in (b"", b"text", whole[: len(whole) // 2]):
-        (tmp_path / "a.zip").write_bytes(content)
-        with pytest.raises(NoResults, match=r"a.zip is no results archive .*; pack it again with `report --archive`"):
-            unpack(tmp_path / "a.zip", tmp_path / "out")

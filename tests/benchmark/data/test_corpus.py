@@ -286,6 +286,7 @@ def test_no_patient_stands_twice_in_a_batch_or_of_patient_once_in_an_epoch(size:
     once = order_of("patient-once", size).flatten()
     assert len(PATIENT_OF_PAIR[once].unique()) == len(once) == (8 if size != 3 else 6)
     assert epoch_shape(torch.arange(15) // 5, "patient", size) == (7, 2)  # of three patients two stand in a batch
+    assert epoch_shape(torch.arange(2), "patient", size) == (1, 2)
 
 
 @pytest.mark.parametrize(

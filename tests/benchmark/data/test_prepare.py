@@ -39,7 +39,6 @@ from benchmark.data.prepare import (
     outline_of,
     prepare,
     signal_digest,
-    write_skipped,
 )
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.data.simulate import SimulatedDataset, simulate
@@ -73,11 +72,6 @@ def same(a: Prepared, b: Prepared) -> bool:
 
 
 CROPS = Segmentation("recordings", 625, stride=625)
-
-
-def test_a_name_that_is_no_text_is_listed_all_the_same(tmp_path: Path) -> None:
-    write_skipped({"c": [Skipped("M\udcfc", "M", (), "no samples")]}, tmp_path / "skipped.csv")
-    assert (tmp_path / "skipped.csv").read_text().endswith("\nc,M?,M,no samples\n")
 
 
 @pytest.mark.parametrize("segmentation", [HEARTBEATS, CROPS])

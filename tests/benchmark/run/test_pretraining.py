@@ -17,12 +17,11 @@ from benchmark.results.files import digest
 from benchmark.results.names import CARD
 from benchmark.results.store import Store
 from benchmark.run import pretraining as pretraining_module
-from benchmark.run.datasets import Size
-from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining, updates_of
+from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from benchmark.training.health import sample_facts
 from methods.encoders.dilated import Dilated
-from tests.benchmark.run.bench import Bench, SmallConfig, cell_of, grid_of
+from tests.benchmark.run.bench import Bench, SmallConfig, cell_of
 
 
 def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench) -> None:
@@ -111,13 +110,3 @@ def test_loss_and_health_of_each_epoch_are_written_as_events(bench: Bench, tmp_p
     assert card is not None
     assert loss == [(epoch, pytest.approx(value)) for epoch, value in enumerate(card["loss"], start=1)]
     assert "health/effective_rank" in events.Tags()["scalars"]
-
-
-def test_updates_are_those_of_the_budget(small_config: SmallConfig) -> None:
-    sizes = {"mimic-iv-ecg": Size(100, 1000), "chapman": Size(50, 500)}
-    config = small_config({"methods": ["pmq"], "sweeps": {"pmq": {"pretrain.epochs": [20]}}})
-    short, long = grid_of(config).pretrainings
-    assert updates_of(short, config, sizes) == 2 * 500 / 8
-    assert updates_of(long, config, sizes) == 20 * 500 / 8
-    crops = small_config({"methods": ["moco"], "data.segmentation": {"kind": "recordings", "seconds": 2.5}})
-    assert updates_of(grid_of(crops).pretrainings[0], crops, sizes) == 2 * 100 * 2 / 8

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from benchmark.config.schema import MiniRocket
 from benchmark.data.task import Task, Windows
@@ -16,6 +17,7 @@ from benchmark.training.minirocket import (
     KERNELS,
     Bank,
     bank_of,
+    calibrate,
     dilations_of,
     draw_banks,
     minirocket,
@@ -96,6 +98,15 @@ def test_it_learns_a_shape_whose_samples_have_the_same_distribution(multi: bool)
     again, other = (minirocket(task_of(labels * 30, multi=multi), SMALL, seed=seed) for seed in (41, 42))
     np.testing.assert_array_equal(outcome.probability, again.probability)
     assert (outcome.probability != other.probability).any()
+
+
+def test_the_slope_has_the_lowest_cross_entropy() -> None:
+    task = task_of([[0, 1], [1], [2], [0]] * 30, multi=True)
+    truth = task.validation.target
+    scores = 4 * truth - 2 + 3 * torch.randn(truth.shape, generator=torch.Generator().manual_seed(0))  # (n, C)
+    slope = calibrate(scores, task)
+    near = [float(F.binary_cross_entropy_with_logits(scores * slope * by, truth)) for by in (0.9, 1.0, 1.1)]
+    assert near[1] == min(near)
 
 
 @pytest.mark.parametrize("multi", [False, True])

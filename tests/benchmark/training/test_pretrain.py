@@ -23,6 +23,7 @@ from benchmark.training.pretrain import (
     TrainingStopped,
     epochs_bought,
     learning_rate,
+    make_optimiser,
     updates_of,
 )
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
@@ -155,6 +156,7 @@ def test_the_trainer_keeps_the_contract(tmp_path: Path) -> None:
     torch.manual_seed(1)
     history = train(first, tmp_path / "first", on_epoch=lambda history: epochs.append(len(history.loss)))
     assert first.calls == [f"begin {4 * EPOCHS}", *epoch_calls * EPOCHS]
+    assert history.seconds > 0
     assert [health["positives"] for health in history.health] == [None, *[3.0] * EPOCHS]
     assert sorted(first.seen) == sorted(list(range(TRIALS)) * 2 * EPOCHS)  # two windows of each pseudo-trial
     assert len(set(first.draws)) == len(first.draws)
@@ -181,6 +183,13 @@ def test_a_loss_that_is_not_finite_stops_with_place_and_remedy_and_is_in_no_chec
     assert len(saved["history"]["loss"]) == 1  # the epoch before
     assert saved["epoch"]["step"] == 2
     assert all(value.isfinite().all() for value in saved["method"].values())
+
+
+def test_the_optimiser_has_the_settings_of_the_recipe() -> None:
+    for name, kind in (("adamw", torch.optim.AdamW), ("adam", torch.optim.Adam)):
+        optimiser = make_optimiser(build("byol"), Recipe(name, lr=0.5, weight_decay=0.25))  # type: ignore[arg-type]
+        assert type(optimiser) is kind
+        assert [(group["lr"], group["weight_decay"]) for group in optimiser.param_groups] == [(0.5, 0.25)]
 
 
 def test_the_learning_rate_of_each_schedule() -> None:
