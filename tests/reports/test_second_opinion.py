@@ -49,6 +49,11 @@ def test_exported_predictions_get_the_statistics_of_their_run(
         here = one[one["dataset"] == "ptb-xl"].set_index(index).drop(columns=["unit", "ratio", "dataset"])
         there = other.set_index(index).loc[here.index, here.columns]
         pd.testing.assert_frame_equal(there, here, rtol=1e-5, atol=1e-9)
+    uneven = pd.read_csv(tmp_path / "theirs.csv").query("model != 'pmq' or seed != 41")
+    uneven.to_csv(tmp_path / "uneven.csv", index=False)
+    for name, is_uneven in (("theirs", False), ("uneven", seeds == 3)):
+        notes = second_opinion(tmp_path / f"{name}.csv").notes
+        assert any("Not every model has every seed" in note for note in notes) == is_uneven
 
 
 def test_the_example_of_the_page_has_its_tables_and_wrong_intervals_are_named(
