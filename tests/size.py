@@ -36,7 +36,7 @@ ROOMS = (
     Room("results", ("benchmark/results",), 950, 6.5, (975, 6.5)),
     Room("reports", ("reports",), 3200, 21, (2785, 24.5)),
     Room("config", ("benchmark/config",), 1000, 6.6, (1050, 6.8)),
-    Room("command line", ("run_benchmark.py", "benchmark/cli"), 2300, 15, (2400, 16.3)),
+    Room("command line", ("run_benchmark.py", "benchmark/cli"), 2300, 15, (2401, 16.3)),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
@@ -50,10 +50,7 @@ WORDS = (
 """Title, pages and the most words."""
 ANCHORS = {"DomainBed": 41, "benchopt": 39, "lightly": 73, "MOABB": 74}
 """Suite -> thousands of tokens."""
-NOT_COUNTED = {
-    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING,
-    tokenize.ENDMARKER,
-}  # fmt: skip
+SKIPPED = ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")
 
 
 def python_files(*patterns: str) -> list[Path]:
@@ -75,7 +72,7 @@ def tokens_of(text: str) -> int:
         if is_docstring or isinstance(node, ast.Import | ast.ImportFrom):
             skipped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return sum(token.type not in NOT_COUNTED and token.start[0] not in skipped for token in tokens)
+    return sum(tokenize.tok_name[token.type] not in SKIPPED and token.start[0] not in skipped for token in tokens)
 
 
 def show(room: Room, files: list[Path]) -> bool:

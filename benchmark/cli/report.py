@@ -103,6 +103,8 @@ def show_report(
 
 
 def overall_table(table: Table) -> pd.DataFrame:
-    """Return Overall of each row and label share with its marks, as texts."""
+    """Return Overall of each row and label share with its marks, as texts, in the order of the table's rows."""
     columns = {ratio_text(ratio): wide(table, ratio, PLAIN).iloc[:, 0] for ratio in table.layout.ratios}
-    return pd.DataFrame(columns).rename_axis("").fillna(DASH)
+    titles = table.scores.set_index("variant")["title"].to_dict()
+    rows = [titles[variant] for variant in table.layout.variants if variant in titles]
+    return pd.DataFrame(columns, rows).rename_axis("").fillna(DASH)

@@ -92,9 +92,13 @@ def test_what_failed_and_what_is_damaged_is_named(store_root: Path, tmp_path: Pa
 def test_the_console_ends_with_the_verdict_and_the_page_to_open_in_25_lines(
     write_store: WriteStore, tmp_path: Path
 ) -> None:
+    def half(plan: Plan) -> Plan:
+        return replace(plan, cells=[cell for cell in plan.cells if (cell.variant, cell.ratio) != ("random", 0.01)])
+
     shown = StringIO()
-    show_report(load(write_store()), tmp_path / "out", None, open_console(shown))
+    show_report(load(write_store(alter_plan=half)), tmp_path / "out", None, open_console(shown))
     lines = shown.getvalue().splitlines()
+    assert [line.split()[0] for line in lines[5:8]] == ["Random", "MoCo", "PMQ"]  # as the config has them
     assert len(lines) <= 25
     assert lines[0].startswith("failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite")
     assert lines[-1] == f"open {tmp_path / 'out' / 'report.html'}"
