@@ -36,7 +36,7 @@ ROOMS = (
     Room("results", ("benchmark/results",), 950, 6.5, (975, 6.5)),
     Room("reports", ("reports",), 3200, 21, (2785, 24.5)),
     Room("config", ("benchmark/config",), 1000, 6.6, (1050, 6.8)),
-    Room("command line", ("run_benchmark.py", "benchmark/cli"), 2300, 15, (2401, 16.3)),
+    Room("command line", ("run_benchmark.py", "benchmark/cli"), 2300, 15, (2402, 16.4)),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""

@@ -104,7 +104,10 @@ def show_report(
 
 def overall_table(table: Table) -> pd.DataFrame:
     """Return Overall of each row and label share with its marks, as texts, in the order of the table's rows."""
-    columns = {ratio_text(ratio): wide(table, ratio, PLAIN).iloc[:, 0] for ratio in table.layout.ratios}
-    titles = table.scores.set_index("variant")["title"].to_dict()
-    rows = [titles[variant] for variant in table.layout.variants if variant in titles]
-    return pd.DataFrame(columns, rows).rename_axis("").fillna(DASH)
+    scores, columns = table.scores, dict[str, pd.Series]()
+    for ratio in table.layout.ratios:
+        rows = scores.loc[scores["ratio"] == ratio, "variant"].unique()
+        columns[ratio_text(ratio)] = wide(table, ratio, PLAIN).iloc[:, 0].set_axis(rows)
+    titles = dict(zip(scores["variant"], scores["title"], strict=True))
+    frame = pd.DataFrame(columns, [name for name in table.layout.variants if name in titles])
+    return frame.rename(titles).rename_axis("").fillna(DASH)
