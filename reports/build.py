@@ -132,14 +132,8 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         contents["retrieval.csv"] = csv(retrieval)
     for name, text in contents.items():
         write_atomic(out / name, text.encode())
-    from reports.figures import draw_figures  # here, because matplotlib loads slowly
-
-    figures: list[Figure] = []
-    try:
-        for figure in draw_figures(results, out / "figures", units, differences_of_tables, retrieval):
-            figures.append(figure)
-    except Exception as error:  # the tables are worth a page without further figures
-        problems.append(f"further figures: {type(error).__name__}: {error}")
+    figures, ended = figures_of(results, out / "figures", units, differences_of_tables, retrieval)
+    problems += ended
     failed = failures(results)
     by_class = "At the smallest label share; in brackets the prevalence; mean±std over seeds."
     chapters = [
@@ -153,6 +147,25 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     write_atomic(out / PAGE, page.encode())
     files = [out / name for name in (*contents, PAGE)]
     return Report(tables, [*files, *(figure.png for figure in figures)], problems, failed)
+
+
+def figures_of(
+    results: Results,
+    folder: Path,
+    units: Sequence[str],
+    differences_of_tables: Mapping[tuple[str, str], pd.DataFrame],
+    retrieval: pd.DataFrame,
+) -> tuple[list[Figure], list[str]]:
+    """Draw the figures; return them, and the error that ended the drawing: the tables are worth a page without."""
+    from reports.figures import draw_figures  # here, because matplotlib loads slowly
+
+    figures: list[Figure] = []
+    try:
+        for figure in draw_figures(results, folder, units, differences_of_tables, retrieval):
+            figures.append(figure)
+    except Exception as error:
+        return figures, [f"further figures: {type(error).__name__}: {error}"]
+    return figures, []
 
 
 def csv(frame: pd.DataFrame) -> str:
