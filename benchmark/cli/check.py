@@ -19,6 +19,7 @@ import torch
 from benchmark.cli.main import FAILED, OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names, load_config
+from benchmark.config.schema import PAPER_ABLATIONS
 from benchmark.data.datasets import DATASETS
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.splits import TASKS
@@ -59,7 +60,7 @@ def listing() -> dict[str, dict[str, str]]:
             tasks[task] = f"{tasks[task]}; {line}" if task in tasks else line
     ablations = {
         name: f"{method} with {', '.join(f'{knob} = {value}' for knob, value in knobs.items())}"
-        for method, of_method in load_config("demo").ablations.items()
+        for method, of_method in PAPER_ABLATIONS.items()
         for name, knobs in of_method.items()
     }
     return {

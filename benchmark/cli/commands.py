@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmark.config.load import config_names
 from benchmark.data.datasets import DATASETS
 from benchmark.results.names import BOTH, UNITS, sources
 from methods.encoders import ENCODERS
@@ -77,7 +78,9 @@ SEVERAL = ("data.pretrain",)
 NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
 COMMON: dict[str, dict[str, Any]] = {
-    "--config": {"metavar": "NAME|FILE"},
+    "--config": flag(
+        f"{', '.join(config_names())}, or a .yaml file (demo; own where flags name real data)", metavar="NAME|FILE"
+    ),
     "--set": names(
         "any config key, e.g. finetune.lr=1e-3; methods.NAME.KNOB is the knob of a method",
         "KEY=VALUE",

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from benchmark.cli.main import OK, device_of, version
+from benchmark.cli.main import OK, version
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.schema import Data
 from benchmark.data.datasets import DATASETS
@@ -35,15 +35,13 @@ from benchmark.embedding import (
 from benchmark.results.files import replacing
 from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL
-from benchmark.results.store import BadCard, PlannedCell, Store
+from benchmark.results.store import PlannedCell, Store
 from benchmark.screen import Console, note, step
-from benchmark.training.checkpoint import SOURCE, WEIGHTS, checked_card
+from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_card
 from reports.inference import intervals, score_columns
 from reports.results import Results, run_of
 from reports.words import escape_markdown, markdown_table, ratio_text, unit_text
 
-SIGNALS = ("segmentation", "rate", "standardise", "leads")
-"""Keys of `data` that say how signals were taken."""
 FORMS = (".parquet", ".csv", ".npy")
 AT_A_TIME = 500
 """Recordings that are in memory."""
@@ -108,12 +106,9 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
 
 def record_of(folder: Path) -> dict[str, Any]:
     """Read the card of a pretraining. Raises ConfigError where its files are damaged, gone or from elsewhere."""
-    try:
-        record = checked_card(folder)
-    except BadCard as error:
-        raise ConfigError(f"{error}; the run command makes it again") from None
+    record = read_card(folder)
     if record is None:
-        raise ConfigError(f"{folder}: the encoder is gone; the run command makes it again")
+        raise ConfigError(f"{folder}: the encoder is missing or damaged; the run command makes it again")
     if "elsewhere" in record["encoder"]:
         raise ConfigError(f"{folder}: its weights come from elsewhere and are not in the store; use their own file")
     return record
@@ -123,7 +118,7 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
     """Describe a pretraining. Raises ConfigError where windows are standardised by a corpus that it did not see."""
     row, record = pretrained.run.rows[pretrained.cells[0].key], pretrained.record
     config = row.provenance["config"]
-    data = Data(**{name: config["data"][name] for name in SIGNALS})
+    data = Data(**config["data"])
     if data.standardise == "dataset" and "scale" not in record:
         raise ConfigError(
             f"{pretrained.variant} saw no corpus whose mean and deviation standardise (data.standardise: dataset); "
@@ -205,7 +200,7 @@ def embed(arguments: Namespace, console: Console) -> int:
     out: Path = arguments.out
     if out.suffix not in FORMS:
         raise ConfigError(f"--out {out}: {out.suffix or 'no suffix'} is no form of a table; use {', '.join(FORMS)}")
-    encoder = load_encoder(arguments.folder, device=str(device_of(arguments)), code=arguments.code)
+    encoder = load_encoder(arguments.folder, device=arguments.device, code=arguments.code)
     records = list(dict.fromkeys(record for word in arguments.word for record in records_of(word)))
     table = table_of(encoder, records, console)
     if text := unusable_text(table["reason"].tolist()):

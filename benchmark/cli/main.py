@@ -11,8 +11,9 @@ import difflib
 import re
 from argparse import Namespace
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin
 
 from benchmark.cli.commands import COMMANDS, COMMON, KEYS, NO_GATE, SEVERAL
@@ -21,7 +22,6 @@ from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.load import (
     Folders,
     card_folders,
-    config_names,
     config_values,
     is_card,
     load_config,
@@ -37,8 +37,6 @@ from benchmark.run.engine import HERE
 from benchmark.screen import Console, note, open_console
 
 if TYPE_CHECKING:
-    import torch
-
     from benchmark.machine import Machine
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -103,11 +101,6 @@ def arguments_of(key: str) -> dict[str, Any]:
     return arguments | ({"nargs": "+"} if is_list or key in SEVERAL else {})
 
 
-def config_help() -> str:
-    """Return the help of `--config`, which names the shipped configs."""
-    return f"{', '.join(config_names())}, or a .yaml file (demo; own where flags name real data)"
-
-
 def parser_of(name: str) -> Parser:
     """Make the parser of a command."""
     one = COMMANDS[name]
@@ -125,7 +118,7 @@ def parser_of(name: str) -> Parser:
         if flag in KEYS:
             keys.add_argument(flag, **arguments_of(KEYS[flag]))
         else:
-            parser.add_argument(flag, **COMMON[flag] | ({"help": config_help()} if flag == "--config" else {}))
+            parser.add_argument(flag, **COMMON[flag])
     return parser
 
 
@@ -133,7 +126,7 @@ def overview() -> str:
     """Return the commands, a line each, and a few examples."""
     lines = {name: one.help + " (the default)" * (name == DEFAULT_COMMAND) for name, one in COMMANDS.items()}
     width = max(map(len, lines))
-    examples = [line for one in COMMANDS.values() for line in one.examples][:FEW_EXAMPLES]
+    examples = COMMANDS[DEFAULT_COMMAND].examples[:FEW_EXAMPLES]
     return "\n".join(
         [
             f"usage: {program()} [COMMAND] [FLAG ...]\n\n{ABOUT}\n",
@@ -158,7 +151,7 @@ def split(argv: Sequence[str]) -> tuple[str, list[str]]:
     words = list(argv)
     if not words or words[0].startswith("-"):
         return DEFAULT_COMMAND, words
-    count = 2 if words[0] in {name.split()[0] for name in COMMANDS if " " in name} else 1
+    count = 2 if words[0] == "data" else 1
     name = " ".join(words[:count])
     if name not in COMMANDS:
         raise ConfigError(unknown("command", name, COMMANDS))
@@ -183,8 +176,7 @@ def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
 def run(argv: Sequence[str], console: Console) -> int:
     """Run a command line; returns the exit status. Raises ConfigError for one that cannot be meant."""
     name, arguments = parse(argv)
-    module, _, function = COMMANDS[name].function.partition(":")
-    status: int = getattr(import_module(module), function)(arguments, console)
+    status: int = resolve_name(COMMANDS[name].function)(arguments, console)
     return status
 
 
@@ -291,10 +283,14 @@ def machine_of(arguments: Namespace, config: Config) -> Machine:
     """Return the machine of a run. Raises ConfigError for a device that is not there, or not stated for an engine."""
     import torch
 
-    from benchmark.machine import Machine, cores, pick_precision  # here and below, because torch loads slowly
+    from benchmark.machine import Machine, cores, pick_device, pick_precision  # here, because torch loads slowly
 
     if arguments.engine == HERE:
-        devices, device = devices_of(arguments), device_of(arguments)
+        devices = devices_of(arguments)
+        try:
+            device = pick_device(arguments.device)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
         jobs = arguments.jobs or (cores() if device.type == "cpu" else max(1, len(devices)))
         return Machine(device, pick_precision(config.precision, device), jobs, HERE, devices)
     if arguments.devices:
@@ -305,16 +301,6 @@ def machine_of(arguments: Namespace, config: Config) -> Machine:
             "--precision float32 or bf16"
         )
     return Machine(torch.device(arguments.device), config.precision, arguments.jobs, arguments.engine)
-
-
-def device_of(arguments: Namespace) -> torch.device:
-    """Return the device of `--device`. Raises ConfigError if it is not available."""
-    from benchmark.machine import pick_device
-
-    try:
-        return pick_device(arguments.device)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
 
 
 def devices_of(arguments: Namespace) -> tuple[str, ...]:

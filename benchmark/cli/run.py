@@ -20,7 +20,7 @@ from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
 from benchmark.results.files import Locked, digest, file_lock, read_json, remove_stale, write_atomic
-from benchmark.results.names import CARD, WINDOWS_SHA256
+from benchmark.results.names import CARD, collapsed
 from benchmark.results.store import Plan, Store
 from benchmark.run.datasets import (
     audit_run,
@@ -42,7 +42,7 @@ from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, context_of, execute, missing
 from benchmark.screen import Console, note
 from benchmark.training.checkpoint import read_card
-from benchmark.training.health import health_warnings, sample_facts
+from benchmark.training.health import digest_of
 from benchmark.training.pretrain import lower_rate
 
 PRINTED = ".report.json"
@@ -76,7 +76,7 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     if arguments.only:
         grid = select(grid, tuple(arguments.only))
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
-    plan = make_plan(config, prepared, grid, warnings, str(sample_facts(probe)[WINDOWS_SHA256]))
+    plan = make_plan(config, prepared, grid, warnings, digest_of(probe))
     work = missing(grid, store)
     store.save_plan(plan)
     cells = len(grid.distinct_cells())
@@ -163,8 +163,17 @@ def collapse_warnings(grid: Grid, store: Store) -> list[str]:
     """List the pretrainings whose features have collapsed, each with the setting to change, a line each."""
     lines = []
     for task in grid.pretrainings:
-        card, remedy = read_card(store.pretrained / task.key), lower_rate(task.method.name, task.variant.config.recipe)
-        lines += health_warnings(f"{task.variant.name} seed {task.seed}", card or {}, remedy)
+        card = read_card(store.pretrained / task.key)
+        if not task.method.trains or card is None:
+            continue
+        rank, cosine = (card["health"][-1][name] for name in ("effective_rank", "mean_cosine"))
+        if collapsed(rank, cosine):
+            remedy = lower_rate(task.method.name, task.variant.config.recipe)
+            lines.append(
+                f"{task.variant.name} seed {task.seed}: the features have collapsed, they hardly differ between "
+                f"windows (effective rank {rank:.2f}, mean cosine {cosine:.2f}); use a lower learning rate ({remedy}) "
+                "or fewer epochs"
+            )
     return lines
 
 

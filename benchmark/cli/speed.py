@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import torch
 from torch.utils.benchmark import Timer
@@ -43,8 +42,8 @@ def speed(arguments: Namespace, console: Console) -> int:
     seconds, most = (QUICK_SECONDS, QUICK_BATCH) if arguments.quick else (SECONDS, sys.maxsize)
     updates, rows = list(updates_of(config, machine, most)), []
     with step(console, "measuring") as progress:
-        for number, (name, batch, make) in enumerate(updates, start=1):
-            rows.append(measure(name, batch, make(), machine.device, seconds))
+        for number, (name, batch, update) in enumerate(updates, start=1):
+            rows.append(measure(name, batch, update, machine.device, seconds))
             progress(number, len(updates))
     print_table(console, HEADINGS, rows)
     names = {"signal": simulate("NORM", seed=0, seconds=10.0, fs=500.0), "heartbeats": heartbeats}
@@ -57,16 +56,16 @@ def speed(arguments: Namespace, console: Console) -> int:
     return OK
 
 
-def updates_of(config: Config, machine: Machine, most: int) -> Iterator[tuple[str, int, Callable[[], Update]]]:
-    """Yield name, batch size (`most` at most) and maker of the updates of methods and fine-tuning, on each encoder."""
+def updates_of(config: Config, machine: Machine, most: int) -> Iterator[tuple[str, int, Update]]:
+    """Yield name, batch size (`most` at most) and function of each update: of methods and fine-tuning, per encoder."""
     for label, row in by_encoder(config).items():
         on = f" on {label}" if label else ""
         for name in config.methods:
             if (kind := row.method_class(name)).trains:
                 batch = min(row.method_config(name).recipe.batch_size, most)
-                yield f"{kind.name}{on}", batch, partial(pretraining_update, row, name, batch, machine)
+                yield f"{kind.name}{on}", batch, pretraining_update(row, name, batch, machine)
         batch = min(row.finetune.batch_size, most)
-        yield f"fine-tuning{on}", batch, partial(finetuning_update, row, batch, machine)
+        yield f"fine-tuning{on}", batch, finetuning_update(row, batch, machine)
 
 
 def pretraining_update(config: Config, name: str, batch: int, machine: Machine) -> Update:

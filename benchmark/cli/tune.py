@@ -142,16 +142,16 @@ def search_config(config: Config, ratio: float | None) -> Config:
 
 
 def trials_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:
-    """Judge the trials: a row each, with method, trial, own, chosen, mean, scores by dataset, and values.
+    """Judge the trials: a row each, with method, trial, chosen, mean, scores by dataset, and values.
 
-    own: the config's setting. chosen: of a method's highest means the earliest; none where each trial failed.
+    Trial 0 is the config's setting. chosen: of a method's highest means the earliest; none where each trial failed.
     """
     rows: list[dict[str, Any]] = []
     for method, settings in draws.items():
         for number, values in enumerate(settings):
             scores = judged([c for c in grid.cells if c.variant.name == f"{method}#{number}"], store)
             mean = float(np.mean(list(scores.values()))) if scores else None
-            facts = {"method": method, "trial": number, "own": int(number == 0), "chosen": 0, "mean": mean}
+            facts = {"method": method, "trial": number, "chosen": 0, "mean": mean}
             rows.append({**facts, **scores, **values})
     trials = pd.DataFrame(rows)
     means = trials["mean"].astype(float)

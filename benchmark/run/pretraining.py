@@ -19,13 +19,13 @@ from benchmark.data.splits import TaskSpec, open_task_view
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.machine import device_facts, git_state, seed_torch, versions
 from benchmark.results.files import write_atomic
-from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH
+from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH, WINDOWS_SHA256
 from benchmark.results.store import Store, card_bytes
 from benchmark.run.datasets import Size
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
-from benchmark.training.health import measure, sample_facts
+from benchmark.training.health import digest_of, measure
 from benchmark.training.pretrain import OnEpoch, epochs_bought, make_optimiser, pretrain, train_step
 from methods import sources_of
 from methods.base import Batch, MethodConfig, PretrainMethod
@@ -59,7 +59,7 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
             learned = train(task, method, probe, config, context)
         else:
             learned = {"health": [measure(UNTRAINED_EPOCH, method.exported(), probe)]}
-        learned["health_sample"] = sample_facts(probe)
+        learned["health_sample"] = {WINDOWS_SHA256: digest_of(probe)}
     facts = {
         "method": method.name,
         "seed": task.seed,
@@ -147,11 +147,11 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
     """Measure encoders anew, after their last epoch, whose stored health is of another run's windows."""
-    sample = sample_facts(probe)
+    sample = {WINDOWS_SHA256: digest_of(probe)}
     for task in grid.pretrainings:
         folder = store.pretrained / task.key
         card = read_card(folder) or {}
-        if card.get("health") and card.get("health_sample") != sample:
+        if card.get("health") and card["health_sample"] != sample:
             kind, _ = with_settings(config, task.variant.settings).encoder_of(task.method)
             last = card["health"][-1]
             health = measure(last["epoch"], load_encoder(folder, kind), probe)

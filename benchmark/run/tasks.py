@@ -27,12 +27,12 @@ from benchmark.data.prepare import Prepared
 from benchmark.machine import Machine
 from benchmark.process import GRACE_SECONDS, Stopped, keep_freed_memory, stop
 from benchmark.results.names import is_frozen
-from benchmark.results.store import BadCard, CorruptRow, Failure, Store
+from benchmark.results.store import CorruptRow, Failure, Store
 from benchmark.run.cell import run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Grid, Pretraining
 from benchmark.run.pretraining import run_pretraining
 from benchmark.run.progress import GridProgress
-from benchmark.training.checkpoint import checked_card
+from benchmark.training.checkpoint import read_card
 from benchmark.training.probes import EvaluationCache
 
 if TYPE_CHECKING:
@@ -106,11 +106,11 @@ def missing(grid: Grid, store: Store) -> Work:
 
 def is_stored(part: Part, store: Store) -> bool:
     """Tell whether the result of a pretraining or a cell is stored and intact; a damaged one is made anew."""
+    if not isinstance(part, Cell):
+        return read_card(store.pretrained / part.key) is not None
     try:
-        if isinstance(part, Cell):
-            return store.load_row(part.key) is not None
-        return checked_card(store.pretrained / part.key) is not None
-    except (BadCard, CorruptRow):
+        return store.load_row(part.key) is not None
+    except CorruptRow:
         return False
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,7 +28,6 @@ from methods.encoders import identity
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedConfig, PretrainedEncoder
 
-log = logging.getLogger(__name__)
 WEIGHTS, SOURCE, CHECKPOINT = "encoder.safetensors", "encoder.py", "checkpoint.pt"
 
 
@@ -75,15 +72,12 @@ def save_checkpoint(
 
 
 def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
-    """Restore the state in a checkpoint file, if there is one; returns the epoch under way, None between two.
+    """Restore the state in a checkpoint file; returns the epoch under way, None between two.
 
-    One that is damaged or of another pretraining is left out with a warning.
+    Does nothing where there is none, or one that is damaged or of another pretraining.
     """
-    if not path.is_file():
-        return None
-    body = unseal(path.parent.name, path.read_bytes())
+    body = unseal(path.parent.name, path.read_bytes()) if path.is_file() else None
     if body is None:
-        log.warning("%s is damaged or of another pretraining; training begins with the first epoch", path)
         return None
     state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
     method.load_state_dict(state["method"])
@@ -112,28 +106,18 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     write_atomic(folder / CARD, card_bytes(card))
 
 
-def checked_card(folder: Path) -> dict[str, Any] | None:
-    """Read the card of a pretraining whose files match it; None without a card.
-
-    Raises BadCard, which names the file, if the card or a file is damaged, altered or of another pretraining.
-    """
+def read_card(folder: Path) -> dict[str, Any] | None:
+    """Read the card of a finished pretraining; None if a file is missing, altered or of another pretraining."""
     try:
         card = read_card_file(folder / CARD)
-    except FileNotFoundError:
+    except (FileNotFoundError, BadCard):
         return None
     digests = {WEIGHTS: card["sha256"], SOURCE: card["encoder"].get("source")}
     for name, expected in digests.items():
         content = (folder / name).read_bytes() if (folder / name).is_file() else b""
         if expected and hashlib.sha256(content).hexdigest() != expected:
-            raise BadCard(f"{folder / name}: the file does not match the digest in its card")
+            return None
     return card
-
-
-def read_card(folder: Path) -> dict[str, Any] | None:
-    """Read the card of a finished pretraining; None if a file is missing, altered or of another pretraining."""
-    with suppress(BadCard):
-        return checked_card(folder)
-    return None
 
 
 def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:

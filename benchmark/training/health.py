@@ -10,14 +10,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from benchmark.data.task import ProbeWindows
-from benchmark.results.names import UNTRAINED_EPOCH, WINDOWS_SHA256, collapsed
 from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
 
@@ -150,26 +148,6 @@ def patient_hits(features: Tensor, patient: Tensor) -> Tensor:
     return probability
 
 
-def sample_facts(probe: ProbeWindows) -> dict[str, int | str]:
-    """Sizes of the held-out sample, and a digest of its windows: health of other windows is not comparable."""
-    _, correct = retrieval_pairs(probe.recording, probe.patient)  # (n, n)
-    return {
-        WINDOWS_SHA256: hashlib.sha256(probe.signal.cpu().numpy().tobytes()).hexdigest(),
-        "windows": len(probe.recording),
-        "recordings": len(torch.unique(probe.recording)),
-        "patients": len(torch.unique(probe.patient)),
-        "retrieval_queries": int(correct.any(1).sum()),
-    }
-
-
-def health_warnings(name: str, card: Mapping[str, Any], remedy: str) -> list[str]:
-    """Warn of a collapse in the last epoch of a pretraining, in one line; remedy: the setting of a lower rate."""
-    if not (epochs := card.get("health")) or epochs[-1]["epoch"] == UNTRAINED_EPOCH:
-        return []
-    rank, cosine = epochs[-1]["effective_rank"], epochs[-1]["mean_cosine"]
-    if not collapsed(rank, cosine):
-        return []
-    return [
-        f"{name}: the features have collapsed, they hardly differ between windows (effective rank {rank:.2f}, mean "
-        f"cosine {cosine:.2f}); use a lower learning rate ({remedy}) or fewer epochs"
-    ]
+def digest_of(probe: ProbeWindows) -> str:
+    """Digest the held-out windows: health of other windows is not comparable."""
+    return hashlib.sha256(probe.signal.cpu().numpy().tobytes()).hexdigest()

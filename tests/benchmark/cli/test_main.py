@@ -6,8 +6,8 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 import torch
@@ -79,8 +79,7 @@ def test_a_commands_help_shows_its_flags_and_its_examples_are_taken(
     assert set(re.findall(r"^  (--[a-z-]+)", shown, re.MULTILINE)) == flags
     for line in command.examples:
         assert parse(shlex.split(line, comments=True))[0] == name
-    module, _, function = command.function.partition(":")
-    assert callable(getattr(import_module(module), function))
+    assert callable(resolve_name(command.function))
 
 
 def commands_of(text: str) -> Iterator[list[str]]:

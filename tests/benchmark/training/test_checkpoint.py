@@ -9,11 +9,9 @@ import pytest
 import torch
 
 from benchmark.results.names import CARD
-from benchmark.results.store import BadCard
 from benchmark.training.checkpoint import (
     WEIGHTS,
     built_encoder,
-    checked_card,
     load_encoder,
     read_card,
     save_encoder,
@@ -76,11 +74,8 @@ def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Pa
     torch.manual_seed(4)
     save_encoder(tmp_path / "other", Dilated(SIZE), {})
     (tmp_path / "other" / WEIGHTS).replace(folder / WEIGHTS)
-    with pytest.raises(BadCard, match=f"{folder / WEIGHTS}: the file does not match the digest in its card"):
-        checked_card(folder)
+    assert read_card(folder) is None
     save_encoder(tmp_path / "other", Dilated(SIZE), {})
     for name in (WEIGHTS, CARD):
         (tmp_path / "other" / name).replace(folder / name)
-    with pytest.raises(BadCard, match="this is the card of other"):
-        checked_card(folder)
     assert read_card(folder) is None
