@@ -22,7 +22,7 @@ from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_card
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import LEADS, DatasetError, Unusable
+from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable
 from benchmark.data.datasets.card import (
     PATIENT,
     QUESTION,
@@ -36,7 +36,6 @@ from benchmark.data.datasets.card import (
     members,
 )
 from benchmark.data.datasets.card_formats import (
-    SHARES,
     SUFFIXES,
     CardSignals,
     are_names,
@@ -166,7 +165,7 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
     except Unusable as reason:
         raise DatasetError(f"{folder}: the first file cannot be read: {scan.signals[0]}: {reason}") from None
     missing = missing_leads(content.leads)
-    if missing and {*missing} <= SHARES.keys():
+    if missing and {*missing} <= LIMB_SHARES.keys():
         lines["derive"] = True
     elif missing:
         present = f"a map {{name in the files: lead}}; there are {', '.join(content.leads)[:300]}"

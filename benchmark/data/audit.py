@@ -259,8 +259,10 @@ def beats_of(signal: NDArray[np.float32], fs: float) -> list[tuple[float, float]
 
 def autocorrelation(course: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the autocorrelation of a course (n,) at the lags from 0 to n / 2."""
-    spectrum = np.fft.rfft(course - course.mean(), 2 * len(course))
-    return np.asarray(np.fft.irfft(np.abs(spectrum) ** 2)[: len(course) // 2])
+    from scipy.signal import correlate
+
+    centred = course - course.mean()
+    return np.asarray(correlate(centred, centred, method="fft")[len(course) - 1 :][: len(course) // 2])
 
 
 def implausible(name: str, amplitude: float, rate: float, unit: str, frequency: str) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -89,10 +89,9 @@ class Trials:
         taken = np.empty((len(start), length, len(LEADS)), np.float16)
         for samples in self.maps:
             inside = (start >= begin) & (start < begin + max(len(samples), 1))  # (n,)
-            by_sample, by_lead = samples.strides
-            shape = (max(len(samples) - length + 1, 0), length, len(LEADS))
-            stretches = as_strided(samples, shape, (by_sample, by_sample, by_lead))
-            taken[inside] = stretches[start[inside] - begin]
+            if inside.any():
+                stretches = sliding_window_view(samples, (length, len(LEADS)))[:, 0]  # (stretches, length, 12)
+                taken[inside] = stretches[start[inside] - begin]
             begin += len(samples)
         return taken if self.scale is None else self.scale.applied(taken)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -80,52 +81,21 @@ def complexes(slope: NDArray[np.float64]) -> tuple[Whole, Whole, Whole]:
 def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end: Whole) -> Whole:
     """Find the most prominent local maximum between begin and end of each of Q stretches, -1 where it has none.
 
-    Prominence as in `scipy.signal.find_peaks` on the stretch alone; of equal ones the first counts.
+    The stretches come in order and do not touch. Prominence is that of the stretch alone; of equal ones the first
+    counts.
     """
-    best = np.full(len(lead), -1, np.intp)  # (Q,)
-    if len(lead) == 0:
-        return best
-    long = end - begin  # (Q,)
-    column = np.arange(long.max())  # (W,)
-    inside = column < long[:, None]  # (Q, W)
-    values = cleaned[lead[:, None], np.minimum(begin[:, None] + column, cleaned.shape[1] - 1)]  # (Q, W)
-    values = np.where(inside, values, np.inf)  # so no maximum lies at or beyond the end
-    rising = values[:, 1:] > values[:, :-1]  # (Q, W - 1)
-    stretch, offset = np.nonzero(rising[:, :-1] & (values[:, 1:-1] > values[:, 2:]))  # (P,) maxima, in order
-    best[stretch] = begin[stretch] + 1 + offset
-    rivals = np.bincount(stretch)[stretch] > 1  # (P,) prominence decides among these alone
-    stretch, offset = stretch[rivals], offset[rivals]
-    prominence = _prominences(values[stretch], offset + 1, column)  # (P,)
-    order = np.lexsort((offset, -prominence, stretch))  # (P,) a stretch's best comes first among its own
-    winner = order[np.r_[True, np.diff(stretch[order]) > 0]] if len(order) else order
-    best[stretch[winner]] = begin[stretch[winner]] + 1 + offset[winner]
-    level = (values[:, 1:] == values[:, :-1]) & inside[:, 1:]  # (Q, W - 1)
-    for number in np.flatnonzero(level.any(axis=1)):
-        best[number] = _with_plateaus(cleaned[lead[number]], int(begin[number]), int(end[number]))
-    return best
-
-
-def _prominences(values: NDArray[np.float64], peak: Whole, column: Whole) -> NDArray[np.float64]:
-    """Height of each of P maxima above the higher of the lowest values on its two sides, up to where one is higher.
-
-    values: (P, W), the stretch of each maximum, infinite beyond its end. peak: (P,) its column.
-    """
-    height = values[np.arange(len(peak)), peak]  # (P,)
-    higher = values > height[:, None]  # (P, W)
-    before, after = column < peak[:, None], column > peak[:, None]  # (P, W)
-    begin = np.where(higher & before, column, -1).max(axis=1)[:, None]  # (P, 1)
-    end = np.where(higher & after, column, len(column)).min(axis=1)[:, None]  # (P, 1)
-    lowest_before = np.where(before & (column > begin), values, height[:, None]).min(axis=1)  # (P,)
-    lowest_after = np.where(after & (column < end), values, height[:, None]).min(axis=1)  # (P,)
-    return np.asarray(height - np.maximum(lowest_before, lowest_after))
-
-
-def _with_plateaus(lead: NDArray[np.float64], begin: int, end: int) -> int:
-    """`most_prominent` of one stretch with equal neighbours, whose maxima may be several samples wide."""
     from scipy.signal import find_peaks  # here, because it loads slowly
 
-    peaks, properties = find_peaks(lead[begin:end], prominence=(None, None))
-    return begin + int(peaks[np.argmax(properties["prominences"])]) if len(peaks) else -1
+    samples = cleaned.shape[1]
+    first = lead * samples + begin  # (Q,) of the leads one after the other
+    edges = np.zeros(cleaned.size, np.int8)
+    edges[first], edges[first + end - begin] = 1, -1
+    alone = np.where(np.cumsum(edges, dtype=np.int8), cleaned.ravel(), np.nan)  # NaN is part of no peak, and ends all
+    peaks, found = find_peaks(alone, prominence=(None, None))  # (P,)
+    order = np.lexsort((-peaks, found["prominences"]))  # the best of a stretch is the last to be written
+    best = np.full(len(lead), -1, np.intp)  # (Q,)
+    best[np.searchsorted(first, peaks[order], side="right") - 1] = peaks[order] % samples
+    return best
 
 
 def spaced(peaks: Whole) -> Whole:
@@ -176,9 +146,7 @@ def heartbeats(
 def _as_authors(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
     """R peaks (n,) of (L, n), by index medians over the leads, and the median RR interval, samples. Raises Unusable."""
     peaks = find_r_peaks(cleaned)
-    table = np.full((max(map(len, peaks)), len(peaks)), np.nan)  # (n, L) i-th peak of each lead
-    for column, lead in enumerate(peaks):
-        table[: len(lead), column] = lead
+    table = np.array([*zip_longest(*peaks, fillvalue=np.nan)], float)  # (n, L) i-th peak of each lead
     if len(table) < 2:
         raise Unusable("no beats found: no lead has two R peaks")
     median_rr = float(_medians(_medians(np.diff(table, axis=0).T)[None])[0])
@@ -234,11 +202,8 @@ def resample(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS) -> ND
         share = (Fraction(rate) / Fraction(fs)).limit_denominator(1000)
         resampled = resample_poly(signal.astype(np.float64), share.numerator, share.denominator, padtype="line")
         return np.asarray(resampled[: int(n * rate / fs)])
-    grid = np.linspace(1, n, int(n * FS / fs))  # (m,) positions among samples 1 to n
-    before = grid.astype(np.intp)  # (m,)
-    rows = np.ascontiguousarray(signal)  # a file's leads may lie one after the other
-    value, following = rows.take(before - 1, axis=0).astype(np.float64), rows.take(np.minimum(before, n - 1), axis=0)
-    return (following - value) * (grid - before)[:, None] + value  # (m, L)
+    position, grid = np.arange(1, n + 1), np.linspace(1, n, int(n * FS / fs))  # (n,), (m,)
+    return np.stack([np.interp(grid, position, lead) for lead in signal.T], axis=1)  # (m, L)
 
 
 def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:

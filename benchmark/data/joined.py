@@ -10,7 +10,6 @@ hold more than their names say, only sinus bradycardia.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo
+from benchmark.data.datasets.base import LEADS, DatasetError, DatasetInfo, rows_beside
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD, DatasetTask, Split, TaskSpec, labels_under, tasks_of
 from benchmark.results.files import digest
@@ -27,8 +26,10 @@ from benchmark.results.names import AT, DEFAULT_TASK
 JOIN = "+"
 """Between the names of the datasets in that of a corpus: 'ptb-xl+chapman'."""
 TRAINING_FOLD = 1
-with open(Path(__file__).with_name("concepts.csv"), encoding="ascii", newline="") as _file:
-    CONCEPTS = {row.pop("concept"): {key: name for key, name in row.items() if name} for row in csv.DictReader(_file)}
+CONCEPTS = {
+    row.pop("concept"): {key: name for key, name in row.items() if name}
+    for row in rows_beside(__file__, "concepts.csv")
+}
 """Concept -> dataset, or its task where classes of its tasks differ -> class. A card's class has the concept's name."""
 Member = tuple[Prepared, NDArray[np.int64]]
 """A dataset, and numbers of its recordings, ascending."""

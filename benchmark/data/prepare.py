@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Listing, Unusable
+from benchmark.data.datasets.base import LEADS, LIMB_SHARES, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.process import shared_map
 from benchmark.results.files import KEY_LENGTH, digest, naming, temporary_name, write_atomic
@@ -52,7 +52,7 @@ LIMB_LEADS = "limb leads that break Einthoven's laws"
 IDENTICAL, FLAT = "all leads identical", "half of the leads or more flat"
 FLAT_BELOW_MV = 0.005
 """A lead that varies by no more is flat, and leads that differ by no more are equal: one step of a coarse file."""
-SIGNS = {2: (-1, 1), 3: (-1, -1), 4: (1, -1), 5: (-1, 1)}
+SIGNS = {LEADS.index(lead): np.sign(shares) for lead, shares in LIMB_SHARES.items()}
 """Column of III, aVR, aVL and aVF -> signs with which I and II enter it."""
 LARGEST_ERROR = 0.1
 """Root mean square of what I and II leave unexplained, as a share of the limb leads'; real files have 0.02."""
@@ -271,11 +271,9 @@ def outline_of(signal: NDArray[np.float32]) -> list[int]:
     """
     if len(signal) < PARTS:
         return []
-    edges = np.minimum(np.linspace(0, len(signal), PARTS + 1), len(signal) - 1)  # in samples
-    before = np.minimum(edges.astype(int), len(signal) - 2)
-    until = np.cumsum(signal, axis=0, dtype=np.float64)[before] - signal[before] / 2  # integral up to a sample
-    until += (edges - before)[:, None] * (signal[before] + signal[before + 1]) / 2  # (parts + 1, 12)
-    means = np.diff(until, axis=0)  # (parts, 12)
+    integral = np.cumsum(signal, axis=0, dtype=np.float64) - signal / 2  # (n, 12) up to a sample
+    edges = np.linspace(0, len(signal), PARTS + 1)  # in samples
+    means = np.diff([np.interp(edges, np.arange(len(signal)), lead) for lead in integral.T]).T  # (parts, 12)
     sums = (means - means.mean(axis=0)).ravel() @ outline_factors()  # (192,)
     return np.packbits(sums > 0).view(">u8").tolist()
 
@@ -391,15 +389,12 @@ def write_index(prepared: Prepared) -> None:
 
 def load_prepared(folder: Path) -> Prepared:
     """Load the prepared dataset in a folder of the cache. Raises FileNotFoundError where a file is gone or cut off."""
-    path = folder / "windows.f16"
     try:
         index = json.loads((folder / "index.json").read_bytes())
         members = tuple((open_prepared(folder.parent / name), np.array(r)) for name, r in index["members"])
         segmentation = Segmentation(**index["segmentation"])
         count = 0 if members else index["first_window"][-1]
-        windows = memory_map(path, (count, segmentation.samples_per_item, len(LEADS)))  # (N, S, L)
-        if not members and path.stat().st_size != windows.nbytes:
-            raise ValueError("a part of the windows is missing")
+        windows = memory_map(folder / "windows.f16", (count, segmentation.samples_per_item, len(LEADS)))  # (N, S, L)
     except (OSError, ValueError):
         problem = f"the prepared data in {folder} are gone or damaged; the same command makes them again"
         raise FileNotFoundError(problem) from None

@@ -7,6 +7,8 @@ raises `Unusable` with the reason, which is written to `skipped.csv`; it never c
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -27,8 +29,16 @@ class DatasetError(Exception):
 
 
 LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+LIMB_SHARES = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
+"""Limb lead -> its shares of I and II, by the laws of Einthoven (1913) and Goldberger (1942)."""
 ALWAYS_TESTED = 0
 """Fold of a simulated recording that is tested however the others are split."""
+
+
+def rows_beside(module: str, name: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV table beside a module, which is given by its `__file__`."""
+    with open(Path(module).with_name(name), newline="", encoding="utf-8") as file:
+        yield from csv.DictReader(file)
 
 
 @dataclass(frozen=True)

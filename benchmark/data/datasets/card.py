@@ -13,8 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
-from unicodedata import normalize
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import yaml
 from pydantic import Field, model_validator
@@ -175,17 +174,12 @@ class Card(CardSection):
 
     cite: ClassVar[str] = ""
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,59}$")]
-    title: Annotated[str, Field(min_length=1)]
+    title: Annotated[str, Field(min_length=1)] = Field(default_factory=lambda values: values.get("name", ""))
     how_to_get: str = ""
     licence: str = ""
     signals: CardSignals
     table: CardTable | None = None
     labels: CardLabels | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _titled(cls, values: Any) -> Any:
-        return {"title": values["name"], **values} if isinstance(values, dict) and "name" in values else values
 
     @model_validator(mode="after")
     def _consistent(self) -> Card:
@@ -357,13 +351,13 @@ class CardDataset:
 def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
     """Group files by what a row may call them: their recording, or any end of their path, with and without suffix.
 
-    A whole number also goes by its value: spreadsheets drop leading zeros. Macs write letters in composed form or not.
+    A whole number also goes by its value: spreadsheets drop leading zeros.
     """
     files_of = defaultdict[str, list[CardFile]](list)
     for file in files:
         ends = [file.path.split("/", count)[-1] for count in range(file.path.count("/") + 1)]
         names = [file.name, file.recording, *ends, *(os.path.splitext(end)[0] for end in ends)]
-        for name in {normalize("NFC", name) for name in (*names, whole_number(file.recording) or file.name)}:
+        for name in {*names, whole_number(file.recording) or file.name}:
             files_of[name].append(file)
     return files_of
 
@@ -371,7 +365,7 @@ def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
 def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:
     """Return the files that a cell names; of several, the one whose whole path it is."""
     path = PurePosixPath(cell.replace("\\", "/")).as_posix()
-    files = files_of.get(normalize("NFC", path), [])
+    files = files_of.get(path, [])
     return [file for file in files if path in (file.path, os.path.splitext(file.path)[0])] or files
 
 

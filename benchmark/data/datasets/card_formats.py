@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from benchmark.data.datasets.base import LEADS, Recording, Unusable
+from benchmark.data.datasets.base import LEADS, LIMB_SHARES, Recording, Unusable
 from benchmark.data.datasets.tables import identifier, read_cells
 from benchmark.data.datasets.wfdb_files import (
     MILLIVOLTS,
@@ -40,8 +40,6 @@ SUFFIXES: dict[str, Format] = {
 """Suffix of the files -> their format, where the card states none."""
 NO_LEAD = "-"
 """In the place of a lead: a column that is not used."""
-SHARES = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
-"""Limb lead -> its shares of I and II, by Einthoven's and Goldberger's laws."""
 PADDING_SECONDS = 0.05
 """For so long no lead of an ECG is exactly zero; a few samples may be."""
 SAME_RATE = 1e-4
@@ -116,7 +114,7 @@ def to_recording(content: Samples, signals: CardSignals) -> Recording:
         raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {fs:g} Hz in the file")
     names = _lead_names(content, signals)
     missing = missing_leads(names)
-    derivable = {*missing} <= SHARES.keys()
+    derivable = {*missing} <= LIMB_SHARES.keys()
     if missing and not (signals.derive and derivable):
         remedy = f"{'set signals.derive to true, or ' * derivable}name the file's leads in signals.leads"
         present = ", ".join(filter(None, names))[:200]
@@ -126,7 +124,7 @@ def to_recording(content: Samples, signals: CardSignals) -> Recording:
     columns, signal = places[is_measured], np.zeros((len(samples), len(LEADS)))  # (n, 12)
     signal[:, is_measured] = samples[:, columns] * millivolts(content.units, columns, signals.scale)
     if missing:  # (n, leads missing) of I and II
-        signal[:, ~is_measured] = signal[:, :2] @ np.array([SHARES[lead] for lead in missing]).T
+        signal[:, ~is_measured] = signal[:, :2] @ np.array([LIMB_SHARES[lead] for lead in missing]).T
     return checked_recording(signal, fs)
 
 

@@ -11,7 +11,6 @@ denoised, those of the other forms are not.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,22 +18,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, Unusable
-from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, read_table
+from benchmark.data.datasets.base import LEADS, DatasetError, Entry, Listing, Recording, rows_beside
+from benchmark.data.datasets.tables import Row, group_rows, make_listing, read_table
 from benchmark.data.datasets.wfdb_files import WFDBFolder, checked_recording, diagnosis_codes, find_records, reasons
 
-with open(Path(__file__).with_name("chapman_codes.csv"), encoding="ascii", newline="") as _file:
-    _CODES = list(csv.DictReader(_file))
-RHYTHMS = {row["code"]: row["rhythm"] for row in _CODES if row["rhythm"]}
-"""SNOMED code -> rhythm group, as the dataset's authors merge them."""
+_ROWS = list(rows_beside(__file__, "chapman_codes.csv"))
+RHYTHMS = {row["statement"]: row["rhythm"] for row in _ROWS if row["rhythm"]}
+"""SNOMED code of a header or acronym of Diagnostics.xlsx -> rhythm group, as the dataset's authors merge them."""
 RHYTHMS_PHYSIONET = {**RHYTHMS, "195101003": "GSVT"}  # PhysioNet: wandering rhythm; Challenge: pacemaker
-FIGSHARE_RHYTHMS = {
-    "SB": "SB",
-    **dict.fromkeys(("AFIB", "AF"), "AFIB"),  # AF is atrial flutter
-    **dict.fromkeys(("ST", "SVT", "AT", "AVNRT", "AVRT", "SAAWR"), "GSVT"),
-    **dict.fromkeys(("SR", "SA"), "SR"),  # SA is sinus irregularity
-}
-"""Rhythm of Diagnostics.xlsx -> rhythm group."""
 PHYSIONET, FIGSHARE = "WFDBRecords", "figshare ECGDataDenoised"
 COLUMNS = ("FileName", "Rhythm", "Beat")
 """Of Diagnostics.xlsx; the last one has conditions, separated by blanks."""
@@ -85,7 +76,11 @@ class Chapman(WFDBFolder):
                 raise
             return self._figshare_listing()
         rhythms = RHYTHMS_PHYSIONET if form == PHYSIONET else RHYTHMS
-        return make_listing(records, lambda name, path: self._entry(name, path, rhythms), form)
+        return make_listing(
+            records,
+            lambda name, path: self._entry(name, path, diagnosis_codes(self.root / path), rhythms),
+            form,
+        )
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Return the header and the signal file; of a CSV recording, the one file."""
@@ -96,21 +91,16 @@ class Chapman(WFDBFolder):
         path = self.root / entry.path
         return read_csv_recording(path) if entry.path.endswith(".csv") else super().read(entry)
 
-    def _entry(self, name: str, path: str, rhythms: Mapping[str, str]) -> Entry:
-        codes = diagnosis_codes(self.root / path)
-        groups = dict.fromkeys(rhythms[code] for code in codes if code in rhythms)
-        return Entry(name, name, path, tuple(map(self.classes.index, groups)), statements=codes)
+    def _entry(self, name: str, path: str, statements: tuple[str, ...], rhythms: Mapping[str, str]) -> Entry:
+        groups = dict.fromkeys(rhythms[statement] for statement in statements if statement in rhythms)
+        return Entry(name, name, path, tuple(map(self.classes.index, groups)), statements=statements)
 
     def _figshare_listing(self) -> Listing:
         """Every row of Diagnostics.xlsx, whether its CSV file exists or not."""
 
         def entry(name: str, same: list[Row]) -> Entry:
-            rhythm = same[0]["Rhythm"]
-            if rhythm and rhythm not in FIGSHARE_RHYTHMS:
-                raise Unusable(f"unknown rhythm: {rhythm[:SHOWN]!r}")
-            labels = (self.classes.index(FIGSHARE_RHYTHMS[rhythm]),) if rhythm else ()
-            acronyms = tuple(dict.fromkeys(f"{rhythm} {same[0]['Beat']}".split()))
-            return Entry(name, name, f"ECGDataDenoised/{name}.csv", labels, statements=acronyms)
+            acronyms = dict.fromkeys(f"{same[0]['Rhythm']} {same[0]['Beat']}".split())
+            return self._entry(name, f"ECGDataDenoised/{name}.csv", tuple(acronyms), RHYTHMS)
 
         rows, skipped = group_rows(read_table(self, self.root / self.table, COLUMNS), "FileName", str)
         return make_listing(rows, entry, FIGSHARE, skipped)
@@ -121,9 +111,7 @@ def read_csv_recording(path: Path) -> Recording:
     import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
 
     with reasons():
-        microvolts = pd.read_csv(path, header=None, dtype=np.float64).to_numpy()  # (n, 12)
-    if microvolts.shape != (5000, len(LEADS)):
-        raise Unusable(f"not 5000 lines of {len(LEADS)} leads: {len(microvolts)} of {microvolts.shape[1]}")
+        microvolts = pd.read_csv(path, header=None, dtype=np.float64).to_numpy().reshape(5000, len(LEADS))  # (n, 12)
     return checked_recording(microvolts * 1e-3, 500.0)
 
 
@@ -146,18 +134,12 @@ class Ningbo(Chapman):
     table = ""
 
 
-CONDITION_OF_CODE = {row["code"]: row["condition"] for row in _CODES if row["condition"]}
-"""SNOMED code of a header -> acronym of ConditionNames_SNOMED-CT.csv, of MERL's 38 classes (Liu et al., ICML 2024).
+_CONDITIONS = {row["statement"]: row["condition"] for row in _ROWS if row["condition"]}
+CLASSES: tuple[str, ...] = tuple(dict.fromkeys(_CONDITIONS.values()))
+"""Acronyms of ConditionNames_SNOMED-CT.csv: MERL's 38 classes (Liu et al., ICML 2024), in the order of its files."""
+CONDITION_OF_STATEMENT: dict[str, str] = _CONDITIONS | {name: name for name in CLASSES}
+"""Of the codes of headers and the acronyms of figshare's table.
 
-Where that file gives several acronyms to one code, the first. Bradycardia is not among them, so a recording with it
-alone is dropped.
+Where ConditionNames_SNOMED-CT.csv gives several acronyms to one code, the first. Bradycardia is not among the classes,
+so a recording with it alone is dropped.
 """
-CLASSES: tuple[str, ...] = tuple(dict.fromkeys(CONDITION_OF_CODE.values()))
-"""In the order of MERL's files."""
-CONDITION_OF_STATEMENT: dict[str, str] = {
-    **CONDITION_OF_CODE,
-    **{name: name for name in CLASSES},
-    **dict.fromkeys(("MIBW", "MIFW", "MILW", "MISW"), "MI"),  # acronyms of one code
-    **dict.fromkeys(("LBBBB", "LFBBB"), "LBBB"),
-}
-"""Of the codes of headers and the acronyms of figshare's table."""

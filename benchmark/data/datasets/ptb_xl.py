@@ -8,12 +8,10 @@ included, mapped by the release's table of statements; recordings without a labe
 from __future__ import annotations
 
 import ast
-import csv
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable, rows_beside
 from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, patient_of, read_table, whole_number
 from benchmark.data.datasets.wfdb_files import WFDBFolder
 
@@ -35,8 +33,7 @@ class Statement(NamedTuple):
     """Column diagnostic_subclass; '' for a statement that is not diagnostic."""
 
 
-with open(Path(__file__).with_name("ptb_xl_statements.csv"), encoding="ascii", newline="") as _file:
-    SCP_STATEMENTS = tuple(Statement(**row) for row in csv.DictReader(_file))
+SCP_STATEMENTS = tuple(Statement(**row) for row in rows_beside(__file__, "ptb_xl_statements.csv"))
 """In the order of the release."""
 SUPERCLASS_OF_CODE = {statement.code: statement.superclass for statement in SCP_STATEMENTS}
 PTB_XL_TASKS: dict[str, str] = {

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -38,12 +37,9 @@ SEPARATORS = ("\t", ";", "|", ",")
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding of a text file: UTF-16 by its first bytes, UTF-8, else Latin-1, as which any can be read."""
-    content = path.read_bytes()
-    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return "utf-16"
+    """Return the encoding of a text file: UTF-8, else Latin-1, as which any can be read."""
     try:
-        content.decode()
+        path.read_bytes().decode()
     except UnicodeDecodeError:
         return "latin-1"
     return "utf-8-sig"

@@ -7,11 +7,11 @@ format 16, in which the datasets are published, are read with numpy, in half the
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from glob import glob
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, NamedTuple
@@ -45,8 +45,8 @@ LONGEST = 3600
 """Seconds; anything longer is a Holter recording."""
 BEYOND = 1e9
 """mV; larger values count as infinite."""
-HIDDEN = (".", "~$")
-"""Beginnings of names that are no data: hidden files, and Excel's marks of open files."""
+LOCK = "~$"
+"""In the names of Excel's marks of open files."""
 
 
 class Samples(NamedTuple):
@@ -96,7 +96,7 @@ def read_samples(record: Path) -> Samples:
         raise Unusable(f"damaged header, or several segments: first line {line[:60]!r}")
     count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or 0)  # 0: not stated
     check_extent(samples or 1, fs)
-    leads = [_lead_fields(record, line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
+    leads = [_lead_fields(line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
     if not leads or len(leads) < count:
         raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
     files = [*dict.fromkeys(record.with_name(lead["file"]) for lead in leads)]
@@ -114,13 +114,11 @@ def read_samples(record: Path) -> Samples:
     return Samples(signal, [lead["lead"] or "" for lead in leads], [lead["unit"] or "mV" for lead in leads], fs)
 
 
-def _lead_fields(record: Path, line: str) -> re.Match[str]:
+def _lead_fields(line: str) -> re.Match[str]:
     """The fields of a signal line. Raises Unusable."""
     fields = SIGNAL_LINE.fullmatch(line)
     if fields is None or not float(fields["gain"]):
         raise Unusable(f"damaged header, no gain, or leads of several rates or times: signal line {line[:60]!r}")
-    if not re.match(rf"{re.escape(record.name)}[-_.]", fields["file"]):  # its samples are another recording's
-        raise Unusable(f"header names another file: {fields['file']}")
     return fields
 
 
@@ -132,8 +130,6 @@ def _read_format_16(file: Path, leads: Sequence[re.Match[str]], samples: int) ->
     count = samples or int(stored)
     if stored < max(count, 1):
         raise Unusable(f"truncated: {int(stored)} of {count} samples" if stored else "no samples")
-    if stored > count and not all(lead["sum"] for lead in leads):
-        raise Unusable(f"length differs from the header: {int(stored)} samples, {count} stated")
     return digital[: count * len(leads)].reshape(-1, len(leads))
 
 
@@ -229,17 +225,9 @@ def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
 
 
 def paths_below(root: Path) -> list[str]:
-    """List the paths of the files below a folder, sorted within each folder; links to folders are followed."""
-    paths, seen = list[str](), set[str]()
-    for folder, folders, files in os.walk(root, followlinks=True):
-        if (real := os.path.realpath(folder)) in seen:  # by a link to a folder above
-            folders.clear()
-            continue
-        seen.add(real)
-        folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
-        inside = sorted(name for name in files if not name.startswith(HIDDEN))
-        paths += [Path(folder, name).relative_to(root).as_posix() for name in inside]
-    return paths
+    """List the paths of the files below a folder, sorted, without hidden ones; links to folders are followed."""
+    paths = glob("**", root_dir=root, recursive=True)
+    return sorted(path for path in paths if LOCK not in path and (root / path).is_file())
 
 
 def find_records(

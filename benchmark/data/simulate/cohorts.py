@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import ALWAYS_TESTED, Entry, Listing, Recording
+from benchmark.data.datasets.base import ALWAYS_TESTED, Entry, Listing, Recording, rows_beside
 from benchmark.data.datasets.chapman import RHYTHMS as RHYTHM_GROUP_OF_CODE
 from benchmark.data.datasets.ptb_xl import SUPERCLASS_OF_CODE
-from benchmark.data.simulate.heart import rows_of
 from benchmark.data.simulate.machine_reports import machine_report
 from benchmark.data.simulate.patient import (
     DIAGNOSES,
@@ -53,7 +52,7 @@ CLASS_OF_CODE: dict[str, Mapping[str, str]] = {
 }
 
 
-COHORTS = {row.pop("cohort"): row for row in rows_of("cohorts.csv")}
+COHORTS = {row.pop("cohort"): row for row in rows_beside(__file__, "cohorts.csv")}
 """By name, in the order that seeds their streams; names and shares of a cell are in the order in which they are drawn.
 
 Superclasses of PTB-XL and first labels of CPSC2018 are as often as in the real ones.

@@ -10,8 +10,7 @@ Goldberger. Axes: x to the left, y to the feet, z to the back.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from benchmark.data.datasets.base import LIMB_SHARES, rows_beside
 
 Floats = NDArray[np.float64]
 
@@ -30,10 +31,7 @@ INTERCOSTAL_TILT = 0.35
 EIGHT_TO_TWELVE = np.vstack(
     [
         np.eye(2, 8),  # I, II
-        [[-1.0, 1.0, 0, 0, 0, 0, 0, 0]],  # III = II - I
-        [[-0.5, -0.5, 0, 0, 0, 0, 0, 0]],  # aVR = -(I + II) / 2
-        [[1.0, -0.5, 0, 0, 0, 0, 0, 0]],  # aVL = I - II / 2
-        [[-0.5, 1.0, 0, 0, 0, 0, 0, 0]],  # aVF = II - I / 2
+        np.pad([*LIMB_SHARES.values()], ((0, 0), (0, 6))),
         np.eye(6, 8, k=2),  # V1-V6
     ]
 )  # (12, 8)
@@ -128,12 +126,6 @@ class Heart(NamedTuple):
     relative to the peak of R."""
 
 
-def rows_of(name: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table beside this file."""
-    with open(Path(__file__).with_name(name), newline="", encoding="utf-8") as file:
-        yield from csv.DictReader(file)
-
-
 def changed(heart: Heart, diagnosis: str, severity: float) -> Heart:
     """Return the heart with the changes of a diagnosis in heart_changes.csv.
 
@@ -174,7 +166,9 @@ def _time(cell: str, before: float, gain: float) -> float:
     return number * {"g": gain, "x": before}.get(cell[-1], 1.0)
 
 
-CHANGES = {name: list(rows) for name, rows in groupby(rows_of("heart_changes.csv"), lambda row: row["diagnosis"])}
+CHANGES = {
+    name: list(rows) for name, rows in groupby(rows_beside(__file__, "heart_changes.csv"), lambda row: row["diagnosis"])
+}
 """Diagnosis -> its changes, in the order in which several diagnoses are applied; `healthy` makes a heart of nothing."""
 HEALTHY = changed(Heart({}, {}), "healthy", 1.0)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmark.data.simulate.heart import rows_of
+from benchmark.data.datasets.base import rows_beside
 from benchmark.data.simulate.patient import clash
 
 GRADES = ("normal", "borderline", "abnormal")
@@ -47,19 +47,19 @@ def reading_of(missed: str, uncertain: str, false_alarm: str, *wordings: str) ->
     return Reading(float(missed), float(uncertain), float(false_alarm), *(tuple(cell.split("|")) for cell in wordings))
 
 
-READINGS = {row.pop("finding"): reading_of(*row.values()) for row in rows_of("machine_findings.csv")}
-LINE_OF_RHYTHM = {row["rhythm"]: row["line"] for row in rows_of("machine_rhythms.csv")}
+READINGS = {row.pop("finding"): reading_of(*row.values()) for row in rows_beside(__file__, "machine_findings.csv")}
+LINE_OF_RHYTHM = {row["rhythm"]: row["line"] for row in rows_beside(__file__, "machine_rhythms.csv")}
 MISREADINGS: dict[str, dict[Lines, float]] = {
     row["rhythm"]: {
         tuple(lines.split(" + ")): float(share)
         for lines, share in (pair.rsplit(": ", 1) for pair in row["printed_instead"].split("|"))
     }
-    for row in rows_of("machine_rhythms.csv")
+    for row in rows_beside(__file__, "machine_rhythms.csv")
 }
 """Rhythm -> lines printed instead -> share of its ECGs; 'Sinus rhythm' is renamed by rate."""
-GRADE_OF = {row["line"]: row["grade"] for row in rows_of("machine_lines.csv")}
+GRADE_OF = {row["line"]: row["grade"] for row in rows_beside(__file__, "machine_lines.csv")}
 """Line -> grade of the whole ECG; others are borderline."""
-REMARKS = {row["line"]: float(row["remark"]) for row in rows_of("machine_lines.csv") if row["remark"]}
+REMARKS = {row["line"]: float(row["remark"]) for row in rows_beside(__file__, "machine_lines.csv") if row["remark"]}
 """Line -> share of all ECGs with it, independent of the simulated findings."""
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmark.data.datasets.base import rows_beside
 from benchmark.data.simulate.heart import (
     CHANGES,
     HEALTHY,
@@ -25,7 +26,6 @@ from benchmark.data.simulate.heart import (
     changed,
     interpolate,
     rotation,
-    rows_of,
 )
 
 RHYTHMS: tuple[str, ...] = ("SR", "SB", "ST", "SA", "AFIB", "AFL", "SVT")
@@ -49,7 +49,7 @@ class Diagnosis(NamedTuple):
     """Diagnoses that one ECG cannot show with it."""
 
 
-DIAGNOSES = {row.pop("name"): Diagnosis(**row) for row in rows_of("diagnoses.csv")}
+DIAGNOSES = {row.pop("name"): Diagnosis(**row) for row in rows_beside(__file__, "diagnoses.csv")}
 
 
 def clash(one: str, other: str) -> bool:

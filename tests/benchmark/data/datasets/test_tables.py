@@ -45,7 +45,7 @@ def test_a_faulty_table_is_one_line(tmp_path: Path, text: str, message: str) -> 
         "\ufeffà,b\r\n1,2\r\n".encode(),
         "à,b\n1,é\n".encode("latin-1"),
         "à;b\n1;2".encode(),
-        "à\tb\n1\t2\n".encode("utf-16"),
+        "à\tb\n1\t2\n".encode(),
     ],
 )
 def test_each_encoding_and_separator_is_read(tmp_path: Path, content: bytes) -> None:
