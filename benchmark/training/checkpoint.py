@@ -22,7 +22,7 @@ from benchmark.config.errors import built
 from benchmark.results.files import digest, seal, unseal, write_atomic
 from benchmark.results.names import CARD
 from benchmark.results.store import BadCard, card_bytes, read_card_file
-from methods import sources_of, text_of
+from methods import text_of
 from methods.base import PretrainMethod
 from methods.encoders import identity
 from methods.encoders.base import Encoder
@@ -37,7 +37,6 @@ class History:
 
     loss: list[float]
     seconds: float
-    windows_per_epoch: int
     updates: int
     batch_size: int
     health: list[dict[str, Any]] = field(default_factory=list)
@@ -93,7 +92,7 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
     name is the pretraining's key.
     """
     state = {} if isinstance(encoder, PretrainedEncoder) else encoder.state_dict()
-    body = save_tensors({name: value.detach().cpu().contiguous() for name, value in state.items()})
+    body = save_tensors({name: value.cpu().contiguous() for name, value in state.items()})
     card = {
         "key": folder.name,
         "encoder": identity(type(encoder), encoder.config),
@@ -110,13 +109,12 @@ def read_card(folder: Path) -> dict[str, Any] | None:
     """Read the card of a finished pretraining; None if a file is missing, altered or of another pretraining."""
     try:
         card = read_card_file(folder / CARD)
+        digests = {WEIGHTS: card["sha256"], SOURCE: card["encoder"].get("source")}
+        for name, expected in digests.items():
+            if expected and hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected:
+                return None
     except (FileNotFoundError, BadCard):
         return None
-    digests = {WEIGHTS: card["sha256"], SOURCE: card["encoder"].get("source")}
-    for name, expected in digests.items():
-        content = (folder / name).read_bytes() if (folder / name).is_file() else b""
-        if expected and hashlib.sha256(content).hexdigest() != expected:
-            return None
     return card
 
 
@@ -149,10 +147,9 @@ def built_encoder(kind: type[Encoder], stored: Mapping[str, Any], weights: bytes
 
     Raises ValueError if they are of another encoder or code than `kind`, RuntimeError if tensors do not fit.
     """
-    parts = "name", "source"
-    if {part: stored[part] for part in parts if part in stored} != {"name": kind.name, **sources_of(kind)}:
-        raise ValueError(f"these weights were made with another encoder, or another code of it, than {kind.name!r}")
-    sizes = {name: value for name, value in stored.items() if name not in parts}
+    sizes = {name: value for name, value in stored.items() if name not in ("name", "source")}
     encoder = kind(built(kind.Config, sizes, "encoder."))
+    if digest(identity(kind, encoder.config)) != digest(stored):  # tuples are JSON lists
+        raise ValueError(f"these weights were made with another encoder, or another code of it, than {kind.name!r}")
     encoder.load_state_dict(load_tensors(weights))
     return encoder

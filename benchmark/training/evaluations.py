@@ -26,9 +26,6 @@ from benchmark.training.probes import EvaluationCache, knn_probe, linear_probe, 
 from methods.base import PretrainMethod
 from methods.encoders.base import Encoder
 
-MINIROCKET = "minirocket"
-
-
 VERSIONS = {
     FINETUNE: 3,
     LINEAR: 3,
@@ -40,7 +37,7 @@ VERSIONS = {
     FEATURES: 4,
     HEART_RATE: 1,
     QRS_AMPLITUDE: 1,
-    MINIROCKET: 2,
+    "minirocket": 2,
 }
 """Evaluation -> results version: raised with any change that can move a number."""
 SECTIONS = {VALIDATION: LINEAR} | dict.fromkeys((FEATURES, HEART_RATE, QRS_AMPLITUDE), "boosting")
@@ -91,6 +88,6 @@ def evaluate(
 
 def evaluate_classical(evaluation: str, task: Task, config: Config, seed: int) -> Outcome:
     """Learn on the labelled windows without an encoder and predict the test windows."""
-    if evaluation == MINIROCKET:
+    if evaluation == "minirocket":
         return minirocket(task, config.minirocket, seed=seed)
     return boost(task, config.boosting, rate=config.data.rate, seed=seed, measures=evaluation)

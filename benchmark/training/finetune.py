@@ -159,18 +159,15 @@ def train(
     """
     seed_torch("head", seed)
     model = CLASSIFIERS[type(settings)](copy.deepcopy(encoder), task.train.target.shape[1], settings)
-    section = type(settings).__name__.lower()
-    model = model.to(task.train.signal.device)
-    source = task.train if task.crops is None else task.crops
+    model.to(task.train.signal.device)
+    section, source = type(settings).__name__.lower(), task.crops or task.train
     one_cycle, least = isinstance(settings, Supervised), getattr(settings, "least_updates", 1)
     betas = (0.95, 0.99) if one_cycle else (0.9, 0.999)
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, betas=betas, weight_decay=settings.weight_decay)
     if one_cycle:
         updates = settings.epochs * len(batches_of(len(source), settings.batch_size, least, seed=seed, epoch=0))
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, updates)
-    best_state: dict[str, Any] = {}
     scores: list[float] = []
-    best_epoch = settings.epochs
     for epoch in range(settings.epochs):
         seed_torch(section, seed, epoch)
         model.train()
@@ -209,10 +206,8 @@ def batches_of(windows: int, batch_size: int, least: int, *, seed: int, epoch: i
     while len(batches) < least:
         parts = (seed, epoch, passes) if passes else (seed, epoch)
         generator = torch.Generator().manual_seed(stream("finetune-order", *parts))
-        one_pass = list(torch.split(torch.randperm(windows, generator=generator), batch_size))
-        if len(one_pass) > 1 and len(one_pass[-1]) == 1:
-            one_pass[-2:] = [torch.cat(one_pass[-2:])]
-        batches += one_pass
+        starts = list(range(batch_size, windows - 1, batch_size))  # of the second batch and those after it
+        batches += torch.tensor_split(torch.randperm(windows, generator=generator), starts)
         passes += 1
     return batches
 

@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from benchmark.data.task import ProbeWindows
+from benchmark.results.names import MEASURES
 from methods.encoders.base import Encoder
 from methods.parts.losses import unit_length
 
 FIELDS = (
     "epoch",
-    *("effective_rank", "mean_cosine", "alignment", "uniformity"),
-    "retrieval",  # share of the held-out windows whose nearest window is of the same patient
+    *MEASURES,  # retrieval: share of the held-out windows whose nearest window is of the same patient
     "retrieval_chance",
     "positives",  # of a query in the epoch's last batch, its own pair included, for methods with patients; the mean
     "beyond_pair",  # share of these queries with a positive beside their own pair
@@ -49,9 +49,9 @@ def measure(
         z = unit_length(features)  # (n, K)
         health |= {
             "effective_rank": effective_rank(features),
-            "mean_cosine": mean_cosine(features),
-            "alignment": alignment(features, probe.recording),
-            "uniformity": uniformity(features),
+            "mean_cosine": mean_cosine(z),
+            "alignment": alignment(z, probe.recording),
+            "uniformity": uniformity(z),
             "retrieval": hit_rate(nearest(z @ z.T, candidates), correct),
             "retrieval_chance": hit_rate(candidates, correct),
         }
@@ -72,22 +72,20 @@ def effective_rank(features: Tensor) -> float:
     return float(torch.special.entr(values / values.sum()).sum().exp()) if values.any() else 0.0
 
 
-def mean_cosine(features: Tensor) -> float:
-    """Mean cosine over pairs of different rows of (n, K)."""
-    z = unit_length(features)  # (n, K)
+def mean_cosine(z: Tensor) -> float:
+    """Mean cosine over pairs of different rows of (n, K), of length 1."""
     return float((z.sum(0).square().sum() - z.square().sum()) / (len(z) * (len(z) - 1)))
 
 
-def alignment(features: Tensor, recording: Tensor) -> float:
+def alignment(z: Tensor, recording: Tensor) -> float:
     """Mean squared distance of window pairs of a recording on the unit sphere, 0 to 4. (n, K), (n,)."""
-    z = unit_length(features)  # (n, K)
     first, second = (recording[:, None] == recording).triu(1).nonzero(as_tuple=True)  # (pairs,), (pairs,)
     return float((z[first] - z[second]).square().sum(1).mean())
 
 
-def uniformity(features: Tensor) -> float:
+def uniformity(z: Tensor) -> float:
     """log of the mean of exp(-2 d^2) over all pairs of rows of (n, K) on the unit sphere: 0 to -8, 0 for equal rows."""
-    squares = torch.pdist(unit_length(features)).square()  # (n (n - 1) / 2,)
+    squares = torch.pdist(z).square()  # (n (n - 1) / 2,)
     return float((-2 * squares).logsumexp(0)) - math.log(len(squares))
 
 

@@ -85,7 +85,7 @@ def draw_banks(windows: Tensor, settings: MiniRocket, random: np.random.Generato
     for dilation, levels in zip(dilations, quantiles_of(features), strict=True):
         read = (2 ** random.uniform(0, np.log2(min(count, MOST_LEADS) + 1), KERNELS)).astype(int)  # (84,)
         leads = random.random((KERNELS, count)).argsort(axis=1).argsort(axis=1) < read[:, None]  # (84, L)
-        examples = windows[torch.from_numpy(random.integers(len(windows), size=KERNELS))]  # (84, S, L)
+        examples = windows[random.integers(len(windows), size=KERNELS)]  # (84, S, L)
         banks.append(bank_of(dilation, torch.from_numpy(leads).float(), examples.float(), levels))
     return banks
 
@@ -127,9 +127,9 @@ def bank_of(dilation: int, leads: Tensor, examples: Tensor, quantiles: NDArray[n
 
 def transform(signal: Tensor, banks: Sequence[Bank]) -> Tensor:
     """Compute the features (n, F) of windows (n, S, L): of each dilation, of each kernel, of each bias."""
-    batches = [batch.float().mT for batch in torch.split(signal, BATCH)]  # (B, L, S) each
     return torch.cat([
-        torch.cat([shares_above(x, bank, number % 2) for number, bank in enumerate(banks)], dim=1) for x in batches
+        torch.cat([shares_above(x.float().mT, bank, number % 2) for number, bank in enumerate(banks)], dim=1)
+        for x in torch.split(signal, BATCH)
     ])  # fmt: skip
 
 

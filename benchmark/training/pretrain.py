@@ -51,11 +51,6 @@ def epochs_bought(budget: Budget, epochs: float, shape: EpochShape, pairs: int, 
     return epochs if budget == "epochs" else epochs * pairs * reference / method / (shape.updates * shape.batch_size)
 
 
-def updates_of(epochs: float, per_epoch: int) -> int:
-    """Updates of a number of epochs, at least one."""
-    return max(1, round(epochs * per_epoch))
-
-
 def learning_rate(recipe: Recipe, step: int, total: int) -> float:
     """Give the rate of update `step` (from 0) of `total`: constant, or linear over 5 % and then half a cosine to 0."""
     if recipe.schedule == "constant":
@@ -98,14 +93,15 @@ def pretrain(
 ) -> History:
     """Train a method in place on a corpus, resuming from `checkpoint` if it exists.
 
-    epochs: rounded to whole updates. probe: held-out windows for health, before the first epoch and after each. Raises
-    TrainingStopped for a non-finite loss or a full GPU; Stopped, with a checkpoint, where the process has to end.
+    epochs: rounded to whole updates, at least one. probe: held-out windows for health, before the first epoch and
+    after each. Raises TrainingStopped for a non-finite loss or a full GPU; Stopped, with a checkpoint, where the
+    process has to end.
     """
     trial, patient, recipe = corpus.trial_of_pair, corpus.patient_of_pair, config.recipe  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, recipe.batch_size)
-    total = updates_of(epochs, shape.updates)
+    total = max(1, round(epochs * shape.updates))
     last, optimiser = math.ceil(total / shape.updates), make_optimiser(method, recipe)
-    history = History([], 0.0, shape.updates * shape.batch_size, total, shape.batch_size)
+    history = History([], 0.0, total, shape.batch_size)
     epoch = resume(checkpoint, method, optimiser, history)
     method.begin(total)
     method.train()

@@ -26,7 +26,6 @@ from benchmark.training.finetune import Outcome, in_batches, validation_score
 from benchmark.training.health import patient_hits
 from methods.encoders.base import Encoder
 
-MAX_ITERATIONS = 1000
 Floats = NDArray[np.float32]
 Probe = Callable[[Floats], Floats]
 """Features (n, K) -> class probabilities (n, C)."""
@@ -44,7 +43,7 @@ class EvaluationCache:
     features: dict[str, Floats] = field(default_factory=dict)
     """SHA-256 of windows -> (n, K); label ratios share windows."""
     outcomes: dict[tuple[Any, ...], Outcome] = field(default_factory=dict)
-    """Task, probe and settings -> outcome; seeds share a task under `protocol: paper`, and probes are deterministic."""
+    """Strengths and task of a linear probe -> outcome: seeds share a task under `protocol: paper`."""
 
 
 def features(encoder: Encoder, signal: Tensor, precision: str) -> Floats:
@@ -76,11 +75,10 @@ def patient_retrieval(encoder: Encoder, test: Windows, *, precision: str, cache:
 
 
 def linear_probe(
-    encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str, cache: EvaluationCache | None = None
+    encoder: Encoder, task: Task, strengths: Sequence[float], *, precision: str, cache: EvaluationCache
 ) -> Outcome:
     """Fit a logistic regression on frozen features for each strength C and predict the test windows with the best."""
-    cache = cache or EvaluationCache()
-    key = ("linear", *strengths, task.multi, *(side.content for side in task.sides().values()))
+    key = (*strengths, task.multi, *(side.content for side in task.sides().values()))
     if key not in cache.outcomes:
         train, validation, test = cached_features(encoder, task.sides().values(), precision, cache)
         probes = [fit_regression(train, task.train.truth(), strength, task.multi) for strength in strengths]
@@ -102,7 +100,7 @@ def fit_regression(x: Floats, target: NDArray[np.int64], strength: float, multi:
     from sklearn.preprocessing import StandardScaler
 
     y = target if multi else target.argmax(axis=1)  # (n, C) or (n,)
-    regression = LogisticRegression(C=strength, max_iter=MAX_ITERATIONS)
+    regression = LogisticRegression(C=strength, max_iter=1000)
     if multi:
         regression = OneVsRestClassifier(regression)
     elif len(np.unique(y)) == 1:
@@ -113,7 +111,7 @@ def fit_regression(x: Floats, target: NDArray[np.int64], strength: float, multi:
     def probe(x: Floats) -> Floats:
         probability = np.zeros((len(x), target.shape[1]), np.float32)  # (n, C)
         if len(x):
-            probability[:, np.arange(target.shape[1]) if multi else model.classes_] = model.predict_proba(x)
+            probability[:, model.classes_] = model.predict_proba(x)
         return probability
 
     return probe

@@ -347,7 +347,6 @@ def test_equal_passes_give_each_method_its_number_of_updates(
     cards = {name: bench.store.card(pretraining.key) or {} for name, pretraining in by_name(bench.grid).items()}
     seen = {name: card["updates"] * card["batch_size"] for name, card in cards.items()}
     assert seen["byol"] / seen["pmq"] == pytest.approx(0.5, rel=0.05)
-    assert cards["pclr"]["windows_per_epoch"] < cards["pmq"]["windows_per_epoch"] + cards["pmq"]["batch_size"]
     measured = [card["encoder_passes"] for card in cards.values()]
     assert measured == pytest.approx([cards["pmq"]["encoder_passes"]] * 3, rel=0.05)
 

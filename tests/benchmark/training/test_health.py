@@ -55,17 +55,18 @@ def test_effective_rank_counts_directions() -> None:
 
 def test_measures_are_those_of_the_plain_sums() -> None:
     features, recording = features_of(8, 3), torch.tensor([0, 0, 1, 1, 1, 2, 2, 3])
-    z = [row / row.norm() for row in features]
+    z = unit_length(features)
+    torch.testing.assert_close(z, torch.stack([row / row.norm() for row in features]))
     pairs = list(combinations(range(8), 2))
     cosines = [float(z[i] @ z[j]) for i, j in pairs]
     squares = {(i, j): float((z[i] - z[j]).square().sum()) for i, j in pairs}
     near = [squares[i, j] for i, j in pairs if recording[i] == recording[j]]
     assert len(near) == 5
-    assert mean_cosine(features) == pytest.approx(sum(cosines) / len(pairs))
-    assert alignment(features, recording) == pytest.approx(sum(near) / len(near))
+    assert mean_cosine(z) == pytest.approx(sum(cosines) / len(pairs))
+    assert alignment(z, recording) == pytest.approx(sum(near) / len(near))
     mean = sum(math.exp(-2 * square) for square in squares.values()) / len(pairs)
-    assert uniformity(features) == pytest.approx(math.log(mean))
-    point = torch.ones(6, 4, dtype=torch.float64)
+    assert uniformity(z) == pytest.approx(math.log(mean))
+    point = unit_length(torch.ones(6, 4, dtype=torch.float64))
     assert mean_cosine(point) == pytest.approx(1)
     assert alignment(point, torch.arange(3).repeat_interleave(2)) == uniformity(point) == pytest.approx(0)
     assert mean_cosine(0 * point) == uniformity(0 * point) == pytest.approx(0)

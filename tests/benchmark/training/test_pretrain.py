@@ -24,7 +24,6 @@ from benchmark.training.pretrain import (
     epochs_bought,
     learning_rate,
     make_optimiser,
-    updates_of,
 )
 from methods.base import Batch, MethodConfig, PretrainMethod, Recipe
 from methods.byol import BYOL
@@ -93,9 +92,7 @@ def test_a_last_epoch_may_end_early(tmp_path: Path) -> None:
     assert same(resumed, part)
 
 
-def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_same_bits(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_same_bits(tmp_path: Path) -> None:
     whole, history = whole_run("pmq")
     with pytest.raises(Interrupted):
         train(build("pmq"), tmp_path / "one" / "checkpoint.pt", stop_at=history.updates - 1)
@@ -106,10 +103,8 @@ def test_a_damaged_checkpoint_or_one_of_another_pretraining_starts_over_to_the_s
         file = tmp_path / folder / "checkpoint.pt"
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(damaged)
-        caplog.clear()
         again = build("pmq")
         assert train(again, file).loss == history.loss
-        assert "damaged" in caplog.text
         assert same(again, whole)
 
 
@@ -215,7 +210,6 @@ def test_the_learning_rate_of_each_schedule() -> None:
 )
 def test_a_budget_is_equal_in_what_it_names(budget: Budget, method: type[PretrainMethod], updates: int) -> None:
     """The corpus has 100 pairs, of which an epoch of this method sees 90."""
-    assert [updates_of(epochs, 4) for epochs in (0.01, 0.6, 2)] == [1, 2, 8]
     shape = EpochShape(9, 10)
     costs = Pretrain(budget=budget).pair_costs(method)
-    assert updates_of(epochs_bought(budget, 3, shape, 100, costs), shape.updates) == updates
+    assert round(epochs_bought(budget, 3, shape, 100, costs) * shape.updates) == updates

@@ -34,7 +34,7 @@ def encoder() -> Dilated:
 
 
 def linear_probe_(encoder: Dilated, task: Task, *strengths: float) -> Outcome:
-    return linear_probe(encoder, task, strengths or (1.0,), precision="float32")
+    return linear_probe(encoder, task, strengths or (1.0,), precision="float32", cache=EvaluationCache())
 
 
 @pytest.mark.parametrize("name", [*EVALUATIONS, SUPERVISED, VALIDATION])
