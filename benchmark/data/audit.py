@@ -24,7 +24,6 @@ from benchmark.data.splits import (
     Split,
     TaskSpec,
     is_cross_validated,
-    patients_on_two_sides,
     problem_of,
     sides_of,
     split_of,
@@ -135,8 +134,10 @@ def audit(
 
 def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
     """Name patients on two sides of a split."""
-    if shared := patients_on_two_sides(data.entries, split):
-        names = some([f"{patient}: {' and '.join(sides)}" for patient, sides in shared.items()])
+    pairs = ((data.entries[r].patient, side) for side, numbers in sides_of(split).items() for r in numbers)
+    sides = {patient: list(dict.fromkeys(names)) for patient, names in grouped(pairs).items()}
+    if shared := [f"{patient}: {' and '.join(names)}" for patient, names in sides.items() if len(names) > 1]:
+        names = some(shared)
         where = f"on two sides of the split of {data.title} ({names})"
         remedy = "correct the folds or use --protocol strict"
         yield Finding((data.name,), "leak", f"{counted(len(shared), 'patient')} {where}: {remedy}")

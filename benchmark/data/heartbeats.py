@@ -139,8 +139,12 @@ def heartbeats(
         standard = standard if raw else standardise(standard)
     positions = np.rint(centres * (rate / FS)).astype(np.int64)  # (n,)
     half, samples = int(half * rate / FS), WINDOW * rate // FS
-    windows = np.stack([_window(standard, centre, half, samples) for centre in positions])  # (n, S, L)
-    return BeatWindows(windows.astype(np.float32), centres, median_rr)
+    windows = np.zeros((len(positions), samples, signal.shape[1]), np.float32)  # (n, S, L)
+    for window, centre in zip(windows, positions, strict=True):
+        beat = standard[max(centre - half, 0) : centre + half]  # (s, L), as much as the recording has
+        begin = (samples - len(beat)) // 2  # an odd zero is right of it
+        window[begin : begin + len(beat)] = beat
+    return BeatWindows(windows, centres, median_rr)
 
 
 def _as_authors(cleaned: NDArray[np.float64]) -> tuple[NDArray[np.int64], float]:
@@ -209,11 +213,8 @@ def resample(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS) -> ND
 def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     """Z-score per lead (ddof 0); a flat lead becomes zero."""
     flat = np.ptp(signal, axis=0) == 0  # (L,)
-    centred: NDArray[np.float64] = signal - signal.mean(axis=0)
-    centred[:, flat] = 0
-    deviation = np.sqrt((centred * centred).mean(axis=0))  # (L,)
-    centred /= np.where(flat, 1, deviation)
-    return centred
+    centred = np.where(flat, 0.0, signal - signal.mean(axis=0))  # (n, L)
+    return centred / np.where(flat, 1, signal.std(axis=0))
 
 
 def clean(signal: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -240,12 +241,3 @@ def _medians(values: NDArray[np.float64]) -> NDArray[np.float64]:
     count = np.isfinite(values).sum(axis=1)  # (n,)
     ordered, rows = np.sort(values), np.arange(len(values))  # NaN comes last
     return np.asarray((ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2)  # at count 0, row -1 is NaN
-
-
-def _window(signal: NDArray[np.float64], centre: int, half: int, samples: int) -> NDArray[np.float64]:
-    """[centre - half, centre + half) within the recording, zero-padded on both sides to S, an odd zero right."""
-    beat = signal[max(centre - half, 0) : centre + half]
-    begin = (samples - len(beat)) // 2
-    window = np.zeros((samples, signal.shape[1]))  # (S, L)
-    window[begin : begin + len(beat)] = beat
-    return window

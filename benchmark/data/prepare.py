@@ -26,10 +26,11 @@ from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from threadpoolctl import threadpool_limits
 
 from benchmark.data.datasets.base import LEADS, LIMB_SHARES, Dataset, DatasetError, Entry, Listing, Unusable
@@ -223,7 +224,7 @@ def key_listing(dataset: Dataset, prefix: str = "") -> Listing | None:
 def cache_key(dataset: Dataset, listing: Listing | None, segmentation: Segmentation) -> str:
     """Hash what a dataset with its `key_listing` is prepared from under a segmentation: 16 hex digits."""
     versions = {"pipeline": PIPELINE_VERSION, "index": INDEX_FORMAT, **{name: version(name) for name in PACKAGES}}
-    about = [dataset.name, dataset.title, dataset.drawn_from, versions, segmentation.content()]
+    about = [dataset.name, dataset.title, dataset.drawn_from, versions, asdict(segmentation)]
     if listing is None:
         return digest(about)
     content = hashlib.sha256(json.dumps([about, asdict(replace(listing, entries=()))]).encode())
@@ -377,7 +378,7 @@ def index_of(prepared: Prepared) -> dict[str, Any]:
         "first_window": prepared.first_window.tolist(),
         "entries": [asdict(entry) for entry in prepared.entries],
         "skipped": [asdict(skip) for skip in prepared.skipped],
-        "segmentation": prepared.segmentation.content(),
+        "segmentation": asdict(prepared.segmentation),
         "members": [[data.folder.name, numbers.tolist()] for data, numbers in prepared.members],
     }
 
@@ -390,33 +391,18 @@ def write_index(prepared: Prepared) -> None:
 def load_prepared(folder: Path) -> Prepared:
     """Load the prepared dataset in a folder of the cache. Raises FileNotFoundError where a file is gone or cut off."""
     try:
-        index = json.loads((folder / "index.json").read_bytes())
+        index, kinds = json.loads((folder / "index.json").read_bytes()), get_type_hints(Prepared)
+        for name in ("classes", "entries", "signals", "skipped", "warnings", "segmentation"):
+            index[name] = TypeAdapter(kinds[name]).validate_python(index[name])
         members = tuple((open_prepared(folder.parent / name), np.array(r)) for name, r in index["members"])
-        segmentation = Segmentation(**index["segmentation"])
         count = 0 if members else index["first_window"][-1]
-        windows = memory_map(folder / "windows.f16", (count, segmentation.samples_per_item, len(LEADS)))  # (N, S, L)
+        shape = count, index["segmentation"].samples_per_item, len(LEADS)
+        windows = memory_map(folder / "windows.f16", shape)  # (N, S, L)
     except (OSError, ValueError):
         problem = f"the prepared data in {folder} are gone or damaged; the same command makes them again"
         raise FileNotFoundError(problem) from None
-    return Prepared(
-        **index
-        | {name: tuple(index[name]) for name in ("classes", "warnings")}
-        | {
-            "windows": windows,
-            "first_window": np.array(index["first_window"], np.int64),  # (R + 1,)
-            "entries": tuple(Entry(**_with_tuples(entry)) for entry in index["entries"]),
-            "signals": tuple(SignalFacts(*facts) for facts in index["signals"]),
-            "skipped": tuple(Skipped(**_with_tuples(skip)) for skip in index["skipped"]),
-            "folder": folder,
-            "segmentation": segmentation,
-            "members": members,
-        }
-    )
-
-
-def _with_tuples(listed: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry of the index with labels and statements as tuples."""
-    return listed | {name: tuple(listed[name]) for name in ("labels", "statements")}
+    first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
+    return Prepared(**index | {"windows": windows, "first_window": first_window, "folder": folder, "members": members})
 
 
 open_prepared = lru_cache(maxsize=4)(load_prepared)

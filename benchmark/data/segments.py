@@ -10,7 +10,7 @@ standardised lead; limb leads that could be computed from I and II stay missing,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -46,10 +46,6 @@ class Segmentation:
     beats: Beats = "authors"
     """How heartbeats are found."""
 
-    def content(self) -> dict[str, Any]:
-        """Return what determines the windows, for keys."""
-        return asdict(self)
-
     def cut(self, signal: NDArray[np.floating[Any]], fs: float) -> NDArray[np.float32]:
         """Cut a recording (n_samples, L) in mV at fs Hz into windows (n, S, L), or return its samples (n, 1, L).
 
@@ -58,8 +54,6 @@ class Segmentation:
         if self.kind == "heartbeats":
             items = heartbeats(signal, fs, self.rate, raw=self.raw, beats=self.beats).windows  # (n, S, L)
         else:
-            if not np.isfinite(signal).all():
-                raise Unusable("NaN samples")
             resampled = resample(signal, fs, self.rate)  # (n, L)
             missing = max(0, self.samples - len(resampled))
             if not len(resampled) or (missing and not self.pad):

@@ -26,7 +26,7 @@ from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, Entry
 from benchmark.data.datasets.chapman import CLASSES as CONDITIONS
 from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
 from benchmark.data.datasets.cpsc2018 import CPSC2018
-from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code, labels_of
+from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code
 from benchmark.data.prepare import Prepared, Skipped, open_prepared
 from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK, Pool
@@ -218,13 +218,6 @@ def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
     return {"training": split.train, "validation": split.validation, "test": split.test}
 
 
-def patients_on_two_sides(entries: Sequence[Entry], split: Split) -> dict[str, tuple[str, ...]]:
-    """Return patients whose recordings stand on more than one side -> those sides."""
-    patients = {name: {entries[index].patient: None for index in indices} for name, indices in sides_of(split).items()}
-    sides = {who: tuple(name for name in patients if who in patients[name]) for who in chain(*patients.values())}
-    return {patient: names for patient, names in sides.items() if len(names) > 1}
-
-
 def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: bool = True) -> str | None:
     """Say why a split cannot be used: a side is empty or, where it is scored, too few classes are; else None.
 
@@ -310,7 +303,8 @@ class NamedTask:
         """Return indices into `classes` of a recording's labels, ascending; none where it has none of the task."""
         if self.of_code is None:
             return tuple(sorted(recording.labels))
-        return tuple(sorted(self.classes.index(name) for name in labels_of(recording.statements, self.of_code)))
+        names = {self.of_code[code] for code in recording.statements if code in self.of_code}
+        return tuple(sorted(map(self.classes.index, names)))
 
 
 _CONDITIONS = NamedTask("rhythms and conditions, MERL's 38", CONDITIONS, CONDITION_OF_STATEMENT, "shuffled")

@@ -91,13 +91,12 @@ class Listing:
 class DatasetInfo(Protocol):
     """What tables and tasks need to know of a dataset, with or without its folder."""
 
-    @property
-    def name(self) -> str:
-        """Its name in flags, configs and rows."""
-
-    @property
-    def title(self) -> str:
-        """As printed in a table, e.g. 'PTB-XL'."""
+    name: str
+    """In flags, configs and rows."""
+    title: str
+    """As printed in a table, e.g. 'PTB-XL'."""
+    how_to_get: str
+    """One line: source of the real data."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -107,17 +106,12 @@ class DatasetInfo(Protocol):
     def first_label_counts(self) -> bool:
         """Single-label rule of the paper: True = the first label stands for the recording, False = only one or skip."""
 
-    @property
-    def how_to_get(self) -> str:
-        """One line: source of the real data."""
-
 
 class DatasetKind(DatasetInfo, Protocol):
     """A dataset before its folder is known: a reader's class, or a card (benchmark.data.datasets)."""
 
-    @property
-    def licence(self) -> str:
-        """Of the real data, as its publisher states it; '' where none is stated."""
+    licence: str
+    """Of the real data, as its publisher states it; '' where none is stated."""
 
     @property
     def cite(self) -> str:

@@ -192,7 +192,7 @@ def read_array(path: Path, signals: CardSignals, row: int | None) -> Samples:
     """Read an array of a NumPy or HDF5 file; of a stacked one the given row. Raises Unusable."""
     (arrays, attributes), name, count = arrays_in(path), signals.rate_name, len(signals.leads or ())
     array = arrays[_array_name(arrays, signals)]
-    values = np.asarray(array if row is None else array[row]).squeeze()
+    values = np.squeeze(array if row is None else array[row])
     stored = [np.ravel(of[name]) for of in (getattr(array, "attrs", {}), attributes, arrays) if name and name in of]
     if values.ndim != 2 or (values.shape[0] == count) == (values.shape[1] == count):
         shape = " x ".join(map(str, values.shape))

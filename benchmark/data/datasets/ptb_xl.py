@@ -8,7 +8,6 @@ included, mapped by the release's table of statements; recordings without a labe
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable, rows_beside
@@ -18,7 +17,6 @@ from benchmark.data.datasets.wfdb_files import WFDBFolder
 COLUMNS = ("ecg_id", "patient_id", "scp_codes", "report", "strat_fold", "filename_lr", "filename_hr")
 FORMS = {"records500": "filename_hr", "records100": "filename_lr"}
 """Form -> column of its file names, the preferred first. A dataset has one sampling rate: forms are never pooled."""
-FOLDS = range(1, 11)
 
 
 class Statement(NamedTuple):
@@ -82,31 +80,21 @@ class PTBXL(WFDBFolder):
         return make_listing(rows, lambda name, same: self._entry(name, same[0], FORMS[form]), form, skipped)
 
     def _entry(self, name: str, row: Row, path: str) -> Entry:
+        try:
+            codes = tuple(ast.literal_eval(row["scp_codes"]))
+            superclasses = dict.fromkeys(SUPERCLASS_OF_CODE[code] for code in codes)
+        except (SyntaxError, ValueError, TypeError, KeyError):
+            raise Unusable(f"scp_codes are no known codes: {row['scp_codes'][:SHOWN]!r}") from None
         fold = whole_number(row["strat_fold"])
-        if fold is None or int(fold) not in FOLDS:
-            raise Unusable(f"no official fold: {row['strat_fold']!r}")
-        codes = _codes(row["scp_codes"])
-        superclasses = dict.fromkeys(SUPERCLASS_OF_CODE[code] for code in codes)
         return Entry(
             recording=name,
             patient=patient_of(row["patient_id"]) or f"unknown-{name}",
             path=row[path],
             labels=tuple(self.classes.index(superclass) for superclass in superclasses if superclass),
             report=row["report"],
-            fold=int(fold),
+            fold=int(fold) if fold else None,
             statements=codes,
         )
-
-
-def _codes(cell: str) -> tuple[str, ...]:
-    """The codes of a cell of scp_codes, of any likelihood."""
-    try:
-        codes = dict(ast.literal_eval(cell))
-    except (SyntaxError, ValueError, TypeError):
-        raise Unusable(f"scp_codes is no dictionary: {cell[:SHOWN]!r}") from None
-    if unknown := [str(code) for code in codes if code not in SUPERCLASS_OF_CODE]:  # its superclass may be any, or none
-        raise Unusable(f"unknown SCP code: {', '.join(unknown)[:SHOWN]}")
-    return tuple(codes)
 
 
 def class_of_code(task: str) -> dict[str, str]:
@@ -115,8 +103,3 @@ def class_of_code(task: str) -> dict[str, str]:
     column = {"subdiagnostic": "subclass", "superdiagnostic": "superclass"}.get(task, "code")
     statements = [statement for statement in SCP_STATEMENTS if task == "all" or kind in statement.kinds.split()]
     return {statement.code: getattr(statement, column) for statement in statements if getattr(statement, column)}
-
-
-def labels_of(codes: Iterable[str], of_code: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the classes of some codes, each once, sorted."""
-    return tuple(sorted({of_code[code] for code in codes if code in of_code}))

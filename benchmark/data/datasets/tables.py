@@ -83,26 +83,22 @@ def read_table(dataset: DatasetInfo, path: Path, columns: Sequence[str] | None =
     Raises DatasetError where the file cannot be read, has no rows or one longer than the header, or lacks a column.
     """
     try:
-        return select_columns(read_cells(path), columns)
+        cells = read_cells(path)
+        header, rows = cells.iloc[0].tolist(), cells.iloc[1:]
+        names = [name for name in header if name and header.count(name) == 1] if columns is None else [*columns]
+        if wrong := [name for name in names if header.count(name) != 1]:
+            near = get_close_matches(wrong[0], {*header} - {wrong[0]}, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ValueError(f"there is not one column {', '.join(wrong)}{hint}; there are {', '.join(header)}")
+        if rows.empty:
+            raise ValueError("it has no rows")
+        return rows.set_axis(header, axis=1)[names]
     except FileNotFoundError:
         fault = f"no {path.name} in {path.parent}"
     except Exception as error:  # openpyxl and pyarrow raise any kind of error on a damaged file
         encoding = "; the file is not UTF-8 and was read as Latin-1: save it as UTF-8" if is_latin(path) else ""
         fault = f"{path} cannot be read: {' '.join(str(error).split())[:500]}{encoding}"
     raise DatasetError(f"{dataset.title}: {fault}. {dataset.how_to_get}".strip())
-
-
-def select_columns(cells: pd.DataFrame, columns: Sequence[str] | None) -> pd.DataFrame:
-    """Return the rows below the header with the named columns, by default all. Raises ValueError."""
-    header, rows = cells.iloc[0].tolist(), cells.iloc[1:]
-    names = [name for name in header if name and header.count(name) == 1] if columns is None else [*columns]
-    if wrong := [name for name in names if header.count(name) != 1]:
-        near = get_close_matches(wrong[0], {*header} - {wrong[0]}, n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        raise ValueError(f"there is not one column {', '.join(wrong)}{hint}; there are {', '.join(header)}")
-    if rows.empty:
-        raise ValueError("it has no rows")
-    return rows.set_axis(header, axis=1)[names]
 
 
 def group_rows(

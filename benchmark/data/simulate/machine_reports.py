@@ -11,8 +11,6 @@ JACC 3:82). Rates of single findings (machine_*.csv) are our choice within these
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from benchmark.data.datasets.base import rows_beside
@@ -27,27 +25,12 @@ RAPID_RATE = 110
 """Beats per minute from which fibrillation has a rapid ventricular response."""
 
 
-class Reading(NamedTuple):
-    """A row of machine_findings.csv: report lines of a finding and their error rates."""
+READINGS = {row.pop("finding"): row for row in rows_beside(__file__, "machine_findings.csv")}
+"""Finding -> shares and lines, of which one is printed; blank: none.
 
-    missed: float
-    """Share of the ECGs with the finding whose report omits it."""
-    uncertain: float
-    """Share of the mentions that are uncertain."""
-    false_alarm: float
-    """Share of the ECGs without the finding whose report has an uncertain wording."""
-    wordings: Lines
-    uncertain_wordings: Lines
-    when_missed: Lines
-    """Lines, one of which is printed when the finding is missed; '': none."""
-
-
-def reading_of(missed: str, uncertain: str, false_alarm: str, *wordings: str) -> Reading:
-    """Read a row of machine_findings.csv."""
-    return Reading(float(missed), float(uncertain), float(false_alarm), *(tuple(cell.split("|")) for cell in wordings))
-
-
-READINGS = {row.pop("finding"): reading_of(*row.values()) for row in rows_beside(__file__, "machine_findings.csv")}
+`missed`: share of the ECGs with the finding whose report omits it, for a line of `when_missed`; `uncertain`: share of
+the mentions that are uncertain; `false_alarm`: share of the ECGs without the finding with an uncertain wording.
+"""
 LINE_OF_RHYTHM = {row["rhythm"]: row["line"] for row in rows_beside(__file__, "machine_rhythms.csv")}
 MISREADINGS: dict[str, dict[Lines, float]] = {
     row["rhythm"]: {
@@ -99,13 +82,16 @@ def _at_rate(line: str, rate: float) -> str:
 
 def _finding_line(name: str, diagnoses: tuple[str, ...], rng: np.random.Generator, errors: float) -> str:
     """Line of one finding, '' for none; no false alarm that clashes with the diagnoses."""
-    reading = READINGS[name]
+    reading, column = READINGS[name], "wordings"
     error, hedge, which = rng.random(3)
     if name not in diagnoses:
         possible = not any(clash(name, other) for other in diagnoses if other != "NORM")
-        lines = reading.uncertain_wordings if possible and error < errors * reading.false_alarm else ("",)
-    elif error < errors * reading.missed:
-        lines = reading.when_missed
-    else:
-        lines = reading.uncertain_wordings if hedge < errors * reading.uncertain else reading.wordings
+        if not possible or error >= errors * float(reading["false_alarm"]):
+            return ""
+        column = "uncertain_wordings"
+    elif error < errors * float(reading["missed"]):
+        column = "when_missed"
+    elif hedge < errors * float(reading["uncertain"]):
+        column = "uncertain_wordings"
+    lines = reading[column].split("|")
     return lines[int(which * len(lines))]

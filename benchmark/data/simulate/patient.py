@@ -121,10 +121,15 @@ def _normal(rng: np.random.Generator, size: int | tuple[int, ...] | None = None)
     return np.minimum(np.maximum(rng.standard_normal(size), -2.0), 2.0)  # faster than np.clip on a few numbers
 
 
+def _factor(rng: np.random.Generator, deviation: float) -> float:
+    """Factor around 1 whose logarithm has this standard deviation."""
+    return float(np.exp(deviation * _normal(rng)))
+
+
 def _draw_heart(rng: np.random.Generator, woman: bool, variation: float) -> Heart:
-    voltage = float(np.exp(0.16 * variation * _normal(rng))) * (WOMEN_VOLTAGE**variation if woman else 1.0)
-    slow = float(np.exp(0.06 * variation * _normal(rng)))
-    jt = float(np.exp(0.055 * variation * _normal(rng))) * (WOMEN_JT**variation if woman else 1.0)
+    voltage = _factor(rng, 0.16 * variation) * (WOMEN_VOLTAGE**variation if woman else 1.0)
+    slow = _factor(rng, 0.06 * variation)
+    jt = _factor(rng, 0.055 * variation) * (WOMEN_JT**variation if woman else 1.0)
     pace = {"P": 1.0, "R": slow, "J": jt}
     waves = {name: _personal(rng, wave, pace[wave.clock], voltage, variation) for name, wave in HEALTHY.waves.items()}
     notch = 0.09 * voltage * variation * _normal(rng, 3)  # (3,)
@@ -137,7 +142,7 @@ def _draw_heart(rng: np.random.Generator, woman: bool, variation: float) -> Hear
 def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float, variation: float) -> Wave:
     size = float(np.linalg.norm(wave.dipole))
     bent = wave.dipole + 0.11 * size * variation * _normal(rng, 3)  # (3,)
-    height = voltage * float(np.exp(0.15 * variation * _normal(rng)))
+    height = voltage * _factor(rng, 0.15 * variation)
     rise, fall = np.exp(0.10 * variation * _normal(rng, 2))
     if wave.clock == "J":
         rise, fall = rise * rise, fall**0.5
@@ -147,7 +152,7 @@ def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float,
 
 
 def _draw_focus(rng: np.random.Generator) -> Mapping[str, Wave]:
-    direction = PVC_FOCI[rng.integers(len(PVC_FOCI))] * np.exp(0.2 * _normal(rng)) + 0.2 * _normal(rng, 3)  # (3,)
+    direction = PVC_FOCI[rng.integers(len(PVC_FOCI))] * _factor(rng, 0.2) + 0.2 * _normal(rng, 3)  # (3,)
     turned = direction + 0.35 * float(np.linalg.norm(direction)) * 0.5 * _normal(rng, 3)  # (3,)
     slow = float(rng.uniform(0.9, 1.15))
     dipoles = {"direction": direction, "turned": turned}

@@ -47,7 +47,7 @@ class Breath(NamedTuple):
 
     def at(self, time: Floats) -> Floats:
         """Compute respiration from -1 to 1 at `time` in seconds; same shape."""
-        return np.asarray(np.sin(2 * np.pi * self.hz * time + self.phase))
+        return np.sin(2 * np.pi * self.hz * time + self.phase)
 
 
 class Beats(NamedTuple):
@@ -155,8 +155,7 @@ ELECTRODES = 9
 """RA, LA, LL, V1-V6."""
 EIGHT_FROM_ELECTRODES = np.vstack(
     [
-        [[-1, 1, 0, 0, 0, 0, 0, 0, 0]],  # I = LA - RA
-        [[-1, 0, 1, 0, 0, 0, 0, 0, 0]],  # II = LL - RA
+        np.pad([[-1, 1, 0], [-1, 0, 1]], ((0, 0), (0, 6))),  # I = LA - RA, II = LL - RA
         np.hstack([np.full((6, 3), -1 / 3), np.eye(6)]),  # V1-V6 against Wilson's central terminal
     ]
 )  # (8, 9)
@@ -319,4 +318,4 @@ def _seen_by_leads(
     still = (dipole @ posture.T) * conduction * contact  # (C, 8)
     inhaled = (dipole @ (posture @ rotation(rng.uniform(1, 4) * np.ones(3))).T) * conduction * contact  # (C, 8)
     swing = breath.at(np.arange(len(trains)) / fs)[:, None]  # (n, 1)
-    return np.asarray(trains @ still + swing * (trains @ (inhaled - still)))
+    return trains @ still + swing * (trains @ (inhaled - still))

@@ -47,7 +47,6 @@ def test_entries_carry_patient_and_report_and_a_partial_copy_is_a_smaller_corpus
 @pytest.mark.parametrize(
     ("record", "report", "reason"),
     [
-        (("", "2", PATH), ("2", "x"), "no patient: ''"),
         (
             ("1.0E+07", "2", PATH),
             ("2", "x"),
