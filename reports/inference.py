@@ -282,7 +282,7 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     overall = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
     pairs = statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"])
     if pairs.empty:
-        return pairs
+        return judged(both_ways(pairs))
     pairs = both_ways(pairs)
     rows = list(dict.fromkeys(overall["variant"]))
     best = str(overall.groupby("variant", sort=False)["mean"].mean().idxmax())

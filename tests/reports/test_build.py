@@ -80,6 +80,17 @@ def test_a_report_comes_without_further_figures_where_one_fails(
     assert (tmp_path / "out" / "report.html") in report.files
 
 
+@pytest.mark.draws
+def test_a_run_of_a_single_row_has_no_differences_and_no_problem(write_store: WriteStore, tmp_path: Path) -> None:
+    def alone(plan: Plan) -> Plan:
+        cells = [cell for cell in plan.cells if cell.variant == "random"]
+        return replace(plan, cells=cells, variants={"random": plan.variants["random"]})
+
+    report = build_report(load(write_store(alter_plan=alone)), tmp_path / "out")
+    assert report.problems == []
+    assert [file.stem for file in report.files if "differences" in file.stem] == []
+
+
 def test_what_failed_and_what_is_damaged_is_named(store_root: Path, tmp_path: Path) -> None:
     key = load(store_root).plan.cells[0].key
     (store_root / "cells" / f"{key}.json").write_text("{")
