@@ -71,7 +71,7 @@ class Description:
     protocol: Protocol
     """`labels` and `protocol`: of the task that the scores in the model card are of."""
     pretraining: dict[str, Any]
-    """Key, method, seed, data and budget."""
+    """Key, method, and what the key is the digest of."""
     scale: tuple[float, float] | None = None
     """Mean and deviation of the pretraining corpus, mV, by which every sample is standardised; None: not by these."""
     leads: tuple[str, ...] = LEADS

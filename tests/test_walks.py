@@ -34,7 +34,7 @@ Stack = tuple[str, ...]
 """The files of this repository on a call stack, the outermost first."""
 CELL, RECORDING, NUMBER = "- **A cell", "- **A recording", "- **A number"
 WALKS = {
-    CELL: (10, "run_benchmark.py", ("benchmark/training/finetune.py:loss_of", "benchmark/results/store.py:save_row")),
+    CELL: (10, "run_benchmark.py", ("benchmark/training/finetune.py:update", "benchmark/results/store.py:save_row")),
     RECORDING: (
         9,
         "benchmark/run/datasets.py benchmark/training/pretrain.py",

@@ -73,8 +73,6 @@ KEYS = {
     "--precision": "precision",
 }
 """Flag -> the config key that it sets; any other key by --set."""
-SEVERAL = ("data.pretrain",)
-"""Keys whose flag takes several values, which are joined."""
 NO_GATE = "none"
 """`--gates none` is an empty list of gates."""
 COMMON: dict[str, dict[str, Any]] = {

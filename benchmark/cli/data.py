@@ -10,7 +10,6 @@ import re
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,14 +89,14 @@ def check(arguments: Namespace, console: Console) -> int:
     findings += findings_of(config, prepared)
     worst = {name: "ok" for name in names}
     for name in names:
-        of_dataset = [finding for finding in findings if {*map(dataset_of, finding.datasets)} == {name}]
-        about = [finding.severity for finding in findings if name in map(dataset_of, finding.datasets)]
+        of_dataset = [finding for finding in findings if datasets_named(finding) == {name}]
+        about = [finding.severity for finding in findings if name in datasets_named(finding)]
         worst[name] = max(["ok", *about], key=[*VERDICTS].index)
         note(console, f"{config.data.source(name).title} ({name}): {VERDICTS[worst[name]]}")
         for line in (*facts.get(name, ()), *map(finding_line, of_dataset)):
             note(console, f"  {line}")
     if len(names) > 1:
-        across = [finding for finding in findings if len({*map(dataset_of, finding.datasets)}) > 1]
+        across = [finding for finding in findings if len(datasets_named(finding)) > 1]
         note(console, "between the datasets:" if across else "between the datasets: no copies")
         for finding in across:
             note(console, f"  {finding_line(finding)}")
@@ -122,14 +121,14 @@ def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Findin
     return audit_of(config, views, tested)
 
 
-def dataset_of(name: str) -> str:
-    """Return the dataset of a column: 'ptb-xl' of 'ptb-xl.rhythm'."""
-    return name.partition(".")[0]
+def datasets_named(finding: Finding) -> set[str]:
+    """Return the datasets that a finding is on: 'ptb-xl' of the column 'ptb-xl.rhythm'."""
+    return {name.partition(".")[0] for name in finding.datasets}
 
 
 def finding_line(finding: Finding) -> str:
     """Return a finding with its severity, and the named tasks that it is on."""
-    tasks = ", ".join(name for name in finding.datasets if name != dataset_of(name))
+    tasks = ", ".join(name for name in finding.datasets if "." in name)
     return f"{finding.severity}: {tasks}{': ' * bool(tasks)}{finding.text}"
 
 
@@ -146,8 +145,7 @@ def show(arguments: Namespace, console: Console) -> int:
     matches = [(dataset, entry) for dataset, entry in listed if entry.recording == arguments.word]
     if not matches:
         known = [entry.recording for _, entry in listed]
-        near = get_close_matches(arguments.word, known, n=3, cutoff=0.5)
-        raise ConfigError(f"no recording {arguments.word!r} among {len(known)}, e.g. {some(near or known)}")
+        raise ConfigError(f"no recording {arguments.word!r}; there are {some(known)}")
     if len(matches) > 1:
         several = " and ".join(dataset.name for dataset, _ in matches)
         raise ConfigError(f"recording {arguments.word!r} stands in {several}: add --datasets NAME")

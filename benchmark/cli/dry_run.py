@@ -125,11 +125,9 @@ def work_of(
             return form
         raise LookupError(dataset.name)
 
-    if prepared.keys() >= {config.data.pretrain, *config.data.datasets, *names_of(config)}:
-        with suppress(LookupError):
-            datasets = [locate(config, name, folders) for name in names_of(config)]
-            forms = external_forms(config, datasets, cut_before)
-            grid = make_grid(config, with_columns(config, prepared), machine, variants, forms)
-            return missing(grid, Store(results))
+    with suppress(LookupError):
+        columns = with_columns(config, prepared)
+        forms = external_forms(config, [locate(config, name, folders) for name in names_of(config)], cut_before)
+        return missing(make_grid(config, columns, machine, variants, forms), Store(results))
     grid = make_grid(config, {}, machine, variants)
     return Work(grid, grid.pretrainings, grid.distinct_cells())

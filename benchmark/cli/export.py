@@ -137,9 +137,7 @@ def describe(pretrained: Pretrained, weights: bytes) -> Description:
         pretraining={
             "key": pretrained.folder.name,
             "method": record["method"],
-            "corpus": row.provenance["corpus"],
             "content": record["key_content"],
-            "updates": record.get("updates", 0),
         },
         scale=tuple(record["scale"]) if data.standardise == "dataset" else None,
         leads=tuple(data.leads),

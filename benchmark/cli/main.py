@@ -7,7 +7,6 @@ function of a command is imported where it runs, so that help and mistyped flags
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 from argparse import Namespace
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin
 
-from benchmark.cli.commands import COMMANDS, COMMON, KEYS, NO_GATE, SEVERAL
+from benchmark.cli.commands import COMMANDS, COMMON, KEYS, NO_GATE
 from benchmark.config.config import ALL_ABLATIONS, Config
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.load import (
@@ -56,17 +55,14 @@ OWN_SIZES: tuple[tuple[float, dict[str, int], int], ...] = (
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse that reports an error in one line, with the nearest value."""
+    """argparse that reports an error in one line, with the nearest choice."""
 
     def error(self, message: str) -> NoReturn:
         """Raise ConfigError with argparse's message."""
-        if wrong := re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message):
-            near = difflib.get_close_matches(wrong[1].lower(), wrong[2].replace("'", "").split(", "), n=1)
-            message += f" (did you mean {near[0]!r}?)" if near else ""
+        if wrong := re.search(r"(.*): invalid choice: '([^']*)' \(choose from (.*)\)", message):
+            message = f"{wrong[1]}: " + unknown("choice", wrong[2], wrong[3].replace("'", "").split(", "))
         if re.search(r"invalid (int|float) value: '[^',]+,[^']+'", message):
             message += ": separate several by spaces"
-        if percent := re.search(r"invalid float value: '([\d.]+)%'", message):
-            message += f": write a share, {float(percent[1]) / 100:g}"
         raise ConfigError(message)
 
 
@@ -92,13 +88,15 @@ def arguments_of(key: str) -> dict[str, Any]:
     numbers = [part for part in parts if part in (int, float)]
     is_list = any(get_origin(part) is list for part in parts)
     meaning = " ".join(fields[0].description.split()).replace("%", "%%")
-    arguments: dict[str, Any] = {"dest": key, "help": meaning, "metavar": "N" if numbers else "NAME"}
-    if choices:
-        arguments["choices"] = [*choices, NO_GATE] if key == "gates" else choices
-        arguments["metavar"] = "NAME" if is_list else "|".join(choices)
-    if numbers:
-        arguments["type"] = numbers[0]
-    return arguments | ({"nargs": "+"} if is_list or key in SEVERAL else {})
+    names = "|".join(choices) if choices and not is_list else "NAME"
+    return {
+        "dest": key,
+        "help": meaning,
+        "metavar": "N" if numbers else names,
+        "choices": [*choices, NO_GATE] if key == "gates" else choices or None,
+        "type": numbers[0] if numbers else None,
+        "nargs": "+" if is_list or key == "data.pretrain" else None,
+    }
 
 
 def parser_of(name: str) -> Parser:
@@ -167,10 +165,10 @@ def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
     arguments, extra = parser_of(name).parse_known_args(rest)
     if not extra:
         return name, arguments
-    flag = next((word.partition("=")[0] for word in extra if word.startswith("-")), None)
-    if flag is None:
+    if not extra[0].startswith("-"):
         raise ConfigError(f"`{name}` takes no {extra[0]!r}; a command comes before its flags")
-    raise ConfigError(unknown(f"flag of `{name}`", flag, [*COMMANDS[name].flags, *COMMANDS[name].further]))
+    flags = [*COMMANDS[name].flags, *COMMANDS[name].further]
+    raise ConfigError(unknown(f"flag of `{name}`", extra[0].partition("=")[0], flags))
 
 
 def run(argv: Sequence[str], console: Console) -> int:
@@ -308,9 +306,7 @@ def devices_of(arguments: Namespace) -> tuple[str, ...]:
     from benchmark.machine import visible_devices
 
     numbers = arguments.devices or []
-    if numbers and arguments.device != "auto":
-        raise ConfigError(f"--devices {' '.join(numbers)} and --device {arguments.device}: name the devices once")
-    visible = {str(number): name for number, name in enumerate(visible_devices() if numbers else [])}
+    visible = {str(number): name for number, name in enumerate(visible_devices())}
     if not visible.keys() >= set(numbers) or len(set(numbers)) < len(numbers):
         seen = ", ".join(visible) or "none"
         raise ConfigError(f"--devices {' '.join(numbers)}: name devices once each; torch sees {seen}")

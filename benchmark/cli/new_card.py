@@ -150,9 +150,7 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
     """Return the lines of `signals`; a table names so many files. Raises DatasetError where no file can be read."""
     lines: Lines = {"files": scan.pattern}
     if RECORDING not in scan.pattern:
-        lines |= (
-            {"stacked": True} if scan.files else {"stacked": True, "ids_name": Question("the array of identifiers")}
-        )
+        lines |= {"stacked": True} | ({} if scan.files else {"ids_name": Question("the array of identifiers")})
     elif max(named, len({file.recording for file in scan.files})) < len(scan.signals):
         lines["files"] = Question(f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
     if scan.shapes:  # arrays name nothing

@@ -12,7 +12,7 @@ from benchmark import screen as terminal
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.screen import Console, note
-from reports.build import PAGE, Report, build_report
+from reports.build import PAGE, build_report, pretrainings_table
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
 from reports.load import load, pack
 from reports.results import Results
@@ -45,7 +45,7 @@ def report(arguments: Namespace, console: Console) -> int:
     elif arguments.beside:
         show_comparison(beside(results, arguments.beside, unit), arguments.out, console)
     else:
-        show_report(results, arguments.out, arguments.unit, console, further=arguments.scores)
+        show_report(results, arguments.out, arguments.unit, console, arguments.scores)
     if arguments.archive:
         pack(results, arguments.archive)
         note(console, f"wrote {arguments.archive}: plan, rows, predictions and pretraining records, no signals")
@@ -77,16 +77,22 @@ def show_comparison(comparison: Comparison, out: Path, console: Console) -> None
         note(console, f"wrote {file}")
 
 
-def show_report(
-    results: Results, out: Path, unit: str | None, console: Console, *, further: Sequence[str] = ()
-) -> Report:
-    """Write a report; print Overall of the first table, what is missing, the verdict, and the file to open.
+def show_report(results: Results, out: Path, unit: str | None, console: Console, further: Sequence[str]) -> None:
+    """Write a report; print Overall of the first table, what is wrong or missing, the verdict, and the file to open.
 
     further: metrics of the main tables beside F1, AUROC and ACC.
     """
     built = build_report(results, out, unit=unit, further=list(dict.fromkeys(further)))
     for line in results.plan.warnings:
         note(console, f"Warning: {line}.")
+    for pretraining in pretrainings_table(results).to_dict("records"):
+        if pretraining["Training"].endswith("; collapsed"):
+            note(
+                console,
+                f"warning: {pretraining['Pretraining']}, seed {pretraining['Seed']}: the features have collapsed, they "
+                "hardly differ between windows; use a lower learning rate (--set methods.NAME.recipe.lr=RATE) or fewer "
+                "epochs",
+            )
     for line in built.failures:
         note(console, f"failed: {line}")
     for line in built.problems:
@@ -99,7 +105,6 @@ def show_report(
         note(console, "\n".join(["", *first.verdict[:2], f"Every column{more}: {out / 'results.md'}"]))
     if built.files:
         note(console, f"open {out / PAGE}")
-    return built
 
 
 def overall_table(table: Table) -> pd.DataFrame:

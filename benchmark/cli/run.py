@@ -20,7 +20,7 @@ from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
 from benchmark.results.files import Locked, digest, file_lock, read_json, remove_stale, write_atomic
-from benchmark.results.names import CARD, collapsed
+from benchmark.results.names import CARD
 from benchmark.results.store import Plan, Store
 from benchmark.run.datasets import (
     audit_run,
@@ -36,14 +36,12 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.engine import open_engine
-from benchmark.run.grid import Grid, make_grid, refuse_lone_windows, select, variants_of
+from benchmark.run.grid import make_grid, refuse_lone_windows, select, variants_of
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, context_of, execute, missing
 from benchmark.screen import Console, note
-from benchmark.training.checkpoint import read_card
 from benchmark.training.health import digest_of
-from benchmark.training.pretrain import lower_rate
 
 PRINTED = ".report.json"
 """Beside the tables: what they were made of, and what was printed of them."""
@@ -85,7 +83,7 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     events = arguments.out / "tensorboard" if arguments.tensorboard else None
     failures = work_off(work, config, prepared, store, machine, console, events)
     measure_again(probe, config, grid, store)
-    report_on(plan, grid, store, arguments, console)
+    report_on(plan, store, arguments, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
     return FAILED if failures else OK
@@ -159,25 +157,7 @@ def work_off(
         ) from None
 
 
-def collapse_warnings(grid: Grid, store: Store) -> list[str]:
-    """List the pretrainings whose features have collapsed, each with the setting to change, a line each."""
-    lines = []
-    for task in grid.pretrainings:
-        card = read_card(store.pretrained / task.key)
-        if not task.method.trains or card is None:
-            continue
-        rank, cosine = (card["health"][-1][name] for name in ("effective_rank", "mean_cosine"))
-        if collapsed(rank, cosine):
-            remedy = lower_rate(task.method.name, task.variant.config.recipe)
-            lines.append(
-                f"{task.variant.name} seed {task.seed}: the features have collapsed, they hardly differ between "
-                f"windows (effective rank {rank:.2f}, mean cosine {cosine:.2f}); use a lower learning rate ({remedy}) "
-                "or fewer epochs"
-            )
-    return lines
-
-
-def report_on(plan: Plan, grid: Grid, store: Store, arguments: Namespace, console: Console) -> None:
+def report_on(plan: Plan, store: Store, arguments: Namespace, console: Console) -> None:
     """Write and print the report; where nothing that it is made of has changed, print what was printed before."""
     printed = arguments.out / PRINTED
     if printed.is_file() and (before := read_json(printed))["made_of"] == made_of(plan, store, arguments):
@@ -187,9 +167,7 @@ def report_on(plan: Plan, grid: Grid, store: Store, arguments: Namespace, consol
     from reports.results import run_of
 
     console.record = True
-    for line in collapse_warnings(grid, store):
-        note(console, f"warning: {line}")
-    show_report(run_of(store, plan, store.root), arguments.out, arguments.unit, console, further=arguments.scores)
+    show_report(run_of(store, plan, store.root), arguments.out, arguments.unit, console, arguments.scores)
     content = {"text": console.export_text(), "made_of": made_of(plan, store, arguments)}
     console.record = False
     write_atomic(printed, json.dumps(content).encode())

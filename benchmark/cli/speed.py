@@ -22,7 +22,7 @@ from benchmark.data.simulate import simulate
 from benchmark.machine import Machine, device_facts
 from benchmark.run.pretraining import update_of
 from benchmark.screen import Console, note, print_table, step
-from benchmark.training.finetune import Classifier, loss_of
+from benchmark.training.finetune import Classifier, update
 
 CLASSES = 5
 SECONDS, QUICK_SECONDS, QUICK_BATCH = 3.0, 0.2, 16
@@ -42,8 +42,8 @@ def speed(arguments: Namespace, console: Console) -> int:
     seconds, most = (QUICK_SECONDS, QUICK_BATCH) if arguments.quick else (SECONDS, sys.maxsize)
     updates, rows = list(updates_of(config, machine, most)), []
     with step(console, "measuring") as progress:
-        for number, (name, batch, update) in enumerate(updates, start=1):
-            rows.append(measure(name, batch, update, machine.device, seconds))
+        for number, (name, batch, run) in enumerate(updates, start=1):
+            rows.append(measure(name, batch, run, machine.device, seconds))
             progress(number, len(updates))
     print_table(console, HEADINGS, rows)
     names = {"signal": simulate("NORM", seed=0, seconds=10.0, fs=500.0), "heartbeats": heartbeats}
@@ -62,17 +62,12 @@ def updates_of(config: Config, machine: Machine, most: int) -> Iterator[tuple[st
         on = f" on {label}" if label else ""
         for name in config.methods:
             if (kind := row.method_class(name)).trains:
-                batch = min(row.method_config(name).recipe.batch_size, most)
-                yield f"{kind.name}{on}", batch, pretraining_update(row, name, batch, machine)
+                knobs = row.method_config(name)
+                batch, method = min(knobs.recipe.batch_size, most), kind(row.new_encoder(), knobs).to(machine.device)
+                pretraining_update = update_of(method, knobs, batch, config.data.cut().samples, machine.precision)
+                yield f"{kind.name}{on}", batch, pretraining_update
         batch = min(row.finetune.batch_size, most)
         yield f"fine-tuning{on}", batch, finetuning_update(row, batch, machine)
-
-
-def pretraining_update(config: Config, name: str, batch: int, machine: Machine) -> Update:
-    """Return a function that does one update of a method of a config per call."""
-    knobs, encoder = config.method_config(name), config.new_encoder()
-    method = config.method_class(name)(encoder, knobs).to(machine.device)
-    return update_of(method, knobs, batch, config.data.cut().samples, machine.precision)
 
 
 def finetuning_update(config: Config, batch: int, machine: Machine) -> Update:
@@ -82,29 +77,22 @@ def finetuning_update(config: Config, batch: int, machine: Machine) -> Update:
     optimiser = torch.optim.AdamW(model.parameters(), lr=settings.lr[0], weight_decay=settings.weight_decay)
     signal = torch.randn(batch, config.data.cut().samples, encoder.config.leads, device=machine.device)  # (B, S, L)
     target = torch.eye(CLASSES, device=machine.device)[torch.arange(batch) % CLASSES]  # (B, C)
-
-    def update() -> None:
-        loss = loss_of(model, signal, target, False, machine.precision)
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-
-    return update
+    return lambda: update(model, optimiser, signal, target, False, machine.precision)
 
 
-def measure(name: str, batch: int, update: Update, device: torch.device, seconds: float) -> list[str]:
-    """Time an update over and over for some seconds, after one uncounted call, and take its peak memory on a GPU.
+def measure(name: str, batch: int, run: Update, device: torch.device, seconds: float) -> list[str]:
+    """Run an update over and over for some seconds, after one uncounted call, and take its peak memory on a GPU.
 
     Returns its row under `HEADINGS`.
     """
-    update()
+    run()
     gib = "–"
     if device.type == "cuda":
         torch.cuda.synchronize(device)
         before = torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
-        update()
+        run()
         gib = f"{(torch.cuda.max_memory_allocated(device) - before) / GIB:.2f}"
-    timer = Timer("update()", globals={"update": update}, num_threads=torch.get_num_threads())
+    timer = Timer("run()", globals={"run": run}, num_threads=torch.get_num_threads())
     time = timer.blocked_autorange(min_run_time=seconds)
     return [name, str(batch), f"{1000 * time.median:.1f}", f"{1000 * time.iqr:.1f}", f"{batch / time.median:.0f}", gib]

@@ -22,7 +22,7 @@ from benchmark import screen as terminal
 from benchmark.cli.dry_run import print_dry_run
 from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of, values_of
 from benchmark.cli.run import prepare_all, work_off
-from benchmark.config.config import Config, laid_over
+from benchmark.config.config import Config, laid_over, with_settings
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
 from benchmark.results.files import write_atomic
@@ -44,7 +44,7 @@ def tune(arguments: Namespace, console: Console) -> int:
     """
     values = values_of(arguments)
     config = config_of(arguments, values)
-    check_searchable(config, arguments.ratio)
+    check_searchable(config)
     draws = draws_of(config, arguments.trials, arguments.search_seed)
     config = search_config(config, arguments.ratio)
     variants = variants_of_draws(config, draws)
@@ -81,16 +81,14 @@ def tune(arguments: Namespace, console: Console) -> int:
     return FAILED if without or failures else OK
 
 
-def check_searchable(config: Config, ratio: float | None) -> None:
-    """Raise ConfigError for a config that no search can start from, or a label ratio that is none."""
+def check_searchable(config: Config) -> None:
+    """Raise ConfigError for a config that no search can start from."""
     if config.pretrain.preset == "paper":
         raise ConfigError("tune: the search starts from one recipe for all methods; add --preset unified")
     if not tuned_methods(config):
         raise ConfigError(f"tune: {', '.join(config.compared())} trains nothing; name methods that do with --methods")
     if config.encoders:
         raise ConfigError("tune: a search is of one encoder, and several are named; name one with --encoder")
-    if ratio is not None and not 0 < ratio <= 1:
-        raise ConfigError(f"--ratio {ratio:g} is not a share of the labels; use one above 0 and up to 1")
 
 
 def write_search(
@@ -138,7 +136,7 @@ def search_config(config: Config, ratio: float | None) -> Config:
     """Return the config of the trials' cells: the first seed, and one label ratio, by default the middle one."""
     middle = sorted(config.ratios, reverse=True)[len(config.ratios) // 2]  # of an even number, the lower of the two
     rows = {"evaluate": [LINEAR], "gates": [], "ablate": [], "sweeps": {}}
-    return config.model_copy(update={"ratios": [ratio or middle], "seeds": config.seeds[:1], **rows})
+    return with_settings(config, {"ratios": [middle if ratio is None else ratio], "seeds": config.seeds[:1], **rows})
 
 
 def trials_of(draws: Draws, grid: Grid, store: Store) -> pd.DataFrame:

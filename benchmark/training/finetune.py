@@ -173,10 +173,7 @@ def train(
         model.train()
         for batch in batches_of(len(source), settings.batch_size, least, seed=seed, epoch=epoch):
             signal, target = source.draw(batch.to(source.signal.device))  # (b, S, L), (b, C)
-            loss = loss_of(model, signal, target, task.multi, precision)
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            loss = update(model, optimiser, signal, target, task.multi, precision)
             if one_cycle:
                 schedule.step()
         if not torch.isfinite(loss):
@@ -212,11 +209,17 @@ def batches_of(windows: int, batch_size: int, least: int, *, seed: int, epoch: i
     return batches
 
 
-def loss_of(model: nn.Module, signal: Tensor, target: Tensor, multi: bool, precision: str) -> Tensor:
-    """Cross-entropy (single label) or mean binary cross-entropy (multi-label) of a batch, in float32."""
+def update(
+    model: nn.Module, optimiser: torch.optim.Optimizer, signal: Tensor, target: Tensor, multi: bool, precision: str
+) -> Tensor:
+    """Update a model on a batch; returns its cross-entropy or, with several labels, mean binary cross-entropy."""
     with autocast(signal.device, precision):
         logits = model(signal.float()).float()  # (B, C)
-    return (F.binary_cross_entropy_with_logits if multi else F.cross_entropy)(logits, target)
+    loss = (F.binary_cross_entropy_with_logits if multi else F.cross_entropy)(logits, target)
+    optimiser.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimiser.step()
+    return loss
 
 
 def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
@@ -233,11 +236,9 @@ def probabilities(logits: Tensor, multi: bool) -> NDArray[np.float32]:
 def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: Tensor, precision: str) -> Tensor:
     """What a function of the model gives for windows (n, S, L), in evaluation mode: (n, ...) in float32."""
     model.eval()
-    outputs = []
-    for chunk in torch.split(signal, EVALUATION_BATCH[signal.device.type]):
-        with autocast(signal.device, precision):
-            outputs.append(function(chunk.float()).float())
-    return torch.cat(outputs)
+    chunks = torch.split(signal, EVALUATION_BATCH[signal.device.type])
+    with autocast(signal.device, precision):
+        return torch.cat([function(chunk.float()).float() for chunk in chunks])
 
 
 def validation_score(probability: NDArray[np.float32], task: Task) -> float:

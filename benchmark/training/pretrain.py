@@ -61,11 +61,6 @@ def learning_rate(recipe: Recipe, step: int, total: int) -> float:
     return recipe.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
 
 
-def lower_rate(method: str, recipe: Recipe) -> str:
-    """The setting for a tenth of the learning rate."""
-    return f"--set methods.{method}.recipe.lr={recipe.lr / 10:g}"
-
-
 def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimizer:
     """AdamW (decoupled weight decay) or Adam (L2 term) over the parameters that require a gradient."""
     kind = torch.optim.AdamW if recipe.optimiser == "adamw" else torch.optim.Adam
@@ -172,5 +167,5 @@ def refuse_non_finite(losses: torch.Tensor, name: str, recipe: Recipe, epoch: in
     if len(bad):
         raise TrainingStopped(
             f"{name}: the loss was {losses[bad[0]].item()} at update {int(bad[0]) + 1} of epoch {epoch + 1}; lower the "
-            f"learning rate ({lower_rate(name, recipe)}) or use --precision float32"
+            f"learning rate (--set methods.{name}.recipe.lr={recipe.lr / 10:g}) or use --precision float32"
         )

@@ -27,8 +27,6 @@ from benchmark.training.health import patient_hits
 from methods.encoders.base import Encoder
 
 Floats = NDArray[np.float32]
-Probe = Callable[[Floats], Floats]
-"""Features (n, K) -> class probabilities (n, C)."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +86,10 @@ def linear_probe(
     return cache.outcomes[key]
 
 
-def fit_regression(x: Floats, target: NDArray[np.int64], strength: float, multi: bool) -> Probe:
+def fit_regression(x: Floats, target: NDArray[np.int64], strength: float, multi: bool) -> Callable[[Floats], Floats]:
     """Fit one softmax regression, or one binary regression per class, of (n, K) and (n, C).
 
-    The probe gives classes without a labelled window probability 0.
+    Returns a function of features (n, K) that gives class probabilities (n, C), 0 without a labelled window.
     """
     from sklearn.dummy import DummyClassifier  # here, because it loads slowly
     from sklearn.linear_model import LogisticRegression

@@ -106,9 +106,11 @@ def test_the_console_ends_with_the_verdict_and_the_page_to_open_in_25_lines(
     def half(plan: Plan) -> Plan:
         return replace(plan, cells=[cell for cell in plan.cells if (cell.variant, cell.ratio) != ("random", 0.01)])
 
-    shown = StringIO()
-    show_report(load(write_store(alter_plan=half)), tmp_path / "out", None, open_console(shown))
-    lines = shown.getvalue().splitlines()
+    shown, root = StringIO(), write_store(alter_plan=half)
+    write_record(root, "pmq", seed=42, loss=[1.0], health=[{"epoch": 1, "effective_rank": 1.5, "mean_cosine": 0.9}])
+    show_report(load(root), tmp_path / "out", None, open_console(shown), [])
+    warning, *lines = shown.getvalue().splitlines()
+    assert warning.startswith("warning: PMQ, seed 42: the features have collapsed")
     assert [line.split()[0] for line in lines[5:8]] == ["Random", "MoCo", "PMQ"]  # as the config has them
     assert len(lines) <= 25
     assert lines[0].startswith("failed: PMQ (Chapman, 1 %, seed 42): RuntimeError: the loss is not finite")

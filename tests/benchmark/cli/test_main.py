@@ -33,9 +33,11 @@ LABELS = "labels: {column: rhythm, classes: [SR, AF]}\n"
         ("run --methds pmq", "unknown flag of `run` '--methds' (did you mean '--methods'?)"),
         ("--workers 3 tune", "`run` takes no 'tune'; a command comes before its flags"),
         ("export pmq", "the following arguments are required: --to"),
-        ("--protocol stric", "argument --protocol: invalid choice: 'stric' (choose from 'paper', 'strict')"),
+        (
+            "--protocol stric",
+            "argument --protocol: unknown choice 'stric' (did you mean 'strict'?); there are: paper, strict",
+        ),
         ("--seeds 1,2", "argument --seeds: invalid int value: '1,2': separate several by spaces"),
-        ("--ratios 30%", "argument --ratios: invalid float value: '30%': write a share, 0.3"),
         ("--workers 0", "argument --workers: '0' is not a whole number of 1 or more"),
         ("--engine slrum", "argument --engine: 'slrum' is neither local nor tcp://HOST:PORT"),
         ("--set pretrain.epochs", "--set 'pretrain.epochs' is not KEY=VALUE"),

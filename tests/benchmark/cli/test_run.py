@@ -18,18 +18,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmark.cli import run as run_module
-from benchmark.cli.run import collapse_warnings
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.results.store import Row, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
-from benchmark.run.grid import Cell, Context, Grid, Pretraining, Variant
-from benchmark.training.pretrain import lower_rate
+from benchmark.run.grid import Cell, Context
 from benchmark.training.probes import EvaluationCache
-from methods.base import PretrainMethod
 from methods.pmq import PMQ
-from methods.siamese import RandomInit
 from run_benchmark import FAILED, INTERRUPTED, USAGE, main
 from tests.basic import TINY
 from tests.on_disk import write_dataset
@@ -113,20 +108,6 @@ def test_a_second_run_does_nothing_and_makes_the_report_again_where_a_file_or_a_
     assert made_again == [False, True, True, True]
     assert (stamps(finished / "runs"), table(finished)) == (before, expected)
     assert not list(finished.rglob("*.tmp"))
-
-
-@pytest.mark.parametrize(
-    ("method", "cosine", "warned"), [(PMQ, 0.995, True), (PMQ, 0.5, False), (RandomInit, 0.995, False)]
-)
-def test_a_collapse_is_warned_of(
-    method: type[PretrainMethod], cosine: float, warned: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    card = {"health": [{}, {"effective_rank": 9.0, "mean_cosine": cosine}]}
-    monkeypatch.setattr(run_module, "read_card", lambda folder: card)
-    task = Pretraining("key", Variant("row", "Row", method, method.Config()), seed=41)
-    lines = collapse_warnings(Grid((), (task,), ()), Store(Path("runs")))
-    assert [line.startswith("row seed 41: the features have collapsed") for line in lines] == [True] * warned
-    assert all(f"({lower_rate(method.name, method.Config().recipe)}) or fewer epochs" in line for line in lines)
 
 
 def test_a_cell_is_made_again_from_the_start_of_its_key_and_compared(
