@@ -40,11 +40,10 @@ from benchmark.data.datasets.card_formats import (
     CardSignals,
     are_names,
     arrays_in,
-    missing_leads,
     read_content,
 )
 from benchmark.data.datasets.tables import NOT_STATED, identifier, read_cells, read_table, truth
-from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, paths_below, reasons
+from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, missing_leads, paths_below, reasons
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import Labels, TaskSpec, problem_of, split_of
 from benchmark.results.files import write_atomic

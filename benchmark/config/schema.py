@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field
 
-from benchmark.data.datasets import DATASETS, source_of
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, DatasetKind
 from benchmark.data.datasets.card import Card
 from benchmark.data.heartbeats import FS, WINDOW, Beats
@@ -150,8 +150,8 @@ class Data(Section):
         return [*DATASETS, *self.cards]
 
     def source(self, name: str) -> DatasetKind:
-        """The dataset of a name. Raises ValueError for an unknown one."""
-        return source_of(name, self.cards)
+        """The dataset of a name in `known`."""
+        return self.cards[name] if name in self.cards else DATASETS[name]
 
     def columns(self) -> tuple[DatasetTask, ...]:
         """Return the columns of the table. Raises ValueError where a dataset or a task makes none."""

@@ -195,9 +195,9 @@ def copies(recordings: Sequence[Recorded]) -> Iterator[Finding]:
 def near_copies(recordings: Sequence[Recorded]) -> list[tuple[str, str]]:
     """List the pairs of digests of signals whose outlines have a part in common, 64 signs of sums."""
     outlines = {one.signal.digest: one.signal.outline for one in recordings if one.signal.outline}
-    parts = [grouped((outline[part], digest) for digest, outline in outlines.items()) for part in range(3)]
-    groups = [group for part in parts for group in part.values() if len(group) <= MOST_ALIKE]
-    return list(dict.fromkeys(pair for group in groups for pair in combinations(group, 2)))
+    groups = grouped(((part, outline[part]), digest) for part in range(3) for digest, outline in outlines.items())
+    few = [group for group in groups.values() if len(group) <= MOST_ALIKE]
+    return list(dict.fromkeys(pair for group in few for pair in combinations(group, 2)))
 
 
 def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:

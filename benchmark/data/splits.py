@@ -67,7 +67,9 @@ class TaskSpec:
     def content(self) -> dict[str, Any]:
         """What determines sides, labels and windows of a task, for a result's key."""
         content = {"version": SPLIT_VERSION, **asdict(self)}
-        return content if self.folds else {name: value for name, value in content.items() if name != "folds"}
+        if not self.folds:
+            del content["folds"]
+        return content
 
 
 SPLIT_VERSION = 2
@@ -122,11 +124,10 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
     labelled = [index for index, labels in enumerate(classes) if labels]
     usable = [index for index in labelled if entries[index].fold != ALWAYS_TESTED]
     by_name = sorted(usable, key=lambda index: entries[index].recording)
-    if any(entries[index].fold is not None for index in usable):
-        if _without_fold(prepared, spec):
-            return _split(([], [], []))
+    folds = {entries[index].fold for index in usable}
+    if folds - {None}:
         side_of = [SIDE_OF_FOLD.get(entry.fold or 0, 0) for entry in entries]
-        sides = [[index for index in usable if side_of[index] == side] for side in range(3)]
+        sides = [[index for index in usable if side_of[index] == side and None not in folds] for side in range(3)]
     elif spec.sides == "shuffled":
         sides = _shuffled(by_name)
     elif spec.protocol == "paper":
@@ -144,14 +145,6 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
 
 def _split(sides: Sequence[list[int]]) -> Split:
     return Split(*(np.array(sorted(side), np.int64) for side in sides))
-
-
-def _without_fold(prepared: Prepared, spec: TaskSpec) -> list[str]:
-    """Labelled recordings without an official fold, where others of the dataset have one."""
-    pairs = zip(prepared.entries, labels_under(prepared, spec), strict=True)
-    fold_of = {entry.recording: entry.fold for entry, labels in pairs if labels and entry.fold != ALWAYS_TESTED}
-    without = [recording for recording, fold in fold_of.items() if fold is None]
-    return without if len(without) < len(fold_of) else []
 
 
 def _shuffled(rest: list[int]) -> list[list[int]]:
@@ -224,24 +217,25 @@ def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: b
     A class can be scored that has a training and a test recording; of a multi-label task also a test recording without
     it. A multi-label task needs one such class, a single-label task two.
     """
-    if without := _without_fold(prepared, spec):
-        return f"recording {without[0]} has no official fold, others of its dataset have"
-    counted = labels_under(prepared, spec)
-    several = sum(not labels and bool(entry.labels) for entry, labels in zip(prepared.entries, counted, strict=True))
-    remedy = f"--labels multi counts the {several} recordings with several labels; or " if several else ""
-    remedy += "`others: ignore` in a card leaves out labels that are no class (docs/OWN_DATA.md)"
+    pairs = list(zip(prepared.entries, labels_under(prepared, spec), strict=True))
+    with_fold = {entry.fold is not None: entry for entry, labels in pairs if labels and entry.fold != ALWAYS_TESTED}
+    if len(with_fold) == 2:
+        return f"recording {with_fold[False].recording} has no official fold, others of its dataset have"
+    several = sum(not labels and bool(entry.labels) for entry, labels in pairs)
+    remedy = (
+        f"--labels multi counts the {several} recordings with several labels" if several else "the dataset is too small"
+    )
     sizes = {name: len(indices) for name, indices in sides_of(split).items()}
     if empty := [name for name, size in sizes.items() if not size]:
         counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        why = remedy if several else "the dataset is too small"
-        return f"no labelled recording for {' and '.join(empty)} ({counts}): {why}"
+        return f"no labelled recording for {' and '.join(empty)} ({counts}): {remedy}"
     target, is_multi = target_of(prepared, spec), spec.labels == "multi"  # (R, C)
     trained, tested = target[split.train].sum(axis=0), target[split.test].sum(axis=0)  # (C,), (C,)
     scored = (trained > 0) & (tested > 0) & ((tested < len(split.test)) | (not is_multi))  # (C,)
     if not is_scored or scored.sum() >= (1 if is_multi else 2):
         return None
-    pairs = zip(prepared.classes, trained, tested, strict=True)
-    counts = ", ".join(f"{name} {train}/{test}" for name, train, test in pairs)
+    of_class = zip(prepared.classes, trained, tested, strict=True)
+    counts = ", ".join(f"{name} {train}/{test}" for name, train, test in of_class)
     fewer = f"fewer than {'one class' if is_multi else 'two classes'} can be scored"
     return f"{fewer}; recordings for training/test: {counts}: {remedy}"
 

@@ -68,10 +68,6 @@ class Windows:
         """Signals (b, S, L) and targets (b, C) to train on, of numbered windows (b,)."""
         return self.signal[index], self.target[index]
 
-    def first(self, count: int) -> Windows:
-        """The first `count` windows."""
-        return Windows(self.signal[:count], self.target[:count], self.recording[:count], self.patient[:count])
-
     def truth(self) -> NDArray[np.int64]:
         """Multi-hot labels (n, C) on the host."""
         return self.target.cpu().numpy().astype(np.int64)

@@ -101,12 +101,12 @@ def merged(
     Returns predictions, in the order of the dataset's recordings, training facts and counts, and the hash of each
     side's recording names. Counts are the mean of what is learned on, and all that are tested.
     """
-    tests = [fold.test.first(len(outcome.probability)) for fold, outcome in zip(folds, outcomes, strict=True)]
+    tests = [(fold.test, len(outcome.probability)) for fold, outcome in zip(folds, outcomes, strict=True)]
     predictions = Predictions(
         np.concatenate([outcome.probability for outcome in outcomes]),
-        np.concatenate([test.truth() for test in tests]),
-        np.concatenate([test.recording for test in tests]),
-        np.concatenate([test.patient for test in tests]),
+        np.concatenate([test.truth()[:scored] for test, scored in tests]),
+        np.concatenate([test.recording[:scored] for test, scored in tests]),
+        np.concatenate([test.patient[:scored] for test, scored in tests]),
     )
     counts, digests = [fold.counts() for fold in folds], [fold.digests() for fold in folds]
     if len(folds) == 1:

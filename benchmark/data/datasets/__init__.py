@@ -7,7 +7,6 @@ there without pandas.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
 from benchmark.data.datasets.base import DatasetError, DatasetKind
@@ -24,21 +23,6 @@ DATASETS: ClassTable[DatasetKind] = ClassTable(
 )
 UNFINISHED = ".download"
 """Folder in a dataset's folder that is there while a download has not ended."""
-
-
-def source_of(name: str, cards: Mapping[str, DatasetKind] | None = None) -> DatasetKind:
-    """Return the dataset of a name: that of a card, else a built-in one.
-
-    Raises ValueError for an unknown name, with the nearest known one.
-    """
-    if cards and name in cards:
-        return cards[name]
-    if name in DATASETS:
-        return DATASETS[name]
-    known = [*DATASETS, *(cards or {})]
-    near = get_close_matches(name.lower(), known)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    raise ValueError(f"unknown dataset {name!r}: {hint}")
 
 
 def refuse_unfinished(source: DatasetKind, root: Path) -> None:

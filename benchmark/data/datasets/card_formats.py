@@ -25,6 +25,7 @@ from benchmark.data.datasets.wfdb_files import (
     checked_recording,
     lead_columns,
     millivolts,
+    missing_leads,
     read_samples,
     reasons,
 )
@@ -135,12 +136,6 @@ def without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float6
         return signal
     first, last, shortest = used[0], used[-1] + 1, PADDING_SECONDS * fs
     return signal[first if first >= shortest else 0 : last if len(signal) - last >= shortest else None]
-
-
-def missing_leads(names: Iterable[str]) -> list[str]:
-    """Return those of the twelve leads that are not among these names, in any capitals."""
-    lowered = {name.strip().lower() for name in names}
-    return [lead for lead in LEADS if lead.lower() not in lowered]
 
 
 def _lead_names(content: Samples, signals: CardSignals) -> list[str]:

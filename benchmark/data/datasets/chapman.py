@@ -88,8 +88,14 @@ class Chapman(WFDBFolder):
 
     def read(self, entry: Entry) -> Recording:
         """Read the signal in mV; raises Unusable."""
-        path = self.root / entry.path
-        return read_csv_recording(path) if entry.path.endswith(".csv") else super().read(entry)
+        if not entry.path.endswith(".csv"):
+            return super().read(entry)
+        import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
+
+        with reasons():
+            microvolts = pd.read_csv(self.root / entry.path, header=None, dtype=np.float64).to_numpy()
+            signal = 1e-3 * microvolts.reshape(5000, len(LEADS))  # (n, 12)
+        return checked_recording(signal, 500.0)
 
     def _entry(self, name: str, path: str, statements: tuple[str, ...], rhythms: Mapping[str, str]) -> Entry:
         groups = dict.fromkeys(rhythms[statement] for statement in statements if statement in rhythms)
@@ -104,15 +110,6 @@ class Chapman(WFDBFolder):
 
         rows, skipped = group_rows(read_table(self, self.root / self.table, COLUMNS), "FileName", str)
         return make_listing(rows, entry, FIGSHARE, skipped)
-
-
-def read_csv_recording(path: Path) -> Recording:
-    """Read one CSV file, 5,000 lines of 12 leads in the order of `LEADS`, in mV; raises Unusable."""
-    import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
-
-    with reasons():
-        microvolts = pd.read_csv(path, header=None, dtype=np.float64).to_numpy().reshape(5000, len(LEADS))  # (n, 12)
-    return checked_recording(microvolts * 1e-3, 500.0)
 
 
 class Ningbo(Chapman):

@@ -90,7 +90,7 @@ def read_samples(record: Path) -> Samples:
 
     Raises Unusable if a file is missing or truncated, the header is invalid, or a checksum is wrong.
     """
-    lines, _ = read_header(record)
+    lines = signal_lines(record)
     first = RECORD_LINE.fullmatch(line := "".join(lines[:1]))
     if first is None:
         raise Unusable(f"damaged header, or several segments: first line {line[:60]!r}")
@@ -155,25 +155,29 @@ def comments(record: Path, name: str) -> tuple[str, ...]:
 
     Raises Unusable if the header cannot be read.
     """
-    lines = [line.lstrip("# \t").partition(":") for line in read_header(record)[1]]
-    return tuple(text.strip() for key, _, text in lines if key.strip().lower() == name.strip().lower())
+    comment = re.compile(rf"#[#\s]*{re.escape(name.strip())}\s*:\s*(.*)", re.IGNORECASE)
+    return tuple(match[1] for match in map(comment.fullmatch, read_header(record)) if match)
 
 
 def signal_files(record: Path) -> tuple[Path, ...]:
     """Return the files beside a record's header that its signal lines name, each once; none for no header."""
     try:
-        names = [line.split()[0] for line in read_header(record)[0][1:]]
+        names = [line.split()[0] for line in signal_lines(record)[1:]]
     except Unusable:
         return ()
     return tuple(dict.fromkeys(record.with_name(name) for name in names if re.fullmatch(r"[-\w]+\.\w+", name)))
 
 
-def read_header(record: Path) -> tuple[list[str], list[str]]:
-    """Return the lines of a record's header that state something, and its comments. Raises Unusable."""
+def signal_lines(record: Path) -> list[str]:
+    """Return the line of the record and those of its signals. Raises Unusable."""
+    return [line for line in read_header(record) if line and line[0] != "#"]
+
+
+def read_header(record: Path) -> list[str]:
+    """Return the lines of a record's header, comments included. Raises Unusable."""
     header = record.with_name(f"{record.name}.hea")
     with reasons(f"header {header.name}"):
-        lines = [line.strip() for line in header.read_text(encoding_of(header)).split("\n")]
-    return [line for line in lines if line and line[0] != "#"], [line for line in lines if line.startswith("#")]
+        return [line.strip() for line in header.read_text(encoding_of(header)).split("\n")]
 
 
 def millivolts(units: Sequence[str], columns: Iterable[int], scale: float | None = None) -> NDArray[np.float64]:
@@ -190,10 +194,16 @@ def millivolts(units: Sequence[str], columns: Iterable[int], scale: float | None
     return np.array(scales if scale is None else scale, np.float64)
 
 
+def missing_leads(names: Iterable[str]) -> list[str]:
+    """Return those of the twelve leads that are not among these names, in any capitals."""
+    lowered = {name.strip().lower() for name in names}
+    return [lead for lead in LEADS if lead.lower() not in lowered]
+
+
 def lead_columns(names: Sequence[str]) -> list[int]:
     """Return the column of each of `LEADS`; sources order and capitalise them differently. Raises Unusable."""
     lowered = [name.strip().lower() for name in names]
-    if missing := [lead for lead in LEADS if lead.lower() not in lowered]:
+    if missing := missing_leads(names):
         raise Unusable(f"lead missing: {', '.join(missing)}")
     if twice := [lead for lead in LEADS if lowered.count(lead.lower()) > 1]:
         raise Unusable(f"lead twice: {', '.join(twice)}")

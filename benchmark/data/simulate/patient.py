@@ -111,7 +111,7 @@ def draw_anatomy(rng: np.random.Generator, *, woman: bool, variation: float = 1.
         down=trunk[1] + 0.15 * variation * _normal(rng, 6),
         conduction=CONDUCTION * np.exp(0.09 * variation * _normal(rng, (3, 8))),
         resting_rate=float(73 + 8 * variation * _normal(rng)),
-        severity={name: float(rng.uniform(0.7, 1.35)) for name in DIAGNOSES},
+        severity={name: rng.uniform(0.7, 1.35) for name in DIAGNOSES},
         ectopic_focus=_draw_focus(rng),
     )
 
@@ -133,7 +133,7 @@ def _draw_heart(rng: np.random.Generator, woman: bool, variation: float) -> Hear
     pace = {"P": 1.0, "R": slow, "J": jt}
     waves = {name: _personal(rng, wave, pace[wave.clock], voltage, variation) for name, wave in HEALTHY.waves.items()}
     notch = 0.09 * voltage * variation * _normal(rng, 3)  # (3,)
-    waves["notch"] = Wave("R", float(rng.uniform(-0.018, 0.028)), 0.005, 0.005, notch)
+    waves["notch"] = Wave("R", rng.uniform(-0.018, 0.028), 0.005, 0.005, notch)
     healthy = HEALTHY.intervals
     pr = healthy["pr"] + 0.015 * variation * float(_normal(rng))
     return Heart(waves, {"pr": pr, "onset": healthy["onset"] * slow, "j_point": healthy["j_point"] * slow})
@@ -154,7 +154,7 @@ def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float,
 def _draw_focus(rng: np.random.Generator) -> Mapping[str, Wave]:
     direction = PVC_FOCI[rng.integers(len(PVC_FOCI))] * _factor(rng, 0.2) + 0.2 * _normal(rng, 3)  # (3,)
     turned = direction + 0.35 * float(np.linalg.norm(direction)) * 0.5 * _normal(rng, 3)  # (3,)
-    slow = float(rng.uniform(0.9, 1.15))
+    slow = rng.uniform(0.9, 1.15)
     dipoles = {"direction": direction, "turned": turned}
     focus = Heart({name: Wave("R", 0.0, 0.0, 0.0, dipole) for name, dipole in dipoles.items()}, {})
     return changed(focus, "focus", slow).waves

@@ -62,7 +62,7 @@ class Beats(NamedTuple):
 def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> float:
     """Draw the heart rate of a recording, beats per minute. Each rhythm stays within its definition."""
     if rhythm == "SB":
-        return float(rng.uniform(50.5, 58.5) if rng.random() < 0.85 else rng.uniform(42, 50))
+        return rng.uniform(50.5, 58.5) if rng.random() < 0.85 else rng.uniform(42, 50)
     if rhythm == "ST":
         return float(np.clip(103 + 17 * abs(rng.standard_normal()), 103, 160))
     if rhythm == "AFIB":
@@ -70,7 +70,7 @@ def draw_rate(rng: np.random.Generator, rhythm: str, resting_rate: float) -> flo
     if rhythm == "AFL":
         return float(rng.uniform(240, 320) / rng.choice([2, 3, 4], p=[0.5, 0.15, 0.35]))
     if rhythm == "SVT":
-        return float(rng.uniform(150, 210))
+        return rng.uniform(150, 210)
     return float(np.clip(resting_rate + 5 * rng.standard_normal(), 62, 97))
 
 
@@ -104,7 +104,7 @@ def _intervals(rng: np.random.Generator, rhythm: str, basic: float, count: int, 
         rr = np.maximum(0.30, 0.3 * basic + 0.7 * basic * free / free.mean() + 0.05 * rng.standard_normal(count))
         return np.asarray(rr * basic / rr.mean())
     if rhythm == "AFL":
-        return np.full(count, basic) + 0.002 * rng.standard_normal(count)
+        return basic + 0.002 * rng.standard_normal(count)
     if rhythm == "SVT":
         return basic * (1 + 0.006 * rng.standard_normal(count))
     quiet = min(1.0, (75.0 * basic / 60.0) ** 2)
@@ -271,7 +271,7 @@ def record(
     rhythm = next((name for name in check_diagnoses(diagnoses) if name in RHYTHMS), "SR")
     heart = diseased(patient, diagnoses, severity)
     rate = draw_rate(rng, rhythm, patient.resting_rate)
-    breath = Breath(hz=float(rng.uniform(0.18, 0.32)), phase=float(rng.uniform(0, 2 * np.pi)))
+    breath = Breath(hz=rng.uniform(0.18, 0.32), phase=rng.uniform(0, 2 * np.pi))
     ectopic = tuple(kind for name, kind in (("PAC", ATRIAL), ("PVC", VENTRICULAR)) if name in diagnoses)
     beats = draw_beats(rng, rhythm, rate, ectopic, seconds, breath)
     if "AVB2" in diagnoses:

@@ -13,7 +13,7 @@ import torch
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.corpus import corpus_of, scale_of
-from benchmark.data.datasets import source_of
+from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.joined import CONCEPTS, Mark, Member, join, transport_of
 from benchmark.data.prepare import Prepared, open_prepared, prepare, write_index
@@ -90,14 +90,14 @@ SHARED = {
 
 
 def test_the_classes_are_those_that_both_ends_have() -> None:
-    result = transport_of(NAME, source_of)
+    result = transport_of(NAME, DATASETS.__getitem__)
     assert (result.name, result.title) == (NAME, "PTB-XL rhythm → Chapman all")
     assert {*result.classes} == {*SHARED.values()}
     for concept, places in CONCEPTS.items():
         for column_name, label in places.items():
             dataset, _, task = column_name.partition(".")
             tasks = TASKS[dataset]
-            classes = {*source_of(dataset).classes}.union(*(item.classes for item in tasks.values()))
+            classes = {*DATASETS[dataset].classes}.union(*(item.classes for item in tasks.values()))
             assert label in (tasks[task].classes if task else classes), (concept, column_name)
 
 
@@ -120,7 +120,7 @@ def test_it_learns_on_one_split_and_tests_all_of_the_other(
     config = small_config({"data.datasets": [NAME], "data.labels": "multi", "protocol": "strict"})
     assert names_of(config) == ["mimic-iv-ecg", "ptb-xl", "chapman"]
     (made,) = joins_of(config, cohorts, tmp_path)
-    transport = transport_of(NAME, source_of)
+    transport = transport_of(NAME, DATASETS.__getitem__)
     rhythm, tested = (of_task(cohorts[end.dataset], end) for end in transport.ends)
     split = split_of(rhythm, config.task_spec(config.finetune, "ptb-xl.rhythm"))
     for fold, part in ((1, split.train), (9, split.validation)):

@@ -6,32 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from benchmark.data.datasets import DATASETS, find_root, refuse_unfinished, source_of
+from benchmark.data.datasets import DATASETS, find_root, refuse_unfinished
 from benchmark.data.datasets.base import DatasetError
-from benchmark.data.datasets.card import Card
 
 
 @pytest.mark.parametrize("name", DATASETS)
 def test_a_dataset_goes_by_its_name_and_opens_lazily(name: str, tmp_path: Path):
-    reader = source_of(name)
+    reader = DATASETS[name]
     assert reader.name == name
     assert reader.folders[0] == name
-    assert source_of(name)(tmp_path).root == tmp_path
+    assert DATASETS[name](tmp_path).root == tmp_path
     with pytest.raises(DatasetError, match=r"https?://"):
-        source_of(name)(tmp_path).listing()
-
-
-def test_a_card_goes_before_a_built_in_dataset_and_is_among_the_names_to_choose_from():
-    cards = {"ours": Card.model_construct(name="ours"), "chapman": Card.model_construct(name="chapman")}
-    assert source_of("ours", cards) is cards["ours"]
-    assert source_of("chapman", cards) is cards["chapman"]
-    assert source_of("ptb-xl", cards) is DATASETS["ptb-xl"]
-    with pytest.raises(ValueError, match=r"unknown dataset 'ourz': did you mean 'ours'\?"):
-        source_of("ourz", cards)
+        DATASETS[name](tmp_path).listing()
 
 
 def test_a_folder_whose_download_has_not_ended_is_refused(tmp_path: Path):
-    source = source_of("ptb-xl")
+    source = DATASETS["ptb-xl"]
     refuse_unfinished(source, tmp_path)
     (tmp_path / ".download").mkdir()
     with pytest.raises(DatasetError, match="has not ended: run `data download ptb-xl` again, or remove"):
@@ -41,12 +31,12 @@ def test_a_folder_whose_download_has_not_ended_is_refused(tmp_path: Path):
 def test_the_given_folder_wins_and_what_is_missing_says_how_to_give_it(tmp_path: Path):
     (tmp_path / "chapman").mkdir()
     (tmp_path / "mine").mkdir()
-    assert find_root(source_of("chapman"), tmp_path, {"chapman": tmp_path / "mine"}) == tmp_path / "mine"
-    assert find_root(source_of("chapman"), tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
+    assert find_root(DATASETS["chapman"], tmp_path, {"chapman": tmp_path / "mine"}) == tmp_path / "mine"
+    assert find_root(DATASETS["chapman"], tmp_path, {"ptb-xl": tmp_path / "mine"}) == tmp_path / "chapman"
     for root, paths, message in (
         (None, {}, "--data-root DIR or --data ptb-xl=DIR"),
         (tmp_path, {}, r"no folder .*ptb-xl, .*: .*--data ptb-xl=DIR.*physionet"),
         (tmp_path, {"ptb-xl": tmp_path / "gone"}, "no folder .*gone: use"),
     ):
         with pytest.raises(DatasetError, match=message):
-            find_root(source_of("ptb-xl"), root, paths)
+            find_root(DATASETS["ptb-xl"], root, paths)
