@@ -68,7 +68,7 @@ class Release:
 
 def release_of(name: str, arguments: Namespace) -> Release:
     """Find what a command line means of a dataset. Raises ConfigError or DatasetError for what there is not."""
-    catalogue = read_yaml(CATALOGUE)
+    catalogue = read_yaml(CATALOGUE, "the catalogue")
     dataset, homes = catalogue["datasets"][name], catalogue["homes"]
     subset, home = arguments.subset or next(iter(dataset["subsets"])), vars(arguments)["from"] or next(iter(homes))
     for what, word, known in (("subset", subset, dataset["subsets"]), ("home", home, homes)):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args, get_origin
 
 from benchmark.cli.commands import COMMANDS, COMMON, KEYS, NO_GATE
 from benchmark.config.config import ALL_ABLATIONS, Config
-from benchmark.config.errors import ConfigError, unknown
+from benchmark.config.errors import ConfigError, sections_in, unknown
 from benchmark.config.load import (
     Folders,
     card_folders,
@@ -76,7 +76,7 @@ def fields_of(key: str) -> list[Any]:
     sections, fields = [Settings], list[Any]()
     for name in key.split("."):
         fields = [section.model_fields[name] for section in sections if name in section.model_fields]
-        sections = [part for one in fields for part in parts_of(one.annotation) if hasattr(part, "model_fields")]
+        sections = [section for field in fields for section in sections_in(field.annotation)]
     return fields
 
 

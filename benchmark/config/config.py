@@ -119,7 +119,7 @@ class Config(Settings):
         if isinstance(data.segmentation, Recordings):
             per_trial = data.segmentation.crops_of_typical() if isinstance(stage, Pretrain) else 1
         spec = TaskSpec(per_trial, data.labels, self.protocol, standardise=data.standardise)
-        if named := data.column(column).named if column else None:
+        if named := data.column(column).named:
             spec = replace(spec, labels="multi", sides=named.sides)
         if isinstance(stage, Pretrain):
             return spec
@@ -132,9 +132,6 @@ class Config(Settings):
             return self.finetune
         dropout = AUTHORS_DROPOUT.get(method.name, 0.0) if self.pretrain.preset == "paper" else 0.0
         return self.finetune.model_copy(update={"encoder_dropout": dropout})
-
-    def __hash__(self) -> int:
-        return hash(self.model_dump_json())
 
 
 def is_knob(method: type[PretrainMethod], name: str) -> bool:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
-"""Types of pydantic's errors."""
+UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # types of pydantic's errors
 
 
 class ConfigError(ValueError):

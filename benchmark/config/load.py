@@ -11,7 +11,6 @@ import copy
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from benchmark.data.datasets.card import QUESTION, Card
 from benchmark.results.files import flat
 from methods.encoders import DEFAULT
 
-CONFIGS = resources.files("benchmark.config") / "configs"
+CONFIGS = Path(__file__).with_name("configs")
 SUPERSEDED = {("pretrain.preset", "paper"): ("pretrain", "recipe"), ("protocol", "paper"): ("data", "folds")}
 """Key and value of an override -> section and key of the file that cannot act under it, and are dropped."""
 
@@ -74,12 +73,11 @@ def yaml_text(values: Mapping[str, Any]) -> str:
     return str(yaml.safe_dump(values, sort_keys=False, allow_unicode=True))
 
 
-def read_yaml(path: Path, what: str = "", remedy: str = "") -> dict[str, Any]:
+def read_yaml(path: Path, what: str, remedy: str = "") -> dict[str, Any]:
     """Read a YAML file of keys; the caller validates them. Raises ConfigError in one line.
 
-    what: the file in the words of an error, by default its path. remedy: what helps where it has no keys.
+    what: the file in the words of an error. remedy: what helps where it has no keys.
     """
-    what = what or str(path)
     try:
         values = parse_yaml(path.read_text(encoding="utf-8"), what)
     except (OSError, UnicodeDecodeError) as error:
@@ -91,13 +89,13 @@ def read_yaml(path: Path, what: str = "", remedy: str = "") -> dict[str, Any]:
 
 def config_names() -> list[str]:
     """List the names of the configs in `configs/`."""
-    return sorted(path.name.removesuffix(".yaml") for path in CONFIGS.iterdir() if path.name.endswith(".yaml"))
+    return sorted(path.stem for path in CONFIGS.glob("*.yaml"))
 
 
 def config_values(name_or_file: str) -> dict[str, Any]:
     """Return what the YAML of a config holds, given by name or file. Raises ConfigError if there is none."""
     if name_or_file in config_names():
-        path = Path(str(CONFIGS / f"{name_or_file}.yaml"))
+        path = CONFIGS / f"{name_or_file}.yaml"
     elif is_card(name_or_file) and Path(name_or_file).exists():
         path = Path(name_or_file)
     else:
@@ -184,13 +182,14 @@ def with_cards(overrides: Mapping[str, Any]) -> dict[str, Any]:
     changes = dict(overrides)
     for key in ("data.pretrain", "data.datasets"):
         words = changes.get(key) or []
-        for word in filter(is_card, [words] if isinstance(words, str) else words):
+        words = [words] if isinstance(words, str) else words
+        for word in filter(is_card, words):
             card = load_card(word)
             content = card.model_dump(mode="json")
             if changes.setdefault(f"data.cards.{card.name}", content) != content:
                 raise ConfigError(f"card {word}: another card is named {card.name!r} too; rename one of them")
         if words:
-            changes[key] = dataset_names([words])[0] if isinstance(words, str) else dataset_names(words)
+            changes[key] = dataset_names(words)
     return changes
 
 

@@ -19,19 +19,11 @@ from benchmark.data.splits import DatasetTask, Labels, Protocol, Standardise, Va
 from benchmark.results.names import DEFAULT_TASK, FINETUNE, Gate, Pool, Preset
 from methods.parts.hyperparameters import Recipe
 
-
-def whole_if_whole(epochs: float) -> float:
-    """Return a number as an int where it is whole, so that 3 and 3.0 have one key."""
-    return int(epochs) if epochs == int(epochs) else epochs
-
-
-def joined_names(value: Any) -> Any:
-    """Return names of datasets in a list as one: 'ptb-xl+chapman'."""
-    return JOIN.join(map(str, value)) if isinstance(value, list) else value
-
-
 Ratio = Annotated[float, Field(gt=0, le=1)]
-Epochs = Annotated[float, Field(gt=0), AfterValidator(whole_if_whole)]
+Epochs = Annotated[float, Field(gt=0), AfterValidator(lambda n: int(n) if n == int(n) else n)]
+"""3 and 3.0 have one key."""
+Corpus = Annotated[str, BeforeValidator(lambda names: JOIN.join(map(str, names)) if isinstance(names, list) else names)]
+"""Several datasets, in a list, are one name: 'ptb-xl+chapman'."""
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Count = Annotated[int, Field(ge=1)]
 Patients = Annotated[int, Field(ge=1, le=49_500)]  # a simulated dataset names up to 99,000 apart
@@ -95,7 +87,6 @@ class Recordings(Section):
     """Recordings that are kept whole: judged by crops at a stride, trained on by crops that begin anywhere."""
 
     kind: Literal["recordings"]
-    """heartbeats: the paper's; recordings: kept whole, which keeps the rhythm."""
     seconds: Annotated[float, Field(ge=0.25, le=10)] = float(TYPICAL_SECONDS)
     """Length of a crop; by default a whole recording."""
     stride: Annotated[float, Field(gt=0, le=10)] | None = None
@@ -111,7 +102,7 @@ class Recordings(Section):
 class Data(Section):
     """Datasets, labels and windows."""
 
-    pretrain: Annotated[str, BeforeValidator(joined_names)] = "mimic-iv-ecg"
+    pretrain: Corpus = "mimic-iv-ecg"
     """Corpus: whole where it has no labels, else its training part; of several ('+') all that no column tests on."""
     pretrain_prefix: str = ""
     """Path prefix of the pretraining recordings, e.g. 'files/p10', the paper's tenth of MIMIC-IV-ECG."""

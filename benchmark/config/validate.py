@@ -1,7 +1,4 @@
-"""Whether the parts of a config fit: names that are there, and a forward pass of two zero windows per row.
-
-Each function raises ValueError in one line.
-"""
+"""Whether the parts of a config fit: names that are there, and a forward pass of two zero windows per row."""
 
 from __future__ import annotations
 
@@ -29,9 +26,10 @@ def check(config: Config) -> None:
     check_lists(config)
     check_ablations(config)
     for one in by_encoder(config).values():
+        encoder: Any = sized(one.encoder)
         for name in (*config.methods, *config.sweeps):
             kind: Any = config.method_class(name)
-            try_forward(kind, config.method_config(name), *samples_and_encoder(one))
+            try_forward(kind, config.method_config(name), one.data.cut().samples, *encoder)
         check_sweeps(one)
 
 
@@ -106,12 +104,9 @@ def check_sweeps(config: Config) -> None:
                 raise ValueError(unknown("config key", f"sweeps.{name}.{knob}", known))
             for value in values:
                 settings, method_config = config.swept(name, knob, value)
-                try_forward(method, method_config, *samples_and_encoder(with_settings(config, settings)))
-
-
-def samples_and_encoder(config: Config) -> tuple[Any, ...]:
-    """Return the length of a config's windows, and its encoder with its config."""
-    return config.data.cut().samples, *sized(config.encoder)
+                row = with_settings(config, settings)
+                encoder: Any = sized(row.encoder)
+                try_forward(method, method_config, row.data.cut().samples, *encoder)
 
 
 @cache
