@@ -162,7 +162,7 @@ def listed_files(session: requests.Session, release: Release) -> list[tuple[str,
 
 def is_right(path: Path, digest: str) -> bool:
     """Tell whether a file is there, and has its SHA-256, '' for any."""
-    return path.is_file() and digest in ("", hashlib.sha256(path.read_bytes() if digest else b"").hexdigest())
+    return path.is_file() and (not digest or hashlib.sha256(path.read_bytes()).hexdigest() == digest)
 
 
 def download(arguments: Namespace, console: Console) -> int:

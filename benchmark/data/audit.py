@@ -8,17 +8,17 @@ is a warning, except what no repair could change (`IN_THE_ECG`).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import Dataset, Entry, Unusable
+from benchmark.data.datasets.base import Dataset, Entry, Unusable, grouped
 from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, skip_summary
 from benchmark.data.splits import (
     Split,
@@ -43,8 +43,6 @@ MOST_ALIKE = 50
 """Signals that share a part of their outline; of more it is an artefact that makes them alike."""
 MEASURED = 100
 """Recordings whose beats are measured, evenly spread over a dataset."""
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -72,14 +70,6 @@ class Recorded(NamedTuple):
     side: str
     """Of the split, '' where none is tested; the patient, where each is tested by what is learned on others."""
     pretrained: bool
-
-
-def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
-    """Collect the values of each key, in the order in which they come."""
-    groups: dict[Key, list[Value]] = defaultdict(list)
-    for key, value in pairs:
-        groups[key].append(value)
-    return groups
 
 
 def some(names: Sequence[str]) -> str:
@@ -135,7 +125,7 @@ def audit(
 def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
     """Name patients on two sides of a split."""
     pairs = ((data.entries[r].patient, side) for side, numbers in sides_of(split).items() for r in numbers)
-    sides = {patient: list(dict.fromkeys(names)) for patient, names in grouped(pairs).items()}
+    sides = grouped(dict.fromkeys(pairs))
     if shared := [f"{patient}: {' and '.join(names)}" for patient, names in sides.items() if len(names) > 1]:
         names = some(shared)
         where = f"on two sides of the split of {data.title} ({names})"

@@ -107,7 +107,7 @@ class Segmentation:
 HEARTBEATS = Segmentation()
 
 
-LEAD_SETS: dict[int, tuple[str, ...]] = {
+LEAD_SETS = {
     12: LEADS,
     8: ("I", "II", "V1", "V2", "V3", "V4", "V5", "V6"),
     6: LEADS[:6],

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, Entry
+from benchmark.data.datasets.base import ALWAYS_TESTED, LEADS, Entry, grouped
 from benchmark.data.datasets.chapman import CLASSES as CONDITIONS
 from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
 from benchmark.data.datasets.cpsc2018 import CPSC2018
@@ -131,9 +131,7 @@ def split_of(prepared: Prepared, spec: TaskSpec) -> Split:
     elif spec.sides == "shuffled":
         sides = _shuffled(by_name)
     elif spec.protocol == "paper":
-        of_class: dict[int, list[list[int]]] = {}  # the authors' order of the recordings of each (first) class
-        for index in by_name:
-            of_class.setdefault(classes[index][0], []).append([index])
+        of_class = grouped((classes[index][0], [index]) for index in by_name)  # the authors' order in each first class
         sides = _last_tenths(of_class.values())
     else:
         random = np.random.default_rng(SPLIT_SEED)
@@ -161,15 +159,13 @@ def _strata(
     entries: Sequence[Entry], classes: Sequence[tuple[int, ...]], usable: Iterable[int]
 ) -> list[list[list[int]]]:
     """Of each class the patients whose rarest class it is, in name order, each a list of recordings."""
-    recordings: dict[str, list[int]] = {}
-    for index in usable:
-        recordings.setdefault(entries[index].patient, []).append(index)
+    recordings = grouped((entries[index].patient, index) for index in usable)
     labels_of = {patient: {label for i in indices for label in classes[i]} for patient, indices in recordings.items()}
     patients_with = Counter(label for labels in labels_of.values() for label in labels)
-    strata: dict[int, list[list[int]]] = {}
-    for patient, indices in sorted(recordings.items()):
-        rarest = min(labels_of[patient], key=lambda label: (patients_with[label], label))
-        strata.setdefault(rarest, []).append(indices)
+    rarest = {
+        patient: min(labels, key=lambda label: (patients_with[label], label)) for patient, labels in labels_of.items()
+    }
+    strata = grouped((rarest[patient], indices) for patient, indices in sorted(recordings.items()))
     return [patients for _, patients in sorted(strata.items())]
 
 
@@ -302,7 +298,7 @@ class NamedTask:
 
 
 _CONDITIONS = NamedTask("rhythms and conditions, MERL's 38", CONDITIONS, CONDITION_OF_STATEMENT, "shuffled")
-TASKS: dict[str, dict[str, NamedTask]] = {
+TASKS = {
     "ptb-xl": {
         task: NamedTask(what, tuple(sorted(set(class_of_code(task).values()))), class_of_code(task))
         for task, what in PTB_XL_TASKS.items()

@@ -8,10 +8,11 @@ raises `Unusable` with the reason, which is written to `skipped.csv`; it never c
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +29,11 @@ class DatasetError(Exception):
     """A dataset as a whole cannot be used: the message says what was looked for, where, and how to get it."""
 
 
-LEADS: tuple[str, ...] = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
+LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 LIMB_SHARES = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
 """Limb lead -> its shares of I and II, by the laws of Einthoven (1913) and Goldberger (1942)."""
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 ALWAYS_TESTED = 0
 """Fold of a simulated recording that is tested however the others are split."""
 
@@ -39,6 +42,14 @@ def rows_beside(module: str, name: str) -> Iterator[dict[str, str]]:
     """Yield the rows of a CSV table beside a module, which is given by its `__file__`."""
     with open(Path(module).with_name(name), newline="", encoding="utf-8") as file:
         yield from csv.DictReader(file)
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Collect the values of each key, in the order in which they come."""
+    groups: dict[Key, list[Value]] = defaultdict(list)
+    for key, value in pairs:
+        groups[key].append(value)
+    return groups
 
 
 @dataclass(frozen=True)

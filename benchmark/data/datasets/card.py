@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import yaml
 from pydantic import Field, model_validator
 
-from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable
+from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable, grouped
 from benchmark.data.datasets.card_formats import CardSection, CardSignals, Word, identifiers, read_content, to_recording
 from benchmark.data.datasets.tables import (
     NOT_STATED,
@@ -62,9 +61,10 @@ class CardSplit(CardSection):
     def fold_of(self, cell: str) -> int:
         """Return the fold that a cell stands for. Raises Unusable for a cell that names no part."""
         folds = {word.lower(): fold for part, fold in FOLDS.items() for word in getattr(self, part)}
-        if identifier(cell).lower() not in folds:
+        fold = folds.get(identifier(cell).lower())
+        if fold is None:
             raise Unusable(f"no part of the split; name it in table.split: {cell[:SHOWN]!r}")
-        return folds[identifier(cell).lower()]
+        return fold
 
 
 class CardTable(CardSection):
@@ -137,9 +137,10 @@ class CardLabels(CardSection):
 
 def says_yes(cell: str) -> bool:
     """Tell whether the cell of a class says yes; blank is no. Raises Unusable for anything else."""
-    if cell and truth(cell) is None:
+    says = truth(cell)
+    if cell and says is None:
         raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {cell[:SHOWN]!r}")
-    return bool(truth(cell))
+    return bool(says)
 
 
 def one_line(text: str) -> str:
@@ -353,13 +354,12 @@ def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
 
     A whole number also goes by its value: spreadsheets drop leading zeros.
     """
-    files_of = defaultdict[str, list[CardFile]](list)
+    pairs = list[tuple[str, CardFile]]()
     for file in files:
         ends = [file.path.split("/", count)[-1] for count in range(file.path.count("/") + 1)]
         names = [file.name, file.recording, *ends, *(os.path.splitext(end)[0] for end in ends)]
-        for name in {*names, whole_number(file.recording) or file.name}:
-            files_of[name].append(file)
-    return files_of
+        pairs += [(name, file) for name in {*names, whole_number(file.recording) or file.name}]
+    return grouped(pairs)
 
 
 def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:

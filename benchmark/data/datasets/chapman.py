@@ -51,11 +51,11 @@ class Chapman(WFDBFolder):
         "physionet.org/files/challenge-2021/1.0.3/training/chapman_shaoxing",
     )
     suffix = ".mat"
-    names: ClassVar[tuple[str, str]] = ("JS00001", "JS10646")
+    names = ("JS00001", "JS10646")
     """The first and the last recording; others are another dataset's."""
-    forms: ClassVar[tuple[str, ...]] = (PHYSIONET, "WFDB_ChapmanShaoxing")
+    forms = (PHYSIONET, "WFDB_ChapmanShaoxing")
     """The preferred first; only the first with a recording is read."""
-    table: ClassVar[str] = "Diagnostics.xlsx"
+    table = "Diagnostics.xlsx"
     """Beside ECGDataDenoised/; read only if there is no other form, since its signals are denoised."""
 
     def listing(self) -> Listing:
@@ -132,9 +132,9 @@ class Ningbo(Chapman):
 
 
 _CONDITIONS = {row["statement"]: row["condition"] for row in _ROWS if row["condition"]}
-CLASSES: tuple[str, ...] = tuple(dict.fromkeys(_CONDITIONS.values()))
+CLASSES = tuple(dict.fromkeys(_CONDITIONS.values()))
 """Acronyms of ConditionNames_SNOMED-CT.csv: MERL's 38 classes (Liu et al., ICML 2024), in the order of its files."""
-CONDITION_OF_STATEMENT: dict[str, str] = _CONDITIONS | {name: name for name in CLASSES}
+CONDITION_OF_STATEMENT = _CONDITIONS | {name: name for name in CLASSES}
 """Of the codes of headers and the acronyms of figshare's table.
 
 Where ConditionNames_SNOMED-CT.csv gives several acronyms to one code, the first. Bradycardia is not among the classes,

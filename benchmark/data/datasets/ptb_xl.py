@@ -34,7 +34,7 @@ class Statement(NamedTuple):
 SCP_STATEMENTS = tuple(Statement(**row) for row in rows_beside(__file__, "ptb_xl_statements.csv"))
 """In the order of the release."""
 SUPERCLASS_OF_CODE = {statement.code: statement.superclass for statement in SCP_STATEMENTS}
-PTB_XL_TASKS: dict[str, str] = {
+PTB_XL_TASKS = {
     "all": "every statement",
     "diagnostic": "diagnostic statements",
     "subdiagnostic": "subclasses of the diagnostic statements",

@@ -101,7 +101,12 @@ def read_samples(record: Path) -> Samples:
         raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
     files = [*dict.fromkeys(record.with_name(lead["file"]) for lead in leads)]
     if len(files) == 1 and leads[0]["format"] == "16":
-        digital = _read_format_16(files[0], leads, samples)  # (n, L)
+        with reasons():
+            stored = np.fromfile(files[0], "<i2", offset=int(leads[0]["offset"] or 0))  # (n * L,)
+        length = samples or len(stored) // count
+        if len(stored) < length * count:
+            raise Unusable(f"truncated: {len(stored) // count} of {length} samples")
+        digital = stored[: length * count].reshape(-1, count)  # (n, L)
         baseline = [int(lead["baseline"] or lead["zero"] or 0) for lead in leads]
         signal = (digital - np.array(baseline)) / [float(lead["gain"]) for lead in leads]  # (n, L)
         signal[digital == NO_SAMPLE] = np.nan
@@ -120,17 +125,6 @@ def _lead_fields(line: str) -> re.Match[str]:
     if fields is None or not float(fields["gain"]):
         raise Unusable(f"damaged header, no gain, or leads of several rates or times: signal line {line[:60]!r}")
     return fields
-
-
-def _read_format_16(file: Path, leads: Sequence[re.Match[str]], samples: int) -> NDArray[np.int16]:
-    """Steps (n, L) of so many samples (0: all) of a file of format 16. Raises Unusable."""
-    with reasons():
-        digital = np.fromfile(file, "<i2", offset=int(leads[0]["offset"] or 0))  # (n * L,)
-    stored = len(digital) / len(leads)
-    count = samples or int(stored)
-    if stored < max(count, 1):
-        raise Unusable(f"truncated: {int(stored)} of {count} samples" if stored else "no samples")
-    return digital[: count * len(leads)].reshape(-1, len(leads))
 
 
 def _read_by_wfdb(name: str, files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float64]]:

@@ -18,9 +18,6 @@ from benchmark.data.simulate.patient import clash
 
 GRADES = ("normal", "borderline", "abnormal")
 """Of the whole ECG, in ascending order."""
-Lines = tuple[str, ...]
-"""Lines of a report."""
-
 RAPID_RATE = 110
 """Beats per minute from which fibrillation has a rapid ventricular response."""
 
@@ -32,7 +29,7 @@ READINGS = {row.pop("finding"): row for row in rows_beside(__file__, "machine_fi
 the mentions that are uncertain; `false_alarm`: share of the ECGs without the finding with an uncertain wording.
 """
 LINE_OF_RHYTHM = {row["rhythm"]: row["line"] for row in rows_beside(__file__, "machine_rhythms.csv")}
-MISREADINGS: dict[str, dict[Lines, float]] = {
+MISREADINGS = {
     row["rhythm"]: {
         tuple(lines.split(" + ")): float(share)
         for lines, share in (pair.rsplit(": ", 1) for pair in row["printed_instead"].split("|"))
@@ -62,7 +59,7 @@ def machine_report(diagnoses: tuple[str, ...], rate: float, rng: np.random.Gener
     return [*printed, f"{grade.capitalize()} ECG"]
 
 
-def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> Lines:
+def _misread(rhythm: str, rng: np.random.Generator, errors: float) -> tuple[str, ...]:
     """Lines printed instead of the rhythm; () if it is read correctly."""
     misreadings, drawn = MISREADINGS[rhythm], rng.random()
     scale = min(errors, 1 / sum(misreadings.values()))

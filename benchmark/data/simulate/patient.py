@@ -10,7 +10,6 @@ and the anterior fascicle's block are additive, so that they combine.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
@@ -28,9 +27,9 @@ from benchmark.data.simulate.heart import (
     rotation,
 )
 
-RHYTHMS: tuple[str, ...] = ("SR", "SB", "ST", "SA", "AFIB", "AFL", "SVT")
+RHYTHMS = ("SR", "SB", "ST", "SA", "AFIB", "AFL", "SVT")
 """The rhythms; a recording has exactly one."""
-SINUS_RHYTHMS: tuple[str, ...] = ("SR", "SB", "ST", "SA")
+SINUS_RHYTHMS = RHYTHMS[:4]
 
 
 class Diagnosis(NamedTuple):
@@ -80,8 +79,7 @@ PVC_FOCI = np.array([[0.25, 1.25, 0.75], [-0.75, -0.70, -1.05], [1.05, -0.55, 1.
 """QRS direction of ventricular beats from the right outflow tract, the left ventricle's base, and the apex."""
 
 
-@dataclass(frozen=True)
-class Anatomy:
+class Anatomy(NamedTuple):
     """Anatomy of one patient."""
 
     heart: Heart
@@ -140,7 +138,7 @@ def _draw_heart(rng: np.random.Generator, woman: bool, variation: float) -> Hear
 
 
 def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float, variation: float) -> Wave:
-    size = float(np.linalg.norm(wave.dipole))
+    size = np.linalg.norm(wave.dipole)
     bent = wave.dipole + 0.11 * size * variation * _normal(rng, 3)  # (3,)
     height = voltage * _factor(rng, 0.15 * variation)
     rise, fall = np.exp(0.10 * variation * _normal(rng, 2))
@@ -153,21 +151,20 @@ def _personal(rng: np.random.Generator, wave: Wave, pace: float, voltage: float,
 
 def _draw_focus(rng: np.random.Generator) -> Mapping[str, Wave]:
     direction = PVC_FOCI[rng.integers(len(PVC_FOCI))] * _factor(rng, 0.2) + 0.2 * _normal(rng, 3)  # (3,)
-    turned = direction + 0.35 * float(np.linalg.norm(direction)) * 0.5 * _normal(rng, 3)  # (3,)
+    turned = direction + 0.35 * np.linalg.norm(direction) * 0.5 * _normal(rng, 3)  # (3,)
     slow = rng.uniform(0.9, 1.15)
     dipoles = {"direction": direction, "turned": turned}
     focus = Heart({name: Wave("R", 0.0, 0.0, 0.0, dipole) for name, dipole in dipoles.items()}, {})
     return changed(focus, "focus", slow).waves
 
 
-EPISODIC: frozenset[str] = frozenset({"AFIB", "AFL", "SVT", "STD", "STE-ANT", "STE-INF", "PAC", "PVC"})
+EPISODIC = ("AFIB", "AFL", "SVT", "STD", "STE-ANT", "STE-INF", "PAC", "PVC")
 RECURRENCE = 0.65
 """Probability that an episodic condition shows in a later recording; the first shows all conditions."""
 MOST_CONDITIONS = 3
 
 
-@dataclass(frozen=True)
-class Population:
+class Population(NamedTuple):
     """Prevalences in a cohort; each mapping's values are relative shares."""
 
     conditions: Mapping[str, float]
