@@ -2,11 +2,10 @@
 
 Each classifier takes an encoder, which it changes, the number of classes and the settings of its evaluation.
 Of several learning rates the one with the best validation macro-F1 is taken, of fine-tuning and attention the epoch
-too. Training from scratch is that of the PTB-XL
-benchmark (Strodthoff et al. 2020): AdamW under fastai's one-cycle schedule (Smith 2018), and the last epoch. The loss
-is cross-entropy or, with several labels, binary cross-entropy. The head's initial weights and the batch order depend on
-the seed alone. Of recordings that are kept whole, each update sees crops drawn anew; they are judged by crops at a
-fixed stride.
+too. Training from scratch is that of the PTB-XL benchmark (Strodthoff et al. 2020): AdamW under fastai's one-cycle
+schedule (Smith 2018), and the last epoch. The loss is cross-entropy or, with several labels, binary cross-entropy. The
+head's initial weights and the batch order depend on the seed alone. Of recordings that are kept whole, each update sees
+crops drawn anew; they are judged by crops at a fixed stride.
 """
 
 from __future__ import annotations
