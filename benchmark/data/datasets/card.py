@@ -137,10 +137,10 @@ class CardLabels(CardSection):
 
 def says_yes(cell: str) -> bool:
     """Tell whether the cell of a class says yes; blank is no. Raises Unusable for anything else."""
-    says = truth(cell)
-    if cell and says is None:
+    is_yes = truth(cell)
+    if cell and is_yes is None:
         raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {cell[:SHOWN]!r}")
-    return bool(says)
+    return bool(is_yes)
 
 
 def one_line(text: str) -> str:
