@@ -90,9 +90,8 @@ def most_prominent(cleaned: NDArray[np.float64], lead: Whole, begin: Whole, end:
     first = lead * samples + begin  # (Q,) of the leads one after the other
     edges = np.zeros(cleaned.size, np.int8)
     edges[first], edges[first + end - begin] = 1, -1
-    alone = np.where(
-        np.cumsum(edges, dtype=np.int8), cleaned.ravel(), np.nan
-    )  # no peak holds NaN, prominence ends at it
+    inside = np.cumsum(edges, dtype=np.int8)  # (L * n,) 1 in a stretch
+    alone = np.where(inside, cleaned.ravel(), np.nan)  # no peak holds NaN, and a prominence ends at it
     peaks, properties = find_peaks(alone, prominence=(None, None))  # (P,)
     order = np.lexsort((-peaks, properties["prominences"]))  # the best of a stretch is the last to be written
     best = np.full(len(lead), -1, np.intp)  # (Q,)
