@@ -95,6 +95,8 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
     further: metrics of the main tables beside F1, AUROC and ACC (`FURTHER`).
     """
+    from reports.figures import draw_figures  # here, because matplotlib loads slowly
+
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]],)
     tables: list[Table] = []
     statistics_of_tables: dict[str, TableStatistics] = {}
@@ -132,40 +134,24 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         contents["retrieval.csv"] = csv(retrieval)
     for name, text in contents.items():
         write_atomic(out / name, text.encode())
-    figures, ended = figures_of(results, out / "figures", units, differences_of_tables, retrieval)
-    problems += ended
+    figures: list[Figure] = []
+    try:
+        figures.extend(draw_figures(results, out / "figures", units, differences_of_tables, retrieval))
+    except Exception as error:  # the tables are worth a page with the figures before it
+        problems.append(f"further figures: {type(error).__name__}: {error}")
     failed = failures(results)
     by_class = "At the smallest label share; in brackets the prevalence; mean±std over seeds."
     chapters = [
-        Chapter("Patient retrieval", retrieval_text, {"": retrieved}),
-        Chapter("Scores by class", by_class, class_tables(classes, results)),
-        Chapter("Pretrainings", HEALTH_TEXT, {"": pretrainings_table(results)}),
-        Chapter("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": costs}),
-        Chapter("Data", "", {"": data_table(results)}),
+        ("Patient retrieval", retrieval_text, {"": retrieved}),
+        ("Scores by class", by_class, class_tables(classes, results)),
+        ("Pretrainings", HEALTH_TEXT, {"": pretrainings_table(results)}),
+        ("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": costs}),
+        ("Data", "", {"": data_table(results)}),
     ]
     page = render_page(results, tables, figures, chapters, [*problems, *failed])
     write_atomic(out / PAGE, page.encode())
     files = [out / name for name in (*contents, PAGE)]
     return Report(tables, [*files, *(figure.png for figure in figures)], problems, failed)
-
-
-def figures_of(
-    results: Results,
-    folder: Path,
-    units: Sequence[str],
-    differences_of_tables: Mapping[tuple[str, str], pd.DataFrame],
-    retrieval: pd.DataFrame,
-) -> tuple[list[Figure], list[str]]:
-    """Draw the figures; return them, and the error that ended the drawing: the tables are worth a page without."""
-    from reports.figures import draw_figures  # here, because matplotlib loads slowly
-
-    figures: list[Figure] = []
-    try:
-        for figure in draw_figures(results, folder, units, differences_of_tables, retrieval):
-            figures.append(figure)
-    except Exception as error:
-        return figures, [f"further figures: {type(error).__name__}: {error}"]
-    return figures, []
 
 
 def csv(frame: pd.DataFrame) -> str:
@@ -293,36 +279,30 @@ def retrieval_table(results: Results, scores: pd.DataFrame) -> tuple[pd.DataFram
     return table, RETRIEVAL_TEXT + (f" {DASH}: {and_text(lacking)}: {NO_OTHER}." if lacking else "")
 
 
-class Chapter(NamedTuple):
-    """A folded part of the page."""
-
-    title: str
-    text: str
-    tables: Mapping[str, pd.DataFrame]
-    """Heading -> table of texts."""
-
-
 def render_page(
     results: Results,
     tables: Sequence[Table],
     figures: Sequence[Figure],
-    chapters: Sequence[Chapter],
+    chapters: Sequence[tuple[str, str, Mapping[str, pd.DataFrame]]],
     problems: Sequence[str],
 ) -> str:
-    """Render the page of a run; of `chapters` those with a table. problems: one line each."""
+    """Render the page of a run. problems: one line each.
+
+    chapters: title, text, and heading -> table of texts; those without a line are not shown.
+    """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
     return environment.get_template("report.html").render(
         style=(TEMPLATES / "report.css").read_text(),
-        name=results.plan.config.get("name", ""),
+        name=results.plan.config["name"],
         head=list(head_lines(results)),
         warnings=results.plan.warnings,
         tables=[(table, blocks(table)) for table in tables],
         answers=[embedded(figure) for figure in figures if figure.answers],
         figures=[embedded(figure) for figure in figures if not figure.answers],
-        sections=[chapter for chapter in chapters if any(map(len, chapter.tables.values()))],
+        chapters=[(*words, shown) for *words, shown in chapters if any(map(len, shown.values()))],
         html=html,
         problems=problems,
     )  # fmt: skip
@@ -386,11 +366,10 @@ def pretraining_line(title: str, records: Sequence[Record]) -> dict[str, str]:
     ends = health.iloc[[0, -1]] if loss else health.mean().to_frame().T
     training = "untrained"
     if loss:
-        seconds = f", {record['seconds']:.0f} s" if record.get("seconds") else ""
-        training = f"{len(loss)} epochs, {record.get('updates', 0)} updates{seconds}"
+        training = f"{len(loss)} epochs, {record['updates']} updates, {record['seconds']:.0f} s"
     if collapsed(ends["effective_rank"].iloc[-1], ends["mean_cosine"].iloc[-1]):
         training += "; collapsed" if loss else "; features hardly differ between windows"
-    line = {"Pretraining": title, "Seed": seeds_named([of.get("seed", 0) for of in records]), "Training": training}
+    line = {"Pretraining": title, "Seed": seeds_named([of["seed"] for of in records]), "Training": training}
     line["Loss"] = course([loss[0], loss[-1]] if loss else [])
     return line | {heading: course(ends[measure].dropna()) for measure, heading in HEALTH_COLUMNS.items()}
 
@@ -401,18 +380,14 @@ def course(values: Iterable[float]) -> str:
 
 
 def data_table(results: Results) -> pd.DataFrame:
-    """Return sizes and skipped recordings of the datasets and of the pretraining corpus."""
+    """Return sizes of the pretraining corpus and the datasets, and why recordings were skipped, as often first."""
     plan = results.plan
     return pd.DataFrame(
         {
-            "Dataset": facts.get("title") or name, "Kind": "simulated" if facts.get("simulated") else "real",
+            "Dataset": facts["title"], "Kind": "simulated" if facts["simulated"] else "real",
             "Recordings": facts["recordings"], "Patients": facts["patients"],
-            "Skipped": sum((facts.get("skipped") or {}).values()), "Why": counts_text(facts.get("skipped") or {}),
+            "Skipped": sum(facts["skipped"].values()),
+            "Why": ", ".join(f"{why}: {count}" for why, count in Counter(facts["skipped"]).most_common()) or DASH,
         }
-        for name, facts in ({str(plan.pretraining["name"]): plan.pretraining} | plan.datasets).items()
+        for facts in ({plan.pretraining["name"]: plan.pretraining} | plan.datasets).values()
     )  # fmt: skip
-
-
-def counts_text(counts: Mapping[str, int]) -> str:
-    """Return 'too short: 2, flat: 1', the most frequent first."""
-    return ", ".join(f"{what}: {number}" for what, number in Counter(counts).most_common()) or DASH

@@ -27,7 +27,7 @@ from benchmark.results.metrics import RECALLS
 from benchmark.results.names import GATE, MEASURES, METHOD, OVERALL, SWEEP
 from benchmark.results.store import Plan
 from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
-from reports.words import labels_text, ratio_text, row_title, seeds_named, unit_text
+from reports.words import labels_text, ratio_text, row_title, seeds_text, unit_text
 
 SETTINGS = {"font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7, "pdf.fonttype": 42}
 DPI = 200
@@ -71,9 +71,10 @@ def draw_figures(
     plt.switch_backend("agg")
     with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
         for evaluation in evaluations_of(plan):
+            seeds = {cell.seed for cell in plan.cells if cell.evaluation == evaluation}
             for unit in units:
                 stem = folder / f"{evaluation}-{unit}"
-                words = f"per {unit_text(plan, unit)}, {seeds_text(plan, evaluation)}"
+                words = f"per {unit_text(plan, unit)}, {seeds_text(seeds)}"
                 of_unit = scores.query("evaluation == @evaluation and unit == @unit and metric == 'f1'")
                 rows = of_unit[of_unit["variant"].isin(compared)]
                 yield from draw_differences(differences[evaluation, unit], plan, style, stem, words)
@@ -87,15 +88,6 @@ def draw_figures(
         curves = learning_curves({name: of for name, of in results.pretrainings.items() if name in compared})
         if curves["epoch"].nunique() > 1:
             yield draw_training(curves, plan, style, folder / "training")
-
-
-def seeds_text(plan: Plan, evaluation: str) -> str:
-    """Return 'seeds 41 to 45, one pretraining', or 'seed 41'."""
-    seeds = sorted({cell.seed for cell in plan.cells if cell.evaluation == evaluation})
-    if len(seeds) == 1:
-        return f"seed {seeds[0]}"
-    shared = "one pretraining" if plan.config["protocol"] == "paper" else "a pretraining each"
-    return f"seeds {seeds_named(seeds)}, {shared}"
 
 
 def draw_differences(frame: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path, words: str) -> Iterator[Figure]:
@@ -227,7 +219,7 @@ def titles_of_rows(plan: Plan) -> dict[str, str]:
 def titles_of(plan: Plan) -> dict[str, str]:
     """Map datasets to their titles; those of simulated ECGs say so."""
     return {
-        name: f"{facts['title']} (simulated)" if facts.get("simulated") else str(facts["title"])
+        name: f"{facts['title']} (simulated)" if facts["simulated"] else str(facts["title"])
         for name, facts in plan.datasets.items()
     }
 

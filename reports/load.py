@@ -22,6 +22,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -100,7 +101,7 @@ def merge(runs: Sequence[Results]) -> Results:
     plans = [run.plan for run in merged]
     plan = replace(
         first.plan,
-        config=first.plan.config | {name: _union(plan.config.get(name, []) for plan in plans) for name in MERGED},
+        config=first.plan.config | {name: _union(plan.config[name] for plan in plans) for name in MERGED},
         variants=_first_of(plan.variants for plan in plans),
         datasets=_first_of(plan.datasets for plan in plans),
         roles=_first_of(plan.roles for plan in plans),
@@ -165,7 +166,7 @@ def facts_of(results: Results) -> dict[str, str]:
     plan = results.plan
     facts = {name: shown(value) for name, value in flat(plan.config).items()}
     for name, of_data in (plan.datasets | {"the pretraining corpus": plan.pretraining}).items():
-        facts[DATA + name] = f"{of_data.get('recordings')} recordings, fingerprint {of_data.get('fingerprint')}"
+        facts[DATA + name] = f"{of_data['recordings']} recordings, fingerprint {of_data['fingerprint']}"
     values: dict[str, set[str]] = {}
     for row in results.rows.values():
         provenance = {name: value for name, value in row.provenance.items() if name not in NOT_COMPARED}
@@ -195,22 +196,12 @@ def pack(results: Results, file: Path) -> None:
     """Write a run's finished cells, failures and pretraining records to a zip file. Damaged rows are left out."""
     contents = {"plans/latest": results.plan.key.encode()}
     contents[f"plans/{results.plan.key}.json"] = digested_json(asdict(results.plan))
-    keys = [key for key in (*results.rows, *results.failures)]
-    paths = [
-        (store, path)
-        for key in keys
-        for store in [results.store_of(key)]
-        for path in (store.cells / f"{key}.json", store.cells / f"{key}.npz", store.failure_file(key))
-    ]
-    paths += [
-        (store, store.pretrained / row.pretrain_key / CARD)
-        for row in results.rows.values()
-        if row.pretrain_key
-        for store in results.stores
-    ]
-    for store, path in paths:
-        if path.is_file():
-            contents.setdefault(path.relative_to(store.root).as_posix(), path.read_bytes())
+    files = [f"cells/{key}{suffix}" for key in results.rows for suffix in (".json", ".npz")]
+    files += [f"cells/{key}.error.json" for key in results.failures]
+    files += [f"pretrained/{row.pretrain_key}/{CARD}" for row in results.rows.values()]
+    for store, name in product(results.stores, files):
+        if (path := store.root / name).is_file():
+            contents.setdefault(name, path.read_bytes())
     buffer = BytesIO()
     with ZipFile(buffer, "w") as archive:
         for name, content in sorted(contents.items()):  # ZipInfo dates a file to 1980

@@ -212,14 +212,14 @@ def _seen_in_pretraining(plan: Plan, variant: str, dataset: str) -> str:
     """The remark on a number whose test patients the row's weights from elsewhere saw, or may have seen."""
     facts = role_of(plan, variant).get("elsewhere", {"saw": {dataset: "no"}})
     known = f"{SEEN} in pretraining, on {facts.get('pretrained_on')}"
-    return {"yes": known, "no": ""}.get(facts["saw"].get(dataset), f"not known whether it {SEEN}")
+    return {"yes": known, "no": ""}.get(facts["saw"][dataset], f"not known whether it {SEEN}")
 
 
 def _printed(plan: Plan, layout: Layout, scores: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """The printed numbers of the plan's sources that the comparison has a column for, as baselines."""
     columns = set(scores[COLUMN].itertuples(index=False, name=None))
     for number in numbers() if not layout.name else ():
-        chosen = number.source in plan.config.get("printed", []) and number.evaluation == layout.evaluation
+        chosen = number.source in plan.config["printed"] and number.evaluation == layout.evaluation
         if chosen and (number.ratio, number.column, number.metric) in columns:
             again = f"printed; {number.again:g} where it was run again by {number.by}" if number.again else ""
             yield NO_NUMBER | {
@@ -351,6 +351,6 @@ def costs_table(results: Results) -> pd.DataFrame:
 
 def machine_of(record: Record) -> str:
     """Device, threads of a CPU, and precision: 'NVIDIA H200, bf16', 'x86_64, threads: 2, float32'."""
-    device = record.get("device") or {}
-    threads = f", threads: {device.get('threads')}" if device.get("type") == "cpu" else ""
-    return f"{device.get('name')}{threads}, {record.get('precision')}"
+    device = record["device"]
+    threads = f", threads: {device['threads']}" if device["type"] == "cpu" else ""
+    return f"{device['name']}{threads}, {record['precision']}"

@@ -56,7 +56,7 @@ def second_opinion(file: Path, published: Path | None = None, further: Sequence[
     if without := [metric for metric in further if metric not in JACKKNIFED]:
         raise ValueError(f"--scores {without[0]}: it has no interval; beside --predictions, name auprc or brier")
     runs = read_predictions(file)
-    models, seeds = names_of(runs)
+    models, seeds = map(set, zip(*runs, strict=True))
     truth, patients = next((test.truth, test.patient) for test in runs.values())
     several_labels = truth.shape[1] == 1 or bool((truth.sum(axis=1) != 1).any())
     ranked_alone = any(test.probability.min() < 0 or test.probability.max() > 1 for test in runs.values())
@@ -79,11 +79,6 @@ def second_opinion(file: Path, published: Path | None = None, further: Sequence[
         points = ", ".join(f"{TITLES[str(name)]} {100 * median:.1f}" for name, median in medians.items())
         notes.append(f"Detectable difference (power {100 * POWER:g} %, one test, median) in points: {points}.")
     return Opinion(scores, pairs, [*notes, *(published_notes(published, scores) if published else ())])
-
-
-def names_of(runs: Mapping[tuple[str, str], Predictions]) -> tuple[list[str], list[str]]:
-    """Return the models and the seeds of runs, in their order."""
-    return list(dict.fromkeys(model for model, _ in runs)), list(dict.fromkeys(seed for _, seed in runs))
 
 
 def read_predictions(file: Path) -> dict[tuple[str, str], Predictions]:
@@ -155,7 +150,7 @@ def score_columns(
     runs: Mapping[tuple[str, str], Predictions], metrics: Sequence[str], *, multi: bool
 ) -> Iterator[ScoreColumn]:
     """Yield a column of scores per metric, with each patient left out; NaN for a seed that a model lacks."""
-    models, seeds = names_of(runs)
+    models, seeds = map(dict.fromkeys, zip(*runs, strict=True))  # in the order of the file
     scores = {run: leave_one_out(test, HEARTBEAT, metrics, multi=multi) for run, test in runs.items()}
     for metric in metrics:
         of_run = {run: values[metric] for run, values in scores.items()}  # (1 + P,) each

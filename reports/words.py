@@ -17,7 +17,6 @@ import pandas as pd
 from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import (
     CLASSICAL_TITLES,
-    FEATURES,
     HEARTBEAT,
     OVERALL,
     is_frozen,
@@ -37,9 +36,6 @@ READER = " (reads reports)"
 LONGEST_ERROR = 160
 ROUNDING = 1e-9
 """A standard deviation below it, in percent, is rounding."""
-FIXED_FEATURES = dict.fromkeys(CLASSICAL_TITLES, "one measure")
-FIXED_FEATURES |= {FEATURES: "hand-made features", "minirocket": "random convolutions"}
-"""Baseline without an encoder -> what its model is of."""
 PAPER_SIGNALS = {
     "rate": 250,
     "standardise": "recording",
@@ -61,7 +57,7 @@ def labels_text(ratio: float) -> str:
 
 def unit_text(plan: Plan, unit: str) -> str:
     """Return the unit of a score: 'window' instead of 'heartbeat' where recordings were cut into crops."""
-    crops = plan.config["data"].get("segmentation", {}).get("kind") == "recordings"
+    crops = plan.config["data"]["segmentation"]["kind"] == "recordings"
     return "window" if crops and unit == HEARTBEAT else unit
 
 
@@ -104,13 +100,13 @@ def row_title(plan: Plan, variant: str) -> str:
 def source_text(facts: Mapping[str, Any]) -> str:
     """Return 'PTB-XL (simulated)' for the facts of a dataset or of the pretraining corpus."""
     parts = f", cross-validated in {facts['parts']} parts by patient, not pretrained on" if "parts" in facts else ""
-    return f"{facts.get('title') or facts['name']} ({'simulated' if facts.get('simulated') else 'real'}{parts})"
+    return f"{facts['title']} ({'simulated' if facts['simulated'] else 'real'}{parts})"
 
 
 def simulated_text(plan: Plan, datasets: Iterable[str]) -> list[str]:
     """Return `SIMULATED` where the pretraining corpus or one of the datasets is simulated; else nothing."""
     facts = [*(plan.datasets[name] for name in datasets), plan.pretraining]
-    return [SIMULATED] if any(source.get("simulated") for source in facts) else []
+    return [SIMULATED] if any(source["simulated"] for source in facts) else []
 
 
 def caption(results: Results, layout: Layout) -> str:
@@ -118,7 +114,7 @@ def caption(results: Results, layout: Layout) -> str:
     cells, datasets = layout.cells, {cell.dataset for cell in layout.cells}
     metrics = and_text([METRICS[metric].words for metric in layout.metrics])
     seeds = {cell.seed for cell in cells}
-    over = f"seed {seeds_named(seeds)}" if len(seeds) == 1 else f"mean±std over seeds {seeds_named(seeds)}"
+    over = "mean±std over " * (len(seeds) > 1) + seeds_text(seeds)
     subsets = 1 + max(cell.subset for cell in cells)
     each = f", each the mean of {subsets} labelled subsets" if subsets > 1 else ""
     sentences = [f"{metrics[0].upper()}{metrics[1:]} in percent, {over}{each}."]
@@ -183,29 +179,24 @@ def progress(results: Results, keys: Collection[str]) -> tuple[str, str]:
 
 def commits_text(results: Results, keys: Iterable[str]) -> str:
     """Return '; commit 0123456789ab' of the rows of some cells; '' where none is known."""
-    states = [results.rows[key].provenance.get("git") or {} for key in keys if key in results.rows]
-    known = {
-        git["commit"][:12] + " with uncommitted changes" * bool(git.get("dirty")) for git in states if git.get("commit")
-    }
+    states = [results.rows[key].provenance["git"] for key in keys if key in results.rows]
+    known = {git["commit"][:12] + " with uncommitted changes" * git["dirty"] for git in states if git["commit"]}
     return f"; commit {', '.join(sorted(known))}" if known else ""
 
 
 def _settings(plan: Plan, cells: Sequence[PlannedCell], unit: str) -> str:
     """Name unit, protocol, preset, labels, data, and how signals are taken where that is not as in the paper."""
     config, datasets = plan.config, {cell.dataset for cell in cells}
-    preset = f", preset {config['pretrain']['preset']}" if config.get("pretrain", {}).get("preset") else ""
     data = ", ".join(source_text(facts) for name, facts in plan.datasets.items() if name in datasets)
     text = (
-        f"Scored per {unit_text(plan, unit)}; protocol {config['protocol']}{preset}, {labels_of(plan)} labels. "
-        f"Data: {data}; pretraining on {source_text(plan.pretraining)}"
+        f"Scored per {unit_text(plan, unit)}; protocol {config['protocol']}, preset {config['pretrain']['preset']}, "
+        f"{labels_of(plan)} labels. Data: {data}; pretraining on {source_text(plan.pretraining)}, "
+        "{used_recordings} of its {recordings} recordings, of {used_patients} patients".format_map(plan.pretraining)
     )
-    if "used_recordings" in plan.pretraining:
-        used = ", {used_recordings} of its {recordings} recordings, of {used_patients} patients"
-        text += used.format_map(plan.pretraining)
     signals = {name: value for name, value in config["data"].items() if value != PAPER_SIGNALS.get(name, value)}
     parts = [f"{name} {' '.join(value) if isinstance(value, list) else value}" for name, value in signals.items()]
-    windows = config["data"].get("segmentation", {})
-    if windows.get("kind") == "recordings":
+    windows = config["data"]["segmentation"]
+    if windows["kind"] == "recordings":
         parts.append(f"crops of {windows['seconds']:g} s every {windows['stride'] or windows['seconds'] / 2:g} s")
     text += f". Signals: {', '.join(parts)}" if parts else ""
     return f"{text}."
@@ -249,7 +240,7 @@ def _rates(results: Results, layout: Layout) -> Iterator[str]:
 
 def tested_text(results: Results, datasets: Collection[str]) -> str:
     """Return 'PTB-XL 54, Chapman 70': the test patients of datasets."""
-    patients = {row.dataset: row.counts.get("test_patients", "?") for row in results.rows.values()}
+    patients = {row.dataset: row.counts["test_patients"] for row in results.rows.values()}
     facts = results.plan.datasets.items()
     return ", ".join(f"{of['title']} {patients[name]}" for name, of in facts if name in datasets and name in patients)
 
@@ -262,13 +253,18 @@ def _errors(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
         yield f"{state.capitalize()}: {first}{more}: {what}"
 
 
+def seeds_text(seeds: Collection[int]) -> str:
+    """Return 'seeds 41 to 45', or 'seed 41'."""
+    return f"seed{'s' * (len(seeds) > 1)} {seeds_named(seeds)}"
+
+
 def cell_names(plan: Plan, cells: Sequence[PlannedCell]) -> list[str]:
     """Return 'PMQ (Chapman, 1 %, seeds 41, 42)': cells, grouped by variant, dataset and ratio."""
     seeds: dict[str, set[int]] = {}
     for cell in cells:
         where = f"{plan.datasets[cell.dataset]['title']}, {ratio_text(cell.ratio)}"
         seeds.setdefault(f"{plan.variants[cell.variant]} ({where}", set()).add(cell.seed)
-    return [f"{name}, seed{'s' if len(of) > 1 else ''} {seeds_named(of)})" for name, of in seeds.items()]
+    return [f"{name}, {seeds_text(of)})" for name, of in seeds.items()]
 
 
 def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
@@ -276,23 +272,19 @@ def _other_sources(plan: Plan, layout: Layout) -> Iterator[str]:
     datasets = {cell.dataset for cell in layout.cells}
     roles = {plan.variants[name]: role_of(plan, name) for name in layout.variants}
     if readers := [title for title, role in roles.items() if role.get("reads_reports")]:
-        embedder = plan.config.get("pretrain", {}).get("text_embedder") or "an unnamed embedder"
+        embedder = plan.config["pretrain"]["text_embedder"]
         yield (
             f"{and_text(readers)} learned from the reports of the recordings (embedded by {embedder}), which no other "
             "row reads."
         )
     for title, facts in ((title, role["elsewhere"]) for title, role in roles.items() if role.get("elsewhere")):
-        saw = [
-            f"{of['title']} {facts['saw'].get(name, 'not known')}"
-            for name, of in plan.datasets.items()
-            if name in datasets
-        ]
+        saw = [f"{of['title']} {facts['saw'][name]}" for name, of in plan.datasets.items() if name in datasets]
         yield (
             f"{title}: weights of others (licence {facts['licence']}), pretrained on {facts['pretrained_on']}; saw "
             f"these test patients: {', '.join(saw)}. Reads {facts['signals']}; each of its "
             "windows has the recording's prediction."
         )
-    for name in plan.config.get("printed", []):
+    for name in plan.config["printed"]:
         if any(n.source == name and n.evaluation == layout.evaluation and n.column in datasets for n in numbers()):
             source = sources()[name]
             yield f"Printed ({name}): {source.cite}. Protocol: {source.protocol}. Differs: {source.differs}."
@@ -347,12 +339,12 @@ def _baselines_above(plan: Plan, scores: pd.DataFrame) -> Iterator[str]:
     pretrained = overall[~overall["baseline"] & ~overall["variant"].map(is_untrained)]
     best = pretrained.groupby("ratio")["mean_percent"].max()
     above = overall[overall["mean_percent"] > overall["ratio"].map(best)]
-    for variant, rows in above[above["variant"].isin(FIXED_FEATURES)].groupby("variant", sort=False):
+    for variant, rows in above[above["variant"].isin(CLASSICAL_TITLES)].groupby("variant", sort=False):
         means = zip(rows["mean_percent"], rows["ratio"].map(ratio_text), strict=True)
         yield (
             f"Higher in Overall than every pretrained row: the baseline {plan.variants[str(variant)]} "
-            f"({', '.join(f'{mean:.1f} at {ratio}' for mean, ratio in means)}). It is a different model, of "
-            f"{FIXED_FEATURES[str(variant)]} and without pretraining: this is no comparison of encoders."
+            f"({', '.join(f'{mean:.1f} at {ratio}' for mean, ratio in means)}). It is a different model without "
+            "pretraining: this is no comparison of encoders."
         )
 
 

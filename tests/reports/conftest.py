@@ -22,9 +22,17 @@ from reports.jackknife import leave_one_out
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
 TRACEBACK = "Traceback (most recent call last):\n  ...\nRuntimeError: the loss is not finite"
+RECORD = {"seed": 42, "updates": 0, "seconds": 0.0, "precision": "float32", "device": {"type": "cuda", "name": "H200"}}
 METRICS = {"f1": 0.0, "auroc": 0.2, "acc": 0.1}
 DATASETS = ("ptb-xl", "chapman")
 TITLES = {"random": "Random", "moco": "MoCo", "pmq": "PMQ", "pmq:w/o mask_t": "PMQ w/o mask_t & 5 % | *"}
+
+
+CONFIG: dict[str, Any] = {
+    "name": "made-up", "caption": "A config's own words.", "protocol": "paper", "methods": [], "printed": [],
+    "data": {"labels": "single", "segmentation": {"kind": "heartbeats"}},
+    "pretrain": {"preset": "unified", "text_embedder": "tfidf"},
+}  # fmt: skip
 
 
 def planned() -> list[PlannedCell]:
@@ -45,21 +53,22 @@ def plan() -> Plan:
     return Plan(
         health_windows="here",
         key="plan-of-the-test",
-        config={"protocol": "paper", "data": {"labels": "single"}, "caption": "A config's own words."},
+        config=CONFIG,
         variants=TITLES,
         datasets={
             "ptb-xl": {
                 "title": "PTB-XL", "simulated": True, "recordings": 30, "patients": 20, "classes": ["NORM", "HYP"],
+                "fingerprint": "a",
                 "skipped": {"rate under 50/min": 2, "all-zero lead": 1},
             },
             "chapman": {
                 "title": "Chapman", "simulated": False, "recordings": 40, "patients": 40, "classes": ["SB", "SR"],
-                "skipped": {},
+                "skipped": {}, "fingerprint": "b",
             },
         },
         pretraining={
             "name": "mimic-iv-ecg", "title": "MIMIC-IV-ECG", "simulated": True, "recordings": 90, "patients": 9,
-            "skipped": {},
+            "skipped": {}, "fingerprint": "c", "used_recordings": 80, "used_patients": 8,
         },
         cells=planned(),
     )  # fmt: skip
@@ -97,7 +106,10 @@ def row_of(cell: PlannedCell) -> Row:
         if cell.dataset == "ptb-xl"
         else {"SB": {"patients": 40, "unscored": {}}},
         training={"best_epoch": 3, "lr": 1e-3 if cell.ratio == 0.3 else 1e-4 * (cell.seed - 38), "seconds": 1.5},
-        provenance={"git": {"commit": "0123456789abcdef0123456789abcdef01234567"}, "precision": "float32"},
+        provenance={
+            "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False},
+            "precision": "float32",
+        },
     )
 
 
@@ -113,7 +125,7 @@ def write_record(root: Path, name: str, **facts: Any) -> Path:
     """Write the record of a row's pretraining, with health measured on the windows of the plan; returns its file."""
     file = root / "pretrained" / digest(name) / CARD
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(card_bytes({"key": digest(name), "health_sample": {"windows_sha256": "here"}} | facts))
+    file.write_bytes(card_bytes({"key": digest(name), "health_sample": {"windows_sha256": "here"}} | RECORD | facts))
     return file
 
 

@@ -47,7 +47,7 @@ def test_every_kind_of_figure_is_drawn_once_and_alike(write_store: Callable[...,
         "finetune-heartbeat-pmq-queue-size", "identifiability", "training",
     ]  # fmt: skip
     assert [figure.answers for figure in figures] == [True, True] + 4 * [False]
-    assert "per heartbeat, seeds 41, 42, one pretraining. Lines: 95 % intervals, adjusted by Holm" in figures[0].caption
+    assert "per heartbeat, seeds 41, 42. Lines: 95 % intervals, adjusted by Holm" in figures[0].caption
     for one, other in zip(figures, again, strict=True):
         for suffix in (".png", ".pdf"):
             assert one.png.with_suffix(suffix).read_bytes() == other.png.with_suffix(suffix).read_bytes()

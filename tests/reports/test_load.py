@@ -18,7 +18,7 @@ from benchmark.results.store import Plan, Store
 from reports import load
 from reports.load import incompatible, pack
 from reports.results import SCORES, layouts, learning_curves, mean_over_subsets
-from tests.reports.conftest import planned, write_record
+from tests.reports.conftest import CONFIG, planned, write_record
 
 WriteStore = Callable[..., Path]
 
@@ -98,15 +98,15 @@ def test_rows_with_fewer_seeds_are_warned_of(store_root: Path) -> None:
     ("alter", "reason"),
     [
         ({"alter_plan": with_config(protocol="strict")}, "protocol is strict, not paper"),
-        ({"alter_plan": with_config(data={"labels": "multi"})}, "data.labels is multi, not single"),
+        ({"alter_plan": with_config(data=CONFIG["data"] | {"labels": "multi"})}, "data.labels is multi, not single"),
         ({"alter_plan": with_config(knobs={"pmq": {"momentum": 0.9}})}, "knobs.pmq.momentum is 0.9, not unset"),
         (
-            {"alter_plan": lambda plan: replace(plan, datasets=plan.datasets | {"chapman": {"recordings": 3}})},
-            "data of chapman is 3 recordings, fingerprint None, not 40 recordings, fingerprint None",
+            {"alter_plan": lambda plan: replace(plan, datasets=plan.datasets | {"chapman": plan.datasets["ptb-xl"]})},
+            "data of chapman is 30 recordings, fingerprint a, not 40 recordings, fingerprint b",
         ),
         (
             {"alter_plan": lambda plan: replace(plan, pretraining=plan.pretraining | {"fingerprint": "b"})},
-            "data of the pretraining corpus is 90 recordings, fingerprint b, not 90 recordings, fingerprint None",
+            "data of the pretraining corpus is 90 recordings, fingerprint b, not 90 recordings, fingerprint c",
         ),
         ({"alter": lambda row: replace(row, provenance={"precision": "bf16"})}, "rows: precision is bf16, not float32"),
         ({"alter": lambda row: replace(row, provenance={"results_versions": {"finetune": 2}})}, None),

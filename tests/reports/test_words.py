@@ -14,6 +14,7 @@ from reports.inference import TableStatistics
 from reports.load import load
 from reports.results import Layout, Results, layouts
 from reports.words import caption, footers, verdict
+from tests.reports.conftest import CONFIG
 
 READER = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
 
@@ -22,10 +23,10 @@ def results_of(protocol: str = "strict", *ratios: float) -> tuple[Results, Layou
     cells = [PlannedCell("k", "pmq", "finetune", "ptb-xl", ratio, 41) for ratio in ratios or (0.3, 0.01)]
     plan = Plan(
         key="k",
-        config={"protocol": protocol, "data": {"labels": "single"}},
+        config=CONFIG | {"protocol": protocol},
         variants={"random": "Random", "pmq": "PMQ", "moco": "MoCo", "etp": "ETP", "features": "Features"},
-        datasets={"ptb-xl": {"title": "PTB-XL"}},
-        pretraining={},
+        datasets={"ptb-xl": {"title": "PTB-XL", "simulated": False}},
+        pretraining={"simulated": False},
         roles={"etp": READER},
         cells=cells,
     )
@@ -94,8 +95,8 @@ def test_a_baseline_of_fixed_features_above_every_pretrained_row_is_named_with_w
     scores = overall((0.3, "features", 71.26, 9), (0.01, "features", 60.0, 9), (0.3, "minirocket", 90.0, 8))
     _, limits, *_ = verdict(*results, lines, scores)
     assert limits.endswith(
-        "Higher in Overall than every pretrained row: the baseline Features (71.3 at 30 %). It is a different model, "
-        "of hand-made features and without pretraining: this is no comparison of encoders."
+        "Higher in Overall than every pretrained row: the baseline Features (71.3 at 30 %). It is a different model "
+        "without pretraining: this is no comparison of encoders."
     )
     _, limits, *_ = verdict(*results, lines, overall((0.3, "features", 69.0, 9)))
     assert "Features" not in limits
@@ -122,7 +123,7 @@ def test_footers_name_cells_data_errors_and_patients_who_were_not_scored(store_r
     lines = footers_of(replace(results, plan=replace(results.plan, warnings=["test recordings were trained on"])))
     assert lines[0] == "Cells: 29 of 32 finished, 1 failed, 2 not run; commit 0123456789ab."
     assert lines[1].startswith(
-        "Scored per heartbeat; protocol paper, single labels. Data: PTB-XL (simulated), Chapman (real)"
+        "Scored per heartbeat; protocol paper, preset unified, single labels. Data: PTB-XL (simulated), Chapman (real)"
     )
     assert "Warning: test recordings were trained on." in lines
     (rates,) = [line for line in lines if line.startswith("Learning rates chosen on validation, median: ")]
