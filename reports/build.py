@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import product
 from pathlib import Path
@@ -23,7 +23,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from benchmark.results.files import write_atomic
 from benchmark.results.metrics import COLUMNS, NO_OTHER, RECALLS, TITLES, class_f1
 from benchmark.results.names import (
     BOTH,
@@ -53,14 +52,12 @@ from reports.score_tables import DASH, Style, Table, costs_table, make_table, to
 from reports.words import (
     and_text,
     cell_names,
-    commits_text,
     labels_text,
     markdown_table,
     mean_text,
-    progress,
     row_title,
     seeds_named,
-    source_text,
+    write_files,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +79,6 @@ class Report(NamedTuple):
     """The report of a run."""
 
     tables: list[Table]
-    files: list[Path]
     problems: list[str]
     """One line per damaged row, unreadable record and table without statistics; the error that ended the figures."""
     failures: list[str]
@@ -132,8 +128,7 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     if len(retrieval):
         contents["results.md"] += f"\n## Patient retrieval\n\n{retrieval_text}\n\n{markdown_table(retrieved)}\n"
         contents["retrieval.csv"] = csv(retrieval)
-    for name, text in contents.items():
-        write_atomic(out / name, text.encode())
+    write_files(out, contents)
     figures: list[Figure] = []
     try:
         figures.extend(draw_figures(results, out / "figures", units, differences_of_tables, retrieval))
@@ -148,10 +143,8 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         ("Costs of the pretrainings", "The mean where a row has several pretrainings.", {"": costs}),
         ("Data", "", {"": data_table(results)}),
     ]
-    page = render_page(results, tables, figures, chapters, [*problems, *failed])
-    write_atomic(out / PAGE, page.encode())
-    files = [out / name for name in (*contents, PAGE)]
-    return Report(tables, [*files, *(figure.png for figure in figures)], problems, failed)
+    write_files(out, {PAGE: render_page(results, tables, figures, chapters, [*problems, *failed])})
+    return Report(tables, problems, failed)
 
 
 def csv(frame: pd.DataFrame) -> str:
@@ -297,7 +290,6 @@ def render_page(
     return environment.get_template("report.html").render(
         style=(TEMPLATES / "report.css").read_text(),
         name=results.plan.config["name"],
-        head=list(head_lines(results)),
         warnings=results.plan.warnings,
         tables=[(table, blocks(table)) for table in tables],
         answers=[embedded(figure) for figure in figures if figure.answers],
@@ -324,15 +316,6 @@ def blocks(table: Table) -> list[tuple[str, str]]:
 def embedded(figure: Figure) -> tuple[str, str]:
     """Return the data URI of a figure and its caption."""
     return f"data:image/png;base64,{b64encode(figure.png.read_bytes()).decode()}", figure.caption
-
-
-def head_lines(results: Results) -> Iterator[str]:
-    """Yield cells with commit, then protocol and data."""
-    plan, keys = results.plan, {cell.key for cell in results.plan.cells}
-    finished, rest = progress(results, keys)
-    yield f"{finished} cells{rest}{commits_text(results, keys)}."
-    tested = ", ".join(map(source_text, plan.datasets.values()))
-    yield f"Protocol {plan.config['protocol']}. Tested on {tested}. Pretrained on {source_text(plan.pretraining)}."
 
 
 HEALTH_TEXT = (

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from benchmark.results.files import write_atomic
 from benchmark.results.metrics import COLUMNS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, UNIT_OF_PROTOCOL, numbers, sources
 from reports.load import differing_facts, incompatible
 from reports.results import Results, coordinates, mean_over_subsets
-from reports.words import mean_text, ratio_text
+from reports.words import mean_text, ratio_text, write_files
 
 NUMBER = ["evaluation", "variant", "ratio", "dataset", "metric"]
 MAX_PRINTED = 20
@@ -134,10 +133,8 @@ def write_comparison(comparison: Comparison, out: Path) -> list[Path]:
     for title, table in (("Settings that differ", comparison.settings), ("Numbers that differ", comparison.table)):
         if len(table):
             parts += ["", f"## {title}", "", table.to_markdown(index=False, disable_numparse=True)]
-    files = [out / f"{comparison.name}.md", out / f"{comparison.name}.csv"]
-    write_atomic(files[0], ("\n".join(parts) + "\n").encode())
-    write_atomic(files[1], comparison.numbers.to_csv(index=False, lineterminator="\n").encode())
-    return files
+    numbers_csv = comparison.numbers.to_csv(index=False, lineterminator="\n")
+    return write_files(out, {f"{comparison.name}.md": "\n".join(parts) + "\n", f"{comparison.name}.csv": numbers_csv})
 
 
 def printed_lines(comparison: Comparison) -> list[str]:

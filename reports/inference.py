@@ -83,7 +83,8 @@ class TableStatistics:
 
 def statistics_of(results: Results, layout: Layout, unit: str) -> TableStatistics:
     """Compute the statistics of a table in one score unit from its predictions. Raises UnequalTestSets."""
-    columns = list(score_columns(results, layout.competing, layout.metrics, unit))
+    competing = [cell for cell in layout.cells if cell.variant not in layout.baselines]
+    columns = list(score_columns(results, competing, layout.metrics, unit))
     return TableStatistics(intervals(columns), pairwise(columns))
 
 

@@ -216,6 +216,6 @@ def unpack(file: Path, folder: Path) -> Store:
             if "plans/latest" not in archive.namelist():
                 raise ValueError("it holds no plan")
             archive.extractall(folder)
-    except (BadZipFile, OSError, EOFError, ValueError, RuntimeError) as error:
+    except (BadZipFile, OSError, ValueError) as error:
         raise NoResults(f"{file} is no results archive ({error}); pack it again with `report --archive`") from None
     return Store(folder)

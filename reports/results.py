@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchmark.results.metrics import COLUMNS, per_recording
-from benchmark.results.names import ABLATION, GATE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, measured_elsewhere
+from benchmark.results.names import ABLATION, GATE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, WINDOWS_SHA256
 from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
 
 COORDINATES = ("variant", "evaluation", "dataset", "ratio", "seed", "subset")
@@ -141,7 +141,8 @@ class Results:
                         records.setdefault(key, record)
                 except BadCard as error:
                     left_out.append(str(error).replace(f"{store.root}/", ""))
-        if other := measured_elsewhere(records, self.plan.health_windows):
+        samples = {key: record["health_sample"] for key, record in records.items() if record["health"]}
+        if other := [key for key, of in samples.items() if of[WINDOWS_SHA256] != self.plan.health_windows]:
             for key in other:
                 records[key] = {name: value for name, value in records[key].items() if name not in HEALTH}
             left_out.append(f"health of pretrainings that was measured on the windows of another run: {len(other)}")
@@ -224,11 +225,6 @@ class Layout:
     def ratios(self) -> tuple[float, ...]:
         """Label ratios of its blocks, from the top."""
         return tuple(dict.fromkeys(cell.ratio for cell in self.cells))
-
-    @property
-    def competing(self) -> tuple[PlannedCell, ...]:
-        """The cells of the rows that are compared with each other."""
-        return tuple(cell for cell in self.cells if cell.variant not in self.baselines)
 
 
 def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmark.results.files import write_atomic
 from benchmark.results.metrics import COLUMNS, TITLES
 from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.store import Predictions
@@ -24,7 +23,7 @@ from reports.build import csv
 from reports.inference import COLUMN_ID, POWER, ScoreColumn, intervals, judged, pairwise
 from reports.jackknife import JACKKNIFED, leave_one_out
 from reports.score_tables import LATEX, MARKDOWN, Style, number_text, with_marks
-from reports.words import finding_text, points_text
+from reports.words import finding_text, points_text, write_files
 
 NEEDED, OPTIONAL = ("recording", "patient", "label", "score", "model"), {"class": "positive", "seed": "0"}
 """Columns of predictions, and the value of those that a file may lack."""
@@ -220,12 +219,10 @@ def write_opinion(opinion: Opinion, out: Path) -> list[Path]:
         latex.append(styler.to_latex(hrules=True, environment="table", caption=LATEX.text(title)))
     markdown.append("\n".join(f"- {MARKDOWN.text(line)}" for line in opinion.notes))
     constant = [name for name in COLUMN_ID if name != "metric"]
-    contents = {
+    files = {
         "second-opinion.md": "\n\n".join(markdown) + "\n",
         "second-opinion.tex": "\n".join(latex),
         "second-opinion-scores.csv": csv(opinion.scores.drop(columns=[*constant, "baseline", "n"])),
         "second-opinion-pairs.csv": csv(opinion.pairs.drop(columns=constant)),
     }
-    for name, text in contents.items():
-        write_atomic(out / name, text.encode())
-    return [out / name for name in contents]
+    return write_files(out, files)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from benchmark.results.files import write_atomic
 from benchmark.results.metrics import COLUMNS, METRICS
 from benchmark.results.names import (
     CLASSICAL_TITLES,
@@ -79,6 +81,13 @@ def markdown_table(frame: pd.DataFrame) -> str:
     escaped = frame.map(escape_markdown).rename(columns=escape_markdown)
     align = ["left"] + ["right"] * (len(frame.columns) - 1)
     return str(escaped.to_markdown(index=False, disable_numparse=True, colalign=align))
+
+
+def write_files(out: Path, contents: Mapping[str, str]) -> list[Path]:
+    """Write texts into a folder by their names; return the files."""
+    for name, text in contents.items():
+        write_atomic(out / name, text.encode())
+    return [out / name for name in contents]
 
 
 def mean_text(mean: float, std: float = np.nan) -> str:
@@ -156,10 +165,8 @@ def unlabelled_classes(results: Results, cells: Iterable[PlannedCell]) -> dict[s
 
 def footers(results: Results, layout: Layout, unit: str, statistics: TableStatistics) -> list[str]:
     """Name cells, data and settings, patients, warnings and errors, other sources, and limits; one line each."""
-    keys = [cell.key for cell in layout.cells]
-    finished, rest = progress(results, keys)
     return [
-        f"Cells: {finished} finished{rest}{commits_text(results, keys)}.",
+        _progress(results, layout.cells),
         _settings(results.plan, layout.cells, unit),
         *_patients(results, layout.cells),
         *_rates(results, layout),
@@ -170,18 +177,14 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
     ]
 
 
-def progress(results: Results, keys: Collection[str]) -> tuple[str, str]:
-    """Return '5 of 8' and ', 1 failed, 2 not run': how many cells are finished, and what the others are."""
-    states = Counter(results.state_of(key)[0] for key in keys)
-    finished = states.pop(FINISHED, 0)
-    return f"{finished} of {len(keys)}", "".join(f", {states[state]} {state}" for state in STATES if state in states)
-
-
-def commits_text(results: Results, keys: Iterable[str]) -> str:
-    """Return '; commit 0123456789ab' of the rows of some cells; '' where none is known."""
-    states = [results.rows[key].provenance["git"] for key in keys if key in results.rows]
-    known = {git["commit"][:12] + " with uncommitted changes" * git["dirty"] for git in states if git["commit"]}
-    return f"; commit {', '.join(sorted(known))}" if known else ""
+def _progress(results: Results, cells: Sequence[PlannedCell]) -> str:
+    """How many cells are finished, what the others are, and of which commits the rows are."""
+    states = Counter(results.state_of(cell.key)[0] for cell in cells)
+    rest = "".join(f", {states[state]} {state}" for state in STATES if state in states and state != FINISHED)
+    checkouts = [results.rows[cell.key].provenance["git"] for cell in cells if cell.key in results.rows]
+    known = {git["commit"][:12] + " with uncommitted changes" * git["dirty"] for git in checkouts if git["commit"]}
+    commits = f"; commit {', '.join(sorted(known))}" if known else ""
+    return f"Cells: {states[FINISHED]} of {len(cells)} finished{rest}{commits}."
 
 
 def _settings(plan: Plan, cells: Sequence[PlannedCell], unit: str) -> str:

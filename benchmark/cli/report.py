@@ -103,8 +103,7 @@ def show_report(results: Results, out: Path, unit: str | None, console: Console,
         note(console, overall_table(first).to_markdown(tablefmt="simple", disable_numparse=True))
         more = f" of {len(built.tables)} tables" if len(built.tables) > 1 else ""
         note(console, "\n".join(["", *first.verdict[:2], f"Every column{more}: {out / 'results.md'}"]))
-    if built.files:
-        note(console, f"open {out / PAGE}")
+    note(console, f"open {out / PAGE}")
 
 
 def overall_table(table: Table) -> pd.DataFrame:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -107,10 +106,9 @@ def is_untrained(variant: str) -> bool:
 
 def evaluation_of(variant: str, table: str) -> str:
     """The evaluation of a variant's cells in a table: the table's own, except for gates with one of their own."""
-    of_baselines = {FROZEN: LINEAR, SUPERVISED: SUPERVISED, AUGMENTED: SUPERVISED} | {
-        name: name for name in CLASSICAL_TITLES
-    }
-    return of_baselines.get(variant, table)
+    if variant in (SUPERVISED, *CLASSICAL_TITLES):
+        return variant
+    return {FROZEN: LINEAR, AUGMENTED: SUPERVISED}.get(variant, table)
 
 
 def is_frozen(evaluation: str) -> bool:
@@ -163,12 +161,6 @@ COLLAPSED_COSINE = 0.99
 def collapsed(rank: float | None, cosine: float | None) -> bool:
     """Whether features of this effective rank and mean cosine have collapsed; False if either is unknown."""
     return rank is not None and cosine is not None and (rank < COLLAPSED_RANK or cosine > COLLAPSED_COSINE)
-
-
-def measured_elsewhere(cards: Mapping[str, Mapping[str, Any]], windows: str) -> list[str]:
-    """Names of the cards whose health was measured on other windows than those with the digest `windows`."""
-    samples = {name: card.get("health_sample", {}) for name, card in cards.items() if card.get("health")}
-    return [name for name, sample in samples.items() if sample.get(WINDOWS_SHA256) != windows]
 
 
 class Printed(NamedTuple):

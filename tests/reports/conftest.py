@@ -22,7 +22,14 @@ from reports.jackknife import leave_one_out
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
 TRACEBACK = "Traceback (most recent call last):\n  ...\nRuntimeError: the loss is not finite"
-RECORD = {"seed": 42, "updates": 0, "seconds": 0.0, "precision": "float32", "device": {"type": "cuda", "name": "H200"}}
+RECORD = {
+    "health": [],
+    "seed": 42,
+    "updates": 0,
+    "seconds": 0.0,
+    "precision": "float32",
+    "device": {"type": "cuda", "name": "H200"},
+}
 METRICS = {"f1": 0.0, "auroc": 0.2, "acc": 0.1}
 DATASETS = ("ptb-xl", "chapman")
 TITLES = {"random": "Random", "moco": "MoCo", "pmq": "PMQ", "pmq:w/o mask_t": "PMQ w/o mask_t & 5 % | *"}

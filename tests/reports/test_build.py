@@ -47,7 +47,6 @@ def test_a_run_that_was_resumed_gives_the_bytes_of_one_that_was_not(write_store:
         "b", backwards=True, complete=True, alter=lambda row: replace(row, training=row.training | longer)
     )
     report = build_report(load(resumed), out)
-    assert [file.name for file in report.files] == list(FILES)
     assert [table.name for table in report.tables] == ["finetune-heartbeat", "linear-heartbeat"]
     whole, after = files_of(tmp_path / "whole"), files_of(out)
     assert set(whole) == set(FILES)
@@ -77,7 +76,7 @@ def test_a_report_comes_without_further_figures_where_one_fails(
     monkeypatch.setattr("reports.figures.draw_sweeps", lambda *_: 1 / 0)
     report = build_report(load(store_root), tmp_path / "out")
     assert report.problems == ["further figures: ZeroDivisionError: division by zero"]
-    assert (tmp_path / "out" / "report.html") in report.files
+    assert (tmp_path / "out" / "report.html").is_file()
 
 
 @pytest.mark.draws
@@ -88,7 +87,7 @@ def test_a_run_of_a_single_row_has_no_differences_and_no_problem(write_store: Wr
 
     report = build_report(load(write_store(alter_plan=alone)), tmp_path / "out")
     assert report.problems == []
-    assert [file.stem for file in report.files if "differences" in file.stem] == []
+    assert not list((tmp_path / "out" / "figures").glob("*differences*"))
 
 
 def test_what_failed_and_what_is_damaged_is_named(store_root: Path, tmp_path: Path) -> None:
@@ -205,7 +204,7 @@ def test_the_page_answers_before_all_that_is_folded(write_page: Callable[..., st
     page = write_page()
     assert not re.findall(r"(?:src|href)=\"(?!data:)", page)
     order = [
-        "33 of 36 cells, 1 failed, 2 not run; ",
+        "Cells: 29 of 32 finished, 1 failed, 2 not run; ",
         "1 problem<",
         "<h2>Fine-tuned",
         'class="part"',

@@ -14,11 +14,9 @@ from benchmark.results.metrics import METRICS
 from benchmark.results.names import (
     EVALUATIONS,
     TASKS,
-    WINDOWS_SHA256,
     collapsed,
     command,
     evaluation_of,
-    measured_elsewhere,
     numbers,
     program,
     sources,
@@ -71,14 +69,6 @@ def test_a_command_is_that_by_which_the_program_was_started(monkeypatch: pytest.
 def test_features_collapse_below_a_rank_or_above_a_cosine() -> None:
     assert [collapsed(*measures) for measures in ((1.99, 0.5), (2.2, 0.991), (1.5, 0.995))] == [True] * 3
     assert [collapsed(*measures) for measures in ((2.0, 0.99), (None, 0.995), (1.5, None))] == [False] * 3
-
-
-def test_health_of_other_windows_than_those_of_the_run_is_named() -> None:
-    def card(sample: str) -> dict[str, object]:
-        return {"health": [{"epoch": 0}], "health_sample": {WINDOWS_SHA256: sample}}
-
-    here, there = card("a"), card("b")
-    assert measured_elsewhere({"random": there, "moco": there, "pmq": here}, "a") == ["random", "moco"]
 
 
 def test_every_number_has_a_source_and_a_place_that_a_table_may_have() -> None:
