@@ -36,7 +36,6 @@ from benchmark.results.names import (
     UNITS,
     collapsed,
 )
-from benchmark.results.store import CorruptRow
 from reports.inference import (
     ScoreColumn,
     TableStatistics,
@@ -103,7 +102,7 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         statistics = TableStatistics()
         try:
             statistics = statistics_of(results, layout, chosen)
-        except (UnequalTestSets, CorruptRow) as problem:
+        except UnequalTestSets as problem:
             problems.append(f"statistics of {layout.evaluation} per {chosen}: {problem}")
         tables.append(make_table(results, layout, chosen, statistics))
         statistics_of_tables[tables[-1].name] = statistics
@@ -184,7 +183,7 @@ def class_scores(results: Results, units: Sequence[str]) -> pd.DataFrame:
     """
     lines = []
     for cell, row in results.finished:
-        for unit in units if row.counts.get("test_windows") and cell.evaluation != RETRIEVAL else ():
+        for unit in units if row.counts["test_windows"] and cell.evaluation != RETRIEVAL else ():
             probability, truth = results.test_outputs(cell.key, unit)  # (n, C)
             f1 = class_f1(truth, probability, row.labels == "multi")
             ranked = [ranking_scores(*columns) for columns in zip(truth.T, probability.T, strict=True)]

@@ -108,7 +108,7 @@ def titles_of(results: Results) -> dict[str, str]:
 
 def is_identical(first: Results, one: str, second: Results, two: str) -> bool:
     """Whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
-    if (first.rows[one].scores, first.rows[one].undefined) != (second.rows[two].scores, second.rows[two].undefined):
+    if first.rows[one].scores != second.rows[two].scores:
         return False
     arrays = zip(vars(first.predictions(one)).values(), vars(second.predictions(two)).values(), strict=True)
     return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in arrays)

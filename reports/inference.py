@@ -281,10 +281,9 @@ def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFram
     untrained one of that kind. Two columns are added, `significant` and `equivalent`. Empty where nothing is compared.
     """
     overall = statistics.intervals.query("metric == @OVERALL").dropna(subset=["mean"])
-    pairs = statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"])
+    pairs = both_ways(statistics.pairs.query("metric == @OVERALL").dropna(subset=["difference"]))
     if pairs.empty:
-        return judged(both_ways(pairs))
-    pairs = both_ways(pairs)
+        return judged(pairs)
     rows = list(dict.fromkeys(overall["variant"]))
     best = str(overall.groupby("variant", sort=False)["mean"].mean().idxmax())
     candidates = {row: (unchanged, name_on(UNTRAINED, row.partition("+")[2]), UNTRAINED, best) for row in rows}

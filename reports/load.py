@@ -57,8 +57,7 @@ def load(sources: str | Path | Sequence[str | Path]) -> Results:
     sources: results folders and archives, each with @KEY of a plan or @all if not the latest run is meant.
     """
     named = [sources] if isinstance(sources, str | Path) else list(sources)
-    runs = [run for source in named for run in _runs_of(str(source))]
-    return merge(list({run.name: run for run in runs}.values()))
+    return merge([run for source in named for run in _runs_of(str(source))])
 
 
 def _runs_of(source: str) -> Iterator[Results]:
@@ -146,10 +145,11 @@ def incompatible(run: Results, other: Results) -> list[str]:
 
     Config keys must agree but for those in `CHOICE`, the facts in `COMPARED_WHERE_KNOWN` where both runs state them.
     """
+    free = (DATA, ROWS, *(f"{choice}." for choice in CHOICE))
     reasons = []
     for name, (one, two) in differing_facts(run, other).items():
-        known, chosen = UNSET not in (one, two), name.startswith((*(f"{choice}." for choice in CHOICE), ROWS))
-        if (name.startswith(COMPARED_WHERE_KNOWN) and known) or not (chosen or name in CHOICE or name.startswith(DATA)):
+        known = UNSET not in (one, two) and name.startswith(COMPARED_WHERE_KNOWN)
+        if known or not f"{name}.".startswith(free):
             reasons.append(f"{name} is {one}, not {two}")
     return reasons
 
@@ -171,7 +171,7 @@ def facts_of(results: Results) -> dict[str, str]:
     for row in results.rows.values():
         provenance = {name: value for name, value in row.provenance.items() if name not in NOT_COMPARED}
         if row.evaluation in CLASSICAL_TITLES:  # without an encoder nothing depends on precision
-            provenance.pop("precision", None)
+            provenance.pop("precision")
         for name, value in flat(provenance, ROWS).items():
             values.setdefault(name, set()).add(shown(value))
     return facts | {name: ", ".join(sorted(several)) for name, several in sorted(values.items())}

@@ -52,7 +52,7 @@ class Results:
     def scores(self) -> pd.DataFrame:
         """One line per stored number with the columns `SCORES`: value in [0, 1], NaN with the reason in `undefined`."""
         lines = [
-            (*coordinates(cell), unit, metric, value, row.undefined.get(unit, {}).get(metric, ""), cell.key)
+            (*coordinates(cell), unit, metric, value, row.undefined[unit].get(metric, ""), cell.key)
             for cell, row in self.finished
             for unit, metrics in row.scores.items()
             for metric, value in metrics.items()
@@ -171,8 +171,6 @@ def coordinates(cell: PlannedCell) -> tuple[Any, ...]:
 
 def mean_over_subsets(scores: pd.DataFrame) -> pd.DataFrame:
     """One line per seed of lines with the columns `SCORES`: the mean over its labelled subsets that have a score."""
-    if not scores["subset"].any():
-        return scores
     shared = [name for name in SCORES if name not in ("key", "subset", "value", "undefined")]
     how = {"key": "first", "subset": "first", "value": "mean", "undefined": "first"}
     return scores.groupby(shared, sort=False, as_index=False).agg(how)[list(SCORES)]

@@ -195,17 +195,19 @@ def tables_of(opinion: Opinion, style: Style) -> dict[str, pd.DataFrame]:
     by_model = texts.pivot(index="variant", columns="metric", values="text")
     by_model = by_model.loc[scores["variant"].unique(), scores["metric"].unique()]
     tables = {"Scores in percent": by_model.rename(index=style.text, columns=TITLES).rename_axis("Model", axis=0)}
-    lines = pairs.to_dict("records")
-    if lines:
-        columns = {
-            "Metric": [TITLES[line["metric"]] for line in lines],
-            "Difference of": [style.text(f"{line['first']} − {line['second']}") for line in lines],
-            "Points": [style.text(points_text(line)) for line in lines],
-            "p": [f"{line['p_holm']:.2g}" for line in lines],
-            "Test": [finding_text(line) for line in lines],
-            "Detectable": [f"{100 * line['detectable']:.1f}" for line in lines],
+    lines = [
+        {
+            "Metric": TITLES[line["metric"]],
+            "Difference of": style.text(f"{line['first']} − {line['second']}"),
+            "Points": style.text(points_text(line)),
+            "p": f"{line['p_holm']:.2g}",
+            "Test": finding_text(line),
+            "Detectable": f"{100 * line['detectable']:.1f}",
         }
-        tables["Differences, with Holm's correction"] = pd.DataFrame(columns).set_index("Metric")
+        for line in pairs.to_dict("records")
+    ]
+    if lines:
+        tables["Differences, with Holm's correction"] = pd.DataFrame(lines).set_index("Metric")
     return tables
 
 

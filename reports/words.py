@@ -180,7 +180,7 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
 def _progress(results: Results, cells: Sequence[PlannedCell]) -> str:
     """How many cells are finished, what the others are, and of which commits the rows are."""
     states = Counter(results.state_of(cell.key)[0] for cell in cells)
-    rest = "".join(f", {states[state]} {state}" for state in STATES if state in states and state != FINISHED)
+    rest = "".join(f", {states[state]} {state}" for state in STATES[1:] if states[state])
     checkouts = [results.rows[cell.key].provenance["git"] for cell in cells if cell.key in results.rows]
     known = {git["commit"][:12] + " with uncommitted changes" * git["dirty"] for git in checkouts if git["commit"]}
     commits = f"; commit {', '.join(sorted(known))}" if known else ""

@@ -222,11 +222,7 @@ def per_recording(
     return pooled_by(inverse, probability, pool), truth[first], names
 
 
-UNTESTED = "no test window of class"
-"""How the note on classes without a test window begins."""
-
-
 def untested_note(truth: Ints, classes: Sequence[str]) -> list[str]:
     """Return a note on the classes without a positive test window, (n, C); macro AUROC leaves them out."""
     missing = [name for name, windows in zip(classes, truth.sum(axis=0), strict=True) if not windows]
-    return [f"{UNTESTED} {', '.join(missing)}"] if missing else []
+    return [f"no test window of class {', '.join(missing)}"] if missing else []

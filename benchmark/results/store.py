@@ -173,7 +173,7 @@ class Failure:
     @property
     def line(self) -> str:
         """First line of the error's text."""
-        return (self.error.strip().splitlines() or ["no error text"])[0]
+        return self.error.splitlines()[0]
 
 
 def cell_key(content: Mapping[str, Any], ratio: float, seed: int, subset: int) -> str:

@@ -103,7 +103,7 @@ def row_of(cell: PlannedCell) -> Row:
         protocol="paper",
         labels="single",
         scores={"heartbeat": scores, "recording": {"f1": 0.9, "auroc": 0.9, "acc": 0.9, "ece": 0.1}},
-        undefined={"heartbeat": undefined},
+        undefined={"heartbeat": undefined, "recording": {}},
         notes=["no labelled window of class HYP"] if few else [],
         counts={"test_windows": 4, "test_patients": 2},
         coverage={
