@@ -31,16 +31,16 @@ class Room(NamedTuple):
 ROOMS = (
     Room("methods", ("methods",), 3300, 21),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 5700, 38),
-    Room("training", ("benchmark/training",), 1400, 9.5, (1437, 10.5)),
+    Room("training", ("benchmark/training",), 1400, 9.5, (1430, 10.5)),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 2100, 14),
-    Room("results", ("benchmark/results",), 950, 6.5, (964, 6.5)),
-    Room("reports", ("reports",), 3200, 21, (2722, 23.9)),
-    Room("config", ("benchmark/config",), 1000, 6.6, (1036, 6.7)),
-    Room("command line", ("run_benchmark.py", "benchmark/cli"), 2300, 15, (2359, 15.9)),
+    Room("results", ("benchmark/results",), 950, 6.5, (955, 6.5)),
+    Room("reports", ("reports",), 3200, 21, (3200, 23.9)),
+    Room("config", ("benchmark/config",), 1000, 6.6, (1030, 6.7)),
+    Room("command line", ("run_benchmark.py", "benchmark/cli"), 2300, 15, (2350, 15.9)),
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 141.4))
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 137.8))
 TESTS_LINES = 16_000
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
