@@ -88,9 +88,8 @@ def pretrain(
 ) -> History:
     """Train a method in place on a corpus, resuming from `checkpoint` if it exists.
 
-    epochs: rounded to whole updates, at least one. probe: held-out windows for health, before the first epoch and
-    after each. Raises TrainingStopped for a non-finite loss or a full GPU; Stopped, with a checkpoint, where the
-    process has to end.
+    epochs: rounded to whole updates, at least one. probe: windows for health, before the first and after each epoch.
+    Raises TrainingStopped for a non-finite loss or a full GPU; Stopped, with a checkpoint, where the process must end.
     """
     trial, patient, recipe = corpus.trial_of_pair, corpus.patient_of_pair, config.recipe  # (N,), (N,)
     shape = epoch_shape(patient, config.batching, recipe.batch_size)
