@@ -13,6 +13,6 @@ RUN apt-get update && apt-get install -y --no-install-recommends git && rm -rf /
 COPY .git /tmp/suite.git
 RUN git clone -q /tmp/suite.git /suite && git config --system --add safe.directory /suite
 RUN pip install --no-cache-dir -c /suite/constraints.txt --no-deps --extra-index-url "$TORCH_INDEX" torch==2.13.0 \
- && pip install --no-cache-dir -c /suite/constraints.txt -e "/suite[dask,formats]"
+ && pip install --no-cache-dir -c /suite/constraints.txt -e "/suite[dask,formats,minirocket]"
 WORKDIR /work
 ENTRYPOINT ["ecg-pretrain-bench"]

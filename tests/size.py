@@ -31,7 +31,7 @@ class Room(NamedTuple):
 ROOMS = (
     Room("methods", ("methods",), 3300, 21),
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 5700, 38),
-    Room("training", ("benchmark/training",), 1400, 9.5, (1430, 10.5)),
+    Room("training", ("benchmark/training",), 1400, 9.5),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 2100, 14),
     Room("results", ("benchmark/results",), 950, 6.5, (955, 6.5)),
     Room("reports", ("reports",), 3200, 21, (3200, 23.9)),
@@ -40,7 +40,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 560, 3.7),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 137.8))
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 20_500, 136, (20_500, 136.8))
 TESTS_LINES = 16_000
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),

@@ -37,7 +37,7 @@ VERSIONS = {
     FEATURES: 4,
     HEART_RATE: 1,
     QRS_AMPLITUDE: 1,
-    "minirocket": 2,
+    "minirocket": 3,
 }
 """Evaluation -> results version: raised with any change that can move a number."""
 SECTIONS = {VALIDATION: LINEAR} | dict.fromkeys((FEATURES, HEART_RATE, QRS_AMPLITUDE), "boosting")

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmark.cli import run as run_module
 from benchmark.data.simulate import SimulatedDataset
 from benchmark.results.store import Row, Store
 from benchmark.run import tasks as tasks_module
@@ -210,3 +211,17 @@ def test_data_are_looked_for_and_judged_before_any_pretraining(run: Run, tmp_pat
     assert not (tmp_path / "cache").exists()
     assert run("--datasets", "cpsc2018") == USAGE, "it is too small"
     assert not (tmp_path / "runs" / "pretrained").exists()
+
+
+@pytest.mark.parametrize("flags", [("--tensorboard",), ("--gates", "minirocket")])
+def test_what_needs_an_extra_is_refused_before_any_work(
+    flags: tuple[str, ...],
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(run_module, "find_spec", lambda name: None)
+    assert run(*flags) == USAGE
+    assert "pip install" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
