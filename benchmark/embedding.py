@@ -91,7 +91,7 @@ class Description:
 
 
 def windows_of(recording: Recording, how: Description) -> Windows:
-    """Windows (m, S, 12) of a recording, m a multiple of `per_trial`. Raises Unusable if it gives none."""
+    """Cut the windows (m, S, 12) of a recording, m a multiple of `per_trial`. Raises Unusable if it gives none."""
     cut, per_trial = how.segmentation, how.per_trial
     whole = cut.cut(recording.signal, recording.fs).astype(np.float16)  # (n, S, 12), or samples (n, 1, 12)
     count = int(cut.trials_in(np.array(len(whole)), per_trial))
@@ -108,7 +108,7 @@ def windows_of(recording: Recording, how: Description) -> Windows:
 
 
 def recordings_of(signals: Signals, rate: float, leads: Sequence[str], present: Sequence[str] = LEADS) -> list[Any]:
-    """Recordings of numbers (samples, leads) at `rate` Hz, or the reason why one is none.
+    """Make recordings of numbers (samples, leads) at `rate` Hz, or the reason why one is none.
 
     leads: names of the last axis, in any order and case; leads that are not `present` for the encoder may be missing.
     Raises ConfigError in one line for another shape, or a lead that is missing or named twice.
@@ -147,7 +147,7 @@ def save_folder(folder: Path, description: Description, weights: bytes, card: st
 
 
 def read_description(folder: Path) -> Description:
-    """The description in a folder. Raises ConfigError, in one line, if it is no exported encoder that can be used."""
+    """Read the description in a folder. Raises ConfigError, in one line, if it is no usable exported encoder."""
     file = folder / CONFIG
     if not file.is_file():
         raise ConfigError(
@@ -166,7 +166,7 @@ def read_description(folder: Path) -> Description:
 
 
 def encoder_of(stored: dict[str, Any], weights: bytes, folder: Path, code: str | Path | None) -> Encoder:
-    """The encoder of a name and sizes with these weights, in evaluation mode.
+    """Build the encoder of a name and sizes with these weights, in evaluation mode.
 
     code: the file that defines it, if a user wrote it; the copy in the folder may be anyone's and is not executed.
     Raises ConfigError in one line.
@@ -287,7 +287,7 @@ class SavedEncoder:
 
 
 def unusable_text(reasons: Sequence[str]) -> str:
-    """'2 of 100 recordings have no embedding: 2 NaN samples (3: NaN samples: lead I, 7: ...)'; '' if all have one."""
+    """Return '2 of 9 recordings have no embedding: 2 NaN samples (3: NaN samples: lead I, ...)'; '' if all have one."""
     named = [f"{number}: {reason}" for number, reason in enumerate(reasons) if reason]
     if not named:
         return ""

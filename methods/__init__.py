@@ -81,7 +81,7 @@ def row_of(encoder: Any) -> type[PretrainMethod]:
 
 
 def get_method(name: str) -> type[PretrainMethod]:
-    """The class of a method: a name of `METHODS`, or the path of a .py file that defines one `PretrainMethod`.
+    """Return the class of a method: a name of `METHODS`, or the path of a .py file that defines one `PretrainMethod`.
 
     Of a file that defines one `PretrainedEncoder`: the method of its row. Raises ValueError for an unknown name or an
     invalid file.
@@ -94,7 +94,7 @@ def get_method(name: str) -> type[PretrainMethod]:
 
 
 def find_class(what: str, name: str, table: Mapping[str, type[T]], *contracts: type) -> type[T]:
-    """The class of a name in `table`, or defined by a .py file; `what` is its kind in messages, e.g. 'method'.
+    """Return the class of a name in `table`, or defined by a .py file; `what` is its kind in messages, e.g. 'method'.
 
     contracts: the class of a file extends one of them. Raises ValueError for an unknown name or an invalid file.
     """
@@ -108,7 +108,7 @@ def find_class(what: str, name: str, table: Mapping[str, type[T]], *contracts: t
 
 
 def text_of(kind: type) -> bytes | None:
-    """Source bytes of a class loaded from a file; None for a class of this package."""
+    """Return source bytes of a class loaded from a file; None for a class of this package."""
     return getattr(sys.modules[kind.__module__], _TEXT, None)
 
 

@@ -73,10 +73,10 @@ class PretrainMethod(nn.Module):
         self.encoder.dropout = config.encoder_dropout
 
     def begin(self, updates: int) -> None:
-        """Called before the first update, and again after a resume, with the number of updates, for schedules."""
+        """Take the number of updates, for schedules; called before the first update and again after a resume."""
 
     def forward(self, batch: Batch) -> Tensor:
-        """The scalar loss of a batch, with its graph."""
+        """Compute the scalar loss of a batch, with its graph."""
         raise NotImplementedError(f"{type(self).__name__}.forward: give the loss, 0-d")
 
     def loss_terms(self, batch: Batch) -> Iterator[Tensor]:
@@ -91,10 +91,10 @@ class PretrainMethod(nn.Module):
         return None
 
     def after_step(self) -> None:
-        """Called after each optimiser step, e.g. for a momentum update."""
+        """Follow an optimiser step, e.g. by a momentum update."""
 
     def exported(self) -> Encoder:
-        """The encoder that downstream tasks get."""
+        """Return the encoder that downstream tasks get."""
         return self.encoder
 
 

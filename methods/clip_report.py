@@ -60,7 +60,7 @@ class ClipReport(PretrainMethod):
         )
 
     def forward(self, batch: Batch) -> Tensor:
-        """CMA + UMA of the first views and texts. Raises ValueError if the text is missing or of another width."""
+        """Compute CMA + UMA of first views and texts. Raises ValueError if the text is missing or of another width."""
         text = self.text_projection(report_of(batch, self.name, self.config.text_width))  # (B, K)
         pooled = self.encoder.pooled(batch.x1)  # (B, K)
         latent = (F.dropout(view(pooled), self.config.latent_dropout, self.training) for view in self.latent_views)

@@ -26,7 +26,7 @@ class CLOCSConfig(MethodConfig):
 
 
 def cmsc_loss(z1: Tensor, z2: Tensor, patient: Tensor, temperature: float) -> Tensor:
-    """CLOCS's loss of two views: 0-d. z1, z2: (B, K), normalised here; patient: (B,).
+    """Compute CLOCS's loss of two views: 0-d. z1, z2: (B, K), normalised here; patient: (B,).
 
     Mean of two terms: the cross-entropy of a window's own pair, averaged over both directions, and that of pairs of
     different windows of one patient, above the diagonal over rows and below over columns. Without such a pair, the
@@ -47,7 +47,7 @@ class CLOCS(PretrainMethod):
     encoder_passes = 6.0
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss of both windows of each pair."""
+        """Compute the loss of both windows of each pair."""
         z1, z2 = self.encoder.pooled(batch.x1), self.encoder.pooled(batch.x2)  # (B, K), (B, K)
         return cmsc_loss(z1, z2, batch.patient, self.config.temperature)
 

@@ -50,17 +50,17 @@ class COMETConfig(MethodConfig):
 
 
 def observation_loss(h1: Tensor, h2: Tensor) -> Tensor:
-    """NT-Xent over the S >= 2 time steps of a window; positive: the same of the other view. 0-d (TS2Vec, Eq. 1)."""
+    """Compute NT-Xent over a window's S >= 2 steps; positive: the same of the other view. 0-d (TS2Vec, Eq. 1)."""
     return over_halvings(h1, h2, lambda a, b: two_view_nce(a, b, temperature=1.0))
 
 
 def sample_loss(h1: Tensor, h2: Tensor) -> Tensor:
-    """NT-Xent over the windows at each time step; positive: the other view. 0-d (TS2Vec, Eq. 2)."""
+    """Compute NT-Xent over the windows at each time step; positive: the other view. 0-d (TS2Vec, Eq. 2)."""
     return over_halvings(h1, h2, lambda a, b: two_view_nce(a.transpose(0, 1), b.transpose(0, 1), temperature=1.0))
 
 
 def over_halvings(h1: Tensor, h2: Tensor, level: Loss) -> Tensor:
-    """Mean of a loss over outputs (B, S, K), (B, S // 2, K), ... down to two or three steps, by max pooling: 0-d."""
+    """Average a loss over outputs (B, S, K), (B, S // 2, K), ... down to two or three steps, by max pooling: 0-d."""
     losses = [level(h1, h2)]
     while h1.shape[1] > 3:
         h1, h2 = (F.max_pool2d(h.mT.unsqueeze(2), (1, 2)).squeeze(2).mT for h in (h1, h2))  # (B, S // 2, K)
@@ -69,7 +69,7 @@ def over_halvings(h1: Tensor, h2: Tensor, level: Loss) -> Tensor:
 
 
 def same_id_loss(h1: Tensor, h2: Tensor, ids: Tensor) -> Tensor:
-    """Windows of one pseudo-trial or patient attract: 0-d, 0 without such a pair. h1, h2: (B, S, K); ids: (B,)."""
+    """Attract windows of one pseudo-trial or patient: 0-d, 0 without such a pair. h1, h2: (B, S, K); ids: (B,)."""
     return shared_id_nce(time_cosine(h1, h2) / ID_TEMPERATURE, ids)
 
 

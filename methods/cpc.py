@@ -38,7 +38,7 @@ class CPCConfig(MethodConfig):
 
 
 def cpc_loss(predicted: Tensor, encoded: Tensor, negatives: Tensor, steps: int, temperature: float) -> Tensor:
-    """InfoNCE of each position's prediction: 0-d, mean over the batch and *sum* over positions (CPC, Eq. 4).
+    """Compute InfoNCE of each position's prediction: 0-d, mean over the batch and *sum* over positions (CPC, Eq. 4).
 
     predicted, encoded: (B, T, E), raw dot products; position i predicts encoded step i + `steps`. negatives:
     (T - steps, B, N) whole numbers, wrong candidates of each prediction as rows of `encoded.reshape(-1, E)`.
@@ -54,7 +54,7 @@ def cpc_loss(predicted: Tensor, encoded: Tensor, negatives: Tensor, steps: int, 
 
 
 def other_steps(batch: int, steps: int, count: int, device: torch.device) -> Tensor:
-    """Rows of (B * T) other than the right one, where each of T steps predicts the next: (T - 1, B, N)."""
+    """Draw rows of (B * T) other than the right one, where each of T steps predicts the next: (T - 1, B, N)."""
     right = torch.arange(batch * steps, device=device).view(batch, steps)[:, 1:].T.unsqueeze(2)  # (T - 1, B, 1)
     drawn = torch.randint(batch * steps - 1, (steps - 1, batch, count), device=device)  # (T - 1, B, N)
     return drawn + (drawn >= right)
@@ -71,7 +71,7 @@ class CPC(PretrainMethod):
         self.prediction_head = nn.Linear(encoder.config.output, config.horizon * embedded_width, bias=False)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss of one cut per window. Raises ValueError if the encoder has a single embedded step."""
+        """Compute the loss of one cut per window. Raises ValueError if the encoder has a single embedded step."""
         embedded = self.encoder.embed(batch.x1)  # (B, T, E)
         count, steps, width = embedded.shape
         refuse_single(self.name, steps)
@@ -85,7 +85,7 @@ class CPC(PretrainMethod):
         return cpc_loss(predicted, encoded, negatives, steps=1, temperature=self.config.temperature)
 
     def context(self, embedded: Tensor, past: Tensor, cut: Tensor) -> Tensor:
-        """The encoder's output at the last step before the cut, from the past alone: (B, K)."""
+        """Compute the encoder's output at the last step before the cut, from the past alone: (B, K)."""
         out = dropout(self.encoder.steps(embedded * past.unsqueeze(2)), self.encoder.dropout, self.training)
         at = output_step(cut - 1, embedded.shape[1], out.shape[1])  # (B, 1)
         return out.gather(1, at.unsqueeze(2).expand(-1, -1, out.shape[2])).squeeze(1)  # (B, K)

@@ -32,12 +32,12 @@ class ETPConfig(MethodConfig):
 
 
 def symmetric_info_nce(z1: Tensor, z2: Tensor, temperature: float) -> Tensor:
-    """Mean of InfoNCE in both directions: 0-d (CLIP, Fig. 3). z1, z2: (B, K) of unit length."""
+    """Compute the mean of InfoNCE in both directions: 0-d (CLIP, Fig. 3). z1, z2: (B, K) of unit length."""
     return (info_nce(z1, z2, temperature) + info_nce(z2, z1, temperature)) / 2
 
 
 def report_of(batch: Batch, method: str, width: int) -> Tensor:
-    """A batch's embedded reports, (B, width). Raises ValueError if they are missing or of another width."""
+    """Return a batch's embedded reports, (B, width). Raises ValueError if they are missing or of another width."""
     if batch.text is None or batch.text.shape[1] != width:
         given = "none" if batch.text is None else f"{batch.text.shape[1]} wide"
         raise ValueError(
@@ -61,7 +61,7 @@ class ETP(PretrainMethod):
         self.text_projection = nn.Linear(config.text_width, width)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss of a batch's first views and texts. Raises ValueError if the text is missing or of another width."""
+        """Compute the loss of first views and texts. Raises ValueError if the text is missing or of another width."""
         report = report_of(batch, self.name, self.config.text_width)  # (B, E)
         ecg = unit_length(self.ecg_projection(self.encoder.pooled(batch.x1)))  # (B, K)
         text = unit_length(self.text_projection(report))  # (B, K)

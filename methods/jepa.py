@@ -40,14 +40,14 @@ class JEPAConfig(MethodConfig):
 
 
 def jepa_loss(prediction: Tensor, target: Tensor) -> Tensor:
-    """Smooth L1 (beta 1) to the targets, normalised here over their width: 0-d. prediction, target: (..., K)."""
+    """Compute smooth L1 (beta 1) to targets that are normalised here over K: 0-d. prediction, target: (..., K)."""
     precision = torch.promote_types(prediction.dtype, torch.float32)
     normalised = F.layer_norm(target.to(precision), target.shape[-1:])  # (..., K)
     return F.smooth_l1_loss(prediction.to(precision), normalised)
 
 
 def hidden_steps(steps: int, blocks: int, share: float) -> Tensor:
-    """Steps covered by random blocks, at least one and not all: (S',) bool, on the CPU."""
+    """Draw the steps covered by random blocks, at least one and not all: (S',) bool, on the CPU."""
     length = min(max(1, int(share * steps)), steps - 1)
     start = torch.randint(steps - length + 1, (blocks, 1))  # (N, 1)
     step = torch.arange(steps)  # (S',)
@@ -74,7 +74,7 @@ class JEPA(MomentumMethod):
         super().__init__(encoder, config, nn.Identity(), prediction_head)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss on the hidden steps. Raises ValueError if the encoder gives a single step."""
+        """Compute the loss on the hidden steps. Raises ValueError if the encoder gives a single step."""
         with torch.no_grad():
             target = self.momentum_encoder(batch.x1)  # (B, S', K)
         refuse_single(self.name, target.shape[1])

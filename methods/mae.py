@@ -39,7 +39,7 @@ class MAEConfig(MethodConfig):
 
 
 def reconstruction_loss(prediction: Tensor, patches: Tensor, mask: Tensor, normalise: bool) -> Tensor:
-    """Mean squared error of each patch, mean over the hidden ones: 0-d.
+    """Compute the mean squared error of each patch, mean over the hidden ones: 0-d.
 
     prediction, patches: (..., N, P); mask: (..., N), 1 or True where hidden. normalise: patches get mean 0 and
     (unbiased) variance 1 first.
@@ -53,14 +53,14 @@ def reconstruction_loss(prediction: Tensor, patches: Tensor, mask: Tensor, norma
 
 
 def positions(tokens: int, width: int, device: torch.device) -> Tensor:
-    """Sine and cosine of each token's place at width / 2 rates: (N, width)."""
+    """Compute sine and cosine of each token's place at width / 2 rates: (N, width)."""
     rate = torch.exp(torch.arange(0, width, 2, device=device) * (-math.log(10_000.0) / width))  # (width / 2,)
     angle = torch.arange(tokens, device=device)[:, None] * rate  # (N, width / 2)
     return torch.cat([angle.sin(), angle.cos()], 1)  # (N, width)
 
 
 def visible_tokens(count: int, tokens: int, hidden: float, device: torch.device) -> Tensor:
-    """Indices of random tokens of each window, of which at least one is visible and one hidden: (B, M)."""
+    """Draw indices of random tokens of each window, of which at least one is visible and one hidden: (B, M)."""
     number = min(max(1, int(tokens * (1 - hidden))), tokens - 1)
     return torch.rand(count, tokens, device=device).argsort(1)[:, :number]  # (B, M)
 
@@ -84,7 +84,7 @@ class MAE(PretrainMethod):
         self.reconstruction = nn.Linear(width, width_of(encoder, encoder.patches))
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss on the hidden patches. Raises ValueError if a window is a single token."""
+        """Compute the loss on the hidden patches. Raises ValueError if a window is a single token."""
         embedded = self.encoder.embed(batch.x1)  # (B, N, D)
         count, tokens, _ = embedded.shape
         refuse_single(self.name, tokens)
@@ -95,7 +95,7 @@ class MAE(PretrainMethod):
         return reconstruction_loss(prediction, self.encoder.patches(batch.x1), hidden, self.config.normalise)
 
     def decode(self, steps: Tensor, visible: Tensor, tokens: int) -> Tensor:
-        """Samples of all N tokens from the outputs of the visible ones: (B, M, K), (B, M) -> (B, N, P)."""
+        """Compute the samples of all N tokens from the outputs of the visible ones: (B, M, K), (B, M) -> (B, N, P)."""
         seen = self.decoder_input(steps).to(self.mask_token.dtype)  # (B, M, W)
         empty = self.mask_token.expand(len(steps), tokens, -1)  # (B, N, W)
         filled = empty.scatter(1, visible.unsqueeze(2).expand_as(seen), seen)  # (B, N, W)

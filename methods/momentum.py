@@ -22,7 +22,7 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def momentum_copy(module: M) -> M:
-    """A copy of a module that gets no gradient."""
+    """Make a copy of a module that gets no gradient."""
     return copy.deepcopy(module).requires_grad_(False)
 
 
@@ -110,12 +110,12 @@ class MomentumMethod(PretrainMethod):
         self.updates.fill_(updates)
 
     def online(self, x: Tensor) -> Tensor:
-        """Prediction from a view: (B, S, L) -> (B, K)."""
+        """Compute the prediction from a view: (B, S, L) -> (B, K)."""
         return self.prediction_head(self.projection_head(self.encoder.pooled(x, self.mask)))  # (B, K)
 
     @torch.no_grad()
     def target(self, x: Tensor) -> Tensor:
-        """Momentum projection of a view: (B, S, L) -> (B, K)."""
+        """Compute the momentum projection of a view: (B, S, L) -> (B, K)."""
         return self.momentum_projection_head(self.momentum_encoder.pooled(x, self.mask))  # (B, K)
 
     def after_step(self) -> None:
@@ -130,5 +130,5 @@ class MomentumMethod(PretrainMethod):
         return self.config.momentum
 
     def share_done(self) -> Tensor:
-        """Share of the updates that are done: 0-d, 0 where their number is not known."""
+        """Compute the share of the updates that are done: 0-d, 0 where their number is not known."""
         return torch.where(self.updates > 0, self.updates_done / self.updates.clamp(min=1), 0.0).clamp(max=1)  # ()

@@ -47,7 +47,7 @@ class PCLR(PretrainMethod):
         self.projection_head = mlp_head(encoder.config.output, config.projection_layers)
 
     def forward(self, batch: Batch) -> Tensor:
-        """NT-Xent of the projections of both views."""
+        """Compute NT-Xent of the projections of both views."""
         z1 = self.projection_head(self.encoder.pooled(batch.x1))  # (B, K)
         z2 = self.projection_head(self.encoder.pooled(batch.x2))  # (B, K)
         return nt_xent(z1, z2, self.config.temperature)

@@ -38,7 +38,7 @@ class PMQReleasedConfig(QueueConfig):
 def released_loss(
     q: Tensor, k: Tensor, patient: Tensor, queue_keys: Tensor, queue_ids: Tensor, temperature: float
 ) -> Tensor:
-    """The released code's loss: 0-d. Shapes as in `pmq.patient_info_nce`; M = 0 is its form without a queue.
+    """Compute the released code's loss: 0-d. Shapes as in `pmq.patient_info_nce`; M = 0 is its form without a queue.
 
     With l_ij = -log((exp s_ij + 1e-12) / (sum_j exp s_ij + 1e-12)) over all candidates j, empty slots included, it is
     tau (mean_i l_ii + mean of l_ij over pairs of one patient with j > i), or 2 tau mean_i l_ii without such a pair.
@@ -74,7 +74,7 @@ class PMQReleased(PretrainMethod):
         self.queue.patient.zero_()
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss of a batch; in training mode the key branch moves first and the keys enter the queue last."""
+        """Compute the loss of a batch; in training the key branch moves first and the keys enter the queue last."""
         if self.training:
             update_momentum(self.momentum_encoder, self.average.module, self.config.momentum)
             update_momentum(self.momentum_projection_head, self.average_projection_head.module, self.config.momentum)
@@ -93,5 +93,5 @@ class PMQReleased(PretrainMethod):
         self.average_projection_head.update(self.projection_head[MOMENTUM_LAYERS])
 
     def exported(self) -> Encoder:
-        """The running average of the encoder."""
+        """Return the running average of the encoder."""
         return self.average.module

@@ -49,17 +49,17 @@ class Siamese(PretrainMethod):
         self.projection_head = self.head(encoder.config.output)
 
     def head(self, width: int) -> nn.Module:
-        """The projection, (B, K) -> (B, K): three layers, batch normalisation after all but the last."""
+        """Make the projection, (B, K) -> (B, K): three layers, batch normalisation after all but the last."""
         return batch_norm_head(width, layers=3)[:-1]
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss of the projections of both views."""
+        """Compute the loss of the projections of both views."""
         z = [self.projection_head(self.encoder.pooled(x, self.mask)).float() for x in (batch.x1, batch.x2)]  # (B, K)
         with torch.autocast(batch.x1.device.type, enabled=False):
             return self.loss(*z)
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
-        """The loss of two views' projections, (B, K) each, in float32: 0-d."""
+        """Compute the loss of two views' projections, (B, K) each, in float32: 0-d."""
         raise NotImplementedError
 
 
@@ -82,11 +82,11 @@ class SimCLR(Siamese):
     name, title, Config = "simclr", "SimCLR", SimCLRConfig
 
     def head(self, width: int) -> nn.Module:
-        """Two layers without normalisation, or as many as `projection_layers`."""
+        """Make two layers without normalisation, or as many as `projection_layers`."""
         return mlp_head(width, self.config.projection_layers)
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
-        """NT-Xent, mean over the 2B anchors (SimCLR, Eq. 1)."""
+        """Compute NT-Xent, mean over the 2B anchors (SimCLR, Eq. 1)."""
         return simclr_loss(z1, z2, self.config.temperature)
 
 
@@ -105,14 +105,14 @@ class VICRegConfig(SiameseConfig):
 
 
 def vicreg_loss(z1: Tensor, z2: Tensor, invariance: float, variance: float, covariance: float) -> Tensor:
-    """Weighted sum of the three terms: 0-d (VICReg, Eq. 6). z1, z2: (B, K), B >= 2."""
+    """Compute the weighted sum of the three terms: 0-d (VICReg, Eq. 6). z1, z2: (B, K), B >= 2."""
     distance = (z1 - z2).square().mean()
     hinge = (variance_term(z1) + variance_term(z2)) / 2
     return invariance * distance + variance * hinge + covariance * (covariance_term(z1) + covariance_term(z2))
 
 
 def variance_term(z: Tensor) -> Tensor:
-    """How far each feature's standard deviation is below 1, mean over features: (B, K) -> () (VICReg, Eq. 1)."""
+    """Compute how far a feature's standard deviation is below 1, mean over features: (B, K) -> () (VICReg, Eq. 1)."""
     return (1 - (z.var(0) + 1e-4).sqrt()).relu().mean()
 
 
@@ -129,7 +129,7 @@ class VICReg(Siamese):
     name, title, Config = "vicreg", "VICReg", VICRegConfig
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
-        """The weighted sum of the three terms."""
+        """Return the weighted sum of the three terms."""
         return vicreg_loss(z1, z2, self.config.invariance, self.config.variance, self.config.covariance)
 
 
@@ -142,7 +142,7 @@ class BarlowConfig(SiameseConfig):
 
 
 def barlow_loss(z1: Tensor, z2: Tensor, off_diagonal_weight: float) -> Tensor:
-    """Distance of the cross-correlation of two views (B, K), standardised here, from the identity: 0-d."""
+    """Compute the distance of the cross-correlation of two views (B, K), standardised here, from the identity: 0-d."""
     one, two = ((z - z.mean(0)) / (z.var(0, correction=0) + 1e-5).sqrt() for z in (z1, z2))  # (B, K)
     squares, diagonal = (one.T @ two / len(z1)).square(), (one * two).mean(0)  # (K, K), (K,)
     return (diagonal - 1).square().sum() + off_diagonal_weight * (squares.sum() - squares.trace())
@@ -154,12 +154,12 @@ class BarlowTwins(Siamese):
     name, title, Config = "barlow", "Barlow Twins", BarlowConfig
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
-        """Redundancy reduction."""
+        """Compute the loss of redundancy reduction."""
         return barlow_loss(z1, z2, self.config.off_diagonal_weight)
 
 
 def simsiam_loss(p1: Tensor, z1: Tensor, p2: Tensor, z2: Tensor) -> Tensor:
-    """Negative cosine of predictions and the other view's projections, both directions: (B, K) each -> 0-d."""
+    """Compute the negative cosine of predictions and the other view's projections: (B, K) each -> 0-d (Eq. 2)."""
     z1, z2 = unit_length(z1.detach()), unit_length(z2.detach())  # (B, K), (B, K)
     return -((unit_length(p1) * z2).sum(1).mean() + (unit_length(p2) * z1).sum(1).mean()) / 2
 
@@ -174,11 +174,11 @@ class SimSiam(Siamese):
         self.prediction_head = batch_norm_head(encoder.config.output, layers=2)[:-1]
 
     def head(self, width: int) -> nn.Module:
-        """Three layers, batch normalisation after each."""
+        """Make three layers, batch normalisation after each."""
         return batch_norm_head(width, layers=3)
 
     def loss(self, z1: Tensor, z2: Tensor) -> Tensor:
-        """Negative cosine in both directions."""
+        """Compute the negative cosine in both directions."""
         return simsiam_loss(self.prediction_head(z1), z1, self.prediction_head(z2), z2)
 
 

@@ -38,7 +38,7 @@ class TS2VecConfig(MethodConfig):
 
 
 def hierarchical_loss(h1: Tensor, h2: Tensor, alpha: float) -> Tensor:
-    """alpha * instance + (1 - alpha) * temporal contrast, mean over the halvings down to one step: 0-d.
+    """Compute alpha * instance + (1 - alpha) * temporal contrast, mean over the halvings down to one step: 0-d.
 
     h1, h2: (B, S, K) outputs per time step of two views; raw dot products, max pooling. One step alone has instance
     contrast only (TS2Vec, Eq. 3 and Algorithm 1).
@@ -54,7 +54,7 @@ def hierarchical_loss(h1: Tensor, h2: Tensor, alpha: float) -> Tensor:
 
 
 def draw_crops() -> tuple[float, float, float, float]:
-    """Edges of two crops whose overlap is from `b` to `c`: a <= b < c <= d in [0, 1]; the crops are a-c and b-d."""
+    """Draw the edges of two crops, a-c and b-d, that overlap from b to c: a <= b < c <= d in [0, 1]."""
     overlap, offset, before, after = torch.rand(4).tolist()
     b = offset * (1 - overlap)
     c = b + overlap
@@ -80,7 +80,7 @@ class TS2Vec(PretrainMethod):
         self.average: RunningAverage[Encoder] = RunningAverage(encoder)
 
     def forward(self, batch: Batch) -> Tensor:
-        """The loss on the steps that both crops see. Raises ValueError if the encoder gives a single step."""
+        """Compute the loss on the steps that both crops see. Raises ValueError if the encoder gives a single step."""
         a, b, c, d = draw_crops()
         embedded = self.encoder.embed(batch.x1)  # (B, T, D)
         h1 = self.outputs(embedded, a, c)  # (B, S', K)
@@ -91,7 +91,7 @@ class TS2Vec(PretrainMethod):
         return hierarchical_loss(h1, h2, self.config.instance_weight)
 
     def outputs(self, embedded: Tensor, start: float, stop: float) -> Tensor:
-        """What the encoder makes of a crop, of which a share of the steps is then hidden: (B, T, D) -> (B, S', K)."""
+        """Encode a crop, of which a share of the steps is then hidden: (B, T, D) -> (B, S', K)."""
         seen = time_mask(crop(embedded, start, stop), self.config.time_mask)  # (B, T, D)
         return dropout(self.encoder.steps(seen), self.encoder.dropout, self.training)  # (B, S', K)
 
@@ -100,5 +100,5 @@ class TS2Vec(PretrainMethod):
         self.average.update(self.encoder)
 
     def exported(self) -> Encoder:
-        """The running average of the encoder."""
+        """Return the running average of the encoder."""
         return self.average.module

@@ -107,7 +107,7 @@ def titles_of(results: Results) -> dict[str, str]:
 
 
 def is_identical(first: Results, one: str, second: Results, two: str) -> bool:
-    """Whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
+    """Tell whether two finished cells have bit-identical scores and predictions; times and machines may differ."""
     if first.rows[one].scores != second.rows[two].scores:
         return False
     arrays = zip(vars(first.predictions(one)).values(), vars(second.predictions(two)).values(), strict=True)

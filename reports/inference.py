@@ -139,7 +139,7 @@ def _blocks(
 
 
 def variances(blocks: Sequence[Floats]) -> tuple[float, float, float, int]:
-    """Mean over seeds, V_seeds, V_patients, and seeds of a score that is the sum over datasets of (S, 1 + P) blocks.
+    """Compute mean, V_seeds, V_patients and number of seeds of a score, the sum of a (S, 1 + P) block per dataset.
 
     Seeds without a score are left out. V_seeds is 0 for a single seed; V_patients is NaN where a score without a
     patient is undefined, or there is one patient.
@@ -233,7 +233,7 @@ def _error(of_seeds: Floats, of_patients: Floats, freedom: Floats, patients: int
 
 
 def common_variance(of_seeds: Floats, freedom: int) -> tuple[float, float]:
-    """Variance s0^2 and degrees of freedom d0 of the prior of variances with `freedom` each (Smyth, 2004).
+    """Compute the variance s0^2 and degrees of freedom d0 of the prior of variances with `freedom` each (Smyth, 2004).
 
     From the moments of their logarithms; fewer than three have none.
     """
@@ -274,7 +274,7 @@ def both_ways(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences(statistics: TableStatistics, unchanged: str = "") -> pd.DataFrame:
-    """Differences in Overall of each row from its reference: ratio, reference, variant, and the tests of `pairwise`.
+    """Compare Overall of each row with its reference: ratio, reference, variant, and the tests of `pairwise`.
 
     The reference of ablations and of a sweep is the method as it is (`unchanged`); of the main table the untrained
     encoder where it is compared, else the row with the highest mean Overall; of rows on a further encoder, the

@@ -58,14 +58,14 @@ def computed_anew(metric: str) -> Score:
 
 
 def f1(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
-    """F1 of each class; NaN for one in neither truth nor decision."""
+    """Compute F1 of each class; NaN for one in neither truth nor decision."""
     decided = decide(probability, multi=multi)
     hits = _sums(truth * decided, patient)  # (1 + P, C)
     return _ratio(2 * hits, _sums(truth + decided, patient))
 
 
 def accuracy(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
-    """Share of the lines with all labels right."""
+    """Compute the share of the lines with all labels right."""
     return _mean((decide(probability, multi=multi) == truth).all(axis=1)[:, None], patient)
 
 

@@ -79,7 +79,7 @@ def _runs_of(source: str) -> Iterator[Results]:
 
 
 def merge(runs: Sequence[Results]) -> Results:
-    """The first run and those of the same settings and data as one; the others are named in its messages."""
+    """Merge the first run and those of the same settings and data; the others are named in its messages."""
     merged: list[Results] = []
     messages = [line for run in runs for line in run.messages]
     for run in runs:
@@ -187,7 +187,7 @@ def shown(value: Any) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first `MAX_LISTED` names, and the number of the rest."""
+    """Return the first `MAX_LISTED` names, and the number of the rest."""
     rest = len(names) - MAX_LISTED
     return "; ".join(names[:MAX_LISTED]) + (f"; and {rest} more" if rest > 0 else "")
 

@@ -110,7 +110,7 @@ class Results:
         return per_recording(test.probability, test.truth, test.recording, self.plan.pool)[:2]
 
     def store_of(self, key: str) -> Store:
-        """The first store with the predictions of a cell."""
+        """Return the first store with the predictions of a cell."""
         return next((store for store in self.stores if (store.cells / f"{key}.npz").is_file()), self.stores[0])
 
     @cached_property
@@ -150,7 +150,7 @@ class Results:
 
 
 def run_of(store: Store, plan: Plan, source: Path) -> Results:
-    """The results of a plan, stored or not, in a store; source: the path that the user named."""
+    """Return the results of a plan, stored or not, in a store; source: the path that the user named."""
     rows: dict[str, Row] = {}
     damaged: dict[str, str] = {}
     keys = list(dict.fromkeys(cell.key for cell in plan.cells))
@@ -165,19 +165,19 @@ def run_of(store: Store, plan: Plan, source: Path) -> Results:
 
 
 def coordinates(cell: PlannedCell) -> tuple[Any, ...]:
-    """The values of `COORDINATES` of a cell, independent of its key."""
+    """Return the values of `COORDINATES` of a cell, independent of its key."""
     return tuple(getattr(cell, name) for name in COORDINATES)
 
 
 def mean_over_subsets(scores: pd.DataFrame) -> pd.DataFrame:
-    """One line per seed of lines with the columns `SCORES`: the mean over its labelled subsets that have a score."""
+    """Average lines with the columns `SCORES` to one per seed, over its labelled subsets that have a score."""
     shared = [name for name in SCORES if name not in ("key", "subset", "value", "undefined")]
     how = {"key": "first", "subset": "first", "value": "mean", "undefined": "first"}
     return scores.groupby(shared, sort=False, as_index=False).agg(how)[list(SCORES)]
 
 
 def learning_curves(pretrainings: Records) -> pd.DataFrame:
-    """One line per pretraining, epoch and measure: variant, key, epoch, measure, value.
+    """Return one line per pretraining, epoch and measure: variant, key, epoch, measure, value.
 
     Losses begin at epoch 1, health measures at epoch 0, the untrained encoder.
     """
@@ -192,7 +192,7 @@ def learning_curves(pretrainings: Records) -> pd.DataFrame:
 
 
 def cell_errors(results: Results, cells: Iterable[PlannedCell]) -> dict[tuple[str, str], list[PlannedCell]]:
-    """(state, error) -> the cells that ended in it; a cell's key reads KEY in the error, so that equal errors group."""
+    """Group cells by (state, error); a cell's key reads KEY in the error, so that equal errors are one."""
     groups: dict[tuple[str, str], list[PlannedCell]] = {}
     for cell in cells:
         state, error = results.state_of(cell.key)
@@ -226,17 +226,17 @@ class Layout:
 
 
 def role_of(plan: Plan, variant: str) -> Mapping[str, Any]:
-    """Role, base variant, knob and value of a row; role METHOD where the plan names none."""
+    """Return role, base variant, knob and value of a row; role METHOD where the plan names none."""
     return plan.roles.get(variant, {"role": METHOD})
 
 
 def evaluations_of(plan: Plan) -> tuple[str, ...]:
-    """The evaluations that have tables, in plan order."""
+    """Return the evaluations that have tables, in plan order."""
     return tuple(dict.fromkeys(cell.evaluation for cell in plan.cells if cell.evaluation != RETRIEVAL))
 
 
 def layouts(plan: Plan, evaluation: str, further: Sequence[str] = ()) -> Iterator[Layout]:
-    """The tables of an evaluation, the comparison first; each has a planned cell.
+    """Return the tables of an evaluation, the comparison first; each has a planned cell.
 
     further: metrics of the comparison beside `COLUMNS`, and AUPRC beside AUROC where a task is multi-label.
     """

@@ -231,7 +231,7 @@ def _printed(plan: Plan, layout: Layout, scores: pd.DataFrame) -> Iterator[dict[
 
 
 def number_text(score: Mapping[Any, Any], style: Style) -> str:
-    """'**70.1**±0.8', '57.2 ≈': a line of `Table.scores` as text; a dash where there is no number."""
+    """Return '**70.1**±0.8', '57.2 ≈': a line of `Table.scores` as text; a dash where there is no number."""
     mean, std = mean_text(score["mean_percent"]), score["std_percent"]
     spread = style.spread.format(f"{std:.1f}") if std >= ROUNDING else ""
     mark = style.mark.format(score["mark"]) if score["mark"] else ""
@@ -239,7 +239,7 @@ def number_text(score: Mapping[Any, Any], style: Style) -> str:
 
 
 def wide(table: Table, ratio: float, style: Style) -> pd.DataFrame:
-    """The block of a label ratio as texts: rows x (dataset, metric), Overall first."""
+    """Return the block of a label ratio as texts: rows x (dataset, metric), Overall first."""
     block = table.scores[table.scores["ratio"] == ratio]
     titles = {
         variant: style.italic.format(style.text(title)) if baseline else style.text(title)
@@ -267,7 +267,7 @@ MARKDOWN = Style(
 
 
 def to_markdown(table: Table) -> str:
-    """Heading, answer of the verdict, caption, one table per label ratio, notes."""
+    """Write heading, answer of the verdict, caption, one table per label ratio, notes."""
     text = MARKDOWN.text
     parts = [f"## {text(table.title)}", *map(text, table.verdict[:2]), text(table.caption)]
     for ratio in table.layout.ratios:
@@ -298,7 +298,7 @@ LATEX = Style(
 
 
 def to_latex(table: Table) -> str:
-    """A `table*` with booktabs in \\scriptsize, its notes below it."""
+    """Write a `table*` with booktabs in \\scriptsize, its notes below it."""
     blocks = {LATEX.text(ratio_text(ratio)): wide(table, ratio, LATEX) for ratio in table.layout.ratios}
     whole = pd.concat(blocks, names=[None, None])
     text = whole.style.to_latex(
@@ -321,7 +321,7 @@ def to_latex(table: Table) -> str:
 
 
 def to_csv(tables: Sequence[Table]) -> str:
-    """One line per number of the tables: unrounded percent, and the keys of its cells."""
+    """Write one line per number of the tables: unrounded percent, and the keys of its cells."""
     frames = [table.scores[CSV_COLUMNS].astype({"best": int, "tie": int}) for table in tables]
     return str(pd.concat(frames).to_csv(index=False, lineterminator="\n"))
 
@@ -335,7 +335,7 @@ COSTS = {
 
 
 def costs_table(results: Results) -> pd.DataFrame:
-    """What each row's pretrainings cost, the mean where it has several; rows that share all encoders are one line."""
+    """Return the costs of each row's pretrainings, or their mean; rows that share all encoders are one line."""
     lines: dict[tuple[str, ...], dict[Any, Any]] = {}
     for variant, records in results.pretrainings.items():
         if trained := [record for record in records.values() if record.get("updates")]:
@@ -350,7 +350,7 @@ def costs_table(results: Results) -> pd.DataFrame:
 
 
 def machine_of(record: Record) -> str:
-    """Device, threads of a CPU, and precision: 'NVIDIA H200, bf16', 'x86_64, threads: 2, float32'."""
+    """Return device, threads of a CPU, and precision: 'NVIDIA H200, bf16', 'x86_64, threads: 2, float32'."""
     device = record["device"]
     threads = f", threads: {device['threads']}" if device["type"] == "cpu" else ""
     return f"{device['name']}{threads}, {record['precision']}"

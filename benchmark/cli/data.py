@@ -62,7 +62,7 @@ def flags_of(arguments: Namespace) -> tuple[Config, Folders, list[str]]:
 
 
 def check(arguments: Namespace, console: Console) -> int:
-    """`data check`: fails where a run would not accept every dataset."""
+    """Check every dataset (`data check`); FAILED where a run would not accept all of them."""
     config, folders, names = flags_of(arguments)
     prepared, facts, findings = dict[str, Prepared](), dict[str, list[str]](), list[Finding]()
     for name in names:
@@ -113,7 +113,7 @@ def stated_by(config: Config, name: str, *keys: str) -> str:
 
 
 def findings_of(config: Config, prepared: Mapping[str, Prepared]) -> list[Finding]:
-    """Findings on prepared datasets, the columns among them under the config's tasks."""
+    """List the findings on prepared datasets, the columns among them under the config's tasks."""
     columns = [column for column in config.data.columns() if column.dataset in prepared]
     views = {**prepared, **{column.name: of_task(prepared[column.dataset], column) for column in columns}}
     only_named = {column.dataset for column in columns} - {column.name for column in columns}
@@ -133,7 +133,7 @@ def finding_line(finding: Finding) -> str:
 
 
 def show(arguments: Namespace, console: Console) -> int:
-    """`data show`: draw one recording as a 12-lead sheet.
+    """Draw one recording as a 12-lead sheet.
 
     Raises ConfigError if not exactly one dataset has it, DatasetError if its signal is unusable.
     """

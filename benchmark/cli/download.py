@@ -166,7 +166,7 @@ def is_right(path: Path, digest: str) -> bool:
 
 
 def download(arguments: Namespace, console: Console) -> int:
-    """`data download`; return the exit status. One dataset at a time."""
+    """Download datasets (`data download`); return the exit status. One dataset at a time."""
     connections = min(arguments.connections or CONNECTIONS, MAX_CONNECTIONS)
     releases = [release_of(name, arguments) for name in dict.fromkeys(arguments.word)]
     for release in releases:

@@ -44,7 +44,7 @@ class _Loader(yaml.SafeLoader):
     """YAML in which 1e-3 is a float, 1e4 an int, `on`, `010` and dates are text."""
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
-        """A number with a point or an exponent; an int if its value is whole and it has no point."""
+        """Make a number with a point or an exponent; an int if its value is whole and it has no point."""
         value = float(node.value)
         return int(value) if value.is_integer() and "." not in node.value else value
 

@@ -141,7 +141,7 @@ class Data(Section):
         return [*DATASETS, *self.cards]
 
     def source(self, name: str) -> DatasetKind:
-        """The dataset of a name in `known`."""
+        """Return the dataset of a name in `known`."""
         return self.cards[name] if name in self.cards else DATASETS[name]
 
     def columns(self) -> tuple[DatasetTask, ...]:

@@ -212,7 +212,7 @@ def resample(signal: NDArray[np.floating[Any]], fs: float, rate: int = FS) -> ND
 
 
 def standardise(signal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Z-score per lead (ddof 0); a flat lead becomes zero."""
+    """Compute z-scores per lead (ddof 0); a flat lead becomes zero."""
     flat = np.ptp(signal, axis=0) == 0  # (L,)
     centred = np.where(flat, 0.0, signal - signal.mean(axis=0))  # (n, L)
     return centred / np.where(flat, 1, signal.std(axis=0))

@@ -65,7 +65,7 @@ class TaskSpec:
     """Parts of a cross-validation of a dataset without official folds; 0: one split."""
 
     def content(self) -> dict[str, Any]:
-        """What determines sides, labels and windows of a task, for a result's key."""
+        """Return what determines sides, labels and windows of a task, for a result's key."""
         content = {"version": SPLIT_VERSION, **asdict(self)}
         if not self.folds:
             del content["folds"]

@@ -65,11 +65,11 @@ class Windows:
         return sorted(set(self.recording.tolist()))
 
     def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        """Signals (b, S, L) and targets (b, C) to train on, of numbered windows (b,)."""
+        """Return signals (b, S, L) and targets (b, C) to train on, of numbered windows (b,)."""
         return self.signal[index], self.target[index]
 
     def truth(self) -> NDArray[np.int64]:
-        """Multi-hot labels (n, C) on the host."""
+        """Return multi-hot labels (n, C) on the host."""
         return self.target.cpu().numpy().astype(np.int64)
 
 
@@ -88,7 +88,7 @@ class Crops:
         return len(self.start)
 
     def draw(self, index: Tensor) -> tuple[Tensor, Tensor]:
-        """Signals (b, S, L) and targets (b, C) to train on, a crop of each numbered recording (b,), drawn anew."""
+        """Draw signals (b, S, L) and targets (b, C) to train on, a new crop of each numbered recording (b,)."""
         offset = torch.randint(LARGE, index.shape, device=index.device) % self.starts[index]  # (b,)
         sample = (self.start[index] + offset)[:, None] + torch.arange(self.samples, device=index.device)  # (b, S)
         return self.signal[sample], self.target[index]

@@ -34,7 +34,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def read_json(path: Path) -> Any:
-    """The value of a JSON file. Raises OSError and, for damaged content, ValueError."""
+    """Read the value of a JSON file. Raises OSError and, for damaged content, ValueError."""
     return json.loads(path.read_bytes())
 
 
@@ -56,7 +56,7 @@ def read_digested_json(path: Path, name: str = DIGEST) -> dict[str, Any]:
 
 
 def content_digest(body: Mapping[str, Any]) -> str:
-    """SHA-256 of JSON values, whatever their order."""
+    """Compute the SHA-256 of JSON values, whatever their order."""
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
@@ -66,7 +66,7 @@ def seal(owner: str, body: bytes) -> bytes:
 
 
 def unseal(owner: str, content: bytes) -> bytes | None:
-    """The body of a sealed content; None if it is damaged or of another owner."""
+    """Return the body of a sealed content; None if it is damaged or of another owner."""
     body = content[hashlib.sha256().digest_size :]
     return body if seal(owner, body) == content else None
 
@@ -91,7 +91,7 @@ def temporary_name(path: Path) -> Path:
 
 
 def remedy(error: OSError) -> str:
-    """What to do about an error of reading or writing a file."""
+    """Return what to do about an error of reading or writing a file."""
     return REMEDIES.get(error.errno or 0, "is the folder writable?")
 
 
@@ -110,7 +110,7 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A new file to write, which becomes `path` at the end: created exclusively, fsync, rename; removed on an error."""
+    """Open a new file, which becomes `path` at the end: created exclusively, fsync, rename; removed on an error."""
     temporary = temporary_name(path)
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,7 +137,7 @@ class Locked(Exception):
 
 @contextmanager
 def file_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Context that one process at a time is in, by a file that names it; on a disk without locks, all are in it.
+    """Let one process at a time in, by a file that names it; on a disk without locks, all are in it.
 
     wait: wait for the others. Raises Locked otherwise.
     """

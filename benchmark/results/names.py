@@ -100,19 +100,19 @@ def name_on_any(variant: str, encoder: str) -> str:
 
 
 def is_untrained(variant: str) -> bool:
-    """Whether a row is that of the untrained encoder, the first or a further one."""
+    """Tell whether a row is that of the untrained encoder, the first or a further one."""
     return variant.partition("+")[0] == UNTRAINED
 
 
 def evaluation_of(variant: str, table: str) -> str:
-    """The evaluation of a variant's cells in a table: the table's own, except for gates with one of their own."""
+    """Return the evaluation of a variant's cells in a table: that of the table, or of a gate that fixes one."""
     if variant in (SUPERVISED, *CLASSICAL_TITLES):
         return variant
     return {FROZEN: LINEAR, AUGMENTED: SUPERVISED}.get(variant, table)
 
 
 def is_frozen(evaluation: str) -> bool:
-    """Whether an evaluation leaves the encoder as it is."""
+    """Tell whether an evaluation leaves the encoder as it is."""
     return evaluation in EVALUATION_FACTS and EVALUATION_FACTS[evaluation].frozen
 
 
@@ -132,12 +132,12 @@ SKIPPED_COLUMNS = ("dataset", "recording", "patient", "reason")
 
 
 def program() -> str:
-    """The name that the program was started by: `INSTALLED`, else `SCRIPT`."""
+    """Return the name that the program was started by: `INSTALLED`, else `SCRIPT`."""
     return INSTALLED if Path(sys.argv[0]).stem == INSTALLED else SCRIPT
 
 
 def command() -> str:
-    """What a command line begins with, for the commands that messages tell to type."""
+    """Return what a command line begins with, for the commands that messages tell to type."""
     return INSTALLED if program() == INSTALLED else f"python {SCRIPT}"
 
 
@@ -159,7 +159,7 @@ COLLAPSED_COSINE = 0.99
 
 
 def collapsed(rank: float | None, cosine: float | None) -> bool:
-    """Whether features of this effective rank and mean cosine have collapsed; False if either is unknown."""
+    """Tell whether features of this effective rank and mean cosine have collapsed; False if either is unknown."""
     return rank is not None and cosine is not None and (rank < COLLAPSED_RANK or cosine > COLLAPSED_COSINE)
 
 

@@ -65,7 +65,7 @@ class Classifier(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (B, C) of windows (B, S, L)."""
+        """Compute logits (B, C) of windows (B, S, L)."""
         logits: Tensor = self.head(self.encoder.pooled(x, self.mask if self.training else None))  # (B, C)
         return logits
 
@@ -88,7 +88,7 @@ class BenchmarkClassifier(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (B, C) of windows (B, S, L)."""
+        """Compute logits (B, C) of windows (B, S, L)."""
         steps = self.encoder(x, self.mask if self.training else None)  # (B, S', K)
         logits: Tensor = self.head(torch.cat([steps.amax(1), steps.mean(1)], dim=1))  # (B, C)
         return logits
@@ -111,7 +111,7 @@ class AttentionHead(nn.Module):
         self.classify = nn.Linear(width, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits (B, C) of windows (B, S, L)."""
+        """Compute logits (B, C) of windows (B, S, L)."""
         with torch.no_grad():
             steps = self.encoder.eval()(x)  # (B, S', K)
         steps = self.norm(steps)
@@ -222,7 +222,7 @@ def update(
 
 
 def predict(model: nn.Module, signal: Tensor, multi: bool, precision: str) -> NDArray[np.float32]:
-    """Class probabilities (n, C) of windows, in evaluation mode."""
+    """Compute class probabilities (n, C) of windows, in evaluation mode."""
     return probabilities(in_batches(model, model, signal, precision), multi)
 
 
@@ -233,7 +233,7 @@ def probabilities(logits: Tensor, multi: bool) -> NDArray[np.float32]:
 
 @torch.no_grad()
 def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: Tensor, precision: str) -> Tensor:
-    """What a function of the model gives for windows (n, S, L), in evaluation mode: (n, ...) in float32."""
+    """Apply a function of the model to windows (n, S, L), in evaluation mode: (n, ...) in float32."""
     model.eval()
     chunks = torch.split(signal, EVALUATION_BATCH[signal.device.type])
     with autocast(signal.device, precision):
@@ -241,7 +241,7 @@ def in_batches(model: nn.Module, function: Callable[[Tensor], Tensor], signal: T
 
 
 def validation_score(probability: NDArray[np.float32], task: Task) -> float:
-    """Macro-F1 on the validation set in the task's unit (windows or recordings); 0 if undefined."""
+    """Compute macro-F1 on the validation set in the task's unit (windows or recordings); 0 if undefined."""
     truth = task.validation.truth()  # (n, C)
     if task.unit == RECORDING:
         probability, truth, _ = per_recording(probability, truth, task.validation.recording, task.pool)

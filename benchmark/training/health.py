@@ -60,31 +60,31 @@ def measure(
 
 @torch.no_grad()
 def pooled_features(encoder: Encoder, signal: Tensor) -> Tensor:
-    """Features (n, K) of windows (n, S, L), computed in evaluation mode in float32, returned on the CPU in float64."""
+    """Compute features (n, K) of windows (n, S, L) in evaluation mode in float32, returned on the CPU in float64."""
     probe = copy.deepcopy(encoder).eval()
     features = torch.cat([probe.pooled(chunk.float()) for chunk in torch.split(signal, 128)])  # (n, K)
     return features.cpu().double()
 
 
 def effective_rank(features: Tensor) -> float:
-    """exp of the entropy of the normalised singular values of (n, K): 1 to min(n, K); 0 for all-zero features."""
+    """Compute exp(entropy) of the normalised singular values of (n, K): 1 to min(n, K); 0 for all-zero features."""
     values = torch.linalg.svdvals(features)  # (min(n, K),)
     return float(torch.special.entr(values / values.sum()).sum().exp()) if values.any() else 0.0
 
 
 def mean_cosine(z: Tensor) -> float:
-    """Mean cosine over pairs of different rows of (n, K), of length 1."""
+    """Compute the mean cosine over pairs of different rows of (n, K), of length 1."""
     return float((z.sum(0).square().sum() - z.square().sum()) / (len(z) * (len(z) - 1)))
 
 
 def alignment(z: Tensor, recording: Tensor) -> float:
-    """Mean squared distance of window pairs of a recording on the unit sphere, 0 to 4. (n, K), (n,)."""
+    """Compute the mean squared distance of window pairs of a recording on the unit sphere, 0 to 4. (n, K), (n,)."""
     first, second = (recording[:, None] == recording).triu(1).nonzero(as_tuple=True)  # (pairs,), (pairs,)
     return float((z[first] - z[second]).square().sum(1).mean())
 
 
 def uniformity(z: Tensor) -> float:
-    """log of the mean of exp(-2 d^2) over all pairs of rows of (n, K) on the unit sphere: 0 to -8, 0 for equal rows."""
+    """Compute log(mean of exp(-2 d^2)) over all pairs of rows (n, K) of unit length: 0 to -8, 0 for equal rows."""
     squares = torch.pdist(z).square()  # (n (n - 1) / 2,)
     return float((-2 * squares).logsumexp(0)) - math.log(len(squares))
 

@@ -62,14 +62,14 @@ def learning_rate(recipe: Recipe, step: int, total: int) -> float:
 
 
 def make_optimiser(method: PretrainMethod, recipe: Recipe) -> torch.optim.Optimizer:
-    """AdamW (decoupled weight decay) or Adam (L2 term) over the parameters that require a gradient."""
+    """Make AdamW (decoupled weight decay) or Adam (L2 term) over the parameters that require a gradient."""
     kind = torch.optim.AdamW if recipe.optimiser == "adamw" else torch.optim.Adam
     learning = [parameter for parameter in method.parameters() if parameter.requires_grad]
     return kind(learning, lr=recipe.lr, weight_decay=recipe.weight_decay)
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """bf16 autocast if precision is 'bf16', else disabled; losses, FFT and normalisation cast back to float32."""
+    """Make autocast, bf16 if precision is 'bf16', else disabled; losses, FFT and normalisation are in float32."""
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=precision == "bf16")
 
 
@@ -139,7 +139,7 @@ def pretrain(
 def train_step(
     method: PretrainMethod, optimiser: torch.optim.Optimizer, batch: Any, rate: float, precision: str
 ) -> torch.Tensor:
-    """One update; returns the loss (0-d), without synchronising. Raises TrainingStopped if GPU memory runs out."""
+    """Do one update; returns the loss (0-d), without synchronising. Raises TrainingStopped if GPU memory runs out."""
     for group in optimiser.param_groups:
         group["lr"] = rate
     optimiser.zero_grad()

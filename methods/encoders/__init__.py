@@ -26,7 +26,7 @@ DEFAULT = "dilated"
 
 
 def get_encoder(name: str) -> type[Encoder]:
-    """The class of an encoder: a name of `ENCODERS`, or the path of a .py file that defines one `Encoder`.
+    """Return the class of an encoder: a name of `ENCODERS`, or the path of a .py file that defines one `Encoder`.
 
     Raises ValueError for an unknown name or an invalid file.
     """
@@ -36,5 +36,5 @@ def get_encoder(name: str) -> type[Encoder]:
 
 
 def identity(kind: type[Encoder], config: EncoderConfig) -> dict[str, Any]:
-    """What determines an encoder's numbers, for content keys: name, sizes and, if loaded from a file, its sources."""
+    """Return what determines an encoder's numbers, for content keys: name, sizes and a file's sources."""
     return {"name": kind.name} | config.content() | sources_of(kind) | kind.external_files()

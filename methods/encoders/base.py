@@ -39,7 +39,7 @@ class EncoderConfig:
     """Dropout on the output of each time step, in training mode; a method sets its own while pretraining."""
 
     def content(self) -> dict[str, Any]:
-        """What determines the encoder's numbers, for content keys; without dropout, which a method sets."""
+        """Return what determines the encoder's numbers, for content keys; without dropout, which a method sets."""
         return asdict(replace(self, dropout=0.0))
 
     def check_length(self, samples: int) -> None:
@@ -55,7 +55,7 @@ class EncoderConfig:
 
     @classmethod
     def small(cls) -> EncoderConfig:
-        """Sizes for checks that run in seconds; the defaults unless overridden."""
+        """Return sizes for checks that run in seconds; the defaults unless overridden."""
         return cls()  # type: ignore[call-arg]
 
 
@@ -77,47 +77,47 @@ class Encoder(nn.Module):
         self.dropout = self.config.dropout
 
     def embed(self, x: Tensor) -> Tensor:
-        """The embedded input, on which a mask acts: (B, S, L) -> (B, S, D)."""
+        """Compute the embedded input, on which a mask acts: (B, S, L) -> (B, S, D)."""
         raise NotImplementedError(f"{type(self).__name__}.embed: give the embedded input (B, S, D)")
 
     def steps(self, embedded: Tensor) -> Tensor:
-        """Representations of the embedded input, before dropout: (B, S, D) -> (B, S', K)."""
+        """Compute the representations of the embedded input, before dropout: (B, S, D) -> (B, S', K)."""
         raise NotImplementedError(f"{type(self).__name__}.steps: give the representations (B, S', K)")
 
     def forward(self, x: Tensor, mask: Mask | None = None) -> Tensor:
-        """Representation of each time step: (B, S, L) -> (B, S', K). `mask` acts on the embedded input."""
+        """Compute the representation of each time step: (B, S, L) -> (B, S', K). `mask` acts on the embedded input."""
         return dropout(self.steps(self.masked(x, mask)), self.dropout, self.training)  # (B, S', K)
 
     def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
-        """Representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
+        """Compute the representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
         steps: Tensor = self(x, mask)  # (B, S', K)
         return steps.mean(1)  # (B, K)
 
     def patches(self, x: Tensor) -> Tensor:
-        """Samples of each token, as they are: (B, S, L) -> (B, N, P). Raises ValueError if there are no tokens."""
+        """Return each token's samples: (B, S, L) -> (B, N, P). Raises ValueError if there are no tokens."""
         raise ValueError(f"encoder {self.name} has no tokens to hide; use an encoder with tokens, e.g. vit1d")
 
     def encode_tokens(self, embedded: Tensor, visible: Tensor) -> Tensor:
-        """Representations of tokens that see each other alone: (B, N, D), (B, M) int64 -> (B, M, K), before dropout.
+        """Encode tokens that see each other alone: (B, N, D), (B, M) int64 -> (B, M, K), before dropout.
 
         visible: indices of tokens, in the order of the result.
         """
         raise NotImplementedError(f"{type(self).__name__}.encode_tokens: give the tokens' representations (B, M, K)")
 
     def masked(self, x: Tensor, mask: Mask | None) -> Tensor:
-        """The masked embedded input: (B, S, L) -> (B, S, D)."""
+        """Return the masked embedded input: (B, S, L) -> (B, S, D)."""
         embedded = self.embed(x)  # (B, S, D)
         return embedded if mask is None else mask(embedded)  # (B, S, D)
 
     @classmethod
     def external_files(cls) -> dict[str, Any]:
-        """What an encoder with weights from elsewhere brings with it, for content keys; empty for all others."""
+        """Return what an encoder with weights from elsewhere brings with it, for content keys; empty for all others."""
         return {}
 
 
 @torch.no_grad()
 def width_of(encoder: Encoder, read: Callable[[Tensor], Tensor]) -> int:
-    """Width of what `read`, e.g. `encoder.embed`, makes of a window. Draws nothing and changes no state.
+    """Compute the width of what `read`, e.g. `encoder.embed`, makes of a window. Draws nothing and changes no state.
 
     The window has the paper's 300 samples, or the next length that the encoder takes. Raises ValueError as `read`.
     """
@@ -130,7 +130,7 @@ def width_of(encoder: Encoder, read: Callable[[Tensor], Tensor]) -> int:
 
 
 def output_step(embedded_step: Tensor, embedded_steps: int, output_steps: int) -> Tensor:
-    """The output step that an embedded step belongs to, elementwise.
+    """Compute the output step that an embedded step belongs to, elementwise.
 
     Counted from the end, so that a token in front of all others (ViT) shifts nothing.
     """
@@ -138,7 +138,7 @@ def output_step(embedded_step: Tensor, embedded_steps: int, output_steps: int) -
 
 
 def output_stretch(start: float, stop: float, embedded_steps: int, output_steps: int) -> slice:
-    """The output steps of a stretch of the embedded steps, in shares of the window; at least two."""
+    """Return the output steps of a stretch of the embedded steps, in shares of the window; at least two."""
     first = min(math.floor(start * embedded_steps), embedded_steps - 1)
     last = max(math.ceil(stop * embedded_steps) - 1, first)
     begin, end = output_step(torch.tensor([first, last]), embedded_steps, output_steps).tolist()

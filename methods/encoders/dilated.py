@@ -40,7 +40,7 @@ class DilatedConfig(EncoderConfig):
 
     @classmethod
     def small(cls) -> DilatedConfig:
-        """Three blocks of 8 channels."""
+        """Return three blocks of 8 channels."""
         return cls(hidden=8, depth=3, output=16)
 
 
@@ -55,11 +55,11 @@ class DilatedBlock(nn.Module):
         self.skip = nn.Conv1d(channels, width, 1) if output else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, C, 1, S) -> (B, O, 1, S)."""
+        """Map (B, C, 1, S) -> (B, O, 1, S)."""
         return convolve(self.conv2, self.between(x)) + self.shortcut(x)  # (B, O, 1, S)
 
     def mean_over_time(self, x: Tensor) -> Tensor:
-        """Mean over time of `forward`: (B, C, 1, S) -> (B, O, 1, 1)."""
+        """Compute the mean over time of `forward`: (B, C, 1, S) -> (B, O, 1, 1)."""
         # Exact: the last convolution and the skip are linear, so the mean can be taken of their inputs.
         means = mean_per_tap(self.between(x), self.conv2.dilation[0])  # (B, O, 1, KERNEL)
         last = F.conv2d(means, self.conv2.weight.unsqueeze(2), self.conv2.bias)  # (B, O, 1, 1)
@@ -67,16 +67,16 @@ class DilatedBlock(nn.Module):
         return last + self.shortcut(mean[..., None, None])  # (B, O, 1, 1)
 
     def between(self, x: Tensor) -> Tensor:
-        """Input of the second convolution: (B, C, 1, S) -> (B, O, 1, S)."""
+        """Compute the input of the second convolution: (B, C, 1, S) -> (B, O, 1, S)."""
         return F.gelu(convolve(self.conv1, F.gelu(x)))  # (B, O, 1, S)
 
     def shortcut(self, x: Tensor) -> Tensor:
-        """The residual path: (B, C, 1, S) -> (B, O, 1, S)."""
+        """Compute the residual path: (B, C, 1, S) -> (B, O, 1, S)."""
         return x if self.skip is None else convolve(self.skip, x)  # (B, O, 1, S)
 
 
 def convolve(conv: nn.Conv1d, x: Tensor) -> Tensor:
-    """Length-preserving convolution with the weights of `conv` on (B, C, 1, S) -> (B, O, 1, S).
+    """Convolve, length-preserving, with the weights of `conv`: (B, C, 1, S) -> (B, O, 1, S).
 
     The singleton axis lets activations lie in memory as (B, S, C), which on CPUs is up to twice as fast.
     """
@@ -92,7 +92,7 @@ def convolve(conv: nn.Conv1d, x: Tensor) -> Tensor:
 
 
 def mean_per_tap(x: Tensor, dilation: int) -> Tensor:
-    """Mean over time of the input of each tap of a length-preserving convolution: (B, C, 1, S) -> (B, C, 1, KERNEL).
+    """Average the input of each tap of a length-preserving convolution: (B, C, 1, S) -> (B, C, 1, KERNEL).
 
     The outer taps miss the last or first `dilation` samples and read as many zeros in their place.
     """
@@ -104,12 +104,12 @@ def mean_per_tap(x: Tensor, dilation: int) -> Tensor:
 
 
 def steps_first(x: Tensor) -> Tensor:
-    """(B, C, 1, S) -> (B, S, C), the order in memory; gradients of what is computed from it have that order too."""
+    """Permute (B, C, 1, S) -> (B, S, C), the order in memory, in which gradients of what follows are too."""
     return x.squeeze(2).transpose(1, 2)  # (B, S, C)
 
 
 def channels_first(steps: Tensor) -> Tensor:
-    """(B, S, C) -> (B, C, 1, S), a view of memory laid out (B, S, C)."""
+    """Permute (B, S, C) -> (B, C, 1, S), a view of memory laid out (B, S, C)."""
     return steps.contiguous().transpose(1, 2).unsqueeze(2)  # (B, C, 1, S); an FFT leaves its result laid out otherwise
 
 
@@ -126,25 +126,25 @@ class Dilated(Encoder):
         self.output = DilatedBlock(self.config.hidden, 2**self.config.depth, self.config.output)
 
     def embed(self, x: Tensor) -> Tensor:
-        """Leads -> hidden channels: (B, S, L) -> (B, S', D), S' = ceil(S / pool)."""
+        """Map leads to hidden channels: (B, S, L) -> (B, S', D), S' = ceil(S / pool)."""
         if self.config.pool > 1:
             x = F.avg_pool1d(x.mT, self.config.pool, ceil_mode=True).mT  # (B, S', L)
         return self.input(x)  # (B, S', D)
 
     def steps(self, embedded: Tensor) -> Tensor:
-        """(B, S, D) -> (B, S, K)."""
+        """Map (B, S, D) -> (B, S, K)."""
         x: Tensor = self.output(self.hidden(channels_first(embedded)))  # (B, K, 1, S)
         return steps_first(x)  # (B, S, K)
 
     def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
-        """Representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
+        """Compute the representation of a window, the mean over time of `forward`: (B, S, L) -> (B, K)."""
         if self.training and self.dropout > 0:
             return super().pooled(x, mask)  # (B, K)
         return self.output.mean_over_time(self.hidden(channels_first(self.masked(x, mask)))).flatten(1)  # (B, K)
 
 
 def load_released(state_dict: Mapping[str, Tensor]) -> Dilated:
-    """An encoder with the weights of a checkpoint by the authors of PMQ or COMET; its sizes follow the tensors.
+    """Build an encoder with the weights of a checkpoint by the authors of PMQ or COMET; its sizes follow the tensors.
 
     `state_dict` is bare or as `AveragedModel` saves it (prefix `module.`, entry `n_averaged`). Raises ValueError for
     any other.

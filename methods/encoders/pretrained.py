@@ -70,7 +70,7 @@ class SignalFormat:
         return 300 * self.rate // 250 if self.seconds is None else round(self.seconds * self.rate)
 
     def words(self) -> str:
-        """'windows of 10 s at 500 Hz of I II V2 in mV, standardised: window'."""
+        """Return 'windows of 10 s at 500 Hz of I II V2 in mV, standardised: window'."""
         long = "heartbeats" if self.seconds is None else f"windows of {self.seconds:g} s"
         leads = "12 leads" if len(self.leads) == len(ORDER) else f"{' '.join(self.leads)}"
         return f"{long} at {self.rate} Hz of {leads} in {self.unit}, standardised: {self.standardise}"
@@ -109,22 +109,22 @@ class PretrainedEncoder(Encoder):
         raise NotImplementedError(f"{type(self).__name__}.load: read the weights, e.g. from self.file('theirs.pt')")
 
     def encode(self, x: Tensor) -> Tensor:
-        """Features of windows as `signals` says: (B, L, S) -> (B, K)."""
+        """Compute features of windows as `signals` says: (B, L, S) -> (B, K)."""
         raise NotImplementedError(f"{type(self).__name__}.encode: give the features (B, K)")
 
     @classmethod
     def word(cls) -> str:
-        """What names it on a command line: its file."""
+        """Return what names it on a command line: its file."""
         return str(sys.modules[cls.__module__].__file__)
 
     @classmethod
     def file(cls, name: str) -> Path:
-        """The path of a file of `weights`, which lies beside the file of the class."""
+        """Return the path of a file of `weights`, which lies beside the file of the class."""
         return Path(cls.word()).with_name(name)
 
     @classmethod
     def external_files(cls) -> dict[str, Any]:
-        """What determines its features besides its code, for content keys. Raises ValueError for a missing file."""
+        """Return what fixes its features besides its code, for content keys. Raises ValueError for a missing file."""
         return {
             "elsewhere": ELSEWHERE_VERSION,
             "signals": asdict(cls.signals),
@@ -133,13 +133,13 @@ class PretrainedEncoder(Encoder):
 
     @classmethod
     def loaded(cls) -> PretrainedEncoder:
-        """The encoder with its weights, in evaluation mode."""
+        """Return the encoder with its weights, in evaluation mode."""
         encoder = cls()
         encoder.load()
         return encoder.eval()
 
     def embed(self, x: Tensor) -> Tensor:
-        """Its own leads of windows in mV or standardised per recording, in its unit and standardised: (B, S, L)."""
+        """Return its leads of windows in mV or standardised per recording, in its unit and standardised: (B, S, L)."""
         signals = self.signals
         x = x[..., [ORDER.index(lead) for lead in signals.leads]].float()  # (B, S, L)
         if signals.standardise in ("window", "window-all-leads"):
@@ -148,13 +148,13 @@ class PretrainedEncoder(Encoder):
         return x * PER_MILLIVOLT[signals.unit] if signals.standardise == "none" else x
 
     def steps(self, embedded: Tensor) -> Tensor:
-        """Features as the one step of a window, (B, S, L) -> (B, 1, K), in float32 at any precision of the run."""
+        """Compute features as a window's one step, (B, S, L) -> (B, 1, K), in float32 at any precision of the run."""
         with torch.autocast(embedded.device.type, enabled=False):
             return self.encode(embedded.float().mT)[:, None]  # (B, 1, K)
 
 
 def digest_of(file: Path) -> str:
-    """SHA-256 of a file, read once per change. Raises ValueError where it is missing."""
+    """Compute the SHA-256 of a file, read once per change. Raises ValueError where it is missing."""
     if not file.is_file():
         raise ValueError(f"{file}: No such file; name a file that is there")
     return _digest(file, file.stat().st_mtime_ns)

@@ -29,7 +29,7 @@ class ResNet1dConfig(EncoderConfig):
 
     @classmethod
     def small(cls) -> ResNet1dConfig:
-        """16 channels."""
+        """Return 16 channels."""
         return cls(output=16)
 
 
@@ -47,14 +47,14 @@ class ResidualBlock(nn.Module):
         self.shortcut = nn.Sequential(convolution(width, width, 1, stride), nn.BatchNorm1d(width)) if halves else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, K, S) -> (B, K, ceil(S / stride))."""
+        """Map (B, K, S) -> (B, K, ceil(S / stride))."""
         shortcut = x if self.shortcut is None else self.shortcut(x)  # (B, K, S')
         x = F.relu(self.bn1(self.conv1(x)))  # (B, K, S')
         return F.relu(self.bn2(self.conv2(x)) + shortcut)  # (B, K, S')
 
 
 def convolution(channels: int, width: int, kernel: int, stride: int = 1) -> nn.Conv1d:
-    """Convolution that divides the length by its stride alone; no bias, since batch normalisation follows."""
+    """Make a convolution that divides the length by its stride alone; no bias, since batch normalisation follows."""
     return nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
 
 
@@ -70,9 +70,9 @@ class ResNet1d(Encoder):
         self.blocks = nn.Sequential(*[ResidualBlock(width, stride) for stride in STRIDES])
 
     def embed(self, x: Tensor) -> Tensor:
-        """Output of the first convolution: (B, S, L) -> (B, S, K)."""
+        """Compute the output of the first convolution: (B, S, L) -> (B, S, K)."""
         return self.stem(x.mT).mT  # (B, S, K)
 
     def steps(self, embedded: Tensor) -> Tensor:
-        """(B, S, K) -> (B, ceil(S / 4), K)."""
+        """Map (B, S, K) -> (B, ceil(S / 4), K)."""
         return self.blocks(embedded.mT).mT  # (B, S', K)

@@ -47,7 +47,7 @@ class StateSpace(nn.Module):
         self.d = nn.Parameter(torch.randn(channels))  # (H,)
 
     def forward(self, u: Tensor) -> Tensor:
-        """(B, H, S) -> (B, H, S); S at most `length`."""
+        """Map (B, H, S) -> (B, H, S); S at most `length`."""
         steps = u.shape[-1]
         kernels = self.kernel()[..., :steps]  # (1 or 2, H, S)
         taps = F.pad(kernels[0], (0, steps))  # (H, 2 S)
@@ -58,7 +58,7 @@ class StateSpace(nn.Module):
         return torch.fft.irfft(spectrum)[..., :steps] + u * self.d[:, None]  # (B, H, S)
 
     def kernel(self) -> Tensor:
-        """The first `length` taps of each convolution: (1 or 2, H, length).
+        """Compute the first `length` taps of each convolution: (1 or 2, H, length).
 
         By their generating function at the roots of unity z (S4, Algorithm 1): with d = 2 (1 - z) - w dt (1 + z),
         sums r over states of products with 1 / d, and Woodbury's identity for the low rank. Both sides are multiplied
@@ -77,7 +77,7 @@ class StateSpace(nn.Module):
         return torch.fft.irfft(2 * (r[0, :-1] - low_rank), n=self.length)  # (1 or 2, H, length)
 
     def of_length(self, c: Tensor) -> Tensor:
-        """C -> C (1 - A^length) for the discrete A: what makes the generating function stop at `length` taps."""
+        """Map C to C (1 - A^length) for the discrete A: what makes the generating function stop at `length` taps."""
         doubled = [torch.view_as_complex(part.double()) for part in (self.w, self.p)]
         w, p = (torch.cat([part, part.conj()], -1) for part in doubled)  # each (H, N), with the conjugate states
         a = torch.diag_embed(w) - p[..., :, None] * p.conj()[..., None, :]  # (H, N, N)
@@ -94,7 +94,7 @@ def summed(products: Tensor, denominators: Tensor) -> Tensor:
 
 
 def hippo(states: int) -> tuple[Tensor, Tensor, Tensor]:
-    """HiPPO-LegS of N states as w, P and B, each (N / 2,) complex: one of each pair of conjugate eigenvalues.
+    """Compute HiPPO-LegS of N states as w, P and B, each (N / 2,) complex: one of each pair of conjugate eigenvalues.
 
     The phase of an eigenvector is free; here B is real and positive, so that all machines agree.
     """
@@ -138,7 +138,7 @@ class S4Config(EncoderConfig):
 
     @classmethod
     def small(cls) -> S4Config:
-        """Two layers of 16 channels."""
+        """Return two layers of 16 channels."""
         return cls(output=16, depth=2, states=4, length=150)
 
 
@@ -153,12 +153,12 @@ class Layer(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, S, K) -> (B, S, K)."""
+        """Map (B, S, K) -> (B, S, K)."""
         return self.norm(x + self.mix(self.space(x.mT).mT))  # (B, S, K)
 
 
 def convolutions(leads: int, width: int) -> nn.Sequential:
-    """ECG-CPC's front, (B, L, S) -> (B, K, ceil(S / 2)): four convolutions with batch normalisation."""
+    """Make ECG-CPC's front, (B, L, S) -> (B, K, ceil(S / 2)): four convolutions with batch normalisation."""
     layers = nn.Sequential()
     for number, kernel in enumerate(KERNELS):
         channels, stride = (leads, STRIDE) if number == 0 else (width, 1)
@@ -179,9 +179,9 @@ class S4(Encoder):
         self.layers = nn.Sequential(*[Layer(self.config) for _ in range(self.config.depth)])
 
     def embed(self, x: Tensor) -> Tensor:
-        """Output of the front: (B, S, L) -> (B, S', K)."""
+        """Compute the output of the front: (B, S, L) -> (B, S', K)."""
         return self.front(x.mT).mT  # (B, S', K)
 
     def steps(self, embedded: Tensor) -> Tensor:
-        """(B, S', K) -> (B, S', K)."""
+        """Map (B, S', K) -> (B, S', K)."""
         return self.layers(embedded)  # (B, S', K)

@@ -34,7 +34,7 @@ class SelfAttention(nn.Module):
         self.out = nn.Linear(heads * head_width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, N, K) -> (B, N, K)."""
+        """Map (B, N, K) -> (B, N, K)."""
         parts = self.qkv(self.norm(x)).unflatten(-1, (3, self.heads, -1))  # (B, N, 3, heads, D)
         q, k, v = parts.permute(2, 0, 3, 1, 4)  # each (B, heads, N, D)
         weights = (q @ k.mT * q.shape[-1] ** -0.5).softmax(-1)  # (B, heads, N, N)
@@ -52,7 +52,7 @@ class TransformerBlock(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, N, K) -> (B, N, K)."""
+        """Map (B, N, K) -> (B, N, K)."""
         x = x + self.attention(x)  # (B, N, K)
         return x + self.perceptron(x)  # (B, N, K)
 
@@ -92,7 +92,7 @@ class ViT1dConfig(EncoderConfig):
 
     @classmethod
     def small(cls) -> ViT1dConfig:
-        """Two blocks of width 16 over tokens of two samples."""
+        """Return two blocks of width 16 over tokens of two samples."""
         return cls(patch=2, length=300, output=16, depth=2, heads=2, head_width=8, hidden=32)
 
 
@@ -116,23 +116,23 @@ class ViT1d(Encoder):
         self.norm = nn.LayerNorm(width)
 
     def patches(self, x: Tensor) -> Tensor:
-        """Samples of each token, sample by sample: (B, S, L) -> (B, S / patch, patch * L)."""
+        """Return the samples of each token, sample by sample: (B, S, L) -> (B, S / patch, patch * L)."""
         return x.reshape(x.shape[0], x.shape[1] // self.config.patch, -1)  # (B, N, P)
 
     def embed(self, x: Tensor) -> Tensor:
-        """Tokens without positions: (B, S, L) -> (B, N, K)."""
+        """Make tokens without positions: (B, S, L) -> (B, N, K)."""
         return self.input(self.patches(x))  # (B, N, K)
 
     def steps(self, embedded: Tensor) -> Tensor:
-        """(B, N, K) -> (B, 1 + N, K), the class token first."""
+        """Map (B, N, K) -> (B, 1 + N, K), the class token first."""
         return self.encode(self.add_positions(embedded))  # (B, 1 + N, K)
 
     def add_positions(self, embedded: Tensor) -> Tensor:
-        """Tokens with their positions: (B, N, K) -> (B, N, K)."""
+        """Add their positions to tokens: (B, N, K) -> (B, N, K)."""
         return embedded + self.positions[1 : 1 + embedded.shape[1]]  # (B, N, K)
 
     def encode(self, tokens: Tensor) -> Tensor:
-        """Tokens with positions through the blocks, behind the class token: (B, M, K) -> (B, 1 + M, K)."""
+        """Pass tokens with positions through the blocks, behind the class token: (B, M, K) -> (B, 1 + M, K)."""
         first = (self.class_token + self.positions[0]).expand(tokens.shape[0], 1, -1)  # (B, 1, K)
         return self.blocks(torch.cat([first, tokens], 1))  # (B, 1 + M, K)
 
@@ -143,6 +143,6 @@ class ViT1d(Encoder):
         return self.encode(tokens)[:, 1:]  # (B, M, K)
 
     def pooled(self, x: Tensor, mask: Mask | None = None) -> Tensor:
-        """The class token, normalised: (B, S, L) -> (B, K)."""
+        """Return the class token, normalised: (B, S, L) -> (B, K)."""
         token = self.norm(self.steps(self.masked(x, mask))[:, 0])  # (B, K)
         return dropout(token, self.dropout, self.training)  # (B, K)

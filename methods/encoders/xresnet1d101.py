@@ -44,7 +44,7 @@ class XResNet1d101Config(EncoderConfig):
 
     @classmethod
     def small(cls) -> XResNet1d101Config:
-        """Eight channels inside a bottleneck, one bottleneck in the third stage."""
+        """Return eight channels inside a bottleneck, one bottleneck in the third stage."""
         return cls(output=32, third_stage=1)
 
 
@@ -67,12 +67,12 @@ class Bottleneck(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, C, S) -> (B, K, ceil(S / stride))."""
+        """Map (B, C, S) -> (B, K, ceil(S / stride))."""
         return F.relu(self.path(x) + self.shortcut(x))  # (B, K, S')
 
 
 def normalised(channels: int, width: int, kernel: int, stride: int = 1) -> nn.Sequential:
-    """Convolution that divides the length by its stride alone, and batch normalisation in place of a bias."""
+    """Make a convolution that divides the length by its stride alone, and batch normalisation in place of a bias."""
     convolution = nn.Conv1d(channels, width, kernel, stride, padding=kernel // 2, bias=False)
     nn.init.kaiming_normal_(convolution.weight)
     return nn.Sequential(convolution, nn.BatchNorm1d(width))
@@ -99,10 +99,10 @@ class XResNet1d101(Encoder):
             self.stages.append(nn.Sequential(first, *[Bottleneck(output, output, 1) for _ in rest]))
 
     def embed(self, x: Tensor) -> Tensor:
-        """Output of the first three convolutions: (B, S, L) -> (B, ceil(S / 2), K / 4)."""
+        """Compute the output of the first three convolutions: (B, S, L) -> (B, ceil(S / 2), K / 4)."""
         return self.stem(x.mT).mT  # (B, ceil(S / 2), K / 4)
 
     def steps(self, embedded: Tensor) -> Tensor:
-        """(B, ceil(S / 2), K / 4) -> (B, ceil(S / 32), K)."""
+        """Map (B, ceil(S / 2), K / 4) -> (B, ceil(S / 32), K)."""
         pooled = F.max_pool1d(embedded.mT, 3, stride=2, padding=1)  # (B, K / 4, ceil(S / 4))
         return self.stages(pooled).mT  # (B, S', K)

@@ -6,7 +6,7 @@ from torch import nn
 
 
 def batch_norm_head(width: int, layers: int) -> nn.Sequential:
-    """Linear-BatchNorm `layers` times with ReLU between: (B, width) -> (B, width). The last layer is normalised too.
+    """Make `layers` of Linear-BatchNorm with ReLU between: (B, width) -> (B, width). The last is normalised too.
 
     The projection head (three layers) and the prediction head (two) of PMQ, section "Implementation details".
     Layer i is modules 3i to 3i + 1; ReLU is module 3i + 2.
@@ -18,7 +18,7 @@ def batch_norm_head(width: int, layers: int) -> nn.Sequential:
 
 
 def mlp_head(width: int, layers: int) -> nn.Sequential:
-    """Linear `layers` times with ReLU between, no normalisation: (B, width) -> (B, width). MoCo v2 has two layers."""
+    """Make `layers` of Linear with ReLU between, no normalisation: (B, width) -> (B, width). MoCo v2 has two."""
     modules: list[nn.Module] = []
     for _ in range(layers):
         modules += [nn.Linear(width, width), nn.ReLU()]

@@ -73,7 +73,7 @@ class Recipe:
 
 
 def spaces_of(config: type) -> Mapping[str, Space]:
-    """Tuned hyperparameter -> space, of a method's config; a field of the recipe is named 'recipe.lr'."""
+    """Return tuned hyperparameter -> space, of a method's config; a field of the recipe is named 'recipe.lr'."""
     spaces: dict[str, Space] = {}
     for name, kind in get_type_hints(config, include_extras=True).items():
         if hasattr(kind, "__dataclass_fields__"):

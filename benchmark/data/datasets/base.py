@@ -146,10 +146,10 @@ class Dataset(DatasetInfo, Protocol):
         """Digest of all that the recordings of a simulated dataset depend on; '' for one on disk."""
 
     def listing(self) -> Listing:
-        """Entries of the folder, in the dataset's own order. Raises DatasetError if it is not this dataset."""
+        """List the entries of the folder, in the dataset's own order. Raises DatasetError if it is not this dataset."""
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
-        """Files an entry is read from, existing or not, none of a simulated one; a change makes a cache stale."""
+        """List an entry's files, existing or not, none of a simulated one; a change makes a cache stale."""
 
     def read(self, entry: Entry) -> Recording:
-        """The signal of one entry in mV. Raises Unusable with the reason if it cannot be used."""
+        """Read the signal of one entry in mV. Raises Unusable with the reason if it cannot be used."""

@@ -130,7 +130,7 @@ def to_recording(content: Samples, signals: CardSignals) -> Recording:
 
 
 def without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float64]:
-    """(n, L) without the samples at the ends at which every lead is zero or NaN, as files of one length are filled."""
+    """Cut off the samples (n, L) at the ends at which every lead is zero or NaN, as files of one length are filled."""
     used = np.flatnonzero(np.nan_to_num(signal).any(axis=1))
     if not len(used):
         return signal

@@ -160,5 +160,5 @@ def patient_of(text: str) -> str:
 
 
 def truth(text: str) -> bool | None:
-    """Whether a cell says yes: '1', '1.00', 'True', 'yes', or no: '0', '0.0', 'False', 'no'; None for anything else."""
+    """Tell whether a cell says yes ('1', '1.00', 'True', 'yes') or no ('0', '0.0', 'False', 'no'); else None."""
     return TRUTHS.get(whole_number(text) or text.lower())
