@@ -32,7 +32,7 @@ from benchmark.run.datasets import (
     with_columns,
 )
 from benchmark.run.grid import Pretraining, Variant, make_grid
-from benchmark.run.pretraining import new_method, seconds_per_update, updates_of
+from benchmark.run.pretraining import estimated_updates, new_method, seconds_per_update
 from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note
 
@@ -51,7 +51,7 @@ def print_dry_run(
     work = work_of(config, folders, results, machine, prepared, variants)
     grid, unit = work.grid, config.data.cut().unit_name
     cells = len(grid.distinct_cells())
-    pretrainings, to_do = (sum(task.method.trains for task in part.pretrainings) for part in (grid, work))
+    pretrainings, to_do = (sum(one.method.trains for one in part.pretrainings) for part in (grid, work))
     ratios, seeds = (dict.fromkeys(f"{getattr(one, part):g}" for one in grid.cells) for part in ("ratio", "seed"))
     shares = f"{', '.join(ratios)} of the labels x seeds {', '.join(seeds)}"
     note(console, f"config {config.name}: {cells} cells on {pretrainings} pretrainings, at {shares}")
@@ -87,13 +87,13 @@ def pretraining_seconds(
 ) -> float:
     """Estimate seconds of all pretrainings: their updates, and an update of each method as it is timed now."""
     seconds, timed = 0.0, dict[tuple[str, str], float]()
-    for task in [task for task in pretrainings if task.method.trains]:
-        kind, samples = (task.method.name, task.variant.encoder), config.data.cut().samples
+    for pretraining in [one for one in pretrainings if one.method.trains]:
+        kind, samples = (pretraining.method.name, pretraining.variant.encoder), config.data.cut().samples
         if kind not in timed:
             with torch.random.fork_rng(devices=[]), limited_threads(machine.threads() or 1):
-                method = new_method(task, with_settings(config, task.variant.settings), machine.device)
-                timed[kind] = seconds_per_update(method, task.variant.config, samples, machine.precision)
-        seconds += updates_of(task, config, sizes) * timed[kind]
+                method = new_method(pretraining, with_settings(config, pretraining.variant.settings), machine.device)
+                timed[kind] = seconds_per_update(method, pretraining.variant.config, samples, machine.precision)
+        seconds += estimated_updates(pretraining, config, sizes) * timed[kind]
     return seconds
 
 

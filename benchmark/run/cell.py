@@ -46,15 +46,15 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
     column, is_tested = config.data.column(cell.dataset), cell.evaluation != VALIDATION
     spec = spec_of(config, cell.evaluation, column.name)
     prepared = open_task_view(context.folders[cell.dataset], column)
-    job = CellInput(cell, config, context)
-    folds = folds_of(job, prepared, spec, known)
+    inputs = CellInput(cell, config, context)
+    folds = folds_of(inputs, prepared, spec, known)
     multi = spec.labels == "multi"
     unscored = next((fold.unscored for fold in folds if fold.unscored and cell.evaluation != RETRIEVAL), "")
     if unscored:
         nothing = np.empty((0, folds[0].test.target.shape[1]), np.float32)  # (0, C)
         outcomes = [Outcome(nothing, {"seconds": 0.0}) for _ in folds]
     else:
-        outcomes = [learn_on(job, fold, known) for fold in folds]
+        outcomes = [learn_on(inputs, fold, known) for fold in folds]
     predictions, facts, split = merged(prepared, folds, outcomes)
     notes = [note for fold in folds for note in fold.notes] + [note for outcome in outcomes for note in outcome.notes]
     if reason := unscored or ("" if is_tested else UNTESTED):
@@ -74,15 +74,15 @@ def run_cell(cell: Cell, context: Context, known: EvaluationCache) -> None:
         undefined={unit: scored.undefined for unit, scored in scores.items()},
         notes=list(dict.fromkeys(notes)),
         coverage=dict(coverage(prepared, spec)) if is_tested else {},
-        provenance=provenance(job, prepared) | {"split": split},
+        provenance=provenance(inputs, prepared) | {"split": split},
         **facts,
     )
     context.store.save_row(row, predictions)
 
 
-def folds_of(job: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
+def folds_of(inputs: CellInput, prepared: Prepared, spec: TaskSpec, known: EvaluationCache) -> list[Task]:
     """Make a cell's task, or those of the parts of its cross-validation."""
-    cell, is_tested, device = job.cell, job.cell.evaluation != VALIDATION, job.context.device
+    cell, is_tested, device = inputs.cell, inputs.cell.evaluation != VALIDATION, inputs.context.device
     is_one = not is_cross_validated(prepared, spec)
     tasks = []
     for part in [None] if is_one else [(number, cell.draw_seed) for number in range(spec.folds)]:
@@ -141,49 +141,51 @@ def identity_of(cell: Cell) -> dict[str, Any]:
     }
 
 
-def learn_on(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
+def learn_on(inputs: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     """Learn the task or, for an external encoder, its windows of the task's recordings (`learn`)."""
-    if job.cell.external_windows is None:
-        return learn(job, task, known)
-    windows = ExternalWindows(open_prepared(job.cell.external_windows), job.config.task_spec(job.config.finetune).leads)
+    if inputs.cell.external_windows is None:
+        return learn(inputs, task, known)
+    windows = ExternalWindows(
+        open_prepared(inputs.cell.external_windows), inputs.config.task_spec(inputs.config.finetune).leads
+    )
     external = external_task(task, windows)
-    outcome, notes, missing = learn(job, external, known), missing_notes(task, external), None
-    if job.cell.evaluation == RETRIEVAL:  # a recording without windows is no query
+    outcome, notes, missing = learn(inputs, external, known), missing_notes(task, external), None
+    if inputs.cell.evaluation == RETRIEVAL:  # a recording without windows is no query
         notes, missing = [note.partition(":")[0] for note in notes], np.full(len(RECALLS), np.nan, np.float32)  # (4,)
     predictions = predictions_for(outcome.probability, external, task, missing)
     return Outcome(predictions, outcome.training, [*notes, *outcome.notes])
 
 
-def learn(job: CellInput, task: Task, known: EvaluationCache) -> Outcome:
+def learn(inputs: CellInput, task: Task, known: EvaluationCache) -> Outcome:
     """Run the cell's evaluation on its task and note its seconds. Raises FileNotFoundError without its weights."""
-    started, cell = time.perf_counter(), job.cell
+    started, cell = time.perf_counter(), inputs.cell
     if cell.pretraining is None:
-        outcome = evaluate_classical(cell.evaluation, task, job.config, cell.draw_seed)
+        outcome = evaluate_classical(cell.evaluation, task, inputs.config, cell.draw_seed)
     else:
         if cell.pretrain_key not in known.encoders:
-            kind, _ = job.config.encoder_of(cell.pretraining.method)
-            known.encoders[cell.pretrain_key] = load_encoder(job.context.store.pretrained / cell.pretrain_key, kind)
+            kind, _ = inputs.config.encoder_of(cell.pretraining.method)
+            known.encoders[cell.pretrain_key] = load_encoder(inputs.context.store.pretrained / cell.pretrain_key, kind)
         encoder, method = known.encoders[cell.pretrain_key], cell.pretraining.method
-        seed, precision = cell.draw_seed, job.context.precision
+        seed, precision = cell.draw_seed, inputs.context.precision
         outcome = evaluate(
-            cell.evaluation, encoder, task, job.config, method=method, seed=seed, precision=precision, cache=known
+            cell.evaluation, encoder, task, inputs.config, method=method, seed=seed, precision=precision, cache=known
         )
     return replace(outcome, training=outcome.training | {"seconds": time.perf_counter() - started})
 
 
-def provenance(job: CellInput, prepared: Prepared) -> dict[str, Any]:
+def provenance(inputs: CellInput, prepared: Prepared) -> dict[str, Any]:
     """Collect config, data, versions and device that produced a row; the corpus where its encoder was trained."""
-    trained = job.cell.pretraining and job.cell.pretraining.method.trains
+    trained = inputs.cell.pretraining and inputs.cell.pretraining.method.trains
     return {
-        "config": job.config.model_dump(mode="json"),
+        "config": inputs.config.model_dump(mode="json"),
         "data": source_facts(prepared) | {"form": prepared.form, "recordings": len(prepared.entries)},
-        "corpus": dict(job.context.corpus) if trained else {},
+        "corpus": dict(inputs.context.corpus) if trained else {},
         "versions": versions(),
         "git": git_state(),
-        "device": device_facts(job.context.device),
-        "precision": job.context.precision,
-        "results_versions": results_versions(job.cell),
-        "key_content": job.cell.content,
+        "device": device_facts(inputs.context.device),
+        "precision": inputs.context.precision,
+        "results_versions": results_versions(inputs.cell),
+        "key_content": inputs.cell.content,
     }
 
 

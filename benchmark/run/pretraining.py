@@ -36,34 +36,34 @@ TIMED_BATCH, TIMED_PAIRS = 64, 5
 OF_TRAINING = ("positives", "beyond_pair")  # facts of health that no windows are measured for
 
 
-def run_pretraining(task: Pretraining, context: Context) -> None:
+def run_pretraining(pretraining: Pretraining, context: Context) -> None:
     """Pretrain one encoder and store its weights; an untrained one is stored as initialised.
 
     Raises ValueError if the method's file is not what the key says, FileNotFoundError if the prepared data are missing,
     TrainingStopped and Stopped as `pretrain`.
     """
-    if sources_of(task.method) != task.content.get("file", {}):
+    if sources_of(pretraining.method) != pretraining.content.get("file", {}):
         raise ValueError(
-            f"{source_of(task.method)} has been edited since this run began; the same command runs it as it is now"
+            f"{source_of(pretraining.method)} has been edited since this run began; the same command runs it as it is"
         )
-    config, device = with_settings(context.config, task.variant.settings), context.device
-    folder = context.store.pretrained / task.key
-    method = new_method(task, config, device)
+    config, device = with_settings(context.config, pretraining.variant.settings), context.device
+    folder = context.store.pretrained / pretraining.key
+    method = new_method(pretraining, config, device)
     learned: dict[str, Any] = {"health": []}
-    if not task.variant.elsewhere:
+    if not pretraining.variant.elsewhere:
         columns = {
             column.name: open_task_view(context.folders[column.name], column) for column in config.data.columns()
         }
         probe = probe_windows_of(config, columns, device)
         if method.trains:
-            learned = train(task, method, probe, config, context)
+            learned = train(pretraining, method, probe, config, context)
         else:
             learned = {"health": [measure(UNTRAINED_EPOCH, method.exported(), probe)]}
         learned["health_sample"] = {WINDOWS_SHA256: digest_of(probe)}
     facts = {
         "method": method.name,
-        "seed": task.seed,
-        "key_content": task.content,
+        "seed": pretraining.seed,
+        "key_content": pretraining.content,
         "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
         **encoder_costs(method.exported(), config),
         "versions": versions(),
@@ -76,40 +76,41 @@ def run_pretraining(task: Pretraining, context: Context) -> None:
         (folder / leftover).unlink(missing_ok=True)
 
 
-def new_method(task: Pretraining, config: Config, device: torch.device) -> PretrainMethod:
+def new_method(pretraining: Pretraining, config: Config, device: torch.device) -> PretrainMethod:
     """Build the method around a new encoder, whose weights depend on the seed alone; config: that of its row."""
-    seed_torch("encoder", task.seed)
-    kind, sizes = config.encoder_of(task.method)
-    encoder = load_external(kind, task.content["encoder"]) if issubclass(kind, PretrainedEncoder) else kind(sizes)
-    seed_torch("method", task.seed)
-    return task.method(encoder, task.variant.config).to(device)
+    seed_torch("encoder", pretraining.seed)
+    kind, sizes = config.encoder_of(pretraining.method)
+    stored = pretraining.content["encoder"]
+    encoder = load_external(kind, stored) if issubclass(kind, PretrainedEncoder) else kind(sizes)
+    seed_torch("method", pretraining.seed)
+    return pretraining.method(encoder, pretraining.variant.config).to(device)
 
 
 def train(
-    task: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
+    pretraining: Pretraining, method: PretrainMethod, probe: ProbeWindows, config: Config, context: Context
 ) -> dict[str, Any]:
     """Train a method for the epochs that its budget buys; returns history, memory and facts of the corpus."""
-    settings, device, spec = task.variant.config, context.device, config.task_spec(config.pretrain)
-    folder = context.store.pretrained / task.key
+    settings, device, spec = pretraining.variant.config, context.device, config.task_spec(config.pretrain)
+    folder = context.store.pretrained / pretraining.key
     prepared = open_prepared(context.folders[config.data.pretrain])
     corpus = corpus_of(prepared, spec, device, config.pretrain.text_embedder if method.needs_text else None)
     pairs = len(corpus_trials(prepared, spec)[0]) * pairs_of(spec.per_trial)
     shape = epoch_shape(corpus.patient_of_pair, settings.batching, settings.recipe.batch_size)
-    costs = config.pretrain.pair_costs(task.method)
+    costs = config.pretrain.pair_costs(pretraining.method)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
-    with progress_file(folder, task.name) as write_progress:
+    with progress_file(folder, pretraining.name) as write_progress:
         history = pretrain(
             method,
             settings,
             corpus,
             epochs=epochs_bought(config.pretrain.budget, config.pretrain.epochs, shape, pairs, costs),
-            seed=task.seed,
+            seed=pretraining.seed,
             precision=context.precision,
             checkpoint=folder / CHECKPOINT,
             probe=probe,
             on_step=write_progress,
-            on_epoch=events_of(task, context.events) if context.events else None,
+            on_epoch=events_of(pretraining, context.events) if context.events else None,
         )
     spent = {
         "peak_memory_gib": torch.cuda.max_memory_allocated(device) / 2**30 if device.type == "cuda" else None,
@@ -119,11 +120,11 @@ def train(
     return vars(history) | spent
 
 
-def events_of(task: Pretraining, folder: Path) -> OnEpoch:
+def events_of(pretraining: Pretraining, folder: Path) -> OnEpoch:
     """Return a function that writes loss and health of the last epoch as TensorBoard events of a pretraining."""
     from torch.utils.tensorboard import SummaryWriter  # here, because it needs the extra `tensorboard`
 
-    writer = SummaryWriter(str(folder / f"{task.name} {task.key}".replace("/", "-").replace(" ", "_")))
+    writer = SummaryWriter(str(folder / f"{pretraining.name} {pretraining.key}".replace("/", "-").replace(" ", "_")))
 
     def write(history: History) -> None:
         facts = {f"health/{name}": value for name, value in history.health[-1].items() if name != "epoch"}
@@ -148,11 +149,11 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
     """Measure encoders anew, after their last epoch, whose stored health is of another run's windows."""
     sample = {WINDOWS_SHA256: digest_of(probe)}
-    for task in grid.pretrainings:
-        folder = store.pretrained / task.key
+    for pretraining in grid.pretrainings:
+        folder = store.pretrained / pretraining.key
         card = read_card(folder) or {}
         if card.get("health") and card["health_sample"] != sample:
-            kind, _ = with_settings(config, task.variant.settings).encoder_of(task.method)
+            kind, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
             last = card["health"][-1]
             health = measure(last["epoch"], load_encoder(folder, kind), probe)
             health |= {name: last[name] for name in OF_TRAINING}
@@ -176,14 +177,14 @@ def encoder_costs(encoder: Encoder, config: Config) -> dict[str, int]:
     return {name: value for name, value in costs.items() if value}
 
 
-def updates_of(task: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:
+def estimated_updates(pretraining: Pretraining, config: Config, sizes: Mapping[str, Size]) -> float:
     """Estimate the updates of a pretraining."""
-    settings, size = with_settings(config, task.variant.settings).pretrain, sizes[config.data.pretrain]
+    settings, size = with_settings(config, pretraining.variant.settings).pretrain, sizes[config.data.pretrain]
     pairs = size.windows / 2
     if config.data.segmentation.kind == "recordings":
         pairs = size.recordings * pairs_of(config.task_spec(config.pretrain).per_trial)
-    reference, cost = settings.pair_costs(task.method)
-    return settings.epochs * pairs * reference / cost / task.variant.config.recipe.batch_size
+    reference, cost = settings.pair_costs(pretraining.method)
+    return settings.epochs * pairs * reference / cost / pretraining.variant.config.recipe.batch_size
 
 
 def update_of(

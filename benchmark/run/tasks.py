@@ -101,7 +101,7 @@ def missing(grid: Grid, store: Store) -> Work:
     """Collect the cells without an intact row, and the pretrainings they need that are not stored."""
     cells = [cell for cell in grid.distinct_cells() if not is_stored(cell, store)]
     needed = {cell.pretrain_key: cell.pretraining for cell in cells if cell.pretraining}
-    return Work(grid, tuple(task for task in needed.values() if not is_stored(task, store)), tuple(cells))
+    return Work(grid, tuple(one for one in needed.values() if not is_stored(one, store)), tuple(cells))
 
 
 def is_stored(part: Part, store: Store) -> bool:
@@ -114,8 +114,8 @@ def is_stored(part: Part, store: Store) -> bool:
         return False
 
 
-def tasks_of(work: Work) -> list[Job]:
-    """Group some work to tasks, pretrainings first; probes of one encoder on one dataset are one task.
+def jobs_of(work: Work) -> list[Job]:
+    """Group work into jobs, pretrainings first; probes of one encoder on one dataset are one job.
 
     Cells of a dataset follow each other: a process keeps the beat features of few sets of windows.
     """
@@ -128,7 +128,7 @@ def tasks_of(work: Work) -> list[Job]:
 
 
 def run(job: Job, context: Context) -> tuple[Ending, ...]:
-    """Run what is missing of a task in this process, and store it. Raises ConfigError as `refuse_unfit`."""
+    """Run what is missing of a job in this process, and store it. Raises ConfigError as `refuse_unfit`."""
     refuse_unfit(context)
     stop.clear()
     keep_freed_memory()
@@ -162,7 +162,7 @@ def failed(part: Part, failure: Failure, store: Store) -> Ending:
 
 
 def given_up(job: Job, reason: Failure, store: Store) -> list[Ending]:
-    """Store what is not finished of a task as failed; returns the outcomes of all its parts."""
+    """Store what is not finished of a job as failed; returns the outcomes of all its parts."""
     return [Ending(part.name) if is_stored(part, store) else failed(part, reason, store) for part in job.parts]
 
 
@@ -206,9 +206,9 @@ def refuse_unfit(context: Context) -> None:
 def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: GridProgress) -> None:
     """Run the work and tell `watch` what ends and what runs. Failures are stored and stop nothing else.
 
-    Ctrl-C lets running tasks save, and is raised again. Raises ConfigError for workers that cannot run the tasks.
+    Ctrl-C lets running tasks save, and is raised again. Raises ConfigError for workers that cannot run them.
     """
-    waiting = tasks_of(work)
+    waiting = jobs_of(work)
     missing_encoders = {job.key for job in waiting if job.is_pretraining}
     running: dict[Future[Any], Job] = {}
     killed: Counter[str] = Counter()
@@ -248,7 +248,7 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
 def endings_of(
     future: Future[Any], job: Job, engine: Inline | Pool | Dask, killed: Counter[str], store: Store
 ) -> Sequence[Ending]:
-    """Return how the parts of a task ended; nothing where its worker was killed or closes, and it goes on elsewhere."""
+    """Return how the parts of a job ended; nothing where its worker was killed or closes, and it goes on elsewhere."""
     try:
         endings: Sequence[Ending] = future.result()
     except engine.lost as error:

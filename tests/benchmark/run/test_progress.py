@@ -11,7 +11,7 @@ from rich.console import Console
 from benchmark.results.store import Failure
 from benchmark.run import progress as progress_module
 from benchmark.run.progress import GridProgress, Progress, progress_file, read_progress
-from benchmark.run.tasks import Ending, Job, tasks_of
+from benchmark.run.tasks import Ending, Job, jobs_of
 from benchmark.screen import open_console
 from tests.benchmark.run.bench import Bench
 
@@ -40,7 +40,7 @@ def test_on_a_pipe_lines_and_on_a_terminal_bars_show_what_is_done_and_runs(
     monkeypatch.setenv("TERM", "xterm")
     work, pipe, screen = bench.missing(), io.StringIO(), io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=100, markup=False, highlight=False)
-    random, pmq, first, second, *_ = tasks_of(work)
+    random, pmq, first, second, *_ = jobs_of(work)
     for console in (open_console(pipe), terminal):
         with (
             GridProgress(console, work, bench.store) as progress,

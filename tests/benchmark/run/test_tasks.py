@@ -20,7 +20,7 @@ from benchmark.results.store import Failure, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
 from benchmark.run.grid import Cell, Context
-from benchmark.run.tasks import Ending, Job, given_up, run, tasks_of
+from benchmark.run.tasks import Ending, Job, given_up, jobs_of, run
 from benchmark.training.checkpoint import WEIGHTS
 from benchmark.training.probes import EvaluationCache
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
@@ -142,8 +142,8 @@ def test_probes_of_all_kinds_share_the_features_of_an_encoder(
 ) -> None:
     every = {"evaluate": [*EVALUATIONS], "gates": ["features", "supervised"], "ratios": [0.5]}
     work = Bench(small_config(every), cohorts, Store(tmp_path / "runs")).missing()
-    tasks = [task.parts for task in tasks_of(work) if not task.is_pretraining]
-    together = sorted(sorted({part.evaluation for part in parts if isinstance(part, Cell)}) for parts in tasks)
+    jobs = [job.parts for job in jobs_of(work) if not job.is_pretraining]
+    together = sorted(sorted({part.evaluation for part in parts if isinstance(part, Cell)}) for parts in jobs)
     probes = sorted(name for name in EVALUATIONS if name != "finetune")
     assert together == [probes, probes, ["features"], ["finetune"], ["finetune"], ["supervised"]]
 
