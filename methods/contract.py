@@ -182,7 +182,7 @@ METHOD_CHECKS = (
 """Of a method that trains; one that does not has the first alone."""
 
 
-def shapes_are_kept(kind: type[Encoder]) -> None:
+def shapes_follow_the_config(kind: type[Encoder]) -> None:
     """It has a name, and outputs of the config's width for the lengths and numbers of leads that it takes."""
     assert_named(kind, EncoderConfig, "name")
     kind.Config().check_length(300)  # type: ignore[call-arg]
@@ -269,7 +269,7 @@ def every_method_trains_it(kind: type[Encoder]) -> None:
 
 
 ENCODER_CHECKS = (
-    shapes_are_kept, every_parameter_learns, windows_are_independent, pooled_is_the_mean,
+    shapes_follow_the_config, every_parameter_learns, windows_are_independent, pooled_is_the_mean,
     masks_act_on_the_embedded_input, state_is_in_the_checkpoint, every_method_trains_it,
 )  # fmt: skip
 

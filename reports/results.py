@@ -126,27 +126,26 @@ class Results:
     @property
     def unreadable_records(self) -> list[str]:
         """What is not used of the records of pretrainings, one line each."""
-        _, left_out = self._records
-        return left_out
+        return self._records[1]
 
     @cached_property
     def _records(self) -> tuple[dict[str, Record], list[str]]:
         """Key -> record; damaged ones, and health measured on the windows of another run, are left out and named."""
         records: dict[str, Record] = {}
-        left_out = []
+        unused = []
         for key in sorted({row.pretrain_key for row in self.rows.values() if row.pretrain_key}):
             for store in self.stores:
                 try:
                     if (record := store.card(key)) is not None:
                         records.setdefault(key, record)
                 except BadCard as error:
-                    left_out.append(str(error).replace(f"{store.root}/", ""))
+                    unused.append(str(error).replace(f"{store.root}/", ""))
         samples = {key: record["health_sample"] for key, record in records.items() if record["health"]}
         if other := [key for key, of in samples.items() if of[WINDOWS_SHA256] != self.plan.health_windows]:
             for key in other:
                 records[key] = {name: value for name, value in records[key].items() if name not in HEALTH}
-            left_out.append(f"health of pretrainings that was measured on the windows of another run: {len(other)}")
-        return records, left_out
+            unused.append(f"health of pretrainings that was measured on the windows of another run: {len(other)}")
+        return records, unused
 
 
 def run_of(store: Store, plan: Plan, source: Path) -> Results:

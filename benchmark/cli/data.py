@@ -1,4 +1,4 @@
-"""The verbs `data check` and `data show`: what a dataset holds and what is wrong with it.
+"""The commands `data check` and `data show`: what a dataset holds and what is wrong with it.
 
 data check           prepares and audits every dataset; one verdict each
 data show RECORDING  one recording and its heartbeats (drawn by reports.figures)
@@ -32,7 +32,7 @@ from benchmark.screen import Console, note
 VERDICTS = {
     "ok": "ok",
     "warning": "usable with warnings",
-    "leak": "a run refuses it, unless told --allow-leak",
+    "leak": "a run refuses it without --allow-leak",
     "fatal": "unusable",
 }
 """Worst severity of a dataset's findings -> verdict, from best to worst."""

@@ -1,6 +1,5 @@
-"""The commands `export` and `embed`: an encoder of the store as a folder, with its model card, and what it computes.
-
-`embed` reads WFDB records and writes a table of their embeddings, a row per recording.
+"""The commands `export`, which writes an encoder of the store into a folder, with its model card, and `embed`, which
+writes a table of the embeddings that such an encoder gives for WFDB records, a row per recording.
 """
 
 from __future__ import annotations

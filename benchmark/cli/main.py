@@ -1,4 +1,4 @@
-"""The command line: argv to a command, the help, what commands make of their flags, one line for what cannot be meant.
+"""The command line: the command and the config that arguments mean, the help, and one line for what cannot be meant.
 
 A flag that sets a config key takes type, choices and help from the field of the key in `benchmark.config.schema`. The
 function of a command is imported where it runs, so that help and mistyped flags do not wait for torch.
@@ -44,9 +44,9 @@ ABOUT = "Compare contrastive pretraining methods for ECG: pretrain, fine-tune, t
 DEFAULT_COMMAND = "run"
 FEW_EXAMPLES = 3
 """Of the overview."""
-DEFAULT, OWN = "demo", "own"
+SIMULATED, REAL = "demo", "own"
 """Config where `--config` names none: of simulated cohorts, of real data."""
-OWN_SIZES: tuple[tuple[float, dict[str, int], int], ...] = (
+SIZES_BY_RECORDINGS: tuple[tuple[float, dict[str, int], int], ...] = (
     (2_000, {"hidden": 16, "depth": 6, "output": 64}, 40),
     (20_000, {"hidden": 32, "depth": 8, "output": 128}, 20),
     (float("inf"), {"hidden": 64, "depth": 10, "output": 320}, 10),
@@ -191,11 +191,11 @@ def values_of(arguments: Namespace) -> dict[str, Any]:
     """Return the values of the config, as a YAML file can hold them, `--set` last. Raises ConfigError."""
     overrides = overrides_of(arguments)
     if arguments.config is None and overrides.get("data.simulation", ...) is None:
-        return own_values(arguments, overrides)
-    return with_overrides(config_values(arguments.config or DEFAULT), overrides)
+        return values_by_recordings(arguments, overrides)
+    return with_overrides(config_values(arguments.config or SIMULATED), overrides)
 
 
-def own_values(arguments: Namespace, overrides: dict[str, Any]) -> dict[str, Any]:
+def values_by_recordings(arguments: Namespace, overrides: dict[str, Any]) -> dict[str, Any]:
     """Return the values of the config `own`, with an encoder and a number of epochs by the size of the corpus.
 
     Where no corpus is named, it is the training part of the datasets. A command that trains prints a line on them.
@@ -204,13 +204,13 @@ def own_values(arguments: Namespace, overrides: dict[str, Any]) -> dict[str, Any
 
     if "data.datasets" in overrides:
         overrides.setdefault("data.pretrain", overrides["data.datasets"])
-    config, values = load_config(OWN, overrides), config_values(OWN)
+    config, values = load_config(REAL, overrides), config_values(REAL)
     try:
         folders = folders_of(arguments)
         recordings = sum(len(locate(config, name, folders).listing().entries) for name in config.data.corpora)
     except DatasetError:
         return with_overrides(values, overrides)  # whoever reads the data reports what is wrong with them
-    sizes, epochs = next((sizes, epochs) for most, sizes, epochs in OWN_SIZES if recordings <= most)
+    sizes, epochs = next((sizes, epochs) for most, sizes, epochs in SIZES_BY_RECORDINGS if recordings <= most)
     values["encoder"] = sizes
     values["pretrain"] |= {"epochs": epochs}
     values = with_overrides(values, overrides)
@@ -218,7 +218,7 @@ def own_values(arguments: Namespace, overrides: dict[str, Any]) -> dict[str, Any
         encoder = values["encoder"].get("name") or "dilated with " + ", ".join(f"{k} {v}" for k, v in sizes.items())
         note(
             open_console(),
-            f"config {OWN}, as no --config is named: encoder {encoder}, {values['pretrain']['epochs']:g} epochs for "
+            f"config {REAL}, as no --config is named: encoder {encoder}, {values['pretrain']['epochs']:g} epochs for "
             f"{recordings} recordings of {config.data.pretrain}, {len(values['seeds'])} seeds",
         )
     return values

@@ -1,4 +1,4 @@
-"""The verb `data new-card`: look at a folder of ECGs and write the text of a first card for it.
+"""The command `data new-card`: look at a folder of ECGs and write the text of a first card for it.
 
 The files tell the section `signals`: their pattern, and what the first of them states of leads, rate and unit. A table
 beside them tells `table`, and its columns, or comments of headers, `labels`. What nothing tells is a question, and a

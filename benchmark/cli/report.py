@@ -1,4 +1,4 @@
-"""The verb `report`: write tables from the results store, compare two runs, or test the predictions of others."""
+"""The command `report`: write tables from the results store, compare two runs, or test the predictions of others."""
 
 from __future__ import annotations
 

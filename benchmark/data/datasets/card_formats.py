@@ -120,9 +120,9 @@ def to_recording(content: Samples, signals: CardSignals) -> Recording:
         remedy = f"{'set signals.derive to true, or ' * derivable}name the file's leads in signals.leads"
         present = ", ".join(filter(None, names))[:200]
         raise Unusable(f"lead missing; {remedy}: {', '.join(missing)}, not in {present!r}")
-    places = np.array(lead_columns([*names, *missing]))
-    is_measured, samples = places < len(names), without_padding(content.signal, fs)
-    columns, signal = places[is_measured], np.zeros((len(samples), len(LEADS)))  # (n, 12)
+    column_of_lead = np.array(lead_columns([*names, *missing]))
+    is_measured, samples = column_of_lead < len(names), without_padding(content.signal, fs)
+    columns, signal = column_of_lead[is_measured], np.zeros((len(samples), len(LEADS)))  # (n, 12)
     signal[:, is_measured] = samples[:, columns] * millivolts(content.units, columns, signals.scale)
     if missing:  # (n, leads missing) of I and II
         signal[:, ~is_measured] = signal[:, :2] @ np.array([LIMB_SHARES[lead] for lead in missing]).T

@@ -73,14 +73,14 @@ def wave_trains(
     Gaussian, 4 a plateau.
     """
     wave, beat = np.nonzero(height)  # (P,) pairs that there are
-    at, up, down, tall = (part[wave, beat][:, None] for part in (centre, rise, fall, height))  # (P, 1)
+    peak, ascent, descent, amplitude = (part[wave, beat][:, None] for part in (centre, rise, fall, height))  # (P, 1)
     is_plateau = order[wave][:, None] > 2  # (P, 1)
     reach = np.where(is_plateau, 1.9, 4.0)
-    first, last = np.ceil((at - reach * up) * fs), np.floor((at + reach * down) * fs)  # (P, 1) samples
+    first, last = np.ceil((peak - reach * ascent) * fs), np.floor((peak + reach * descent) * fs)  # (P, 1) samples
     sample = first + np.arange((last - first).max() + 1)  # (P, W)
-    offset = sample / fs - at
-    squared = (offset / np.where(offset < 0, up, down)) ** 2
-    value = tall * np.exp(-0.5 * np.where(is_plateau, squared**2, squared))  # (P, W)
+    offset = sample / fs - peak
+    squared = (offset / np.where(offset < 0, ascent, descent)) ** 2
+    value = amplitude * np.exp(-0.5 * np.where(is_plateau, squared**2, squared))  # (P, W)
     inside = (sample <= last) & (sample >= 0) & (sample < samples)
     flat = (sample * len(centre) + wave[:, None])[inside].astype(int)
     trains = np.bincount(flat, value[inside], samples * len(centre)).astype(np.float64)

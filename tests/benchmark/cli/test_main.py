@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from benchmark.cli.commands import COMMANDS
-from benchmark.cli.main import OWN_SIZES, USAGE, config_of, machine_of, parse
+from benchmark.cli.main import SIZES_BY_RECORDINGS, USAGE, config_of, machine_of, parse
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_config
@@ -131,7 +131,7 @@ def test_flags_set_the_config_and_set_comes_last() -> None:
     assert config.method_config("pmq").momentum == 0.5  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("recordings", "size"), [(3, OWN_SIZES[0]), (2_500, OWN_SIZES[1])])
+@pytest.mark.parametrize(("recordings", "size"), [(3, SIZES_BY_RECORDINGS[0]), (2_500, SIZES_BY_RECORDINGS[1])])
 def test_own_data_without_a_config_get_one_by_their_size(
     recordings: int, size: tuple[float, dict[str, int], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

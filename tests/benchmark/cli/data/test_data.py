@@ -76,7 +76,7 @@ def test_check_names_a_pretraining_recording_in_a_test_set(root: Path, run_verb:
     flags = ("--data-root", root, "--datasets", "cpsc2018", "--pretrain-dataset", "chapman")
     status, out, _ = run_verb("data", "check", *flags)
     assert status == FAILED
-    assert "CPSC2018 (cpsc2018): a run refuses it, unless told --allow-leak" in out
+    assert "CPSC2018 (cpsc2018): a run refuses it without --allow-leak" in out
     (line,) = [line for line in out.splitlines() if "both pretrained on and tested" in line]
     assert line.startswith("  leak: ")
     assert " = CPSC2018 A00" in line
