@@ -100,7 +100,8 @@ class Results:
 
     def predictions(self, key: str) -> Predictions:
         """Read the test-set predictions of a finished cell. Raises CorruptRow if they are damaged."""
-        return self.store_of(key).predictions(key)
+        stored = (store for store in self.stores if (store.cells / f"{key}.npz").is_file())
+        return next(stored, self.stores[0]).predictions(key)
 
     def test_outputs(self, key: str, unit: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Read probability and truth (n, C) of a finished cell's windows, or of its recordings, pooled over windows."""
@@ -108,10 +109,6 @@ class Results:
         if unit == HEARTBEAT:
             return test.probability, test.truth
         return per_recording(test.probability, test.truth, test.recording, self.plan.pool)[:2]
-
-    def store_of(self, key: str) -> Store:
-        """Return the first store with the predictions of a cell."""
-        return next((store for store in self.stores if (store.cells / f"{key}.npz").is_file()), self.stores[0])
 
     @cached_property
     def pretrainings(self) -> dict[str, dict[str, Record]]:
