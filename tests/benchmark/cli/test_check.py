@@ -11,6 +11,14 @@ from run_benchmark import main
 from tests.benchmark.external_models import SIGNALS, write
 
 
+def test_faulty_forward(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path("docs/method/align_uniform.py").read_text()
+    faulty = tmp_path / "faulty.py"
+    faulty.write_text(example.replace("(self.encoder.pooled(x))", "(self.encoder.pooled(x)[:, 1:])"))
+    assert main(["check", str(faulty)]) == FAILED
+    assert "FAILED loss is a finite scalar: RuntimeError: " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("form", SIGNALS)
 def test_weights_from_elsewhere(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write(form, tmp_path)
