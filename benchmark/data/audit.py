@@ -127,15 +127,14 @@ def shared_patients(data: Prepared, split: Split) -> Iterator[Finding]:
     pairs = ((data.entries[r].patient, side) for side, numbers in sides_of(split).items() for r in numbers)
     sides = grouped(dict.fromkeys(pairs))
     if shared := [f"{patient}: {' and '.join(names)}" for patient, names in sides.items() if len(names) > 1]:
-        names = some(shared)
-        where = f"on two sides of the split of {data.title} ({names})"
-        remedy = "correct the folds or use --protocol strict"
-        yield Finding((data.name,), "leak", f"{counted(len(shared), 'patient')} {where}: {remedy}")
+        where = f"{counted(len(shared), 'patient')} on two sides of the split of {data.title} ({some(shared)})"
+        yield Finding((data.name,), "leak", f"{where}: correct the folds or use --protocol strict")
 
 
 def file_warnings(data: Prepared) -> Iterator[Finding]:
     """Say what is wrong with a dataset's files and tables, whatever its task."""
-    skipped = grouped((skip.reason.partition(":")[0], skip.recording) for skip in data.skipped)
+    reasons = ((skip.recording, *skip.reason.partition(":")) for skip in data.skipped)
+    skipped = grouped((kind, f"{recording}{colon}{detail}") for recording, kind, colon, detail in reasons)
     for kind, names in sorted(skipped.items(), key=lambda item: -len(item[1])):
         if kind not in IN_THE_ECG:
             text = f"{counted(len(names), 'recording')} cannot be used: {kind} ({some(names)})"
@@ -263,5 +262,5 @@ def implausible(name: str, amplitude: float, rate: float, unit: str, frequency: 
         ("heart rate", rate, 30, 200, "/min", frequency),
     ):
         if not low <= value <= high:
-            text = f"the median {what} is {value:.4g}{symbol}, outside {low} to {high}{symbol}: {statement}"
-            yield Finding((name,), "warning", f"{text} is probably wrong")
+            outside = f"the median {what} is {value:.4g}{symbol}, outside {low} to {high}{symbol}"
+            yield Finding((name,), "warning", f"{outside}: {statement} is probably wrong")

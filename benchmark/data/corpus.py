@@ -329,8 +329,10 @@ def corpus_of(prepared: Prepared, spec: TaskSpec, device: torch.device, text_emb
     """
     chosen, recording = corpus_trials(prepared, spec)  # (T,), (T,)
     if not len(chosen):
-        trial = f"the {spec.per_trial} {prepared.segmentation.unit_name}s of a pseudo-trial"
-        raise DatasetError(f"{prepared.title}: no recording to pretrain on has {trial}")
+        raise DatasetError(
+            f"{prepared.title}: no recording to pretrain on has the {spec.per_trial} "
+            f"{prepared.segmentation.unit_name}s of a pseudo-trial: lower pretrain.beats_per_trial"
+        )
     used, text = np.unique(recording), None  # (R,)
     if text_embedder is not None:
         used = np.array([r for r in used if has_text(prepared.entries[r].report)], np.int64)  # (R',)

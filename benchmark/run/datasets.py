@@ -24,7 +24,7 @@ from benchmark.data.joined import JOIN, datasets_in, is_transport, join, transpo
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import DatasetTask, is_cross_validated, of_task, split_of
+from benchmark.data.splits import DatasetTask, TaskSpec, is_cross_validated, of_task, split_of
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
@@ -154,7 +154,20 @@ def audit_of(config: Config, prepared: Mapping[str, Prepared], tested: Sequence[
         beside = {corpus: parts[corpus] for corpus in corpora if corpus in parts} | {name: prepared[name]}
         further = audit(beside, specs, pretrain=pretrain, tested=[name], joined=joined)
         findings += [finding for finding in further if finding.severity != "warning" and name in finding.datasets]
-    return findings
+    return [*findings, *(finding for name in columns for finding in too_short(parts[name], specs[name]))]
+
+
+def too_short(data: Prepared, spec: TaskSpec) -> Iterator[Finding]:
+    """Warn of a column of whose recordings more than a tenth have too few windows to be scored."""
+    short = np.count_nonzero(data.trials_of_each(spec.per_trial) == 0)
+    if short > len(data.entries) / 10:
+        yield Finding(
+            (data.name,),
+            "warning",
+            f"{short} of {len(data.entries)} recordings have fewer than {spec.per_trial} heartbeats and are neither "
+            "labelled nor scored: lower finetune.beats_per_trial",
+            in_tables=True,
+        )
 
 
 def with_columns(config: Config, datasets: Mapping[str, Prepared]) -> dict[str, Prepared]:

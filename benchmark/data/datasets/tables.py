@@ -89,7 +89,10 @@ def read_table(dataset: DatasetInfo, path: Path, columns: Sequence[str] | None =
         if wrong := [name for name in names if header.count(name) != 1]:
             near = get_close_matches(wrong[0], {*header} - {wrong[0]}, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ValueError(f"there is not one column {', '.join(wrong)}{hint}; there are {', '.join(header)}")
+            raise ValueError(
+                f"there is {'more than one' if wrong[0] in header else 'no'} column {', '.join(wrong)}{hint}; "
+                f"there are {', '.join(header)}"
+            )
         if rows.empty:
             raise ValueError("it has no rows")
         return rows.set_axis(header, axis=1)[names]

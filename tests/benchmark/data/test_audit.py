@@ -169,7 +169,7 @@ def test_damaged_files_are_a_warning_and_slow_hearts_are_none() -> None:
     skipped = tuple(Skipped(f"s{index}", "p", (), reason) for index, reason in enumerate(reasons))
     result = findings(prepared("chapman", chapman().entries, skipped=skipped))
     assert [(f.severity, f.text) for f in result] == [
-        ("warning", "2 recordings cannot be used: file missing (s2, s3)"),
+        ("warning", "2 recordings cannot be used: file missing (s2: signal, s3: header)"),
         ("warning", "1 recording cannot be used: wrong checksum (s0)"),
     ]
 

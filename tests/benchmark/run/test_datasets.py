@@ -51,6 +51,11 @@ def test_a_dataset_that_cannot_be_split_is_not_scored_and_a_corpus_that_cannot_b
     assert warning.startswith("PTB-XL cannot be scored: recording r001 has no official fold")
     with pytest.raises(DatasetError, match="PTB-XL cannot be pretrained on: recording r001"):
         audit_run(small_config({"data.pretrain": "ptb-xl"}), unsplit)
+    patients = [(f"p{number}", (number % 2,), 5 if number < 5 else 12, None) for number in range(40)]
+    _, (warning,) = audit_run(
+        small_config({"data.datasets": ["chapman"]}), cohorts | {"chapman": make_prepared("chapman", patients)}
+    )
+    assert warning.startswith("Chapman: 5 of 40 recordings have fewer than 6 heartbeats")
     empty = replace(cohorts["mimic-iv-ecg"], entries=(), signals=())
     with pytest.raises(DatasetError, match="MIMIC-IV-ECG cannot be pretrained on: no recording"):
         audit_run(small_config(), cohorts | {"mimic-iv-ecg": empty})

@@ -96,7 +96,7 @@ def test_check_names_damaged_files_and_goes_on(root: Path, run_verb: RunVerb) ->
     assert status == FAILED
     assert "MIMIC-IV-ECG (mimic-iv-ecg): unusable\n  fatal: MIMIC-IV-ECG: no record_list.csv in " in out
     assert "Chapman (chapman): usable with warnings" in out
-    assert f"warning: 1 recording cannot be used: file missing ({first.name})" in out
+    assert f"warning: 1 recording cannot be used: file missing ({first.name}: " in out
     assert second.name in out
 
 
