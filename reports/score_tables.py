@@ -169,7 +169,7 @@ def _overall(columns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     keys = dict.fromkeys(key for column in columns for key in column["keys"].split())
     remarks = []
     if not means:
-        remarks.append("no column has a number" if keys else columns[0]["remark"])
+        remarks.append(columns[0]["remark"])
     elif len(means) < len(columns):
         remarks.append(f"Overall of {len(means)} of {len(columns)} columns")
     if any(SEEN in column["remark"] for column in columns):

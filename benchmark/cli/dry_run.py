@@ -71,12 +71,11 @@ def cost_lines(config: Config, results: Path, machine: Machine, sizes: Mapping[s
     if machine.device.type == "cuda" and not torch.cuda.is_available():  # that of workers elsewhere
         machine = replace(machine, device=torch.device("cpu"))
     pretraining = pretraining_seconds(config, machine, sizes, work.pretrainings) / jobs
-    at_once = f"{jobs} task{'s' * (jobs > 1)} at a time"
-    yield f"estimate for {where}, {at_once}: pretraining {duration(pretraining)}; the cells come on top"
+    where += f", {jobs} task{'s' * (jobs > 1)} at a time"
+    yield f"estimate for {where}: pretraining {duration(pretraining)}, without the cells"
     trainings = sum(np.size(cell.content["settings"].get("lr", ())) for cell in work.cells)
     yield f"  trainings on labels, one per cell and learning rate: {trainings}"
-    encoder = config.new_encoder()
-    parameters = sum(parameter.numel() for parameter in encoder.parameters())
+    parameters = sum(parameter.numel() for parameter in config.new_encoder().parameters())
     disk = disk_bytes(config, sizes, len(work.pretrainings), len(work.cells), parameters)
     free = shutil.disk_usage(next(folder for folder in results.resolve().parents if folder.is_dir())).free
     yield f"  disk {disk / GIB:.1f} GiB of {free / GIB:.0f} GiB free, without the recordings themselves"

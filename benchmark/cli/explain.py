@@ -1,7 +1,7 @@
 """The commands `explain` and `status`: what made a number, and how far a grid is, both read from the results store.
 
-A cell is named by row, evaluation, dataset, ratio and seed in any order, as far as they are needed to tell it apart, or
-by the start of its key; of several runs the latest counts.
+A cell is named by row, evaluation, dataset, ratio, seed and subset in any order, as far as they are needed to tell it
+apart, or by the start of its key; of several runs the latest counts.
 """
 
 from __future__ import annotations
@@ -82,8 +82,7 @@ def is_named(words: str, cell: PlannedCell) -> bool:
 
 def describe(cell: PlannedCell) -> str:
     """Return the name of a cell, as it can be given."""
-    name = f"{cell.variant} {cell.evaluation} {cell.dataset} {cell.ratio:g} seed {cell.seed}"
-    return f"{name} subset {cell.subset}" if cell.subset else name
+    return f"{cell.variant} {cell.evaluation} {cell.dataset} {cell.ratio:g} seed {cell.seed} subset {cell.subset}"
 
 
 def sections_of(row: Row, store: Store) -> Iterator[tuple[str, Mapping[str, str | Path]]]:
@@ -142,5 +141,5 @@ def status(arguments: Namespace, console: Console) -> int:
     if driver := holder_of(store.lock):
         note(console, f"{driver} works on it")
     elif total[DONE] < len(cells):
-        note(console, f"nothing works on the rest; the command that began this grid ({command()} ...) goes on")
+        note(console, f"nothing works on the rest: give the command that began this grid ({command()} ...) again")
     return OK

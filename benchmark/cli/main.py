@@ -158,7 +158,7 @@ def split(argv: Sequence[str]) -> tuple[str, list[str]]:
 
 def parse(argv: Sequence[str]) -> tuple[str, Namespace]:
     """Return the name of a command and its arguments. Raises ConfigError; `--help` and `--version` print and exit."""
-    if argv[:1] in (["--help"], ["-h"], ["--version"]):
+    if argv[:1] in (["--help"], ["-h"], ["--version"]) or [*argv] == ["data", "--help"]:
         print(f"{program()} {version()}" if argv[0] == "--version" else overview())
         raise SystemExit(OK)
     name, rest = split(argv)

@@ -52,7 +52,9 @@ from benchmark.screen import Console, note
 
 MAX_CLASSES = 60
 SEPARATORS = (";", "|", ",", "\n")
-PATIENT_COLUMN = re.compile(r"(patient|subject|person|pat|mrn|pid)([_ ]?(id|nr|no|number|num))?", re.IGNORECASE)
+PATIENT_COLUMN = re.compile(
+    r"(patient(en)?|subject|person|pat|mrn|pid)([-_ ]?(id|nr|no|num(ber)?)[.]?)?", re.IGNORECASE
+)
 LABEL_COLUMN = re.compile(r".*(label|diagnos|rhythm|class|finding|target|\bdx\b).*", re.IGNORECASE)
 NO_LABEL = re.compile(
     r"(patient_?)?(sex|gender)|(is_?)?(fe)?male|(patient_?)?age(_?(years|at.*))?|years|split|set|subset|(strat_?)?fold",
@@ -68,7 +70,6 @@ UNITS = "mV, uV, V or nV, or instead gain: steps per millivolt"
 ORDER = f"names of the columns in order, e.g. {', '.join(LEADS)}, '-' for one not used"
 HEAD = """\
 # A card of the ECGs in this folder, for `--datasets {file}`; docs/OWN_DATA.md says what else a card may hold.
-# Lines with QUESTION need an answer in place of the "?".
 name: {name}
 title: {title}
 """
@@ -256,7 +257,7 @@ def new_card(arguments: Namespace, console: Console) -> int:
     file = arguments.card or folder / f"{name_of(folder)}.yaml"
     if file.exists():
         raise ConfigError(f"{file} exists and is not overwritten: name another by --card FILE, or remove it")
-    text = draft(folder, str(file))
+    text = draft(folder, shlex.quote(str(file)))
     questions = [line.strip() for line in text.splitlines() if "# QUESTION:" in line]
     flags = ["--datasets" if "\nlabels:" in text else "--pretrain-dataset", str(file)]
     write_atomic(file, text.encode("utf-8", "backslashreplace"))

@@ -99,10 +99,11 @@ def show_report(results: Results, out: Path, unit: str | None, console: Console,
         terminal.error(f"left out: {line}")
     if built.tables:
         first = built.tables[0]
-        note(console, f"\n{first.title}: Overall in percent, by the share of the labels")
-        note(console, overall_table(first).to_markdown(tablefmt="simple", disable_numparse=True))
-        more = f" of {len(built.tables)} tables" if len(built.tables) > 1 else ""
-        note(console, "\n".join(["", *first.verdict[:2], f"Every column{more}: {out / 'results.md'}"]))
+        title = f"\n{first.title}: Overall in percent, by the share of the labels (* best, ≈ not separable)"
+        text = overall_table(first).to_markdown(tablefmt="simple", disable_numparse=True)
+        marks = [f"({mark}) {remark}" for mark, remark in first.footnotes.items() if f"({mark})" in text]
+        note(console, "\n".join([title, text, *marks]))
+        note(console, "\n".join(["", *first.verdict[:2], f"Every table and column: {out / 'results.md'}"]))
     note(console, f"open {out / PAGE}")
 
 

@@ -64,4 +64,4 @@ def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_pr
         assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines()
     for cell in grid.cells:
         finish(cell, store)
-    assert any("1 task at a time: pretraining 0 s; the cells come on top" in line for line in lines())
+    assert any("1 task at a time: pretraining 0 s, without the cells" in line for line in lines())

@@ -18,7 +18,7 @@ from benchmark.run.progress import PROGRESS, progress_file
 from run_benchmark import main
 from tests.benchmark.run.bench import Bench, cell_of
 
-NAME = "pmq finetune chapman 0.5 seed 41"
+NAME = "pmq finetune chapman 0.5 seed 41 subset 0"
 
 
 def test_a_cell_is_found_by_its_names_in_any_order_and_by_its_key(finished_bench: Bench) -> None:
@@ -44,7 +44,7 @@ def test_the_scores_have_the_digits_of_the_tables_and_a_damaged_record_is_one_li
     line = ["explain", "pmq", "linear", "41", "--results", str(copy.root)]
     assert main(line) == OK
     short = capsys.readouterr().out
-    assert short.startswith("pmq linear chapman 0.5 seed 41\n\nscores (percent)\n")
+    assert short.startswith("pmq linear chapman 0.5 seed 41 subset 0\n\nscores (percent)\n")
     assert f"heartbeat F1     {100 * (row.scores['heartbeat']['f1'] or 0):.1f}\n" in short
     assert "made by\n  encoder     pmq, " in short
     assert f"--only {cell.key} --results again\n" in short
@@ -69,7 +69,7 @@ def test_status_and_explain_name_what_is_missing_what_failed_and_what_runs(
     assert main(status) == OK
     shown = capsys.readouterr().out
     assert "9 of 10 cells done, 1 to do\n" in shown
-    assert "nothing works on the rest; the command that began this grid" in shown
+    assert "nothing works on the rest: give the command that began this grid" in shown
     copy.save_failure(key, "it", Failure("ValueError: out of luck\nin many words"))
     assert main(explain) == FAILED
     assert capsys.readouterr().err.endswith(f"({key}) has failed: ValueError: out of luck\n")
