@@ -1,4 +1,4 @@
-"""The codec of OpenECG (`pip install openecg==0.11.0`, Apache-2.0), as a row: docs/METHODS.md."""
+"""The codec of OpenECG (extra `openecg`, Apache-2.0), as a row: docs/METHODS.md."""
 
 from __future__ import annotations
 
