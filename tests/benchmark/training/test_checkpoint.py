@@ -9,13 +9,8 @@ import pytest
 import torch
 
 from benchmark.results.names import CARD
-from benchmark.training.checkpoint import (
-    WEIGHTS,
-    built_encoder,
-    load_encoder,
-    read_card,
-    save_encoder,
-)
+from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder, load_encoder, read_card, save_encoder
+from methods.encoders import get_encoder
 from methods.encoders.dilated import Dilated, DilatedConfig
 
 SIZE = DilatedConfig(hidden=4, depth=2, output=8, dropout=0.1)
@@ -79,3 +74,11 @@ def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Pa
     for name in (WEIGHTS, CARD):
         (tmp_path / "other" / name).replace(folder / name)
     assert read_card(folder) is None
+
+
+def test_a_users_encoder_with_another_source_counts_as_none(tmp_path: Path, encoder_text: str) -> None:
+    (tmp_path / "mine.py").write_text(encoder_text)
+    save_encoder(tmp_path / "key", get_encoder(str(tmp_path / "mine.py"))(), {})
+    assert read_card(tmp_path / "key")
+    (tmp_path / "key" / SOURCE).write_text(encoder_text + "# altered")
+    assert read_card(tmp_path / "key") is None
