@@ -4,7 +4,7 @@
 # make test-all  both
 # make lowest    the quick tests on the lowest versions that pyproject.toml allows, in .lowest; needs uv
 # make mutants   change the code in two hundred places, see which changes no test notices; MODULE=FILE: in all of one file
-# make size      files, lines and tokens of every room beside its measure; fails where a room grows
+# make size      files and tokens of every room beside the most it may have; fails where a room grows
 # make frozen    keys and tables of small runs into FOLDER: before and after a change, then diff -r
 # make docs      the pages as a site, in site/
 # make check     format, lint, types, sizes, then make test
