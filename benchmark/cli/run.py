@@ -41,7 +41,6 @@ from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, context_of, execute, missing
 from benchmark.screen import Console, note
-from benchmark.training.health import digest_of
 
 PRINTED = ".report.json"
 """Beside the tables: what they were made of, and what was printed of them."""
@@ -77,7 +76,7 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     if arguments.only:
         grid = select(grid, tuple(arguments.only))
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
-    plan = make_plan(config, prepared, grid, warnings, digest_of(probe))
+    plan = make_plan(config, prepared, grid, warnings, probe.source)
     work = missing(grid, store)
     store.save_plan(plan)
     cells = len(grid.distinct_cells())

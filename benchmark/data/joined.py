@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +46,13 @@ def join(
     title: str = "",
     classes: tuple[str, ...] = (),
     marks: Sequence[Mark] = (),
+    chosen_by: object = None,
 ) -> Prepared:
     """Join some recordings of prepared datasets; nothing is written. Raises DatasetError for none.
 
     Recordings and patients are prefixed by their dataset's name, so that equal numbers stay apart. marks: of each
-    recording where there are classes, one dataset after the other; else none has a label or a fold.
+    recording where there are classes, one dataset after the other; else none has a label or a fold. chosen_by: what
+    determines, beside the datasets, which recordings and marks these are, as values of JSON; None for all recordings.
     """
     title = title or " + ".join(data.title for data, _ in members)
     recordings = [(data, int(r)) for data, numbers in members for r in numbers]
@@ -61,8 +64,7 @@ def join(
         names = {part: f"{data.dataset_name}/{getattr(entry, part)}" for part in ("recording", "patient", "path")}
         entries.append(replace(entry, **names, labels=labels, statements=(), fold=fold))
     count = np.concatenate([np.diff(data.first_window)[numbers] for data, numbers in members])  # (R,)
-    content = [name, [[data.name, data.fingerprint, numbers.tolist()] for data, numbers in members]]
-    fingerprint = digest([*content, *([classes, marks] if classes else [])])
+    fingerprint = digest([name, classes, [[data.name, data.fingerprint] for data, _ in members], chosen_by])
     segmentation = members[0][0].segmentation
     return Prepared(
         name=name,
@@ -133,20 +135,29 @@ def concept_of(column: DatasetTask, label: str) -> str:
     return label.lower()
 
 
+class Seen(NamedTuple):
+    """Patients who are pretrained on, and whom a transport does not test."""
+
+    patients: set[str]
+    chosen_by: object
+    """What determines them, as values of JSON; None for none."""
+
+
 def transported(
-    transport: Transport, learned: Prepared, tested: Prepared, split: Split, spec: TaskSpec, seen: set[str], cache: Path
+    transport: Transport, learned: Prepared, tested: Prepared, split: Split, spec: TaskSpec, seen: Seen, cache: Path
 ) -> Prepared:
     """Join the recordings that are learned on and those that are tested.
 
-    learned, tested: the datasets under their tasks. split: of the first. spec: of a recording's labels. seen: patients
-    of the second who are pretrained on, and not tested. Raises DatasetError where either has no recording.
+    learned, tested: the datasets under their tasks. split: of the first, by the spec. spec: of a recording's labels
+    too. seen: in the second. Raises DatasetError where either has no recording.
     """
     learning = {int(r): TRAINING_FOLD for r in split.train} | {int(r): VALIDATION_FOLD for r in split.validation}
-    testing = {r: TEST_FOLD for r, entry in enumerate(tested.entries) if entry.patient not in seen}
-    members, marks = [], []
+    testing = {r: TEST_FOLD for r, entry in enumerate(tested.entries) if entry.patient not in seen.patients}
+    members, marks, concepts_of_ends = [], [], []
     for data, column, folds in zip((learned, tested), transport.ends, (learning, testing), strict=True):
         concepts = [concept_of(column, label) for label in data.classes]
         number = {n: transport.classes.index(name) for n, name in enumerate(concepts) if name in transport.classes}
+        concepts_of_ends.append(concepts)
         labels = labels_under(data, spec)
         shared = {r: tuple(sorted(number[label] for label in labels[r] if label in number)) for r in sorted(folds)}
         chosen = [r for r in shared if shared[r]]
@@ -154,4 +165,12 @@ def transported(
             raise DatasetError(f"{transport.title}: no recording of {data.title} has one of the common classes")
         members.append((data, np.array(chosen, np.int64)))
         marks += [(shared[r], folds[r]) for r in chosen]
-    return join(transport.name, members, cache, title=transport.title, classes=transport.classes, marks=marks)
+    return join(
+        transport.name,
+        members,
+        cache,
+        title=transport.title,
+        classes=transport.classes,
+        marks=marks,
+        chosen_by=[concepts_of_ends, spec.dividing(), seen.chosen_by],
+    )

@@ -5,10 +5,11 @@
     cache/KEY/index.json       recordings, their signals in brief, first windows, skipped recordings, fingerprint
 
 KEY is a hash of what is read, known before a signal is opened: listing, sizes and times of the files, segmentation and
-package versions; of a simulated dataset its settings. The fingerprint is a hash of the outcome, and results depend on
-it alone: data that were copied or touched are prepared once more, and recognised as equal. The index also says of each
-signal what the audit compares: its digest and outline, and whether its limb leads break the laws by which III, aVR, aVL
-and aVF are sums of I and II with known signs (Einthoven 1913, Goldberger 1942), as exchanged or inverted leads do.
+package versions; of a simulated dataset its settings. The fingerprint is a hash of what the windows are computed from,
+and results depend on it alone: data that were copied or touched are prepared once more, and recognised as equal. No
+window enters it, since processors round differently. The index also says of each signal what the audit compares: its
+digest and outline, and whether its limb leads break the laws by which III, aVR, aVL and aVF are sums of I and II with
+known signs (Einthoven 1913, Goldberger 1942), as exchanged or inverted leads do.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from benchmark.results.names import SKIPPED_COLUMNS
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
-INDEX_FORMAT = 11
+INDEX_FORMAT = 12
 """Raised with every change of the index's content; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
@@ -125,9 +126,11 @@ class Prepared:
     """Of the R usable recordings."""
     skipped: tuple[Skipped, ...]
     fingerprint: str
-    """16 hex digits of the SHA-256 of windows and index; no path, time or number of workers enters."""
+    """16 hex digits of the hash of what the windows are computed from; the same on every processor."""
     folder: Path
     """Its folder in the cache."""
+    windows_sha256: str = ""
+    """Digest of the file of its windows; '' where they lie in those of `members`."""
     warnings: tuple[str, ...] = ()
     """Of the listing."""
     segmentation: Segmentation = HEARTBEATS
@@ -260,7 +263,10 @@ def lead_problem(signal: NDArray[np.float32]) -> str:
 
 
 def signal_digest(signal: NDArray[np.float32]) -> str:
-    """Hash (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter."""
+    """Hash (n, 12) in mV as whole microvolts, so that gain and number format of a file do not matter.
+
+    The same on every processor for signals as readers return them: divisions and sums of single samples, no filter.
+    """
     microvolts = np.rint(signal.T * 1000) + 0.0  # (12, n); the sum makes -0.0 a 0.0
     return hashlib.sha256(np.ascontiguousarray(microvolts).data).hexdigest()[:KEY_LENGTH]
 
@@ -283,31 +289,46 @@ def outline_factors() -> NDArray[np.float64]:
     return np.random.default_rng(0).choice([-1.0, 1.0], (PARTS * len(LEADS), 3 * 64))
 
 
-Outcome = tuple[NDArray[np.float16], SignalFacts, str] | str
-"""Of an entry its windows (n, S, 12) or samples (n, 1, 12), its signal and the report made with it, or the reason why
-it cannot be used."""
+class Cut(NamedTuple):
+    """What is prepared of an entry."""
+
+    signal: SignalFacts
+    windows: NDArray[np.float16]
+    """(n, S, 12) windows or (n, 1, 12) samples."""
+    report: str
+    """The one that was made with the signal; '' where the entry has its own."""
 
 
-def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Outcome]:
+class Refused(NamedTuple):
+    """Why an entry cannot be used."""
+
+    signal: SignalFacts | None
+    """None where it could not be read."""
+    reason: str
+
+
+def prepare_entries(dataset: Dataset, segmentation: Segmentation, entries: Sequence[Entry]) -> list[Cut | Refused]:
     """Read and cut some recordings, on one thread: several would wait for each other over small matrices."""
     with threadpool_limits(1):
         return [prepare_entry(dataset, segmentation, entry) for entry in entries]
 
 
-def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> Outcome:
+def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) -> Cut | Refused:
     """Read and cut a recording."""
     try:
         recording = dataset.read(entry)
-        signal = recording.signal
+    except Unusable as reason:
+        return Refused(None, str(reason))
+    signal, is_drawn = recording.signal, bool(dataset.drawn_from)
+    source = digest([dataset.drawn_from, entry.path]) if is_drawn else signal_digest(signal)
+    facts = SignalFacts(recording.fs, len(signal), source)
+    try:
         windows = segmentation.cut(signal, recording.fs).astype(np.float16)  # (n, S, 12)
     except Unusable as reason:
-        return str(reason)
-    if dataset.drawn_from:  # its leads obey the laws, and it is no other recording's copy
-        facts = SignalFacts(recording.fs, len(signal), digest([dataset.drawn_from, entry.path]))
-    else:
-        checks = signal_digest(signal), lead_problem(signal), outline_of(signal)
-        facts = SignalFacts(recording.fs, len(signal), *checks)
-    return windows, facts, recording.report
+        return Refused(facts, str(reason))
+    if not is_drawn:  # a drawn one's leads obey the laws, and it is no other recording's copy
+        facts = facts._replace(warning=lead_problem(signal), outline=outline_of(signal))
+    return Cut(facts, windows, recording.report)
 
 
 def _write(
@@ -321,18 +342,20 @@ def _write(
     """Write windows and index of a listing into an empty folder."""
     usable: list[tuple[Entry, SignalFacts, int]] = []  # entry, signal, number of items
     skipped = [Skipped(recording, recording, (), reason) for recording, reason in listing.skipped]
+    signals: list[SignalFacts | None] = []
     content, count = hashlib.sha256(), len(listing.entries)
     chunks = [listing.entries[start : start + CHUNK] for start in range(0, count, CHUNK)]
     mapped = shared_map(partial(prepare_entries, dataset, segmentation), chunks, min(workers, count // WORTH_A_WORKER))
     with open(folder / "windows.f16", "wb") as file, closing(mapped):
         for done, (entry, outcome) in enumerate(zip(listing.entries, chain.from_iterable(mapped), strict=True), 1):
-            if isinstance(outcome, str):
-                skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome, entry.statements))
+            signals.append(outcome.signal)
+            if isinstance(outcome, Refused):
+                skipped.append(Skipped(entry.recording, entry.patient, entry.labels, outcome.reason, entry.statements))
             else:
-                windows, facts, report = outcome
-                content.update(windows.tobytes())
-                file.write(windows.tobytes())
-                usable.append((replace(entry, report=report or entry.report), facts, len(windows)))
+                content.update(outcome.windows.tobytes())
+                file.write(outcome.windows.tobytes())
+                entry = replace(entry, report=outcome.report or entry.report)
+                usable.append((entry, outcome.signal, len(outcome.windows)))
             on_progress(done, count)
     prepared = Prepared(
         name=dataset.name,
@@ -345,28 +368,34 @@ def _write(
         entries=tuple(entry for entry, _, _ in usable),
         signals=tuple(facts for _, facts, _ in usable),
         skipped=tuple(skipped),
-        fingerprint="",
+        fingerprint=fingerprint_of(dataset, listing, segmentation, signals),
         folder=folder,
+        windows_sha256=content.hexdigest(),
         warnings=listing.warnings,
         segmentation=segmentation,
         first_label_counts=dataset.first_label_counts,
         how_to_get=dataset.how_to_get,
     )
-    write_index(replace(prepared, fingerprint=fingerprint_of(prepared, content.hexdigest())))
+    write_index(prepared)
 
 
-def fingerprint_of(prepared: Prepared, windows_digest: str) -> str:
-    """Hash the prepared content without what no result depends on: the files' paths.
+def fingerprint_of(
+    dataset: Dataset, listing: Listing, segmentation: Segmentation, signals: Sequence[SignalFacts | None]
+) -> str:
+    """Hash what prepared data are computed from: 16 hex digits, the same on every processor.
 
-    Without the statements too: a named task's labels have a fingerprint of their own (benchmark.data.splits).
+    signals: of each entry of the listing, as it was read; None where it could not be. Of a simulated dataset the
+    settings say all. No path enters, no window, and no reason why a recording is skipped. No statement enters either: a
+    named task's labels have a fingerprint of their own (benchmark.data.splits).
     """
-    index = index_of(prepared)
-    names = ("name", "classes", "segmentation", "first_window", "first_label_counts")
-    results = {name: index[name] for name in names}
-    for part in ("entries", "skipped"):
-        results[part] = [{k: v for k, v in one.items() if k not in ("path", "statements")} for one in index[part]]
-    content = json.dumps([windows_digest, results], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:KEY_LENGTH]
+    about = [dataset.name, dataset.classes, dataset.first_label_counts, asdict(segmentation), PIPELINE_VERSION]
+    if dataset.drawn_from:
+        return digest([*about, dataset.drawn_from])
+    recordings = []
+    for entry, signal in zip(listing.entries, signals, strict=True):
+        source = None if signal is None else [signal.fs, signal.digest]
+        recordings.append([asdict(replace(entry, path="", statements=())), source])
+    return digest([*about, recordings])
 
 
 def index_of(prepared: Prepared) -> dict[str, Any]:

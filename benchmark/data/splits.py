@@ -71,6 +71,16 @@ class TaskSpec:
             del content["folds"]
         return content
 
+    def dividing(self) -> dict[str, Any]:
+        """Return what determines the sides of a dataset's recordings, beside the dataset."""
+        return {
+            "version": SPLIT_VERSION,
+            "labels": self.labels,
+            "protocol": self.protocol,
+            "sides": self.sides,
+            "folds": self.folds,
+        }
+
 
 SPLIT_VERSION = 2
 """Results version: raised with any change that can move a split or a labelled subset."""
@@ -354,7 +364,8 @@ def of_task(prepared: Prepared, column: DatasetTask) -> Prepared:
         return prepared
     entries = tuple(replace(entry, labels=task.labels(entry)) for entry in prepared.entries)
     skipped = tuple(replace(skip, labels=task.labels(skip)) for skip in prepared.skipped)
-    labels = [[recording.labels for recording in recordings] for recordings in (entries, skipped)]
+    # Whether a recording is used may depend on the processor: labels are hashed whatever became of it.
+    labels = {one.recording: one.labels for one in chain[Entry | Skipped](entries, skipped) if one.labels}
     return replace(
         prepared,
         name=column.name,

@@ -291,6 +291,8 @@ class ProbeWindows:
     signal: Tensor  # (n, S, L) float16, on the device
     recording: Tensor  # (n,) int64, on the CPU
     patient: Tensor  # (n,) int64, on the CPU
+    source: str = ""
+    """Digest of what they were taken from: health of other windows is not comparable."""
 
 
 def probe_windows(datasets: Sequence[Tasks], corpora: Sequence[str], device: torch.device) -> ProbeWindows:
@@ -312,7 +314,15 @@ def probe_windows(datasets: Sequence[Tasks], corpora: Sequence[str], device: tor
         signal=torch.cat(signal).to(device) if signal else torch.empty(0, 0, 0),
         recording=torch.arange(len(chosen)).repeat_interleave(2),
         patient=torch.tensor([number_of[patient] for *_, patient in chosen], dtype=torch.int64).repeat_interleave(2),
+        source=digest([source_of(tasks, corpora) for tasks in datasets]),
     )
+
+
+def source_of(tasks: Tasks, corpora: Sequence[str]) -> list[Any]:
+    """Return what determines `unseen_pairs` and their samples, as values of JSON."""
+    is_pretrained_on = tasks[0][0].dataset_name in corpora
+    settings = [[data.fingerprint, spec.dividing(), spec.per_trial, spec.standardise] for data, spec in tasks]
+    return [is_pretrained_on, settings]
 
 
 def unseen_pairs(tasks: Tasks, corpora: Sequence[str]) -> tuple[Trials, NDArray[np.int64]]:

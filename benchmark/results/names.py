@@ -142,7 +142,7 @@ def command() -> str:
 
 
 WINDOWS_SHA256 = "windows_sha256"
-"""Entry of a card's `health_sample`: digest of the windows that its health was measured on."""
+"""Entry of a card's `health_sample`: digest of what the windows were taken from that its health was measured on."""
 MEASURES = {
     "effective_rank": "effective rank",
     "mean_cosine": "mean cosine",

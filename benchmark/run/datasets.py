@@ -20,7 +20,7 @@ from benchmark.data.corpus import pretrained_entries, trials_of
 from benchmark.data.datasets import find_root, refuse_unfinished
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.datasets.card import Card
-from benchmark.data.joined import JOIN, datasets_in, is_transport, join, transport_of, transported
+from benchmark.data.joined import JOIN, Seen, datasets_in, is_transport, join, transport_of, transported
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
@@ -78,14 +78,20 @@ def joins_of(config: Config, prepared: Mapping[str, Prepared], cache: Path) -> l
     if len(corpora) > 1:
         members = [(prepared[name], untested(config, prepared[name])) for name in corpora]
         trained = {data.name: [data.entries[r] for r in numbers] for data, numbers in members}
-        joins.append(join(config.data.pretrain, members, cache))
+        views = [view for name in corpora for view in withheld_by(config, prepared[name])]
+        chosen_by = [[view.fingerprint, spec.dividing()] for view, spec in views]
+        joins.append(join(config.data.pretrain, members, cache, chosen_by=chosen_by))
+    corpus = joins[0] if joins else prepared[config.data.pretrain]
     for name in filter(is_transport, config.data.datasets):
         transport = transport_of(name, config.data.source)
         learned, tested = (of_task(prepared[end.dataset], end) for end in transport.ends)
         spec = config.task_spec(config.finetune, learned.name)
         split = split_of(learned, spec)
         # A transport tests nobody who is pretrained on.
-        seen = {entry.patient for entry in trained.get(tested.dataset_name, ())}
+        seen = Seen(set(), None)
+        if tested.dataset_name in trained:
+            patients = {entry.patient for entry in trained[tested.dataset_name]}
+            seen = Seen(patients, [corpus.fingerprint, config.task_spec(config.pretrain).content()])
         joins.append(transported(transport, learned, tested, split, spec, seen, cache))
     return joins
 
@@ -97,14 +103,24 @@ def untested(config: Config, data: Prepared) -> NDArray[np.int64]:
     """
     if not data.classes:
         return np.arange(len(data.entries))
-    columns = [column for column in config.data.columns() if column.dataset == data.name]
-    specs = [(of_task(data, column), config.task_spec(config.finetune, column.name)) for column in columns]
-    if any(is_cross_validated(view, spec) for view, spec in specs):
+    views = withheld_by(config, data)
+    if any(is_cross_validated(view, spec) for view, spec in views):
         return np.empty(0, np.int64)
-    splits = [split_of(view, spec) for view, spec in specs or [(data, config.task_spec(config.pretrain))]]
+    splits = [split_of(view, spec) for view, spec in views]
     held_out = {data.entries[r].patient for split in splits for r in (*split.validation, *split.test)}
     train = sorted({int(r) for split in splits for r in split.train})
     return np.array([r for r in train if data.entries[r].patient not in held_out], np.int64)
+
+
+def withheld_by(config: Config, data: Prepared) -> list[tuple[Prepared, TaskSpec]]:
+    """List the tasks of a dataset by whose splits recordings are kept from a corpus of several datasets.
+
+    Of a labelled dataset under no column the dataset itself, as it is split where it is pretrained on alone.
+    """
+    columns = [column for column in config.data.columns() if column.dataset == data.name]
+    if columns or not data.classes:
+        return [(of_task(data, column), config.task_spec(config.finetune, column.name)) for column in columns]
+    return [(data, config.task_spec(config.pretrain))]
 
 
 def patients_of(config: Config, name: str) -> Iterator[str]:

@@ -25,7 +25,7 @@ from benchmark.run.datasets import Size
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
 from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
-from benchmark.training.health import digest_of, measure
+from benchmark.training.health import measure
 from benchmark.training.pretrain import OnEpoch, epochs_bought, make_optimiser, pretrain, train_step
 from methods import sources_of
 from methods.base import Batch, MethodConfig, PretrainMethod
@@ -59,7 +59,7 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
             learned = train(pretraining, method, probe, config, context)
         else:
             learned = {"health": [measure(UNTRAINED_EPOCH, method.exported(), probe)]}
-        learned["health_sample"] = {WINDOWS_SHA256: digest_of(probe)}
+        learned["health_sample"] = {WINDOWS_SHA256: probe.source}
     facts = {
         "method": method.name,
         "seed": pretraining.seed,
@@ -148,7 +148,7 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
     """Measure encoders anew, after their last epoch, whose stored health is of another run's windows."""
-    sample = {WINDOWS_SHA256: digest_of(probe)}
+    sample = {WINDOWS_SHA256: probe.source}
     for pretraining in grid.pretrainings:
         folder = store.pretrained / pretraining.key
         card = read_card(folder) or {}

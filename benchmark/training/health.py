@@ -8,7 +8,6 @@ Collapse shows as a low rank and a high mean cosine.
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 from typing import Any
 
@@ -144,8 +143,3 @@ def patient_hits(features: Tensor, patient: Tensor) -> Tensor:
         columns += [hits(candidates, correct, rank) for rank in ranks]
         probability[query] = torch.stack(columns, dim=1)
     return probability
-
-
-def digest_of(probe: ProbeWindows) -> str:
-    """Digest the held-out windows: health of other windows is not comparable."""
-    return hashlib.sha256(probe.signal.cpu().numpy().tobytes()).hexdigest()

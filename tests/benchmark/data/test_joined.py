@@ -74,7 +74,8 @@ def test_another_process_opens_it_from_its_folder(tmp_path: Path) -> None:
     for name in ("name", "title", "classes", "fingerprint", "folder", "entries", "signals", "segmentation"):
         assert getattr(again, name) == getattr(joined, name)
     assert np.array_equal(again.windows_of(3), joined.windows_of(3))
-    assert join("a@b", members, tmp_path, classes=("x", "y"), marks=marks[::-1]).fingerprint != joined.fingerprint
+    other = join("a@b", members, tmp_path, classes=("x", "y"), marks=marks, chosen_by="another split")
+    assert other.fingerprint != joined.fingerprint
 
 
 SmallConfig = Callable[..., Config]

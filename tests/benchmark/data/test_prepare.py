@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmark.data import prepare as module
-from benchmark.data.datasets.base import DatasetError
+from benchmark.data.datasets.base import DatasetError, Unusable
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.wfdb_files import WFDBFolder, read_recording
 from benchmark.data.heartbeats import heartbeats
@@ -41,7 +41,7 @@ from benchmark.data.prepare import (
     signal_digest,
 )
 from benchmark.data.segments import HEARTBEATS, Segmentation
-from benchmark.data.simulate import SimulatedDataset, simulate
+from benchmark.data.simulate import SimulatedDataset, cohorts, simulate
 
 
 @pytest.fixture(scope="session")
@@ -128,7 +128,7 @@ def test_the_number_of_workers_changes_nothing(
     assert alone.folder.name == shared.folder.name
 
 
-@pytest.mark.parametrize("change", ["package", "signal", "label"])
+@pytest.mark.parametrize("change", ["package", "signal", "rate", "label"])
 def test_what_changes_the_fingerprint(
     dataset: CPSC2018,
     cache: Path,
@@ -144,12 +144,39 @@ def test_what_changes_the_fingerprint(
         monkeypatch.setattr(module, "version", lambda name: "0.0")
     elif change == "label":
         record.with_suffix(".hea").write_text(record.with_suffix(".hea").read_text().replace("Dx: AF", "Dx: PAC"))
+    elif change == "rate":
+        record.with_suffix(".hea").write_text(record.with_suffix(".hea").read_text().replace(" 500 ", " 501 "))
     else:
         write_record(record, make_ecg(rate=80), comments=["Dx: AF"], mat=True)
     after = prepare(dataset, cache, workers=1)
     assert after.folder != before.folder
     assert (after.fingerprint == before.fingerprint) == (change == "package")
-    assert np.array_equal(after.first_window, before.first_window) or change == "signal"
+    assert np.array_equal(after.first_window, before.first_window) or change in ("signal", "rate")
+
+
+def test_a_fingerprint_is_of_what_windows_are_computed_from(
+    dataset: CPSC2018, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another processor rounds windows differently, and finds a recording just too slow that was not."""
+    cohort, cut = SimulatedDataset("chapman", 3), Segmentation.cut
+
+    def rounded(segmentation: Segmentation, signal: NDArray[Any], fs: float) -> NDArray[Any]:
+        if np.ptp(signal) < 1e-3 * limit:
+            raise Unusable("just too slow")
+        return cut(segmentation, signal, fs) * np.float32(1.001)
+
+    before = [prepare(data, tmp_path / "before", workers=1) for data in (dataset, cohort)]
+    for limit in (0, 1e9):
+        with monkeypatch.context() as patch:
+            patch.setattr(Segmentation, "cut", rounded)
+            after = [prepare(data, tmp_path / f"{limit}", workers=1) for data in (dataset, cohort)]
+        for one, other in zip(before, after, strict=True):
+            assert one.windows_sha256 != other.windows_sha256
+            assert one.fingerprint == other.fingerprint
+    reseeded = SimulatedDataset("chapman", 3, seed=2)
+    assert prepare(reseeded, tmp_path / "seed", workers=1).fingerprint != before[1].fingerprint
+    monkeypatch.setattr(cohorts, "SIMULATOR_VERSION", 0)
+    assert prepare(cohort, tmp_path / "version", workers=1).fingerprint != before[1].fingerprint
 
 
 @pytest.mark.parametrize("name", ["windows.f16", "index.json"])

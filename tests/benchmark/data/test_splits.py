@@ -16,7 +16,7 @@ from sklearn.utils import shuffle
 
 from benchmark.data import splits
 from benchmark.data.datasets.base import ALWAYS_TESTED, Entry
-from benchmark.data.prepare import Prepared
+from benchmark.data.prepare import Prepared, Skipped
 from benchmark.data.splits import (
     TASKS,
     DatasetTask,
@@ -241,3 +241,6 @@ def test_a_task_s_fingerprint_is_of_its_labels(cohorts: dict[str, Prepared]) -> 
     other = replace(data, entries=(replace(first, statements=("AFIB",)), *data.entries[1:]))
     assert len({data.fingerprint, of_task(data, RHYTHM).fingerprint, of_task(other, RHYTHM).fingerprint}) == 3
     assert of_task(data, RHYTHM).fingerprint == open_task_view(data.folder, RHYTHM).fingerprint
+    skipped = Skipped(first.recording, first.patient, first.labels, "just too slow", first.statements)
+    without = replace(data, entries=data.entries[1:], skipped=(*data.skipped, skipped))
+    assert of_task(without, RHYTHM).fingerprint == of_task(data, RHYTHM).fingerprint

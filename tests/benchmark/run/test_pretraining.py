@@ -19,7 +19,6 @@ from benchmark.results.store import Store
 from benchmark.run import pretraining as pretraining_module
 from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
-from benchmark.training.health import digest_of
 from methods.encoders.dilated import Dilated
 from tests.benchmark.run.bench import Bench, SmallConfig, cell_of
 
@@ -33,11 +32,12 @@ def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench)
         probe = probe_windows_of(finished.config, columns, torch.device("cpu"))
         measure_again(probe, finished.config, finished.grid, finished.store)
         cards = {name: finished.store.card(key) or {} for name, key in keys.items()}
-        assert all(card["health_sample"] == {"windows_sha256": digest_of(probe)} for card in cards.values())
+        assert all(card["health_sample"] == {"windows_sha256": probe.source} for card in cards.values())
         return {name: card["health"] for name, card in cards.items()}
 
     chapman = finished.prepared["chapman"]
-    other = measured_on(finished.prepared | {"chapman": replace(chapman, first_window=chapman.first_window // 2)})
+    shorter = replace(chapman, first_window=chapman.first_window // 2, fingerprint="of the shorter")
+    other = measured_on(finished.prepared | {"chapman": shorter})
     assert other["random"] != before["random"]
     assert other["pmq"] != before["pmq"][-1:]
     assert measured_on(finished.prepared) == {"random": before["random"], "pmq": before["pmq"][-1:]}
