@@ -116,3 +116,9 @@ def git_state() -> dict[str, str | bool | None]:
 def versions() -> dict[str, str]:
     """Collect versions of Python and the packages that can move a number."""
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
+
+
+def releases() -> dict[str, str]:
+    """Collect what workers of one run share of `versions`: Python's minor version, packages without build ('+cpu')."""
+    public = {name: version.partition("+")[0] for name, version in versions().items()}
+    return public | {"python": ".".join(platform.python_version_tuple()[:2])}

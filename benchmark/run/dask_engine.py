@@ -15,8 +15,9 @@ from typing import Any
 from distributed import Client, KilledWorker, Worker, WorkerPlugin
 
 from benchmark.config.errors import ConfigError
+from benchmark.machine import releases
 from benchmark.process import stop
-from benchmark.run.tasks import RESTART, code_digest
+from benchmark.run.tasks import RESTART, code_digest, refuse_other
 
 PATIENCE_SECONDS = 60.0  # wait for a first worker, and for the scheduler
 
@@ -50,16 +51,20 @@ class Dask:
         client.register_plugin(SaveOnClose())
 
     def width(self) -> int:
-        """Count the workers. Raises ConfigError for one of several threads or with other code."""
+        """Count the workers. Raises ConfigError for one of several threads or with other code or packages."""
         threads = self.client.nthreads()  # type: ignore[no-untyped-call]
         if any(count != 1 for count in threads.values()):
             raise ConfigError(
                 "a worker has several threads, and a task seeds its whole process: start the workers with --nthreads 1"
             )
         if new := threads.keys() - self.checked:  # before a task, which other code might not even unpack
-            codes = self.client.run(code_digest, workers=[*new], on_error="return").values()
-            if any(code != code_digest() for code in codes if not isinstance(code, OSError)):
-                raise ConfigError(f"a worker has other code than this run was started with: {RESTART}")
+            expected = code_digest(), releases()
+            answers = self.client.run(refuse_other, *expected, workers=[*new], on_error="return")
+            for answer in answers.values():
+                if isinstance(answer, ConfigError):
+                    raise answer
+                if isinstance(answer, Exception) and not isinstance(answer, OSError):  # it lacks the function
+                    raise ConfigError(f"a worker has other code than this run was started with: {RESTART}")
             self.checked |= new
         return self.jobs or len(threads)
 

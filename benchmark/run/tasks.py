@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.prepare import Prepared
-from benchmark.machine import Machine
+from benchmark.machine import Machine, releases
 from benchmark.process import GRACE_SECONDS, Stopped, keep_freed_memory, stop
 from benchmark.results.names import is_frozen
 from benchmark.results.store import CorruptRow, Failure, Store
@@ -93,6 +93,7 @@ def context_of(
         precision=machine.precision,
         threads=machine.threads(),
         code=code_digest(),
+        releases=releases(),
         events=events and events.resolve(),
     )
 
@@ -191,15 +192,30 @@ def code_digest() -> str:
     return content.hexdigest()
 
 
+def worker_name() -> str:
+    """Name this process as a worker in messages: host and process id."""
+    return f"the worker {socket.gethostname()}:{os.getpid()}"
+
+
+def refuse_other(code: str, expected: Mapping[str, str]) -> None:
+    """Raise ConfigError in one line if this process has other code, or other releases of packages, than the run."""
+    if code_digest() != code:
+        raise ConfigError(f"{worker_name()} has other code than this run was started with: {RESTART}")
+    here = releases()
+    differing = [f"{name} {here[name]}, not {expected[name]}" for name in expected if here[name] != expected[name]]
+    if differing:
+        raise ConfigError(
+            f"{worker_name()} has other packages than this run was started with ({', '.join(differing)}): {RESTART}"
+        )
+
+
 def refuse_unfit(context: Context) -> None:
     """Raise ConfigError in one line if this process cannot run tasks of the context."""
-    worker = f"the worker {socket.gethostname()}:{os.getpid()}"
-    if code_digest() != context.code:
-        raise ConfigError(f"{worker} has other code than this run was started with: {RESTART}")
+    refuse_other(context.code, context.releases)
     for folder in (*context.folders.values(), context.store.root):
         if not folder.is_dir():
             raise ConfigError(
-                f"{worker} does not see {folder}: put --cache and --results on folders that all workers share"
+                f"{worker_name()} does not see {folder}: put --cache and --results on folders that all workers share"
             )
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from multiprocessing import active_children
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
 from benchmark.config.errors import ConfigError
+from benchmark.machine import releases
+from benchmark.run import tasks as tasks_module
 from benchmark.run.engine import Inline, Pool, open_engine
-from benchmark.run.tasks import code_digest
 
 
 def test_one_job_is_this_process_and_several_are_others() -> None:
@@ -54,11 +57,26 @@ def test_a_pool_goes_on_after_a_killed_worker_and_each_worker_has_a_device() -> 
 
 def test_workers_of_other_code_are_refused_before_they_are_given_a_task() -> None:
     dask_engine = pytest.importorskip("benchmark.run.dask_engine")
-    codes: dict[str, object] = {"tcp://one": code_digest(), "tcp://gone": OSError()}
-    client = Mock(nthreads=lambda: dict.fromkeys(codes, 1), run=lambda function, **given: codes)
+    answers: dict[str, object] = {"tcp://one": None, "tcp://gone": OSError()}
+    client = Mock(nthreads=lambda: dict.fromkeys(answers, 1), run=lambda *given, **where: answers)
     engine = dask_engine.Dask(client, None)
     assert engine.width() == 2
-    for answer in ("another digest", AttributeError("no such function")):
-        codes["tcp://new"] = answer
-        with pytest.raises(ConfigError, match="has other code than this run was started with: restart the workers"):
-            engine.width()
+    answers["tcp://new"] = AttributeError("no such function")
+    with pytest.raises(ConfigError, match="has other code than this run was started with: restart the workers"):
+        engine.width()
+
+
+def test_workers_of_other_packages_are_refused_before_they_are_given_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    dask_engine = pytest.importorskip("benchmark.run.dask_engine")
+
+    def run_on_a_worker(function: Callable[..., None], *given: Any, **where: Any) -> dict[str, object]:
+        with monkeypatch.context() as worker:
+            worker.setattr(tasks_module, "releases", lambda: releases() | {"numpy": "9.9", "python": "3.99"})
+            with pytest.raises(ConfigError) as refusal:
+                function(*given)
+        return {"tcp://new": refusal.value}
+
+    engine = dask_engine.Dask(Mock(nthreads=lambda: {"tcp://new": 1}, run=run_on_a_worker), None)
+    python, numpy = releases()["python"], releases()["numpy"]
+    with pytest.raises(ConfigError, match=rf"\(python 3\.99, not {python}, numpy 9\.9, not {numpy}\): restart the"):
+        engine.width()

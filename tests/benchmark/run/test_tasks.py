@@ -204,11 +204,13 @@ def test_a_task_that_is_asked_to_stop_leaves_the_rest_and_what_is_done_is_not_do
     assert begun == [cell.key for cell in cells]
 
 
-def test_other_code_and_unseen_folders_are_refused_before_any_work(bench: Bench, tmp_path: Path) -> None:
+def test_other_code_other_packages_and_unseen_folders_are_refused_before_any_work(bench: Bench, tmp_path: Path) -> None:
     bench.store.root.mkdir()
     context, task = bench.context(), task_with(bench)
     with pytest.raises(ConfigError, match="has other code than this run was started with: restart the workers"):
         run(task, replace(context, code="of before"))
+    with pytest.raises(ConfigError, match=r"has other packages .* \(torch .*, not 1\.0\): restart the"):
+        run(task, replace(context, releases=context.releases | {"torch": "1.0"}))
     with pytest.raises(ConfigError, match=r"does not see .*nowhere: put --cache and --results on folders that all"):
         run(task, replace(context, folders={"chapman": tmp_path / "nowhere"}))
     assert stamps(bench.store) == {}
