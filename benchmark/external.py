@@ -13,6 +13,7 @@ import difflib
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from pickle import UnpicklingError
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from benchmark.data.heartbeats import Beats
 from benchmark.data.prepare import Prepared
 from benchmark.data.segments import Segmentation, zero_missing_leads
 from benchmark.data.task import Task, Windows
+from benchmark.results.files import is_lfs_pointer
 from benchmark.results.metrics import pooled_by
 from benchmark.results.names import RECORDING
 from methods.encoders.pretrained import ORDER, PretrainedEncoder, SignalFormat
@@ -103,19 +105,23 @@ def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
     if not kind.licence.strip():
         raise ValueError(f"{where}: licence is empty; state that of the weights, or 'unknown'")
     kind.external_files()  # raises for a missing file
+    for name in kind.weights:
+        if is_lfs_pointer(kind.file(name)):
+            raise ValueError(
+                f"{where}: {name} is a Git LFS pointer and not the weights; fetch them with `git lfs pull`"
+            )
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(WINDOWS, signals.samples, len(ORDER), generator=generator)  # (B, S, 12)
     step = "load() has to read the weights of its network"
     try:
         encoder = kind.loaded()
-        step = (
-            f"it takes no windows of {len(signals.leads)} leads and {signals.samples} samples; "
-            "correct signals: leads, rate or seconds"
-        )
+        step = mismatch(encoder)
         with torch.no_grad():
             features, again, alone = (encoder.steps(encoder.embed(part)) for part in (x, x, x[:1]))  # (B, 1, K)
     except ValueError:
         raise
+    except UnpicklingError as error:
+        raise ValueError(f"{where}: {unreadable(error)}") from error
     except Exception as error:  # of anyone's code
         reason = (" ".join(str(error).split()) or type(error).__name__)[-160:]
         raise ValueError(f"{where}: {step} ({type(error).__name__}: {reason})") from error
@@ -129,6 +135,29 @@ def try_external(kind: type[PretrainedEncoder]) -> PretrainedEncoder:
     if not (features[:1] - alone).abs().max() <= CLOSE * features[:1].abs().max().clamp_min(1e-6):
         raise ValueError(f"{where}: a window's numbers depend on the others of its batch; use statistics that are kept")
     return encoder
+
+
+def mismatch(encoder: PretrainedEncoder) -> str:
+    """Say why an encoder that has its weights may take no windows: their precision, else what its signals state."""
+    other = {str(weight.dtype) for weight in encoder.parameters() if weight.dtype != torch.float32}
+    if other:
+        return (
+            f"it takes no windows in float32 with weights in {', '.join(sorted(other))}; end load() with self.float()"
+        )
+    signals = encoder.signals
+    windows = f"windows of {len(signals.leads)} leads and {signals.samples} samples"
+    return f"it takes no {windows}; correct signals: leads, rate or seconds"
+
+
+def unreadable(error: UnpicklingError) -> str:
+    """Say why torch.load reads no tensors: by the class beside them, or by a file of no such kind."""
+    beside = re.search(r"GLOBAL ([\w.]+)", str(error))
+    if beside is None:
+        return "a file of weights is none of torch.save, or not whole: fetch it again, or read it by its own format"
+    return (
+        f"its weights hold {beside[1]} beside tensors, which torch.load does not read: save their state_dict() alone, "
+        "or give it weights_only=False if you trust the file, which can run code"
+    )
 
 
 def segmentation_of(signals: SignalFormat, beats: Beats = "authors") -> Segmentation:

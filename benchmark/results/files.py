@@ -71,6 +71,16 @@ def unseal(owner: str, content: bytes) -> bytes | None:
     return body if seal(owner, body) == content else None
 
 
+LFS_POINTER = b"version https://git-lfs"
+"""First bytes of the text that stands for a file where a repository is cloned without Git LFS."""
+
+
+def is_lfs_pointer(path: Path) -> bool:
+    """Tell whether a file is a pointer of Git LFS in place of its content. Raises OSError."""
+    with open(path, "rb") as handle:
+        return handle.read(len(LFS_POINTER)) == LFS_POINTER
+
+
 TEMPORARY = ".tmp"
 """Ending of a file or folder that a process is writing."""
 ABANDONED_SECONDS = 3600

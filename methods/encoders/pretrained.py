@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ import torch
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 
 from methods.encoders.base import STRICT, Encoder, EncoderConfig, Size
 
@@ -35,6 +37,8 @@ ORDER: tuple[Lead, ...] = get_args(Lead)
 PER_MILLIVOLT = {"mV": 1.0, "uV": 1000.0, "V": 0.001}
 SMALLEST = 1e-8
 """Divisor in place of a deviation of zero."""
+NAMED = 4
+"""Most weights that a message names."""
 ELSEWHERE_VERSION = 2
 """Results version: raised with any change that can move a feature of an encoder from elsewhere."""
 Standardisation = Literal["none", "recording", "window", "window-all-leads"]
@@ -133,10 +137,13 @@ class PretrainedEncoder(Encoder):
 
     @classmethod
     def loaded(cls) -> PretrainedEncoder:
-        """Return the encoder with its weights, in evaluation mode."""
+        """Return the encoder with its weights, in evaluation mode. Raises ValueError for weights that `load` misses."""
         encoder = cls()
+        initial = marked(encoder)
         encoder.load()
-        return encoder.eval()
+        encoder.eval()
+        refuse_missed(encoder, initial)
+        return encoder
 
     def embed(self, x: Tensor) -> Tensor:
         """Return its leads of windows in mV or standardised per recording, in its unit and standardised: (B, S, L)."""
@@ -150,7 +157,50 @@ class PretrainedEncoder(Encoder):
     def steps(self, embedded: Tensor) -> Tensor:
         """Compute features as a window's one step, (B, S, L) -> (B, 1, K), in float32 at any precision of the run."""
         with torch.autocast(embedded.device.type, enabled=False):
-            return self.encode(embedded.float().mT)[:, None]  # (B, 1, K)
+            return self.encode(embedded.float().mT)[:, None].float()  # (B, 1, K)
+
+
+@torch.no_grad()
+def marked(encoder: PretrainedEncoder) -> dict[str, Tensor]:
+    """Overwrite the weights of a new encoder with NaN, by which those that `load` misses are known; returns the former.
+
+    Weights are parameters and persistent buffers, e.g. the statistics of batch normalisation, by name. A buffer that is
+    not persistent is a constant of the code, as a table of positions.
+    """
+    weights = {name: value for name, value in encoder.state_dict().items() if is_weight(value)}
+    initial = {name: value.clone() for name, value in weights.items()}
+    for value in weights.values():
+        value.fill_(torch.nan)
+    return initial
+
+
+def is_weight(value: Any) -> bool:
+    """Tell whether an entry of a state dict can hold NaN: a count cannot, and a lazy layer has no values yet."""
+    return isinstance(value, Tensor) and not is_lazy(value) and (value.is_floating_point() or value.is_complex())
+
+
+@torch.no_grad()
+def refuse_missed(encoder: PretrainedEncoder, initial: Mapping[str, Tensor]) -> None:
+    """Raise ValueError, with their names, for weights that `load` has not set and on which the features depend.
+
+    Others, e.g. those of a head that `encode` leaves out, get their initial values (`marked`) back.
+    """
+    state = encoder.state_dict()
+    missed = [name for name in initial if name in state and state[name].isnan().any()]
+    if not missed:
+        return
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(1, encoder.signals.samples, len(ORDER), generator=generator)  # (1, S, 12)
+    marked_features = encoder.steps(encoder.embed(x))  # (1, 1, K)
+    for name in missed:
+        state[name].copy_(torch.where(state[name].isnan(), initial[name], state[name]))
+    if not torch.equal(encoder.steps(encoder.embed(x)), marked_features):
+        names = ", ".join(missed[:NAMED]) + (" ..." if len(missed) > NAMED else "")
+        raise ValueError(
+            f"{encoder.word()}: load() sets {len(initial) - len(missed)} of {len(initial)} weights, and not {names}: "
+            "compare their names with the checkpoint's (strict=False says nothing of them); a constant of the code is "
+            "a buffer with persistent=False"
+        )
 
 
 def digest_of(file: Path) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
+from argparse import Namespace
 from ast import literal_eval
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,6 +98,44 @@ def test_the_released_resnet_scores_as_its_authors_say(tmp_path: Path, shared_ec
     labelled = np.array(truth).any(1)
     assert labelled.sum() == 64
     assert roc_auc_score(np.array(truth)[labelled], np.stack(scores)[labelled]) == pytest.approx(0.913, abs=0.002)
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 19332096\n"
+
+
+def saved(value: Any) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("weights", "reason"),
+    [
+        (POINTER, "theirs.pt is a Git LFS pointer .* `git lfs pull`"),
+        (
+            saved({"args": Namespace(lr=0.1)}),
+            "hold argparse.Namespace beside tensors.* state_dict.* weights_only=False",
+        ),
+        (saved({"folder": Path()}), "hold pathlib.*Path beside tensors"),
+        (b"<!DOCTYPE html>", "none of torch.save, or not whole"),
+    ],
+    ids=["pointer", "arguments", "path", "page"],
+)
+def test_weights_that_are_no_tensors_are_called_what_they_are(weights: bytes, reason: str, tmp_path: Path) -> None:
+    word = write("learns", tmp_path)
+    (tmp_path / "theirs.pt").write_bytes(weights)
+    with pytest.raises(ValueError, match=f"{word}: .*{reason}"):
+        try_external(kind_of(word))
+
+
+def test_weights_of_another_precision_are_the_reason_why_no_window_is_taken(tmp_path: Path) -> None:
+    word = write("learns", tmp_path)
+    word.write_text(word.read_text().replace("weights_only=True))", "weights_only=True), assign=True)"))
+    weights = torch.load(tmp_path / "theirs.pt")
+    torch.save({name: value.half() for name, value in weights.items()}, tmp_path / "theirs.pt")
+    with pytest.raises(ValueError, match=r"weights in torch.float16; end load\(\) with self.float\(\)"):
+        try_external(kind_of(word))
 
 
 def test_edited_weights_or_signals_are_another_row_and_a_moved_folder_is_the_same(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from methods.encoders.pretrained import ORDER, PretrainedEncoder, SignalFormat
 
@@ -57,3 +58,83 @@ def test_features_are_one_step_of_a_window_of_leads_in_single_precision() -> Non
     assert Theirs().config.output == 4
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert Theirs()(x).dtype == torch.float32
+
+
+class Loaded(PretrainedEncoder):
+    """Has a head that its features leave out, a table of the code, a tied weight and statistics; reads `checkpoint`."""
+
+    name: ClassVar[str] = "loaded"
+    features: ClassVar[int] = 4
+    signals: ClassVar[SignalFormat] = signals(leads=("I", "II"), rate=100, seconds=1.0)
+    checkpoint: ClassVar[dict[str, Tensor]] = {}
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.stem = nn.Conv1d(2, 4, 5)
+        self.norm = nn.BatchNorm1d(4)
+        self.again = self.norm
+        self.head = nn.Linear(4, 3)
+        self.register_buffer("table", torch.linspace(0, 1, 4)[:, None], persistent=False)
+
+    def load(self) -> None:
+        """Read what there is of the names, as many do."""
+        self.load_state_dict(self.state_dict() | self.checkpoint, strict=False)
+
+    def encode(self, x: Tensor) -> Tensor:
+        return (self.again(self.norm(self.stem(x))) + self.table).relu().mean(-1)
+
+
+def trained() -> dict[str, Tensor]:
+    """A checkpoint of `Loaded` without its head, whose statistics are not those of a new layer."""
+    state = Loaded().state_dict()
+    for value in state.values():
+        if value.ndim:
+            value.uniform_(0.1, 1.0)
+    return {name: value for name, value in state.items() if not name.startswith("head.")}
+
+
+@pytest.mark.parametrize(
+    "of_checkpoint",
+    [
+        lambda state: state,
+        lambda state: {name: value.half() for name, value in state.items()},
+        lambda state: {name: value for name, value in state.items() if not name.startswith("again.")},
+    ],
+    ids=["without a head", "half precision", "tied once"],
+)
+def test_weights_that_are_there_are_loaded(
+    of_checkpoint: Callable[[dict[str, Tensor]], dict[str, Tensor]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Loaded, "checkpoint", of_checkpoint(trained()))
+    encoder = Loaded.loaded()
+    torch.testing.assert_close(encoder.norm.running_mean, Loaded.checkpoint["norm.running_mean"].float())
+    assert all(value.isfinite().all() for value in encoder.state_dict().values())
+
+
+@pytest.mark.parametrize(
+    ("renamed", "missed"),
+    [
+        (lambda name: f"module.{name}", "not stem.weight, stem.bias"),
+        (lambda name: name.replace("norm.", "bn.").replace("again.", "bn2."), "not norm.weight, norm.bias"),
+        (lambda name: name.replace("running_var", "variance"), "not norm.running_var"),
+    ],
+    ids=["DataParallel", "norm", "variance"],
+)
+def test_weights_that_load_misses_are_named(
+    renamed: Callable[[str], str], missed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Loaded, "checkpoint", {renamed(name): value for name, value in trained().items()})
+    with pytest.raises(ValueError, match=missed):
+        Loaded.loaded()
+
+
+def test_rows_of_a_weight_that_load_misses_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def first_channels(self: Loaded) -> None:
+        self.load_state_dict(trained(), strict=False)
+        self.stem = nn.Conv1d(2, 4, 5)
+        self.stem.weight.data[2:] = torch.nan
+
+    monkeypatch.setattr(Loaded, "load", first_channels)
+    with pytest.raises(ValueError, match=r"not stem\.weight"):
+        Loaded.loaded()
