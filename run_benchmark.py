@@ -12,8 +12,8 @@ from benchmark.cli.main import FAILED, INTERRUPTED, USAGE, run
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
 from benchmark.process import SIGNALS, Interrupted, interrupts, keep_freed_memory
-from benchmark.results.files import remedy
-from benchmark.results.store import BadCard, CorruptRow, NoResults
+from benchmark.results.files import Damaged, remedy
+from benchmark.results.store import NoResults
 from benchmark.screen import open_console
 
 
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as problem:
         terminal.error(f"{problem.filename or 'a file'}: {problem.strerror or problem}; {remedy(problem)}")
         return USAGE
-    except (NoResults, CorruptRow, BadCard) as problem:
+    except (NoResults, Damaged) as problem:
         terminal.error(str(problem))
         return FAILED
     except MemoryError:

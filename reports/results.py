@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmark.results.files import Damaged
 from benchmark.results.metrics import COLUMNS, per_recording
 from benchmark.results.names import ABLATION, GATE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, WINDOWS_SHA256
-from benchmark.results.store import BadCard, CorruptRow, Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
+from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
 
 COORDINATES = ("variant", "evaluation", "dataset", "ratio", "seed", "subset")
 SCORES = (*COORDINATES, "unit", "metric", "value", "undefined", "key")
@@ -99,7 +100,7 @@ class Results:
         return [(cell, self.rows[cell.key]) for cell in self.plan.cells if cell.key in self.rows]
 
     def predictions(self, key: str) -> Predictions:
-        """Read the test-set predictions of a finished cell. Raises CorruptRow if they are damaged."""
+        """Read the test-set predictions of a finished cell. Raises Damaged."""
         stored = (store for store in self.stores if (store.cells / f"{key}.npz").is_file())
         return next(stored, self.stores[0]).predictions(key)
 
@@ -135,7 +136,7 @@ class Results:
                 try:
                     if (record := store.card(key)) is not None:
                         records.setdefault(key, record)
-                except BadCard as error:
+                except Damaged as error:
                     unused.append(str(error).replace(f"{store.root}/", ""))
         samples = {key: record["health_sample"] for key, record in records.items() if record["health"]}
         if other := [key for key, of in samples.items() if of[WINDOWS_SHA256] != self.plan.health_windows]:
@@ -154,7 +155,7 @@ def run_of(store: Store, plan: Plan, source: Path) -> Results:
         try:
             if (row := store.load_row(key)) is not None:
                 rows[key] = row
-        except CorruptRow as error:
+        except Damaged as error:
             damaged[key] = str(error)
     failures = store.failures([key for key in keys if key not in rows and key not in damaged])
     return Results(f"{source}@{plan.key}", plan, rows, failures, damaged, (store,))

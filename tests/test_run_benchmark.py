@@ -11,7 +11,8 @@ import pytest
 import run_benchmark
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
-from benchmark.results.store import CorruptRow, NoResults
+from benchmark.results.files import Damaged
+from benchmark.results.store import NoResults
 from benchmark.screen import Console
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +40,7 @@ for command in {ANSWERED_AT_ONCE!r}:
         (DatasetError("a folder"), 2, "a folder"),
         (PermissionError(13, "Permission denied", "out"), 2, "out: Permission denied; you may not write there: "),
         (NoResults("nothing there"), 1, "nothing there"),
-        (CorruptRow("cells/x.npz: damaged"), 1, "cells/x.npz: damaged"),
+        (Damaged("cells/x.npz: damaged"), 1, "cells/x.npz: damaged"),
         (MemoryError(), 1, "out of memory; what is finished is saved: give it more, or fewer --workers and --jobs"),
         (KeyboardInterrupt(), 130, "stopped; what is finished is saved, and the same command goes on from there"),
     ],

@@ -34,7 +34,7 @@ from benchmark.embedding import (
 from benchmark.results.files import replacing
 from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL
-from benchmark.results.store import PlannedCell, Store
+from benchmark.results.store import ENCODER_AGAIN, PlannedCell, Store
 from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_card
 from reports.inference import intervals, score_columns
@@ -104,10 +104,10 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
 
 
 def record_of(folder: Path) -> dict[str, Any]:
-    """Read the card of a pretraining. Raises ConfigError where its files are damaged, gone or from elsewhere."""
+    """Read the card of a pretraining. Raises Damaged, and ConfigError where its files are gone or from elsewhere."""
     record = read_card(folder)
     if record is None:
-        raise ConfigError(f"{folder}: the encoder is missing or damaged; the run command makes it again")
+        raise ConfigError(f"{folder}: the encoder is not there; {ENCODER_AGAIN}")
     if "elsewhere" in record["encoder"]:
         raise ConfigError(f"{folder}: its weights come from elsewhere and are not in the store; use their own file")
     return record

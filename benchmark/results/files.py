@@ -14,8 +14,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
+from pydantic import ValidationError
+
+T = TypeVar("T")
 KEY_LENGTH = 16
 
 
@@ -33,9 +36,44 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return by_name
 
 
-def read_json(path: Path) -> Any:
-    """Read the value of a JSON file. Raises OSError and, for damaged content, ValueError."""
-    return json.loads(path.read_bytes())
+class Damaged(Exception):
+    """A stored file is not what was written; the message is one line: the file, what is wrong, and what is done."""
+
+
+@contextmanager
+def reading(path: Path, remedy: str) -> Iterator[None]:
+    """Let whatever is wrong with a stored file that is read within raise Damaged; that it is not there, too.
+
+    remedy: what the run does about it, or what the user can do.
+    """
+    try:
+        yield
+    except (Damaged, MemoryError):
+        raise
+    except Exception as error:
+        wrong = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Damaged(f"{path}: {' '.join(wrong.split()) or type(error).__name__}; {remedy}") from None
+
+
+def validated(kind: type[T], values: Mapping[str, Any]) -> T:
+    """Make a pydantic dataclass of stored values. Raises ValueError, which names the first wrong value in one line."""
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = first["msg"][0].lower() + first["msg"][1:]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {message}, got {repr(first['input'])[:60]}") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read the values of a JSON file. Raises OSError and, for content that is no JSON object, ValueError."""
+    try:
+        values = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is no JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise ValueError("it holds no values by name")
+    return values
 
 
 DIGEST = "sha256"
@@ -49,10 +87,22 @@ def digested_json(body: Mapping[str, Any], name: str = DIGEST) -> bytes:
 
 def read_digested_json(path: Path, name: str = DIGEST) -> dict[str, Any]:
     """Read the values of `digested_json`. Raises OSError and, for a file that was altered, ValueError."""
-    body: dict[str, Any] = read_json(path)
-    if not isinstance(body, dict) or body.pop(name, None) != content_digest(body):
-        raise ValueError("its content does not match its digest")
+    body = read_json(path)
+    expected = body.pop(name, None)
+    refuse_altered(content_digest(body), expected)
     return body
+
+
+def refuse_altered(digest: str, expected: object) -> None:
+    """Raise ValueError where the digest of a content is not the stored one."""
+    if digest != expected:
+        raise ValueError("its content does not match its digest")
+
+
+def file_digest(path: Path) -> str:
+    """Compute the SHA-256 of a file of any size."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def content_digest(body: Mapping[str, Any]) -> str:
@@ -65,10 +115,12 @@ def seal(owner: str, body: bytes) -> bytes:
     return hashlib.sha256(owner.encode() + b"\0" + body).digest() + body
 
 
-def unseal(owner: str, content: bytes) -> bytes | None:
-    """Return the body of a sealed content; None if it is damaged or of another owner."""
+def unseal(owner: str, content: bytes) -> bytes:
+    """Return the body of a sealed content. Raises ValueError if it was altered or is of another owner."""
     body = content[hashlib.sha256().digest_size :]
-    return body if seal(owner, body) == content else None
+    if seal(owner, body) != content:
+        raise ValueError("its content does not match its digest")
+    return body
 
 
 LFS_POINTER = b"version https://git-lfs"

@@ -19,15 +19,27 @@ from dataclasses import dataclass as plain_dataclass
 from io import BytesIO
 from pathlib import Path
 from traceback import format_exception
-from typing import Annotated, Any, TypeVar
-from zipfile import BadZipFile
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from benchmark.results.files import content_digest, digest, digested_json, read_digested_json, read_json, write_atomic
+from benchmark.results.files import (
+    KEY_LENGTH,
+    Damaged,
+    content_digest,
+    digest,
+    digested_json,
+    file_digest,
+    read_digested_json,
+    read_json,
+    reading,
+    refuse_altered,
+    validated,
+    write_atomic,
+)
 from benchmark.results.names import (
     CARD,
     CLASSICAL_TITLES,
@@ -42,23 +54,19 @@ from benchmark.results.names import (
     command,
 )
 
-T = TypeVar("T")
 ROW_FORMAT = 2
 CARD_DIGEST = "card_sha256"
+LATEST = "latest"
+"""File beside the plans with the key of the latest."""
+CELL_AGAIN = "the run command computes the cell again"
+ENCODER_AGAIN = "the run command makes the encoder again"
+PLAN_AGAIN = "its run command writes it again"
 EVALUATION_NAMES = "|".join((*EVALUATION_FACTS, *CLASSICAL_TITLES, SUPERVISED, VALIDATION))
 EvaluationName = Annotated[str, Field(pattern=f"^({EVALUATION_NAMES})$")]
 Unit = Annotated[str, Field(pattern="^(heartbeat|recording)$")]
 Ratio = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Score = Annotated[float, Field(ge=0, le=1)]
-
-
-class BadCard(Exception):
-    """A card is damaged, altered or of another pretraining; the message names the file and what is wrong."""
-
-
-class CorruptRow(Exception):
-    """A row or its predictions are truncated, altered or of another version; the message names the file."""
 
 
 class NoResults(Exception):
@@ -99,6 +107,15 @@ class Row:
     format: int = ROW_FORMAT
     subset: Count = 0
     """Number of its labelled subset among the runs of the seed."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class StoredRow:
+    """Content of a row's file, with the digests of the row and of its predictions' file."""
+
+    row: dict[str, Any]
+    row_sha256: str
+    predictions_sha256: str
 
 
 @plain_dataclass(frozen=True)
@@ -173,7 +190,7 @@ class Failure:
     @property
     def line(self) -> str:
         """First line of the error's text."""
-        return self.error.splitlines()[0]
+        return self.error.partition("\n")[0]
 
 
 def cell_key(content: Mapping[str, Any], ratio: float, seed: int, subset: int) -> str:
@@ -193,17 +210,25 @@ def card_bytes(card: Mapping[str, Any]) -> bytes:
     return digested_json({name: value for name, value in card.items() if name != CARD_DIGEST}, CARD_DIGEST)
 
 
-def read_card_file(path: Path) -> dict[str, Any]:
-    """Read the card in the folder of its key. Raises FileNotFoundError, and BadCard for any other card."""
-    try:
+def read_card_file(path: Path) -> dict[str, Any] | None:
+    """Read the card in the folder of its key; None if it is not there. Raises Damaged for any other card."""
+    if not path.is_file():
+        return None
+    with reading(path, ENCODER_AGAIN):
         card = read_digested_json(path, CARD_DIGEST)
         if card.get("key") != path.parent.name:
             raise ValueError(f"this is the card of {card.get('key')}")
-        return card
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as error:
-        raise BadCard(f"{path}: {error}") from None
+    return card
+
+
+def read_failure(path: Path) -> Failure:
+    """Read the file of a failure; where it is damaged, that is the error."""
+    try:
+        with reading(path, "the run command tries it again"):
+            stored = read_digested_json(path)
+            return Failure(str(stored["error"]), str(stored["traceback"]))
+    except Damaged as damage:
+        return Failure(str(damage))
 
 
 class Store:
@@ -227,58 +252,54 @@ class Store:
         self.failure_file(row.key).unlink(missing_ok=True)
 
     def load_row(self, key: str) -> Row | None:
-        """Return the finished row of a key, or None. Raises CorruptRow if it or its predictions are damaged."""
+        """Return the finished row of a key, or None. Raises Damaged for the row or its predictions."""
         path = self.cells / f"{key}.json"
         if not path.is_file():
             return None
-        try:
-            envelope = read_json(path)
-            body = envelope["row"]
-            if content_digest(body) != envelope["row_sha256"]:
-                raise ValueError("the row does not match its digest")
-            if hashlib.sha256((self.cells / f"{key}.npz").read_bytes()).hexdigest() != envelope["predictions_sha256"]:
-                raise ValueError(f"the predictions in {key}.npz do not match their digest")
-            if body["format"] != ROW_FORMAT:
-                raise ValueError(f"row format {body['format']}, this version reads {ROW_FORMAT}")
-            row = _validated(Row, body)
+        with reading(path, CELL_AGAIN):
+            stored = validated(StoredRow, read_json(path))
+            refuse_altered(content_digest(stored.row), stored.row_sha256)
+            if stored.row["format"] != ROW_FORMAT:
+                raise ValueError(f"row format {stored.row['format']}, this version reads {ROW_FORMAT}")
+            row = validated(Row, stored.row)
             if row.key != key:
                 raise ValueError(f"this is the row of {row.key}")
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise CorruptRow(f"{path}: {error}") from error
+        predictions = self.cells / f"{key}.npz"
+        with reading(predictions, CELL_AGAIN):
+            refuse_altered(file_digest(predictions), stored.predictions_sha256)
         return row
 
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
-        """Return the card of a pretraining; None if missing. The weights are not checked.
-
-        Raises BadCard if it is damaged, altered or of another pretraining.
-        """
-        path = self.pretrained / pretrain_key / CARD
-        return read_card_file(path) if path.is_file() else None
+        """Return the card of a pretraining; None if missing. Raises Damaged. The weights are not checked."""
+        return read_card_file(self.pretrained / pretrain_key / CARD)
 
     def row_keys(self) -> list[str]:
         """Return the keys of all stored rows, damaged ones included."""
         return sorted(path.stem for path in self.cells.glob("*.json") if not path.stem.endswith(".error"))
 
     def predictions(self, key: str) -> Predictions:
-        """Read the predictions of a finished cell. Raises CorruptRow if they cannot be read."""
+        """Read the predictions of a finished cell. Raises Damaged."""
         path = self.cells / f"{key}.npz"
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return Predictions(**arrays)
-        except (OSError, ValueError, TypeError, EOFError, BadZipFile) as error:
-            raise CorruptRow(f"{path}: {error}") from error
+        with reading(path, CELL_AGAIN), np.load(path, allow_pickle=False) as arrays:
+            return Predictions(**arrays)
 
     def save_failure(self, key: str, what: str, failure: Failure, *, pretraining: bool = False) -> Path:
         """Write the failure of a cell beside its row, or of a pretraining into its folder; returns the file."""
         path = self.pretrained / key / ERROR if pretraining else self.failure_file(key)
-        write_atomic(path, json.dumps({"key": key, "what": what, **asdict(failure)}, indent=1).encode())
+        write_atomic(path, digested_json({"key": key, "what": what, **asdict(failure)}))
         return path
 
     def failures(self, keys: Iterable[str]) -> dict[str, Failure]:
-        """Return key -> failure, for those cells and pretrainings whose last attempt failed."""
-        files = {key: (self.failure_file(key), self.pretrained / key / ERROR) for key in keys}
-        stored = {key: read_json(path) for key, paths in files.items() for path in paths if path.is_file()}
-        return {key: Failure(failure["error"], failure.get("traceback", "")) for key, failure in stored.items()}
+        """Return key -> failure, for those cells and pretrainings whose last attempt failed.
+
+        Where its file is damaged, that is the error.
+        """
+        failures = {}
+        for key in keys:
+            for path in (self.failure_file(key), self.pretrained / key / ERROR):
+                if path.is_file():
+                    failures[key] = read_failure(path)
+        return failures
 
     def failure_file(self, key: str) -> Path:
         """Return the path of a cell's failure."""
@@ -286,54 +307,55 @@ class Store:
 
     def save_plan(self, plan: Plan) -> None:
         """Write a plan under its key and mark it as the latest; files that are there already are left alone."""
-        contents = {f"{plan.key}.json": digested_json(asdict(plan)), "latest": plan.key.encode()}
+        contents = {f"{plan.key}.json": digested_json(asdict(plan)), LATEST: plan.key.encode()}
         for name, content in contents.items():
             path = self.plans / name
             if not path.is_file() or path.read_bytes() != content:
                 write_atomic(path, content)
 
     def plan_keys(self) -> list[str]:
-        """Return the keys of all plans, the latest first. Raises NoResults if there is none."""
-        latest = self.plans / "latest"
+        """Return the keys of all plans, the latest first. Raises NoResults if there is none, Damaged."""
+        latest = self.plans / LATEST
         if not latest.is_file():
             raise NoResults(
                 f"no results in {self.root}: {latest} is not there; start a run with `{command()}`, "
                 "or name the folder of results with --results"
             )
-        key = latest.read_text(encoding="utf-8").strip()
-        return [key, *sorted(path.stem for path in self.plans.glob("*.json") if path.stem != key)]
+        keys = sorted(path.stem for path in self.plans.glob("*.json"))
+        with reading(latest, PLAN_AGAIN):
+            key = latest.read_text(encoding="utf-8").strip()
+            if key not in keys:
+                raise ValueError(f"it names the plan {key[:KEY_LENGTH]!r}, which is not there")
+        return [key, *(other for other in keys if other != key)]
 
     def readable_plans(self) -> list[Plan]:
-        """Read the plans, the latest first, passing over damaged ones. Raises NoResults if there is none."""
+        """Read the plans, the latest first, without damaged ones. Raises NoResults if there is none, Damaged."""
         plans = []
         for key in self.plan_keys():
-            with suppress(NoResults):
+            with suppress(Damaged):
                 plans.append(self.load_plan(key))
         return plans
 
+    def damaged_plans(self) -> list[str]:
+        """Say of each damaged plan what is wrong with it. Raises NoResults if there is no plan, Damaged."""
+        lines = []
+        for key in self.plan_keys():
+            try:
+                self.load_plan(key)
+            except Damaged as damage:
+                lines.append(str(damage))
+        return lines
+
     def load_plan(self, key: str | None = None) -> Plan:
-        """Read a plan by key, or the latest. Raises NoResults if it is missing, damaged or of another version."""
+        """Read a plan by key, or the latest. Raises NoResults if it is missing, Damaged also for another version."""
         key = key or self.plan_keys()[0]
         path = self.plans / f"{key}.json"
         if not path.is_file():
             raise NoResults(f"no plan {key} in {self.root}: {path} is not there")
-        try:
+        with reading(path, PLAN_AGAIN):
             body = read_digested_json(path)
-            plan = _validated(Plan, body | {"cells": [_validated(PlannedCell, cell) for cell in body["cells"]]})
+            plan = validated(Plan, body | {"cells": [validated(PlannedCell, cell) for cell in body["cells"]]})
             if plan.key != key:
                 raise ValueError(f"this is the plan {plan.key}, not {key}")
             _ = plan.config["protocol"], labels_of(plan), plan.config["data"].get("segmentation", {}).get("kind")
-            return plan
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            what = f"{path} is damaged or of another version"
-            raise NoResults(f"{what} ({error}); the same run command writes it again") from None
-
-
-def _validated(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Make a pydantic dataclass of stored values. Raises ValueError, which names the first wrong value in one line."""
-    try:
-        return kind(**values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        message = first["msg"][0].lower() + first["msg"][1:]
-        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {message}, got {repr(first['input'])[:60]}") from None
+        return plan

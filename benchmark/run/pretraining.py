@@ -18,7 +18,7 @@ from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import TaskSpec, open_task_view
 from benchmark.data.task import ProbeWindows, probe_windows
 from benchmark.machine import device_facts, git_state, seed_torch, versions
-from benchmark.results.files import write_atomic
+from benchmark.results.files import Damaged, write_atomic
 from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH, WINDOWS_SHA256
 from benchmark.results.store import Store, card_bytes
 from benchmark.run.datasets import Size
@@ -151,8 +151,11 @@ def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store)
     sample = {WINDOWS_SHA256: probe.source}
     for pretraining in grid.pretrainings:
         folder = store.pretrained / pretraining.key
-        card = read_card(folder) or {}
-        if card.get("health") and card["health_sample"] != sample:
+        try:
+            card = read_card(folder)
+        except Damaged:
+            continue  # the run has named it, and could not make it again
+        if card and card.get("health") and card["health_sample"] != sample:
             kind, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
             last = card["health"][-1]
             health = measure(last["epoch"], load_encoder(folder, kind), probe)

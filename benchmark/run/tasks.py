@@ -26,8 +26,9 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.prepare import Prepared
 from benchmark.machine import Machine, releases
 from benchmark.process import GRACE_SECONDS, Stopped, keep_freed_memory, stop
+from benchmark.results.files import Damaged
 from benchmark.results.names import is_frozen
-from benchmark.results.store import CorruptRow, Failure, Store
+from benchmark.results.store import Failure, Store
 from benchmark.run.cell import run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Grid, Pretraining
 from benchmark.run.pretraining import run_pretraining
@@ -107,12 +108,17 @@ def missing(grid: Grid, store: Store) -> Work:
 
 def is_stored(part: Part, store: Store) -> bool:
     """Tell whether the result of a pretraining or a cell is stored and intact; a damaged one is made anew."""
-    if not isinstance(part, Cell):
-        return read_card(store.pretrained / part.key) is not None
     try:
-        return store.load_row(part.key) is not None
-    except CorruptRow:
+        return is_whole(part, store)
+    except Damaged:
         return False
+
+
+def is_whole(part: Part, store: Store) -> bool:
+    """Tell whether the result of a pretraining or a cell is there. Raises Damaged."""
+    if isinstance(part, Cell):
+        return store.load_row(part.key) is not None
+    return read_card(store.pretrained / part.key) is not None
 
 
 def jobs_of(work: Work) -> list[Job]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from benchmark.config.errors import built
-from benchmark.results.files import digest, seal, unseal, write_atomic
+from benchmark.results.files import Damaged, digest, file_digest, reading, refuse_altered, seal, unseal, write_atomic
 from benchmark.results.names import CARD
-from benchmark.results.store import BadCard, card_bytes, read_card_file
+from benchmark.results.store import ENCODER_AGAIN, card_bytes, read_card_file
 from methods import text_of
 from methods.base import PretrainMethod
 from methods.encoders import identity
@@ -70,13 +71,23 @@ def save_checkpoint(
     write_atomic(path, seal(path.parent.name, buffer.getvalue()))
 
 
+def read_checkpoint(path: Path) -> bytes:
+    """Read the state in a checkpoint file; nothing where there is none. Raises Damaged, of another pretraining too."""
+    if not path.is_file():
+        return b""
+    with reading(path, "the pretraining starts over"):
+        return unseal(path.parent.name, path.read_bytes())
+
+
 def resume(path: Path, method: PretrainMethod, optimiser: torch.optim.Optimizer, history: History) -> Epoch | None:
     """Restore the state in a checkpoint file; returns the epoch under way, None between two.
 
     Does nothing where there is none, or one that is damaged or of another pretraining.
     """
-    body = unseal(path.parent.name, path.read_bytes()) if path.is_file() else None
-    if body is None:
+    body = b""
+    with suppress(Damaged):
+        body = read_checkpoint(path)
+    if not body:
         return None
     state: dict[str, Any] = torch.load(io.BytesIO(body), map_location="cpu", weights_only=True)
     method.load_state_dict(state["method"])
@@ -106,27 +117,27 @@ def save_encoder(folder: Path, encoder: Encoder, facts: dict[str, Any]) -> None:
 
 
 def read_card(folder: Path) -> dict[str, Any] | None:
-    """Read the card of a finished pretraining; None if a file is missing, altered or of another pretraining."""
-    try:
-        card = read_card_file(folder / CARD)
-        digests = {WEIGHTS: card["sha256"], SOURCE: card["encoder"].get("source")}
-        for name, expected in digests.items():
-            if expected and hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected:
-                return None
-    except (FileNotFoundError, BadCard):
+    """Read the card of a finished pretraining; None if a file is not there. Raises Damaged for it and its encoder."""
+    card = read_card_file(folder / CARD)
+    if card is None:
         return None
+    digests = {WEIGHTS: card["sha256"], SOURCE: card["encoder"].get("source")}
+    files = {folder / name: expected for name, expected in digests.items() if expected}
+    if not all(file.is_file() for file in files):
+        return None
+    for file, expected in files.items():
+        with reading(file, ENCODER_AGAIN):
+            refuse_altered(file_digest(file), expected)
     return card
 
 
 def load_encoder(folder: Path, kind: type[Encoder]) -> Encoder:
     """Load a pretrained encoder of the class `kind`, weights from elsewhere from their own files.
 
-    Raises FileNotFoundError if it is missing or damaged, ValueError if it is of another encoder than `kind`.
+    Raises FileNotFoundError if it is missing, Damaged, ValueError if it is of another encoder than `kind`.
     """
     if (card := read_card(folder)) is None:
-        raise FileNotFoundError(
-            f"no pretrained encoder in {folder}: it is missing or damaged; run the same command again"
-        )
+        raise FileNotFoundError(f"no pretrained encoder in {folder}; {ENCODER_AGAIN}")
     if issubclass(kind, PretrainedEncoder):
         return load_external(kind, card["encoder"])
     return built_encoder(kind, card["encoder"], (folder / WEIGHTS).read_bytes())

@@ -132,7 +132,8 @@ def test_pretrainings_have_their_records_and_damaged_ones_and_foreign_health_are
     assert list(results.pretrainings) == ["random", "pmq"]
     assert "health" not in results.pretrainings["random"][digest("random")]
     assert results.unreadable_records == [
-        f"pretrained/{digest('moco')}/pretraining.json: its content does not match its digest",
+        f"pretrained/{digest('moco')}/pretraining.json: its content does not match its digest; "
+        "the run command makes the encoder again",
         "health of pretrainings that was measured on the windows of another run: 1",
     ]
     curves = learning_curves(results.pretrainings)

@@ -19,6 +19,7 @@ from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import LEADS
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.embedding import MODEL_CARD
+from benchmark.results.files import Damaged
 from benchmark.results.store import Store
 from benchmark.run.datasets import make_plan
 from benchmark.training import checkpoint
@@ -97,7 +98,10 @@ def test_an_earlier_run_has_the_row_and_a_damaged_encoder_is_one_line(
     assert find(copy, "pmq", None).run.plan.key == plan.key
     folder = copy / "pretrained" / pretraining_of(finished_bench).name
     (folder / WEIGHTS).write_bytes(b"")
-    with pytest.raises(ConfigError, match="the encoder is missing or damaged; the run command makes it again"):
+    with pytest.raises(Damaged, match=f"{WEIGHTS}: its content .* the run command makes the encoder again"):
+        find(copy, "pmq", None)
+    (folder / WEIGHTS).unlink()
+    with pytest.raises(ConfigError, match="the encoder is not there; the run command makes the encoder again"):
         find(copy, "pmq", None)
 
 

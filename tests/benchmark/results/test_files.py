@@ -25,14 +25,22 @@ from benchmark.results.files import (
 )
 
 
+def opens(owner: str, content: bytes) -> bool:
+    try:
+        unseal(owner, content)
+    except ValueError:
+        return False
+    return True
+
+
 def test_a_seal_is_opened_by_its_owner_and_as_it_was() -> None:
     sealed = seal("owner", b"body")
     assert unseal("owner", sealed) == b"body"
     for index in range(len(sealed)):
         flipped = sealed[:index] + bytes([sealed[index] ^ 1]) + sealed[index + 1 :]
-        assert (unseal("owner", flipped), unseal("owner", sealed[:index])) == (None, None)
-    assert unseal("another", sealed) is None
-    assert unseal("a", seal("ab", b"c")[:32] + b"bc") is None  # the border of owner and body is sealed too
+        assert not any(opens("owner", content) for content in (flipped, sealed[:index]))
+    assert not opens("another", sealed)
+    assert not opens("a", seal("ab", b"c")[:32] + b"bc")  # the border of owner and body is sealed too
 
 
 def test_two_writers_do_not_touch_each_other(tmp_path: Path) -> None:

@@ -17,11 +17,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.results.files import content_digest, digest, digested_json, flat, write_atomic
+from benchmark.results.files import (
+    Damaged,
+    content_digest,
+    digest,
+    digested_json,
+    flat,
+    read_digested_json,
+    write_atomic,
+)
 from benchmark.results.names import CARD, ERROR
 from benchmark.results.store import (
-    BadCard,
-    CorruptRow,
     Failure,
     NoResults,
     Plan,
@@ -125,13 +131,13 @@ def test_a_truncated_file_or_another_in_its_place_is_noticed_and_named(store: St
     others = [b"[]", b"{}", b'{"row": 3}', b"null", b'"text"', other]
     for content in (b"", whole[:1], whole[:100], whole[:-1], *others):
         file.write_bytes(content)
-        with refused(CorruptRow, f"{ROW.key}.json: "):
+        with refused(Damaged, f"{ROW.key}.{name}: ", "computes the cell again"):
             store.load_row(ROW.key)
     file.unlink()
     if name == "npz":
-        with refused(CorruptRow, ROW.key):
+        with refused(Damaged, ROW.key):
             store.load_row(ROW.key)
-        with refused(CorruptRow, f"{ROW.key}.npz: "):
+        with refused(Damaged, f"{ROW.key}.npz: "):
             store.predictions(ROW.key)
 
 
@@ -141,7 +147,7 @@ def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
     for old, new in (("0.333", "0.933"), ('"seed": 41', '"seed": 42')):
         assert old in whole
         file.write_text(whole.replace(old, new))
-        with refused(CorruptRow, "the row does not match its digest"):
+        with refused(Damaged, "its content does not match its digest"):
             store.load_row(ROW.key)
 
 
@@ -164,7 +170,7 @@ def test_a_row_that_this_version_cannot_read_is_refused_by_its_first_wrong_value
     envelope["row"] |= change
     envelope["row_sha256"] = hashlib.sha256(json.dumps(envelope["row"], sort_keys=True).encode()).hexdigest()
     file.write_text(json.dumps(envelope))
-    with refused(CorruptRow, f"{ROW.key}.json: ", problem):
+    with refused(Damaged, f"{ROW.key}.json: ", problem):
         store.load_row(ROW.key)
 
 
@@ -184,7 +190,7 @@ def test_a_crash_leaves_the_old_row_or_a_damaged_one_but_no_wrong_one(
             store.save_row(replace(ROW, seed=99), OTHERS)
         if last == ".npz":
             assert store.load_row(ROW.key) == ROW
-    with refused(CorruptRow, "do not match their digest"):
+    with refused(Damaged, f"{ROW.key}.npz: ", "does not match its digest"):
         store.load_row(ROW.key)
     assert {file.name for file in store.cells.iterdir()} == before
 
@@ -195,12 +201,14 @@ def test_a_failure_is_stored_with_its_traceback_until_the_cell_succeeds(store: S
     store.save_failure("other", "moco finetune", other)
     file = store.save_failure(ROW.pretrain_key, "pmq pretrain seed 42", failure, pretraining=True)
     assert file == store.pretrained / ROW.pretrain_key / ERROR
-    assert json.loads(file.read_bytes()) == {"key": ROW.pretrain_key, "what": "pmq pretrain seed 42", **vars(failure)}
+    assert read_digested_json(file) == {"key": ROW.pretrain_key, "what": "pmq pretrain seed 42", **vars(failure)}
     expected = {ROW.key: failure, ROW.pretrain_key: failure, "other": other}
     assert store.failures(expected) == expected
     assert store.row_keys() == [ROW.key]
     store.save_row(ROW, PREDICTIONS)
     assert store.failures([ROW.key, "other"]) == {"other": other}
+    store.failure_file("other").write_bytes(b"{}")
+    assert store.failures(["other"])["other"].line.startswith(f"{store.failure_file('other')}: its content does not")
 
 
 def test_a_failure_has_the_traceback_of_an_error_that_was_raised_here_or_in_a_worker() -> None:
@@ -221,9 +229,14 @@ def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> No
     assert store.plan_keys() == ["c", "a", "b"]
     assert store.load_plan().key == "c"
     shutil.copy(store.plans / "a.json", store.plans / "b.json")
-    with refused(NoResults, "this is the plan a, not b"):
+    with refused(Damaged, "this is the plan a, not b"):
         store.load_plan("b")
     assert [plan.key for plan in store.readable_plans()] == ["c", "a"]
+    assert [line.partition(":")[0] for line in store.damaged_plans()] == [str(store.plans / "b.json")]
+    for content in (b"", b"../plans/a", b"d", b"\xff"):
+        (store.plans / "latest").write_bytes(content)
+        with refused(Damaged, f"{store.plans / 'latest'}: ", "its run command writes it again"):
+            store.load_plan()
 
 
 def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
@@ -231,7 +244,7 @@ def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
     changed = (store.plans / "plan-one.json").read_bytes().replace(b'"seed": 41', b'"seed": 42')
     for content in (b"", b'{"key": "plan-one"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}', changed, older):
         (store.plans / "plan-one.json").write_bytes(content)
-        with refused(NoResults, "plan-one.json is damaged", "the same run command writes it again"):
+        with refused(Damaged, "plan-one.json: ", "its run command writes it again"):
             store.load_plan()
 
 
@@ -254,11 +267,14 @@ def test_an_edited_card_is_one_line_with_the_file(store: Store, card_file: Path)
     assert (store.card(KEY), store.card("none")) == (WHOLE_CARD, None)
     assert json.loads(card_file.read_bytes())["card_sha256"] == content_digest(WHOLE_CARD)
     assert card_file.relative_to(store.root).parts == ("pretrained", KEY, "pretraining.json")
-    with pytest.raises(FileNotFoundError):
-        read_card_file(store.root / CARD)
-    for content, problem in ((edited, "does not match its digest"), (other, "the card of another"), ("", "Expecting")):
+    assert read_card_file(store.root / CARD) is None
+    for content, problem in (
+        (edited, "does not match its digest"),
+        (other, "the card of another"),
+        ("", "it is no JSON"),
+    ):
         card_file.write_text(content)
-        with refused(BadCard, f"{card_file}: ", problem):
+        with refused(Damaged, f"{card_file}: ", problem):
             store.card(KEY)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from benchmark.results.files import Damaged
 from benchmark.results.names import CARD
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder, load_encoder, read_card, save_encoder
 from methods.encoders import get_encoder
@@ -48,20 +49,25 @@ def test_weights_come_back_bit_by_bit_and_without_pretraining_dropout(
 
 
 @pytest.mark.parametrize(
-    ("name", "damaged"),
+    ("name", "damage"),
     [
         (WEIGHTS, lambda content: content[:-5] + bytes([content[-5] ^ 1]) + content[-4:]),
-        (CARD, lambda content: content.replace(b'"loss": [', b'"loss": [1')),
-        (CARD, None),
+        (CARD, lambda content: content.replace(b"0.25", b"0.75")),
     ],
 )
-def test_a_damaged_encoder_counts_as_none(folder: Path, name: str, damaged: Callable[[bytes], bytes] | None) -> None:
-    content = (folder / name).read_bytes()
+def test_a_damaged_encoder_is_named_and_a_missing_one_is_none(
+    folder: Path, name: str, damage: Callable[[bytes], bytes]
+) -> None:
+    (folder / name).write_bytes(damage((folder / name).read_bytes()))
+    line = rf"{name}: its content does not match its digest; the run command makes the encoder again"
+    for read in (read_card, lambda where: load_encoder(where, Dilated)):
+        with pytest.raises(Damaged, match=line):
+            read(folder)
     (folder / name).unlink()
-    if damaged is not None:
-        (folder / name).write_bytes(damaged(content))
     assert read_card(folder) is None
-    with pytest.raises(FileNotFoundError, match=r"missing or damaged; run the same command again"):
+    with pytest.raises(
+        FileNotFoundError, match=r"no pretrained encoder in .*; the run command makes the encoder again"
+    ):
         load_encoder(folder, Dilated)
 
 
@@ -69,16 +75,19 @@ def test_an_encoder_of_another_pretraining_is_refused(folder: Path, tmp_path: Pa
     torch.manual_seed(4)
     save_encoder(tmp_path / "other", Dilated(SIZE), {})
     (tmp_path / "other" / WEIGHTS).replace(folder / WEIGHTS)
-    assert read_card(folder) is None
+    with pytest.raises(Damaged, match=WEIGHTS):
+        read_card(folder)
     save_encoder(tmp_path / "other", Dilated(SIZE), {})
     for name in (WEIGHTS, CARD):
         (tmp_path / "other" / name).replace(folder / name)
-    assert read_card(folder) is None
+    with pytest.raises(Damaged, match=r"this is the card of other"):
+        read_card(folder)
 
 
-def test_a_users_encoder_with_another_source_counts_as_none(tmp_path: Path, encoder_text: str) -> None:
+def test_a_users_encoder_with_another_source_is_refused(tmp_path: Path, encoder_text: str) -> None:
     (tmp_path / "mine.py").write_text(encoder_text)
     save_encoder(tmp_path / "key", get_encoder(str(tmp_path / "mine.py"))(), {})
     assert read_card(tmp_path / "key")
     (tmp_path / "key" / SOURCE).write_text(encoder_text + "# altered")
-    assert read_card(tmp_path / "key") is None
+    with pytest.raises(Damaged, match=SOURCE):
+        read_card(tmp_path / "key")

@@ -39,7 +39,7 @@ def same(a: PretrainMethod, b: PretrainMethod) -> bool:
 
 def saved_in(checkpoint: Path) -> dict[str, Any]:
     state: dict[str, Any] = torch.load(
-        io.BytesIO(unseal(checkpoint.parent.name, checkpoint.read_bytes()) or b""), weights_only=True
+        io.BytesIO(unseal(checkpoint.parent.name, checkpoint.read_bytes())), weights_only=True
     )
     return state
 
