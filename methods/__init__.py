@@ -2,19 +2,22 @@
 
 To add a method, add its file and a line in `PAPER` or `BEYOND`; the path of a .py file also works as a name. A method
 is imported when it is asked for, so that the names are there without torch. A key holds the content of a user's file,
-so that an edit is another method or encoder; what the file imports is not part of it.
+so that an edit is another method or encoder. No key would hold a second file, so a file imports installed packages
+alone.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import hashlib
 import re
 import sys
 from collections import UserDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -118,6 +121,36 @@ def sources_of(kind: type) -> dict[str, str]:
     return {} if text is None else {"source": hashlib.sha256(text).hexdigest()}
 
 
+def imported_by(source: bytes) -> Iterator[str]:
+    """Yield the modules that a source imports anywhere, those that a function imports when it runs included."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+OURS = ("methods", "benchmark", "reports")
+INSTALLED = ("site-packages", "dist-packages")
+"""Folders of installed packages, in any environment."""
+
+
+def uninstalled_file(module: str) -> str:
+    """Return where the package of a module lies that is neither Python's, nor ours, nor installed; '' for others."""
+    package = module.partition(".")[0]
+    if package in (*OURS, *sys.stdlib_module_names) or not package.isidentifier():
+        return ""
+    try:
+        spec = find_spec(package)
+    except ValueError:  # made by code, without a file
+        return ""
+    if spec is None:
+        return ""
+    folders = spec.submodule_search_locations or ()  # of a folder without __init__.py there is no other sign
+    lies_at = spec.origin if spec.has_location else next(iter(folders), None)
+    return "" if lies_at is None or set(Path(lies_at).parts) & set(INSTALLED) else lies_at
+
+
 @cache
 def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[str, ...]) -> type:
     """The one class that a file outside the package defines; its module is named after the file's path."""
@@ -126,6 +159,7 @@ def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[
     module = ModuleType(str(path))
     module.__file__ = str(path)
     sys.modules[module.__name__] = module  # dataclasses look their module up while it runs
+    known = set(sys.modules)
     try:
         text = path.read_bytes()
         setattr(module, _TEXT, text)
@@ -133,6 +167,13 @@ def _load_file(what: str, path: Path, contracts: tuple[type, ...], taken: tuple[
     except (Exception, SystemExit) as error:  # the file may call sys.exit()
         del sys.modules[module.__name__]
         raise ValueError(f"{what} file {path}: {type(error).__name__}: {error}") from error
+    for name in sorted({*imported_by(text), *sys.modules.keys() - known}):
+        if second := uninstalled_file(name):
+            sys.modules.pop(name, None)  # so that it is refused again
+            raise ValueError(
+                f"{what} file {path} imports {name} of {second}, and results are keyed by the one file: "
+                "move what it needs into it, or install that as a package (pip install, without -e)"
+            )
     classes = [
         value
         for value in vars(module).values()

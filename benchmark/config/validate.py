@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from benchmark.config.config import SWEPT, Config, by_encoder, is_knob, sized, with_settings
 from benchmark.config.errors import names_of, unknown
 from benchmark.data.datasets import DATASETS
 from benchmark.data.joined import datasets_in, is_transport, transport_of
-from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, sources
+from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, Gate, sources
 
 
 def check(config: Config) -> None:
     """Raise ValueError in one line for a config whose parts do not fit."""
     for name in (*config.methods, *config.knobs, *config.ablations, *config.sweeps):
         config.method_class(name)
+    check_names(config)
     require("evaluation", config.evaluate, EVALUATION_FACTS)
     if config.evaluate == [RETRIEVAL]:
         raise ValueError(f"evaluate: {RETRIEVAL} stands beside another evaluation, e.g. --evaluate linear {RETRIEVAL}")
@@ -38,6 +39,18 @@ def require(what: str, names: list[str], known: Any) -> None:
     for name in names:
         if name not in known:
             raise ValueError(unknown(what, name, known))
+
+
+def check_names(config: Config) -> None:
+    """Refuse two compared files of one name, and one with a baseline's name: a name stands for one row."""
+    rows: dict[str, str] = {}
+    for file in config.methods:
+        name = config.method_class(file).name
+        first = rows.setdefault(name, file)
+        if first != file:
+            raise ValueError(f"methods: {first} and {file} have the same name {name!r}: give one another `name`")
+        if file != name and name in get_args(Gate):
+            raise ValueError(f"methods: {file} has the name {name!r} of a baseline: give it another `name`")
 
 
 def check_datasets(config: Config) -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 
 import pytest
 
 from methods import find_class, sources_of
-
-
-class Shape:
-    """A contract."""
-
-    name = ""
+from methods.base import PretrainMethod as Shape
 
 
 class Round(Shape):
@@ -25,9 +21,9 @@ class Square(Shape):
 
 
 TABLE = {"round": Round, "square": Square}
-OUTSIDE = f"""
+OUTSIDE = """
 from dataclasses import dataclass
-from {__name__} import Shape
+from methods.base import PretrainMethod as Shape
 
 @dataclass
 class Sizes:  # a dataclass looks its module up
@@ -64,8 +60,8 @@ def test_the_digest_is_of_the_file_as_it_was_loaded(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x = 1", "defines 0 Shape classes: define exactly one"),
-        (OUTSIDE + "\nclass Other(Long): pass\n", "defines 2 Shape classes: define exactly one"),
+        ("x = 1", "defines 0 PretrainMethod classes: define exactly one"),
+        (OUTSIDE + "\nclass Other(Long): pass\n", "defines 2 PretrainMethod classes: define exactly one"),
         (OUTSIDE.replace('"long"', '"round"'), "that none of round, square has"),
         (OUTSIDE.replace('"long"', '"../long"'), "give Long a `name` of letters"),
         ("import nowhere_to_be_found", "ModuleNotFoundError"),
@@ -75,3 +71,40 @@ def test_a_file_without_one_new_class_is_refused_by_its_path(file: Path, text: s
     file.write_text(text)
     with pytest.raises(ValueError, match=f"shape file {file}.*{message}"):
         find(file)
+
+
+PATH = "import sys\nfrom pathlib import Path\nsys.path.append(str(Path(__file__).parent))\n"
+IN_FUNCTION = "\ndef loss():\n    from neighbour import WEIGHT\n    return WEIGHT\n"
+
+
+@pytest.mark.parametrize(
+    ("second", "text"),
+    [
+        ("neighbour.py", PATH + "import neighbour\n" + OUTSIDE),
+        ("neighbour.py", PATH + OUTSIDE + IN_FUNCTION),
+        ("neighbour/losses.py", PATH + "from neighbour.losses import WEIGHT\n" + OUTSIDE),
+        ("neighbour.py", PATH + "from importlib import import_module\nimport_module('neighbour')\n" + OUTSIDE),
+    ],
+    ids=["file", "in a function", "folder", "by its name"],
+)
+def test_a_file_that_imports_another_one_is_refused_each_time(
+    second: str, text: str, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / second).parent.mkdir(exist_ok=True)
+    (tmp_path / second).write_text("WEIGHT = 0.001\n")
+    file.write_text(text)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for _ in range(2):
+        with pytest.raises(ValueError, match=rf"shape file {file} imports neighbour\S* of {tmp_path}.*into it"):
+            find(file)
+    sys.modules.pop("neighbour", None)
+
+
+def test_a_file_imports_installed_packages(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those in a folder of packages that a cluster puts on the path, and one that nothing has loaded yet."""
+    packages = tmp_path / "lib" / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "of_a_cluster.py").write_text("WEIGHT = 0.001\n")
+    monkeypatch.syspath_prepend(packages)
+    file.write_text("import of_a_cluster, numpy.fft, torch, tomllib\nimport methods.parts.losses\n" + OUTSIDE)
+    assert find(file).name == "long"

@@ -25,7 +25,9 @@ def test_weights_from_elsewhere(form: str, tmp_path: Path, capsys: pytest.Captur
     assert main(["check", str(file)]) == OK
     capsys.readouterr()
     loads = 'self.load_state_dict(torch.load(self.file("theirs.pt"), weights_only=True))'
-    file.write_text(file.read_text().replace(loads, "nn.init.normal_(self.conv.weight); nn.init.zeros_(self.conv.bias)"))
+    file.write_text(
+        file.read_text().replace(loads, "nn.init.normal_(self.conv.weight); nn.init.zeros_(self.conv.bias)")
+    )
     broken = file.rename(tmp_path / "broken.py")
     assert main(["check", str(broken)]) == FAILED
     assert "FAILED loads its weights: loading it twice gives other features" in capsys.readouterr().out

@@ -100,6 +100,30 @@ def test_each_encoder_has_a_config_and_those_of_one_name_differ_in_their_knobs()
         load_config(BASIC, {"encoders": [SMALL, SMALL]})
 
 
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("momo", "momo"), "methods: .*/0.py and .*/1.py have the same name 'momo'"),
+        (("momo", "heart-rate"), "methods: .*/1.py has the name 'heart-rate' of a baseline"),
+    ],
+)
+def test_a_name_stands_for_one_row(names: tuple[str, str], message: str, tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.py" for number in range(2)]
+    for file, name in zip(files, names, strict=True):
+        file.write_text(f"from methods.pmq import PMQ\nclass Mine(PMQ):\n    name, title = {name!r}, 'Mine'\n")
+    with pytest.raises(ConfigError, match=message):
+        load_config("demo", {"methods": list(map(str, files))})
+
+
+def test_encoders_of_one_name_in_two_files_are_refused_by_their_files(tmp_path: Path) -> None:
+    example = Path("docs/encoder/gru.py").read_text()
+    files = [tmp_path / "first.py", tmp_path / "second.py"]
+    for file in files:
+        file.write_text(example)
+    with pytest.raises(ConfigError, match=r"'gru' is named twice; give one of .*first.* and .*second.* another"):
+        load_config(BASIC, {"encoder": {"name": str(files[0])}, "encoders": [{"name": str(files[1]), "output": 8}]})
+
+
 def test_a_method_file_has_knobs_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "plain.py"
     text = (
