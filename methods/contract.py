@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from methods import METHODS
 from methods.base import Batch, MethodConfig, PretrainMethod
-from methods.encoders.base import MEAN, Encoder, EncoderConfig
+from methods.encoders.base import MEAN, Encoder, EncoderConfig, refuse_lazy
 from methods.encoders.pretrained import PretrainedEncoder
 
 SAMPLES, LEADS, SIZE = 48, 12, 12
@@ -31,9 +31,11 @@ SMALL = {"queue_size": 24, "negatives": 24, "momentum": 0.9, "time_mask": 0.1, "
 
 
 def new_encoder(kind: type[Encoder], **changes: Any) -> Encoder:
-    """Build a small encoder with fixed initial weights."""
+    """Build a small encoder with fixed initial weights. Raises ValueError for lazy layers."""
     torch.manual_seed(0)
-    return kind(replace(kind.Config.small(), **changes))
+    encoder = kind(replace(kind.Config.small(), **changes))
+    refuse_lazy(encoder)
+    return encoder
 
 
 def new_method(kind: type[PretrainMethod], encoder: type[Encoder]) -> PretrainMethod:
@@ -56,19 +58,19 @@ def batch_of(kind: type[PretrainMethod], size: int = SIZE, seed: int = 0) -> Bat
     return Batch(x1, x2, recording % 4 + 1, recording, recording, noise(size, 1, width, seed)[:, 0] if width else None)
 
 
-def fits(kind: type[PretrainMethod], encoder: type[Encoder]) -> bool:
-    """Tell whether a method takes an encoder at its small size: both raise ValueError for what they lack.
+def refusal_of(kind: type[PretrainMethod], encoder: type[Encoder]) -> str:
+    """Return the ValueError by which a method or an encoder at its small size refuses the other; '' for none.
 
     Any other error is a fault of the code and no refusal: the checks name it.
     """
     try:
         if kind.trains:
             new_method(kind, encoder)(batch_of(kind))
-    except ValueError:
-        return False
+    except ValueError as error:
+        return str(error) or "ValueError"
     except Exception:
-        return True
-    return True
+        return ""
+    return ""
 
 
 def adam(method: nn.Module) -> torch.optim.Optimizer:
@@ -264,13 +266,18 @@ def state_is_in_the_checkpoint(kind: type[Encoder]) -> None:
 
 
 def every_method_trains_it(kind: type[Encoder]) -> None:
-    """Each method that takes it has a finite loss, whose gradient reaches every parameter."""
-    for name, method_class in METHODS.items():
-        if method_class.trains and fits(method_class, kind):
-            try:
-                gradients_reach_the_encoder(method_class, kind)
-            except AssertionError as error:
-                raise AssertionError(f"{name}: {error}") from None
+    """Each method that takes it has a finite loss, whose gradient reaches every parameter; one at least takes it."""
+    refusals = []
+    trained = [method_class for method_class in METHODS.values() if method_class.trains]
+    for method_class in trained:
+        if refusal := refusal_of(method_class, kind):
+            refusals.append(refusal)
+            continue
+        try:
+            gradients_reach_the_encoder(method_class, kind)
+        except AssertionError as error:
+            raise AssertionError(f"{method_class.name}: {error}") from None
+    assert len(refusals) < len(trained), f"no method takes it: {refusals[0]}"
 
 
 ENCODER_CHECKS = (

@@ -24,12 +24,15 @@ from benchmark.data.datasets import DATASETS
 from benchmark.data.heartbeats import WINDOW
 from benchmark.data.splits import TASKS
 from benchmark.external import try_external
+from benchmark.machine import pick_device
 from benchmark.results.names import ABOUT_GATES, DEFAULT_TASK, EVALUATION_FACTS
+from benchmark.run.datasets import refuse_unusable
 from benchmark.run.pretraining import multiplications
 from benchmark.screen import Console, note
-from methods import BEYOND, METHODS, find_class
-from methods.base import PretrainMethod
-from methods.contract import ENCODER_CHECKS, METHOD_CHECKS, fits, loads_its_weights
+from benchmark.training.whole_task import do_whole_task
+from methods import BEYOND, METHODS, find_class, row_of
+from methods.base import MethodConfig, PretrainMethod
+from methods.contract import ENCODER_CHECKS, METHOD_CHECKS, loads_its_weights, new_method, refusal_of
 from methods.encoders import ENCODERS
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
@@ -99,12 +102,11 @@ def check(arguments: Namespace, console: Console) -> int:
         kind: type = find_class("method or encoder", arguments.word, classes, PretrainMethod, Encoder)
     except ValueError as error:
         raise ConfigError(f"{error}; {PAGE} shows how to write one") from None
-    checks, failed = checks_of(kind), 0
-    note(console, f"{arguments.word}: {len(checks)} checks, at most half a minute")
+    checks, failed = checks_of(kind, arguments.word), 0
+    note(console, f"{arguments.word}: {len(checks)} checks, at most a minute")
     torch.set_num_threads(1)  # more threads are slower on tensors this small
-    for one in checks:
+    for name, one in checks.items():
         problem = failure(one)
-        name = one.func.__name__.replace("_", " ")
         note(console, f"FAILED {name}: {problem}" if problem else f"ok     {name}")
         failed += bool(problem)
     if failed:
@@ -112,14 +114,42 @@ def check(arguments: Namespace, console: Console) -> int:
     return FAILED if failed else OK
 
 
-def checks_of(kind: Any) -> list[partial[Any]]:
-    """List the checks of a class. A method is checked with the first encoder that it can train."""
+def checks_of(kind: Any, word: str) -> dict[str, Callable[[], object]]:
+    """Return the checks of a class, which the command line names by `word`, by what each says.
+
+    A method is checked with the first encoder that it can train, an encoder with the first method that trains it.
+    """
+    method, encoder = kind, kind
+    overrides: dict[str, Any]
     if issubclass(kind, PretrainedEncoder):
-        return [partial(one, kind) for one in (try_external, loads_its_weights)]
-    if issubclass(kind, PretrainMethod):
-        encoder = next((one for one in ENCODERS.values() if fits(kind, one)), ENCODERS["dilated"])
-        return [partial(one, kind, encoder) for one in (METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1])]
-    return [partial(one, kind) for one in ENCODER_CHECKS]
+        contract = [partial(one, kind) for one in (try_external, loads_its_weights)]
+        method, overrides = row_of(kind), {"methods": [word]}
+    elif issubclass(kind, PretrainMethod):
+        encoder = next((one for one in ENCODERS.values() if not refusal_of(kind, one)), ENCODERS["dilated"])
+        contract = [partial(one, kind, encoder) for one in (METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1])]
+        overrides = {"methods": [word], "encoder": {"name": encoder.name}}
+    else:
+        contract = [partial(one, kind) for one in ENCODER_CHECKS]
+        method = next((one for one in METHODS.values() if one.trains and not refusal_of(one, kind)), METHODS["moco"])
+        overrides = {"methods": [method.name], "encoder": {"name": word}}
+    checks: dict[str, Callable[[], object]] = {one.func.__name__.replace("_", " "): one for one in contract}
+    checks["a run takes it"] = partial(try_config, overrides)
+    build = partial(new_row, method, encoder)
+    for precision in ("float32", "bf16"):
+        checks[f"does a whole task in {precision}"] = partial(do_whole_task, build, pick_device("auto"), precision)
+    return checks
+
+
+def new_row(method: type[PretrainMethod], encoder: type[Encoder]) -> PretrainMethod:
+    """Build a method around a small encoder, or around the one with weights that its row brings."""
+    if issubclass(encoder, PretrainedEncoder):
+        return method(encoder.loaded(), MethodConfig())
+    return new_method(method, encoder)
+
+
+def try_config(overrides: Mapping[str, Any]) -> None:
+    """Raise ConfigError where a run refuses the config `demo` with these keys before any work."""
+    refuse_unusable(load_config("demo", overrides))
 
 
 def failure(run: Callable[[], object]) -> str:

@@ -131,6 +131,7 @@ def try_forward(method: Any, config: Any, samples: int, encoder: Any, sizes: Any
     import torch  # here, because torch loads slowly
 
     from methods.base import Batch
+    from methods.encoders.base import refuse_lazy
 
     try:
         sizes.check_length(samples)
@@ -144,7 +145,9 @@ def try_forward(method: Any, config: Any, samples: int, encoder: Any, sizes: Any
     torch.set_num_threads(1)  # more are slower on tensors this small
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            method(encoder(sizes), config)(Batch(x, x, ids, ids, ids, text))
+            built = encoder(sizes)
+            refuse_lazy(built)
+            method(built, config)(Batch(x, x, ids, ids, ids, text))
     except Exception as error:  # of anyone's code
         reason = " ".join(str(error).split()).removeprefix(f"{method.name}: ") or type(error).__name__
         raise ValueError(f"methods: {method.name}: {reason}") from error

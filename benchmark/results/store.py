@@ -189,8 +189,9 @@ class Failure:
 
     @property
     def line(self) -> str:
-        """First line of the error's text."""
-        return self.error.partition("\n")[0]
+        """First line of the error's text, with the next one that has words where it ends in a colon."""
+        lines = [line.strip() for line in self.error.splitlines() if line.strip()]
+        return " ".join(lines[:2]) if lines[0].endswith(":") else lines[0]
 
 
 def cell_key(content: Mapping[str, Any], ratio: float, seed: int, subset: int) -> str:

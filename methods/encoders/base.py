@@ -19,6 +19,7 @@ import torch
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from methods.parts.masks import Mask, dropout
 
@@ -144,6 +145,13 @@ def output_stretch(start: float, stop: float, embedded_steps: int, output_steps:
     begin, end = output_step(torch.tensor([first, last]), embedded_steps, output_steps).tolist()
     begin = min(begin, output_steps - 2)
     return slice(begin, max(end + 1, begin + 2))
+
+
+def refuse_lazy(encoder: Encoder) -> None:
+    """Raise ValueError for an encoder whose parameters are not there before its first window."""
+    lazy = [name for name, parameter in encoder.named_parameters() if is_lazy(parameter)]
+    if lazy:
+        raise ValueError(f"{lazy[0]} is of a lazy layer, uninitialised before a window: use one with sizes, nn.Conv1d")
 
 
 def refuse_single(method: str, steps: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from benchmark.cli.main import FAILED, OK
 from run_benchmark import main
 from tests.benchmark.external_models import SIGNALS, write
+from tests.docs.pages import DOCS
 
 
 def test_faulty_forward(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,6 +19,36 @@ def test_faulty_forward(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     faulty.write_text(example.replace("(self.encoder.pooled(x))", "(self.encoder.pooled(x)[:, 1:])"))
     assert main(["check", str(faulty)]) == FAILED
     assert "FAILED loss is a finite scalar: RuntimeError: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("example", "correct", "fault", "line"),
+    [
+        (
+            "method/align_uniform.py",
+            "pydantic.dataclasses",
+            "dataclasses",
+            "FAILED a run takes it: .* decorate it with",
+        ),
+        ("encoder/gru.py", "nn.Conv1d(sizes.hidden, ", "nn.LazyConv1d(", "FAILED a run takes it: .*lazy layer"),
+        ("encoder/gru.py", "super().__init__(config)", "raise ValueError('no')", "trains it: no method takes it: no"),
+        ("encoder/gru.py", "(self.halve(", "(1 / 0 * (", "trains it: ZeroDivisionError: "),
+    ],
+    ids=["config", "lazy", "refuses", "fails"],
+)
+def test_what_a_run_refuses_fails(
+    example: str, correct: str, fault: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faulty = tmp_path / "faulty.py"
+    faulty.write_text((DOCS / example).read_text().replace(correct, fault))
+    assert main(["check", str(faulty)]) == FAILED
+    assert re.search(line, capsys.readouterr().out)
+
+
+def test_an_unknown_name_of_pretraining_data_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write("learns", tmp_path, pretraining=("ptbxl-2",))
+    assert main(["check", str(file)]) == FAILED
+    assert "FAILED a run takes it: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("form", SIGNALS)

@@ -220,6 +220,9 @@ def test_a_failure_has_the_traceback_of_an_error_that_was_raised_here_or_in_a_wo
     assert "as it was there" in Failure.of(from_worker).traceback
     assert Failure.of(caught.value).traceback.startswith("Traceback")
     assert Failure.of(caught.value).line == "ValueError: no luck"
+    assert Failure.of(RuntimeError("\n  Some tensors share memory\n  a, b")).line == (
+        "RuntimeError: Some tensors share memory"
+    )
 
 
 def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> None:
