@@ -3,6 +3,7 @@
 # make test-slow the slow ones: calibration of the statistics, several processes, every command of the pages
 # make test-all  both
 # make lowest    the quick tests on the lowest versions that pyproject.toml allows, in .lowest; needs uv
+# make newest    the same on the newest versions, in .newest; PYTHON=python3.13: on another Python
 # make mutants   change the code in two hundred places, see which changes no test notices; MODULE=FILE: in all of one file
 # make size      files and tokens of every room beside the most it may have; fails where a room grows
 # make frozen    keys and tables of small runs into FOLDER: before and after a change, then diff -r
@@ -16,8 +17,10 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 TEST := $(VENV)/.test
 DEV := $(VENV)/.dev
+# The extras with which the tests run.
+EXTRAS := test,minirocket
 
-.PHONY: demo test test-slow test-all lowest mutants size frozen docs check format clean
+.PHONY: demo test test-slow test-all lowest newest mutants size frozen docs check format clean
 
 demo: $(CORE)
 	$(BIN)/python run_benchmark.py
@@ -32,9 +35,14 @@ test-slow: $(TEST)
 test-all: $(TEST)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-lowest:
-	@command -v uv > /dev/null || { echo "make lowest needs uv: pip install uv"; exit 1; }
-	$(MAKE) test VENV=.lowest INSTALL="uv pip install -q --python .lowest/bin/python --resolution lowest-direct"
+lowest: INSTALL_VERSIONS = uv pip install -q --python .lowest/bin/python --resolution lowest-direct
+newest: INSTALL_VERSIONS = uv pip install -q --python .newest/bin/python
+# aeon, the extra `minirocket`, holds other packages back.
+newest: EXTRAS := test
+lowest newest:
+	@command -v uv > /dev/null || { echo "make $@ needs uv: pip install uv"; exit 1; }
+	rm -rf .$@
+	$(MAKE) test VENV=.$@ EXTRAS=$(EXTRAS) TORCH="-r pyproject.toml" INSTALL="$(INSTALL_VERSIONS)"
 
 mutants: $(DEV)
 	OMP_NUM_THREADS=1 nice $(BIN)/python -m tests.mutants $(MODULE)
@@ -82,7 +90,7 @@ $(CORE): pyproject.toml constraints.txt
 
 $(TEST): $(CORE)
 	@echo "Installing what the tests need."
-	$(INSTALL) -e ".[test]"
+	$(INSTALL) -e ".[$(EXTRAS)]"
 	touch $@
 
 $(DEV): $(TEST)

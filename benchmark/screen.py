@@ -68,14 +68,15 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
 def open_bars(console: Console) -> Progress:
     """Open bars, each with a `text`, that are not started yet; nothing is drawn without a terminal."""
     no_wrap = Column(no_wrap=True, overflow="ellipsis")
+    is_drawn = console.is_terminal and not console.is_dumb_terminal
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=16),
         TextColumn("{task.fields[text]}", markup=False, table_column=no_wrap),
         TimeRemainingColumn(),
-        console=console,
+        console=console if is_drawn else Console(quiet=True),  # rich before 14.3 ends disabled bars with an empty line
         transient=True,
-        disable=not console.is_terminal or console.is_dumb_terminal,
+        disable=not is_drawn,
         speed_estimate_period=SPEED_SECONDS,
     )
 

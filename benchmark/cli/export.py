@@ -182,7 +182,7 @@ def scores_of(pretrained: Pretrained) -> dict[str, str]:
         lines = intervals(list(score_columns(run, cells, *judged))).dropna(subset=["mean"])
         table = {
             "labels": lines["ratio"].map(ratio_text),
-            "dataset": lines["dataset"].map(datasets).fillna("all"),
+            "dataset": [datasets.get(name, "all") for name in lines["dataset"]],
             "score": lines["metric"].map(TITLES),
             **{name: (100 * lines[name]).map("{:.1f}".format) for name in ("mean", "low", "high")},
             "seeds": lines["seeds"].map("{:.0f}".format),

@@ -245,16 +245,16 @@ class Store:
     def save_row(self, row: Row, predictions: Predictions) -> None:
         """Write predictions, then the row with both digests, then remove an earlier failure's file."""
         arrays = BytesIO()
-        np.savez_compressed(arrays, allow_pickle=False, **vars(predictions))
+        np.savez_compressed(arrays, **vars(predictions))
         write_atomic(self.cells / f"{row.key}.npz", arrays.getvalue())
         body, sha256 = asdict(row), hashlib.sha256(arrays.getvalue()).hexdigest()
         envelope = {"row": body, "row_sha256": content_digest(body), "predictions_sha256": sha256}
-        write_atomic(self.row_file(row.key), json.dumps(envelope, indent=1, sort_keys=True).encode())
+        write_atomic(self.cells / f"{row.key}.json", json.dumps(envelope, indent=1, sort_keys=True).encode())
         self.failure_file(row.key).unlink(missing_ok=True)
 
     def load_row(self, key: str) -> Row | None:
         """Return the finished row of a key, or None. Raises Damaged for the row or its predictions."""
-        path = self.row_file(key)
+        path = self.cells / f"{key}.json"
         if not path.is_file():
             return None
         with reading(path, CELL_AGAIN):
@@ -269,11 +269,6 @@ class Store:
         with reading(predictions, CELL_AGAIN):
             refuse_altered(file_digest(predictions), stored.predictions_sha256)
         return row
-
-    def remove_row(self, key: str) -> None:
-        """Remove the finished row of a key and its predictions, so that its cell is computed again."""
-        for file in (self.row_file(key), self.cells / f"{key}.npz"):
-            file.unlink(missing_ok=True)
 
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
         """Return the card of a pretraining; None if missing. Raises Damaged. The weights are not checked."""
@@ -306,10 +301,6 @@ class Store:
                 if path.is_file():
                     failures[key] = read_failure(path)
         return failures
-
-    def row_file(self, key: str) -> Path:
-        """Return the path of a cell's row."""
-        return self.cells / f"{key}.json"
 
     def failure_file(self, key: str) -> Path:
         """Return the path of a cell's failure."""

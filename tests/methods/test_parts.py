@@ -155,8 +155,8 @@ SPACES = {
 def range_of(about: dict[str, float]) -> str:
     """Of a number, by its JSON schema: '0 to 1', 'from 0', 'above 0'."""
     if "maximum" in about:
-        return f"{about.get('minimum')} to {about['maximum']:g}"
-    return f"from {about['minimum']}" if "minimum" in about else f"above {about.get('exclusiveMinimum')}"
+        return f"{about['minimum']:g} to {about['maximum']:g}"
+    return f"from {about['minimum']:g}" if "minimum" in about else f"above {about['exclusiveMinimum']:g}"
 
 
 def test_hyperparameters_have_these_ranges_and_one_space_each_of_values_that_their_methods_take() -> None:
