@@ -9,9 +9,11 @@ from typing import TextIO
 
 from rich import box
 from rich.console import Console as Console  # callers name the type without knowing rich
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
+
+from benchmark.results.names import visible
 
 PIPE_WIDTH = 120
 LINE_SECONDS = 30.0  # between two plain lines about progress, where there is no terminal
@@ -26,15 +28,20 @@ def open_console(file: TextIO | None = None) -> Console:
     return console
 
 
+def shown(text: str) -> Text:
+    """Return text as all text is printed: taken literally, with control characters of names from others as text."""
+    return Text(visible(text))
+
+
 def note(console: Console, line: str) -> None:
     """Print one line unwrapped, so that it can be searched and copied."""
-    console.print(line, soft_wrap=True)
+    console.print(shown(line), soft_wrap=True)
 
 
 def error(line: str) -> None:
-    """Print one error line unwrapped on stderr."""
+    """Print one error unwrapped on stderr, in one line also where a name has a line feed."""
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    console.print(Text.assemble(("error: ", "bold red"), line), soft_wrap=True)
+    console.print(Text.assemble(("error: ", "bold red"), shown(line.replace("\n", r"\n"))), soft_wrap=True)
 
 
 def duration(seconds: float) -> str:
@@ -65,14 +72,21 @@ def step(console: Console, what: str) -> Iterator[Callable[[int, int], None]]:
         yield progress
 
 
+class _ShownColumn(TextColumn):
+    """Text beside a bar."""
+
+    def render(self, task: Task) -> Text:
+        return shown(self.text_format.format(task=task))
+
+
 def open_bars(console: Console) -> Progress:
     """Open bars, each with a `text`, that are not started yet; nothing is drawn without a terminal."""
     no_wrap = Column(no_wrap=True, overflow="ellipsis")
     is_drawn = console.is_terminal and not console.is_dumb_terminal
     return Progress(
-        TextColumn("{task.description}", markup=False),
+        _ShownColumn("{task.description}"),
         BarColumn(bar_width=16),
-        TextColumn("{task.fields[text]}", markup=False, table_column=no_wrap),
+        _ShownColumn("{task.fields[text]}", table_column=no_wrap),
         TimeRemainingColumn(),
         console=console if is_drawn else Console(quiet=True),  # rich before 14.3 ends disabled bars with an empty line
         transient=True,
@@ -86,7 +100,7 @@ def print_table(console: Console, headings: Sequence[str], rows: Sequence[Sequen
     table = Table(box=box.HORIZONTALS, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for number, heading in enumerate(headings):
         is_label = number == 0
-        table.add_column(Text(heading), justify="left" if is_label else "right", no_wrap=not is_label, overflow="fold")
+        table.add_column(shown(heading), justify="left" if is_label else "right", no_wrap=not is_label, overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(shown, row))
     console.print("", table, "")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,11 +26,11 @@ from io import BytesIO
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from benchmark.results.files import digest, digested_json, flat, write_atomic
+from benchmark.results.files import KEY_PATTERN, digest, digested_json, flat, reading, write_atomic
 from benchmark.results.names import CARD, CLASSICAL_TITLES
-from benchmark.results.store import NoResults, PlannedCell, Store
+from benchmark.results.store import PlannedCell, Store
 from reports.results import Results, coordinates, run_of
 
 ALL = "all"
@@ -48,6 +49,19 @@ COMPARED_WHERE_KNOWN = (DATA, f"{ROWS}results_versions.", f"{ROWS}precision", "a
 """Beginnings of the names of facts in which runs of one table must agree where both state them."""
 MERGED = ("methods", "printed")
 """Lists of a config that a table is made from."""
+LATEST_PLAN = "plans/latest"
+MEMBER = re.compile(
+    f"plans/(latest|{KEY_PATTERN}[.]json)"
+    f"|cells/{KEY_PATTERN}[.](json|npz|error[.]json)"
+    f"|pretrained/{KEY_PATTERN}/{re.escape(CARD)}"
+)
+"""Name of a file of an archive."""
+MOST_FILES = 200_000
+"""Files of an archive: ten times the largest grid that was run."""
+MOST_BYTES = 20 * 2**30
+"""Bytes that an archive unpacks to: 200,000 files of 100 kB."""
+MOST_TIMES = 100
+"""The size of an archive that it unpacks to: predictions are packed already, and JSON packs to a twentieth."""
 T = TypeVar("T")
 
 
@@ -68,7 +82,7 @@ def _runs_of(source: str) -> Iterator[Results]:
     if path.is_file():
         scratch = Path(tempfile.mkdtemp(prefix="results-"))
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-        store = unpack(path, scratch / "archive")
+        store = unpack(path, scratch / path.name)
     latest, *others = store.plan_keys()
     for chosen in (latest, *others) if key == ALL else [key or latest]:
         run = run_of(store, store.load_plan(chosen), path)
@@ -194,7 +208,7 @@ def listed(names: Sequence[str]) -> str:
 
 def pack(results: Results, file: Path) -> None:
     """Write a run's finished cells, failures and pretraining records to a zip file. Damaged rows are left out."""
-    contents = {"plans/latest": results.plan.key.encode()}
+    contents = {LATEST_PLAN: results.plan.key.encode()}
     contents[f"plans/{results.plan.key}.json"] = digested_json(asdict(results.plan))
     files = [f"cells/{key}{suffix}" for key in results.rows for suffix in (".json", ".npz")]
     files += [f"cells/{key}.error.json" for key in results.failures]
@@ -210,12 +224,22 @@ def pack(results: Results, file: Path) -> None:
 
 
 def unpack(file: Path, folder: Path) -> Store:
-    """Extract a results archive to a folder and return its store. Raises NoResults if the file is none."""
-    try:
-        with ZipFile(file) as archive:
-            if "plans/latest" not in archive.namelist():
-                raise ValueError("it holds no plan")
-            archive.extractall(folder)
-    except (BadZipFile, OSError, ValueError) as error:
-        raise NoResults(f"{file} is no results archive ({error}); pack it again with `report --archive`") from None
+    """Extract a results archive to a folder and return its store. Raises Damaged if the file is none, or too large."""
+    with reading(file, "pack it again with `report --archive`"), ZipFile(file) as archive:
+        members = archive.infolist()
+        refuse_foreign(members)
+        size, packed = sum(member.file_size for member in members), file.stat().st_size
+        if len(members) > MOST_FILES or size > min(MOST_BYTES, MOST_TIMES * packed):
+            raise ValueError(f"it unpacks to {len(members):,} files of {size:,} bytes, more than an archive of a run")
+        archive.extractall(folder)
     return Store(folder)
+
+
+def refuse_foreign(members: Iterable[ZipInfo]) -> None:
+    """Raise ValueError for an archive without a plan, and for one with a file that `pack` does not write."""
+    names = [member.filename for member in members]
+    if LATEST_PLAN not in names:
+        raise ValueError("it holds no plan")
+    for name in names:
+        if not MEMBER.fullmatch(name):
+            raise ValueError(f"it holds {name!r}, which is no file of a run")

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers
+from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways, differences
 from reports.results import Layout, Record, Results, coordinates, mean_over_subsets, role_of
@@ -285,10 +285,10 @@ TEX = str.maketrans({
     "\\": r"\textbackslash{}", **{character: f"\\{character}" for character in "&%$#_{}"}, "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "[": "{[}", "]": "{]}", "±": r"$\pm$",
     "−": "$-$", "≈": r"$\approx$", "×": r"$\times$", "≤": r"$\leq$", "≥": r"$\geq$", "µ": r"$\mu$", "τ": r"$\tau$",
-    "λ": r"$\lambda$",
+    "λ": r"$\lambda$", "\n": " ",
 })  # fmt: skip
 LATEX = Style(
-    text=lambda text: text.translate(TEX),
+    text=lambda text: visible(text).translate(TEX),
     bold=r"\textbf{{{}}}",
     italic=r"\textit{{{}}}",
     spread=r"{{\tiny$\pm${}}}",

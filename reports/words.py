@@ -25,6 +25,7 @@ from benchmark.results.names import (
     is_untrained,
     numbers,
     sources,
+    visible,
 )
 from benchmark.results.store import Plan, PlannedCell, labels_of
 from reports.inference import DETECTABLE, LEVEL, MARGIN, NEAR, POWER, TableStatistics
@@ -84,9 +85,10 @@ def markdown_table(frame: pd.DataFrame) -> str:
 
 
 def write_files(out: Path, contents: Mapping[str, str]) -> list[Path]:
-    """Write texts into a folder by their names; return the files."""
+    """Write texts into a folder by their names; return the files. Tables for programs (.csv) have names as they are."""
     for name, text in contents.items():
-        write_atomic(out / name, text.encode())
+        content = text if name.endswith(".csv") else visible(text)
+        write_atomic(out / name, content.encode())
     return [out / name for name in contents]
 
 

@@ -33,7 +33,7 @@ from benchmark.embedding import (
 )
 from benchmark.results.files import replacing
 from benchmark.results.metrics import COLUMNS, RECALLS, TITLES
-from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL
+from benchmark.results.names import EVALUATION_TITLES, RECORDING, RETRIEVAL, UNIT_OF_PROTOCOL, visible
 from benchmark.results.store import ENCODER_AGAIN, PlannedCell, Store
 from benchmark.screen import Console, note, step
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, read_card
@@ -153,7 +153,7 @@ def model_card(pretrained: Pretrained, description: Description) -> str:
         loader=PackageLoader("benchmark.cli", "."), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"md": lambda value: escape_markdown(str(value)), "plain": plain}
-    return environment.get_template(f"{MODEL_CARD}.j2").render(
+    text = environment.get_template(f"{MODEL_CARD}.j2").render(
         about=description,
         version=version(),
         record=record,
@@ -163,6 +163,7 @@ def model_card(pretrained: Pretrained, description: Description) -> str:
         cards=plan.config["data"]["cards"],
         scores=scores_of(pretrained),
     )
+    return visible(text)
 
 
 def plain(values: Mapping[str, Any]) -> str:

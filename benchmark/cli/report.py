@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,8 @@ import pandas as pd
 from benchmark import screen as terminal
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
+from benchmark.results.files import Damaged
+from benchmark.results.store import NoResults
 from benchmark.screen import Console, note
 from reports.build import PAGE, build_report, pretrainings_table
 from reports.compare import Comparison, beside, compare, printed_lines, write_comparison
@@ -35,7 +38,30 @@ def report(arguments: Namespace, console: Console) -> int:
         return OK
     if arguments.compare and (arguments.results or arguments.archive or arguments.beside or arguments.scores):
         raise ConfigError("--compare takes none of --results, --archive, --beside and --scores")
-    runs = [load(run) for run in arguments.compare or [arguments.results or ["runs"]]]
+    sources = arguments.compare or arguments.results or ["runs"]
+    with naming_archives(sources):
+        write_tables(arguments, sources, console)
+    return OK
+
+
+@contextmanager
+def naming_archives(sources: Sequence[str]) -> Iterator[None]:
+    """Let an error in a report of archives, whose values are what others wrote, raise NoResults that names them."""
+    archives = [source for source in sources if Path(source).is_file()]
+    try:
+        yield
+    except (ConfigError, NoResults, Damaged, OSError, MemoryError):
+        raise
+    except Exception as error:
+        if not archives:
+            raise
+        wrong = f"a value is not what a run writes ({type(error).__name__}: {error})"
+        raise NoResults(f"{', '.join(archives)}: {wrong}; pack it again with `report --archive`") from error
+
+
+def write_tables(arguments: Namespace, sources: Sequence[str], console: Console) -> None:
+    """Write and print the tables of the sources, or their comparison, and the archive that a flag asks for."""
+    runs = [load(run) for run in sources] if arguments.compare else [load(sources)]
     for line in dict.fromkeys(message for results in runs for message in results.messages):
         note(console, line)
     unit = None if arguments.unit == "both" else arguments.unit
@@ -49,7 +75,6 @@ def report(arguments: Namespace, console: Console) -> int:
     if arguments.archive:
         pack(results, arguments.archive)
         note(console, f"wrote {arguments.archive}: plan, rows, predictions and pretraining records, no signals")
-    return OK
 
 
 def show_opinion(arguments: Namespace, console: Console) -> None:

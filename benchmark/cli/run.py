@@ -163,7 +163,7 @@ def report_on(plan: Plan, store: Store, arguments: Namespace, console: Console) 
     """Write and print the report; where nothing that it is made of has changed, print what was printed before."""
     printed = arguments.out / PRINTED
     if printed.is_file() and (before := read_json(printed))["made_of"] == made_of(plan, store, arguments):
-        console.print(before["text"], end="", soft_wrap=True)
+        note(console, before["text"].removesuffix("\n"))
         return
     from benchmark.cli.report import show_report  # here, because a finished run needs no report
     from reports.results import run_of

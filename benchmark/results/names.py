@@ -16,6 +16,12 @@ from typing import Literal, NamedTuple, get_args
 
 from pydantic import ConfigDict, TypeAdapter
 
+CONTROLS = (
+    *range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0),
+    0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A),
+)  # fmt: skip
+"""Characters that command a terminal, all of C0 and C1 but tab and line feed, and that reorder or break a line."""
+VISIBLE = {code: chr(code).encode("unicode_escape").decode() for code in CONTROLS}
 SCRIPT, INSTALLED = "run_benchmark.py", "ecg-pretrain-bench"
 """The program in a checkout, and as the wheel installs it."""
 
@@ -54,6 +60,11 @@ Pool = Literal["mean", "max"]
 """How a recording's probabilities follow from those of its windows."""
 UNIT_OF_PROTOCOL = {"paper": HEARTBEAT, "strict": RECORDING}
 """Protocol -> unit of its scores, epoch selection and tables."""
+
+
+def visible(text: str) -> str:
+    r"""Return text, e.g. with names from others, with its control characters as they are escaped: '\x1b[2J'."""
+    return text.translate(VISIBLE)
 
 
 class EvaluationFacts(NamedTuple):

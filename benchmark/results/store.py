@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, field
@@ -28,6 +29,7 @@ from pydantic.dataclasses import dataclass
 
 from benchmark.results.files import (
     KEY_LENGTH,
+    KEY_PATTERN,
     Damaged,
     content_digest,
     digest,
@@ -64,6 +66,8 @@ PLAN_AGAIN = "its run command writes it again"
 EVALUATION_NAMES = "|".join((*EVALUATION_FACTS, *CLASSICAL_TITLES, SUPERVISED, VALIDATION))
 EvaluationName = Annotated[str, Field(pattern=f"^({EVALUATION_NAMES})$")]
 Unit = Annotated[str, Field(pattern="^(heartbeat|recording)$")]
+Key = Annotated[str, Field(pattern=f"^{KEY_PATTERN}$")]
+KeyOrNone = Annotated[str, Field(pattern=f"^({KEY_PATTERN})?$")]
 Ratio = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Score = Annotated[float, Field(ge=0, le=1)]
@@ -77,8 +81,8 @@ class NoResults(Exception):
 class Row:
     """One finished cell: settings, scores in [0, 1] and provenance."""
 
-    key: str
-    pretrain_key: str
+    key: Key
+    pretrain_key: KeyOrNone
     """Key of the encoder's pretraining; '' for cells without an encoder."""
     variant: str
     """Name of the table's row, e.g. 'pmq' or 'pmq:w/o queue'."""
@@ -136,7 +140,7 @@ class Predictions:
 class PlannedCell:
     """One cell of a plan; its finished row, whose fields these are, is stored under `key`."""
 
-    key: str
+    key: Key
     variant: str
     evaluation: EvaluationName
     dataset: str
@@ -149,7 +153,7 @@ class PlannedCell:
 class Plan:
     """Plan of a run, with all that a report needs besides the rows."""
 
-    key: str
+    key: Key
     config: dict[str, Any]
     variants: dict[str, str]
     """Variant -> title printed in a table, in the order of the rows."""
@@ -351,7 +355,7 @@ class Store:
         """Read a plan by key, or the latest. Raises NoResults if it is missing, Damaged also for another version."""
         key = key or self.plan_keys()[0]
         path = self.plans / f"{key}.json"
-        if not path.is_file():
+        if not re.fullmatch(KEY_PATTERN, key) or not path.is_file():
             raise NoResults(f"no plan {key} in {self.root}: {path} is not there")
         with reading(path, PLAN_AGAIN):
             body = read_digested_json(path)

@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from benchmark.screen import error, note, open_console, print_table
+from benchmark.screen import error, note, open_console, print_table, step
 
 
 def test_text_is_taken_literally_and_left_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,3 +32,24 @@ def test_a_long_label_wraps_and_numbers_stay_whole_and_plain_in_a_pipe() -> None
     assert " ".join([*first.split()[:-2], *second.split()]) == "a label of more words than there is room for"
     assert "\x1b" not in pipe.getvalue()
     assert "\x1b[1mNumber" in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    "code", ["\x00", "\x07", "\x08", "\r", "\x1b[2J", "\x7f", "\x9b2J", "\u202e", "\u2066", "\u2028"]
+)
+def test_control_characters_are_text_wherever_something_is_printed(
+    code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, out = f"a{code}b", StringIO()
+    console = Console(file=out, force_terminal=True, width=40)
+    note(console, name)
+    print_table(console, [name, "B"], [[name, name]])
+    with step(console, name) as progress:
+        progress(1, 1)
+    error(f"{name}\nb")
+    escaped = code.encode("unicode_escape").decode()
+    err = capsys.readouterr().err
+    assert err == f"error: a{escaped}b\\nb\n"
+    for printed in (out.getvalue(), err):
+        assert f"a{escaped}b" in printed
+        assert name not in printed

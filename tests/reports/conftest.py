@@ -59,7 +59,7 @@ def planned() -> list[PlannedCell]:
 def plan() -> Plan:
     return Plan(
         health_windows="here",
-        key="plan-of-the-test",
+        key=digest("plan"),
         config=CONFIG,
         variants=TITLES,
         datasets={

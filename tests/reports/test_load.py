@@ -5,19 +5,24 @@ The tables a plan calls for: compared rows and baselines in one, changes of a me
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import pandas as pd
 import pytest
 
-from benchmark.results.files import digest
-from benchmark.results.store import Plan, Store
+from benchmark.results.files import DIGEST, Damaged, digest, digested_json
+from benchmark.results.store import NoResults, Plan, Store
 from reports import load
 from reports.load import incompatible, pack
 from reports.results import SCORES, layouts, learning_curves, mean_over_subsets
+from run_benchmark import main
 from tests.reports.conftest import CONFIG, planned, write_record
 
 WriteStore = Callable[..., Path]
@@ -26,11 +31,11 @@ WriteStore = Callable[..., Path]
 def add_run(root: Path, key: str, alter: Callable[[Plan], Plan] = lambda plan: plan) -> None:
     """Plan the store's first run again under another key, changed; it becomes the latest."""
     store = Store(root)
-    store.save_plan(replace(alter(store.load_plan("plan-of-the-test")), key=key))
+    store.save_plan(replace(alter(store.load_plan(digest("plan"))), key=digest(key)))
 
 
 def with_config(**change: Any) -> Callable[[Plan], Plan]:
-    return lambda plan: replace(plan, key="other", config=plan.config | change)
+    return lambda plan: replace(plan, key=digest("other"), config=plan.config | change)
 
 
 def test_scores_have_a_line_per_cell_unit_and_metric_and_undefined_ones_their_reason(store_root: Path) -> None:
@@ -65,18 +70,21 @@ def test_the_mean_over_labelled_subsets_is_one_line_per_seed(store_root: Path) -
 def test_all_runs_of_a_folder_that_compare_are_put_together(store_root: Path) -> None:
     add_run(store_root, "strict", lambda plan: replace(plan, config=plan.config | {"protocol": "strict"}))
     add_run(store_root, "half", lambda plan: replace(plan, cells=plan.cells[:4]))
-    assert [load(store_root).plan.key, load(f"{store_root}@strict").plan.key] == ["half", "strict"]
+    half, strict = f"{store_root}@{digest('half')}", f"{store_root}@{digest('strict')}"
+    assert (load(store_root).name, load(strict).name) == (half, strict)
     results = load(f"{store_root}@all")
     assert len(results.rows) == 33
     assert results.messages == (
-        f"put together: {store_root}@half, {store_root}@plan-of-the-test",
-        f"not put together: {store_root}@strict: protocol is strict, not paper",
+        f"put together: {half}, {store_root}@{digest('plan')}",
+        f"not put together: {strict}: protocol is strict, not paper",
     )
 
 
 def test_parts_of_a_grid_give_the_scores_of_the_whole(write_store: WriteStore) -> None:
     def only(*variants: str) -> Callable[[Plan], Plan]:
-        return lambda plan: replace(plan, key="p", cells=[cell for cell in plan.cells if cell.variant in variants])
+        return lambda plan: replace(
+            plan, key=digest("p"), cells=[cell for cell in plan.cells if cell.variant in variants]
+        )
 
     whole = write_store("whole", complete=True)
     first = write_store("first", complete=True, alter_plan=only("random", "moco"))
@@ -91,7 +99,7 @@ def test_rows_with_fewer_seeds_are_warned_of(store_root: Path) -> None:
         cells = [cell for cell in planned() if cell.seed == seed and (seed == 41 or cell.variant == "pmq")]
         add_run(store_root, name, lambda plan, cells=cells: replace(plan, warnings=["w"], cells=cells))
     warning = "not every row has every seed: random has 41; moco has 41; pmq:w/o mask_t has 41"
-    assert load([f"{store_root}@a", f"{store_root}@b"]).plan.warnings == ["w", warning]
+    assert load([f"{store_root}@{digest(name)}" for name in ("a", "b")]).plan.warnings == ["w", warning]
 
 
 @pytest.mark.parametrize(
@@ -187,3 +195,115 @@ def test_an_archive_is_the_run_it_was_packed_from_and_always_the_same_bytes(
     assert again.pretrainings == results.pretrainings
     key = next(iter(results.rows))
     assert (again.predictions(key).probability == results.predictions(key).probability).all()
+
+
+Alter = Callable[[dict[str, bytes]], dict[str, bytes]]
+PLAN = f"plans/{digest('plan')}.json"
+CELL = planned()[0].key
+
+
+def altered(source: Path, alter: Alter, mode: int = 0o600) -> Path:
+    """Write an archive again with other files."""
+    with ZipFile(source) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with ZipFile(source, "w", ZIP_DEFLATED) as archive:
+        for name, content in alter(contents).items():
+            info = ZipInfo(name)
+            info.external_attr, info.compress_type = mode << 16, ZIP_DEFLATED
+            archive.writestr(info, content)
+    return source
+
+
+def with_plan(**values: Any) -> Alter:
+    """Other values in the plan, with a digest that fits them."""
+
+    def alter(contents: dict[str, bytes]) -> dict[str, bytes]:
+        stored = {name: value for name, value in json.loads(contents[PLAN]).items() if name != DIGEST}
+        return contents | {PLAN: digested_json(stored | values)}
+
+    return alter
+
+
+@pytest.mark.parametrize(
+    ("alter", "fault"),
+    [
+        (
+            lambda contents: contents | {"../outside.json": b"x"},
+            "it holds '../outside.json', which is no file of a run",
+        ),
+        (lambda contents: contents | {"/etc/outside": b"x"}, "it holds '/etc/outside'"),
+        (lambda contents: contents | {"cells/../../x.npz": b"x"}, "it holds 'cells/../../x.npz'"),
+        (lambda contents: contents | {"pretrained/x/": b""}, "it holds 'pretrained/x/'"),
+        (lambda contents: contents | {f"cells/{CELL}.npz": bytes(10**8)}, "more than an archive of a run"),
+        (lambda contents: contents | {"plans/latest": b"../../../outside"}, "it names the plan '../../../outside'"),
+        (lambda contents: {PLAN: contents[PLAN]}, "it holds no plan"),
+        (lambda contents: contents | {PLAN: b"[]"}, "it holds no values by name"),
+        (with_plan(cells=5), "'int' object is not iterable"),
+        (with_plan(cells=[{"key": "../../x"}]), "key: string should match pattern"),
+        (with_plan(key="../../x"), "key: string should match pattern"),
+        (with_plan(config=[]), "config: input should be a valid dictionary"),
+    ],
+)
+def test_an_archive_with_what_no_run_has_is_refused_in_one_line_that_names_it(
+    write_store: WriteStore, tmp_path: Path, alter: Alter, fault: str
+) -> None:
+    pack(load(write_store()), tmp_path / "a.zip")
+    with pytest.raises(Damaged, match=rf"a\.zip.*{re.escape(fault)}") as caught:
+        load(altered(tmp_path / "a.zip", alter))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "outside.json").exists()
+
+
+def test_a_value_that_no_run_writes_ends_a_report_in_one_line(
+    write_store: WriteStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pack(load(write_store()), tmp_path / "a.zip")
+    altered(tmp_path / "a.zip", with_plan(variants={}))
+    assert main(["report", "--results", str(tmp_path / "a.zip"), "--out", str(tmp_path / "out")]) == 1
+    assert re.fullmatch(r"error: .*a\.zip: a value is not what a run writes .*\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o120777])
+def test_a_link_in_an_archive_is_never_followed(write_store: WriteStore, tmp_path: Path, mode: int) -> None:
+    results = load(write_store())
+    pack(results, tmp_path / "a.zip")
+    target = str(results.stores[0].plans.resolve() / f"{results.plan.key}.json").encode()
+    with pytest.raises(Damaged, match="it is no JSON"):
+        load(altered(tmp_path / "a.zip", lambda contents: contents | {PLAN: target}, mode))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damage_of_an_archive_is_one_line_or_alters_no_score(
+    write_store: WriteStore, tmp_path: Path, seed: int
+) -> None:
+    results, random = load(write_store()), Random(seed)
+    pack(results, tmp_path / "a.zip")
+    content = bytearray((tmp_path / "a.zip").read_bytes())
+    if seed % 4 == 0:
+        del content[random.randrange(len(content)) :]
+    for _ in range(random.randrange(1, 30)) if seed % 4 else ():
+        content[random.randrange(len(content))] ^= 1 << random.randrange(8)
+    if seed % 4 == 3:  # flags and kinds of compression, of the directory at the end
+        start = content.rindex(b"PK\x01\x02")
+        content[start + 8 : start + 12] = random.randbytes(4)
+    (tmp_path / "a.zip").write_bytes(content)
+    try:
+        again = load(tmp_path / "a.zip")
+    except (Damaged, NoResults) as problem:
+        message = str(problem)
+        assert re.fullmatch(r".*a\.zip.*", message)
+    else:
+        assert all(row == results.rows[key] for key, row in again.rows.items())
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"no archive"])
+def test_a_file_that_is_no_archive_is_one_line(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(Damaged, match=r"a\.zip: File is not a zip file; pack it again with `report --archive`"):
+        load(tmp_path / "a.zip")
+
+
+def test_a_plan_is_named_by_its_key_alone(store_root: Path) -> None:
+    (store_root.parent / "x.json").write_bytes((store_root / PLAN).read_bytes())
+    with pytest.raises(NoResults, match=r"no plan \.\./\.\./x"):
+        load(f"{store_root}@../../x")

@@ -13,16 +13,17 @@ from reports.figures import LEADS
 from reports.inference import TableStatistics
 from reports.load import load
 from reports.results import Layout, Results, layouts
-from reports.words import caption, footers, verdict
+from reports.score_tables import LATEX
+from reports.words import caption, footers, verdict, write_files
 from tests.reports.conftest import CONFIG
 
 READER = {"role": "method", "of": "", "knob": "", "value": None, "reads_reports": True}
 
 
 def results_of(protocol: str = "strict", *ratios: float) -> tuple[Results, Layout]:
-    cells = [PlannedCell("k", "pmq", "finetune", "ptb-xl", ratio, 41) for ratio in ratios or (0.3, 0.01)]
+    cells = [PlannedCell("0" * 16, "pmq", "finetune", "ptb-xl", ratio, 41) for ratio in ratios or (0.3, 0.01)]
     plan = Plan(
-        key="k",
+        key="0" * 16,
         config=CONFIG | {"protocol": protocol},
         variants={"random": "Random", "pmq": "PMQ", "moco": "MoCo", "etp": "ETP", "features": "Features"},
         datasets={"ptb-xl": {"title": "PTB-XL", "simulated": False}},
@@ -163,3 +164,10 @@ def test_limits_state_what_a_mark_means_and_the_detectable_difference(store_root
     assert footers_of(strict, statistics)[-1].endswith(
         "5.0 points; with twice the pretrainings 4.0, with four times 3.0."
     )
+
+
+def test_control_characters_are_text_in_what_people_read_and_stay_in_what_programs_read(tmp_path: Path) -> None:
+    write_files(tmp_path, dict.fromkeys(("a.md", "a.csv"), "Clinic\x1b[2J\u202e\n"))
+    assert (tmp_path / "a.md").read_text() == "Clinic\\x1b[2J\\u202e\n"
+    assert (tmp_path / "a.csv").read_text() == "Clinic\x1b[2J\u202e\n"
+    assert LATEX.text("Clinic\x1b\u202e\nA") == r"Clinic\textbackslash{}x1b\textbackslash{}u202e A"

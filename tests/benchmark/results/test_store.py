@@ -72,7 +72,7 @@ FACTS: dict[str, Any] = {"recordings": 3, "patients": 2}
 PTB_XL: dict[str, Any] = {"title": "PTB-XL", **FACTS}
 CELL = PlannedCell(ROW.key, "pmq", "finetune", "ptb-xl", 0.1, 41)
 PLAN = Plan(
-    key="plan-one",
+    key=digest("one"),
     config={"protocol": "paper", "data": {"labels": "single"}},
     variants={"random": "Random", "pmq": "PMQ"},
     datasets={"ptb-xl": PTB_XL},
@@ -100,13 +100,13 @@ def refused(kind: type[Exception], *parts: object) -> Iterator[None]:
 
 def test_a_row_comes_back_as_it_was_also_from_a_store_that_was_copied(store: Store, tmp_path: Path) -> None:
     files = {path.relative_to(store.root).as_posix() for path in store.root.rglob("*") if path.is_file()}
-    assert files == {f"cells/{ROW.key}.json", f"cells/{ROW.key}.npz", "plans/latest", "plans/plan-one.json"}
+    assert files == {f"cells/{ROW.key}.json", f"cells/{ROW.key}.npz", "plans/latest", f"plans/{PLAN.key}.json"}
     second = Store(tmp_path / "elsewhere")
-    second.save_row(replace(ROW, key="second", seed=42), PREDICTIONS)
-    second.save_plan(replace(PLAN, key="plan-two"))
+    second.save_row(replace(ROW, key="2" * 16, seed=42), PREDICTIONS)
+    second.save_plan(replace(PLAN, key="3" * 16))
     shutil.copytree(second.root, store.root, dirs_exist_ok=True)
-    assert store.load_row("second") == replace(ROW, key="second", seed=42)
-    assert (store.load_plan().key, store.load_plan("plan-one")) == ("plan-two", PLAN)
+    assert store.load_row("2" * 16) == replace(ROW, key="2" * 16, seed=42)
+    assert (store.load_plan().key, store.load_plan(PLAN.key)) == ("3" * 16, PLAN)
     assert store.load_row(ROW.key) == ROW
     for name, value in vars(store.predictions(ROW.key)).items():
         np.testing.assert_array_equal(value, getattr(PREDICTIONS, name), strict=True)
@@ -126,8 +126,8 @@ def test_reading_creates_nothing(tmp_path: Path) -> None:
 def test_a_truncated_file_or_another_in_its_place_is_noticed_and_named(store: Store, name: str) -> None:
     file = store.cells / f"{ROW.key}.{name}"
     whole = file.read_bytes()
-    store.save_row(replace(ROW, key="other"), OTHERS)
-    other = (store.cells / "other.npz").read_bytes()
+    store.save_row(replace(ROW, key="f" * 16), OTHERS)
+    other = (store.cells / ("f" * 16 + ".npz")).read_bytes()
     others = [b"[]", b"{}", b'{"row": 3}', b"null", b'"text"', other]
     for content in (b"", whole[:1], whole[:100], whole[:-1], *others):
         file.write_bytes(content)
@@ -154,7 +154,9 @@ def test_an_altered_value_of_a_row_is_noticed(store: Store) -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"key": "other"}, "this is the row of other"),
+        ({"key": "f" * 16}, "this is the row of ffff"),
+        ({"key": "../x"}, "key: string should match pattern"),
+        ({"pretrain_key": "../../x"}, "pretrain_key: string should match pattern"),
         ({"ratio": 2.0}, "ratio: input should be less than or equal to 1, got 2.0"),
         ({"evaluation": "other"}, "evaluation: string should match pattern"),
         ({"scores": {"heartbeat": {"f1": 1.5}}}, "scores.heartbeat.f1: input should be less than or equal to 1"),
@@ -227,16 +229,17 @@ def test_a_failure_has_the_traceback_of_an_error_that_was_raised_here_or_in_a_wo
 
 def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    for key in ("a", "c", "b", "c"):
+    a, b, c = "a" * 16, "b" * 16, "c" * 16
+    for key in (a, c, b, c):
         store.save_plan(replace(PLAN, key=key))
-    assert store.plan_keys() == ["c", "a", "b"]
-    assert store.load_plan().key == "c"
-    shutil.copy(store.plans / "a.json", store.plans / "b.json")
-    with refused(Damaged, "this is the plan a, not b"):
-        store.load_plan("b")
-    assert [plan.key for plan in store.readable_plans()] == ["c", "a"]
-    assert [line.partition(":")[0] for line in store.damaged_plans()] == [str(store.plans / "b.json")]
-    for content in (b"", b"../plans/a", b"d", b"\xff"):
+    assert store.plan_keys() == [c, a, b]
+    assert store.load_plan().key == c
+    shutil.copy(store.plans / f"{a}.json", store.plans / f"{b}.json")
+    with refused(Damaged, f"this is the plan {a}, not {b}"):
+        store.load_plan(b)
+    assert [plan.key for plan in store.readable_plans()] == [c, a]
+    assert [line.partition(":")[0] for line in store.damaged_plans()] == [str(store.plans / f"{b}.json")]
+    for content in (b"", b"../plans/" + a.encode(), b"d", b"\xff"):
         (store.plans / "latest").write_bytes(content)
         with refused(Damaged, f"{store.plans / 'latest'}: ", "its run command writes it again"):
             store.load_plan()
@@ -244,10 +247,10 @@ def test_plans_are_listed_with_the_one_saved_last_in_front(tmp_path: Path) -> No
 
 def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
     older = digested_json(asdict(PLAN) | {"config": {"protocol": "paper", "data": {"segmentation": "heartbeats"}}})
-    changed = (store.plans / "plan-one.json").read_bytes().replace(b'"seed": 41', b'"seed": 42')
-    for content in (b"", b'{"key": "plan-one"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}', changed, older):
-        (store.plans / "plan-one.json").write_bytes(content)
-        with refused(Damaged, "plan-one.json: ", "its run command writes it again"):
+    changed = (store.plans / f"{PLAN.key}.json").read_bytes().replace(b'"seed": 41', b'"seed": 42')
+    for content in (b"", b'{"key": "0123"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}', changed, older):
+        (store.plans / f"{PLAN.key}.json").write_bytes(content)
+        with refused(Damaged, f"{PLAN.key}.json: ", "its run command writes it again"):
             store.load_plan()
 
 

@@ -40,11 +40,11 @@ def make_job(cohorts: Cohorts, small_config: SmallConfig, tmp_path: Path) -> Mak
     def make(name: str = "chapman", evaluation: str = "finetune", **overrides: object) -> CellInput:
         torch.manual_seed(0)
         save_encoder(
-            Store(tmp_path / "runs").pretrained / "encoder", Dilated(DilatedConfig(hidden=4, depth=2, output=8)), {}
+            Store(tmp_path / "runs").pretrained / ("e" * 16), Dilated(DilatedConfig(hidden=4, depth=2, output=8)), {}
         )
         variant = Variant("pmq:w/o queue", "PMQ w/o queue", PMQ, PMQConfig(queue_size=0), "ablation", of="pmq")
-        pretraining = Pretraining("encoder", variant, 42)
-        cell = Cell("cell", variant, pretraining, evaluation, evaluation, name, 0.5, 41, content={"version": 1})
+        pretraining = Pretraining("e" * 16, variant, 42)
+        cell = Cell("c" * 16, variant, pretraining, evaluation, evaluation, name, 0.5, 41, content={"version": 1})
         config = small_config(overrides)
         folders = {name: data.folder for name, data in cohorts.items()}
         corpus = source_facts(cohorts["mimic-iv-ecg"])
@@ -140,12 +140,12 @@ def test_patients_are_retrieved_on_the_test_part_from_the_mean_of_each_recording
     prepared = make_prepared("ptb-xl", [("a", (1,), 12, 1), ("e", (1,), 12, 9), *tested])
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: prepared)
     job = make_job("ptb-xl", "retrieval")
-    row, stored = run(job), job.context.store.predictions("cell")
+    row, stored = run(job), job.context.store.predictions(job.cell.key)
     assert list(zip(stored.recording, stored.patient, strict=True)) == [  # those of other parts are no candidates
         ("r003", "a"), ("r004", "b"), ("r005", "a"), ("r006", "b"), ("r008", "b"),
     ]  # fmt: skip
     windows = folds_of(job, prepared, spec_of(job.config, "retrieval", "ptb-xl"), EvaluationCache())[0].test
-    pooled = features(load_encoder(job.context.store.pretrained / "encoder", Dilated), windows.signal, "float32")
+    pooled = features(load_encoder(job.context.store.pretrained / ("e" * 16), Dilated), windows.signal, "float32")
     means = [pooled[windows.recording == name].astype(np.float64).mean(0) for name in windows.recordings]
     of_patient = torch.tensor([2, 0, 1, 0, 1, 3, 1])
     expected = patient_hits(torch.tensor(np.stack(means)), of_patient).numpy()
@@ -153,7 +153,7 @@ def test_patients_are_retrieved_on_the_test_part_from_the_mean_of_each_recording
     assert [row.scores["recording"][name] for name in RECALLS] == pytest.approx(stored.probability.mean(0).tolist())
     alone = make_prepared("ptb-xl", [(patient, (0,), 12, 10) for patient in ("c", "a", "b")])
     monkeypatch.setattr(cell_module, "open_task_view", lambda folder, column: alone)
-    row = run(job._replace(cell=replace(job.cell, key="alone")))
+    row = run(job._replace(cell=replace(job.cell, key="a" * 16)))
     assert row.undefined == {"recording": dict.fromkeys(RECALLS, "no test patient has several recordings")}
 
 
@@ -209,4 +209,4 @@ def test_a_cell_of_tune_probes_as_the_table_does_and_reads_no_test_window(
     assert row.training["validation_f1"] == linear.training["validation_f1"]
     assert (row.training["C"], row.counts["test_recordings"], row.coverage) == (linear.training["C"], 0, {})
     assert {score for unit in row.scores.values() for score in unit.values()} == {None}
-    assert len(job.context.store.predictions("cell").truth) == 0
+    assert len(job.context.store.predictions(job.cell.key).truth) == 0
