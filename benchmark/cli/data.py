@@ -68,7 +68,7 @@ def check(arguments: Namespace, console: Console) -> int:
     for name in names:
         try:
             dataset = locate(config, name, folders)
-            data = prepared[name] = prepare_data(dataset, config, folders, console)
+            data = prepared[name] = prepare_data(dataset, config, folders, console, read_again=True)
         except DatasetError as problem:
             findings.append(Finding((name,), "fatal", str(problem)))
             continue

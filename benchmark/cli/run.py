@@ -16,6 +16,7 @@ from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
+from benchmark.data.audit import counted
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
@@ -40,6 +41,7 @@ from benchmark.run.grid import make_grid, refuse_lone_windows, select, variants_
 from benchmark.run.pretraining import measure_again, probe_windows_of
 from benchmark.run.progress import GridProgress
 from benchmark.run.tasks import Work, context_of, execute, missing
+from benchmark.run.unsound import Unsound, remove_unsound
 from benchmark.screen import Console, note
 
 PRINTED = ".report.json"
@@ -77,6 +79,7 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
         grid = select(grid, tuple(arguments.only))
     probe = probe_windows_of(config, prepared, torch.device("cpu"))
     plan = make_plan(config, prepared, grid, warnings, probe.source)
+    tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, forms, store), console)
     work = missing(grid, store)
     store.save_plan(plan)
     cells = len(grid.distinct_cells())
@@ -116,6 +119,13 @@ def prepare_all(
     for line in warnings:
         note(console, f"warning: {line}")
     return datasets, prepared, [*leaks, *warnings]
+
+
+def tell_unsound(unsound: Unsound, console: Console) -> None:
+    """Print how many results were removed, if any."""
+    if any(unsound):
+        results = f"{counted(unsound.pretrainings, 'pretraining')} and {counted(unsound.cells, 'cell')}"
+        note(console, f"computed while a prepared file was damaged, and computed again: {results}")
 
 
 def prepared_line(prepared: Prepared) -> str:

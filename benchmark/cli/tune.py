@@ -21,7 +21,7 @@ import pandas as pd
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import print_dry_run
 from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of, values_of
-from benchmark.cli.run import prepare_all, work_off
+from benchmark.cli.run import prepare_all, tell_unsound, work_off
 from benchmark.config.config import Config, laid_over, with_settings
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
@@ -30,6 +30,7 @@ from benchmark.results.names import LINEAR, TRIAL
 from benchmark.results.store import Store
 from benchmark.run.grid import Cell, Grid, Variant, make_grid
 from benchmark.run.tasks import missing
+from benchmark.run.unsound import remove_unsound
 from benchmark.screen import Console, note
 from methods.parts.hyperparameters import spaces_of
 
@@ -56,6 +57,7 @@ def tune(arguments: Namespace, console: Console) -> int:
         return OK
     _, prepared, _ = prepare_all(config, folders, arguments, console)
     grid = make_grid(config, prepared, machine, variants)
+    tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, {}, store), console)
     work = missing(grid, store)
     note(console, f"{trials_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
     failures = work_off(work, config, prepared, store, machine, console)

@@ -11,7 +11,6 @@ from pydantic import ValidationError, model_validator
 from benchmark.config.errors import ConfigError, built, names_of, one_line, unknown
 from benchmark.config.schema import Finetune, Pretrain, Recordings, Settings
 from benchmark.data.splits import VALIDATION_LABELS, TaskSpec
-from benchmark.results.files import flat
 from methods import get_method
 from methods.encoders import DEFAULT, get_encoder
 
@@ -150,10 +149,11 @@ def parsed(values: Mapping[str, Any]) -> Config:
 def laid_over(knobs: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return knobs with overrides; those of the recipe (`recipe: {lr: 1e-4}` or `recipe.lr: 1e-4`) field by field."""
     whole = dict(knobs)
-    for name, value in flat(overrides).items():
+    for name, value in overrides.items():
         knob, _, field = name.partition(".")
+        fields = {field: value} if field else value
         below = whole.get(knob)
-        whole[knob] = {**(below if isinstance(below, Mapping) else {}), field: value} if field else value
+        whole[knob] = {**below, **fields} if isinstance(below, Mapping) and isinstance(fields, Mapping) else fields
     return whole
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")  # types of pydantic's errors
+LIST_OR_DICT = re.compile(r"(list|dict|function-\w+)\[.*")
+"""In the path of pydantic's error: a member of a union that is no section, and no key."""
 
 
 class ConfigError(ValueError):
@@ -52,7 +55,8 @@ def resolve(kind: Any, path: Sequence[str | int]) -> tuple[list[str], list[str]]
         elif len(sections) > 1 and selected:
             sections = selected
             continue
-        keys.append(str(part))
+        if not LIST_OR_DICT.fullmatch(str(part)):
+            keys.append(str(part))
     return keys, [name for section in sections for name in names_of(section)]
 
 

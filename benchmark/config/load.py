@@ -27,6 +27,8 @@ from methods.encoders import DEFAULT
 CONFIGS = Path(__file__).with_name("configs")
 SUPERSEDED = {("pretrain.preset", "paper"): ("pretrain", "recipe"), ("protocol", "paper"): ("data", "folds")}
 """Key and value of an override -> section and key of the file that cannot act under it, and are dropped."""
+LONGEST_YAML = 1_000_000
+"""Characters of a YAML text, what its aliases stand for written out: a hundred times a card of 500 classes."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,42 @@ class Folders:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML in which 1e-3 is a float, 1e4 an int, `on`, `010` and dates are text."""
+    """YAML in which 1e-3 is a float, 1e4 an int, `on`, `010` and dates are text, and a key stands once in its section.
+
+    Raises ValueError for a key that stands twice, and for a text of more than `LONGEST_YAML` characters.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.length = 0  # of the values so far, those of aliases written out
+        self.length_of = dict[str | None, int]()  # anchor -> length of its value
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """Make the node of the next value. An alias within the value that it stands for has no end."""
+        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+        before = self.length
+        node = super().compose_node(parent, index)
+        if isinstance(event, yaml.AliasEvent):
+            self.length += self.length_of.get(event.anchor, LONGEST_YAML)
+        elif isinstance(event, yaml.ScalarEvent):
+            self.length += len(event.value)
+        self.length += 1
+        if isinstance(event, yaml.NodeEvent) and event.anchor:
+            self.length_of[event.anchor] = self.length - before
+        if self.length > LONGEST_YAML:
+            raise ValueError(f"it is longer than {LONGEST_YAML:,} characters, its aliases written out")
+        return node
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Make the node of a section. Raises ValueError for a key that stands in it twice, with the lines of both."""
+        section = super().compose_mapping_node(anchor)
+        lines = dict[str, int]()
+        for key in (key for key, _ in section.value if isinstance(key, yaml.ScalarNode)):
+            line = key.start_mark.line + 1
+            if key.value in lines:
+                raise ValueError(f"key {key.value!r} stands twice, in lines {lines[key.value]} and {line}; remove one")
+            lines[key.value] = line
+        return section
 
     def construct_number(self, node: yaml.ScalarNode) -> int | float:
         """Make a number with a point or an exponent; an int if its value is whole and it has no point."""
@@ -65,7 +102,10 @@ def parse_yaml(text: str, what: str = "--set") -> Any:
     try:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{what} is not YAML: {' '.join(str(error).split())}") from None
+        fault = " ".join(str(error).split())
+    except (LookupError, AttributeError, RecursionError):  # as PyYAML raises them
+        fault = "a value does not fit its tag (!!int), or lists and sections are nested too deep"
+    raise ConfigError(f"{what} is not YAML: {fault}")
 
 
 def yaml_text(values: Mapping[str, Any]) -> str:
@@ -79,6 +119,8 @@ def read_yaml(path: Path, what: str, remedy: str = "") -> dict[str, Any]:
     what: the file in the words of an error. remedy: what helps where it has no keys.
     """
     try:
+        if path.stat().st_size > LONGEST_YAML or not path.is_file():
+            raise OSError(f"it is no file of at most {LONGEST_YAML:,} bytes")
         values = parse_yaml(path.read_text(encoding="utf-8"), what)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{what} cannot be read as UTF-8 text: {error}{remedy}") from None
@@ -142,19 +184,31 @@ def drop_superseded(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
         if changes.get(key) == value and isinstance(values.get(section), dict):
             values[section].pop(name, None)
     data, kind = values.get("data"), changes.get("data.segmentation.kind")
-    if kind and isinstance(data, dict) and kind != (data.get("segmentation") or {}).get("kind", "heartbeats"):
-        data["segmentation"] = {}
+    given = data.get("segmentation") if isinstance(data, dict) else None
+    if kind and isinstance(given, dict) and kind != given.get("kind", "heartbeats"):
+        values["data"]["segmentation"] = {}
 
 
 def choose_encoders(values: dict[str, Any], changes: dict[str, Any]) -> None:
     """Replace the file's encoders by those that overrides name, each with the knobs that the file gives it."""
-    sections = [*values.get("encoders", []), values.get("encoder", {})]
-    if "encoder.name" not in changes or not all(isinstance(section, dict) for section in sections):
+    sections = [*listed(values.get("encoders", [])), values.get("encoder", {})]
+    named = [{"name": changes.get("encoder.name")}, *listed(changes.get("encoders", []))]
+    if not all(map(is_encoder, [*sections, *named])):
         return
     given = {section.get("name", DEFAULT): section for section in sections}
     values |= {"encoder": given.get(changes["encoder.name"], {}), "encoders": []}
     if "encoders" in changes:
         changes["encoders"] = [given.get(section.get("name"), {}) | section for section in changes["encoders"]]
+
+
+def is_encoder(section: Any) -> bool:
+    """Tell whether a value is a section of an encoder; the config's check refuses another."""
+    return isinstance(section, dict) and isinstance(section.get("name", DEFAULT), str)
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list as it is, and any other value as the only one of a list."""
+    return value if isinstance(value, list) else [value]
 
 
 def set_key(values: dict[str, Any], dotted: str, value: Any) -> None:
@@ -181,8 +235,9 @@ def with_cards(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """
     changes = dict(overrides)
     for key in ("data.pretrain", "data.datasets"):
-        words = changes.get(key) or []
-        words = [words] if isinstance(words, str) else words
+        words = listed(changes.get(key) or [])
+        if not all(isinstance(word, str) for word in words):
+            continue  # the config's check refuses it
         for word in filter(is_card, words):
             card = load_card(word)
             content = card.model_dump(mode="json")

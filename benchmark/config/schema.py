@@ -327,7 +327,7 @@ class Settings(Section):
     """Defined ablations: method -> name -> overrides of its knobs."""
     ablate: list[str] = []
     """Ablations to run: 'w/o queue' (of every compared method that has it), 'pmq:w/o queue', or 'all'."""
-    sweeps: dict[str, dict[str, list[Any]]] = {}
+    sweeps: dict[str, dict[str, Annotated[list[Any], Field(min_length=1)]]] = {}
     """Method -> knob (e.g. queue_size, recipe.lr) or config key (e.g. pretrain.epochs, encoder.hidden, finetune.lr) ->
     values, each run at the smallest label ratio."""
     gates: list[Gate] = ["random", "frozen", "features", "full-labels"]

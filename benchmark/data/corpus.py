@@ -11,6 +11,7 @@ per number K of windows, and kept beside the windows in trials-K.f16.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from torch import Tensor
 
+from benchmark.data.damage import remember, stamp_of
 from benchmark.data.datasets.base import LEADS, DatasetError, Entry
 from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import Prepared, memory_map
@@ -130,15 +132,19 @@ def trials_of(prepared: Prepared, per_trial: int) -> Trials:
 def normalised_trials(prepared: Prepared, first: NDArray[np.int64], per_trial: int) -> NDArray[np.float16]:
     """Write (n, 12) pseudo-trials of the given first windows, one after the other, and map them.
 
-    They are written once, to a temporary name that is renamed.
+    They are written once, to a temporary name that is renamed, with their digest (benchmark.data.damage).
     """
     path: Path = prepared.folder / f"trials-{per_trial}.f16"
     shape = len(first) * per_trial * prepared.segmentation.samples, len(LEADS)
     if not path.is_file() or path.stat().st_size != 2 * shape[0] * shape[1]:
+        content = hashlib.sha256()
         with replacing(path) as file:
             for chunk in np.split(first, range(CHUNK, len(first), CHUNK)):
                 windows = prepared.windows[(chunk[:, None] + np.arange(per_trial)).ravel()]  # (CHUNK * P, S, L)
-                file.write(normalise_trials(windows, per_trial).astype(np.float16).tobytes())
+                trials = normalise_trials(windows, per_trial).astype(np.float16).tobytes()
+                content.update(trials)
+                file.write(trials)
+        remember(path, content.hexdigest(), stamp_of(path))
     return memory_map(path, shape)
 
 

@@ -3,6 +3,7 @@
     cache/KEY/windows.f16      (N, S, 12) float16, heartbeats, recording after recording; of whole
                                recordings (N, 1, 12), sample after sample
     cache/KEY/index.json       recordings, their signals in brief, first windows, skipped recordings, fingerprint
+    cache/KEY/*.digest         the digest of each file (benchmark.data.damage)
 
 KEY is a hash of what is read, known before a signal is opened: listing, sizes and times of the files, segmentation and
 package versions; of a simulated dataset its settings. The fingerprint is a hash of what the windows are computed from,
@@ -34,15 +35,16 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 from threadpoolctl import threadpool_limits
 
+from benchmark.data.damage import INDEX, WINDOWS, remember, remove_damaged, stamp_of
 from benchmark.data.datasets.base import LEADS, LIMB_SHARES, Dataset, DatasetError, Entry, Listing, Unusable
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.process import shared_map
-from benchmark.results.files import KEY_LENGTH, digest, naming, temporary_name, write_atomic
+from benchmark.results.files import KEY_LENGTH, digest, naming, read_json, temporary_name, write_atomic
 from benchmark.results.names import SKIPPED_COLUMNS
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
-INDEX_FORMAT = 12
+INDEX_FORMAT = 13
 """Raised with every change of the index's content; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
@@ -129,8 +131,6 @@ class Prepared:
     """16 hex digits of the hash of what the windows are computed from; the same on every processor."""
     folder: Path
     """Its folder in the cache."""
-    windows_sha256: str = ""
-    """Digest of the file of its windows; '' where they lie in those of `members`."""
     warnings: tuple[str, ...] = ()
     """Of the listing."""
     segmentation: Segmentation = HEARTBEATS
@@ -174,17 +174,22 @@ def prepare(
     workers: int,
     segmentation: Segmentation = HEARTBEATS,
     prefix: str = "",
+    read_again: bool = False,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    on_damage: Callable[[Path], None] = lambda file: None,
 ) -> Prepared:
     """Prepare a dataset, or load it from the cache where its listing and files have not changed.
 
     With a `prefix`, only the recordings whose path in the dataset begins with it, e.g. 'files/p10'. Up to `workers`
-    processes share the recordings. `on_progress(done, total)` is called after each, and not at all on a cache hit. A
-    dataset without a usable recording is returned empty, with the reasons in `skipped`. Raises DatasetError if the
-    folder is not the dataset's or the prefix matches nothing.
+    processes share the recordings. `on_progress(done, total)` is called after each, and not at all on a cache hit.
+    Files that do not match their digests are made again, and `on_damage(file)` is called for each; `read_again`: also
+    files that look as they were left are compared. A dataset without a usable recording is returned empty, with the
+    reasons in `skipped`. Raises DatasetError if the folder is not the dataset's or the prefix matches nothing.
     """
     listing = key_listing(dataset, prefix)
     folder = cache / cache_key(dataset, listing, segmentation)
+    for file in remove_damaged(folder, read_again=read_again):
+        on_damage(file)
     with suppress(FileNotFoundError):
         return load_prepared(folder)
     shutil.rmtree(folder, ignore_errors=True)  # a damaged one
@@ -346,7 +351,7 @@ def _write(
     content, count = hashlib.sha256(), len(listing.entries)
     chunks = [listing.entries[start : start + CHUNK] for start in range(0, count, CHUNK)]
     mapped = shared_map(partial(prepare_entries, dataset, segmentation), chunks, min(workers, count // WORTH_A_WORKER))
-    with open(folder / "windows.f16", "wb") as file, closing(mapped):
+    with open(folder / WINDOWS, "wb") as file, closing(mapped):
         for done, (entry, outcome) in enumerate(zip(listing.entries, chain.from_iterable(mapped), strict=True), 1):
             signals.append(outcome.signal)
             if isinstance(outcome, Refused):
@@ -357,6 +362,7 @@ def _write(
                 entry = replace(entry, report=outcome.report or entry.report)
                 usable.append((entry, outcome.signal, len(outcome.windows)))
             on_progress(done, count)
+    remember(folder / WINDOWS, content.hexdigest(), stamp_of(folder / WINDOWS))
     prepared = Prepared(
         name=dataset.name,
         title=dataset.title,
@@ -370,7 +376,6 @@ def _write(
         skipped=tuple(skipped),
         fingerprint=fingerprint_of(dataset, listing, segmentation, signals),
         folder=folder,
-        windows_sha256=content.hexdigest(),
         warnings=listing.warnings,
         segmentation=segmentation,
         first_label_counts=dataset.first_label_counts,
@@ -412,28 +417,45 @@ def index_of(prepared: Prepared) -> dict[str, Any]:
 
 def write_index(prepared: Prepared) -> None:
     """Write the index by which other processes open prepared data."""
-    write_atomic(prepared.folder / "index.json", json.dumps(index_of(prepared), separators=(",", ":")).encode())
+    file, content = prepared.folder / INDEX, json.dumps(index_of(prepared), separators=(",", ":")).encode()
+    write_atomic(file, content)
+    remember(file, hashlib.sha256(content).hexdigest(), stamp_of(file))
 
 
 def load_prepared(folder: Path) -> Prepared:
-    """Load the prepared dataset in a folder of the cache. Raises FileNotFoundError where a file is gone or cut off."""
+    """Load the prepared dataset in a folder of the cache. Raises FileNotFoundError where a file is gone or damaged.
+
+    Its digests are not compared: `prepare` does that once a run.
+    """
     try:
-        index, kinds = json.loads((folder / "index.json").read_bytes()), get_type_hints(Prepared)
+        index, kinds = read_json(folder / INDEX), get_type_hints(Prepared)
         for name in ("classes", "entries", "signals", "skipped", "warnings", "segmentation"):
             index[name] = TypeAdapter(kinds[name]).validate_python(index[name])
         members = tuple((open_prepared(folder.parent / name), np.array(r)) for name, r in index["members"])
         count = 0 if members else index["first_window"][-1]
         shape = count, index["segmentation"].samples_per_item, len(LEADS)
-        windows = memory_map(folder / "windows.f16", shape)  # (N, S, L)
-    except (OSError, ValueError):
+        index["windows"] = memory_map(folder / WINDOWS, shape)  # (N, S, L)
+        index["first_window"] = np.array(index["first_window"], np.int64)  # (R + 1,)
+        return Prepared(**index | {"folder": folder, "members": members})
+    except (OSError, ValueError, LookupError, TypeError):
         problem = f"the prepared data in {folder} are gone or damaged; the same command makes them again"
         raise FileNotFoundError(problem) from None
-    first_window = np.array(index["first_window"], np.int64)  # (R + 1,)
-    return Prepared(**index | {"windows": windows, "first_window": first_window, "folder": folder, "members": members})
 
 
-open_prepared = lru_cache(maxsize=4)(load_prepared)
-"""`load_prepared`, once per process."""
+def open_prepared(folder: Path) -> Prepared:
+    """Load the prepared dataset in a folder once per process, and again where it was made again."""
+    return _opened(folder, made_at(folder))
+
+
+@lru_cache(maxsize=4)
+def _opened(folder: Path, made_at: int) -> Prepared:
+    return load_prepared(folder)
+
+
+def made_at(folder: Path) -> int:
+    """Return when a prepared dataset was made, in nanoseconds since 1970; 0 for one that is not there."""
+    index = folder / INDEX
+    return index.stat().st_mtime_ns if index.is_file() else 0
 
 
 def memory_map(path: Path, shape: tuple[int, ...]) -> NDArray[np.float16]:

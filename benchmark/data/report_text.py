@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import DatasetError
-from benchmark.results.files import digest, replacing
+from benchmark.results.files import digest, seal, unseal, write_atomic
 
 TEXT_VERSION = 1
 """Raised with any change that can move an embedding."""
@@ -35,19 +35,21 @@ def has_text(report: str) -> bool:
 
 
 def embed_reports(reports: Sequence[str], embedder: str, *, cache: Path, device: torch.device) -> NDArray[np.float32]:
-    """Embed reports, (R, E), cached in the folder `cache`.
+    """Embed reports, (R, E), cached in the folder `cache` in a file that carries its digest.
 
     A language model runs on `device`. Raises DatasetError if the embedder is not available.
     """
     distinct = list(dict.fromkeys(reports))
-    path = cache / f"text-{digest([embedder_identity(embedder), distinct])}.npy"
-    if not path.is_file():
+    path = cache / f"text-{digest([embedder_identity(embedder), distinct])}.f32"
+    try:
+        body = unseal(path.name, path.read_bytes())
+    except (FileNotFoundError, ValueError):
         vectors = tfidf_vectors(distinct) if embedder == TFIDF else model_vectors(distinct, embedder, device)  # (D, E)
-        with replacing(path) as file:
-            np.save(file, vectors, allow_pickle=False)
+        body = vectors.tobytes()
+        write_atomic(path, seal(path.name, body))
+    stored = np.frombuffer(body, np.float32).reshape(len(distinct), -1)  # (D, E)
     number = {report: index for index, report in enumerate(distinct)}
-    embedded: NDArray[np.float32] = np.load(path, allow_pickle=False)[[number[report] for report in reports]]
-    return embedded
+    return stored[[number[report] for report in reports]]
 
 
 @lru_cache(maxsize=8)

@@ -27,7 +27,7 @@ from benchmark.data.datasets.chapman import CLASSES as CONDITIONS
 from benchmark.data.datasets.chapman import CONDITION_OF_STATEMENT
 from benchmark.data.datasets.cpsc2018 import CPSC2018
 from benchmark.data.datasets.ptb_xl import PTB_XL_TASKS, class_of_code
-from benchmark.data.prepare import Prepared, Skipped, open_prepared
+from benchmark.data.prepare import Prepared, Skipped, made_at, open_prepared
 from benchmark.results.files import digest
 from benchmark.results.names import AT, DEFAULT_TASK, Pool
 
@@ -379,7 +379,11 @@ def of_task(prepared: Prepared, column: DatasetTask) -> Prepared:
     )
 
 
-@lru_cache(maxsize=4)
 def open_task_view(folder: Path, column: DatasetTask) -> Prepared:
-    """Open the prepared dataset in a folder under a task, once per process. Raises FileNotFoundError."""
+    """Open the prepared dataset in a folder under a task, as `open_prepared`. Raises FileNotFoundError."""
+    return _task_view(folder, column, made_at(folder))
+
+
+@lru_cache(maxsize=4)
+def _task_view(folder: Path, column: DatasetTask, made_at: int) -> Prepared:
     return of_task(open_prepared(folder), column)

@@ -253,12 +253,12 @@ class Store:
         write_atomic(self.cells / f"{row.key}.npz", arrays.getvalue())
         body, sha256 = asdict(row), hashlib.sha256(arrays.getvalue()).hexdigest()
         envelope = {"row": body, "row_sha256": content_digest(body), "predictions_sha256": sha256}
-        write_atomic(self.cells / f"{row.key}.json", json.dumps(envelope, indent=1, sort_keys=True).encode())
+        write_atomic(self.row_file(row.key), json.dumps(envelope, indent=1, sort_keys=True).encode())
         self.failure_file(row.key).unlink(missing_ok=True)
 
     def load_row(self, key: str) -> Row | None:
         """Return the finished row of a key, or None. Raises Damaged for the row or its predictions."""
-        path = self.cells / f"{key}.json"
+        path = self.row_file(key)
         if not path.is_file():
             return None
         with reading(path, CELL_AGAIN):
@@ -273,6 +273,11 @@ class Store:
         with reading(predictions, CELL_AGAIN):
             refuse_altered(file_digest(predictions), stored.predictions_sha256)
         return row
+
+    def remove_row(self, key: str) -> None:
+        """Remove the finished row of a key and its predictions, so that its cell is computed again."""
+        for file in (self.row_file(key), self.cells / f"{key}.npz"):
+            file.unlink(missing_ok=True)
 
     def card(self, pretrain_key: str) -> dict[str, Any] | None:
         """Return the card of a pretraining; None if missing. Raises Damaged. The weights are not checked."""
@@ -305,6 +310,10 @@ class Store:
                 if path.is_file():
                     failures[key] = read_failure(path)
         return failures
+
+    def row_file(self, key: str) -> Path:
+        """Return the path of a cell's row."""
+        return self.cells / f"{key}.json"
 
     def failure_file(self, key: str) -> Path:
         """Return the path of a cell's failure."""

@@ -53,9 +53,23 @@ def locate(config: Config, name: str, folders: Folders) -> Dataset:
 
 
 def prepare_data(
-    dataset: Dataset, config: Config, folders: Folders, console: Console, cut: Segmentation | None = None
+    dataset: Dataset,
+    config: Config,
+    folders: Folders,
+    console: Console,
+    cut: Segmentation | None = None,
+    *,
+    read_again: bool = False,
 ) -> Prepared:
-    """Prepare a dataset, cut as the config says or by `cut`. Raises DatasetError if no recording is usable."""
+    """Prepare a dataset, cut as the config says or by `cut`; names damaged files on the console, which it makes again.
+
+    read_again: compare with their digests also files that look as they were left. Raises DatasetError if no recording
+    is usable.
+    """
+
+    def tell_damage(file: Path) -> None:
+        note(console, f"{dataset.title}: the prepared file {file} does not match its digest: it is made again")
+
     segmentation = cut or config.data.cut()
     with step(console, f"{dataset.title}: cutting {segmentation.unit_name}s") as progress:
         prepared = prepare(
@@ -64,7 +78,9 @@ def prepare_data(
             workers=folders.workers,
             segmentation=segmentation,
             prefix=config.data.prefix_of(dataset.name),
+            read_again=read_again,
             on_progress=progress,
+            on_damage=tell_damage,
         )
     if dataset.classes and (unlabelled := sum(not entry.labels for entry in prepared.entries)):
         note(console, f"{dataset.title}: {unlabelled} of {len(prepared.entries)} usable recordings have no label")

@@ -40,6 +40,8 @@ RECORDING, PATIENT = "{recording}", "{patient}"
 """Parts of a path pattern that stand for identifiers."""
 EXPRESSIONS = {RECORDING: "(?P<recording>[^/]+)", PATIENT: "(?P<patient>[^/]+)", "**/": "(?:[^/]+/)*", "*": "[^/]*"}
 """Part of a path pattern -> the same in a regular expression."""
+AGAIN = {RECORDING: "(?P=recording)", PATIENT: "(?P=patient)"}
+"""An identifier that stands in a path pattern a second time -> the same in a regular expression: the same text."""
 QUESTION = "?"
 """The value of a key that the folder does not tell; a card with one is refused (benchmark.config.load)."""
 FOLDS = {"train": 1, "validation": 9, "test": 10}
@@ -151,15 +153,17 @@ def one_line(text: str) -> str:
 def members(cell: str) -> list[str] | None:
     """Return the members of a cell that is a list, or a dictionary's keys, as Python, NumPy, JSON or YAML write it.
 
-    None where the cell is neither.
+    None where the cell is neither, or its members are lists.
     """
     if not re.fullmatch(r"\[.*\]|\{.*\}|\(.*\)", cell, re.DOTALL):
         return None
     text = f"[{cell[1:-1]}]" if cell[0] == "(" else cell
-    try:  # NumPy writes no commas
-        return [*yaml.load(re.sub(r"""(?<=['"\d])\s+(?=['"\d])|;""", ", ", text), Loader=yaml.BaseLoader)]
-    except yaml.YAMLError:
+    with_commas = re.sub(r"""(?<=['"\d])\s+(?=['"\d])|;""", ", ", text)  # NumPy writes none
+    try:
+        labels = [*yaml.load(with_commas, Loader=yaml.BaseLoader)]
+    except (yaml.YAMLError, RecursionError):
         return None
+    return labels if all(isinstance(label, str) for label in labels) else None
 
 
 def labels_of(cell: str, separator: str | None) -> list[str]:
@@ -232,15 +236,22 @@ class CardFile(NamedTuple):
         return f"{self.patient}/{self.recording}".lstrip("/")
 
 
+def expression_of(pattern: str) -> str:
+    """Return the regular expression of a path pattern."""
+    expression = re.escape(pattern)
+    for part, meaning in EXPRESSIONS.items():
+        escaped = re.escape(part)
+        expression = expression.replace(escaped, meaning, 1).replace(escaped, AGAIN.get(part, meaning))
+    return expression
+
+
 def find_files(card: Card, root: Path) -> list[CardFile]:
     """Find the files of a card's pattern, by path, those of a stacked one for each of its rows.
 
     Raises DatasetError where there is none, with what there is, and where a stacked one cannot be read.
     """
     pattern, present, files = card.signals.files, paths_below(root), list[CardFile]()
-    expression = re.escape(pattern)
-    for part, meaning in EXPRESSIONS.items():
-        expression = expression.replace(re.escape(part), meaning)
+    expression = expression_of(pattern)
     for path in sorted(present):
         if match := re.fullmatch(expression, path):
             parts = {"recording": PurePosixPath(path).stem, "patient": "", **match.groupdict()}

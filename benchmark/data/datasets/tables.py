@@ -83,6 +83,8 @@ def read_table(dataset: DatasetInfo, path: Path, columns: Sequence[str] | None =
     Raises DatasetError where the file cannot be read, has no rows or one longer than the header, or lacks a column.
     """
     try:
+        if not path.is_file():  # a folder, or a device that has no end
+            raise FileNotFoundError
         cells = read_cells(path)
         header, rows = cells.iloc[0].tolist(), cells.iloc[1:]
         names = [name for name in header if name and header.count(name) == 1] if columns is None else [*columns]
@@ -98,6 +100,8 @@ def read_table(dataset: DatasetInfo, path: Path, columns: Sequence[str] | None =
         return rows.set_axis(header, axis=1)[names]
     except FileNotFoundError:
         fault = f"no {path.name} in {path.parent}"
+    except OSError as error:
+        fault = f"{path} cannot be read: {error.strerror}"
     except Exception as error:  # openpyxl and pyarrow raise any kind of error on a damaged file
         encoding = "; the file is not UTF-8 and was read as Latin-1: save it as UTF-8" if is_latin(path) else ""
         fault = f"{path} cannot be read: {' '.join(str(error).split())[:500]}{encoding}"

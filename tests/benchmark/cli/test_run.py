@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -137,6 +138,31 @@ def test_a_method_that_fails_fails_its_own_cells(
     assert {row.variant for row in rows_of(tmp_path / "runs")} == {"random"}
     assert "its pretraining failed: JSONDecodeError" in table(tmp_path)
     assert run() == 0
+    assert table(tmp_path) == table(finished)
+
+
+def test_results_of_a_corpus_that_was_damaged_unnoticed_are_computed_again(
+    run: Run, finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = shutil.copytree(finished / "cache", tmp_path / "cache")
+    check = ["data", "check", "--config", "tiny.yaml", "--cache", str(cache), "--workers", "1"]
+    main(check)
+    (file,) = cache.glob("*/trials-10.f16")  # of the corpus
+    state = file.stat()
+    file.write_bytes(bytes(state.st_size))
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert run("--cache", str(cache)) == 0
+    assert table(tmp_path) != table(finished)
+    capsys.readouterr()
+    main(check)
+    assert (
+        f"MIMIC-IV-ECG: the prepared file {file} does not match its digest: it is made again\n"
+        in capsys.readouterr().out
+    )
+    assert run("--cache", str(cache)) == 0
+    shown = capsys.readouterr().out
+    assert "computed while a prepared file was damaged, and computed again: 1 pretraining and 2 cells\n" in shown
+    assert "4 cells on 2 encoders: 2 done, 2 to do\n" in shown
     assert table(tmp_path) == table(finished)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
-from benchmark.config.load import config_names, load_config, parse_yaml, validate, with_cards
+from benchmark.config.load import config_names, load_card, load_config, parse_yaml, set_key, validate, with_cards
+from benchmark.data.datasets.base import DatasetError
 from methods import BEYOND
 from methods.base import Recipe
 from tests.basic import ANYWHERE, BASIC
@@ -40,6 +43,12 @@ def test_scalars_are_what_people_mean() -> None:
         (b"a: [", "config .*x.yaml' is not YAML: "),
         (b"\xff\xfe", "x.yaml' cannot be read as UTF-8 text: "),
         (b"a: !!python/object:os.system 1", "is not YAML: "),
+        (b"a: [&a [*a]]", "is not YAML: it is longer than 1,000,000 characters, its aliases written out"),
+        (b"a: &a [" + b"x," * 1000 + b"]\nb: [" + b"*a," * 1000 + b"]", "is not YAML: it is longer than"),
+        (b"a: " + b"[" * 2000, "is not YAML: "),
+        (b"#" * 1_000_001, "it is no file of at most 1,000,000 bytes"),
+        (b"seeds: [1]\nratios: [0.1]\nseeds: [2]", "key 'seeds' stands twice, in lines 1 and 3; remove one"),
+        (b"knobs: {pmq: {momentum: 0.1,\n 'momentum': 0.2}}", "key 'momentum' stands twice, in lines 1 and 2"),
         (b"methods: [pmq]\npretrain: {preset: paper, recipe: {lr: 0.5}}", "pretrain.recipe: each method has its own"),
     ],
 )
@@ -48,6 +57,50 @@ def test_a_file_that_is_no_config_is_one_line(content: bytes, message: str, tmp_
     with pytest.raises(ConfigError, match=message) as caught:
         load_config(str(tmp_path / "x.yaml"))
     assert "\n" not in str(caught.value)
+
+
+ODD = ("5", "[1]", "[]", "{}", "''", "null", "true", "[[1]]", "{a: {b: 1}}", "[null]", "!!int ''", "!!timestamp 1")
+"""Values of which a key takes few."""
+TAKEN = {
+    "data": {"{}"},
+    "data.pretrain": set(),
+    "data.datasets": set(),
+    "data.simulation.seed": {"5"},
+    "encoder": {"{}"},
+    "encoder.name": set(),
+    "encoder.hidden": {"5"},
+    "encoders": {"[]"},
+    "knobs.pmq.momentum": set(),
+    "methods.pmq.recipe": {"{}"},
+    "methods.pmq.recipe.lr": {"5"},
+    "sweeps.pmq.momentum": {"[1]"},
+    "ablations.pmq": {"{}"},
+    "finetune.lr": {"5", "[1]"},
+    "ratios": {"[1]"},
+}
+"""Key of a config -> the odd values that it takes."""
+
+
+@pytest.mark.parametrize("key", TAKEN)
+def test_a_value_of_another_kind_is_one_line(key: str) -> None:
+    refusals = {}
+    for text in ODD:
+        try:
+            load_config(BASIC, with_cards({key: parse_yaml(text)}))
+        except ConfigError as problem:
+            refusals[text] = str(problem)
+    assert {*ODD} - refusals.keys() == TAKEN[key]
+    assert "\n" not in "".join(refusals.values())
+
+
+@pytest.mark.parametrize("content", [5, [1], [], None, "x", {"name": [1]}, [{"name": [1]}]])
+@pytest.mark.parametrize("key", ["encoder", "encoders", "data", "knobs", "pretrain"])
+def test_an_override_of_a_section_of_another_kind_is_no_traceback(key: str, content: Any, tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(json.dumps({"methods": ["pmq"], key: content}))
+    overrides = {"encoder.name": "dilated", "encoders": [{"name": "resnet1d"}], "data.segmentation.kind": "recordings"}
+    for change in ({}, overrides, {"pretrain.preset": "paper", "protocol": "paper"}):
+        with suppress(ConfigError):
+            load_config(str(tmp_path / "x.yaml"), change)
 
 
 @pytest.mark.parametrize("name", config_names())
@@ -69,6 +122,18 @@ def test_an_override_drops_what_it_puts_out_of_effect(tmp_path: Path) -> None:
     (tmp_path / "crops.yaml").write_text("methods: [pmq]\ndata: {segmentation: {kind: recordings, seconds: 5}}\n")
     heartbeats = load_config(str(tmp_path / "crops.yaml"), {"data.segmentation.kind": "heartbeats"})
     assert heartbeats.data.segmentation == load_config("paper").data.segmentation
+
+
+@pytest.mark.parametrize(
+    "key", ["name", "signals.files", "signals.leads", "table.file", "table.split", "labels.classes"]
+)
+@pytest.mark.parametrize("value", [5, [1], [], {}, "", None, True, [["x"]], {"a": {"b": 1}}, "x" * 300])
+def test_a_card_of_odd_values_is_one_line(key: str, value: Any, tmp_path: Path) -> None:
+    content: dict[str, Any] = json.loads(json.dumps(CARD))
+    set_key(content, key, value)
+    with pytest.raises((ConfigError, DatasetError)) as caught:  # the folder is empty
+        load_card(card_file(tmp_path / "ours.yaml", content))(tmp_path).listing()
+    assert not re.search(r"\n|function-", str(caught.value))
 
 
 def card_file(path: Path, content: Any) -> str:

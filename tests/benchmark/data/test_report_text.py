@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ def test_like_reports_are_near_and_single_letters_are_words() -> None:
 
 
 def test_every_report_gets_the_vector_of_its_text_made_once_and_kept_by_content(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flip: Callable[[Path, float], None]
 ) -> None:
     first = embed(REPORTS, tmp_path)
     np.testing.assert_array_equal(first[0], first[3])
@@ -53,6 +54,8 @@ def test_every_report_gets_the_vector_of_its_text_made_once_and_kept_by_content(
         np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
     embed([*REPORTS, "Pacemaker"], tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
+    flip(file, 0.5)
+    np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
     file.unlink()
     np.testing.assert_array_equal(embed(REPORTS, tmp_path), first)
 

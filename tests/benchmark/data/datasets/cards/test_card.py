@@ -103,6 +103,20 @@ def test_a_column_of_paths_finds_the_files(opened: Opened, folder: Path, path: s
     assert (listing.entries[0].recording, listing.skipped) == (path.format("r00"), ())
 
 
+def test_an_identifier_that_stands_twice_in_a_pattern_is_the_same_text(opened: Opened, folder: Path) -> None:
+    (folder / "r01").mkdir()
+    for name in ("r01", "r02"):
+        (folder / "r01" / f"{name}.hea").write_bytes((folder / f"waves/{name}.hea").read_bytes())
+    dataset = opened(table=None, labels=None, signals={"files": "{recording}/{recording}.hea"})
+    assert [entry.path for entry in dataset.listing().entries] == ["r01/r01.hea"]
+
+
+@pytest.mark.parametrize("file", ["", "waves", "/dev/zero"])
+def test_a_table_that_is_no_file_is_one_line(opened: Opened, file: str) -> None:
+    with pytest.raises(DatasetError, match=r"^ours: no \w* in \S+\.$"):
+        opened(table={"file": file}).listing()
+
+
 def test_what_is_not_used_is_counted_with_its_reason(opened: Opened, folder: Path) -> None:
     (folder / "waves/r00.hea").rename(folder / "waves/x00.hea")
     table = folder / "labels.csv"
@@ -216,9 +230,14 @@ def test_labels_are_the_classes_of_the_cells(
         ("[]", []),
         ("NORM", ["NORM"]),
         ("[NORM] or [SR]?", ["[NORM] or [SR]?"]),
+        ("[['RBBB'],'x']", ["[['RBBB'],'x']"]),
+        ("{[1]: 2}", ["{[1]: 2}"]),
+        ("(a: b)", ["(a: b)"]),
+        ("[&a [*a]]", ["[&a [*a]]"]),
+        ("[" * 2000 + "]" * 2000, ["[" * 2000 + "]" * 2000]),
     ],
 )
-def test_a_list_in_a_cell_is_its_members(cell: str, labels: list[str]) -> None:
+def test_a_list_in_a_cell_is_its_members_and_a_nested_one_a_label_of_no_class(cell: str, labels: list[str]) -> None:
     assert labels_of(cell, None) == labels
 
 

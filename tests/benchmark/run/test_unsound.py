@@ -1,0 +1,61 @@
+"""What was stored while a file of its data was damaged is computed again; what was stored before or after stays."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmark.data.damage import spans_file
+from benchmark.results.files import digested_json, write_atomic
+from benchmark.run.unsound import remove_unsound
+from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, read_card
+from tests.benchmark.run.bench import Bench
+
+NOTHING = (0, 0, [])
+
+
+def damage(bench: Bench, name: str, folder: Path, since: float, until: float) -> None:
+    """Let a dataset of a grid be one that was damaged in a time."""
+    bench.prepared = bench.prepared | {name: replace(bench.prepared[name], folder=folder)}
+    write_atomic(spans_file(folder), digested_json({"spans": [[since, until]]}))
+
+
+def removed(bench: Bench) -> tuple[int, int, list[str]]:
+    """Remove what is unsound; returns how much, and the rows whose pretraining is gone."""
+    corpus = bench.prepared[bench.config.data.pretrain]
+    count = remove_unsound(bench.grid, corpus, bench.prepared, {}, bench.store)
+    missing = bench.missing()
+    assert len(missing.cells) == count.cells
+    return *count, [pretraining.variant.name for pretraining in missing.pretrainings]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("mimic-iv-ecg", (1, 2, ["pmq"])), ("chapman", (0, 4, [])), ("ptb-xl", NOTHING)],
+    ids=["of the corpus", "of a column", "of neither"],
+)
+def test_results_of_the_time_in_which_a_file_was_damaged_are_removed(
+    finished: Bench, tmp_path: Path, name: str, expected: tuple[int, int, list[str]]
+) -> None:
+    now = time.time()
+    damage(finished, name, tmp_path / "before", 0.0, now - 3600)
+    assert removed(finished) == NOTHING
+    damage(finished, name, tmp_path / "after", now + 3600, now + 7200)
+    assert removed(finished) == NOTHING
+    damage(finished, name, tmp_path / "meanwhile", now - 3600, now + 3600)
+    assert removed(finished) == expected
+
+
+def test_an_unfinished_pretraining_begins_again_and_health_is_measured_again(finished: Bench, tmp_path: Path) -> None:
+    folders = {one.variant.name: finished.store.pretrained / one.key for one in finished.grid.pretrainings}
+    (folders["pmq"] / WEIGHTS).rename(folders["pmq"] / CHECKPOINT)
+    for name in ("mimic-iv-ecg", "chapman"):
+        damage(finished, name, tmp_path / name, 0.0, time.time() + 3600)
+    assert removed(finished) == (1, 4, ["pmq"])
+    assert not folders["pmq"].exists()
+    card = read_card(folders["random"])
+    assert card is not None
+    assert card["health_sample"] == {"windows_sha256": ""}
