@@ -12,9 +12,9 @@ from benchmark.data.damage import Span, spans_of
 from benchmark.data.prepare import Prepared
 from benchmark.results.files import Damaged, write_atomic
 from benchmark.results.names import CARD, WINDOWS_SHA256
-from benchmark.results.store import Store, card_bytes
+from benchmark.results.store import Store, card_bytes, read_card_file
 from benchmark.run.grid import Grid
-from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, read_card
+from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
 
 
 class Unsound(NamedTuple):
@@ -35,31 +35,36 @@ def remove_unsound(
 
     forms: as of `grid.make_grid`. An unfinished pretraining loses its checkpoint; health is measured again.
     """
-    folders = {one.key: store.pretrained / one.key for one in grid.pretrainings if one.method.trains}
-    unsound = {key: folder for key, folder in folders.items() if weights_written_in(folder, spans_behind(corpus))}
-    removed = 0
-    for cell in grid.distinct_cells():
-        row, form = store.row_file(cell.key), forms.get((cell.variant.method_name, cell.dataset))
-        spans = spans_behind(columns[cell.dataset]) + (spans_behind(form) if form else [])
-        if written_in(row, spans) or (cell.pretrain_key in unsound and row.is_file()):
-            store.remove_row(cell.key)
-            removed += 1
-    for folder in unsound.values():  # after their cells, which nothing else tells where this process is killed before
-        shutil.rmtree(folder)
-    held_out = [span for column in columns.values() for span in spans_behind(column)]
+    spans_of_corpus = spans_behind(corpus)
+    unsound, removed = set[str](), 0
     for pretraining in grid.pretrainings:
         folder = store.pretrained / pretraining.key
-        if written_in(folder / CARD, held_out):
-            forget_health_sample(folder)
+        if pretraining.method.trains and weights_written_in(folder, spans_of_corpus):
+            unsound.add(pretraining.key)
+    for cell in grid.distinct_cells():
+        row = store.row_file(cell.key)
+        spans = spans_behind(columns[cell.dataset])
+        if form := forms.get((cell.variant.method_name, cell.dataset)):
+            spans += spans_behind(form)
+        if row.is_file() and (cell.pretrain_key in unsound or written_in(row, spans)):
+            store.remove_row(cell.key)
+            removed += 1
+    for key in unsound:  # after their cells, which nothing else tells where this process is killed before
+        shutil.rmtree(store.pretrained / key)
+    doubt_health(grid, columns, store)
     return Unsound(len(unsound), removed)
 
 
-def forget_health_sample(folder: Path) -> None:
-    """Let the card of a pretraining name no windows that its health was measured on, so that it is measured again."""
-    with suppress(Damaged):  # that one is made again as a whole
-        card = read_card(folder) or {}
-        if card.get("health"):
-            write_atomic(folder / CARD, card_bytes(card | {"health_sample": {WINDOWS_SHA256: ""}}))
+def doubt_health(grid: Grid, columns: Mapping[str, Prepared], store: Store) -> None:
+    """Let health that was measured on damaged windows be measured again: its card then names no windows."""
+    spans = [span for column in columns.values() for span in spans_behind(column)]
+    for pretraining in grid.pretrainings:
+        file = store.pretrained / pretraining.key / CARD
+        if written_in(file, spans):
+            with suppress(Damaged):  # that one is made again as a whole
+                card = read_card_file(file) or {}
+                if card.get("health"):
+                    write_atomic(file, card_bytes(card | {"health_sample": {WINDOWS_SHA256: ""}}))
 
 
 def spans_behind(prepared: Prepared) -> list[Span]:
