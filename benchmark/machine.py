@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -15,15 +16,31 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_info
 
 
 def device_facts(device: torch.device) -> dict[str, Any]:
-    """Collect type and name of the device, CPU threads of torch, and of a CPU the instructions ('AVX2')."""
-    facts = {"type": device.type, "threads": torch.get_num_threads()}
+    """Collect type and name of the device, CPU threads of torch, and what its processor's bits depend on.
+
+    These are the kernels of NumPy's and SciPy's BLAS ('Haswell') and, where torch computes on the CPU, the instructions
+    that it uses ('AVX2').
+    """
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    kernels = {library.get("architecture", library["internal_api"]) for library in libraries}
+    facts = {"type": device.type, "threads": torch.get_num_threads(), "kernels": " ".join(sorted(kernels))}
     if device.type == "cuda":
         return facts | {"name": torch.cuda.get_device_name(device)}
-    name = platform.processor() or platform.machine()
-    return facts | {"name": name, "instructions": torch.backends.cpu.get_cpu_capability()}
+    matrices = " AMX" * torch.cpu._is_amx_tile_supported()  # the capability is AVX512 with and without
+    return facts | {"name": processor_name(), "instructions": torch.backends.cpu.get_cpu_capability() + matrices}
+
+
+@lru_cache(maxsize=1)
+def processor_name() -> str:
+    """Return the model of the processor where Linux names it, else its architecture."""
+    with suppress(OSError):
+        if model := re.search(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE):
+            return model[1]
+    return platform.processor() or platform.machine()
 
 
 def cores() -> int:
@@ -112,13 +129,23 @@ def git_state() -> dict[str, str | bool | None]:
         return {"commit": None, "dirty": False}
 
 
-@lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
-    """Collect versions of Python and the packages that can move a number."""
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
+@lru_cache
+def versions(*further: str) -> dict[str, str]:
+    """Collect versions of Python and the packages that can move a number, and of further ones."""
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in (*PACKAGES, *further)}}
 
 
 def releases() -> dict[str, str]:
     """Collect what workers of one run share of `versions`: Python's minor version, packages without build ('+cpu')."""
     public = {name: version.partition("+")[0] for name, version in versions().items()}
     return public | {"python": ".".join(platform.python_version_tuple()[:2])}
+
+
+def computer(device: torch.device, precision: str, *further: str) -> dict[str, Any]:
+    """Collect what computes a row or an encoder here; further: packages that it needs beside `PACKAGES`."""
+    return {
+        "versions": versions(*further),
+        "git": git_state(),
+        "device": device_facts(device),
+        "precision": precision,
+    }

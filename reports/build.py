@@ -56,6 +56,7 @@ from reports.words import (
     mean_text,
     row_title,
     seeds_named,
+    warnings,
     write_files,
 )
 
@@ -289,7 +290,7 @@ def render_page(
     return environment.get_template("report.html").render(
         style=(TEMPLATES / "report.css").read_text(),
         name=results.plan.config["name"],
-        warnings=results.plan.warnings,
+        warnings=warnings(results, results.plan.cells),
         tables=[(table, blocks(table)) for table in tables],
         answers=[embedded(figure) for figure in figures if figure.answers],
         figures=[embedded(figure) for figure in figures if not figure.answers],

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmark.results.computers import environment_of
 from benchmark.results.files import Damaged
 from benchmark.results.metrics import COLUMNS, per_recording
 from benchmark.results.names import ABLATION, GATE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, WINDOWS_SHA256
@@ -120,6 +121,11 @@ class Results:
             if row.pretrain_key in readable:
                 by_variant[cell.variant][row.pretrain_key] = readable[row.pretrain_key]
         return {name: records for name, records in by_variant.items() if records}
+
+    def environment_of(self, key: str) -> list[tuple[str, str]]:
+        """List what the scores of a cell depend on beside its key; nothing without a row."""
+        row = self.rows.get(key)
+        return environment_of(row, self._records[0].get(row.pretrain_key)) if row else []
 
     @property
     def unreadable_records(self) -> list[str]:

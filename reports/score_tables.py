@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from benchmark.results.computers import computer_text, computers_of
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
 from benchmark.results.store import Plan, PlannedCell
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways, differences
-from reports.results import Layout, Record, Results, coordinates, mean_over_subsets, role_of
+from reports.results import Layout, Results, coordinates, mean_over_subsets, role_of
 from reports.words import (
     ROUNDING,
     caption,
@@ -343,14 +344,9 @@ def costs_table(results: Results) -> pd.DataFrame:
             facts["million multiplications"] /= 1e6
             facts["window pairs"] = facts["updates"] * facts["batch"]
             facts["ms an update"] = 1000 * facts["seconds"] / facts["updates"]
-            machines = {"machine": "; ".join(dict.fromkeys(map(machine_of, trained)))}
+            machines = {computer_text(one): None for record in trained for one in computers_of(record)}
             title = {"Pretraining": row_title(results.plan, variant)}
-            lines.setdefault(tuple(records), {**title, **facts.mean().round(3).to_dict(), **machines})
+            lines.setdefault(
+                tuple(records), {**title, **facts.mean().round(3).to_dict(), "machine": "; ".join(machines)}
+            )
     return pd.DataFrame(lines.values())
-
-
-def machine_of(record: Record) -> str:
-    """Return device, threads of a CPU, and precision: 'NVIDIA H200, bf16', 'x86_64, threads: 2, float32'."""
-    device = record["device"]
-    threads = f", threads: {device['threads']}" if device["type"] == "cpu" else ""
-    return f"{device['name']}{threads}, {record['precision']}"

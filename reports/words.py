@@ -1,6 +1,7 @@
 """The words around a table: row titles, caption, footers and verdict, made of what was run.
 
-None contains a time, a device or a path, so that a resumed run prints the same text.
+None contains a time or a path, and a device is named only where cells were computed on several, so that a resumed run
+prints the same text.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ SIMULATED = "Simulated ECGs: no ranking of methods follows."
 READER = " (reads reports)"
 """After the title of a row whose pretraining reads the reports of the recordings."""
 LONGEST_ERROR = 160
+MOST_ROWS = 3
+"""Rows that are named; of more, their number is."""
+UNLIKE = "Protocols, The same on another machine"
+"""Section that says by how much scores differ then."""
 ROUNDING = 1e-9
 """A standard deviation below it, in percent, is rounding."""
 PAPER_SIGNALS = {
@@ -172,11 +177,33 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
         _settings(results.plan, layout.cells, unit),
         *_patients(results, layout.cells),
         *_rates(results, layout),
-        *(f"Warning: {warning}." for warning in results.plan.warnings),
+        *(f"Warning: {warning}." for warning in warnings(results, layout.cells)),
         *_errors(results, layout.cells),
         *_other_sources(results.plan, layout),
         *_limits(results.plan, statistics),
     ]
+
+
+def warnings(results: Results, cells: Sequence[PlannedCell]) -> list[str]:
+    """Return the warnings of a plan, and a last one where cells were not computed alike; without full stops."""
+    counts: dict[str, dict[str, Counter[str]]] = {}
+    for cell in cells:
+        for fact, value in results.environment_of(cell.key):
+            counts.setdefault(fact, {}).setdefault(value, Counter())[cell.variant] += 1
+    differing = [f"{fact} {_shares(results.plan, values)}" for fact, values in counts.items() if len(values) > 1]
+    unlike = f"these cells were not computed alike ({UNLIKE}): {'; '.join(differing)}"
+    return [*results.plan.warnings, *([unlike] if differing else [])]
+
+
+def _shares(plan: Plan, values: Mapping[str, Counter[str]]) -> str:
+    """Count the cells of each value by row, the most frequent first, and name the rows of the others."""
+    most, *others = sorted(values, key=lambda value: (-values[value].total(), value))
+    texts = [f"{most} ({values[most].total()} cells)"]
+    for value in others:
+        rows = [row_title(plan, variant) for variant in values[value]]
+        named = and_text(rows) if len(rows) <= MOST_ROWS else f"{len(rows)} rows"
+        texts.append(f"{value} ({values[value].total()} of {named})")
+    return ", ".join(texts)
 
 
 def _progress(results: Results, cells: Sequence[PlannedCell]) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
+from benchmark.results.computers import computer_text, computers_of, package_facts
 from benchmark.results.files import flat, holder_of
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import CARD, command
@@ -101,14 +102,16 @@ def sections_of(row: Row, store: Store) -> Iterator[tuple[str, Mapping[str, str 
     record = (store.card(row.pretrain_key) if row.pretrain_key else None) or {}
     updates = f", {record['updates']} updates of {record['batch_size']} pairs" if record.get("updates") else ""
     labels = " of ".join(f"{row.counts[f'train_{name}']} {name}" for name in ("windows", "recordings", "patients"))
-    device = row.provenance["device"]
+    computers = computers_of(record) if record.get("updates") else []
     yield (
         "made by",
         {
             "encoder": f"{row.method}{updates}" + (f", seed {row.pretrain_seed}" if row.pretrain_key else ""),
             "labels": f"{100 * row.ratio:g} %: {labels}; seed {row.seed}",
             "evaluation": row.evaluation,
-            "machine": f"{device['type']} {device['name']}, {row.provenance['precision']}",
+            "machine": computer_text(row.provenance),
+            **({"trained on": "; ".join(map(computer_text, computers))} if computers else {}),
+            "packages": ", ".join(f"{name} {version}" for name, version in package_facts(row.provenance).items()),
             "code": f"commit {row.provenance['git']['commit']}",
         },
     )

@@ -21,7 +21,7 @@ from reports.load import load, pack
 from reports.results import Results
 from reports.score_tables import DASH, Style, Table, wide
 from reports.second_opinion import second_opinion, tables_of, write_opinion
-from reports.words import ratio_text
+from reports.words import ratio_text, warnings
 
 PLAIN = Style(text=str, bold="*{}", italic="{}", spread="±{}", tie=" ≈", mark=" ({})")
 """Of numbers on the console: the best has a star."""
@@ -108,7 +108,7 @@ def show_report(results: Results, out: Path, unit: str | None, console: Console,
     further: metrics of the main tables beside F1, AUROC and ACC.
     """
     built = build_report(results, out, unit=unit, further=list(dict.fromkeys(further)))
-    for line in results.plan.warnings:
+    for line in warnings(results, results.plan.cells):
         note(console, f"Warning: {line}.")
     for pretraining in pretrainings_table(results).to_dict("records"):
         if pretraining["Training"].endswith("; collapsed"):

@@ -14,7 +14,7 @@ from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import SPLIT_VERSION, TaskSpec, is_cross_validated, open_task_view
 from benchmark.data.task import Task, coverage, sides_for_tasks, task_on
 from benchmark.external import ExternalWindows, external_task, missing_notes, predictions_for
-from benchmark.machine import device_facts, git_state, versions
+from benchmark.machine import computer
 from benchmark.results.files import digest
 from benchmark.results.metrics import RECALLS, no_scores, score_both_units, score_retrieval, untested_note
 from benchmark.results.names import RECORDING, RETRIEVAL, UNITS, VALIDATION
@@ -176,14 +176,12 @@ def learn(inputs: CellInput, task: Task, known: EvaluationCache) -> Outcome:
 def provenance(inputs: CellInput, prepared: Prepared) -> dict[str, Any]:
     """Collect config, data, versions and device that produced a row; the corpus where its encoder was trained."""
     trained = inputs.cell.pretraining and inputs.cell.pretraining.method.trains
+    further = ("aeon", "numba") if inputs.cell.evaluation == "minirocket" else ()
     return {
         "config": inputs.config.model_dump(mode="json"),
         "data": source_facts(prepared) | {"form": prepared.form, "recordings": len(prepared.entries)},
         "corpus": dict(inputs.context.corpus) if trained else {},
-        "versions": versions(),
-        "git": git_state(),
-        "device": device_facts(inputs.context.device),
-        "precision": inputs.context.precision,
+        **computer(inputs.context.device, inputs.context.precision, *further),
         "results_versions": results_versions(inputs.cell),
         "key_content": inputs.cell.content,
     }

@@ -17,7 +17,7 @@ from benchmark.data.joined import is_transport
 from benchmark.data.prepare import Prepared, open_prepared
 from benchmark.data.splits import TaskSpec, open_task_view
 from benchmark.data.task import ProbeWindows, probe_windows
-from benchmark.machine import device_facts, git_state, seed_torch, versions
+from benchmark.machine import computer, seed_torch
 from benchmark.results.files import Damaged, write_atomic
 from benchmark.results.names import CARD, ERROR, UNTRAINED_EPOCH, WINDOWS_SHA256
 from benchmark.results.store import Store, card_bytes
@@ -66,10 +66,7 @@ def run_pretraining(pretraining: Pretraining, context: Context) -> None:
         "key_content": pretraining.content,
         "parameters": sum(p.numel() for p in method.parameters() if p.requires_grad),
         **encoder_costs(method.exported(), config),
-        "versions": versions(),
-        "git": git_state(),
-        "device": device_facts(device),
-        "precision": context.precision,
+        **computer(device, context.precision),
     }
     save_encoder(folder, method.exported(), facts | learned)
     for leftover in (CHECKPOINT, ERROR):

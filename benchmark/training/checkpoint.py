@@ -42,6 +42,8 @@ class History:
     batch_size: int
     health: list[dict[str, Any]] = field(default_factory=list)
     """Of `health.measure`, before the first epoch and after each."""
+    computed_on: list[dict[str, Any]] = field(default_factory=list)
+    """Of `machine.computer`, of all that it ran on, in their order."""
 
 
 @dataclass

@@ -21,7 +21,7 @@ import torch
 from benchmark.config.schema import Budget
 from benchmark.data.corpus import Corpus, EpochShape, epoch_order, epoch_shape
 from benchmark.data.task import ProbeWindows
-from benchmark.machine import stream
+from benchmark.machine import computer, stream
 from benchmark.process import Stopped, stop
 from benchmark.training.checkpoint import Epoch, History, resume, save_checkpoint
 from benchmark.training.health import measure
@@ -97,6 +97,8 @@ def pretrain(
     last, optimiser = math.ceil(total / shape.updates), make_optimiser(method, recipe)
     history = History([], 0.0, total, shape.batch_size)
     epoch = resume(checkpoint, method, optimiser, history)
+    if (here := computer(corpus.device, precision)) not in history.computed_on:
+        history.computed_on.append(here)
     method.begin(total)
     method.train()
     if not history.health:

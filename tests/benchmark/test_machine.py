@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import torch
+from threadpoolctl import threadpool_info
 
 from benchmark import machine as code_versions
-from benchmark.machine import git_state, pick_device, pick_precision, stream
+from benchmark.machine import git_state, pick_device, pick_precision, processor_name, stream
 
 
 def test_devices_by_name_and_one_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,6 +38,18 @@ def test_precision_auto_is_bf16_where_the_device_has_it(monkeypatch: pytest.Monk
         monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
         monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda has=native: has)
         assert pick_precision("auto", cpu) == expected
+
+
+def test_a_processor_is_named_with_the_kernels_and_instructions_that_are_used() -> None:
+    """Other kernels than the processor's are chosen before a process starts."""
+    chosen = {"OPENBLAS_CORETYPE": "Nehalem", "ATEN_CPU_CAPABILITY": "default"}
+    code = "import torch; from benchmark.machine import device_facts; print(device_facts(torch.device('cpu')))"
+    run = subprocess.run([sys.executable, "-c", code], env=os.environ | chosen, capture_output=True, text=True)
+    facts = ast.literal_eval(run.stdout)
+    if "openblas" in {library["internal_api"] for library in threadpool_info()}:
+        assert facts["kernels"] == "Nehalem"
+    assert facts["instructions"].split()[0] == "DEFAULT"
+    assert (facts["type"], facts["name"]) == ("cpu", processor_name())
 
 
 def test_streams_stay_the_same_over_versions_and_machines() -> None:

@@ -22,13 +22,14 @@ from reports.jackknife import leave_one_out
 
 VARIANTS = {"random": 0.5, "moco": 0.6, "pmq": 0.7, "pmq:w/o mask_t": 0.7004}
 TRACEBACK = "Traceback (most recent call last):\n  ...\nRuntimeError: the loss is not finite"
-RECORD = {
+RECORD: dict[str, Any] = {
     "health": [],
     "seed": 42,
     "updates": 0,
     "seconds": 0.0,
     "precision": "float32",
     "device": {"type": "cuda", "name": "H200"},
+    "versions": {"torch": "2.13.0", "numpy": "2.3.5"},
 }
 METRICS = {"f1": 0.0, "auroc": 0.2, "acc": 0.1}
 DATASETS = ("ptb-xl", "chapman")
@@ -116,6 +117,8 @@ def row_of(cell: PlannedCell) -> Row:
         provenance={
             "git": {"commit": "0123456789abcdef0123456789abcdef01234567", "dirty": False},
             "precision": "float32",
+            "device": RECORD["device"],
+            "versions": RECORD["versions"],
         },
     )
 

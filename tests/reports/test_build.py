@@ -53,6 +53,36 @@ def test_a_run_that_was_resumed_gives_the_bytes_of_one_that_was_not(write_store:
     assert [name for name in FILES[:-1] if after[name] != whole[name]] == []
 
 
+def test_a_store_that_was_completed_on_another_computer_says_so_in_one_line(
+    write_store: WriteStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two rows of PMQ have another BLAS kernel and another NumPy; its pretraining went on with other threads."""
+    versions = {"torch": "2.13.0", "numpy": "2.1.0"}
+
+    def elsewhere(row: Row) -> Row:
+        if (row.variant, row.dataset, row.seed, row.evaluation) != ("pmq", "ptb-xl", 41, "finetune"):
+            return row
+        device = row.provenance["device"] | {"kernels": "Haswell"}
+        return replace(row, provenance=row.provenance | {"device": device, "versions": versions})
+
+    def lines_of(name: str, alter: Callable[[Row], Row], threads: tuple[int, ...]) -> list[str]:
+        root = write_store(name, complete=True, alter=alter)
+        computer = row_of(load(root).plan.cells[0]).provenance
+        computers = [computer | {"device": computer["device"] | {"type": "cpu", "threads": count}} for count in threads]
+        write_record(root, "pmq", loss=[1.0], updates=4, computed_on=computers)
+        show_report(load(root), tmp_path / name, None, open_console(), [])
+        return [line for line in capsys.readouterr().out.splitlines() if "were not computed alike" in line]
+
+    assert lines_of("alike", lambda row: row, (1,)) == []
+    assert "not computed alike" not in (tmp_path / "alike" / "results.md").read_text()
+    (line,) = lines_of("mixed", elsewhere, (1, 2))
+    assert "processor H200 (36 cells), H200, Haswell (2 of PMQ);" in line
+    assert "numpy 2.3.5 (36 cells), 2.1.0 (2 of PMQ);" in line
+    assert "threads of a pretraining 1 (10 cells), 2 (10 of PMQ)." in line
+    text, page = ((tmp_path / "mixed" / name).read_text() for name in ("results.md", "report.html"))
+    assert (text.count("numpy 2.3.5 (32 cells)"), page.count("numpy 2.3.5 (36 cells)")) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("protocol", "unit", "units"),
     [

@@ -13,11 +13,13 @@ import pytest
 import torch
 
 from benchmark.data.prepare import Prepared
+from benchmark.machine import computer
 from benchmark.results.files import digest
 from benchmark.results.names import CARD
 from benchmark.results.store import Store
 from benchmark.run import pretraining as pretraining_module
 from benchmark.run.pretraining import measure_again, probe_windows_of, run_pretraining
+from benchmark.training import pretrain as pretrain_module
 from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS, load_encoder
 from methods.encoders.dilated import Dilated
 from tests.benchmark.run.bench import Bench, SmallConfig, cell_of
@@ -43,7 +45,7 @@ def test_health_is_measured_again_on_the_windows_of_another_run(finished: Bench)
     assert measured_on(finished.prepared) == {"random": before["random"], "pmq": before["pmq"][-1:]}
 
 
-def test_a_pretraining_that_was_asked_to_stop_goes_on_to_the_same_encoder(
+def test_a_pretraining_that_was_asked_to_stop_goes_on_to_the_same_encoder_and_names_both_computers(
     bench: Bench, whole: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = cell_of(bench, "pmq").pretraining.key
@@ -55,15 +57,21 @@ def test_a_pretraining_that_was_asked_to_stop_goes_on_to_the_same_encoder(
         if done == updates - 1 and len(steps) < updates:
             signal.raise_signal(signal.SIGTERM)
 
+    here = computer(bench.machine.device, bench.machine.precision)
+    elsewhere = here | {"device": here["device"] | {"kernels": "Zen"}}
+    monkeypatch.setattr(pretrain_module, "computer", lambda device, precision: elsewhere)
     monkeypatch.setattr(pretraining_module, "progress_file", lambda folder, name: nullcontext(interrupt))
     with pytest.raises(KeyboardInterrupt):
         bench.work_off()
     assert {path.name for path in (bench.store.pretrained / key).iterdir()} == {CHECKPOINT}
+    monkeypatch.setattr(pretrain_module, "computer", computer)
     assert bench.work_off() == 0
     assert steps == [*range(1, updates + 1)]
     weights, expected = ((b.store.pretrained / key / WEIGHTS).read_bytes() for b in (bench, whole))
     assert weights == expected
     assert not (bench.store.pretrained / key / CHECKPOINT).exists()
+    computers = (bench.store.card(key) or {})["computed_on"]
+    assert [one["device"]["kernels"] for one in computers] == ["Zen", here["device"]["kernels"]]
     assert bench.rows() == whole.rows()
 
 
