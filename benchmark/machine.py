@@ -88,7 +88,7 @@ class Machine:
     devices: tuple[str, ...] = ()  # what CUDA_VISIBLE_DEVICES is in the workers, in turn; () for what it is here
 
     def mode(self) -> dict[str, str]:
-        """Return what of the machine enters result keys: bits are equal within one mode, for equal threads."""
+        """Return what of the machine enters result keys: bits also depend on `computer`."""
         return {"device": self.device.type, "precision": self.precision}
 
     def threads(self) -> int | None:

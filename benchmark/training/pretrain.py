@@ -1,8 +1,9 @@
 """The training loop of all methods: length, schedule, precision, checkpoints.
 
 `method.begin(updates)`, then per update `loss_terms`, backward, step, schedule, `after_step`. Torch is seeded from
-(seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any step is
-bit-identical. A checkpoint is written after each epoch, within one every `CHECKPOINT_SECONDS`, and at a stop.
+(seed, epoch, step) before each step and the order of an epoch from (seed, epoch), so a run resumed from any step on
+the same kind of machine is bit-identical. A checkpoint is written after each epoch, within one every
+`CHECKPOINT_SECONDS`, and at a stop.
 `pretrain.budget` says what is equal among methods: epochs of their own batches, windows seen or encoder passes.
 """
 
