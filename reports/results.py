@@ -16,11 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmark.results.computers import environment_of
 from benchmark.results.files import Damaged
 from benchmark.results.metrics import COLUMNS, per_recording
 from benchmark.results.names import ABLATION, GATE, HEARTBEAT, METHOD, RETRIEVAL, SWEEP, WINDOWS_SHA256
 from benchmark.results.store import Failure, Plan, PlannedCell, Predictions, Row, Store, labels_of
+from reports.computers import environment_of
 
 COORDINATES = ("variant", "evaluation", "dataset", "ratio", "seed", "subset")
 SCORES = (*COORDINATES, "unit", "metric", "value", "undefined", "key")

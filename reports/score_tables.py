@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from benchmark.results.computers import computer_text, computers_of
 from benchmark.results.metrics import COLUMNS, FURTHER, METRICS, TITLES
 from benchmark.results.names import EVALUATION_TITLES, OVERALL, numbers, visible
 from benchmark.results.store import Plan, PlannedCell
+from reports.computers import computer_text, computers_of
 from reports.inference import LEVEL, NEAR, TableStatistics, both_ways, differences
 from reports.results import Layout, Results, coordinates, mean_over_subsets, role_of
 from reports.words import (

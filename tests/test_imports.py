@@ -30,6 +30,7 @@ ROOMS = (
     "reports.inference",
     "reports.jackknife",
     "reports.results",
+    "reports.computers",
     "benchmark.run",
     "benchmark.embedding",
     "benchmark.training",

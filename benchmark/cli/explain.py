@@ -16,13 +16,13 @@ from pathlib import Path
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
-from benchmark.results.computers import computer_text, computers_of, package_facts
 from benchmark.results.files import flat, holder_of
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import CARD, command
 from benchmark.results.store import NoResults, PlannedCell, Row, Store
 from benchmark.run.progress import PROGRESS, read_progress
 from benchmark.screen import Console, duration, note, print_table
+from reports.computers import computer_text, computers_of, package_facts
 
 PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
