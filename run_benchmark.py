@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,15 +12,16 @@ from benchmark import screen as terminal
 from benchmark.cli.main import FAILED, INTERRUPTED, USAGE, run
 from benchmark.config.errors import ConfigError
 from benchmark.data.datasets.base import DatasetError
-from benchmark.process import SIGNALS, Interrupted, interrupts, keep_freed_memory
+from benchmark.process import SIGNALS, EngineLost, Interrupted, interrupts, keep_freed_memory, outlive_readers
 from benchmark.results.files import Damaged, remedy
-from benchmark.results.store import NoResults
+from benchmark.results.store import Failure, NoResults
 from benchmark.screen import open_console
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line, by default that of the process; returns the exit status (benchmark.cli.main)."""
     keep_freed_memory()
+    outlive_readers()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a console that is not UTF-8 shows ? and ends no command
@@ -32,18 +34,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         terminal.error(str(problem))
         return USAGE
     except OSError as problem:
-        terminal.error(f"{problem.filename or 'a file'}: {problem.strerror or problem}; {remedy(problem)}")
+        terminal.error(f"{problem.filename or 'the system'}: {problem.strerror or problem}; {remedy(problem)}")
         return USAGE
-    except (NoResults, Damaged) as problem:
+    except (NoResults, Damaged, EngineLost) as problem:
         terminal.error(str(problem))
         return FAILED
     except MemoryError:
         terminal.error("out of memory; what is finished is saved: give it more, or fewer --workers and --jobs")
         return FAILED
+    except Exception as problem:
+        limit = address_limit()
+        if limit is None:
+            raise
+        reason = Failure.of(problem).line
+        terminal.error(f"{reason}; `ulimit -v` limits the memory to {limit} KiB: raise it, and try again")
+        return FAILED
     except KeyboardInterrupt as stop:
         console.show_cursor()
         terminal.error("stopped; what is finished is saved, and the same command goes on from there")
         return stop.status if isinstance(stop, Interrupted) else INTERRUPTED
+
+
+def address_limit() -> int | None:
+    """Return how much memory this process may address, in KiB (`ulimit -v`); None without a limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit // 1024
 
 
 if __name__ == "__main__":

@@ -14,12 +14,17 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from io import BufferedWriter, FileIO, TextIOWrapper
 from multiprocessing import get_context, parent_process, resource_tracker
 from types import FrameType
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 GRACE_SECONDS = 6  # most that running tasks have to save
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SHARED_MEMORY = "/dev/shm"
 
 stop = threading.Event()
 """Set where this process is asked to save and end: by a signal, by a worker that closes, or by the driver."""
@@ -27,6 +32,10 @@ stop = threading.Event()
 
 class Stopped(BaseException):
     """The task was asked to stop, and has saved."""
+
+
+class EngineLost(Exception):
+    """The scheduler of the workers does not answer any more; the message is one line, with what to do."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -75,14 +84,52 @@ def shared_map(work: Callable[[Item], Result], items: Iterable[Item], processes:
         return
     context = get_context("forkserver")  # imports once for the pools of all datasets
     context.set_forkserver_preload(["__main__", "scipy.signal"])
-    with ProcessPoolExecutor(processes, context, begin_worker) as pool:
+    with semaphores():
+        executor = ProcessPoolExecutor(processes, context, begin_worker)
+    with executor as pool:
         with interrupts_blocked():  # all processes start here, and inherit it
             results = pool.map(work, items)
         yield from results
 
 
+@contextmanager
+def semaphores() -> Iterator[None]:
+    """Let an OSError of the semaphores that processes share name the folder in which they lie."""
+    try:
+        yield
+    except BlockingIOError:
+        raise  # no further process may start
+    except OSError as error:
+        error.filename = error.filename or SHARED_MEMORY
+        raise
+
+
+class OutputToReader(FileIO):
+    """A standard stream whose output ends with its reader (`| head`), so that the work goes on without a word."""
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Write to the reader; nowhere from the time that it has gone."""
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            return super().write(data)
+
+
+def outlive_readers() -> None:
+    """Let this process go on where the reader of its stdout or stderr ends; streams that a test took are left alone."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, TextIOWrapper) and stream is getattr(sys, f"__{name}__"):
+            file = OutputToReader(stream.fileno(), "w", closefd=False)
+            setattr(sys, name, TextIOWrapper(BufferedWriter(file), stream.encoding, stream.errors, line_buffering=True))
+
+
 def begin_worker() -> None:
     """Let a worker save on SIGTERM, and end with its parent."""
+    outlive_readers()
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     threading.Thread(target=end_with_parent, daemon=True).start()
     keep_freed_memory()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,8 +23,8 @@ from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
 from benchmark.results.files import Locked, digest, file_lock, read_json, remove_stale, write_atomic
-from benchmark.results.names import CARD
-from benchmark.results.store import Plan, Store
+from benchmark.results.names import CARD, command
+from benchmark.results.store import Failure, Plan, Store
 from benchmark.run.datasets import (
     audit_run,
     external_forms,
@@ -66,13 +68,22 @@ def run(arguments: Namespace, console: Console) -> int:
     if arguments.dry_run:
         print_dry_run(console, config, folders, machine, arguments.results)
         return OK
-    return run_grid(config, folders, machine, arguments, console)
+    datasets = [locate(config, name, folders) for name in names_of(config)]
+    with sole_command(Store(arguments.results)):
+        return run_grid(config, datasets, folders, machine, arguments, console)
 
 
-def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Namespace, console: Console) -> int:
+def run_grid(
+    config: Config,
+    datasets: Sequence[Dataset],
+    folders: Folders,
+    machine: Machine,
+    arguments: Namespace,
+    console: Console,
+) -> int:
     """Prepare the data, run the missing part of the grid, report; returns the exit status. Raises DatasetError."""
     store = Store(arguments.results)
-    datasets, prepared, warnings = prepare_all(config, folders, arguments, console)
+    prepared, warnings = prepare_all(config, datasets, folders, arguments, console)
     forms = external_forms(config, datasets, lambda data, cut: prepare_data(data, config, folders, console, cut))
     grid = make_grid(config, prepared, machine, forms=forms)
     if arguments.only:
@@ -88,21 +99,35 @@ def run_grid(config: Config, folders: Folders, machine: Machine, arguments: Name
     events = arguments.out / "tensorboard" if arguments.tensorboard else None
     failures = work_off(work, config, prepared, store, machine, console, events)
     measure_again(probe, config, grid, store)
-    report_on(plan, store, arguments, console)
+    reported = is_reported(plan, store, arguments, console)
     if failures:
         terminal.error(f"{failures} tasks failed; the same command tries them again")
-    return FAILED if failures else OK
+    return FAILED if failures or not reported else OK
+
+
+@contextmanager
+def sole_command(store: Store) -> Iterator[None]:
+    """Keep other commands from a store, and a refused one from replacing what the first has written.
+
+    Raises ConfigError while another command works on it, OSError where it cannot be written.
+    """
+    try:
+        with file_lock(store.lock):
+            yield
+    except Locked as holder:
+        raise ConfigError(
+            f"{holder} works on {store.root} (see `status`): wait for its end, or name another folder with --results"
+        ) from None
 
 
 def prepare_all(
-    config: Config, folders: Folders, arguments: Namespace, console: Console
-) -> tuple[list[Dataset], dict[str, Prepared], list[str]]:
-    """Return the datasets of a run, what is prepared of them, of joins and of columns, and the warnings.
+    config: Config, datasets: Sequence[Dataset], folders: Folders, arguments: Namespace, console: Console
+) -> tuple[dict[str, Prepared], list[str]]:
+    """Return what is prepared of the datasets of a run, of joins and of columns, and the warnings.
 
-    Prints a line for each. Raises DatasetError for data that are not there, and for a leak that is not allowed.
+    Prints a line for each. Raises DatasetError for data that cannot be used, and for a leak that is not allowed.
     """
     remove_stale({arguments.results: 2, folders.cache: 1, arguments.out: 1})
-    datasets = [locate(config, name, folders) for name in names_of(config)]
     prepared = {}
     for dataset in datasets:
         prepared[dataset.name] = prepare_data(dataset, config, folders, console)
@@ -118,7 +143,7 @@ def prepare_all(
         raise DatasetError(f"{'; '.join(leaks)}; `data check` shows more, `run --allow-leak` runs all the same")
     for line in warnings:
         note(console, f"warning: {line}")
-    return datasets, prepared, [*leaks, *warnings]
+    return prepared, [*leaks, *warnings]
 
 
 def tell_unsound(unsound: Unsound, console: Console) -> None:
@@ -148,25 +173,35 @@ def work_off(
 ) -> int:
     """Run the work, if any, under a progress display; returns the number of failed pretrainings and cells.
 
-    events: folder of TensorBoard files. Raises ConfigError where another command works on the store, or for an engine
-    without workers that can be used.
+    events: folder of TensorBoard files. Raises ConfigError for an engine without workers that can be used, EngineLost
+    where its scheduler ends.
     """
     if not work.cells:
         return 0
     prepare_trials(config, prepared)
     context = context_of(config, prepared, store, machine, events)
+    with (
+        open_engine(machine.engine, machine.jobs, machine.devices) as engine,
+        GridProgress(console, work, store) as progress,
+    ):
+        execute(work, context, engine, progress)
+        return progress.failed.total()
+
+
+def is_reported(plan: Plan, store: Store, arguments: Namespace, console: Console) -> bool:
+    """Write and print the report; where that fails, say which command does it, and return False."""
     try:
-        with (
-            file_lock(store.lock),
-            open_engine(machine.engine, machine.jobs, machine.devices) as engine,
-            GridProgress(console, work, store) as progress,
-        ):
-            execute(work, context, engine, progress)
-            return progress.failed.total()
-    except Locked as holder:
-        raise ConfigError(
-            f"{holder} works on {store.root} (see `status`): wait for its end, or name another folder with --results"
-        ) from None
+        report_on(plan, store, arguments, console)
+        return True
+    except Exception as error:
+        unit = ["--unit", arguments.unit] if arguments.unit else []
+        scores = ["--scores", *arguments.scores] if arguments.scores else []
+        flags = ["--results", str(store.root), "--out", str(arguments.out), *unit, *scores]
+        terminal.error(
+            f"the report failed, {Failure.of(error).line}; all results are kept in {store.root}, and "
+            f"`{command()} report {shlex.join(flags)}` writes the report again"
+        )
+        return False
 
 
 def report_on(plan: Plan, store: Store, arguments: Namespace, console: Console) -> None:

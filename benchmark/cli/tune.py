@@ -21,13 +21,14 @@ import pandas as pd
 from benchmark import screen as terminal
 from benchmark.cli.dry_run import print_dry_run
 from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of, values_of
-from benchmark.cli.run import prepare_all, tell_unsound, work_off
+from benchmark.cli.run import prepare_all, sole_command, tell_unsound, work_off
 from benchmark.config.config import Config, laid_over, with_settings
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import yaml_text
 from benchmark.results.files import write_atomic
 from benchmark.results.names import LINEAR, TRIAL
 from benchmark.results.store import Store
+from benchmark.run.datasets import locate, names_of
 from benchmark.run.grid import Cell, Grid, Variant, make_grid
 from benchmark.run.tasks import missing
 from benchmark.run.unsound import remove_unsound
@@ -55,13 +56,15 @@ def tune(arguments: Namespace, console: Console) -> int:
         note(console, trials_text)
         print_dry_run(console, config, folders, machine, store.root, variants)
         return OK
-    _, prepared, _ = prepare_all(config, folders, arguments, console)
-    grid = make_grid(config, prepared, machine, variants)
-    tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, {}, store), console)
-    work = missing(grid, store)
-    note(console, f"{trials_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
-    failures = work_off(work, config, prepared, store, machine, console)
-    trials = trials_of(draws, grid, store)
+    datasets = [locate(config, name, folders) for name in names_of(config)]
+    with sole_command(store):
+        prepared, _ = prepare_all(config, datasets, folders, arguments, console)
+        grid = make_grid(config, prepared, machine, variants)
+        tell_unsound(remove_unsound(grid, prepared[config.data.pretrain], prepared, {}, store), console)
+        work = missing(grid, store)
+        note(console, f"{trials_text}: {len(work.cells)} of {len(grid.cells)} cells to do")
+        failures = work_off(work, config, prepared, store, machine, console)
+        trials = trials_of(draws, grid, store)
     best = trials[trials["chosen"] == 1].to_dict("records")
     chosen = {trial["method"]: draws[trial["method"]][trial["trial"]] for trial in best}
     note(

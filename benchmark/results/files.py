@@ -12,11 +12,13 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from pydantic import ValidationError
+
+from benchmark.process import SHARED_MEMORY
 
 T = TypeVar("T")
 KEY_LENGTH = 16
@@ -145,6 +147,7 @@ REMEDIES = {
     errno.EDQUOT: f"your quota there is used up: free space or name another folder; {RESUMES}",
     errno.EROFS: "the folder is mounted read-only: name another",
     errno.EACCES: "you may not write there: name another folder",
+    errno.EAGAIN: f"no more processes are allowed (ulimit -u): use fewer --workers and --jobs; {RESUMES}",
 }
 """Number of an error of the operating system -> what to do."""
 
@@ -156,6 +159,8 @@ def temporary_name(path: Path) -> Path:
 
 def remedy(error: OSError) -> str:
     """Return what to do about an error of reading or writing a file."""
+    if error.filename == SHARED_MEMORY:
+        return f"processes share semaphores there: free it, or use one process, --workers 1 and --jobs 1; {RESUMES}"
     return REMEDIES.get(error.errno or 0, "is the folder writable?")
 
 
@@ -200,23 +205,22 @@ class Locked(Exception):
 
 
 @contextmanager
-def file_lock(path: Path, *, wait: bool = False) -> Iterator[None]:
+def file_lock(path: Path) -> Iterator[None]:
     """Let one process at a time in, by a file that names it; on a disk without locks, all are in it.
 
-    wait: wait for the others. Raises Locked otherwise.
+    Raises Locked for another process, and OSError where the file cannot be written, as nothing beside it could be.
     """
-    with ExitStack() as stack:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "ab", buffering=0) as handle:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = stack.enter_context(open(path, "a+"))
-            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            handle.truncate(0)
-            handle.write(f"{socket.gethostname()}:{os.getpid()}")
-            handle.flush()
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise Locked(path.read_text()) from None
         except OSError:
-            pass
+            pass  # this disk has no locks
+        with naming(path):
+            handle.truncate(0)
+            handle.write(f"{socket.gethostname()}:{os.getpid()}".encode())
         yield
 
 

@@ -15,7 +15,7 @@ from multiprocessing import active_children, get_context
 from multiprocessing.queues import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from benchmark.process import GRACE_SECONDS, begin_worker, interrupts, interrupts_blocked
+from benchmark.process import GRACE_SECONDS, begin_worker, interrupts, interrupts_blocked, semaphores
 
 if TYPE_CHECKING:
     from benchmark.run.dask_engine import Dask
@@ -28,6 +28,7 @@ class Inline:
 
     lost: tuple[type[Exception], ...] = ()  # what the future of a task raises whose worker was killed
     attempts = 1  # how often a task is handed over that loses its worker; 1 where the engine itself tries again
+    remark = ""  # what is shown of the workers beside the progress of the tasks
 
     def width(self) -> int:
         """Count how many tasks may be handed over at a time, so that none waits behind a long one."""
@@ -49,6 +50,7 @@ class Pool:
 
     lost = (BrokenProcessPool,)
     attempts = 2
+    remark = ""
 
     def __init__(self, workers: int, devices: Sequence[str]) -> None:
         """Open the pool. devices: CUDA_VISIBLE_DEVICES of the workers, in turn; '' for what it is here."""
@@ -58,10 +60,11 @@ class Pool:
     def open(self) -> None:
         """Open an executor, whose workers take a device each."""
         context = get_context("spawn")
-        devices: SimpleQueue[str] = context.SimpleQueue()
+        with semaphores():
+            devices: SimpleQueue[str] = context.SimpleQueue()
+            self.executor = ProcessPoolExecutor(self.workers, context, begin_task_worker, (devices,))
         for number in range(self.workers):
             devices.put(self.devices[number % len(self.devices)])
-        self.executor = ProcessPoolExecutor(self.workers, context, begin_task_worker, (devices,))
 
     def width(self) -> int:
         """Count the processes."""

@@ -11,7 +11,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,7 +25,7 @@ from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.data.prepare import Prepared
 from benchmark.machine import Machine, releases
-from benchmark.process import GRACE_SECONDS, Stopped, keep_freed_memory, stop
+from benchmark.process import GRACE_SECONDS, EngineLost, Stopped, keep_freed_memory, stop
 from benchmark.results.files import Damaged
 from benchmark.results.names import is_frozen
 from benchmark.results.store import Failure, Store
@@ -228,7 +228,8 @@ def refuse_unfit(context: Context) -> None:
 def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: GridProgress) -> None:
     """Run the work and tell `watch` what ends and what runs. Failures are stored and stop nothing else.
 
-    Ctrl-C lets running tasks save, and is raised again. Raises ConfigError for workers that cannot run them.
+    Ctrl-C lets running tasks save, and is raised again. Raises ConfigError for workers that cannot run them, EngineLost
+    where their scheduler ends.
     """
     waiting = jobs_of(work)
     missing_encoders = {job.key for job in waiting if job.is_pretraining}
@@ -243,7 +244,6 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                 if len(running) < width and not is_beside_a_suspect:
                     waiting.remove(job)
                     running[engine.submit(run, job, context)] = job
-            remark = "" if running else "no worker is there: the run waits for one"
             if not running:
                 time.sleep(LOOK_SECONDS)
             for future in wait(running, LOOK_SECONDS, FIRST_COMPLETED).done:
@@ -259,7 +259,9 @@ def execute(work: Work, context: Context, engine: Inline | Pool | Dask, watch: G
                     for useless in [other for other in waiting if other.after == job.key]:
                         waiting.remove(useless)
                         watch.end(useless, given_up(useless, reason, context.store))
-            watch.refresh(list(running.values()), remark)
+            watch.refresh(list(running.values()), engine.remark)
+    except EngineLost:
+        raise  # nobody is there who could be asked to stop
     except BaseException:
         if running:
             engine.ask_to_stop()
@@ -273,6 +275,8 @@ def endings_of(
     """Return how the parts of a job ended; nothing where its worker was killed or closes, and it goes on elsewhere."""
     try:
         endings: Sequence[Ending] = future.result()
+    except CancelledError as error:  # by a client that has lost its scheduler
+        raise EngineLost from error
     except engine.lost as error:
         killed[job.key] += 1
         if killed[job.key] < engine.attempts:

@@ -15,6 +15,7 @@ import pytest
 from benchmark.process import (
     GRACE_SECONDS,
     Interrupted,
+    OutputToReader,
     interrupts,
     stop,
 )
@@ -107,3 +108,12 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path, how: signal.Si
     parent.wait(10)
     parent.stdout.close()
     until(lambda: not any(map(is_running, workers)))
+
+
+def test_output_whose_reader_has_gone_ends_without_an_error() -> None:
+    reader, writer = os.pipe()
+    with OutputToReader(writer, "w") as output:
+        assert output.write(b"read") == 4
+        assert os.read(reader, 4) == b"read"
+        os.close(reader)
+        assert [output.write(b"unread") for _ in range(2)] == [6, 6]

@@ -9,18 +9,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 
 from benchmark.cli import run as run_module
 from benchmark.data.simulate import SimulatedDataset
+from benchmark.results.files import file_lock
 from benchmark.results.store import Row, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
@@ -185,6 +188,40 @@ def test_after_ctrl_c_the_same_command_goes_on(
     assert shown.err == "error: stopped; what is finished is saved, and the same command goes on from there\n"
     assert run() == 0
     assert "2 done, 2 to do" in capsys.readouterr().out  # what runs may end within the grace
+    assert table(tmp_path) == table(finished)
+
+
+def test_a_report_that_fails_names_the_command_that_writes_it(
+    run: Run, finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(finished / "runs", tmp_path / "runs")
+    with monkeypatch.context() as patch:
+        patch.setattr("benchmark.cli.report.show_report", Mock(side_effect=KeyError("A")))
+        assert run("--scores", "auprc") == FAILED
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: the report failed, KeyError: 'A'; all results are kept in ")
+    assert shown.count("\n") == 1
+    assert main(shlex.split(shown.split("`")[1].partition(".py ")[2])) == 0
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_a_refused_second_command_writes_nothing(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lock = Store(tmp_path / "runs").lock
+    with file_lock(lock):
+        for words in ([], ["--only", "fffffff"]):
+            assert run(*words) == USAGE
+            assert "works on " in capsys.readouterr().err
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [lock]
+
+
+@pytest.mark.slow
+def test_a_run_whose_reader_has_gone_goes_on_to_the_same_table(finished: Path, tmp_path: Path) -> None:
+    words = [sys.executable, str(ROOT / "run_benchmark.py"), *command_in(tmp_path), "--jobs", "2"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as nobody:
+        assert subprocess.run(words, cwd=finished, stdout=nobody, stderr=nobody, check=False).returncode == 0
+    assert len(rows_of(tmp_path / "runs")) == 4
     assert table(tmp_path) == table(finished)
 
 

@@ -75,11 +75,17 @@ def test_a_lock_is_held_by_one_process_and_names_it(tmp_path: Path) -> None:
             with pytest.raises(Locked, match=f"^{holder}$"), file_lock(path):
                 pass
         assert holder_of(path) == ""
-    with file_lock(path, wait=True), pytest.raises(Locked), file_lock(path):
+    assert holder_of(tmp_path / "none") == ""
+
+
+def test_a_store_that_cannot_be_written_is_named_where_it_is_locked(disk: Path) -> None:
+    path = disk / ".lock"
+    with file_lock(path):
         pass
-    (tmp_path / "file").touch()
-    with file_lock(tmp_path / "file" / ".lock"):  # nothing can be locked there
-        assert holder_of(tmp_path / "none") == ""
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    with pytest.raises(OSError, match="Read-only file system") as read_only, file_lock(path):
+        pass
+    assert read_only.value.filename == str(path)
 
 
 def interrupted_write(path: Path) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from multiprocessing import active_children
+from pathlib import Path
+from threading import Thread
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import MagicMock, Mock
 
 import pytest
 
 from benchmark.config.errors import ConfigError
 from benchmark.machine import releases
+from benchmark.process import EngineLost
+from benchmark.results.files import remedy
 from benchmark.run import tasks as tasks_module
 from benchmark.run.engine import Inline, Pool, open_engine
 
@@ -80,3 +87,98 @@ def test_workers_of_other_packages_are_refused_before_they_are_given_a_task(monk
     python, numpy = releases()["python"], releases()["numpy"]
     with pytest.raises(ConfigError, match=rf"\(python 3\.99, not {python}, numpy 9\.9, not {numpy}\): restart the"):
         engine.width()
+
+
+def test_a_full_shared_memory_is_named_with_the_way_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    monkeypatch.setattr("benchmark.run.engine.ProcessPoolExecutor", full)
+    with pytest.raises(OSError, match="No space left") as raised:
+        open_engine("local", 2).__enter__()
+    assert raised.value.filename == "/dev/shm"
+    assert "--workers 1 and --jobs 1" in remedy(raised.value)
+
+
+@pytest.fixture
+def answering() -> Iterator[Callable[[bytes], str]]:
+    """Open a port of this machine that says some bytes to whoever comes, and nothing more; returns its address."""
+    servers, threads = list[socket.socket](), list[Thread]()
+
+    def answer(server: socket.socket, content: bytes) -> None:
+        with ExitStack() as connections, suppress(OSError):  # at the end of the test
+            while True:
+                connection = connections.enter_context(server.accept()[0])
+                connection.sendall(content)
+
+    def open_port(content: bytes) -> str:
+        servers.append(socket.create_server(("127.0.0.1", 0)))
+        threads.append(Thread(target=answer, args=(servers[-1], content)))
+        threads[-1].start()
+        return f"127.0.0.1:{servers[-1].getsockname()[1]}"
+
+    yield open_port
+    for server, thread in zip(servers, threads, strict=True):
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        server.close()
+
+
+def refusal_of(name: str) -> str:
+    """Open an engine that cannot be opened, within the patience; returns the only line."""
+    begin = time.monotonic()
+    with pytest.raises(ConfigError) as refused:
+        open_engine(name, None).__enter__()
+    assert time.monotonic() - begin < 30
+    line = str(refused.value)
+    assert line.startswith(f"--engine {name}: ")
+    assert "\n" not in line
+    assert "start one with `dask scheduler`" in line
+    return line
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pytest.importorskip("benchmark.run.dask_engine"), "PATIENCE_SECONDS", 1.0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_every_address_without_a_scheduler_is_refused_in_a_line(answering: Callable[[bytes], str]) -> None:
+    silent, http = answering(b""), answering(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    for address in ("127.0.0.1:1", silent, http):
+        assert f"at tcp://{address} (" in refusal_of(f"tcp://{address}")
+    for scheme in ("tls", "ucx", "ftp"):
+        assert f"at {scheme}://{silent} (" in refusal_of(f"{scheme}://{silent}")
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", "8786", "tcp://127.0.0.1:1"])
+def test_every_file_that_is_no_schedulers_is_refused_in_a_line(content: str | None, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.json"
+    if content is not None:
+        file.write_text(content)
+    assert "it is no scheduler's file" in refusal_of(str(file))
+
+
+def test_a_lost_scheduler_ends_the_run_in_a_line_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    dask_engine = pytest.importorskip("benchmark.run.dask_engine")
+    client = MagicMock()
+    client.__enter__.return_value = client
+    monkeypatch.setattr(dask_engine, "connect", lambda name: client)
+    client.nthreads.side_effect = [{}, OSError("Timed out")]
+    with pytest.raises(EngineLost) as ended, open_engine("tcp://a:1", 4) as engine:
+        engine.width()
+    assert str(ended.value).startswith("--engine tcp://a:1: the scheduler has ended or cannot be reached; start it")
+
+
+def test_workers_that_left_are_missed_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    dask_engine = pytest.importorskip("benchmark.run.dask_engine")
+    now, workers = [time.mktime((2026, 1, 2, 12, 34, 0, 0, 0, -1))], {}
+    monkeypatch.setattr(dask_engine.time, "time", lambda: now[0])
+    engine = dask_engine.Dask(Mock(nthreads=lambda: workers, run=lambda *given, **where: {}), 3)
+    remarks = []
+    for seconds, threads in ((0, {"tcp://one": 1}), (59, {}), (1, {}), (500, {}), (0, {"tcp://two": 1})):
+        now[0] += seconds
+        workers = threads
+        engine.width()
+        remarks.append(engine.remark)
+    missed = "no worker since 12:34: the run waits for one"
+    assert remarks == ["", "", missed, missed, ""]

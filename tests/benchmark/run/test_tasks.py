@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from benchmark.config.errors import ConfigError
-from benchmark.process import stop
+from benchmark.process import EngineLost, stop
 from benchmark.results.names import EVALUATIONS
 from benchmark.results.store import Failure, Store
 from benchmark.run import tasks as tasks_module
@@ -40,6 +40,7 @@ class Scripted:
     script: dict[str, list[Exception | Failure | str]] = field(default_factory=dict)
     lost: tuple[type[Exception], ...] = (Killed,)
     attempts: int = 2
+    remark: str = ""
     is_pool: bool = False
     """Whether a killed worker ends the others too."""
     begun: list[str] = field(default_factory=list)
@@ -134,6 +135,14 @@ def test_what_no_task_is_guilty_of_ends_the_run_in_a_line_and_lets_running_tasks
     with pytest.raises(ConfigError, match="other code"):
         bench.work_off(engine)
     assert engine.asked_to_stop
+    assert bench.store.failures(cell.key for cell in bench.grid.cells) == {}
+
+
+def test_a_task_that_a_lost_scheduler_let_go_ends_the_run_and_nobody_is_asked_to_stop(bench: Bench) -> None:
+    engine = Scripted({RANDOM: [CancelledError()]})
+    with pytest.raises(EngineLost):
+        bench.work_off(engine)
+    assert not engine.asked_to_stop
     assert bench.store.failures(cell.key for cell in bench.grid.cells) == {}
 
 
