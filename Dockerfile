@@ -1,7 +1,7 @@
 # The suite in a container, for machines where nothing may be installed or where a run has to be repeated years later.
 #
 #   docker build -t ecg-pretrain-bench .
-#   docker run --rm -v "$PWD:/work" ecg-pretrain-bench --config small
+#   docker run --rm --user "$(id -u):$(id -g)" -v "$PWD:/work" ecg-pretrain-bench --config small
 #   apptainer build suite.sif docker-daemon://ecg-pretrain-bench:latest && apptainer run suite.sif --config small
 #
 # Data, cache, runs and tables lie in the folder that is mounted at /work. With a GPU: --build-arg TORCH_INDEX=the index of
@@ -14,5 +14,7 @@ COPY .git /tmp/suite.git
 RUN git clone -q /tmp/suite.git /suite && git config --system --add safe.directory /suite
 RUN pip install --no-cache-dir -c /suite/constraints.txt --no-deps --extra-index-url "$TORCH_INDEX" torch==2.13.0 \
  && pip install --no-cache-dir -c /suite/constraints.txt -e "/suite[dask,formats,minirocket]"
+# A user of --user has no home, and Numba and Matplotlib need a folder for what they compile and cache.
+ENV HOME=/tmp
 WORKDIR /work
 ENTRYPOINT ["ecg-pretrain-bench"]
