@@ -2,6 +2,7 @@
 # make test      make the environment, run the tests: minutes
 # make test-slow the slow ones: calibration of the statistics, several processes, every command of the pages
 # make test-all  both
+# make test-kernels  the quick tests whose outcome may hang on bits, on kernels of processors without AVX-512: a minute
 # make lowest    the quick tests on the lowest versions that pyproject.toml allows, in .lowest; needs uv
 # make newest    the same on the newest versions, in .newest; PYTHON=python3.13: on another Python
 # make mutants   change the code in two hundred places, see which changes no test notices; MODULE=FILE: in all of one file
@@ -20,7 +21,7 @@ DEV := $(VENV)/.dev
 # The extras with which the tests run.
 EXTRAS := test,minirocket
 
-.PHONY: demo test test-slow test-all lowest newest mutants size frozen docs check format clean
+.PHONY: demo test test-slow test-all test-kernels lowest newest mutants size frozen docs check format clean
 
 demo: $(CORE)
 	$(BIN)/python run_benchmark.py
@@ -34,6 +35,14 @@ test-slow: $(TEST)
 
 test-all: $(TEST)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+# What draws, filters and standardises signals, computes losses and encoders, and tests differences.
+ON_KERNELS := $(addprefix tests/benchmark/data/,simulate test_prepare.py test_heartbeats.py test_segments.py \
+  test_report_text.py) tests/benchmark/training/test_health.py $(addprefix tests/methods/,test_parts.py \
+  test_formulas.py test_official_losses.py encoders) tests/reports/test_inference.py tests/reports/test_jackknife.py
+test-kernels: $(TEST)
+	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=default \
+	  $(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not slow" $(ON_KERNELS)
 
 lowest: INSTALL_VERSIONS = uv pip install -q --python .lowest/bin/python --resolution lowest-direct
 newest: INSTALL_VERSIONS = uv pip install -q --python .newest/bin/python
