@@ -13,6 +13,8 @@ windows are noise, and twelve of them are of six recordings of four patients.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, fields, replace
 from typing import Any
@@ -26,6 +28,8 @@ from methods.encoders.base import MEAN, Encoder, EncoderConfig, refuse_lazy
 from methods.encoders.pretrained import PretrainedEncoder
 
 SAMPLES, LEADS, SIZE = 48, 12, 12
+PARTS, MOST_SHIFT = 8, 0.3
+"""Parts of a window, on one of which a step depends most, and how far off that may lie, as a share of the window."""
 SMALL = {"queue_size": 24, "negatives": 24, "momentum": 0.9, "time_mask": 0.1, "decoder_width": 32, "decoder_depth": 1}
 """Hyperparameters, of the methods that have them, with which 30 updates show whether a method learns."""
 
@@ -148,6 +152,45 @@ def gradients_reach_the_encoder(kind: type[PretrainMethod], encoder: type[Encode
     assert any(gradient.any() for gradient in gradients), "the loss does not depend on the encoder"
 
 
+def second_loss(kind: type[PretrainMethod], encoder: type[Encoder], change: Callable[[Batch], Batch]) -> Tensor:
+    """Compute the loss of a second batch, when a queue has keys, where both are changed: 0-d."""
+    method = new_method(kind, encoder)
+    method(change(batch_of(kind)))
+    torch.manual_seed(0)
+    return method(change(batch_of(kind, seed=1))).detach()
+
+
+def uses_both_views(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+    """The loss depends on the second view, unless the method's `pairing` gives it the first one again."""
+    if kind.Config().pairing == "same":
+        return
+    loss, other = (second_loss(kind, encoder, change) for change in (as_it_is, with_another_second_view))
+    remedy = 'use both views, or set `pairing: Pairing = "same"` in the config'
+    assert not torch.equal(loss, other), f"the loss does not depend on x2: {remedy}"
+
+
+def compares_ids_alone(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+    """Other numbers of the same patients, recordings and trials give the same loss."""
+    loss, other = (second_loss(kind, encoder, change) for change in (as_it_is, renumbered))
+    assert_close(other, loss, "the loss computes with the numbers of patients, recordings or trials: compare them")
+
+
+def as_it_is(batch: Batch) -> Batch:
+    """Return a batch."""
+    return batch
+
+
+def with_another_second_view(batch: Batch) -> Batch:
+    """Return a batch whose second views run backwards."""
+    return batch._replace(x2=batch.x2.flip(1))
+
+
+def renumbered(batch: Batch) -> Batch:
+    """Give patients, recordings and trials of a batch other numbers, in the reverse order."""
+    patient, recording, trial = (3 * (ids.max() + 1 - ids) for ids in (batch.patient, batch.recording, batch.trial))
+    return batch._replace(patient=patient, recording=recording, trial=trial)
+
+
 def evaluation_changes_nothing(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
     """In evaluation the loss is finite, and no parameter and no buffer moves."""
     method = new_method(kind, encoder).eval()
@@ -183,26 +226,63 @@ def learns(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
 
 
 METHOD_CHECKS = (
-    is_built_from_its_config, loss_is_a_finite_scalar, gradients_reach_the_encoder, evaluation_changes_nothing,
-    resumes_to_the_bit, learns,
+    is_built_from_its_config, loss_is_a_finite_scalar, gradients_reach_the_encoder, uses_both_views,
+    compares_ids_alone, evaluation_changes_nothing, resumes_to_the_bit, learns,
 )  # fmt: skip
 """Of a method that trains; one that does not has the first alone."""
 
 
 def shapes_follow_the_config(kind: type[Encoder]) -> None:
-    """It has a name, and outputs of the config's width for the lengths and numbers of leads that it takes."""
+    """It has a name, and outputs of the config's width for the lengths, leads and widths that it takes."""
     assert_named(kind, EncoderConfig, "name")
     kind.Config().check_length(300)  # type: ignore[call-arg]
-    for samples, leads in ((SAMPLES, LEADS), (300, 12), (101, 12), (48, 1)):
+    assert kind.Config.small().takes(SAMPLES), f"small() takes no windows of {SAMPLES} samples: give sizes that do"
+    embedded_shapes = {}
+    for samples, leads in ((SAMPLES, LEADS), (300, LEADS), (101, LEADS), (SAMPLES, 1)):
         encoder = new_encoder(kind, leads=leads)
         if encoder.config.takes(samples):
-            x, width = noise(samples=samples, leads=leads), encoder.config.output
-            embedded, steps, pooled = encoder.embed(x), encoder(x), encoder.pooled(x)
-            assert embedded.ndim == 3, f"embed gives {tuple(embedded.shape)}: give (B, S, D)"
-            assert steps.shape == (4, steps.shape[1], width), (
-                f"forward gives {tuple(steps.shape)}: give (B, S', {width})"
-            )
-            assert pooled.shape == (4, width), f"pooled gives {tuple(pooled.shape)}: give (B, {width})"
+            embedded_shapes[samples, leads] = outputs_have_shapes(encoder, samples)
+    with suppress(ValueError):  # of a width that its config refuses
+        outputs_have_shapes(new_encoder(kind, output=2 * kind.Config.small().output), SAMPLES)
+    widths = {shape[2] for shape in embedded_shapes.values()}
+    assert widths != {LEADS, 1}, "embed gives leads, on which masks would act: embed them, e.g. by nn.Linear(leads, D)"
+    of_lengths = {shape[2] for (_, leads), shape in embedded_shapes.items() if leads == LEADS}
+    assert len(of_lengths) == 1, "the last axis of embed follows the samples: give (B, S, D), e.g. by .mT at its end"
+
+
+def outputs_have_shapes(encoder: Encoder, samples: int) -> torch.Size:
+    """Raise AssertionError for an output that has not its shape; returns that of the embedded input."""
+    width = encoder.config.output
+    x = noise(samples=samples, leads=encoder.config.leads)  # (B, S, L)
+    embedded, steps, pooled = encoder.embed(x), encoder(x), encoder.pooled(x)
+    assert embedded.ndim == 3, f"embed gives {tuple(embedded.shape)}: give (B, S, D)"
+    assert steps.shape == (len(x), steps.shape[1], width), f"forward gives {tuple(steps.shape)}: give (B, S', {width})"
+    assert pooled.shape == (len(x), width), f"pooled gives {tuple(pooled.shape)}: give (B, {width})"
+    return embedded.shape
+
+
+@torch.no_grad()
+def steps_are_in_the_order_of_time(kind: type[Encoder]) -> None:
+    """Each step depends most on its own part of the window, counted from the end: more steps may stand in front."""
+    encoder = new_encoder(kind).eval()
+    x, other = (noise(8, 300 if encoder.config.takes(300) else SAMPLES, seed=seed) for seed in (1, 2))  # (B, S, L)
+    steps = encoder(x)  # (B, S', K)
+    number = min(steps.shape[1], encoder.embed(x).shape[1])
+    if number < 2:
+        return
+    changes = []
+    for start in range(0, PARTS):
+        part = slice(start * x.shape[1] // PARTS, (start + 1) * x.shape[1] // PARTS)
+        changed = x.clone()  # (B, S, L)
+        changed[:, part] = other[:, part]
+        changes.append((encoder(changed) - steps).norm(dim=2).mean(0)[-number:])  # (number,)
+    part_of_step = torch.stack(changes).argmax(0)  # (number,)
+    place, expected = (part_of_step + 0.5) / PARTS, (torch.arange(number) + 0.5) / number  # (number,), (number,)
+    step = int((place - expected).abs().argmax())
+    assert abs(place[step] - expected[step]) < MOST_SHIFT, (
+        f"step {step + 1} of {number} depends most on part {part_of_step[step] + 1} of {PARTS} of the window: give the "
+        "steps in the order of time, and a step for all of the window, if there is one, in front"
+    )
 
 
 def every_parameter_learns(kind: type[Encoder]) -> None:
@@ -225,12 +305,14 @@ def every_parameter_learns(kind: type[Encoder]) -> None:
 
 @torch.no_grad()
 def windows_are_independent(kind: type[Encoder]) -> None:
-    """In evaluation no window depends on the others, no state changes, and no random number is drawn."""
+    """In evaluation no window depends on the others or on those before, and no random number is drawn."""
     encoder, x = new_encoder(kind, dropout=0.5).eval(), noise()
-    before, generator = deepcopy(encoder.state_dict()), torch.get_rng_state()
+    before, generator = deepcopy(encoder), torch.get_rng_state()
     steps = encoder(x)  # (B, S', K)
     assert torch.equal(generator, torch.get_rng_state()), "it draws random numbers in evaluation"
-    assert_same(before, encoder.state_dict(), "changes in evaluation: ask `if self.training`")
+    state, after = (one.state_dict() | dict(one.named_buffers()) for one in (before, encoder))
+    assert_same(state, after, "changes in evaluation: ask `if self.training`")
+    assert torch.equal(encoder(x), steps), "a second pass of the same windows differs: keep nothing of the first"
     alone = torch.cat([encoder(window) for window in torch.split(x, 1)])  # (B, S', K)
     assert_close(alone, steps, "a window's output in evaluation depends on the windows beside it")
 
@@ -255,11 +337,14 @@ def masks_act_on_the_embedded_input(kind: type[Encoder]) -> None:
 
 
 def state_is_in_the_checkpoint(kind: type[Encoder]) -> None:
-    """Config and state_dict rebuild an encoder with equal outputs after a pass of training."""
+    """Config and state_dict rebuild an encoder with equal outputs after a pass of training, with weights of its own."""
     encoder = new_encoder(kind).train()
     encoder(noise())
     torch.manual_seed(1)
     loaded = kind(encoder.config)
+    lies_at = {value.data_ptr() for value in loaded.state_dict().values() if value.numel()}
+    for name, value in encoder.state_dict().items():
+        assert value.data_ptr() not in lies_at, f"two encoders share {name}: make its layer in __init__"
     loaded.load_state_dict(encoder.state_dict(), strict=True)
     same = torch.equal(encoder.eval()(noise()), loaded.eval()(noise()))
     assert same, "after loading, outputs differ: keep state in parameters and buffers, all else in the config"
@@ -281,8 +366,8 @@ def every_method_trains_it(kind: type[Encoder]) -> None:
 
 
 ENCODER_CHECKS = (
-    shapes_follow_the_config, every_parameter_learns, windows_are_independent, pooled_is_the_mean,
-    masks_act_on_the_embedded_input, state_is_in_the_checkpoint, every_method_trains_it,
+    shapes_follow_the_config, steps_are_in_the_order_of_time, every_parameter_learns, windows_are_independent,
+    pooled_is_the_mean, masks_act_on_the_embedded_input, state_is_in_the_checkpoint, every_method_trains_it,
 )  # fmt: skip
 
 
