@@ -10,6 +10,7 @@ import sys
 from argparse import Namespace
 from collections import ChainMap
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from inspect import getdoc
 from typing import Any, cast
@@ -27,13 +28,13 @@ from benchmark.external import try_external
 from benchmark.machine import pick_device
 from benchmark.results.names import ABOUT_GATES, DEFAULT_TASK, EVALUATION_FACTS
 from benchmark.run.datasets import refuse_unusable
-from benchmark.run.pretraining import multiplications
+from benchmark.run.pretraining import counted_passes, multiplications
 from benchmark.screen import Console, note
 from benchmark.training.whole_task import do_whole_task
 from methods import BEYOND, METHODS, find_class, row_of
 from methods.base import MethodConfig, PretrainMethod
 from methods.contract import ENCODER_CHECKS, METHOD_CHECKS, loads_its_weights, new_method, refusal_of
-from methods.encoders import ENCODERS
+from methods.encoders import DEFAULT, ENCODERS
 from methods.encoders.base import Encoder
 from methods.encoders.pretrained import PretrainedEncoder
 
@@ -109,6 +110,9 @@ def check(arguments: Namespace, console: Console) -> int:
         problem = failure(one)
         note(console, f"FAILED {name}: {problem}" if problem else f"ok     {name}")
         failed += bool(problem)
+    if issubclass(kind, PretrainMethod) and kind.trains:
+        with suppress(Exception):  # of anyone's code, which the checks above name
+            note(console, passes_of(kind))
     if failed:
         note(console, f"{failed} of {len(checks)} checks failed; {PAGE} has the contract")
     return FAILED if failed else OK
@@ -125,9 +129,10 @@ def checks_of(kind: Any, word: str) -> dict[str, Callable[[], object]]:
         contract = [partial(one, kind) for one in (try_external, loads_its_weights)]
         method, overrides = row_of(kind), {"methods": [word]}
     elif issubclass(kind, PretrainMethod):
-        encoder = next((one for one in ENCODERS.values() if not refusal_of(kind, one)), ENCODERS["dilated"])
+        encoder = encoder_for(kind)
         contract = [partial(one, kind, encoder) for one in (METHOD_CHECKS if kind.trains else METHOD_CHECKS[:1])]
-        overrides = {"methods": [word], "encoder": {"name": encoder.name}}
+        beside = "moco" if word != "moco" else "pmq"  # for a budget that makes methods equal
+        overrides = {"methods": [word, beside], "encoder": {"name": encoder.name}}
     else:
         contract = [partial(one, kind) for one in ENCODER_CHECKS]
         method = next((one for one in METHODS.values() if one.trains and not refusal_of(one, kind)), METHODS["moco"])
@@ -138,6 +143,20 @@ def checks_of(kind: Any, word: str) -> dict[str, Callable[[], object]]:
     for precision in ("float32", "bf16"):
         checks[f"does a whole task in {precision}"] = partial(do_whole_task, build, pick_device("auto"), precision)
     return checks
+
+
+def passes_of(kind: type[PretrainMethod]) -> str:
+    """Say how many encoder passes an update costs per pair of windows, and how many the class states."""
+    counted = counted_passes(kind(encoder_for(kind)(), kind.Config()), WINDOW)
+    stated = f"states encoder_passes = {kind.encoder_passes:g}"
+    if "encoder_passes" not in vars(kind):
+        stated = f"does not state it: add `encoder_passes = {counted:.1f}`"
+    return f"a pair of windows costs {counted:.1f} encoder passes, and {kind.__name__} {stated}"
+
+
+def encoder_for(kind: type[PretrainMethod]) -> type[Encoder]:
+    """Return the first encoder that a method can train, or the default one."""
+    return next((one for one in ENCODERS.values() if not refusal_of(kind, one)), ENCODERS[DEFAULT])
 
 
 def new_row(method: type[PretrainMethod], encoder: type[Encoder]) -> PretrainMethod:

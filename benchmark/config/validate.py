@@ -10,6 +10,7 @@ from benchmark.config.errors import names_of, unknown
 from benchmark.data.datasets import DATASETS
 from benchmark.data.joined import datasets_in, is_transport, transport_of
 from benchmark.results.names import EVALUATION_FACTS, RETRIEVAL, Gate, sources
+from methods import sources_of
 
 
 def check(config: Config) -> None:
@@ -17,6 +18,7 @@ def check(config: Config) -> None:
     for name in (*config.methods, *config.knobs, *config.ablations, *config.sweeps):
         config.method_class(name)
     check_names(config)
+    check_passes(config)
     require("evaluation", config.evaluate, EVALUATION_FACTS)
     if config.evaluate == [RETRIEVAL]:
         raise ValueError(f"evaluate: {RETRIEVAL} stands beside another evaluation, e.g. --evaluate linear {RETRIEVAL}")
@@ -51,6 +53,19 @@ def check_names(config: Config) -> None:
             raise ValueError(f"methods: {first} and {file} have the same name {name!r}: give one another `name`")
         if file != name and name in get_args(Gate):
             raise ValueError(f"methods: {file} has the name {name!r} of a baseline: give it another `name`")
+
+
+def check_passes(config: Config) -> None:
+    """Refuse a method of a file that states no `encoder_passes`, by which a budget of passes makes several equal."""
+    trained = [kind for kind in map(config.method_class, config.methods) if kind.trains]
+    if config.pretrain.budget != "passes" or len(trained) == 1:
+        return
+    for kind in trained:
+        if sources_of(kind) and "encoder_passes" not in vars(kind):
+            raise ValueError(
+                f"pretrain.budget: passes needs those of {kind.name}: add `encoder_passes = N` to {kind.__name__}, "
+                f"with the N that `check {kind.__module__}` counts, or set pretrain.budget=windows"
+            )
 
 
 def check_datasets(config: Config) -> None:

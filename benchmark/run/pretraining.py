@@ -200,6 +200,14 @@ def update_of(
     return lambda: train_step(method, optimiser, batch, settings.recipe.lr, precision)
 
 
+def counted_passes(method: PretrainMethod, samples: int) -> float:
+    """Count the encoder passes of an update per pair of windows, by multiplications: of all it does, over `pooled`."""
+    encoder = deepcopy(method.exported())
+    with FlopCounterMode(display=False) as counter:
+        update_of(method, method.config, TIMED_PAIRS, samples, "float32")()
+    return counter.get_total_flops() / 2 / TIMED_PAIRS / multiplications(encoder, samples)
+
+
 def seconds_per_update(method: PretrainMethod, settings: MethodConfig, samples: int, precision: str) -> float:
     """Time an update of a method, on a part of its batch: the faster of two."""
     size = min(settings.recipe.batch_size, TIMED_BATCH)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmark.cli.main import FAILED, OK
+from benchmark.config.errors import ConfigError
+from benchmark.config.load import load_config
 from run_benchmark import main
 from tests.benchmark.external_models import SIGNALS, write
 from tests.docs.pages import DOCS
@@ -43,6 +45,21 @@ def test_what_a_run_refuses_fails(
     faulty.write_text((DOCS / example).read_text().replace(correct, fault))
     assert main(["check", str(faulty)]) == FAILED
     assert re.search(line, capsys.readouterr().out)
+
+
+def test_a_method_that_states_no_passes_is_refused_beside_others_under_their_budget(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, example = tmp_path / "silent.py", (DOCS / "method" / "align_uniform.py").read_text()
+    file.write_text(example.replace("    encoder_passes: ClassVar[float] = 6.0\n", ""))
+    assert load_config("demo", {"methods": ["random", str(file)]}).methods[1] == str(file)
+    assert load_config("demo", {"methods": ["pmq", str(file)], "pretrain.budget": "windows"}).methods[1] == str(file)
+    with pytest.raises(ConfigError, match="add `encoder_passes = N` to AlignUniform"):
+        load_config("demo", {"methods": ["pmq", str(file)]})
+    assert main(["check", str(file)]) == FAILED
+    shown = capsys.readouterr().out
+    assert shown.count("FAILED") == 1
+    assert "costs 6.0 encoder passes, and AlignUniform does not state it: add `encoder_passes = 6.0`" in shown
 
 
 def test_an_unknown_name_of_pretraining_data_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
