@@ -189,11 +189,11 @@ def labels_of(sections: Sequence[Mapping[str, Any]]) -> list[str]:
         differing = [knob for knob, value in section.items() if any(other.get(knob) != value for other in alike)]
         labels.append(" ".join([get_encoder(section["name"]).name, *(f"{knob} {section[knob]}" for knob in differing)]))
     if twice := [label for label in labels if labels.count(label) > 1]:
-        words = {section["name"] for section, label in zip(sections, labels, strict=True) if label == twice[0]}
-        remedy = "name it once, or give one of them other knobs"
-        if len(words) > 1:
-            remedy = f"give one of {' and '.join(sorted(words))} another `name`"
-        raise ValueError(f"encoders: {twice[0]!r} is named twice; {remedy}")
+        words = sorted({section["name"] for section, label in zip(sections, labels, strict=True) if label == twice[0]})
+        raise ValueError(
+            f"encoders: {twice[0]!r} is named twice, by {' and '.join(words)}; name it once, or give one of them "
+            "another `name` or other knobs"
+        )
     return labels
 
 

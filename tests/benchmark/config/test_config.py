@@ -96,7 +96,9 @@ def test_each_encoder_has_a_config_and_those_of_one_name_differ_in_their_knobs()
     assert [(one.encoder, one.encoders) for one in list(configs.values())[1:]] == [(one, []) for one in config.encoders]
     sections = [{"name": "dilated", "hidden": 4, "depth": 2}, {"name": "dilated", "hidden": 8, "depth": 2}, SMALL]
     assert labels_of(sections) == ["dilated hidden 4", "dilated hidden 8", "resnet1d"]
-    with pytest.raises(ConfigError, match="encoders: 'resnet1d' is named twice; name it once, or give one of them"):
+    with pytest.raises(
+        ConfigError, match="encoders: 'resnet1d' is named twice, by resnet1d; name it once, or give one"
+    ):
         load_config(BASIC, {"encoders": [SMALL, SMALL]})
 
 
@@ -120,7 +122,7 @@ def test_encoders_of_one_name_in_two_files_are_refused_by_their_files(tmp_path: 
     files = [tmp_path / "first.py", tmp_path / "second.py"]
     for file in files:
         file.write_text(example)
-    with pytest.raises(ConfigError, match=r"'gru' is named twice; give one of .*first.* and .*second.* another"):
+    with pytest.raises(ConfigError, match=r"'gru' is named twice, by .*first.* and .*second.*; .* another `name`"):
         load_config(BASIC, {"encoder": {"name": str(files[0])}, "encoders": [{"name": str(files[1]), "output": 8}]})
 
 
