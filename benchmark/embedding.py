@@ -11,6 +11,7 @@ recordings in the same order give the same bits as there. The embedding of a rec
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -34,7 +35,15 @@ from benchmark.data.heartbeats import normalise_trials
 from benchmark.data.prepare import PIPELINE_VERSION
 from benchmark.data.segments import Segmentation, zero_missing_leads
 from benchmark.machine import pick_device
-from benchmark.results.files import write_atomic
+from benchmark.results.files import (
+    Damaged,
+    content_digest,
+    digested_json,
+    read_json,
+    reading,
+    refuse_altered,
+    write_atomic,
+)
 from benchmark.results.names import STRICT, Labels, Protocol
 from benchmark.training.checkpoint import SOURCE, WEIGHTS, built_encoder
 from benchmark.training.probes import features
@@ -46,6 +55,8 @@ Windows = NDArray[np.float16]
 Signals = NDArray[Any] | Sequence[NDArray[Any]]
 """Recordings (n, samples, leads), or n of any length (samples, leads)."""
 CONFIG, MODEL_CARD = "config.json", "MODEL_CARD.md"
+CONFIG_DIGEST = "config_sha256"
+EXPORT_AGAIN = "export the encoder again"
 PRECISIONS = ("float32", "bf16")
 LISTED = 5
 """Recordings that a warning names."""
@@ -139,7 +150,7 @@ def recordings_of(signals: Signals, rate: float, leads: Sequence[str], present: 
 def save_folder(folder: Path, description: Description, weights: bytes, card: str, *, source: bytes | None) -> None:
     """Write an encoder's folder, config.json last; source: of an encoder that a user wrote. Raises OSError."""
     contents = {WEIGHTS: weights, **({SOURCE: source} if source else {}), MODEL_CARD: card.encode()}
-    contents[CONFIG] = TypeAdapter(Description).dump_json(description, indent=1)
+    contents[CONFIG] = digested_json(TypeAdapter(Description).dump_python(description, mode="json"), CONFIG_DIGEST)
     for name, content in contents.items():
         write_atomic(folder / name, content)
     if source is None:
@@ -154,15 +165,30 @@ def read_description(folder: Path) -> Description:
             f"{folder} is no exported encoder: {CONFIG} is not there; `export NAME --to FOLDER` makes one"
         )
     try:
-        description = TypeAdapter(Description).validate_json(file.read_bytes())
-    except ValidationError as error:
-        raise ConfigError(f"{file}: {one_line(error, '', Description)}; export the encoder again") from None
+        with reading(file, EXPORT_AGAIN):
+            description = described(read_json(file))
+    except Damaged as problem:
+        raise ConfigError(str(problem)) from None
     if description.pipeline != PIPELINE_VERSION:
         raise ConfigError(
             f"{file}: its windows were cut by version {description.pipeline} of the preparation, here is "
             f"{PIPELINE_VERSION}; use the version of the suite that exported it, or export it again"
         )
     return description
+
+
+def described(stored: dict[str, Any]) -> Description:
+    """Make a description of the values of config.json. Raises ValueError, in one line, where they are not as written.
+
+    A folder of an earlier version has no digest.
+    """
+    expected = stored.pop(CONFIG_DIGEST, None)
+    if expected is not None:
+        refuse_altered(content_digest(stored), expected)
+    try:
+        return TypeAdapter(Description).validate_json(json.dumps(stored))
+    except ValidationError as error:
+        raise ValueError(one_line(error, "", Description)) from None
 
 
 def encoder_of(stored: dict[str, Any], weights: bytes, folder: Path, code: str | Path | None) -> Encoder:
@@ -196,9 +222,12 @@ def load_encoder(
     description = read_description(folder)
     if precision not in (None, *PRECISIONS):
         raise ConfigError(f"precision {precision!r} is not known; there are {', '.join(PRECISIONS)}")
-    weights = (folder / WEIGHTS).read_bytes()
-    if hashlib.sha256(weights).hexdigest() != description.sha256:
-        raise ConfigError(f"{folder / WEIGHTS}: the file does not match the digest in {CONFIG}; export it again")
+    try:
+        with reading(folder / WEIGHTS, EXPORT_AGAIN):
+            weights = (folder / WEIGHTS).read_bytes()
+            refuse_altered(hashlib.sha256(weights).hexdigest(), description.sha256)
+    except Damaged as problem:
+        raise ConfigError(str(problem)) from None
     try:
         where = pick_device(device)
     except ValueError as error:

@@ -37,7 +37,17 @@ from benchmark.run.tasks import Work, limited_threads, missing
 from benchmark.screen import Console, duration, note
 
 GIB = 2**30
+MOST_NAMED = 10
+"""Damaged files that are named; the others are counted."""
 Variants = tuple[Variant, ...] | None
+
+
+def name_damage(console: Console, work: Work) -> None:
+    """Say which files are damaged, so that what they held is computed again."""
+    for line in work.damage[:MOST_NAMED]:
+        note(console, f"damaged: {line}")
+    if len(work.damage) > MOST_NAMED:
+        note(console, f"damaged: {len(work.damage) - MOST_NAMED} more files")
 
 
 def print_dry_run(
@@ -61,6 +71,7 @@ def print_dry_run(
         known = "counted" if name in prepared else "estimated; not prepared yet"
         note(console, f"  {name}: {size.recordings} recordings, {size.windows} {unit}s ({known})")
     note(console, f"to do: {len(work.cells)} of {cells} cells, {to_do} of {pretrainings} pretrainings")
+    name_damage(console, work)
     for line in cost_lines(config, results, machine, sizes, work):
         note(console, line)
 

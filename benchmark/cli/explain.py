@@ -13,10 +13,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from benchmark import screen as terminal
 from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import config_names
-from benchmark.results.files import flat, holder_of
+from benchmark.results.files import Damaged, flat, holder_of
 from benchmark.results.metrics import TITLES
 from benchmark.results.names import CARD, command
 from benchmark.results.store import NoResults, PlannedCell, Row, Store
@@ -27,21 +28,24 @@ from reports.computers import computer_text, computers_of, package_facts
 PARTS = {"row": "variant"} | {name: name for name in ("evaluation", "dataset", "ratio", "seed", "subset")}
 """Part of a cell's name -> its field."""
 MOST_CELLS, MOST_FAILURES = 6, 10
-"""Listed cells for a name of several or of none; listed failures."""
+"""Listed cells for a name of several or of none; listed failures, and damaged files."""
 STATES = DONE, FAILED, MISSING = "done", "failed", "to do"
 
 
 def explain(arguments: Namespace, console: Console) -> int:
     """Print what made a cell's scores. Raises ConfigError for no cell or several, NoResults for one without a row."""
     store = Store(arguments.results)
+    for line in store.damaged_plans():
+        terminal.error(f"left out: {line}")
     cell = find_cell(store, " ".join(arguments.word))
     row = store.load_row(cell.key)
     if row is None:
         failure = store.failures([cell.key]).get(cell.key)
         state = f"has failed: {failure.line}" if failure else f"is not finished; `{command()}` with its config goes on"
         raise NoResults(f"{describe(cell)} ({cell.key}) {state}")
+    sections = list(sections_of(row, store))
     note(console, describe(cell))
-    for heading, values in sections_of(row, store):
+    for heading, values in sections:
         if values:
             width = max(map(len, values))
             note(console, f"\n{heading}")
@@ -124,7 +128,13 @@ def status(arguments: Namespace, console: Console) -> int:
     store = Store(arguments.results)
     plan = store.load_plan()
     cells = {cell.key: cell for cell in plan.cells}  # a cell may be in several tables
-    done = set(store.row_keys())
+    done, damage = set[str](), list[str]()
+    for key in cells:
+        try:
+            if store.load_row(key):
+                done.add(key)
+        except Damaged as problem:
+            damage.append(str(problem))
     failures = store.failures(key for key in cells if key not in done)
     rows: dict[str, Counter[str]] = {}
     for key, cell in cells.items():
@@ -139,6 +149,8 @@ def status(arguments: Namespace, console: Console) -> int:
         if running := read_progress(folder):
             ago = duration(max(0.0, time.time() - (folder / PROGRESS).stat().st_mtime))
             note(console, f"{running.name}: {running.done} of {running.total} updates, {running.text}, {ago} ago")
+    for line in damage[:MOST_FAILURES]:
+        note(console, f"damaged: {line}")
     for key, failure in list(failures.items())[:MOST_FAILURES]:
         note(console, f"failed: {describe(cells[key])}: {failure.line}")
     if driver := holder_of(store.lock):

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from benchmark import screen as terminal
 from benchmark.cli.main import OK, version
 from benchmark.config.errors import ConfigError, unknown
 from benchmark.config.schema import Data
@@ -84,8 +85,12 @@ def find(results: Path, name: str, seed: int | None) -> Pretrained:
     one; NoResults if there is no run.
     """
     store = Store(results)
+    for line in store.damaged_plans():
+        terminal.error(f"left out: {line}")
     known: dict[str, None] = {}
     for run in (run_of(store, plan, results) for plan in store.readable_plans()):
+        for line in run.damaged.values():
+            terminal.error(f"left out: {line}")
         for variant, title in run.plan.variants.items():
             finished = [(cell, row) for cell, row in run.finished if cell.variant == variant and row.pretrain_key]
             seeds = {row.pretrain_key: row.pretrain_seed for _, row in finished}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from benchmark import screen as terminal
-from benchmark.cli.dry_run import print_dry_run
+from benchmark.cli.dry_run import name_damage, print_dry_run
 from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
@@ -22,7 +22,16 @@ from benchmark.data.audit import counted
 from benchmark.data.datasets.base import Dataset, DatasetError
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
-from benchmark.results.files import Locked, digest, file_lock, read_json, remove_stale, write_atomic
+from benchmark.results.files import (
+    Locked,
+    digest,
+    digested_json,
+    file_digest,
+    file_lock,
+    read_digested_json,
+    remove_stale,
+    write_atomic,
+)
 from benchmark.results.names import CARD, command
 from benchmark.results.store import Failure, Plan, Store
 from benchmark.run.datasets import (
@@ -96,6 +105,11 @@ def run_grid(
     cells = len(grid.distinct_cells())
     counts = f"{cells} cells on {len(grid.pretrainings)} encoders"
     note(console, f"{counts}: {cells - len(work.cells)} done, {len(work.cells)} to do")
+    needed = {cell.pretrain_key for cell in work.cells}
+    if again := [one.key for one in work.pretrainings if one.key not in needed]:
+        note(
+            console, f"{counted(len(again), 'encoder')} of done cells, as {again[0]}: not there or damaged, made again"
+        )
     events = arguments.out / "tensorboard" if arguments.tensorboard else None
     failures = work_off(work, config, prepared, store, machine, console, events)
     measure_again(probe, config, grid, store)
@@ -176,7 +190,8 @@ def work_off(
     events: folder of TensorBoard files. Raises ConfigError for an engine without workers that can be used, EngineLost
     where its scheduler ends.
     """
-    if not work.cells:
+    name_damage(console, work)
+    if not work.cells and not work.pretrainings:
         return 0
     prepare_trials(config, prepared)
     context = context_of(config, prepared, store, machine, events)
@@ -207,7 +222,10 @@ def is_reported(plan: Plan, store: Store, arguments: Namespace, console: Console
 def report_on(plan: Plan, store: Store, arguments: Namespace, console: Console) -> None:
     """Write and print the report; where nothing that it is made of has changed, print what was printed before."""
     printed = arguments.out / PRINTED
-    if printed.is_file() and (before := read_json(printed))["made_of"] == made_of(plan, store, arguments):
+    before: dict[str, Any] = {}
+    with suppress(OSError, ValueError):
+        before = read_digested_json(printed)
+    if before.get("made_of") == made_of(plan, store, arguments):
         note(console, before["text"].removesuffix("\n"))
         return
     from benchmark.cli.report import show_report  # here, because a finished run needs no report
@@ -217,12 +235,13 @@ def report_on(plan: Plan, store: Store, arguments: Namespace, console: Console) 
     show_report(run_of(store, plan, store.root), arguments.out, arguments.unit, console, arguments.scores)
     content = {"text": console.export_text(), "made_of": made_of(plan, store, arguments)}
     console.record = False
-    write_atomic(printed, json.dumps(content).encode())
+    write_atomic(printed, digested_json(content))
 
 
 def made_of(plan: Plan, store: Store, arguments: Namespace) -> str:
     """Digest what a report is made of: plan, flags, stored files, code, and the files that it wrote."""
     read = sorted([*REPORTS.rglob("*.py"), *store.cells.glob("*"), *store.pretrained.glob(f"*/{CARD}")])
     stamps = [[str(file), file.stat().st_mtime_ns] for file in read]
-    sizes = [[str(file), file.stat().st_size] for file in sorted(arguments.out.rglob("[!.]*.*"))]
-    return digest([plan.key, plan.warnings, plan.health_windows, arguments.unit, arguments.scores, stamps, sizes])
+    written = sorted([*arguments.out.glob("[!.]*.*"), *arguments.out.glob("figures/[!.]*.*")])
+    contents = [[str(file), file_digest(file)] for file in written]
+    return digest([plan.key, plan.warnings, plan.health_windows, arguments.unit, arguments.scores, stamps, contents])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from timeit import repeat
@@ -24,7 +25,7 @@ from benchmark.results.store import Store, card_bytes
 from benchmark.run.datasets import Size
 from benchmark.run.grid import Context, Grid, Pretraining, source_of
 from benchmark.run.progress import progress_file
-from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, read_card, save_encoder
+from benchmark.training.checkpoint import CHECKPOINT, History, load_encoder, load_external, save_encoder
 from benchmark.training.health import measure
 from benchmark.training.pretrain import OnEpoch, epochs_bought, make_optimiser, pretrain, train_step
 from methods import sources_of
@@ -145,19 +146,21 @@ def probe_windows_of(config: Config, columns: Mapping[str, Prepared], device: to
 
 def measure_again(probe: ProbeWindows, config: Config, grid: Grid, store: Store) -> None:
     """Measure encoders anew, after their last epoch, whose stored health is of another run's windows."""
-    sample = {WINDOWS_SHA256: probe.source}
     for pretraining in grid.pretrainings:
+        with suppress(Damaged, FileNotFoundError):  # the run has named it, and could not make it again
+            measure_encoder_again(pretraining, probe, config, store)
+
+
+def measure_encoder_again(pretraining: Pretraining, probe: ProbeWindows, config: Config, store: Store) -> None:
+    """Measure an encoder anew if its stored health is of other windows. Raises Damaged, FileNotFoundError."""
+    card, sample = store.card(pretraining.key), {WINDOWS_SHA256: probe.source}
+    if card and card.get("health") and card["health_sample"] != sample:
         folder = store.pretrained / pretraining.key
-        try:
-            card = read_card(folder)
-        except Damaged:
-            continue  # the run has named it, and could not make it again
-        if card and card.get("health") and card["health_sample"] != sample:
-            kind, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
-            last = card["health"][-1]
-            health = measure(last["epoch"], load_encoder(folder, kind), probe)
-            health |= {name: last[name] for name in OF_TRAINING}
-            write_atomic(folder / CARD, card_bytes(card | {"health": [health], "health_sample": sample}))
+        kind, _ = with_settings(config, pretraining.variant.settings).encoder_of(pretraining.method)
+        last = card["health"][-1]
+        health = measure(last["epoch"], load_encoder(folder, kind), probe)
+        health |= {name: last[name] for name in OF_TRAINING}
+        write_atomic(folder / CARD, card_bytes(card | {"health": [health], "health_sample": sample}))
 
 
 def multiplications(encoder: Encoder, samples: int) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from benchmark.results.files import write_atomic
+from benchmark.results.files import digested_json, read_digested_json, write_atomic
 from benchmark.results.store import Store
 from benchmark.screen import LINE_SECONDS, Console, duration, note, open_bars
 
@@ -41,7 +40,7 @@ def progress_file(folder: Path, name: str) -> Iterator[Callable[[int, int, str],
         nonlocal written
         if time.monotonic() - written >= WRITE_SECONDS:
             written = time.monotonic()
-            write_atomic(file, json.dumps(asdict(Progress(name, done, total, text))).encode())
+            write_atomic(file, digested_json(asdict(Progress(name, done, total, text))))
 
     try:
         yield write
@@ -50,9 +49,9 @@ def progress_file(folder: Path, name: str) -> Iterator[Callable[[int, int, str],
 
 
 def read_progress(folder: Path) -> Progress | None:
-    """Read the progress of a pretraining by its folder; None without a readable file."""
+    """Read the progress of a pretraining by its folder; None without a whole file: the next is seconds away."""
     try:
-        return Progress(**json.loads((folder / PROGRESS).read_bytes()))
+        return Progress(**read_digested_json(folder / PROGRESS))
     except (OSError, ValueError):
         return None
 

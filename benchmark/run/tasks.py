@@ -33,7 +33,7 @@ from benchmark.run.cell import run_cell, source_facts
 from benchmark.run.grid import Cell, Context, Grid, Pretraining
 from benchmark.run.pretraining import run_pretraining
 from benchmark.run.progress import GridProgress
-from benchmark.training.checkpoint import read_card
+from benchmark.training.checkpoint import CHECKPOINT, read_card, read_checkpoint
 from benchmark.training.probes import EvaluationCache
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Work:
     grid: Grid
     pretrainings: tuple[Pretraining, ...]
     cells: tuple[Cell, ...]
+    damage: tuple[str, ...] = ()
+    """A line for each damaged file whose content is computed again."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,27 @@ def context_of(
 
 
 def missing(grid: Grid, store: Store) -> Work:
-    """Collect the cells without an intact row, and the pretrainings they need that are not stored."""
-    cells = [cell for cell in grid.distinct_cells() if not is_stored(cell, store)]
-    needed = {cell.pretrain_key: cell.pretraining for cell in cells if cell.pretraining}
-    return Work(grid, tuple(one for one in needed.values() if not is_stored(one, store)), tuple(cells))
+    """Collect the cells without an intact row, and the pretrainings without an intact encoder, done cells' too."""
+    cells = grid.distinct_cells()
+    pretrainings = {cell.pretrain_key: cell.pretraining for cell in cells if cell.pretraining}
+    parts: list[Part] = [*pretrainings.values(), *cells]
+    lacking: list[Part] = []
+    damage: list[str] = []
+    for part in parts:
+        try:
+            if is_whole(part, store):
+                continue
+            if isinstance(part, Pretraining):
+                read_checkpoint(store.pretrained / part.key / CHECKPOINT)
+        except Damaged as problem:
+            damage.append(str(problem))
+        lacking.append(part)
+    return Work(
+        grid,
+        tuple(part for part in lacking if isinstance(part, Pretraining)),
+        tuple(part for part in lacking if isinstance(part, Cell)),
+        tuple(damage),
+    )
 
 
 def is_stored(part: Part, store: Store) -> bool:

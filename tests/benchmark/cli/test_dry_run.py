@@ -22,6 +22,8 @@ from benchmark.run.cell import identity_of
 from benchmark.run.datasets import locate, names_of
 from benchmark.run.grid import Cell, make_grid
 from benchmark.screen import open_console
+from benchmark.training.checkpoint import save_encoder
+from tests.make import encoder
 
 MACHINE = Machine(torch.device("cpu"), "float32", 1)
 
@@ -64,4 +66,7 @@ def test_cells_sizes_and_hours_are_of_what_is_missing_and_exact_once_data_are_pr
         assert f"  {name}: {len(data.entries)} recordings, {len(data.windows)} heartbeats (counted)" in lines()
     for cell in grid.cells:
         finish(cell, store)
+    assert "to do: 0 of 10 cells, 1 of 1 pretrainings" in lines(), "an encoder that is gone is made again"
+    for pretraining in grid.pretrainings:
+        save_encoder(store.pretrained / pretraining.key, encoder(), {})
     assert any("1 task at a time: pretraining 0 s, without the cells" in line for line in lines())

@@ -150,8 +150,14 @@ def test_code_of_the_users_is_run_where_it_is_named_and_is_that_of_the_weights(
 
 def test_a_folder_that_cannot_be_used_is_one_line(exported: Path, tmp_path: Path) -> None:
     (exported / WEIGHTS).write_bytes(b"damaged")
-    with pytest.raises(ConfigError, match=r"does not match the digest in config.json; export it again"):
+    with pytest.raises(ConfigError, match=r"does not match its digest; export the encoder again"):
         load_encoder(exported)
+    config = (exported / "config.json").read_text()
+    for old, new in (('"per_trial"', '"per_trail"'), ('"precision": "float32"', '"precision": "bf16"'), ("{", "")):
+        assert old in config
+        (exported / "config.json").write_text(config.replace(old, new))
+        with pytest.raises(ConfigError, match=r"config.json: .*; export the encoder again"):
+            load_encoder(exported)
     with pytest.raises(ConfigError, match=r"is no exported encoder: config.json is not there; `export NAME"):
         load_encoder(tmp_path / "nowhere")
 

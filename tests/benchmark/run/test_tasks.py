@@ -15,13 +15,14 @@ import torch
 
 from benchmark.config.errors import ConfigError
 from benchmark.process import EngineLost, stop
+from benchmark.results.files import seal, write_atomic
 from benchmark.results.names import EVALUATIONS
 from benchmark.results.store import Failure, Store
 from benchmark.run import tasks as tasks_module
 from benchmark.run.cell import run_cell
 from benchmark.run.grid import Cell, Context
 from benchmark.run.tasks import Ending, Job, given_up, jobs_of, run
-from benchmark.training.checkpoint import WEIGHTS
+from benchmark.training.checkpoint import CHECKPOINT, WEIGHTS
 from benchmark.training.probes import EvaluationCache
 from tests.benchmark.run.bench import Bench, Cohorts, SmallConfig, cell_of, stamps
 
@@ -167,17 +168,34 @@ def test_a_damaged_row_is_done_again_alone(finished: Bench) -> None:
     assert finished.rows() == rows
 
 
-def test_a_damaged_encoder_is_made_again_where_a_cell_needs_it(finished: Bench) -> None:
+@pytest.mark.parametrize("is_needed", [True, False])
+def test_a_damaged_encoder_and_one_that_is_gone_are_made_again_also_where_each_cell_is_done(
+    finished: Bench, is_needed: bool
+) -> None:
     cell = cell_of(finished, "pmq")
     file = finished.store.pretrained / cell.pretraining.key / WEIGHTS
     weights, rows = file.read_bytes(), finished.rows()
-    file.write_bytes(weights[:-20])
-    assert finished.missing().pretrainings == ()  # no cell is missing
-    (finished.store.cells / f"{cell.key}.json").unlink()
-    assert finished.missing().pretrainings == (cell.pretraining,)
-    assert finished.work_off() == 0
-    assert finished.heard.done == ["pmq pretrain seed 42", cell.name]
-    assert (file.read_bytes(), finished.rows()) == (weights, rows)
+    if is_needed:
+        (finished.store.cells / f"{cell.key}.json").unlink()
+    for content in (weights[:-20], None):
+        file.unlink() if content is None else file.write_bytes(content)
+        work = finished.missing()
+        assert work.pretrainings == (cell.pretraining,)
+        assert [line.partition(": ")[0] for line in work.damage] == ([] if content is None else [str(file)])
+        assert finished.work_off() == 0
+        assert finished.heard.done == [PMQ, *([cell.name] if work.cells else [])]
+        assert (file.read_bytes(), finished.rows()) == (weights, rows)
+
+
+def test_a_damaged_checkpoint_is_named_and_one_of_another_pretraining_too(bench: Bench) -> None:
+    folder = bench.store.pretrained / cell_of(bench, "pmq").pretraining.key
+    for content in (b"", b"damaged", seal("another", b"state")):
+        write_atomic(folder / CHECKPOINT, content)
+        (line,) = bench.missing().damage
+        assert line.startswith(f"{folder / CHECKPOINT}: its content does not match its digest")
+        assert line.endswith("the pretraining starts over")
+    write_atomic(folder / CHECKPOINT, seal(folder.name, b"state"))
+    assert bench.missing().damage == ()
 
 
 def task_with(bench: Bench, *cells: Cell) -> Job:
