@@ -29,7 +29,11 @@ from benchmark.results.store import Plan
 from reports.results import LOSS, Results, evaluations_of, learning_curves, mean_over_subsets, role_of
 from reports.words import labels_text, ratio_text, row_title, seeds_text, unit_text
 
-SETTINGS = {"font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7, "pdf.fonttype": 42}
+SETTINGS = {
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "legend.fontsize": 7, "pdf.fonttype": 42,
+    "text.parse_math": False,
+}  # fmt: skip
+"""A dollar sign of a title is no formula."""
 DPI = 200
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h", "<", ">", "p", "d", "8")
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
@@ -248,11 +252,12 @@ def draw_recording(
 
     none = np.empty(0, np.int64)
     plt.switch_backend("agg")
-    canvas = wfdb.plot_items(
-        signal=signal, ann_samp=[r_peaks if lead == "II" else none for lead in LEADS], fs=rate, time_units="seconds",
-        sig_name=list(LEADS), sig_units=["mV"] * len(LEADS), title=title, ecg_grids="all", return_fig=True,
-        figsize=(10, 14), ann_style=["b."],
-    )  # fmt: skip
+    with rc_context({"text.parse_math": False}):
+        canvas = wfdb.plot_items(
+            signal=signal, ann_samp=[r_peaks if lead == "II" else none for lead in LEADS], fs=rate,
+            time_units="seconds", sig_name=list(LEADS), sig_units=["mV"] * len(LEADS), title=title, ecg_grids="all",
+            return_fig=True, figsize=(10, 14), ann_style=["b."],
+        )  # fmt: skip
     buffer = BytesIO()
     canvas.savefig(buffer, format="png", dpi=DPI // 2)
     plt.close(canvas)

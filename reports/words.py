@@ -79,7 +79,7 @@ def seeds_named(seeds: Collection[int]) -> str:
 
 def escape_markdown(text: str) -> str:
     """Return text on one line whose characters have no meaning in Markdown."""
-    return " ".join(re.sub(r"([\\|*`<\[]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", text).split())
+    return " ".join(re.sub(r"([\\|*`<\[$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", text).split())
 
 
 def markdown_table(frame: pd.DataFrame) -> str:
@@ -220,10 +220,11 @@ def _settings(plan: Plan, cells: Sequence[PlannedCell], unit: str) -> str:
     """Name unit, protocol, preset, labels, data, and how signals are taken where that is not as in the paper."""
     config, datasets = plan.config, {cell.dataset for cell in cells}
     data = ", ".join(source_text(facts) for name, facts in plan.datasets.items() if name in datasets)
+    corpus = plan.pretraining
     text = (
         f"Scored per {unit_text(plan, unit)}; protocol {config['protocol']}, preset {config['pretrain']['preset']}, "
-        f"{labels_of(plan)} labels. Data: {data}; pretraining on {source_text(plan.pretraining)}, "
-        "{used_recordings} of its {recordings} recordings, of {used_patients} patients".format_map(plan.pretraining)
+        f"{labels_of(plan)} labels. Data: {data}; pretraining on {source_text(corpus)}, "
+        f"{corpus['used_recordings']} of its {corpus['recordings']} recordings, of {corpus['used_patients']} patients"
     )
     signals = {name: value for name, value in config["data"].items() if value != PAPER_SIGNALS.get(name, value)}
     parts = [f"{name} {' '.join(value) if isinstance(value, list) else value}" for name, value in signals.items()]

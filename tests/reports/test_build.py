@@ -110,6 +110,30 @@ def test_a_report_comes_without_further_figures_where_one_fails(
 
 
 @pytest.mark.draws
+def test_titles_and_names_are_text_in_every_file(write_store: WriteStore, tmp_path: Path) -> None:
+    odd = r"{A} {0} {} %s \ $\x$"
+
+    def rename(plan: Plan) -> Plan:
+        variants = {name: f"{odd} {title}" for name, title in plan.variants.items()}
+        classes = {"classes": [f"{odd} a", f"{odd} b"]}
+        datasets = {name: facts | classes | {"title": f"{odd} {name}"} for name, facts in plan.datasets.items()}
+        roles = {"moco": {"role": "sweep", "of": "pmq", "knob": "queue_size", "value": odd}}
+        corpus = plan.pretraining | {"title": odd}
+        return replace(plan, variants=variants, datasets=datasets, roles=roles, pretraining=corpus, warnings=[odd])
+
+    root, out, shown = write_store(alter_plan=rename), tmp_path / "out", StringIO()
+    write_record(root, "pmq", seed=42, loss=[1.0, 0.5], health=[{"epoch": epoch} for epoch in range(3)])
+    assert build_report(load(root), out).problems == []
+    assert len(list((out / "figures").glob("*.png"))) == 5
+    show_report(load(root), out, None, open_console(shown), [])
+    for name in ("results.csv", "classes.csv", "report.html"):
+        assert odd in (out / name).read_text(), name
+    assert odd in shown.getvalue()
+    assert r"{A} {0} {} %s \\ \$\\x\$ (simulated), 80 of its 90 recordings" in (out / "results.md").read_text()
+    assert r"\{A\} \{0\} \{\} \%s \textbackslash{} \$\textbackslash{}x\$" in (out / "results.tex").read_text()
+
+
+@pytest.mark.draws
 def test_a_run_of_a_single_row_has_no_differences_and_no_problem(write_store: WriteStore, tmp_path: Path) -> None:
     def alone(plan: Plan) -> Plan:
         cells = [cell for cell in plan.cells if cell.variant == "random"]
