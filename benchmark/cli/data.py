@@ -18,9 +18,9 @@ from benchmark.cli.main import FAILED, OK, config_of, datasets_of, folders_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders, dataset_names
-from benchmark.data.audit import Finding, counted, fact_lines, implausible, measured_beats, side_line, some
+from benchmark.data.audit import Finding, fact_lines, implausible, measured_beats, side_line
 from benchmark.data.datasets import find_root
-from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable
+from benchmark.data.datasets.base import Dataset, DatasetError, Entry, Recording, Unusable, counted, some
 from benchmark.data.heartbeats import FS, heartbeats
 from benchmark.data.joined import datasets_in
 from benchmark.data.prepare import Prepared

@@ -42,8 +42,9 @@ from benchmark.data.datasets.card_formats import (
     arrays_in,
     read_content,
 )
+from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.data.datasets.tables import NOT_STATED, identifier, read_cells, read_table, truth
-from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, missing_leads, paths_below, reasons
+from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, missing_leads, reasons
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import Labels, TaskSpec, problem_of, split_of
 from benchmark.results.files import write_atomic
@@ -101,13 +102,14 @@ class FolderScan(NamedTuple):
 
 def scan_folder(folder: Path) -> FolderScan:
     """Find the signals and tables of a folder. Raises DatasetError where it has no files that a card can read."""
-    paths, shapes = paths_below(folder), dict[str, tuple[int, ...]]()
+    walk, shapes = walk_folder(folder), dict[str, tuple[int, ...]]()
+    paths = walk.paths
     beside = Counter(os.path.dirname(path) for path in paths if path.lower().endswith(TABLES))
     tables = [path for path in paths if beside[os.path.dirname(path)] <= MAX_TABLES and _is_table(folder / path)]
     suffixes = Counter(PurePosixPath(path).suffix for path in paths if path not in tables)
     kinds = [suffix for suffix, _ in suffixes.most_common() if suffix.lower() in SUFFIXES]
     if not kinds:
-        raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}")
+        raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}{walk.remark}")
     suffix = ".hea" if ".hea" in kinds else kinds[0]
     signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix == suffix]
     if SUFFIXES[suffix.lower()] in ("numpy", "hdf5"):

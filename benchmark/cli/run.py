@@ -18,8 +18,7 @@ from benchmark.cli.main import FAILED, OK, config_of, folders_of, machine_of
 from benchmark.config.config import Config
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import Folders
-from benchmark.data.audit import counted
-from benchmark.data.datasets.base import Dataset, DatasetError
+from benchmark.data.datasets.base import Dataset, DatasetError, counted
 from benchmark.data.prepare import Prepared, skip_summary, write_index, write_skipped
 from benchmark.machine import Machine
 from benchmark.results.files import (

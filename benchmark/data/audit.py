@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark.data.datasets.base import Dataset, Entry, Unusable, grouped
+from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
 from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, skip_summary
 from benchmark.data.splits import (
     Split,
@@ -36,8 +36,6 @@ IN_THE_ECG = frozenset({"heart rate below 50/min", "no beats found", "too short"
 """Kinds of reasons for skipping that lie in the ECG, not in a damaged file."""
 CARD_FORM = "files of a card"
 """How the on-disk form of a user's own files ends."""
-EXAMPLES = 3
-"""Most names listed as examples."""
 NEAR = ", but for gain, steps or rate,"
 MOST_ALIKE = 50
 """Signals that share a part of their outline; of more it is an artefact that makes them alike."""
@@ -70,17 +68,6 @@ class Recorded(NamedTuple):
     side: str
     """Of the split, '' where none is tested; the patient, where each is tested by what is learned on others."""
     pretrained: bool
-
-
-def some(names: Sequence[str]) -> str:
-    """List the first `EXAMPLES` names, and how many more there are."""
-    more = f" and {len(names) - EXAMPLES} more" if len(names) > EXAMPLES else ""
-    return ", ".join(names[:EXAMPLES]) + more
-
-
-def counted(count: int, word: str) -> str:
-    """Return '1 recording' or '3 recordings'."""
-    return f"{count} {word}{'s' * (count != 1)}"
 
 
 def audit(

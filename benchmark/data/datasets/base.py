@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -34,6 +34,8 @@ LIMB_SHARES = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF
 """Limb lead -> its shares of I and II, by the laws of Einthoven (1913) and Goldberger (1942)."""
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+EXAMPLES = 3
+"""Most names listed as examples."""
 ALWAYS_TESTED = 0
 """Fold of a simulated recording that is tested however the others are split."""
 
@@ -50,6 +52,17 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     for key, value in pairs:
         groups[key].append(value)
     return groups
+
+
+def some(names: Sequence[str]) -> str:
+    """List the first `EXAMPLES` names, and how many more there are."""
+    more = f" and {len(names) - EXAMPLES} more" if len(names) > EXAMPLES else ""
+    return ", ".join(names[:EXAMPLES]) + more
+
+
+def counted(count: int, word: str) -> str:
+    """Return '1 recording' or '3 recordings'."""
+    return f"{count} {word}{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True)

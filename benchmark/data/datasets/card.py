@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable, grouped
 from benchmark.data.datasets.card_formats import CardSection, CardSignals, Word, identifiers, read_content, to_recording
+from benchmark.data.datasets.folder_walk import FolderWalk, walk_folder
 from benchmark.data.datasets.tables import (
     NOT_STATED,
     SHOWN,
@@ -33,7 +34,7 @@ from benchmark.data.datasets.tables import (
     truth,
     whole_number,
 )
-from benchmark.data.datasets.wfdb_files import comments, paths_below, signal_files
+from benchmark.data.datasets.wfdb_files import comments, signal_files
 from benchmark.results.files import digest
 
 RECORDING, PATIENT = "{recording}", "{patient}"
@@ -245,26 +246,26 @@ def expression_of(pattern: str) -> str:
     return expression
 
 
-def find_files(card: Card, root: Path) -> list[CardFile]:
-    """Find the files of a card's pattern, by path, those of a stacked one for each of its rows.
+def find_files(card: Card, walk: FolderWalk) -> list[CardFile]:
+    """Find the files of a card's pattern in a folder, by path, those of a stacked one for each of its rows.
 
     Raises DatasetError where there is none, with what there is, and where a stacked one cannot be read.
     """
-    pattern, present, files = card.signals.files, paths_below(root), list[CardFile]()
+    pattern, present, files = card.signals.files, walk.paths, list[CardFile]()
     expression = expression_of(pattern)
-    for path in sorted(present):
+    for path in present:
         if match := re.fullmatch(expression, path):
             parts = {"recording": PurePosixPath(path).stem, "patient": "", **match.groupdict()}
             try:
-                names = identifiers(root / path, card.signals) if card.signals.stacked else []
+                names = identifiers(walk.root / path, card.signals) if card.signals.stacked else []
             except Unusable as reason:
                 raise DatasetError(f"{card.title}: {path}: {reason}") from None
             rows = [CardFile(f"{path}{ROW}{row}", name, parts["patient"]) for row, name in enumerate(names)]
             files += rows if card.signals.stacked else [CardFile(path, **parts)]
     if not files:
         raise DatasetError(
-            f"{card.title}: no file in {root} matches signals.files {pattern!r}: there are {len(present)} files, e.g. "
-            f"{', '.join(present[:3])}; correct the pattern or give the folder by --data"
+            f"{card.title}: no file in {walk.root} matches signals.files {pattern!r}: there are {len(present)} "
+            f"files, e.g. {', '.join(present[:3])}; correct the pattern or give the folder by --data{walk.remark}"
         )
     return files
 
@@ -298,7 +299,8 @@ class CardDataset:
 
         Raises DatasetError where no file matches the pattern, or the table lacks what the card names of it.
         """
-        files, table = find_files(self.card, self.root), self.card.table
+        walk, table = walk_folder(self.root), self.card.table
+        files = find_files(self.card, walk)
         files_of = files_by_name(files)
         rows, skipped = self._rows(table) if table else ({file.name: [Row()] for file in files}, Skips())
         is_by_number = self.card.signals.stacked and not self.card.signals.ids_name
@@ -318,7 +320,7 @@ class CardDataset:
         return replace(
             listing,
             skipped=(*listing.skipped, *unlisted),
-            warnings=tuple(self._warnings(listing.entries, rows, table) if table else ()),
+            warnings=(*walk.warnings, *(self._warnings(listing.entries, rows, table) if table else ())),
             reading=digest(self.card.model_dump(mode="json")),
         )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -65,7 +66,7 @@ class Chapman(WFDBFolder):
         """
         first, last = self.names
         try:
-            form, records = find_records(
+            records = find_records(
                 self,
                 self.forms,
                 lambda name: re.fullmatch(r"JS\d{5}", name, re.ASCII) and first <= name <= last,
@@ -75,12 +76,13 @@ class Chapman(WFDBFolder):
             if not (self.root / self.table).is_file():
                 raise
             return self._figshare_listing()
-        rhythms = RHYTHMS_PHYSIONET if form == PHYSIONET else RHYTHMS
-        return make_listing(
-            records,
+        rhythms = RHYTHMS_PHYSIONET if records.form == PHYSIONET else RHYTHMS
+        listing = make_listing(
+            records.paths,
             lambda name, path: self._entry(name, path, diagnosis_codes(self.root / path), rhythms),
-            form,
+            records.form,
         )
+        return replace(listing, warnings=records.warnings)
 
     def files(self, entry: Entry) -> tuple[Path, ...]:
         """Return the header and the signal file; of a CSV recording, the one file."""

@@ -11,7 +11,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from glob import glob
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, NamedTuple
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Recording, Unusable
+from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.data.datasets.tables import encoding_of
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
@@ -45,8 +45,6 @@ LONGEST = 3600
 """Seconds; anything longer is a Holter recording."""
 BEYOND = 1e9
 """mV; larger values count as infinite."""
-LOCK = "~$"
-"""In the names of Excel's marks of open files."""
 
 
 class Samples(NamedTuple):
@@ -228,29 +226,35 @@ def checked_recording(signal: NDArray[np.float64], fs: float) -> Recording:
     return Recording(signal.astype(np.float32), fs)
 
 
-def paths_below(root: Path) -> list[str]:
-    """List the paths of the files below a folder, sorted, without hidden ones; links to folders are followed."""
-    paths = glob("**", root_dir=root, recursive=True)
-    return sorted(path for path in paths if LOCK not in path and (root / path).is_file())
+class RecordsBelow(NamedTuple):
+    """The records of a folder in one form."""
+
+    form: str
+    paths: dict[str, str]
+    """Name -> path without extension."""
+    warnings: tuple[str, ...]
+    """What of the folder could not be entered or followed."""
 
 
 def find_records(
     dataset: Dataset, forms: Sequence[str], is_named: Callable[[str], object], looked_for: str
-) -> tuple[str, dict[str, str]]:
-    """Find the records with such names of the first form that has any: form, name -> path without extension.
+) -> RecordsBelow:
+    """Find the records with such names of the first form that has any.
 
     A form is a folder's name, the last one that of all other folders. Raises DatasetError where there is no record.
     """
-    forms_of = defaultdict[str, dict[str, str]](dict)
-    for path in map(PurePosixPath, paths_below(dataset.root)):
+    forms_of, walk = defaultdict[str, dict[str, str]](dict), walk_folder(dataset.root)
+    for path in map(PurePosixPath, walk.paths):
         if path.suffix == ".hea" and is_named(path.stem):
             parts = {*dataset.root.resolve().parts, *path.parts}
             form = next((form for form in forms if form in parts), forms[-1])
             forms_of[form].setdefault(path.stem, path.with_suffix("").as_posix())
     if not forms_of:
-        raise DatasetError(f"{dataset.title}: no header {looked_for} in {dataset.root}. {dataset.how_to_get}")
+        raise DatasetError(
+            f"{dataset.title}: no header {looked_for} in {dataset.root}{walk.remark}. {dataset.how_to_get}"
+        )
     form = min(forms_of, key=forms.index)
-    return form, dict(sorted(forms_of[form].items()))
+    return RecordsBelow(form, dict(sorted(forms_of[form].items())), walk.warnings)
 
 
 class WFDBFolder:

@@ -27,6 +27,7 @@ from benchmark.data.datasets.card import (
     labels_of,
     match_file,
 )
+from benchmark.data.datasets.folder_walk import walk_folder
 from benchmark.data.datasets.wfdb_files import read_recording
 from benchmark.data.splits import TEST_FOLD, VALIDATION_FOLD
 
@@ -167,9 +168,9 @@ def test_a_pattern_finds_files_and_their_identifiers(
     for path in FILES:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
-    assert [tuple(file) for file in find_files(made(signals={"files": pattern}), tmp_path)] == expected
+    assert [tuple(file) for file in find_files(made(signals={"files": pattern}), walk_folder(tmp_path))] == expected
     with pytest.raises(DatasetError, match=r"no file in .* matches .*there are 6 files, e\.g\. "):
-        find_files(made(signals={"files": "signals/{recording}.hea"}), tmp_path)
+        find_files(made(signals={"files": "signals/{recording}.hea"}), walk_folder(tmp_path))
 
 
 def test_hidden_files_are_no_data_and_linked_folders_are(opened: Opened, folder: Path) -> None:

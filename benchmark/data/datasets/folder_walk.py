@@ -1,0 +1,92 @@
+"""The one walk of a dataset's folder: its files, and what it could not enter or follow, counted with a remedy."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmark.data.datasets.base import counted, grouped, some
+
+LOCK = "~$"
+"""In the names of Excel's marks of open files."""
+ANNEX = ".git/annex/"
+"""In the targets of git-annex's links, which lead nowhere until their files are fetched."""
+
+
+class Unread(NamedTuple):
+    """A kind of what a walk does not enter or follow."""
+
+    noun: str
+    fault: str
+    """Behind the noun."""
+    remedy: str
+
+
+NOT_FETCHED = Unread(
+    "link", "of git-annex to files that are not there", "`git annex get .` or `datalad get .` fetches the files"
+)
+NOWHERE = Unread("link", "to nothing", "restore what they lead to")
+BACK = Unread("link", "to folders that they lie in, not followed", "remove them")
+CLOSED = Unread("folder", "that cannot be entered", "give yourself the right to read them")
+CLOSED_FILE = Unread("file", "in folders that cannot be entered", "give yourself the right to enter them")
+NO_FILE = Unread("name", "of neither a file nor a folder", "remove them")
+
+
+class FolderWalk(NamedTuple):
+    """What lies below a folder; names that begin with a dot are not looked at."""
+
+    root: Path
+    paths: list[str]
+    """Of the files, sorted, also those below links to folders."""
+    warnings: tuple[str, ...]
+    """What was not entered or followed, a line of each kind with its number and examples, without full stop."""
+
+    @property
+    def remark(self) -> str:
+        """The warnings as they stand behind an error; '' for none."""
+        return "".join(f"; {warning}" for warning in self.warnings)
+
+
+def walk_folder(root: Path) -> FolderWalk:
+    """List the files below a folder, and count what stands in it and could not be entered or followed."""
+    top, paths, closed = root.resolve(), list[str](), list[OSError]()
+    unread = list[tuple[Unread, str]]()
+    for parent, folders, names in os.walk(top, onerror=closed.append, followlinks=True):
+        links_back = [name for name in folders if leads_back(Path(parent, name))]
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in links_back]
+        unread += [(BACK, os.path.join(parent, name)) for name in links_back]
+        for name in names:
+            path = os.path.join(parent, name)
+            if name.startswith(".") or LOCK in name:
+                continue
+            if os.path.isfile(path):
+                paths.append(os.path.relpath(path, top))
+            else:
+                unread.append((kind_of_unread(path), path))
+    unread += [(CLOSED, str(error.filename)) for error in closed]
+    by_kind = grouped((kind, os.path.relpath(path, top)) for kind, path in unread)
+    warnings = [
+        f"{counted(len(below), kind.noun)} {kind.fault} ({some(sorted(below))}): {kind.remedy}"
+        for kind, below in by_kind.items()
+    ]
+    return FolderWalk(root, sorted(paths), tuple(warnings))
+
+
+def leads_back(folder: Path) -> bool:
+    """Tell whether a folder is a link to one of the folders that it lies in, so that following it has no end."""
+    if not folder.is_symlink():
+        return False
+    target = folder.resolve()
+    return any(target == above.resolve() for above in folder.parents)
+
+
+def kind_of_unread(path: str) -> Unread:
+    """Say why a name of a folder is no file that can be opened."""
+    try:
+        os.stat(path)
+    except PermissionError:
+        return CLOSED_FILE
+    except OSError:
+        return NOT_FETCHED if ANNEX in os.readlink(path) else NOWHERE
+    return NO_FILE
