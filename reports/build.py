@@ -91,7 +91,7 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
     unit: 'heartbeat', 'recording' or 'both'; by default the protocol's own (paper: heartbeat, strict: recording).
     further: metrics of the main tables beside F1, AUROC and ACC (`FURTHER`).
     """
-    from reports.figures import draw_figures  # here, because matplotlib loads slowly
+    from reports.figures import draw_figures, undrawable_titles  # here, because matplotlib loads slowly
 
     units = UNITS if unit == BOTH else (unit or UNIT_OF_PROTOCOL[results.plan.config["protocol"]],)
     tables: list[Table] = []
@@ -134,6 +134,7 @@ def build_report(results: Results, out: Path, *, unit: str | None = None, furthe
         figures.extend(draw_figures(results, out / "figures", units, differences_of_tables, retrieval))
     except Exception as error:  # the tables are worth a page with the figures before it
         problems.append(f"further figures: {type(error).__name__}: {error}")
+    problems += undrawable_titles(results.plan)
     failed = failures(results)
     by_class = "At the smallest label share; in brackets the prevalence; mean±std over seeds."
     chapters = [

@@ -9,6 +9,7 @@ figures of a report; colours are those of seaborn's palette for colour-blind rea
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from io import BytesIO
 from itertools import cycle
 from pathlib import Path
@@ -20,6 +21,7 @@ import seaborn as sns
 from matplotlib import pyplot as plt
 from matplotlib import rc_context
 from matplotlib.figure import Figure as Canvas
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from numpy.typing import NDArray
 
 from benchmark.results.files import write_atomic
@@ -216,16 +218,40 @@ def draw_training(curves: pd.DataFrame, plan: Plan, style: RowStyle, stem: Path)
 
 
 def titles_of_rows(plan: Plan) -> dict[str, str]:
-    """Map rows to their titles; those of methods that read reports say so."""
-    return {name: row_title(plan, name) for name in plan.variants}
+    """Map rows to their titles, or names where the font lacks a letter; those of methods that read reports say so."""
+    titles = {name: row_title(plan, name) for name in plan.variants}
+    return {name: title if is_drawable(title) else name for name, title in titles.items()}
 
 
 def titles_of(plan: Plan) -> dict[str, str]:
-    """Map datasets to their titles; those of simulated ECGs say so."""
-    return {
-        name: f"{facts['title']} (simulated)" if facts["simulated"] else str(facts["title"])
-        for name, facts in plan.datasets.items()
-    }
+    """Map datasets to their titles, or names where the font lacks a letter; those of simulated ECGs say so."""
+    titles = {}
+    for name, facts in plan.datasets.items():
+        title = str(facts["title"]) if is_drawable(str(facts["title"])) else name
+        titles[name] = f"{title} (simulated)" if facts["simulated"] else title
+    return titles
+
+
+@cache
+def letters_of_font() -> frozenset[int]:
+    """Read the letters that the font of the figures can draw, as code points."""
+    with rc_context(SETTINGS), sns.axes_style("whitegrid"):  # type: ignore[arg-type]
+        return frozenset(get_font(findfont(FontProperties())).get_charmap())
+
+
+def is_drawable(text: str) -> bool:
+    """Tell whether the font of the figures has every letter of a text."""
+    return {ord(letter) for letter in text} <= letters_of_font()
+
+
+def undrawable_titles(plan: Plan) -> list[str]:
+    """Say of each title that the font of the figures lacks a letter of by which name they call it."""
+    titles = {name: str(facts["title"]) for name, facts in plan.datasets.items()} | plan.variants
+    return [
+        f"figures call {title!r} {name}, since their font lacks a letter of it"
+        for name, title in titles.items()
+        if not is_drawable(title)
+    ]
 
 
 def save(canvas: Canvas, stem: Path, caption: str, answers: bool = False) -> Figure:

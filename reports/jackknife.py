@@ -4,8 +4,8 @@ Patients, not windows, are left out, because the windows of one patient are depe
 `benchmark.results.metrics` on the patients that remain: sums over lines less those of the patient; AUROC by the pairs
 of a positive and a negative line that the patient is part of (placements of DeLong et al., 1988, "Comparing the areas
 under two or more correlated receiver operating characteristic curves"); average precision on lines
-that are sorted once. A class that is undefined without a patient leaves the mean there, as it does on a test set
-without it.
+that are sorted once. A macro score is the mean over the same classes whoever is left out: a class that is undefined
+without a patient, its only positive one, counts there with its score on the whole test set.
 """
 
 from __future__ import annotations
@@ -30,12 +30,18 @@ Score = Callable[[Truth, Probability, Patients, bool], Floats]
 
 
 def leave_one_out(
-    predictions: Predictions, unit: str, metrics: Sequence[str], *, multi: bool, pool: Pool = "mean"
+    predictions: Predictions,
+    unit: str,
+    metrics: Sequence[str],
+    *,
+    multi: bool,
+    pool: Pool = "mean",
+    classes: NDArray[np.bool_] | None = None,
 ) -> dict[str, Floats]:
     """Score predictions on the whole test set, then without each of its P patients, sorted by name: metric -> (1 + P,).
 
-    unit: 'heartbeat' or 'recording', whose probability is pooled over its windows. NaN: the
-    score is undefined.
+    unit: 'heartbeat' or 'recording', whose probability is pooled over its windows. classes: (C,) those that count in
+    macro means; by default all that have a score. NaN: the score is undefined.
     """
     probability, truth, owner = predictions.probability, predictions.truth, predictions.patient
     if unit != HEARTBEAT:
@@ -45,7 +51,20 @@ def leave_one_out(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a mean over no class is NaN
         scores = {name: (FAST.get(name) or computed_anew(name))(truth, probability, patient, multi) for name in metrics}
-        return {name: np.nanmean(values.reshape(len(values), -1), axis=1) for name, values in scores.items()}
+        return {name: macro_means(values, classes) for name, values in scores.items()}
+
+
+def macro_means(values: Floats, classes: NDArray[np.bool_] | None) -> Floats:
+    """Return the means (1 + P,) of scores (1 + P,) or (1 + P, C) over the same classes, whoever is left out.
+
+    Where no class is defined without a patient, neither is their mean.
+    """
+    by_class = values.reshape(len(values), -1)  # (1 + P, C)
+    if classes is not None and by_class.shape[1] == len(classes) > 1:
+        by_class = np.where(classes, by_class, np.nan)
+    is_undefined = np.isnan(by_class)
+    is_held = is_undefined & ~is_undefined.all(axis=1, keepdims=True)
+    return np.asarray(np.nanmean(np.where(is_held, by_class[0], by_class), axis=1))
 
 
 def computed_anew(metric: str) -> Score:
@@ -67,6 +86,14 @@ def f1(truth: Truth, probability: Probability, patient: Patients, multi: bool) -
 def accuracy(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
     """Compute the share of the lines with all labels right."""
     return _mean((decide(probability, multi=multi) == truth).all(axis=1)[:, None], patient)
+
+
+def brier(truth: Truth, probability: Probability, patient: Patients, multi: bool) -> Floats:
+    """Compute the mean squared error of the probability of each class; NaN without both signs."""
+    positives, lines = _sums(truth, patient), _sums(np.ones_like(truth), patient)
+    error = _sums((probability.astype(np.float64) - truth) ** 2, patient)
+    has_both_signs = (positives > 0) & (positives < lines)
+    return np.where(has_both_signs, _ratio(error, lines), np.nan)
 
 
 def mean_of(column: int) -> Score:
@@ -140,6 +167,7 @@ def precision_of_ranking(positive: NDArray[np.bool_], score: Probability) -> flo
 
 
 FAST: dict[str, Score] = {"f1": f1, "auroc": by_class(_area), "acc": accuracy, "auprc": by_class(_average_precision)}
+FAST["brier"] = brier
 FAST |= {name: mean_of(column) for column, name in enumerate(RECALLS)}
 """Metric -> its values by class with each patient left out."""
 JACKKNIFED = (*COLUMNS, "auprc", "brier")

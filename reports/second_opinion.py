@@ -15,15 +15,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from benchmark.results.metrics import COLUMNS, TITLES
+from benchmark.results.metrics import COLUMNS, TITLES, has_one_patient
 from benchmark.results.names import HEARTBEAT, RECORDING
 from benchmark.results.store import Predictions
 from reports.build import csv
 from reports.inference import COLUMN_ID, POWER, ScoreColumn, intervals, judged, pairwise
 from reports.jackknife import JACKKNIFED, leave_one_out
 from reports.score_tables import LATEX, MARKDOWN, Style, number_text, with_marks
-from reports.words import finding_text, points_text, write_files
+from reports.words import ONE_PATIENT, finding_text, points_text, write_files
 
 NEEDED, OPTIONAL = ("recording", "patient", "label", "score", "model"), {"class": "positive", "seed": "0"}
 """Columns of predictions, and the value of those that a file may lack."""
@@ -54,13 +55,14 @@ def second_opinion(file: Path, published: Path | None = None, further: Sequence[
     """
     if without := [metric for metric in further if metric not in JACKKNIFED]:
         raise ValueError(f"--scores {without[0]}: it has no interval; beside --predictions, name auprc or brier")
-    runs = read_predictions(file)
+    classes, runs = read_predictions(file)
     models, seeds = map(set, zip(*runs, strict=True))
     truth, patients = next((test.truth, test.patient) for test in runs.values())
     several_labels = truth.shape[1] == 1 or bool((truth.sum(axis=1) != 1).any())
     ranked_alone = any(test.probability.min() < 0 or test.probability.max() > 1 for test in runs.values())
     metrics = [name for name in dict.fromkeys([*COLUMNS, *further]) if name in RANKED or not ranked_alone]
-    columns = list(score_columns(runs, metrics, multi=several_labels))
+    has_positive = truth.sum(axis=0) > 0  # (C,)
+    columns = list(score_columns(runs, metrics, has_positive, multi=several_labels))
     scores, pairs = intervals(columns), judged(pairwise(columns))
     scores = with_marks(scores.assign(mean_percent=100 * scores["mean"], baseline=False, n=1), pairs)
     decision = "F1 and ACC are those of " + ("each class above 0.5." if several_labels else "the most probable class.")
@@ -69,6 +71,7 @@ def second_opinion(file: Path, published: Path | None = None, further: Sequence[
         f"{len(set(patients))}.",
         "Scores beyond 0 to 1 are no probabilities, so F1 and ACC are left out." if ranked_alone else decision,
     ]
+    notes += class_notes(classes, truth, patients)
     if len(seeds) == 1:
         notes.append("Each model is one run: that one way of training is better than another does not follow.")
     elif len(runs) < len(models) * len(seeds):
@@ -80,8 +83,18 @@ def second_opinion(file: Path, published: Path | None = None, further: Sequence[
     return Opinion(scores, pairs, [*notes, *(published_notes(published, scores) if published else ())])
 
 
-def read_predictions(file: Path) -> dict[tuple[str, str], Predictions]:
-    """Read the predictions of each model and seed, all in the same order of samples and classes.
+def class_notes(classes: Sequence[str], truth: NDArray[np.int64], patients: NDArray[np.str_]) -> Iterator[str]:
+    """Name the classes whose scores say little or nothing: without a positive recording, or of one patient alone."""
+    columns = zip(classes, truth.sum(axis=0) > 0, has_one_patient(truth, patients), strict=True)
+    for name, has_positive, is_of_one in columns:
+        if not has_positive:
+            yield f"Class {name} has no positive recording: it counts in no mean over classes, for no model."
+        elif is_of_one:
+            yield f"{name}: {ONE_PATIENT}."
+
+
+def read_predictions(file: Path) -> tuple[list[str], dict[tuple[str, str], Predictions]]:
+    """Read the classes, and the predictions of each model and seed, all in the same order of samples and classes.
 
     Raises ValueError, in one line, where columns or scores are missing or contradict each other.
     """
@@ -116,10 +129,11 @@ def read_predictions(file: Path) -> dict[tuple[str, str], Predictions]:
     truth = label.first()[samples].to_numpy(dtype=np.int64).reshape(len(names), len(classes))  # (n, C)
     patients = patient.first()[names].to_numpy(dtype=str)  # (n,)
     by_run = scores.to_numpy().reshape(len(scores), *truth.shape)  # (runs, n, C)
-    return {
+    runs = {
         run: Predictions(probability, truth, np.array(names), patients)
         for run, probability in zip(scores.index, by_run, strict=True)
     }
+    return classes, runs
 
 
 def read_columns(file: Path, needed: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
@@ -146,11 +160,14 @@ def refuse(file: Path, lines: pd.DataFrame, wrong: pd.Series[bool], why: str) ->
 
 
 def score_columns(
-    runs: Mapping[tuple[str, str], Predictions], metrics: Sequence[str], *, multi: bool
+    runs: Mapping[tuple[str, str], Predictions], metrics: Sequence[str], classes: NDArray[np.bool_], *, multi: bool
 ) -> Iterator[ScoreColumn]:
-    """Yield a column of scores per metric, with each patient left out; NaN for a seed that a model lacks."""
+    """Yield a column of scores per metric, with each patient left out; NaN for a seed that a model lacks.
+
+    classes: (C,) those that count in macro means, the same for all models.
+    """
     models, seeds = map(dict.fromkeys, zip(*runs, strict=True))  # in the order of the file
-    scores = {run: leave_one_out(test, HEARTBEAT, metrics, multi=multi) for run, test in runs.items()}
+    scores = {run: leave_one_out(test, HEARTBEAT, metrics, multi=multi, classes=classes) for run, test in runs.items()}
     for metric in metrics:
         of_run = {run: values[metric] for run, values in scores.items()}  # (1 + P,) each
         missing = np.full_like(next(iter(of_run.values())), np.nan)

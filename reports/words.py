@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from benchmark.results.files import write_atomic
-from benchmark.results.metrics import COLUMNS, METRICS
+from benchmark.results.metrics import COLUMNS, METRICS, has_one_patient
 from benchmark.results.names import (
     CLASSICAL_TITLES,
     HEARTBEAT,
@@ -51,6 +51,10 @@ PAPER_SIGNALS = {
     "leads": ["I", "II", "III", "aVR", "aVL", "aVF", *(f"V{number}" for number in range(1, 7))],
 }
 """Settings of signals in the paper; a footer names others."""
+
+
+ONE_PATIENT = "all positive recordings are of one patient, and no interval says what another patient would change"
+"""Said of classes."""
 
 
 def ratio_text(ratio: float) -> str:
@@ -176,6 +180,7 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
         _progress(results, layout.cells),
         _settings(results.plan, layout.cells, unit),
         *_patients(results, layout.cells),
+        *_classes_of_one_patient(results, layout.cells),
         *_rates(results, layout),
         *(f"Warning: {warning}." for warning in warnings(results, layout.cells)),
         *_errors(results, layout.cells),
@@ -259,6 +264,16 @@ def _patients(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
     if rows:
         without = f" Without a scored recording: {', '.join(unscored)}." if unscored else ""
         yield f"Test patients: {tested_text(results, rows)}.{without}"
+
+
+def _classes_of_one_patient(results: Results, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Name the classes of each dataset whose positive recordings are of one test patient."""
+    finished = {cell.dataset: cell.key for cell in cells if cell.key in results.rows}
+    for dataset, key in finished.items():
+        test, facts = results.predictions(key), results.plan.datasets[dataset]
+        alone = has_one_patient(test.truth, test.patient)
+        if names := [name for name, is_alone in zip(facts["classes"], alone, strict=True) if is_alone]:
+            yield f"{facts['title']}, {and_text(names)}: {ONE_PATIENT}."
 
 
 def _rates(results: Results, layout: Layout) -> Iterator[str]:

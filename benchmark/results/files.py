@@ -187,11 +187,20 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             with open(temporary, "xb") as handle:
                 yield handle
                 handle.flush()
-                os.fsync(handle.fileno())
+                make_durable(handle.fileno())
             os.replace(temporary, path)
         finally:
             with suppress(OSError):
                 temporary.unlink()
+
+
+def make_durable(descriptor: int) -> None:
+    """Wait until a file is on its disk; some file systems do not offer it, and lose nothing that was written."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):
+            raise
 
 
 def write_atomic(path: Path, content: bytes) -> None:

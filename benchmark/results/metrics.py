@@ -222,6 +222,11 @@ def per_recording(
     return pooled_by(inverse, probability, pool), truth[first], names
 
 
+def has_one_patient(truth: Ints, patient: NDArray[np.str_]) -> NDArray[np.bool_]:
+    """Return (C,) whether all positive samples of a class, (n, C), are of one patient, (n,)."""
+    return np.array([len(np.unique(patient[column == 1])) == 1 for column in truth.T])
+
+
 def untested_note(truth: Ints, classes: Sequence[str]) -> list[str]:
     """Return a note on the classes without a positive test window, (n, C); macro AUROC leaves them out."""
     missing = [name for name, windows in zip(classes, truth.sum(axis=0), strict=True) if not windows]

@@ -134,6 +134,16 @@ def test_titles_and_names_are_text_in_every_file(write_store: WriteStore, tmp_pa
 
 
 @pytest.mark.draws
+def test_figures_call_a_title_without_glyphs_by_its_name(write_store: WriteStore, tmp_path: Path) -> None:
+    def rename(plan: Plan) -> Plan:
+        return replace(plan, datasets={name: facts | {"title": "心电图"} for name, facts in plan.datasets.items()})
+
+    root = write_store(alter_plan=rename)
+    problems = build_report(load(root), tmp_path / "out").problems
+    assert [name in line and "心电图" in line for name, line in zip(load(root).plan.datasets, problems, strict=True)]
+
+
+@pytest.mark.draws
 def test_a_run_of_a_single_row_has_no_differences_and_no_problem(write_store: WriteStore, tmp_path: Path) -> None:
     def alone(plan: Plan) -> Plan:
         cells = [cell for cell in plan.cells if cell.variant == "random"]

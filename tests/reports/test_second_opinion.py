@@ -99,3 +99,21 @@ def test_predictions_that_cannot_be_used_are_one_line_with_the_place(
     assert f"{file}{problem}" in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_classes_that_say_little_are_named_and_alike_for_all_models(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    lines = []
+    for number in range(40):
+        labels = {"AF": int(random.random() < 0.4), "VT": int(number == 7), "STE": 0}
+        scores = {name: 0.4 * label + 0.5 * random.random() for name, label in labels.items()}
+        for model in ("one", "two"):
+            shown = scores | {"STE": 0.51 if number == 3 and model == "one" else 0.1}
+            for name, label in labels.items():
+                lines.append([f"r{number}", f"p{number}", name, label, shown[name], model])
+    file = tmp_path / "theirs.csv"
+    pd.DataFrame(lines, columns=["recording", "patient", "class", "label", "score", "model"]).to_csv(file, index=False)
+    opinion = second_opinion(file)
+    f1 = opinion.scores.set_index(["metric", "variant"])["mean"]["f1"]
+    assert f1["one"] == f1["two"]
+    assert [note.partition(" ")[0] for note in opinion.notes if "positive recording" in note] == ["Class", "VT:"]

@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -131,3 +132,16 @@ def test_an_error_names_a_file_that_a_user_knows(raised: OSError, number: int, n
     with pytest.raises(OSError, match=r".") as caught, naming(Path("windows.f16")):
         raise raised
     assert (caught.value.errno, caught.value.filename) == (number, named)
+
+
+@pytest.mark.parametrize(("number", "is_written"), [(errno.EINVAL, True), (errno.ENOTSUP, True), (errno.EIO, False)])
+def test_a_file_system_without_fsync_loses_nothing(
+    number: int, is_written: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with nullcontext() if is_written else pytest.raises(OSError, match=os.strerror(number)):
+        write_atomic(tmp_path / "file", b"content")
+    assert (tmp_path / "file").is_file() == is_written
