@@ -6,8 +6,8 @@
     @pytest.mark.parametrize("check", ENCODER_CHECKS)
     def test_my_encoder(check): check(MyEncoder)
 
-A check returns nothing; it raises AssertionError, or the error that the class raised. Encoders have their small sizes,
-windows are noise, and twelve of them are of six recordings of four patients.
+A check raises AssertionError, or the error that the class raised; where it has nothing to try, it returns why. Encoders
+have their small sizes, windows are noise, and twelve of them are of six recordings of four patients.
 """
 
 from __future__ import annotations
@@ -160,13 +160,14 @@ def second_loss(kind: type[PretrainMethod], encoder: type[Encoder], change: Call
     return method(change(batch_of(kind, seed=1))).detach()
 
 
-def uses_both_views(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
+def uses_both_views(kind: type[PretrainMethod], encoder: type[Encoder]) -> str | None:
     """The loss depends on the second view, unless the method's `pairing` gives it the first one again."""
     if kind.Config().pairing == "same":
-        return
+        return "its pairing is same"
     loss, other = (second_loss(kind, encoder, change) for change in (as_it_is, with_another_second_view))
     remedy = 'use both views, or set `pairing: Pairing = "same"` in the config'
     assert not torch.equal(loss, other), f"the loss does not depend on x2: {remedy}"
+    return None
 
 
 def compares_ids_alone(kind: type[PretrainMethod], encoder: type[Encoder]) -> None:
@@ -262,17 +263,17 @@ def outputs_have_shapes(encoder: Encoder, samples: int) -> torch.Size:
 
 
 @torch.no_grad()
-def steps_are_in_the_order_of_time(kind: type[Encoder]) -> None:
+def steps_are_in_the_order_of_time(kind: type[Encoder]) -> str | None:
     """Each step depends most on its own part of the window, counted from the end: more steps may stand in front."""
     encoder = new_encoder(kind).eval()
     x, other = (noise(8, 300 if encoder.config.takes(300) else SAMPLES, seed=seed) for seed in (1, 2))  # (B, S, L)
     steps = encoder(x)  # (B, S', K)
     number = min(steps.shape[1], encoder.embed(x).shape[1])
     if number < 2:
-        return
+        return "a window has one step"
     changes = []
-    for start in range(0, PARTS):
-        part = slice(start * x.shape[1] // PARTS, (start + 1) * x.shape[1] // PARTS)
+    for n in range(PARTS):
+        part = slice(n * x.shape[1] // PARTS, (n + 1) * x.shape[1] // PARTS)
         changed = x.clone()  # (B, S, L)
         changed[:, part] = other[:, part]
         changes.append((encoder(changed) - steps).norm(dim=2).mean(0)[-number:])  # (number,)
@@ -283,6 +284,7 @@ def steps_are_in_the_order_of_time(kind: type[Encoder]) -> None:
         f"step {step + 1} of {number} depends most on part {part_of_step[step] + 1} of {PARTS} of the window: give the "
         "steps in the order of time, and a step for all of the window, if there is one, in front"
     )
+    return None
 
 
 def every_parameter_learns(kind: type[Encoder]) -> None:
@@ -318,12 +320,14 @@ def windows_are_independent(kind: type[Encoder]) -> None:
 
 
 @torch.no_grad()
-def pooled_is_the_mean(kind: type[Encoder]) -> None:
+def pooled_is_the_mean(kind: type[Encoder]) -> str | None:
     """`pooled` is the mean over time of `forward`, in training and evaluation, unless the class says what else."""
-    if kind.pooling == MEAN:
-        for training in (True, False):
-            encoder, x = new_encoder(kind).train(training), noise()
-            assert_close(encoder.pooled(x), encoder(x).mean(1), "pooled is not the mean of forward: set `pooling`")
+    if kind.pooling != MEAN:
+        return f"it is {kind.pooling}"
+    for training in (True, False):
+        encoder, x = new_encoder(kind).train(training), noise()
+        assert_close(encoder.pooled(x), encoder(x).mean(1), "pooled is not the mean of forward: set `pooling`")
+    return None
 
 
 @torch.no_grad()

@@ -107,9 +107,9 @@ def check(arguments: Namespace, console: Console) -> int:
     note(console, f"{arguments.word}: {len(checks)} checks, at most a minute")
     torch.set_num_threads(1)  # more threads are slower on tensors this small
     for name, one in checks.items():
-        problem = failure(one)
-        note(console, f"FAILED {name}: {problem}" if problem else f"ok     {name}")
-        failed += bool(problem)
+        line = line_of(name, one)
+        note(console, line)
+        failed += line.startswith("FAILED")
     if issubclass(kind, PretrainMethod) and kind.trains:
         with suppress(Exception):  # of anyone's code, which the checks above name
             note(console, passes_of(kind))
@@ -124,6 +124,7 @@ def checks_of(kind: Any, word: str) -> dict[str, Callable[[], object]]:
     A method is checked with the first encoder that it can train, an encoder with the first method that trains it.
     """
     method, encoder = kind, kind
+    contract: list[partial[Any]]
     overrides: dict[str, Any]
     if issubclass(kind, PretrainedEncoder):
         contract = [partial(one, kind) for one in (try_external, loads_its_weights)]
@@ -171,11 +172,12 @@ def try_config(overrides: Mapping[str, Any]) -> None:
     refuse_unusable(load_config("demo", overrides))
 
 
-def failure(run: Callable[[], object]) -> str:
-    """Return what a check raised, in one line; '' for nothing."""
+def line_of(name: str, run: Callable[[], object]) -> str:
+    """Run a check and write its line: ok, FAILED with what it raised, or why it has nothing to try."""
     try:
-        run()
+        result = run()
     except Exception as error:  # of anyone's code
-        line = " ".join(str(error).split())[:300]
-        return line if isinstance(error, (AssertionError, ValueError)) and line else f"{type(error).__name__}: {line}"
-    return ""
+        words = " ".join(str(error).split())[:400]
+        is_message = isinstance(error, (AssertionError, ValueError)) and words
+        return f"FAILED {name}: {words}" if is_message else f"FAILED {name}: {type(error).__name__}: {words}"
+    return f"-      {name}: nothing to try, {result}" if isinstance(result, str) else f"ok     {name}"

@@ -62,6 +62,11 @@ def test_a_method_that_states_no_passes_is_refused_beside_others_under_their_bud
     assert "costs 6.0 encoder passes, and AlignUniform does not state it: add `encoder_passes = 6.0`" in shown
 
 
+def test_a_check_that_has_nothing_to_try_is_not_called_ok(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "simclr"]) == OK
+    assert "\n-      uses both views: nothing to try, its pairing is same\n" in capsys.readouterr().out
+
+
 def test_an_unknown_name_of_pretraining_data_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = write("learns", tmp_path, pretraining=("ptbxl-2",))
     assert main(["check", str(file)]) == FAILED
