@@ -13,6 +13,7 @@ import re
 import shlex
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
@@ -22,7 +23,7 @@ from benchmark.cli.main import OK
 from benchmark.config.errors import ConfigError
 from benchmark.config.load import load_card
 from benchmark.data.datasets import DATASETS
-from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable
+from benchmark.data.datasets.base import LEADS, LIMB_SHARES, DatasetError, Unusable, counted, some
 from benchmark.data.datasets.card import (
     PATIENT,
     QUESTION,
@@ -68,6 +69,9 @@ TABLES = (".csv", ".tsv", ".xlsx", ".parquet")
 MAX_TABLES = 4
 """So many text files of one folder may be tables, if they begin with names other than leads; more are signals."""
 UNITS = "mV, uV, V or nV, or instead gain: steps per millivolt"
+FEWEST_LEADS = len(LEADS) - len(LIMB_SHARES)
+UNUSED = "# Not used: "
+"""Begins a line of the draft on what lies in the folder and the card leaves out."""
 ORDER = f"names of the columns in order, e.g. {', '.join(LEADS)}, '-' for one not used"
 HEAD = """\
 # A card of the ECGs in this folder, for `--datasets {file}`; docs/OWN_DATA.md says what else a card may hold.
@@ -98,6 +102,8 @@ class FolderScan(NamedTuple):
     tables: list[str]
     shapes: dict[str, tuple[int, ...]]
     """Of the arrays of the first file; {} of another format."""
+    unused: list[str]
+    """What else lies there, a line a kind."""
 
 
 def scan_folder(folder: Path) -> FolderScan:
@@ -112,15 +118,23 @@ def scan_folder(folder: Path) -> FolderScan:
         raise DatasetError(f"{folder} has no file of a known format: {', '.join(SUFFIXES)}{walk.remark}")
     suffix = ".hea" if ".hea" in kinds else kinds[0]
     signals = [path for path in paths if path not in tables and PurePosixPath(path).suffix == suffix]
+    names, unused = {name_of_record(path) for path in signals}, [*walk.warnings]
+    if others := [path for path in paths if path not in tables and name_of_record(path) not in names]:
+        unused.append(f"{counted(len(others), 'file')} beside the {suffix} files and tables ({some(others)})")
     if SUFFIXES[suffix.lower()] in ("numpy", "hdf5"):
         with suppress(Unusable), reasons():
             shapes = {name: array.shape for name, array in arrays_in(folder / signals[0])[0].items()}
     if stacked := [shape[0] for shape in shapes.values() if len(shape) > 2]:
         pattern = signals[0] if len(signals) == 1 else f"**/*{suffix}"
         rows = range(0 if (stacked[0],) in shapes.values() else stacked[0])
-        return FolderScan(pattern, signals, [CardFile(f"{row}", f"{row}", "") for row in rows], tables, shapes)
+        return FolderScan(pattern, signals, [CardFile(f"{row}", f"{row}", "") for row in rows], tables, shapes, unused)
     files = [CardFile(path, PurePosixPath(path).stem, "") for path in signals]
-    return FolderScan(f"**/{RECORDING}{suffix}", signals, files, tables, shapes)
+    return FolderScan(f"**/{RECORDING}{suffix}", signals, files, tables, shapes, unused)
+
+
+def name_of_record(path: str) -> str:
+    """Return a path without suffix and without the number of a record's signal file."""
+    return re.sub(r"(_\d+)?\.\w+$", "", path)
 
 
 def _is_table(path: Path) -> bool:
@@ -149,7 +163,10 @@ def best_column(columns: Columns, scan: FolderScan) -> tuple[str, int]:
 
 
 def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
-    """Return the lines of `signals`; a table names so many files. Raises DatasetError where no file can be read."""
+    """Return the lines of `signals`; a table names so many files.
+
+    Raises DatasetError where the first file cannot be read or has too few leads.
+    """
     lines: Lines = {"files": scan.pattern}
     if RECORDING not in scan.pattern:
         lines |= {"stacked": True} | ({} if scan.files else {"ids_name": Question("the array of identifiers")})
@@ -157,6 +174,8 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
         lines["files"] = Question(f"{scan.pattern} finds several files of one name: use {PATIENT}/{RECORDING}")
     if scan.shapes:  # arrays name nothing
         arrays = [f"{name} {shape}" for name, shape in scan.shapes.items() if len(shape) > 1]
+        most = max((min(shape[-2:]) for shape in scan.shapes.values() if len(shape) > 1), default=1)
+        refuse_few_leads(folder / scan.signals[0], most, ", ".join(arrays))
         lines |= {"array": Question("the array of the signals")} if len(arrays) > 1 else {}
         rate = Question("Hz; or rate_name: the entry of the file that holds it")
         return lines | {"rate": rate, "unit": Question(UNITS), "leads": Question(f"{ORDER}; {', '.join(arrays)[:300]}")}
@@ -164,6 +183,7 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
         content = read_content(folder / scan.signals[0], None, CardSignals.model_construct(files=scan.pattern))
     except Unusable as reason:
         raise DatasetError(f"{folder}: the first file cannot be read: {scan.signals[0]}: {reason}") from None
+    refuse_few_leads(folder / scan.signals[0], content.signal.shape[1], ", ".join(content.leads))
     missing = missing_leads(content.leads)
     if missing and {*missing} <= LIMB_SHARES.keys():
         lines["derive"] = True
@@ -177,18 +197,48 @@ def signal_lines(folder: Path, scan: FolderScan, named: int) -> Lines:
     return lines
 
 
-def label_lines(columns: Columns) -> Lines:
-    """Return the lines of `labels`: a column that is named so, columns of yes and no, or a question; else none."""
+def refuse_few_leads(file: Path, count: int, stated: str) -> None:
+    """Raise DatasetError for a file from whose leads twelve cannot be made, with what it states of them."""
+    if count < FEWEST_LEADS:
+        raise DatasetError(
+            f"twelve leads are needed, or the eight I, II and V1 to V6, from which the others are computed: the first "
+            f"file, {file}, has {counted(count, 'lead')}: {stated[:300]}"
+        )
+
+
+class LabelDraft(NamedTuple):
+    """What a draft takes from the columns that may hold labels."""
+
+    lines: Lines
+    """Of `labels`; {} where no column may."""
+    unused: Sequence[str] = ()
+    """Columns that are neither used nor in a question."""
+
+
+def draft_labels(columns: Columns) -> LabelDraft:
+    """Draft the column of labels that is named so, classes of columns of yes and no, or a question.
+
+    Columns of yes and no are no answer where the values of another column recur, too.
+    """
+    counts = {name: label_counts(cells)[1] for name, cells in columns.items()}
     binary = [name for name, cells in columns.items() if {truth(cell or "no") for cell in cells} == {True, False}]
-    few = [name for name, cells in columns.items() if 2 <= len(label_counts(cells)[1]) <= MAX_CLASSES]
-    named = [name for name in few if name not in binary and LABEL_COLUMN.fullmatch(name)]
-    if named or len(binary) == 1:
-        name = (named or binary)[0]
-        return named_lines("column", name, columns[name])
+    few = [name for name, values in counts.items() if 2 <= len(values) <= MAX_CLASSES and name not in binary]
+    named = [name for name in few if LABEL_COLUMN.fullmatch(name)]
+    recurring = [name for name in few if 2 * len(counts[name]) <= counts[name].total()]
+    if len(binary) > 1 and not named and not recurring:
+        return LabelDraft({"classes": binary})
+    if not recurring:
+        named = named or binary
+    if len(named) == 1:
+        unused = [name for name in (*binary, *recurring) if name not in named]
+        return LabelDraft(named_lines("column", named[0], columns[named[0]]), unused)
+    if not few:
+        return LabelDraft({})
+    question = f"the column of labels, or delete this section; of few values: {', '.join(few)[:300]}"
+    values = "the values of that column; or, without a column, the columns of yes and no that are classes"
     if binary:
-        return {"classes": binary}
-    question = Question(f"the column of labels, or delete this section; of few values: {', '.join(few)[:300]}")
-    return {"column": question, "classes": Question("the values of that column, as a list")} if few else {}
+        values += f": {', '.join(binary)[:300]}"
+    return LabelDraft({"column": Question(question), "classes": Question(values)})
 
 
 def named_lines(key: str, name: str, cells: list[str]) -> Lines:
@@ -209,24 +259,57 @@ def label_counts(cells: list[str]) -> tuple[str | None, Counter[str]]:
     return None, whole
 
 
+class TableDraft(NamedTuple):
+    """What a draft takes from a table."""
+
+    sections: dict[str, Lines]
+    """`table` and `labels`; {} where there is no table."""
+    named: int
+    """Files that its rows name."""
+    unused: list[str]
+    """What it leaves out, a line a kind."""
+
+    def worth(self) -> tuple[int, bool]:
+        """Return what makes one table better than another."""
+        return self.named, bool(self.sections.get("labels"))
+
+
+def draft_tables(folder: Path, scan: FolderScan) -> TableDraft:
+    """Draft the sections of the table that names the most files, of several the first with labels."""
+    unused, best = list[str](), TableDraft({}, 0, [])
+    for table in scan.tables:
+        try:
+            cells = read_table(Card.model_construct(title="a table", how_to_get=""), folder / table)
+        except DatasetError as problem:
+            unused.append(str(problem))
+            continue
+        drafted = draft_table(table, cast(Columns, cells.to_dict("list")), scan)
+        worse, best = sorted((drafted, best), key=TableDraft.worth)
+        if worse.sections:
+            unused.append(f"{worse.sections['table']['file']}: a card takes one table; join its columns to the other")
+    return best._replace(unused=[*unused, *best.unused])
+
+
+def draft_table(table: str, columns: Columns, scan: FolderScan) -> TableDraft:
+    """Draft the sections `table` and `labels` of a table."""
+    column, named = best_column(columns, scan)
+    names = ", ".join(columns)[:300]
+    unknown = Question(f"column with what {RECORDING} is, or of paths; of rows: 0, 1 ...; there are {names}")
+    nobody = Question(f"the column of patients, or delete it if each recording is a person; there are {names}")
+    patients = [name for name in columns if PATIENT_COLUMN.fullmatch(name) and name != column]
+    lines: Lines = {"file": table, "recording": column or unknown, "patient": [*patients, nobody][0]}
+    free = {
+        name: cells for name, cells in columns.items() if name not in lines.values() and not NO_LABEL.fullmatch(name)
+    }
+    labels = draft_labels(free)
+    unused = [f"columns of few values, which may be labels, too ({', '.join(labels.unused)})"] if labels.unused else []
+    return TableDraft({"table": lines, "labels": labels.lines}, named, unused)
+
+
 def draft(folder: Path, file: str) -> str:
     """Write the text of a card for a folder. Raises DatasetError where it has no files that a card can read."""
-    scan, tables, sections, named = scan_folder(folder), dict[str, Columns](), dict[str, Lines](), 0
-    for table in scan.tables:
-        with suppress(DatasetError):
-            cells = read_table(Card.model_construct(title=table, how_to_get=""), folder / table)
-            tables[table] = cast(Columns, cells.to_dict("list"))
-    if tables:
-        table, columns = max(tables.items(), key=lambda item: best_column(item[1], scan)[1])
-        column, named = best_column(columns, scan)
-        names = ", ".join(columns)[:300]
-        unknown = Question(f"column with what {RECORDING} is, or of paths; of rows: 0, 1 ...; there are {names}")
-        nobody = Question(f"the column of patients, or delete it if each recording is a person; there are {names}")
-        patients = [name for name in columns if PATIENT_COLUMN.fullmatch(name) and name != column]
-        sections["table"] = {"file": table, "recording": column or unknown, "patient": [*patients, nobody][0]}
-        used = sections["table"].values()
-        free = {name: cells for name, cells in columns.items() if name not in used and not NO_LABEL.fullmatch(name)}
-        sections["labels"] = label_lines(free)
+    scan = scan_folder(folder)
+    sections, named, unused = draft_tables(folder, scan)
     if not sections.get("labels") and scan.pattern.endswith(".hea"):
         with suppress(Unusable):
             records = [(folder / path).with_suffix("") for path in scan.signals]
@@ -234,6 +317,7 @@ def draft(folder: Path, file: str) -> str:
             if 2 <= len(label_counts(stated)[1]) <= MAX_CLASSES:
                 sections["labels"] = named_lines("comment", DIAGNOSIS, stated)
     text = HEAD.format(file=file, name=_yaml(name_of(folder)), title=_yaml(folder.resolve().name))
+    text += "".join(f"{UNUSED}{' '.join(line.split())}\n" for line in [*scan.unused, *unused])
     for section, lines in {"signals": signal_lines(folder, scan, named), **sections}.items():
         text += f"\n{section}:\n" * bool(lines)
         for key, value in lines.items():
@@ -271,8 +355,9 @@ def new_card(arguments: Namespace, console: Console) -> int:
             flags += ["--labels", labels] * (labels == "multi")
         except (ConfigError, DatasetError) as problem:
             questions = [str(problem)]
-    for question in questions:
-        note(console, f"  {question}")
+    unused = [line.removeprefix("# ") for line in text.splitlines() if line.startswith(UNUSED)]
+    for line in (*questions, *unused):
+        note(console, f"  {line}")
     if file.resolve().parent != folder.resolve():
         flags += ["--data", f"{name_of(folder)}={folder}"]
     then = "answer them in the file, then" if questions else "read it, then"

@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 
 from benchmark.cli.main import FAILED, OK, USAGE
+from benchmark.cli.new_card import UNUSED, draft
+from benchmark.data.datasets.base import DatasetError
 from tests.on_disk import write_own_folder
 
 RunVerb = Callable[..., tuple[int, str, str]]
@@ -64,6 +66,50 @@ def test_a_draft_is_written_once_and_its_open_questions_come_first(tmp_path: Pat
     assert "answer the questions first, signals.rate, signals.unit, signals.leads" in err
     status, _, err = run_verb("data", "new-card", "nowhere")
     assert (status, "nowhere has no file of a known format" in err) == (USAGE, True)
+
+
+def drafted(folder: Path, **tables: dict[str, list[object]]) -> str:
+    """The draft of a card for a folder whose tables are these instead."""
+    (folder / "labels.csv").unlink()
+    for name, columns in tables.items():
+        pd.DataFrame(columns).to_csv(folder / f"{name}.csv", index=False)
+    return draft(folder, "card.yaml")
+
+
+def test_a_draft_names_each_file_and_column_that_it_leaves_out(ours: Path) -> None:
+    names = sorted(path.stem for path in ours.glob("waveforms/*.hea"))
+    (ours / "echo.pdf").touch()
+    (ours / "ward.edf").symlink_to("/gone")
+    people = {"recording": names, "patient": [*range(20)] * 2}
+    text = drafted(ours, a_people=people, labels={"recording": names, "rhythm": ["SR", "AF"] * 20, "site": [1, 2] * 20})
+    assert 'file: "labels.csv"' in text
+    assert 'column: "rhythm"' in text
+    for unused in ("a_people.csv", "(site)", "(echo.pdf)", "1 link to nothing (ward.edf)"):
+        assert [unused in line for line in text.splitlines() if line.startswith(UNUSED)].count(True) == 1, unused
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"brugada": [0, 1, 2, 2], "sudden_death": [0, 1, 0, 1], "basal_pattern": [0, 0, 0, 1]},
+        {"rhythm": ["SR", "AF", "SR", "AF"], "diagnosis": ["MI", "MI", "no MI", "no MI"]},
+    ],
+)
+def test_every_column_that_may_hold_labels_is_a_class_or_in_a_question(
+    ours: Path, columns: dict[str, list[object]]
+) -> None:
+    names = sorted(path.stem for path in ours.glob("waveforms/*.hea"))
+    text = drafted(ours, labels={"recording": names, **{name: values * 10 for name, values in columns.items()}})
+    labels = text.partition("\nlabels:")[2]
+    assert "QUESTION" in labels
+    assert [name for name in columns if name not in labels] == []
+
+
+@pytest.mark.parametrize("shape", [(5000, 2), (2, 5000), (40, 5000, 3), (5000,)])
+def test_files_of_too_few_leads_are_refused_at_once(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    np.save(tmp_path / "a.npy", np.zeros(shape, np.int16))
+    with pytest.raises(DatasetError, match=r"twelve leads are needed.*a\.npy, has [123] lead"):
+        draft(tmp_path, "card.yaml")
 
 
 @pytest.mark.slow
