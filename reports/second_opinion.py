@@ -17,8 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmark.results.canonical import TwoReadings, identifier, is_shortened, patient, plain_numbers, remarks, text
 from benchmark.results.metrics import COLUMNS, TITLES, has_one_patient
 from benchmark.results.names import HEARTBEAT, RECORDING
+from benchmark.results.sheets import read_columns
 from benchmark.results.store import Predictions
 from reports.build import csv
 from reports.inference import COLUMN_ID, POWER, ScoreColumn, intervals, judged, pairwise
@@ -29,6 +31,8 @@ from reports.words import ONE_PATIENT, finding_text, points_text, write_files
 NEEDED, OPTIONAL = ("recording", "patient", "label", "score", "model"), {"class": "positive", "seed": "0"}
 """Columns of predictions, and the value of those that a file may lack."""
 PUBLISHED = ("model", "metric", "value", "low", "high")
+CANONICAL = {"recording": identifier, "patient": patient, "class": text, "model": text, "seed": identifier}
+"""Column of texts -> what makes its cells canonical."""
 RUN, SAMPLE = ["model", "seed"], ["recording", "class"]
 RANKED = ("auroc", "auprc")
 """Metrics that need an order of the scores alone."""
@@ -55,7 +59,9 @@ def second_opinion(file: Path, published: Path | None = None, further: Sequence[
     """
     if without := [metric for metric in further if metric not in JACKKNIFED]:
         raise ValueError(f"--scores {without[0]}: it has no interval; beside --predictions, name auprc or brier")
-    classes, runs = read_predictions(file)
+    written = read_texts(file, NEEDED, ["label", "score"])
+    lines = canonical_lines(file, written)
+    classes, runs = runs_of(file, lines)
     models, seeds = map(set, zip(*runs, strict=True))
     truth, patients = next((test.truth, test.patient) for test in runs.values())
     several_labels = truth.shape[1] == 1 or bool((truth.sum(axis=1) != 1).any())
@@ -80,6 +86,7 @@ def second_opinion(file: Path, published: Path | None = None, further: Sequence[
     if len(medians):
         points = ", ".join(f"{TITLES[str(name)]} {100 * median:.1f}" for name, median in medians.items())
         notes.append(f"Detectable difference (power {100 * POWER:g} %, one test, median) in points: {points}.")
+    notes += [f"{line}." for line in reading_notes(written, lines)]
     return Opinion(scores, pairs, [*notes, *(published_notes(published, scores) if published else ())])
 
 
@@ -93,14 +100,36 @@ def class_notes(classes: Sequence[str], truth: NDArray[np.int64], patients: NDAr
             yield f"{name}: {ONE_PATIENT}."
 
 
-def read_predictions(file: Path) -> tuple[list[str], dict[tuple[str, str], Predictions]]:
-    """Read the classes, and the predictions of each model and seed, all in the same order of samples and classes.
+def canonical_lines(file: Path, written: pd.DataFrame) -> pd.DataFrame:
+    """Return lines of predictions with canonical texts; a cell of a patient that names nobody is a person.
 
-    Raises ValueError, in one line, where columns or scores are missing or contradict each other.
+    Raises ValueError, in one line, for a number that a spreadsheet shortened.
     """
-    lines = read_columns(file, NEEDED, ["label", "score"])
-    lines = lines.assign(**{name: value for name, value in OPTIONAL.items() if name not in lines})
-    patient, label = lines.groupby("recording")["patient"], lines.groupby(SAMPLE)["label"]
+    lines = written.assign(**{name: value for name, value in OPTIONAL.items() if name not in written})
+    for column, canonical in CANONICAL.items():
+        lost = f"{column} {{{column}!r}} was shortened by a spreadsheet; write the number as text into the table"
+        refuse(file, lines, lines[column].map(is_shortened), lost)
+        lines[column] = lines[column].map(canonical)
+    names_nobody = lines["patient"] == ""
+    return lines.assign(patient=lines["patient"].mask(names_nobody, "?" + lines["recording"]))
+
+
+def reading_notes(written: pd.DataFrame, lines: pd.DataFrame) -> Iterator[str]:
+    """Yield how many recordings name no patient, and which texts of `written` are one in the canonical `lines`."""
+    if unknown := lines.loc[written["patient"].map(patient) == "", "recording"].nunique():
+        count = f"{unknown} of {lines['recording'].nunique()} recordings"
+        yield f"{count} name no patient in the column patient and count as a person each"
+    for column in written.columns.intersection([*CANONICAL]):
+        pairs = zip(lines[column], written[column], strict=True)
+        yield from remarks(f"texts of the column {column}", [*pairs])
+
+
+def runs_of(file: Path, lines: pd.DataFrame) -> tuple[list[str], dict[tuple[str, str], Predictions]]:
+    """Return the classes, and the predictions of each model and seed, all in the same order of samples and classes.
+
+    Raises ValueError, in one line, where scores are missing or contradict each other.
+    """
+    person, label = lines.groupby("recording")["patient"], lines.groupby(SAMPLE)["label"]
     again = "recording {recording} (class {class}, model {model}, seed {seed})"
     checks = {
         "label {label:g} is neither 0 nor 1": ~lines["label"].isin([0, 1]),
@@ -108,7 +137,7 @@ def read_predictions(file: Path) -> tuple[list[str], dict[tuple[str, str], Predi
             lines.duplicated([*RUN, *SAMPLE])
         ),
         "recording {recording} is of patient {patient} here and of another above; give it one patient": (
-            lines["patient"] != patient.transform("first")
+            lines["patient"] != person.transform("first")
         ),
         f"{again} has label {{label:g}} here and another above; give it one label for all models": (
             lines["label"] != label.transform("first")
@@ -127,7 +156,7 @@ def read_predictions(file: Path) -> tuple[list[str], dict[tuple[str, str], Predi
             f"{len(missing)}; add them, or leave these recordings out for every model"
         )
     truth = label.first()[samples].to_numpy(dtype=np.int64).reshape(len(names), len(classes))  # (n, C)
-    patients = patient.first()[names].to_numpy(dtype=str)  # (n,)
+    patients = person.first()[names].to_numpy(dtype=str)  # (n,)
     by_run = scores.to_numpy().reshape(len(scores), *truth.shape)  # (runs, n, C)
     runs = {
         run: Predictions(probability, truth, np.array(names), patients)
@@ -136,17 +165,20 @@ def read_predictions(file: Path) -> tuple[list[str], dict[tuple[str, str], Predi
     return classes, runs
 
 
-def read_columns(file: Path, needed: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
-    """Read a CSV as texts, some columns as numbers. Raises ValueError, in one line, for one that is not there."""
+def read_texts(file: Path, needed: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
+    """Read a table as texts, some columns as numbers. Raises ValueError, in one line, for one that is not there."""
     try:
-        lines = pd.read_csv(file, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{file} cannot be read as CSV: {error}".strip()) from None
-    missing = [name for name in needed if name not in lines]
-    if missing or lines.empty:
-        raise ValueError(f"{file} has no {', '.join(missing) or 'line'}; its columns are {', '.join(lines.columns)}")
+        lines = read_columns(file)
+    except Exception as error:  # of a damaged workbook any
+        fault = "no such file" if isinstance(error, FileNotFoundError) else " ".join(str(error).split())
+        raise ValueError(f"{file} cannot be read as a table: {fault}") from None
+    if missing := [name for name in needed if name not in lines]:
+        raise ValueError(f"{file} has no {', '.join(missing)}; its columns are {', '.join(lines.columns)}")
     for name in numbers:
-        values = pd.to_numeric(lines[name], errors="coerce")
+        try:
+            values = pd.to_numeric(pd.Series(plain_numbers([*lines[name]]), lines.index), errors="coerce")
+        except TwoReadings as reason:
+            raise ValueError(f"{file}: {name}: {reason}") from None
         refuse(file, lines, ~np.isfinite(values), f"{name} {{{name}!r}} is no number")
         lines[name] = values.astype(float)
     return lines
@@ -156,7 +188,7 @@ def refuse(file: Path, lines: pd.DataFrame, wrong: pd.Series[bool], why: str) ->
     """Raise ValueError with the first wrong line of a file, if there is one; why: a format of its values."""
     if wrong.any():
         first = int(wrong.to_numpy().argmax())
-        raise ValueError(f"{file}, line {first + 2}: {why.format_map(lines.iloc[first].to_dict())}")
+        raise ValueError(f"{file}, line {lines.index[first] + 1}: {why.format_map(lines.iloc[first].to_dict())}")
 
 
 def score_columns(
@@ -181,12 +213,12 @@ def published_notes(file: Path, scores: pd.DataFrame) -> Iterator[str]:
     value, low, high: as shares, or in percent where value is above 1. scores: of `Opinion`; an interval of another
     model or metric is checked for its value alone. Raises ValueError, in one line, for a file that cannot be used.
     """
-    lines = read_columns(file, PUBLISHED, PUBLISHED[2:])
+    lines = read_texts(file, PUBLISHED, PUBLISHED[2:])
     here = {(one["variant"], one["metric"]): one for one in scores.dropna(subset=["mean"]).to_dict("records")}
     for line in lines.to_dict("records"):
         value, low, high = (line[name] * (1 if line["value"] > 1 else 100) for name in PUBLISHED[2:])
         remarks = [] if low <= value <= high else ["the interval does not contain its value"]
-        if one := here.get((line["model"], line["metric"].lower())):
+        if one := here.get((text(line["model"]), text(line["metric"]).lower())):
             mean, lowest, highest = (100 * one[name] for name in ("mean", "low", "high"))
             if not low <= mean <= high:
                 remarks.append(f"the score of these predictions is {mean:.1f}")

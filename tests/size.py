@@ -31,7 +31,7 @@ ROOMS = (
     Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 41.8),
     Room("training", ("benchmark/training",), 10.4),
     Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 15.6),
-    Room("results", ("benchmark/results",), 6.1),
+    Room("results", ("benchmark/results",), 8.1),
     Room("reports", ("reports",), 26.2),
     Room("config", ("benchmark/config",), 7.3),
     Room("command line", ("run_benchmark.py", "benchmark/cli"), 17.7),

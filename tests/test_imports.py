@@ -51,7 +51,7 @@ names for users alone."""
 OWNERS = {
     "rich": ("benchmark/screen.py",),
     "wfdb": ("benchmark/data/datasets/", "reports/figures.py"),
-    "yaml": ("benchmark/config/", "benchmark/data/datasets/card.py"),
+    "yaml": ("benchmark/config/", "benchmark/data/datasets/card_labels.py"),
     "distributed": ("benchmark/run/dask_engine.py",),
     "h5py": ("benchmark/data/datasets/card_formats.py",),
     "ecgdatakit": ("benchmark/data/datasets/card_formats.py",),

@@ -32,9 +32,7 @@ from benchmark.data.datasets.card import (
     CardDataset,
     CardFile,
     files_by_name,
-    labels_of,
     match_file,
-    members,
 )
 from benchmark.data.datasets.card_formats import (
     SUFFIXES,
@@ -43,13 +41,16 @@ from benchmark.data.datasets.card_formats import (
     arrays_in,
     read_content,
 )
+from benchmark.data.datasets.card_labels import labels_of, members
 from benchmark.data.datasets.folder_walk import walk_folder
-from benchmark.data.datasets.tables import NOT_STATED, identifier, read_cells, read_table, truth
+from benchmark.data.datasets.tables import read_table
 from benchmark.data.datasets.wfdb_files import MILLIVOLTS, comments, missing_leads, reasons
 from benchmark.data.prepare import Prepared
 from benchmark.data.splits import Labels, TaskSpec, problem_of, split_of
+from benchmark.results.canonical import alike, identifier, is_shortened, spellings, states_nothing, truth
 from benchmark.results.files import write_atomic
 from benchmark.results.names import command
+from benchmark.results.sheets import read_cells
 from benchmark.screen import Console, note
 
 MAX_CLASSES = 60
@@ -222,7 +223,8 @@ def draft_labels(columns: Columns) -> LabelDraft:
     """
     counts = {name: label_counts(cells)[1] for name, cells in columns.items()}
     binary = [name for name, cells in columns.items() if {truth(cell or "no") for cell in cells} == {True, False}]
-    few = [name for name, values in counts.items() if 2 <= len(values) <= MAX_CLASSES and name not in binary]
+    classes = {name: len({*map(alike, values)}) for name, values in counts.items()}
+    few = [name for name, count in classes.items() if 2 <= count <= MAX_CLASSES and name not in binary]
     named = [name for name in few if LABEL_COLUMN.fullmatch(name)]
     recurring = [name for name in few if 2 * len(counts[name]) <= counts[name].total()]
     if len(binary) > 1 and not named and not recurring:
@@ -244,13 +246,19 @@ def draft_labels(columns: Columns) -> LabelDraft:
 def named_lines(key: str, name: str, cells: list[str]) -> Lines:
     """Return the lines of `labels` of a column or comment whose cells name classes, the most frequent first."""
     separator, counts = label_counts(cells)
-    lines: Lines = {key: name, "classes": [word for word, _ in counts.most_common()]}
-    return lines | ({"separator": separator} if separator else {})
+    if shortened := [*filter(is_shortened, counts)]:
+        return {key: name, "classes": Question(f"their digits are lost: {shortened[0]} was shortened by a spreadsheet")}
+    class_of = dict[str, str]()
+    for word, _ in counts.most_common():
+        class_of.setdefault(alike(word), word)
+    lines: Lines = {key: name, "classes": [*class_of.values()]}
+    several = spellings((class_of[alike(word)], word) for word in counts)
+    return lines | ({"values": several} if several else {}) | ({"separator": separator} if separator else {})
 
 
 def label_counts(cells: list[str]) -> tuple[str | None, Counter[str]]:
     """Return what separates the labels of a column's cells, None for one label or a list, and how often each is."""
-    stated = [cell for cell in cells if not NOT_STATED.fullmatch(cell)]
+    stated = [cell for cell in cells if not states_nothing(cell)]
     whole = Counter(identifier(word) for cell in stated for word in labels_of(cell, None))
     for separator in SEPARATORS if not any(map(members, stated)) else ():
         parts = Counter(word for cell in stated for word in labels_of(cell, separator))

@@ -10,7 +10,8 @@ import pytest
 
 from benchmark.cli.main import OK
 from benchmark.config.load import load_card
-from benchmark.data.datasets.card import Card, CardLabels, CardSignals, CardTable
+from benchmark.data.datasets.card import Card, CardSignals, CardTable
+from benchmark.data.datasets.card_labels import CardLabels
 from run_benchmark import main
 from tests.on_disk import write_own_folder
 

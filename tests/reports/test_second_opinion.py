@@ -85,6 +85,7 @@ def test_the_example_of_the_page_has_its_tables_and_wrong_intervals_are_named(
         ("a,p1,1,0.9", "a,p1,1,high", ", line 2: score 'high' is no number"),
         ("b,p2,0,0.2,theirs\n", "", ": model theirs has no score of recording b"),
         ("b,p2,0,0.2", "a,p1,1,0.2", ", line 3: a second score of recording a (class positive, model theirs"),
+        ("a,p1,1,0.9", "a,1.65E+08,1,0.9", ", line 2: patient '1.65E+08' was shortened by a spreadsheet"),
         ("b,p2,0,0.3", "b,p3,0,0.3", ", line 7: recording b is of patient p3 here and of another above"),
         ("b,p2,0,0.3", "b,p2,1,0.3", ", line 7: recording b (class positive, model ours, seed 0) has label 1 here"),
     ],
@@ -117,3 +118,52 @@ def test_classes_that_say_little_are_named_and_alike_for_all_models(tmp_path: Pa
     f1 = opinion.scores.set_index(["metric", "variant"])["mean"]["f1"]
     assert f1["one"] == f1["two"]
     assert [note.partition(" ")[0] for note in opinion.notes if "positive recording" in note] == ["Class", "VT:"]
+
+
+def predictions(file: Path, patient: Callable[[int], str], recording: str = "r{}", model: str = "ours") -> Path:
+    """Twelve recordings and two models; the second spells the recordings and itself as given."""
+    lines = ["recording,patient,label,score,model"]
+    for number in range(12):
+        lines.append(f"r{number},{patient(number)},{number % 2},{0.3 + 0.04 * number:.2f},theirs")
+        lines.append(f"{recording.format(number)},{patient(number)},{number % 2},0.{4 + number % 5},{model}")
+    file.write_text("\n".join(lines), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("patient", "people", "note"),
+    [
+        (lambda number: "nan" if number % 2 else f"p{number}", 12, "6 of 12 recordings name no patient"),
+        (lambda number: "", 12, "12 of 12 recordings name no patient"),
+        (lambda number: "unknown", 12, "12 of 12 recordings name no patient"),
+        (
+            lambda number: f"{number // 2:04}" if number % 2 else f"{number // 2}.0",
+            6,
+            "6 texts of the column patient are",
+        ),
+        (
+            lambda number: f"Zoe\u0308 {number // 2}" if number % 2 else f"Zo\u00eb {number // 2}",
+            6,
+            "written in several",
+        ),
+        (lambda number: str(123456789012345000 + number // 2 * 1000), 6, "numbers of more than 15 digits"),
+        (lambda number: f"p{number}", 12, ""),
+    ],
+)
+def test_patients_of_predictions_are_judged_as_those_of_a_card_s_table(
+    patient: Callable[[int], str], people: int, note: str, tmp_path: Path
+) -> None:
+    notes = second_opinion(predictions(tmp_path / "theirs.csv", patient)).notes
+    assert notes[0].endswith(f"recordings: 12, patients: {people}.")
+    assert any(note in line for line in notes)
+    assert note or not any("column patient" in line for line in notes)
+
+
+def test_recordings_and_models_in_two_spellings_are_one(tmp_path: Path) -> None:
+    file = predictions(tmp_path / "theirs.csv", "p{}".format, recording="b'r{}'", model="ou\u200brs")
+    opinion = second_opinion(file)
+    assert set(opinion.scores["variant"]) == {"theirs", "ours"}
+    assert any("12 texts of the column recording are written in several ways" in line for line in opinion.notes)
+    content = file.read_text(encoding="utf-8").replace(",", ";").replace("0.", "0,")
+    file.write_text(f"sep=;\n{content}", encoding="utf-16")
+    pd.testing.assert_frame_equal(second_opinion(file).scores, opinion.scores)

@@ -9,40 +9,49 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
-import yaml
 from pydantic import Field, model_validator
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable, grouped
 from benchmark.data.datasets.card_formats import CardSection, CardSignals, Word, identifiers, read_content, to_recording
+from benchmark.data.datasets.card_labels import CardLabels
 from benchmark.data.datasets.folder_walk import FolderWalk, walk_folder
 from benchmark.data.datasets.tables import (
-    NOT_STATED,
     SHOWN,
     Row,
     Skips,
     group_rows,
-    identifier,
-    is_latin,
     make_listing,
     patient_of,
     read_table,
-    truth,
+)
+from benchmark.data.datasets.wfdb_files import signal_files
+from benchmark.results.canonical import (
+    decoded,
+    identifier,
+    remarks,
+    spellings,
+    text,
     whole_number,
 )
-from benchmark.data.datasets.wfdb_files import comments, signal_files
 from benchmark.results.files import digest
+from benchmark.results.sheets import is_latin
 
-RECORDING, PATIENT = "{recording}", "{patient}"
-"""Parts of a path pattern that stand for identifiers."""
-EXPRESSIONS = {RECORDING: "(?P<recording>[^/]+)", PATIENT: "(?P<patient>[^/]+)", "**/": "(?:[^/]+/)*", "*": "[^/]*"}
+RECORDING, PATIENT, SITE = "{recording}", "{patient}", "{site}"
+"""Parts of a path pattern that stand for identifiers; patients of several sites are several people."""
+EXPRESSIONS = {part: f"(?P<{part[1:-1]}>[^/]+)" for part in (RECORDING, PATIENT, SITE)}
+EXPRESSIONS |= {"**/": "(?:[^/]+/)*", "*": "[^/]*"}
 """Part of a path pattern -> the same in a regular expression."""
-AGAIN = {RECORDING: "(?P=recording)", PATIENT: "(?P=patient)"}
+AGAIN = {part: f"(?P={part[1:-1]})" for part in (RECORDING, PATIENT, SITE)}
 """An identifier that stands in a path pattern a second time -> the same in a regular expression: the same text."""
+SITE_COLUMN = re.compile(r".*(hospital|site|cent(er|re)|clinic|institution|klini[ck]|krankenhaus).*", re.IGNORECASE)
+"""What columns are called that say where a patient was."""
+COUNTED_DIGITS = 5
+"""Patients' numbers of up to so many digits may be counted from 1 by each site."""
 QUESTION = "?"
 """The value of a key that the folder does not tell; a card with one is refused (benchmark.config.load)."""
 FOLDS = {"train": 1, "validation": 9, "test": 10}
@@ -76,7 +85,7 @@ class CardTable(CardSection):
     file: str
     recording: Word | None = None
     path: Word | None = None
-    patient: Word | None = None
+    patient: Word | list[Word] | None = None
     split: Word | CardSplit | None = None
     report: Word | None = None
 
@@ -84,95 +93,6 @@ class CardTable(CardSection):
     def parts(self) -> CardSplit | None:
         """The split, with the values of its parts."""
         return CardSplit(column=self.split) if isinstance(self.split, str) else self.split
-
-
-class CardLabels(CardSection):
-    """Which cells of the table, or comments of the headers, make which classes."""
-
-    classes: Annotated[list[Word], Field(min_length=2)]
-    column: Word | list[Word] | None = None
-    comment: Word | None = None
-    separator: Annotated[str, Field(min_length=1)] | None = None
-    values: dict[Word, list[Word]] = Field(default={})
-    others: Literal["skip", "ignore"] = "skip"
-    first_counts: bool = False
-
-    @model_validator(mode="after")
-    def _consistent(self) -> CardLabels:
-        words = [word for name in self.classes for word in self.words(name)]
-        if twice := [word for names in (self.classes, words) for word in names if names.count(word) > 1]:
-            raise ValueError(f"labels: {twice[0]!r} stands for two classes")
-        if self.column and self.comment:
-            raise ValueError("labels: give column or comment, not both")
-        return self
-
-    def words(self, name: str) -> list[str]:
-        """Return what stands for a class in the table."""
-        return self.values.get(name, [name])
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of the table that are read: those of labels, else one of yes and no for each word of a class."""
-        if self.comment or self.column:
-            return [self.column] if isinstance(self.column, str) else self.column or []
-        return [word for name in self.classes for word in self.words(name)]
-
-    def indices(self, rows: Sequence[Row], record: Path) -> tuple[int, ...]:
-        """Return the indices of the classes of a recording, by its rows or its header, in the order they are stated.
-
-        Raises Unusable for a label that is no class, and for a cell of a class that is no yes, no or blank.
-        """
-        if self.comment:
-            texts = comments(record, self.comment)
-        elif self.column:
-            texts = tuple(row[column] for row in rows for column in self.columns)
-        else:
-            texts = tuple(word for word in self.columns if says_yes(rows[0][word]))
-        index_of = {one_line(word): index for index, name in enumerate(self.classes) for word in self.words(name)}
-        stated = [word for text in texts for word in labels_of(text, self.separator)]
-        known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated}
-        unknown = [word for word, index in known.items() if index is None and not NOT_STATED.fullmatch(word)]
-        if unknown and self.others == "skip":
-            remedy = "add it to labels.values or set labels.others to ignore"
-            raise Unusable(f"label is no class; {remedy}: {', '.join(unknown)[:SHOWN]}")
-        return tuple(dict.fromkeys(index for index in known.values() if index is not None))
-
-
-def says_yes(cell: str) -> bool:
-    """Tell whether the cell of a class says yes; blank is no. Raises Unusable for anything else."""
-    is_yes = truth(cell)
-    if cell and is_yes is None:
-        raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {cell[:SHOWN]!r}")
-    return bool(is_yes)
-
-
-def one_line(text: str) -> str:
-    """Return a label without outer blanks, its inner blanks and line breaks one blank each: a cell may be wrapped."""
-    return " ".join(text.split())
-
-
-def members(cell: str) -> list[str] | None:
-    """Return the members of a cell that is a list, or a dictionary's keys, as Python, NumPy, JSON or YAML write it.
-
-    None where the cell is neither, or its members are lists.
-    """
-    if not re.fullmatch(r"\[.*\]|\{.*\}|\(.*\)", cell, re.DOTALL):
-        return None
-    text = f"[{cell[1:-1]}]" if cell[0] == "(" else cell
-    with_commas = re.sub(r"""(?<=['"\d])\s+(?=['"\d])|;""", ", ", text)  # NumPy writes none
-    try:
-        labels = [*yaml.load(with_commas, Loader=yaml.BaseLoader)]
-    except (yaml.YAMLError, RecursionError):
-        return None
-    return labels if all(isinstance(label, str) for label in labels) else None
-
-
-def labels_of(cell: str, separator: str | None) -> list[str]:
-    """Return the labels of a cell, each once: the card's separator splits it, else it is one label or a list."""
-    parts = members(cell.strip())
-    if parts is None:
-        parts = cell.split(separator) if separator else [cell]
-    return list(dict.fromkeys(filter(None, map(one_line, parts))))
 
 
 class Card(CardSection):
@@ -195,6 +115,8 @@ class Card(CardSection):
             )
         if self.table and not (self.table.recording or self.table.path):
             raise ValueError(f"table: it needs `recording`, the column with what {RECORDING} is, or `path`")
+        if PATIENT not in self.signals.files and (SITE in self.signals.files or PATIENT in self.patients):
+            raise ValueError(f"signals.files: it needs {PATIENT}, which {SITE} and table.patient are joined with")
         return self
 
     @property
@@ -213,9 +135,16 @@ class Card(CardSection):
         return (self.name,)
 
     @property
+    def patients(self) -> list[str]:
+        """What together names a patient: columns of the table or `PATIENT`; empty where nothing does."""
+        if self.table and self.table.patient:
+            return [self.table.patient] if isinstance(self.table.patient, str) else self.table.patient
+        return [PATIENT] if PATIENT in self.signals.files else []
+
+    @property
     def states_patients(self) -> bool:
         """Whether it says which recordings are of one patient."""
-        return PATIENT in self.signals.files or bool(self.table and self.table.patient)
+        return bool(self.patients)
 
     def __call__(self, root: Path) -> CardDataset:
         """Open the dataset in a folder; nothing is read yet."""
@@ -230,6 +159,9 @@ class CardFile(NamedTuple):
     recording: str
     """What {recording} is, else the file's name without suffix."""
     patient: str
+    """What {patient} is, with {site} and '/' ahead."""
+    folder: str = ""
+    """What stands ahead of {patient} where {site} does not."""
 
     @property
     def name(self) -> str:
@@ -252,15 +184,21 @@ def find_files(card: Card, walk: FolderWalk) -> list[CardFile]:
     Raises DatasetError where there is none, with what there is, and where a stacked one cannot be read.
     """
     pattern, present, files = card.signals.files, walk.paths, list[CardFile]()
-    expression = expression_of(pattern)
+    expression = expression_of(text(pattern))
     for path in present:
-        if match := re.fullmatch(expression, path):
-            parts = {"recording": PurePosixPath(path).stem, "patient": "", **match.groupdict()}
+        if match := re.fullmatch(expression, text(path)):
+            parts = {"recording": PurePosixPath(text(path)).stem, "patient": "", **match.groupdict()}
+            if site := parts.pop("site", ""):
+                parts["patient"] = f"{site}/{parts['patient']}"
+            elif parts["patient"]:
+                parts["folder"] = text(path)[: match.start("patient")]
             try:
                 names = identifiers(walk.root / path, card.signals) if card.signals.stacked else []
             except Unusable as reason:
                 raise DatasetError(f"{card.title}: {path}: {reason}") from None
-            rows = [CardFile(f"{path}{ROW}{row}", name, parts["patient"]) for row, name in enumerate(names)]
+            rows = [
+                CardFile(**{**parts, "path": f"{path}{ROW}{row}", "recording": name}) for row, name in enumerate(names)
+            ]
             files += rows if card.signals.stacked else [CardFile(path, **parts)]
     if not files:
         raise DatasetError(
@@ -312,41 +250,82 @@ class CardDataset:
             )
         cells = {name: same[0][table.path] if table and table.path else name for name, same in rows.items()}
         matched = {name: match_file(cell, files_of) for name, cell in cells.items()}
-        form = f"{self.card.signals.kind} files of a card"
-        listing = make_listing(rows, lambda name, same: self._entry(name, same, matched[name]), form, skipped)
+        form, texts = f"{self.card.signals.kind} files of a card", list[str]()
+        listing = make_listing(rows, lambda name, same: self._entry(name, same, matched[name], texts), form, skipped)
         in_rows = {name: files_of.get(name, []) for name, _ in skipped} | matched
         of_rows = {file.path for some in in_rows.values() for file in some}
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
         return replace(
             listing,
             skipped=(*listing.skipped, *unlisted),
-            warnings=(*walk.warnings, *(self._warnings(listing.entries, rows, table) if table else ())),
+            warnings=(
+                *walk.warnings,
+                *self._remarks(listing.entries, rows, matched, texts),
+                *(self._warnings(listing.entries, rows, table) if table else ()),
+            ),
             reading=digest(self.card.model_dump(mode="json")),
         )
 
     def _rows(self, table: CardTable) -> tuple[dict[str, list[Row]], Skips]:
         """Recording -> its rows, which may differ in their labels alone, and the skipped ones."""
-        labels = self.card.labels
-        named = [table.recording, table.path, table.patient, table.parts and table.parts.column, table.report]
+        labels, patients = self.card.labels, [name for name in self.card.patients if name != PATIENT]
+        named = [table.recording, table.path, *patients, table.parts and table.parts.column, table.report]
         columns = list(dict.fromkeys(name for name in (*named, *(labels.columns if labels else ())) if name))
-        free = {columns[0], *(labels.columns if labels and labels.column else ())}
-        return group_rows(read_table(self, self.root / table.file, columns), columns[0], identifier, free)
+        cells = read_table(self, self.root / table.file, columns, SITE_COLUMN)
+        free = {*cells.columns} - {*columns} | {columns[0], *(labels.columns if labels and labels.column else ())}
+        return group_rows(cells, columns[0], identifier, free)
 
-    def _entry(self, name: str, rows: Sequence[Row], files: Sequence[CardFile]) -> Entry:
-        """The entry of a recording. Raises Unusable."""
+    def _entry(self, name: str, rows: Sequence[Row], files: Sequence[CardFile], texts: list[str]) -> Entry:
+        """The entry of a recording; what states its labels is added to `texts`. Raises Unusable."""
         table, labels, row = self.card.table or CardTable(file=""), self.card.labels, rows[0]
         if len(files) != 1:
             several = ", ".join(file.path for file in files)[:200]
             raise Unusable(f"several files of one recording; narrow signals.files: {several}" if files else NO_FILE)
-        stated = row[table.patient] if table.patient else files[0].patient
+        people = [patient_of(part) for part in self._stated_patient(row, files[0])]
+        stated = labels.texts(rows, (self.root / files[0].path).with_suffix("")) if labels else []
+        texts += stated
         return Entry(
             recording=name,
-            patient=patient_of(stated) or (nobody(name) if table.patient or stated else name),
+            patient=name if not people else "/".join(people) if all(people) else nobody(name),
             path=files[0].path,
-            labels=labels.indices(rows, (self.root / files[0].path).with_suffix("")) if labels else (),
-            report=row[table.report] if table.report else "",
+            labels=labels.indices(stated) if labels else (),
+            report=decoded(row[table.report]) if table.report else "",
             fold=table.parts.fold_of(row[table.parts.column]) if table.parts else None,
         )
+
+    def _stated_patient(self, row: Row, file: CardFile) -> list[str]:
+        """The parts of a patient's identifier, as the row and the path of a recording state them."""
+        parts = list[str]()
+        for name in self.card.patients:
+            parts += file.patient.split("/") if name == PATIENT else [row[name]]
+        return parts
+
+    def _remarks(
+        self,
+        entries: Sequence[Entry],
+        rows: Mapping[str, list[Row]],
+        files: Mapping[str, list[CardFile]],
+        texts: Sequence[str],
+    ) -> Iterator[str]:
+        """Yield what was made canonical in patients and labels, and which numbers several sites may have counted."""
+        labels, patients = self.card.labels, self.card.patients
+        pairs, places = list[tuple[str, str]](), list[tuple[str, str]]()
+        for entry in entries if patients else ():
+            row, (file,) = rows[entry.recording][0], files[entry.recording]
+            pairs.append((entry.patient, "/".join(self._stated_patient(row, file))))
+            sites = [row[name] for name in row if name not in patients and SITE_COLUMN.fullmatch(name)]
+            if entry.patient.isdecimal() and len(entry.patient) <= COUNTED_DIGITS:
+                places.append((entry.patient, " ".join(sites) if sites or PATIENT not in patients else file.folder))
+        yield from remarks("patients", pairs)
+        if several := spellings(places):
+            number, (first, second, *_) = next(iter(several.items()))
+            yield (
+                f"{len(several)} patients' numbers stand at several sites, e.g. {number} in {first!r} and {second!r}: "
+                f"where these are other people, write table.patient: [COLUMN_OF_SITES, COLUMN_OF_PATIENTS], or "
+                f"{SITE}/{PATIENT} in signals.files"
+            )
+        if labels:
+            yield from labels.remarks(texts)
 
     def _warnings(self, entries: Sequence[Entry], rows: Mapping[str, list[Row]], table: CardTable) -> list[str]:
         """What was odd in the table and could be read in one way only."""
@@ -357,8 +336,8 @@ class CardDataset:
             warnings.append(f"{several} recordings have several rows, whose labels are taken together")
         if unknown := sum(entry.patient == nobody(entry.recording) for entry in entries):
             count = f"{unknown} of {len(entries)} recordings"
-            column = table.patient or PATIENT
-            warnings.append(f"{count} name no patient in the column {column} and count as a person each")
+            columns = ", ".join(self.card.patients)
+            warnings.append(f"{count} name no patient in the column {columns} and count as a person each")
         return warnings
 
 
@@ -369,7 +348,8 @@ def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
     """
     pairs = list[tuple[str, CardFile]]()
     for file in files:
-        ends = [file.path.split("/", count)[-1] for count in range(file.path.count("/") + 1)]
+        path = text(file.path)
+        ends = [path.split("/", count)[-1] for count in range(path.count("/") + 1)]
         names = [file.name, file.recording, *ends, *(os.path.splitext(end)[0] for end in ends)]
         pairs += [(name, file) for name in {*names, whole_number(file.recording) or file.name}]
     return grouped(pairs)
@@ -377,9 +357,9 @@ def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
 
 def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:
     """Return the files that a cell names; of several, the one whose whole path it is."""
-    path = PurePosixPath(cell.replace("\\", "/")).as_posix()
+    path = PurePosixPath(text(cell).replace("\\", "/")).as_posix()
     files = files_of.get(path, [])
-    return [file for file in files if path in (file.path, os.path.splitext(file.path)[0])] or files
+    return [file for file in files if path in (text(file.path), os.path.splitext(text(file.path))[0])] or files
 
 
 def nobody(recording: str) -> str:

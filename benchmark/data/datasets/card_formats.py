@@ -8,6 +8,7 @@ waveform, SCP-ECG, HL7 aECG, GE MUSE XML and more) the content tells the format.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from benchmark.data.datasets.base import LEADS, LIMB_SHARES, Recording, Unusable
-from benchmark.data.datasets.tables import identifier, read_cells
 from benchmark.data.datasets.wfdb_files import (
     MILLIVOLTS,
     Samples,
@@ -29,6 +29,8 @@ from benchmark.data.datasets.wfdb_files import (
     read_samples,
     reasons,
 )
+from benchmark.results.canonical import TwoReadings, identifier, plain_numbers, text
+from benchmark.results.sheets import read_cells
 
 Format = Literal["wfdb", "numpy", "csv", "hdf5", "export"]
 SUFFIXES: dict[str, Format] = {
@@ -51,10 +53,10 @@ DAMAGE = r"(?s).*(truncat|mismatch|checksum|not closed|incomplete)"
 
 Word = Annotated[
     str,
-    BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value),
+    BeforeValidator(lambda value: text(str(value)) if type(value) in (int, float, str) else value),
     Field(min_length=1),
 ]
-"""A value of a table's cell or the name of a column; a number of YAML counts as its text."""
+"""A value of a table's cell or the name of a column, in its canonical form; a number of YAML counts as its text."""
 
 
 class CardSection(BaseModel):
@@ -155,11 +157,15 @@ def _lead_names(content: Samples, signals: CardSignals) -> list[str]:
 
 
 def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
-    """Read the columns of a text file. Raises ValueError where one holds anything but numbers, and any other error."""
+    """Read the columns of a text file. Raises Unusable for numbers of two readings, and any error for what is none."""
     cells = read_cells(path)
     names = cells.iloc[0].tolist() if are_names(cells.iloc[0]) else []
     rows = cells.iloc[1:] if names else cells
-    values = np.array([[float(cell.replace(",", ".") or "nan") for cell in row] for row in rows.to_numpy()])  # (n, L)
+    try:
+        numbers = plain_numbers(rows.to_numpy().ravel().tolist())
+    except TwoReadings as reason:
+        raise Unusable(str(reason)) from None
+    values = np.array([float(number or "nan") for number in numbers]).reshape(rows.shape)  # (n, L)
     if np.isnan(values[:, -1]).all() and not (names and names[-1]):  # every line ends in a separator
         names, values = names[:-1], values[:, :-1]
     if not names and _counts(values[0]):  # pandas' names of columns
@@ -172,7 +178,7 @@ def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
 def are_names(cells: Iterable[str]) -> bool:
     """Tell whether the cells of a first line are names of columns: one is neither a number nor blank."""
     try:
-        return not [float(cell.replace(",", ".") or 0) for cell in cells]
+        return not [float(re.sub("[,.]", "", cell) or 0) for cell in cells]
     except ValueError:
         return True
 
@@ -233,7 +239,7 @@ def identifiers(path: Path, signals: CardSignals) -> list[str]:
         if signals.ids_name not in arrays or arrays[signals.ids_name].size != count:
             raise Unusable(f"no identifier for each row under signals.ids_name: {signals.ids_name}")
         stored = np.ravel(arrays[signals.ids_name]).tolist()
-        return [identifier(name.decode() if isinstance(name, bytes) else str(name).strip()) for name in stored]
+        return [identifier(name if isinstance(name, bytes) else str(name)) for name in stored]
 
 
 def read_export(path: Path, signals: CardSignals, row: int | None) -> Samples:

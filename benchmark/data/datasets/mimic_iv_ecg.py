@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing
-from benchmark.data.datasets.tables import Row, group_rows, make_listing, patient_of, read_table, whole_number
+from benchmark.data.datasets.tables import Row, group_rows, make_listing, patient_of, read_table
 from benchmark.data.datasets.wfdb_files import WFDBFolder
+from benchmark.results.canonical import whole_number
 
 REPORTS = tuple(f"report_{line}" for line in range(18))
 

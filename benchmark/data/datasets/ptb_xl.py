@@ -11,8 +11,9 @@ import ast
 from typing import NamedTuple
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Unusable, rows_beside
-from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, patient_of, read_table, whole_number
+from benchmark.data.datasets.tables import SHOWN, Row, group_rows, make_listing, patient_of, read_table
 from benchmark.data.datasets.wfdb_files import WFDBFolder
+from benchmark.results.canonical import whole_number
 
 COLUMNS = ("ecg_id", "patient_id", "scp_codes", "report", "strat_fold", "filename_lr", "filename_hr")
 FORMS = {"records500": "filename_hr", "records100": "filename_lr"}

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Recording, Unusable
 from benchmark.data.datasets.folder_walk import walk_folder
-from benchmark.data.datasets.tables import encoding_of
+from benchmark.results.sheets import encoding_of
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
 RECORD_LINE = re.compile(

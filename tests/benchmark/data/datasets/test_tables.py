@@ -10,7 +10,8 @@ import pytest
 
 from benchmark.data.datasets.base import DatasetError
 from benchmark.data.datasets.chapman import Chapman
-from benchmark.data.datasets.tables import group_rows, patient_of, read_table, truth, whole_number
+from benchmark.data.datasets.tables import group_rows, patient_of, read_table
+from benchmark.results.canonical import truth, whole_number
 
 
 def test_cells_stay_text_and_blank_rows_do_not_count(tmp_path: Path) -> None:
@@ -46,11 +47,23 @@ def test_a_faulty_table_is_one_line(tmp_path: Path, text: str, message: str) -> 
         "à,b\n1,é\n".encode("latin-1"),
         "à;b\n1;2".encode(),
         "à\tb\n1\t2\n".encode(),
+        "à\tb\n1\t2\n".encode("utf-16"),
+        "à\tb\n1\t2\n".encode("utf-16-le"),
+        "à\tb\n1\t2\n".encode("utf-16-be"),
+        "sep=;\r\nà;b\r\n1,5;2\r\n".encode(),
+        "sep=,\nà,b\n1;5,2\n".encode(),
+        "# exported\n# two columns of labels, no dates, no names\nà,b\n1,2\n".encode(),
+        "à\u200b,b\n1,2\n".encode(),
     ],
 )
 def test_each_encoding_and_separator_is_read(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "t.csv").write_bytes(content)
     assert list(read_table(Chapman(tmp_path), tmp_path / "t.csv")) == ["à", "b"]
+
+
+def test_a_header_may_begin_with_the_sign_of_comments(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("# of the registry\n#id,label\nr1,SR\n")
+    assert list(read_table(Chapman(tmp_path), tmp_path / "t.csv")) == ["#id", "label"]
 
 
 def test_workbooks_and_parquet_files_are_tables_of_text(tmp_path: Path) -> None:

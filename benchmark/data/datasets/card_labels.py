@@ -1,0 +1,137 @@
+"""The section `labels` of a card: which cells of the table, or comments of the headers, make which classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import Field, model_validator
+
+from benchmark.data.datasets.base import Unusable
+from benchmark.data.datasets.card_formats import CardSection, Word
+from benchmark.data.datasets.tables import SHORTENED, SHOWN, Row
+from benchmark.data.datasets.wfdb_files import comments
+from benchmark.results.canonical import (
+    alike,
+    decoded,
+    identifier,
+    is_shortened,
+    remarks,
+    spellings,
+    states_nothing,
+    text,
+    truth,
+)
+
+
+class CardLabels(CardSection):
+    """Which cells of the table, or comments of the headers, make which classes."""
+
+    classes: Annotated[list[Word], Field(min_length=2)]
+    column: Word | list[Word] | None = None
+    comment: Word | None = None
+    separator: Annotated[str, Field(min_length=1)] | None = None
+    values: dict[Word, list[Word]] = Field(default={})
+    others: Literal["skip", "ignore"] = "skip"
+    first_counts: bool = False
+
+    @model_validator(mode="after")
+    def _consistent(self) -> CardLabels:
+        words = [word for name in self.classes for word in self.words(name)]
+        if twice := [word for names in (self.classes, words) for word in names if names.count(word) > 1]:
+            raise ValueError(f"labels: {twice[0]!r} stands for two classes")
+        if self.column and self.comment:
+            raise ValueError("labels: give column or comment, not both")
+        return self
+
+    def words(self, name: str) -> list[str]:
+        """Return what stands for a class in the table."""
+        return self.values.get(name, [name])
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the table that are read: those of labels, else one of yes and no for each word of a class."""
+        if self.comment or self.column:
+            return [self.column] if isinstance(self.column, str) else self.column or []
+        return [word for name in self.classes for word in self.words(name)]
+
+    @property
+    def index_of(self) -> dict[str, int]:
+        """Label -> index of the class it stands for."""
+        return {word: index for index, name in enumerate(self.classes) for word in self.words(name)}
+
+    def texts(self, rows: Sequence[Row], record: Path) -> list[str]:
+        """Return what the rows or the header of a recording state as its labels, as it is written.
+
+        Raises Unusable for a cell of a class that is no yes, no or blank, and for a header that cannot be read.
+        """
+        if self.comment:
+            return [*comments(record, self.comment)]
+        if self.column:
+            return [row[column] for row in rows for column in self.columns]
+        return [word for word in self.columns if says_yes(rows[0][word])]
+
+    def indices(self, texts: Iterable[str]) -> tuple[int, ...]:
+        """Return the indices of the classes that texts state, in their order.
+
+        Raises Unusable for a label that is no class, or has lost its digits.
+        """
+        index_of = self.index_of
+        stated = [word for written in texts for word in labels_of(written, self.separator)]
+        known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated}
+        if shortened := [*filter(is_shortened, known)]:
+            raise Unusable(f"label's number {SHORTENED}: {shortened[0][:SHOWN]!r}")
+        unknown = [word for word, index in known.items() if index is None and not states_nothing(word)]
+        if unknown and self.others == "skip":
+            remedy = "add it to labels.values or set labels.others to ignore"
+            raise Unusable(f"label is no class; {remedy}: {', '.join(unknown)[:SHOWN]}")
+        return tuple(dict.fromkeys(index for index in known.values() if index is not None))
+
+    def remarks(self, texts: Sequence[str]) -> list[str]:
+        """Say which labels differ in capitals or blanks alone and are not of one class, and what was made canonical.
+
+        texts: of all recordings.
+        """
+        stated = [word for written in dict.fromkeys(texts) for word in labels_of(written, self.separator)]
+        index_of, lines = self.index_of, remarks("labels", [(text(written), written) for written in texts])
+        for words in spellings((alike(word), word) for word in [*stated, *index_of]).values():
+            if len({index_of.get(word) for word in words}) > 1:
+                names = " and ".join(map(repr, words))
+                lines.append(f"labels differ in capitals or blanks alone; name them in labels.values: {names}")
+        return lines
+
+
+def says_yes(cell: str) -> bool:
+    """Tell whether the cell of a class says yes; blank is no. Raises Unusable for anything else."""
+    is_yes = truth(cell)
+    if cell and is_yes is None:
+        raise Unusable(f"cell of a class is neither yes nor no (1 or 0): {cell[:SHOWN]!r}")
+    return bool(is_yes)
+
+
+def members(cell: str) -> list[str] | None:
+    """Return the members of a cell that is a list, or a dictionary's keys, as Python, NumPy, JSON or YAML write it.
+
+    None where the cell is neither, or its members are lists.
+    """
+    if not re.fullmatch(r"\[.*\]|\{.*\}|\(.*\)", cell, re.DOTALL):
+        return None
+    text = f"[{cell[1:-1]}]" if cell[0] == "(" else cell
+    with_commas = re.sub(r"""(?<=['"\d])\s+(?=['"\d])|;""", ", ", text)  # NumPy writes none
+    try:
+        labels = [*yaml.load(with_commas, Loader=yaml.BaseLoader)]
+    except (yaml.YAMLError, RecursionError):
+        return None
+    return labels if all(isinstance(label, str) for label in labels) else None
+
+
+def labels_of(cell: str, separator: str | None) -> list[str]:
+    """Return the labels of a cell, each once: the card's separator splits it, else it is one label or a list."""
+    cell = decoded(cell.strip())
+    parts = members(cell)
+    if parts is None:
+        parts = cell.split(separator) if separator else [cell]
+    return list(dict.fromkeys(filter(None, map(text, parts))))
