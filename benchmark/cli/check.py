@@ -31,7 +31,7 @@ from benchmark.run.datasets import refuse_unusable
 from benchmark.run.pretraining import counted_passes, multiplications
 from benchmark.screen import Console, note
 from benchmark.training.whole_task import do_whole_task
-from methods import BEYOND, METHODS, find_class, row_of
+from methods import BEYOND, METHODS, find_class, row_of, sources_of
 from methods.base import MethodConfig, PretrainMethod
 from methods.contract import ENCODER_CHECKS, METHOD_CHECKS, loads_its_weights, new_method, refusal_of
 from methods.encoders import DEFAULT, ENCODERS
@@ -150,7 +150,7 @@ def passes_of(kind: type[PretrainMethod]) -> str:
     """Say how many encoder passes an update costs per pair of windows, and how many the class states."""
     counted = counted_passes(kind(encoder_for(kind)(), kind.Config()), WINDOW)
     stated = f"states encoder_passes = {kind.encoder_passes:g}"
-    if "encoder_passes" not in vars(kind):
+    if sources_of(kind) and "encoder_passes" not in vars(kind):
         stated = f"does not state it: add `encoder_passes = {counted:.1f}`"
     return f"a pair of windows costs {counted:.1f} encoder passes, and {kind.__name__} {stated}"
 
