@@ -343,12 +343,12 @@ class Store:
         return [key, *(other for other in keys if other != key)]
 
     def readable_plans(self) -> list[Plan]:
-        """Read the plans, the latest first, without damaged ones. Raises NoResults if there is none, Damaged."""
+        """Read the whole plans, the latest first. Raises NoResults if there is no plan, Damaged if none is whole."""
         plans = []
         for key in self.plan_keys():
             with suppress(Damaged):
                 plans.append(self.load_plan(key))
-        return plans
+        return plans or [self.load_plan()]
 
     def damaged_plans(self) -> list[str]:
         """Say of each damaged plan what is wrong with it. Raises NoResults if there is no plan, Damaged."""

@@ -250,8 +250,9 @@ def test_a_damaged_plan_is_one_line_with_the_remedy(store: Store) -> None:
     changed = (store.plans / f"{PLAN.key}.json").read_bytes().replace(b'"seed": 41', b'"seed": 42')
     for content in (b"", b'{"key": "0123"', b"\xff", b"[]", b'{"cells": [{"wrong": 1}]}', changed, older):
         (store.plans / f"{PLAN.key}.json").write_bytes(content)
-        with refused(Damaged, f"{PLAN.key}.json: ", "its run command writes it again"):
-            store.load_plan()
+        for read in (store.load_plan, store.readable_plans):
+            with refused(Damaged, f"{PLAN.key}.json: ", "its run command writes it again"):
+                read()
 
 
 CARD_CONTENT = {"method": "pmq", "seed": 41}
