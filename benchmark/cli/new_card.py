@@ -123,7 +123,7 @@ def scan_folder(folder: Path) -> FolderScan:
     if others := [path for path in paths if path not in tables and name_of_record(path) not in names]:
         unused.append(f"{counted(len(others), 'file')} beside the {suffix} files and tables ({some(others)})")
     if SUFFIXES[suffix.lower()] in ("numpy", "hdf5"):
-        with suppress(Unusable), reasons():
+        with suppress(Unusable), reasons(folder / signals[0]):
             shapes = {name: array.shape for name, array in arrays_in(folder / signals[0])[0].items()}
     if stacked := [shape[0] for shape in shapes.values() if len(shape) > 2]:
         pattern = signals[0] if len(signals) == 1 else f"**/*{suffix}"

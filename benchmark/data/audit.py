@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grouped, some
+from benchmark.data.doubts import AMPLITUDES
 from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, skip_summary
 from benchmark.data.splits import (
     Split,
@@ -127,8 +128,13 @@ def file_warnings(data: Prepared) -> Iterator[Finding]:
             text = f"{counted(len(names), 'recording')} cannot be used: {kind} ({some(names)})"
             yield Finding((data.name,), "warning", text)
     doubts = list(data.warnings)
-    pairs = zip(data.signals, data.entries, strict=True)
-    for kind, names in grouped((signal.warning, entry.recording) for signal, entry in pairs if signal.warning).items():
+    reasons = (
+        (entry.recording, *doubt.partition(":"))
+        for signal, entry in zip(data.signals, data.entries, strict=True)
+        for doubt in filter(None, (signal.warning, *signal.doubts))
+    )
+    doubted = grouped((kind, f"{recording}{colon}{detail}") for recording, kind, colon, detail in reasons)
+    for kind, names in doubted.items():
         text = f"{counted(len(names), 'recording')} used with {kind} ({some(names)})"
         if kind == LIMB_LEADS and len(names) >= max(3, len(data.entries) / 2):
             key = "`signals.leads` of its card" if data.form.endswith(CARD_FORM) else "the order that its files state"
@@ -139,6 +145,23 @@ def file_warnings(data: Prepared) -> Iterator[Finding]:
             f"{counted(padded, 'recording')} shorter than {data.segmentation.seconds:g} s, lengthened by zeros"
         )
     yield from (Finding((data.name,), "warning", text, in_tables=True) for text in doubts)
+    for what, values in (
+        ("rate", [f"{signal.fs:g} Hz" for signal in data.signals]),
+        ("length", [f"{signal.samples / signal.fs:g} s" for signal in data.signals]),
+    ):
+        yield from two_groups(data, what, values)
+
+
+def two_groups(data: Prepared, what: str, values: Sequence[str]) -> Iterator[Finding]:
+    """Warn where two values, neither of them rare, are those of nearly all recordings: two sources may be mixed."""
+    common = Counter(values).most_common(2)
+    least = max(3, len(values) / 10)
+    if len(common) == 2 and common[1][1] >= least and sum(count for _, count in common) >= 0.9 * len(values):
+        (first, many), (second, few) = common
+        pairs = zip(data.entries, values, strict=True)
+        names = some([entry.recording for entry, value in pairs if value == second])
+        text = f"recordings have two {what}s, {first} ({many}) and {second} ({few}: {names})"
+        yield Finding((data.name,), "warning", f"{text}: if one is wrong, two sources are mixed")
 
 
 def copies(recordings: Sequence[Recorded]) -> Iterator[Finding]:
@@ -245,7 +268,7 @@ def autocorrelation(course: NDArray[np.float64]) -> NDArray[np.float64]:
 def implausible(name: str, amplitude: float, rate: float, unit: str, frequency: str) -> Iterator[Finding]:
     """Warn of a dataset's median QRS amplitude, mV, and heart rate, 1/min; with what states unit and frequency."""
     for what, value, low, high, symbol, statement in (
-        ("QRS amplitude", amplitude, 0.1, 10, " mV", unit),
+        ("QRS amplitude", amplitude, *AMPLITUDES, " mV", unit),
         ("heart rate", rate, 30, 200, "/min", frequency),
     ):
         if not low <= value <= high:

@@ -37,6 +37,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmark.data.damage import INDEX, WINDOWS, remember, remove_damaged, stamp_of
 from benchmark.data.datasets.base import LEADS, LIMB_SHARES, Dataset, DatasetError, Entry, Listing, Unusable
+from benchmark.data.doubts import signal_doubts
 from benchmark.data.segments import HEARTBEATS, Segmentation
 from benchmark.process import shared_map
 from benchmark.results.files import KEY_LENGTH, digest, naming, read_json, temporary_name, write_atomic
@@ -44,7 +45,7 @@ from benchmark.results.names import SKIPPED_COLUMNS
 
 PIPELINE_VERSION = 1
 """Raised with every change that can move a value of a window or pseudo-trial; old caches are then rebuilt."""
-INDEX_FORMAT = 13
+INDEX_FORMAT = 14
 """Raised with every change of the index's content; old caches are then rebuilt."""
 PACKAGES = ("numpy", "scipy", "wfdb", "pandas")
 """Packages that process samples between file and window: filters and readers."""
@@ -77,6 +78,8 @@ class SignalFacts(NamedTuple):
     """What is doubtful about its leads."""
     outline: Sequence[int] = ()
     """Of `outline_of`."""
+    doubts: tuple[str, ...] = ()
+    """What else is doubtful about it: kind, colon, details."""
 
 
 @dataclass(frozen=True)
@@ -332,7 +335,8 @@ def prepare_entry(dataset: Dataset, segmentation: Segmentation, entry: Entry) ->
     except Unusable as reason:
         return Refused(facts, str(reason))
     if not is_drawn:  # a drawn one's leads obey the laws, and it is no other recording's copy
-        facts = facts._replace(warning=lead_problem(signal), outline=outline_of(signal))
+        doubts = (*recording.doubts, *signal_doubts(signal, recording.fs, raw=segmentation.raw))
+        facts = facts._replace(warning=lead_problem(signal), outline=outline_of(signal), doubts=doubts)
     return Cut(facts, windows, recording.report)
 
 

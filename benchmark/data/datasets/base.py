@@ -95,6 +95,8 @@ class Recording:
     """Sampling rate in Hz."""
     report: str = ""
     """Of a simulated recording whose report is made with its signal; it takes the place of its entry's."""
+    doubts: tuple[str, ...] = ()
+    """What is odd in its file and could be read in one way only: kind, colon, details."""
 
 
 @dataclass(frozen=True)

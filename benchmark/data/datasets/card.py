@@ -11,13 +11,23 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field, model_validator
 
 from benchmark.data.datasets.base import DatasetError, Entry, Listing, Recording, Unusable, grouped
-from benchmark.data.datasets.card_formats import CardSection, CardSignals, Word, identifiers, read_content, to_recording
+from benchmark.data.datasets.card_formats import (
+    PACKAGES,
+    CardSection,
+    CardSignals,
+    Word,
+    identifiers,
+    read_content,
+    to_recording,
+)
 from benchmark.data.datasets.card_labels import CardLabels
 from benchmark.data.datasets.folder_walk import FolderWalk, walk_folder
 from benchmark.data.datasets.tables import (
@@ -255,6 +265,7 @@ class CardDataset:
         in_rows = {name: files_of.get(name, []) for name, _ in skipped} | matched
         of_rows = {file.path for some in in_rows.values() for file in some}
         unlisted = [(file.recording, f"{NO_ROW}: {file.path}") for file in files if file.path not in of_rows]
+        readers = {name: version(name) for name in PACKAGES[self.card.signals.kind] if find_spec(name)}
         return replace(
             listing,
             skipped=(*listing.skipped, *unlisted),
@@ -263,7 +274,7 @@ class CardDataset:
                 *self._remarks(listing.entries, rows, matched, texts),
                 *(self._warnings(listing.entries, rows, table) if table else ()),
             ),
-            reading=digest(self.card.model_dump(mode="json")),
+            reading=digest([self.card.model_dump(mode="json"), readers]),
         )
 
     def _rows(self, table: CardTable) -> tuple[dict[str, list[Row]], Skips]:
@@ -356,9 +367,9 @@ def files_by_name(files: Iterable[CardFile]) -> dict[str, list[CardFile]]:
 
 
 def match_file(cell: str, files_of: Mapping[str, list[CardFile]]) -> list[CardFile]:
-    """Return the files that a cell names; of several, the one whose whole path it is."""
+    """Return the files that a cell names, also by a record's signal file; of several, that whose whole path it is."""
     path = PurePosixPath(text(cell).replace("\\", "/")).as_posix()
-    files = files_of.get(path, [])
+    files = files_of.get(path) or files_of.get(re.sub(r"(?i)\.(dat|mat)$", "", path), [])
     return [file for file in files if path in (text(file.path), os.path.splitext(text(file.path))[0])] or files
 
 

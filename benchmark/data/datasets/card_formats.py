@@ -11,6 +11,9 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -20,7 +23,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from benchmark.data.datasets.base import LEADS, LIMB_SHARES, Recording, Unusable
 from benchmark.data.datasets.wfdb_files import (
+    FASTEST,
     MILLIVOLTS,
+    SLOWEST,
     Samples,
     checked_recording,
     lead_columns,
@@ -45,10 +50,20 @@ NO_LEAD = "-"
 """In the place of a lead: a column that is not used."""
 PADDING_SECONDS = 0.05
 """For so long no lead of an ECG is exactly zero; a few samples may be."""
-SAME_RATE = 1e-4
-"""Relative difference up to which two rates are one."""
-DAMAGE = r"(?s).*(truncat|mismatch|checksum|not closed|incomplete)"
+SAME_RATE = 1e-3
+"""Relative difference up to which two rates are one: times are rounded."""
+DAMAGE = re.compile("truncat|mismatch|checksum|not closed|incomplete")
 """In a warning of ecgdatakit: the samples are not those that were written."""
+GAPS = re.compile("has gaps|without a gap")
+"""In a warning of ecgdatakit: what it joins was not recorded at one go."""
+HARMLESS = re.compile("(?i)additional|header size")
+"""In a warning of ecgdatakit: median beats beside the rhythm, which nothing is taken from; a size that is known."""
+RATES = re.compile(r"(?i)(fs|sr|rate|freq(uency)?|sampl(e|ing)[ _]?(rate|freq(uency)?))([ _]?hz)?")
+TIMES = re.compile(r"(?i)(time|times|t|elapsed|timestamp|seconds|ms)([^a-z].*)?")
+STARTS = ("start_sample", "LeadTimeOffset", "sample_skew_ms")
+"""What ecgdatakit calls the start of a lead, in SCP-ECG, MUSE and DICOM."""
+LEAD_NAMES = re.compile(r"(?i)(lead|channel|sig|signal)(s|_?names?)")
+"""Names of entries and columns that say a rate, the time of each sample, and what the columns are."""
 
 
 Word = Annotated[
@@ -103,19 +118,25 @@ class CardSignals(CardSection):
 
 
 def read_content(path: Path, row: int | None, signals: CardSignals) -> Samples:
-    """Read what a file, or a row of a stacked one, holds. Raises Unusable with the reason."""
-    with reasons():
-        return READERS[signals.kind](path, signals, row)
+    """Read what a file, or a row of a stacked one, holds. Raises Unusable with the reason, and as `reasons`."""
+    with reasons(path), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        content = READERS[signals.kind](path, signals, row)
+    doubts = [*content.doubts]
+    for message in (" ".join(str(warning.message).split()) for warning in caught):
+        if DAMAGE.search(message):
+            raise Unusable(f"unreadable, truncated or not of its format; copy it again: {message}")
+        if GAPS.search(message):
+            raise Unusable(f"gaps in the recording; export each stretch as a file: {message}")
+        if not HARMLESS.search(message):
+            doubts.append(f"a warning of its reader: {message}")
+    return content._replace(doubts=doubts)
 
 
 def to_recording(content: Samples, signals: CardSignals) -> Recording:
     """Make 12 leads in mV of a file's content. Raises Unusable where it and the card do not fit together."""
-    fs = content.fs or signals.rate
-    if not fs:
-        raise Unusable("sampling rate not in the file; give signals.rate in the card")
-    if signals.rate and not math.isclose(fs, signals.rate, rel_tol=SAME_RATE):
-        raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {fs:g} Hz in the file")
-    names = _lead_names(content, signals)
+    fs, names = rate_of(content, signals), _lead_names(content, signals)
     missing = missing_leads(names)
     derivable = {*missing} <= LIMB_SHARES.keys()
     if missing and not (signals.derive and derivable):
@@ -128,7 +149,35 @@ def to_recording(content: Samples, signals: CardSignals) -> Recording:
     signal[:, is_measured] = samples[:, columns] * millivolts(content.units, columns, signals.scale)
     if missing:  # (n, leads missing) of I and II
         signal[:, ~is_measured] = signal[:, :2] @ np.array([LIMB_SHARES[lead] for lead in missing]).T
-    return checked_recording(signal, fs)
+    return replace(checked_recording(signal, fs), doubts=tuple(content.doubts))
+
+
+def rate_of(content: Samples, signals: CardSignals) -> float:
+    """Return the rate, Hz, that a file and its card state. Raises Unusable where none does, or two differ."""
+    rates = {"the file": content.fs, "the card": signals.rate or 0.0, **content.rates}
+    stated = {source: rate for source, rate in rates.items() if rate}
+    if not stated:
+        raise Unusable("sampling rate not in the file; give signals.rate in the card")
+    first, *others = stated.values()
+    if not all(math.isclose(first, other, rel_tol=SAME_RATE) for other in others):
+        texts = ", ".join(f"{rate:g} Hz says {source}" for source, rate in stated.items())
+        raise Unusable(f"sampling rate contradicts the card; correct signals.rate: {texts}")
+    return first
+
+
+def rate_of_times(times: NDArray[np.float64], source: str) -> float:
+    """Return the Hz of the times (n,) of samples in s, ms or us; 0 of their numbers. Raises Unusable for gaps.
+
+    Of the three units one alone gives a rate of an ECG.
+    """
+    if len(times) < 3 or _counts(times):
+        return 0.0
+    even = np.linspace(times[0], times[-1], len(times))
+    step = even[1] - even[0]
+    if not (step > 0 and np.abs(times - even).max() <= step):  # NaN is no time
+        raise Unusable(f"gaps in the recording, or times that do not rise evenly: {source}")
+    rates = [scale / float(step) for scale in (1, 1e3, 1e6)]
+    return next((rate for rate in rates if SLOWEST <= rate <= FASTEST), 0.0)
 
 
 def without_padding(signal: NDArray[np.float64], fs: float) -> NDArray[np.float64]:
@@ -148,7 +197,7 @@ def _lead_names(content: Samples, signals: CardSignals) -> list[str]:
             raise Unusable(f"columns are not the leads of the card; correct signals.leads: {count} columns")
         stated = ", ".join(content.leads)
         if not missing_leads(content.leads) and stated.lower() != ", ".join(names).lower():
-            raise Unusable(f"names of the columns contradict signals.leads; leave it out: {stated}")
+            raise Unusable(f"names of the columns contradict signals.leads; correct it: {stated}")
     elif not content.leads:
         raise Unusable("no names of leads in the file; give signals.leads in the card")
     else:
@@ -172,7 +221,9 @@ def read_csv(path: Path, signals: CardSignals, row: int | None) -> Samples:
         values = values[1:]
     if isinstance(signals.leads, list) and values.shape[1] == len(signals.leads) + 1 and _counts(values[:, 0]):
         names, values = names[1:], values[:, 1:]  # pandas' names of rows
-    return Samples(values, names)
+    columns = {f"the column {name}": values[:, number] for number, name in enumerate(names) if TIMES.fullmatch(name)}
+    rates = {source: rate_of_times(times, source) for source, times in columns.items()}
+    return Samples(values, names, rates=rates)
 
 
 def are_names(cells: Iterable[str]) -> bool:
@@ -191,15 +242,34 @@ def _counts(values: NDArray[np.float64]) -> bool:
 
 def read_array(path: Path, signals: CardSignals, row: int | None) -> Samples:
     """Read an array of a NumPy or HDF5 file; of a stacked one the given row. Raises Unusable."""
-    (arrays, attributes), name, count = arrays_in(path), signals.rate_name, len(signals.leads or ())
+    (arrays, attributes), count = arrays_in(path), len(signals.leads or ())
     array = arrays[_array_name(arrays, signals)]
     values = np.squeeze(array if row is None else array[row])
-    stored = [np.ravel(of[name]) for of in (getattr(array, "attrs", {}), attributes, arrays) if name and name in of]
     if values.ndim != 2 or (values.shape[0] == count) == (values.shape[1] == count):
         shape = " x ".join(map(str, values.shape))
         raise Unusable(f"array has not one axis of as many as signals.leads names: {shape}, {count} leads")
     signal = np.asarray(values if values.shape[1] == count else values.T, np.float64)  # (n, L)
-    return Samples(signal, fs=float(stored[0][0]) if stored else 0.0)
+    if values.dtype.kind == "i":
+        signal[signal == np.iinfo(values.dtype).min] = np.nan  # no sample, as in format 16 of WFDB
+    content = Samples(signal)
+    for name, stored in {**arrays, **attributes, **getattr(array, "attrs", {})}.items():
+        if stored is not array and np.size(stored) <= max(len(array), len(signal)):
+            content = _with_entry(content, name, np.ravel(stored), signals, row)
+    return content
+
+
+def _with_entry(content: Samples, name: str, values: NDArray[Any], signals: CardSignals, row: int | None) -> Samples:
+    """Add what the values (m,) of an entry beside the array say of it: its rate, times of samples or names of leads."""
+    word, is_number = PurePosixPath(name).name, values.dtype.kind in "iuf"
+    if is_number and len(values) and (RATES.fullmatch(word) or name == signals.rate_name):
+        rate = values[row if row is not None and len(values) > 1 else 0]  # a stacked file may have one a row
+        return content._replace(rates={**content.rates, f"the entry {name}": float(rate)})
+    if is_number and len(values) == len(content.signal) and TIMES.fullmatch(word):
+        rate = rate_of_times(values.astype(np.float64), f"the entry {name}")
+        return content._replace(rates={**content.rates, f"the entry {name}": rate})
+    if not is_number and len(values) == content.signal.shape[1] and LEAD_NAMES.fullmatch(word):
+        return content._replace(leads=[text(value) for value in values])
+    return content
 
 
 def arrays_in(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
@@ -207,9 +277,12 @@ def arrays_in(path: Path) -> tuple[dict[str, Any], Mapping[str, Any]]:
     if path.suffix.lower() == ".npy":
         return {"": np.load(path, mmap_mode="r")}, {}
     if path.suffix.lower() == ".npz":
-        return dict(np.load(path)), {}
+        with np.load(path) as entries:
+            return dict(entries), {}
     import h5py  # here, because it is in the extra `formats` alone
 
+    with suppress(ImportError):
+        import_module("hdf5plugin")  # further compressions
     file, arrays = h5py.File(path, "r"), dict[str, Any]()
     file.visititems(lambda name, item: arrays.update({name: item} if isinstance(item, h5py.Dataset) else {}))
     return arrays, file.attrs
@@ -231,7 +304,7 @@ def identifiers(path: Path, signals: CardSignals) -> list[str]:
 
     Raises Unusable where there is not one for each row.
     """
-    with reasons():
+    with reasons(path):
         arrays, _ = arrays_in(path)
         count = len(arrays[_array_name(arrays, signals)])
         if not signals.ids_name:
@@ -245,18 +318,18 @@ def identifiers(path: Path, signals: CardSignals) -> list[str]:
 def read_export(path: Path, signals: CardSignals, row: int | None) -> Samples:
     """Read the leads of a file in their units, other channels left out unless the card lists all columns.
 
-    Raises Unusable, and any error for damage, also where ecgdatakit only warns of it.
+    Raises Unusable, and any error for damage.
     """
     from ecgdatakit import FileParser  # here, because it is in the extra `formats` alone
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.filterwarnings("error", DAMAGE)
-        leads = FileParser.parse(path).leads
+    leads = FileParser.parse(path).leads
     names = {lead.lower() for lead in (*LEADS, *(signals.leads or ()))}
     leads = [lead for lead in leads if lead.label.lower() in names] or leads
-    if len({(len(lead.samples), lead.sampling_rate, lead.annotations.get("start_sample")) for lead in leads}) != 1:
-        raise Unusable("no leads in the file, or of different lengths, rates or starts")
+    if len({(len(lead.samples), lead.sampling_rate) for lead in leads}) != 1:
+        raise Unusable("no leads in the file, or of different lengths or rates")
+    for key in STARTS:
+        if len({lead.annotations.get(key) for lead in leads}) > 1:
+            raise Unusable(f"leads begin at different times; export leads of one stretch of time: {key}")
     signal = np.stack([lead.samples for lead in leads], axis=1).astype(np.float64)  # (n, L)
     units, fs = [lead.units for lead in leads], float(leads[0].sampling_rate)
     return Samples(signal, [lead.label for lead in leads], units, fs)
@@ -269,3 +342,11 @@ READERS: dict[Format, Callable[[Path, CardSignals, int | None], Samples]] = {
     "hdf5": read_array,
     "export": read_export,
 }
+PACKAGES: dict[Format, tuple[str, ...]] = {
+    "wfdb": ("soundfile",),
+    "numpy": (),
+    "csv": (),
+    "hdf5": ("h5py", "hdf5plugin"),
+    "export": ("ecgdatakit", "pydicom"),
+}
+"""Packages that read a format, beside those of every dataset (benchmark.data.prepare)."""

@@ -94,8 +94,9 @@ class Chapman(WFDBFolder):
             return super().read(entry)
         import pandas as pd  # here, because it loads slowly and the names of datasets need none of it
 
-        with reasons():
-            microvolts = pd.read_csv(self.root / entry.path, header=None, dtype=np.float64).to_numpy()
+        path = self.root / entry.path
+        with reasons(path):
+            microvolts = pd.read_csv(path, header=None, dtype=np.float64).to_numpy()
             signal = 1e-3 * microvolts.reshape(5000, len(LEADS))  # (n, 12)
         return checked_recording(signal, 500.0)
 

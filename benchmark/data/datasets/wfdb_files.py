@@ -1,18 +1,20 @@
 """WFDB records, in their units or in millivolts with leads in the order of `LEADS`, checked against their checksums.
 
 A header is parsed here, by header(5) of the WFDB specification: wfdb takes the place of damaged fields (250 Hz for an
-unreadable rate, a gain of 200 for none) and refuses odd times of a start, from which nothing is taken. Samples of
-format 16, in which the datasets are published, are read with numpy, in half the time; wfdb reads the other formats.
+unreadable rate) and refuses odd times of a start, from which nothing is taken. Samples of format 16, in which the
+datasets are published, are read with numpy, in half the time; wfdb reads the other formats.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 
 from benchmark.data.datasets.base import LEADS, Dataset, DatasetError, Entry, Recording, Unusable
 from benchmark.data.datasets.folder_walk import walk_folder
+from benchmark.results.files import LFS_POINTER, is_lfs_pointer
 from benchmark.results.sheets import encoding_of
 
 NUMBER = r"\d{1,12}(?:\.\d*)?(?:e[-+]?\d{1,2})?"
@@ -28,13 +31,17 @@ RECORD_LINE = re.compile(
     re.IGNORECASE,
 )
 """Record, number of leads, Hz, samples; what follows is the start."""
+SIGNAL_FILE = r"[-\w]+(?:\.[-\w]+)+"
 SIGNAL_LINE = re.compile(
-    rf"(?P<file>[-\w]+\.\w+)\s+(?P<format>\d{{1,3}})(x1)?(:0)?(\+(?P<offset>\d{{1,6}}))?"
-    rf"\s+(?P<gain>{NUMBER})(\((?P<baseline>-?\d{{1,9}})\))?(/(?P<unit>\S+))?"
-    r"(\s+\d+(\s+(?P<zero>-?\d+)(\s+-?\d+(\s+(?P<sum>-?\d+)(\s+\d+)?)?)?)?)?(\s+(?P<lead>\S.*))?",
+    rf"(?P<file>{SIGNAL_FILE})\s+(?P<format>\d{{1,3}})(x1)?(:0)?(\+(?P<offset>\d{{1,6}}))?"
+    rf"(\s+(?P<gain>{NUMBER})(\((?P<baseline>-?\d{{1,10}})\))?(/(?P<unit>\S+))?"
+    r"(\s+\d+(\s+(?P<zero>-?\d+)(\s+-?\d+(\s+(?P<sum>-?\d+)(\s+\d+)?)?)?)?)?(\s+(?P<lead>\S.*))?)?",
     re.IGNORECASE,
 )
 """File, format, one sample a frame, no skew, offset, gain, baseline, unit, resolution, zero, first, checksum, lead."""
+DEFAULT_GAIN = 200.0
+"""Steps per unit of a signal line without a gain, or with 0: header(5)."""
+NO_GAIN = "no gain in the header, read as 200 steps per mV"
 NO_SAMPLE = -32768
 """Stands for NaN in format 16."""
 MILLIVOLTS = {"v": 1e3, "mv": 1.0, "uv": 1e-3, "µv": 1e-3, "μv": 1e-3, "nv": 1e-6}
@@ -45,31 +52,58 @@ LONGEST = 3600
 """Seconds; anything longer is a Holter recording."""
 BEYOND = 1e9
 """mV; larger values count as infinite."""
+NO_FILTER = re.compile(r"plugin|filter .* not registered")
+"""In h5py's words: a file is sound, and what decompresses it is not installed."""
+OBJECTS = re.compile(r"[Oo]bject arrays|Python objects")
+"""In NumPy's words: loading an array would execute what is stored in it."""
 
 
 class Samples(NamedTuple):
-    """What a file holds, and the names and units of its columns and the rate in Hz where it states them."""
+    """What a file holds, and what it states of it."""
 
     signal: NDArray[np.float64]
     """(n, L) in the units of the columns."""
     leads: Sequence[str] = ()
+    """Names of the columns; none where the file names them not."""
     units: Sequence[str] = ()
+    """Of the columns; none where the file states them not."""
     fs: float = 0.0
+    """Hz; 0 where the form of the file has no place for it."""
+    rates: Mapping[str, float] = MappingProxyType({})
+    """What else in the file says a rate -> Hz."""
+    doubts: Sequence[str] = ()
+    """What its reader warns of: kind, colon, details."""
 
 
 @contextmanager
-def reasons(what: str = "signal") -> Iterator[None]:
-    """Turn any error of reading a file, and of a library on a damaged one, into Unusable with its reason."""
+def reasons(path: Path, what: str = "signal") -> Iterator[None]:
+    """Turn any error that the content of a file causes into Unusable with its reason.
+
+    A failure of the machine says nothing of the data and is not stored: DatasetError, which ends the command.
+    """
     try:
         yield
-    except (Unusable, MemoryError):
+    except MemoryError:
         raise
     except FileNotFoundError as error:
         raise Unusable(f"file missing: {what}") from error
     except ImportError as error:
-        raise Unusable(f"a package is missing; pip install '.[formats]': {error.name}") from error
+        remedy = "pip install '.[formats]'"
+        raise DatasetError(f"{path} needs a package that is missing; {remedy}: {error.name or error}") from error
     except Exception as error:
-        raise Unusable(f"unreadable, truncated or not of its format: {type(error).__name__}") from error
+        words = " ".join(str(error).split())[:160]
+        if isinstance(error, OSError) and error.errno:
+            again = "make it readable, and give the same command again"
+            raise DatasetError(f"{path} cannot be read: {error.strerror}; {again}") from error
+        if NO_FILTER.search(words):
+            raise DatasetError(f"{path} has a compression that needs a plugin: pip install hdf5plugin") from error
+        if path.is_file() and is_lfs_pointer(path):
+            raise Unusable("Git LFS pointer in the place of a file; git lfs pull") from error
+        if isinstance(error, Unusable):
+            raise
+        if OBJECTS.search(words):
+            raise Unusable("array of Python objects; save plain arrays, of unlike lengths a file each") from error
+        raise Unusable(f"unreadable, truncated or not of its format; copy it again: {words}") from error
 
 
 def read_recording(record: Path) -> Recording:
@@ -95,45 +129,52 @@ def read_samples(record: Path) -> Samples:
     count, fs, samples = int(first["leads"]), float(first["fs"]), int(first["samples"] or 0)  # 0: not stated
     check_extent(samples or 1, fs)
     leads = [_lead_fields(line) for line in lines[1 : 1 + count]]  # any further line is not of a signal
+    names = [lead["lead"] or "" for lead in leads]
     if not leads or len(leads) < count:
         raise Unusable(f"damaged header: {len(leads)} signal lines, {count} stated")
-    files = [*dict.fromkeys(record.with_name(lead["file"]) for lead in leads)]
+    gains = [float(lead["gain"] or 0) for lead in leads]
+    files = [*dict.fromkeys(on_disk(record.with_name(lead["file"])) for lead in leads)]
     if len(files) == 1 and leads[0]["format"] == "16":
-        with reasons():
+        with reasons(files[0]):
             stored = np.fromfile(files[0], "<i2", offset=int(leads[0]["offset"] or 0))  # (n * L,)
-        length = samples or len(stored) // count
-        if len(stored) < length * count:
-            raise Unusable(f"truncated: {len(stored) // count} of {length} samples")
+            length = samples or len(stored) // count
+            if len(stored) < length * count:
+                raise Unusable(f"truncated: {len(stored) // count} of {length} samples")
         digital = stored[: length * count].reshape(-1, count)  # (n, L)
         baseline = [int(lead["baseline"] or lead["zero"] or 0) for lead in leads]
-        signal = (digital - np.array(baseline)) / [float(lead["gain"]) for lead in leads]  # (n, L)
+        signal = (digital - np.array(baseline)) / [gain or DEFAULT_GAIN for gain in gains]  # (n, L)
         signal[digital == NO_SAMPLE] = np.nan
     else:
-        start = f"{record.name} {count} {fs:.12g} {samples or ''}"
-        digital, signal = _read_by_wfdb(record.name, files, [start, *lines[1 : 1 + count]])
+        start = f"record {count} {fs:.12g} {samples or ''}"
+        digital, signal = _read_by_wfdb(files, [start, *lines[1 : 1 + count]])
     for total, lead in zip(digital.sum(axis=0, dtype=np.int64).tolist(), leads, strict=True):
         if lead["sum"] and (int(lead["sum"]) - total) % 65536:
             raise Unusable("wrong checksum")
-    return Samples(signal, [lead["lead"] or "" for lead in leads], [lead["unit"] or "mV" for lead in leads], fs)
+    has_all_gains = missing_leads(compress(names, gains)) == missing_leads(names)
+    units = [lead["unit"] or "mV" for lead in leads]
+    return Samples(signal, names, units, fs, doubts=() if has_all_gains else (NO_GAIN,))
 
 
 def _lead_fields(line: str) -> re.Match[str]:
     """The fields of a signal line. Raises Unusable."""
     fields = SIGNAL_LINE.fullmatch(line)
-    if fields is None or not float(fields["gain"]):
-        raise Unusable(f"damaged header, no gain, or leads of several rates or times: signal line {line[:60]!r}")
+    if fields is None:
+        raise Unusable(f"damaged header, or leads of several rates or times: signal line {line[:60]!r}")
     return fields
 
 
-def _read_by_wfdb(name: str, files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Steps and values, (n, L) each, of any format, by a header without the start, of which wfdb refuses some."""
+def _read_by_wfdb(files: Sequence[Path], header: Sequence[str]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Steps and values, (n, L) each, of any format, by a header without what wfdb refuses: some starts and names."""
     import wfdb  # here, because it loads slowly and records of format 16 do without
 
-    with TemporaryDirectory() as folder, reasons():
-        Path(folder, f"{name}.hea").write_text("\n".join(header), encoding="utf-8")
-        for file in files:
-            Path(folder, file.name).symlink_to(file.absolute())
-        raw = wfdb.rdrecord(str(Path(folder, name)), physical=False)
+    text = "\n".join(header)
+    with TemporaryDirectory() as folder, reasons(files[0]):
+        for number, file in enumerate(files):
+            alias = f"{number}.dat"
+            Path(folder, alias).symlink_to(file.absolute())
+            text = re.sub(rf"^{re.escape(file.name)}(?=\s)", alias, text, flags=re.MULTILINE | re.IGNORECASE)
+        Path(folder, "record.hea").write_text(text, encoding="utf-8")
+        raw = wfdb.rdrecord(str(Path(folder, "record")), physical=False)
         return raw.d_signal, raw.dac()
 
 
@@ -157,7 +198,14 @@ def signal_files(record: Path) -> tuple[Path, ...]:
         names = [line.split()[0] for line in signal_lines(record)[1:]]
     except Unusable:
         return ()
-    return tuple(dict.fromkeys(record.with_name(name) for name in names if re.fullmatch(r"[-\w]+\.\w+", name)))
+    named = [record.with_name(name) for name in names if re.fullmatch(SIGNAL_FILE, name)]
+    return tuple(dict.fromkeys(map(on_disk, named)))
+
+
+def on_disk(path: Path) -> Path:
+    """Return a path; with its suffix in capitals where only such a file is there, as old discs and shares name them."""
+    capitals = path.with_suffix(path.suffix.upper())
+    return capitals if not path.exists() and capitals.exists() else path
 
 
 def signal_lines(record: Path) -> list[str]:
@@ -167,9 +215,12 @@ def signal_lines(record: Path) -> list[str]:
 
 def read_header(record: Path) -> list[str]:
     """Return the lines of a record's header, comments included. Raises Unusable."""
-    header = record.with_name(f"{record.name}.hea")
-    with reasons(f"header {header.name}"):
-        return [line.strip() for line in header.read_text(encoding_of(header)).split("\n")]
+    header = on_disk(record.with_name(f"{record.name}.hea"))
+    with reasons(header, f"header {header.name}"):
+        lines = [line.strip() for line in header.read_text(encoding_of(header)).split("\n")]
+        if lines[0].encode().startswith(LFS_POINTER):
+            raise ValueError("no header")
+        return lines
 
 
 def millivolts(units: Sequence[str], columns: Iterable[int], scale: float | None = None) -> NDArray[np.float64]:

@@ -189,6 +189,32 @@ def test_doubtful_leads_are_counted_by_kind_and_printed_under_every_table() -> N
     assert "probably" not in few.text
 
 
+def test_other_doubts_are_counted_with_their_details() -> None:
+    doubts = [("a warning of its reader: odd", "an offset"), (), (), (), ("a warning of its reader: long",), ()]
+    signals = tuple(s._replace(doubts=some) for s, some in zip(mimic().signals, doubts, strict=True))
+    texts = [finding.text for finding in findings(replace(mimic(), signals=signals))]
+    assert texts == [
+        "2 recordings used with a warning of its reader (40: odd, 44: long)",
+        "1 recording used with an offset (40)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ([(500, 5000)] * 3 + [(250, 2500)] * 3, "recordings have two rates, 500 Hz (3) and 250 Hz (3: 43, 44, 45)"),
+        ([(500, 5000)] * 3 + [(500, 2500)] * 3, "recordings have two lengths, 10 s (3) and 5 s (3: 43, 44, 45)"),
+        ([(500, 5000)] * 4 + [(500, 2500)] * 2, ""),
+        ([(500, 5000 + number) for number in range(6)], ""),
+    ],
+)
+def test_two_rates_or_lengths_are_named(facts: list[tuple[float, int]], text: str) -> None:
+    signals = [s._replace(fs=fs, samples=n) for s, (fs, n) in zip(mimic().signals, facts, strict=True)]
+    result = findings(replace(mimic(), signals=tuple(signals)))
+    assert [finding.text.partition(":")[0] for finding in result] == ([text.partition(":")[0]] if text else [])
+    assert not text or text in result[0].text
+
+
 def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> None:
     small = prepared("cpsc2018", [Entry(f"A{n}", f"A{n}", "", (0,)) for n in range(4)])
     result = findings(small, ptb_xl(r3_1="p", r10_1="p"))

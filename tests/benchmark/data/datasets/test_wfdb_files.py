@@ -13,6 +13,7 @@ import wfdb
 
 from benchmark.data.datasets.base import LEADS, Unusable
 from benchmark.data.datasets.wfdb_files import (
+    NO_GAIN,
     checked_recording,
     comments,
     diagnosis_codes,
@@ -32,15 +33,14 @@ HEADERS: dict[str, tuple[str, str, str]] = {
     "fewer samples": ("500 5000", "500 4000", "wrong checksum"),
     "signal line gone": (r"^.* V6\n", "", "damaged header: 11 signal lines, 12 stated"),
     "eleven of twelve": ("^r 12", "r 11", "wrong checksum"),
-    "gain zero": (r"1000\.0\(0\)/mV", "0/mV", "damaged header, no gain"),
-    "gain missing": (r" 1000\.0\(0\)/mV.*", "", "damaged header, no gain"),
+    "gain missing": (r" 1000\.0\(0\)/mV.*", "", "lead missing"),
     "unit unknown": (
         "/mV",
         "/mmHg",
         "unknown unit or none in the file; give signals.unit or signals.gain in the card: mmHg",
     ),
-    "samples per frame": (r"\.dat 16", ".dat 16x4", "damaged header, no gain, or leads of several rates"),
-    "skew": (r"\.dat 16", ".dat 16:3", "damaged header, no gain, or leads of several rates"),
+    "samples per frame": (r"\.dat 16", ".dat 16x4", "damaged header, or leads of several rates"),
+    "skew": (r"\.dat 16", ".dat 16:3", "damaged header, or leads of several rates"),
     "segments": ("^r 12", "r/3 12", "damaged header, or several segments"),
     "format unknown": (r"\.dat 16", ".dat 99", "unreadable, truncated or not of its format"),
     "rate zero": (" 500 ", " 0 ", "sampling rate outside 50 to 10000 Hz: 0"),
@@ -85,6 +85,50 @@ def test_a_damaged_record_is_refused_and_an_odd_one_read_right(
         recording = read_recording(record)
         assert recording.fs == 500
         np.testing.assert_allclose(recording.signal, written, atol=0.0006)  # half a step of 1/1000 mV
+
+
+@pytest.mark.parametrize("status", ["{} 16 0 16 0 0 0 0 status", "{} 16", "{} 16 1(-2147483648)/bit 16 0 0 0 0 x"])
+@pytest.mark.parametrize("name", ["r.dat", "r.v2.dat", "r.DAT"])
+def test_what_is_no_lead_is_not_needed_and_legal_names_are_read(
+    status: str, name: str, tmp_path: Path, make_ecg: MakeECG, write_record: WriteRecord
+) -> None:
+    record, written = write_record(tmp_path / "r", make_ecg()), make_ecg()
+    steps = np.fromfile(tmp_path / "r.dat", "<i2").reshape(-1, 12)
+    (tmp_path / "r.dat").unlink()
+    np.pad(steps, ((0, 0), (0, 1))).tofile(tmp_path / name)
+    rewrite(record, r"r\.dat", name if name != "r.DAT" else "r.dat")
+    rewrite(record, "^r 12", "r 13")
+    lines = record.with_suffix(".hea").read_text().splitlines()
+    lines.insert(13, status.format(lines[12].split()[0]))
+    header = record.with_suffix(".HEA" if name == "r.DAT" else ".hea")
+    record.with_suffix(".hea").unlink()
+    header.write_text("\n".join(lines))
+    assert signal_files(record) == (tmp_path / name,)
+    np.testing.assert_allclose(read_recording(record).signal, written, atol=0.0006)
+    assert not read_samples(record).doubts
+
+
+def test_a_lead_without_a_gain_has_200_steps_per_millivolt_which_is_said(tmp_path, make_ecg, write_record) -> None:
+    record = write_record(tmp_path / "r", make_ecg())
+    rewrite(record, r"1000\.0\(0\)/mV(.* V6)$", r"0\1")
+    content = read_samples(record)
+    np.testing.assert_allclose(content.signal[:, -1], 5 * make_ecg()[:, -1], atol=0.003)
+    assert content.doubts == (NO_GAIN,)
+
+
+def test_floats_in_format_32_have_baselines_of_ten_digits(tmp_path, make_ecg) -> None:
+    wfdb.wrsamp("r", 500, ["mV"] * 12, [*LEADS], make_ecg() - 0.01, fmt=["32"] * 12, write_dir=str(tmp_path))
+    (tmp_path / "r.dat").rename(tmp_path / "r.v2.dat")
+    rewrite(tmp_path / "r", r"r\.dat", "r.v2.dat")
+    np.testing.assert_allclose(read_recording(tmp_path / "r").signal, make_ecg() - 0.01, atol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", [".hea", ".dat"])
+def test_a_pointer_of_git_lfs_is_named(suffix: str, tmp_path, make_ecg, write_record) -> None:
+    record = write_record(tmp_path / "r", make_ecg())
+    record.with_suffix(suffix).write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    with pytest.raises(Unusable, match=r"^Git LFS pointer .*; git lfs pull$"):
+        read_recording(record)
 
 
 def test_a_file_that_is_missing_is_refused(tmp_path, make_ecg, write_record) -> None:

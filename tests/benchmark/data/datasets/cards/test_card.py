@@ -133,8 +133,10 @@ def test_what_is_not_used_is_counted_with_its_reason(opened: Opened, folder: Pat
     assert {entry.recording: entry.labels for entry in listing.entries}["r03"] == (1,)
 
 
-@pytest.mark.parametrize(("file", "cell"), [("a/0007.npy", "7"), ("7.npy", "007")])
-def test_spreadsheets_shorten_numbers(file: str, cell: str) -> None:
+@pytest.mark.parametrize(
+    ("file", "cell"), [("a/0007.npy", "7"), ("7.npy", "007"), ("w/r1.hea", "r1.dat"), ("w/r1.hea", "w/r1.MAT")]
+)
+def test_a_cell_may_shorten_a_number_or_name_a_signal_file(file: str, cell: str) -> None:
     files = [CardFile(file, Path(file).stem, "")]
     assert match_file(cell, files_by_name(files)) == (files if cell != "007" else [])
 

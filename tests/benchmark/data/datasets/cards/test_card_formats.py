@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmark.data.datasets.base import LEADS, Recording, Unusable
-from benchmark.data.datasets.card_formats import CardSignals, read_content, to_recording
+from benchmark.data.datasets.base import LEADS, DatasetError, Recording, Unusable
+from benchmark.data.datasets.card_formats import READERS, CardSignals, read_content, to_recording
 from benchmark.data.datasets.wfdb_files import Samples
 
 FS = 500
@@ -76,6 +77,124 @@ def test_every_form_gives_the_same_recording(tmp_path: Path, ecg: Any) -> None:
         np.testing.assert_array_equal(signal, (ecg * factor).astype(np.float32))
 
 
+def stated(folder: Path, ecg: Any, form: str, *, fs: float) -> Path:
+    """A file that says a rate beside its samples."""
+    times = np.arange(len(ecg)) / fs
+    if form in ("time_s", "Time (ms)", "t_us"):
+        scale = {"time_s": 1, "Time (ms)": 1e3, "t_us": 1e6}[form]
+        columns = np.column_stack([np.round(times, 3) * scale, ecg])
+        np.savetxt(folder / "r.csv", columns, "%.18g", ",", header=",".join([form, *LEADS]), comments="")
+        return folder / "r.csv"
+    entry = {form: times if form == "time" else np.array([fs])}
+    np.savez(folder / "r.npz", ecg=ecg, **entry)
+    return folder / "r.npz"
+
+
+@pytest.mark.parametrize("form", ["time_s", "Time (ms)", "t_us", "time", "fs", "sampling_rate", "Freq_Hz"])
+def test_a_rate_that_a_file_states_is_compared_with_the_card_and_serves_without_one(
+    tmp_path: Path, ecg: Any, form: str
+) -> None:
+    path = stated(tmp_path, ecg, form, fs=250)
+    reason = refusal(path, leads=NAMES if path.suffix == ".npz" else None)
+    assert reason.startswith("sampling rate contradicts the card; correct signals.rate: 500 Hz says the card, 250 Hz")
+    assert form in reason
+    for rate in (250, None):
+        recording = read(path, rate=rate, leads=NAMES if path.suffix == ".npz" else None)
+        assert recording.fs == pytest.approx(250, rel=1e-3)
+
+
+def test_an_attribute_and_a_rate_for_each_row_of_a_stack_are_compared(tmp_path: Path, ecg: Any) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        file["ecg"] = ecg
+        file["ecg"].attrs["sampling_frequency"] = 250
+    assert "250 Hz says the entry sampling_frequency" in refusal(tmp_path / "r.h5", leads=NAMES)
+    np.savez(tmp_path / "s.npz", ecg=np.stack([ecg, ecg]), fs=[500, 250])
+    card = CardSignals(files="s.npz", rate=500, unit="mV", leads=NAMES, stacked=True)
+    assert to_recording(read_content(tmp_path / "s.npz", 0, card), card).fs == 500
+    with pytest.raises(Unusable, match="250 Hz says the entry fs"):
+        to_recording(read_content(tmp_path / "s.npz", 1, card), card)
+
+
+def test_times_with_a_hole_or_that_do_not_rise_are_no_recording(tmp_path: Path, ecg: Any) -> None:
+    times = np.arange(len(ecg)) / FS
+    for wrong in (times + 3 * (times > 1), np.zeros(len(ecg)), np.where(times > 1, np.nan, times)):
+        np.savez(tmp_path / "r.npz", ecg=ecg, time=wrong)
+        assert refusal(tmp_path / "r.npz", leads=NAMES).startswith("gaps in the recording, or times")
+
+
+def test_names_of_leads_beside_an_array_are_compared(tmp_path: Path, ecg: Any) -> None:
+    np.savez(tmp_path / "r.npz", ecg=ecg, lead_names=np.array(NAMES[::-1]))
+    assert refusal(tmp_path / "r.npz", leads=NAMES).startswith("names of the columns contradict signals.leads")
+    read(tmp_path / "r.npz", leads=NAMES[::-1])
+
+
+@pytest.mark.parametrize("kind", [np.int16, np.int32, np.uint16])
+def test_the_lowest_integer_is_no_sample(tmp_path: Path, ecg: Any, kind: Any) -> None:
+    counts = np.rint(1000 * ecg).astype(kind)
+    counts[100:120, 7] = np.iinfo(kind).min
+    path = saved(tmp_path / "r.npy", counts)
+    if kind is np.uint16:
+        read(path, leads=NAMES, unit=None, gain=1000)
+    else:
+        assert refusal(path, leads=NAMES, unit=None, gain=1000) == "NaN samples: lead V2"
+
+
+@pytest.mark.parametrize("array", [{"ecg": np.zeros((9, 12)), "fs": 500}, np.array([[1], [1, 2]], object)])
+def test_python_objects_are_named(tmp_path: Path, array: Any) -> None:
+    np.save(tmp_path / "r.npy", array, allow_pickle=True)
+    np.savez(tmp_path / "r.npz", ecg=array, allow_pickle=True)
+    for suffix in (".npy", ".npz"):
+        assert refusal(tmp_path / f"r{suffix}", leads=NAMES).startswith("array of Python objects; save plain arrays")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (ImportError("no", name="ecgdatakit"), DatasetError, r"r\.edf needs a package .*'\.\[formats\]': ecgdatakit"),
+        (PermissionError(13, "Permission denied"), DatasetError, r"r\.edf cannot be read: Permission denied; make"),
+        (OSError(5, "Input/output error"), DatasetError, r"cannot be read: Input/output error"),
+        (OSError("required filter 'lz4' is not registered"), DatasetError, "plugin: pip install hdf5plugin"),
+        (OSError("truncated file: eof = 96"), Unusable, "not of its format; copy it again: truncated file"),
+        (FileNotFoundError(2, "no"), Unusable, "file missing: signal"),
+        (MemoryError(), MemoryError, "^$"),
+    ],
+)
+def test_only_what_the_bytes_say_is_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception], message: str
+) -> None:
+    def fail(*_: Any) -> Samples:
+        raise error
+
+    monkeypatch.setitem(READERS, "export", fail)
+    with pytest.raises(kind, match=message):
+        read_content(tmp_path / "r.edf", None, CardSignals(files="r.edf"))
+
+
+@pytest.mark.parametrize(
+    ("message", "doubts"),
+    [
+        ("EDF+D file has gaps between data records", "gaps in the recording"),
+        ("MFER: frame 2 starts at 9; frames are concatenated without a gap", "gaps in the recording"),
+        ("CRC32 mismatch in lead I", "unreadable, truncated"),
+        ("Additional median waveform ignored in r.xml", []),
+        ("FirstSampleBaseline is non-zero", ["a warning of its reader: FirstSampleBaseline is non-zero"]),
+    ],
+)
+def test_a_reader_s_warning_is_a_reason_or_a_doubt(
+    tmp_path: Path, ecg: Any, monkeypatch: pytest.MonkeyPatch, message: str, doubts: str | list[str]
+) -> None:
+    def warn(*_: Any) -> Samples:
+        warnings.warn(message, stacklevel=1)
+        return Samples(ecg, NAMES, MV, FS)
+
+    monkeypatch.setitem(READERS, "export", warn)
+    if isinstance(doubts, str):
+        assert refusal(tmp_path / "r.edf").startswith(doubts)
+    else:
+        assert [*read(tmp_path / "r.edf").doubts] == doubts
+
+
 MV = ["mV"] * 12
 CODES = [f"MDC_ECG_LEAD_{lead.upper()}" for lead in LEADS]
 
@@ -132,9 +251,9 @@ def test_i_and_ii_determine_the_other_limb_leads(ecg: Any, missing: list[str]) -
         ("0.5,2,\n-1,10,\n", None),
         ('"I";"II"\r\n0,5;2\r\n-1;10\r\n', ["I", "II"]),
         ("\ufeffI,II\n0.5,2\n-1,10\n", ["I", "II"]),
-        ("I,II\n1,x\n", "not of its format: ValueError"),
+        ("I,II\n1,x\n", "not of its format; copy it again: could not convert .*'x'"),
         ("", "not of its format"),
-        ("I,II\n1,2,3\n4,5,6\n", "not of its format: ParserError"),
+        ("I,II\n1,2,3\n4,5,6\n", "not of its format; copy it again: .* line 2, saw 3"),
     ],
 )
 def test_text_files_hold_numbers_alone(tmp_path: Path, text: str, names: list[str] | str | None) -> None:
@@ -202,9 +321,11 @@ def test_an_export_is_read_as_it_was_written_and_refused_where_damaged(tmp_path:
     assert recording.fs == FS
     np.testing.assert_allclose(recording.signal, counts * 4.88e-3, rtol=1e-4, atol=1e-4 * 4.88e-3)
     content = path.read_bytes()
+    path.write_bytes(content.replace(b"<LeadTimeOffset>0<", b"<LeadTimeOffset>2500<", 2))
+    assert refusal(path, **card).startswith("leads begin at different times")
     path.write_bytes(content[: len(content) // 2 + 1])
     refusal(path, **card)
     position = content.index(b"<WaveFormData>") + 40
     other = b"B" if content[position : position + 1] != b"B" else b"C"
     path.write_bytes(content[:position] + other + content[position + 1 :])
-    assert refusal(path, **card) == "unreadable, truncated or not of its format: ChecksumWarning"
+    assert refusal(path, **card).endswith("copy it again: CRC32 mismatch in lead I (rhythm) of muse.xml")
