@@ -180,6 +180,7 @@ def footers(results: Results, layout: Layout, unit: str, statistics: TableStatis
         _progress(results, layout.cells),
         _settings(results.plan, layout.cells, unit),
         *_patients(results, layout.cells),
+        *_left_out(results.plan, layout.cells),
         *_classes_of_one_patient(results, layout.cells),
         *_rates(results, layout),
         *(f"Warning: {warning}." for warning in warnings(results, layout.cells)),
@@ -274,6 +275,15 @@ def _classes_of_one_patient(results: Results, cells: Sequence[PlannedCell]) -> I
         alone = has_one_patient(test.truth, test.patient)
         if names := [name for name, is_alone in zip(facts["classes"], alone, strict=True) if is_alone]:
             yield f"{facts['title']}, {and_text(names)}: {ONE_PATIENT}."
+
+
+def _left_out(plan: Plan, cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Count the recordings of each dataset that are neither learned from nor scored; a plan may lack the counts."""
+    datasets = {cell.dataset for cell in cells}
+    for name, facts in plan.datasets.items():
+        if name in datasets and facts.get("left_out"):
+            counts = [f"{count} with {reason}" for reason, count in facts["left_out"].items()]
+            yield f"Left out of {facts['title']}: of {facts['recordings']} recordings {and_text(counts)}."
 
 
 def _rates(results: Results, layout: Layout) -> Iterator[str]:

@@ -28,9 +28,9 @@ class Room(NamedTuple):
 
 ROOMS = (
     Room("methods", ("methods",), 22.2),
-    Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 41.8),
+    Room("data, download", ("benchmark/data", "benchmark/cli/download.py"), 42.4),
     Room("training", ("benchmark/training",), 10.4),
-    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 15.6),
+    Room("run, machine, screen", ("benchmark/run", "benchmark/[mps]*.py"), 15.8),
     Room("results", ("benchmark/results",), 8.1),
     Room("reports", ("reports",), 26.2),
     Room("config", ("benchmark/config",), 7.3),
@@ -38,7 +38,7 @@ ROOMS = (
     Room("embedding, external", ("benchmark/embedding.py", "benchmark/external.py"), 4.1),
 )
 """A file counts in the first room that has it: `download` is a command of the data."""
-PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 151.5)
+PRODUCT = Room("product", ("run_benchmark.py", "methods", "benchmark", "reports"), 152.5)
 WORDS = (
     ("pages", ("docs/*.md",), 14_000),
     ("evidence", ("docs/evidence/*.md",), 8_000),

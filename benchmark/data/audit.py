@@ -22,9 +22,11 @@ from benchmark.data.datasets.base import Dataset, Entry, Unusable, counted, grou
 from benchmark.data.doubts import AMPLITUDES
 from benchmark.data.prepare import LIMB_LEADS, Prepared, SignalFacts, skip_summary
 from benchmark.data.splits import (
+    SEVERAL_LABELS,
     Split,
     TaskSpec,
     is_cross_validated,
+    left_out,
     problem_of,
     sides_of,
     split_of,
@@ -210,6 +212,9 @@ def fact_lines(data: Prepared, spec: TaskSpec) -> Iterator[str]:
     if data.classes:
         counts = zip(data.classes, target_of(data, spec).sum(axis=0), strict=True)
         yield f"{spec.labels:<12}{', '.join(f'{name} {count}' for name, count in counts)}"
+        for reason, count in left_out(data, spec).items():
+            remedy = "; --labels multi counts them" if reason == SEVERAL_LABELS else ""
+            yield f"left out    {count} of {len(data.entries)} recordings have {reason}{remedy}"
     for kind, count in skip_summary(data.skipped).items():
         yield f"skipped     {count} {kind}"
 

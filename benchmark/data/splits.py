@@ -91,6 +91,8 @@ SIDE_OF_FOLD = {VALIDATION_FOLD: 1, TEST_FOLD: 2}
 """Number of the side in `Split`; other folds, 1 to 8, are trained on, as PTB-XL's authors recommend."""
 TEST_SHARE, VALIDATION_SHARE = 0.2, 0.1
 """Of the recordings, and of those that are not tested, in a shuffled split."""
+SEVERAL_LABELS = "several labels"
+"""Why a recording is on no side of a single-label task."""
 HELD_OUT = 8
 """Of the patients whom a part of a cross-validation does not test, every eighth is validated on."""
 
@@ -217,6 +219,31 @@ def sides_of(split: Split) -> dict[str, NDArray[np.int64]]:
     return {"training": split.train, "validation": split.validation, "test": split.test}
 
 
+def left_out(prepared: Prepared, spec: TaskSpec) -> dict[str, int]:
+    """Count the usable recordings that a task neither learns from nor scores: reason -> number, without zeros."""
+    unlabelled = sum(not entry.labels for entry in prepared.entries)
+    without_class = sum(not labels for labels in labels_under(prepared, spec))
+    counts = {SEVERAL_LABELS: without_class - unlabelled, "no label": unlabelled}
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def remedy_of(prepared: Prepared, spec: TaskSpec, empty: Sequence[int] = ()) -> str:
+    """Say why classes or sides, by their numbers in `Split`, have no recording, and what may help."""
+    folds = {entry.fold for entry in prepared.entries} - {None, ALWAYS_TESTED}
+    if folds and {*empty} - {SIDE_OF_FOLD.get(fold or 0, 0) for fold in folds}:
+        return (
+            "the split that the dataset states (the column of `table.split` in a card) has no usable recording there; "
+            "name some, or leave the split out, and one is drawn"
+        )
+    if several := left_out(prepared, spec).get(SEVERAL_LABELS):
+        return f"--labels multi counts the {several} recordings with several labels"
+    if not any(entry.labels for entry in prepared.entries):
+        return f"none of the {len(prepared.entries)} usable recordings has a label"
+    if folds and empty:
+        return "the recordings that the dataset's split has there are without a label"
+    return "the dataset is too small"
+
+
 def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: bool = True) -> str | None:
     """Say why a split cannot be used: a side is empty or, where it is scored, too few classes are; else None.
 
@@ -227,13 +254,10 @@ def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: b
     with_fold = {entry.fold is not None: entry for entry, labels in pairs if labels and entry.fold != ALWAYS_TESTED}
     if len(with_fold) == 2:
         return f"recording {with_fold[False].recording} has no official fold, others of its dataset have"
-    several = sum(not labels and bool(entry.labels) for entry, labels in pairs)
-    remedy = (
-        f"--labels multi counts the {several} recordings with several labels" if several else "the dataset is too small"
-    )
     sizes = {name: len(indices) for name, indices in sides_of(split).items()}
     if empty := [name for name, size in sizes.items() if not size]:
         counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
+        remedy = remedy_of(prepared, spec, [[*sizes].index(name) for name in empty])
         return f"no labelled recording for {' and '.join(empty)} ({counts}): {remedy}"
     target, is_multi = target_of(prepared, spec), spec.labels == "multi"  # (R, C)
     trained, tested = target[split.train].sum(axis=0), target[split.test].sum(axis=0)  # (C,), (C,)
@@ -243,7 +267,7 @@ def problem_of(prepared: Prepared, split: Split, spec: TaskSpec, *, is_scored: b
     of_class = zip(prepared.classes, trained, tested, strict=True)
     counts = ", ".join(f"{name} {train}/{test}" for name, train, test in of_class)
     fewer = f"fewer than {'one class' if is_multi else 'two classes'} can be scored"
-    return f"{fewer}; recordings for training/test: {counts}: {remedy}"
+    return f"{fewer}; recordings for training/test: {counts}: {remedy_of(prepared, spec)}"
 
 
 def labelled_subset(

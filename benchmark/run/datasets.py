@@ -24,7 +24,7 @@ from benchmark.data.joined import JOIN, Seen, datasets_in, is_transport, join, t
 from benchmark.data.prepare import Prepared, prepare, skip_summary, write_index
 from benchmark.data.segments import TYPICAL_SECONDS, Segmentation
 from benchmark.data.simulate import SimulatedDataset
-from benchmark.data.splits import DatasetTask, TaskSpec, is_cross_validated, of_task, split_of
+from benchmark.data.splits import DatasetTask, TaskSpec, is_cross_validated, left_out, of_task, split_of
 from benchmark.external import check_pretrained_on, pretrained_on_text, saw_test_patients, segmentation_of, try_external
 from benchmark.results.files import digest
 from benchmark.results.store import Plan, PlannedCell
@@ -300,7 +300,7 @@ def column_facts(prepared: Prepared, column: DatasetTask, config: Config) -> dic
     spec = config.task_spec(config.finetune, column.name)
     parts = {"parts": spec.folds} if is_cross_validated(prepared, spec) else {}
     named = {} if column.named is None else {"of": column.dataset, "task": column.task}
-    return facts_of(prepared) | parts | named
+    return facts_of(prepared) | {"left_out": left_out(prepared, spec)} | parts | named
 
 
 def facts_of(prepared: Prepared) -> dict[str, Any]:

@@ -127,6 +127,10 @@ def test_footers_name_cells_data_errors_and_patients_who_were_not_scored(store_r
         "Scored per heartbeat; protocol paper, preset unified, single labels. Data: PTB-XL (simulated), Chapman (real)"
     )
     assert "Warning: test recordings were trained on." in lines
+    counted = {"recordings": 100, "left_out": {"several labels": 40, "no label": 3}}
+    datasets = results.plan.datasets | {"chapman": results.plan.datasets["chapman"] | counted}
+    of_plan = footers_of(replace(results, plan=replace(results.plan, datasets=datasets)))
+    assert "Left out of Chapman: of 100 recordings 40 with several labels and 3 with no label." in of_plan
     (rates,) = [line for line in lines if line.startswith("Learning rates chosen on validation, median: ")]
     assert "MoCo 0.001 at 30 %" in rates
     assert "MoCo 0.00035 at 1 %" in rates

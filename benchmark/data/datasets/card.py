@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -343,6 +344,17 @@ class CardDataset:
         warnings = list[str]()
         if is_latin(self.root / table.file):
             warnings.append(f"{table.file} is not UTF-8 and was read as Latin-1: save it as UTF-8")
+        folds = {entry.fold for entry in entries}
+        empty = [part for part, fold in FOLDS.items() if fold not in folds]
+        if table.parts and self.card.labels and empty:
+            warnings.append(f"the column {table.parts.column} (`table.split`) has no recording for {', '.join(empty)}")
+        if self.card.labels:
+            blanks = Counter(word for entry in entries for word in self.card.labels.blanks(rows[entry.recording][0]))
+            warnings += [
+                f"{count} of {len(entries)} cells of the class {word} are blank and count as no; labels.blank: skip "
+                "leaves these recordings out"
+                for word, count in blanks.items()
+            ]
         if several := sum(len(same) > 1 for same in rows.values()):
             warnings.append(f"{several} recordings have several rows, whose labels are taken together")
         if unknown := sum(entry.patient == nobody(entry.recording) for entry in entries):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,7 +11,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, model_validator
 
-from benchmark.data.datasets.base import Unusable
+from benchmark.data.datasets.base import Unusable, some
 from benchmark.data.datasets.card_formats import CardSection, Word
 from benchmark.data.datasets.tables import SHORTENED, SHOWN, Row
 from benchmark.data.datasets.wfdb_files import comments
@@ -36,6 +37,7 @@ class CardLabels(CardSection):
     separator: Annotated[str, Field(min_length=1)] | None = None
     values: dict[Word, list[Word]] = Field(default={})
     others: Literal["skip", "ignore"] = "skip"
+    blank: Literal["no", "skip"] = "no"
     first_counts: bool = False
 
     @model_validator(mode="after")
@@ -66,22 +68,42 @@ class CardLabels(CardSection):
     def texts(self, rows: Sequence[Row], record: Path) -> list[str]:
         """Return what the rows or the header of a recording state as its labels, as it is written.
 
-        Raises Unusable for a cell of a class that is no yes, no or blank, and for a header that cannot be read.
+        Raises Unusable for a cell of a class that is no yes, no or blank, for a blank one where `blank` is skip, and
+        for a header that cannot be read.
         """
         if self.comment:
             return [*comments(record, self.comment)]
         if self.column:
             return [row[column] for row in rows for column in self.columns]
+        if self.blank == "skip" and (blanks := self.blanks(rows[0])):
+            raise Unusable(f"cell of a class is blank and labels.blank is skip: {', '.join(blanks)[:SHOWN]}")
         return [word for word in self.columns if says_yes(rows[0][word])]
+
+    def blanks(self, row: Row) -> list[str]:
+        """Return the columns of classes whose cells are blank: nobody said yes or no."""
+        return [] if self.column or self.comment else [word for word in self.columns if not row[word]]
+
+    def index(self, word: str) -> int | None:
+        """Return the index of the class that a label stands for; None for none."""
+        index_of = self.index_of
+        return index_of.get(word, index_of.get(identifier(word)))
+
+    def ignored(self, texts: Iterable[str]) -> Counter[str]:
+        """Count the labels in texts that are no class, the recordings of each."""
+        counts = Counter[str]()
+        for written, count in Counter(texts).items():
+            for word in labels_of(written, self.separator):
+                if self.index(word) is None and not states_nothing(word):
+                    counts[word] += count
+        return counts
 
     def indices(self, texts: Iterable[str]) -> tuple[int, ...]:
         """Return the indices of the classes that texts state, in their order.
 
         Raises Unusable for a label that is no class, or has lost its digits.
         """
-        index_of = self.index_of
         stated = [word for written in texts for word in labels_of(written, self.separator)]
-        known = {word: index_of.get(word, index_of.get(identifier(word))) for word in stated}
+        known = {word: self.index(word) for word in stated}
         if shortened := [*filter(is_shortened, known)]:
             raise Unusable(f"label's number {SHORTENED}: {shortened[0][:SHOWN]!r}")
         unknown = [word for word, index in known.items() if index is None and not states_nothing(word)]
@@ -101,6 +123,9 @@ class CardLabels(CardSection):
             if len({index_of.get(word) for word in words}) > 1:
                 names = " and ".join(map(repr, words))
                 lines.append(f"labels differ in capitals or blanks alone; name them in labels.values: {names}")
+        if self.others == "ignore" and (ignored := self.ignored(texts)):
+            named = some([f"{word} {count}" for word, count in ignored.most_common()])
+            lines.append(f"{ignored.total()} labels are no class and are ignored (labels.others): {named}")
         return lines
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmark.data.audit import MEASURED, Finding, audit, beats_of, measured_beats, side_line
+from benchmark.data.audit import MEASURED, Finding, audit, beats_of, fact_lines, measured_beats, side_line
 from benchmark.data.datasets import DATASETS
 from benchmark.data.datasets.base import LEADS, Entry
 from benchmark.data.heartbeats import WINDOW
@@ -213,6 +213,46 @@ def test_two_rates_or_lengths_are_named(facts: list[tuple[float, int]], text: st
     result = findings(replace(mimic(), signals=tuple(signals)))
     assert [finding.text.partition(":")[0] for finding in result] == ([text.partition(":")[0]] if text else [])
     assert not text or text in result[0].text
+
+
+@pytest.mark.parametrize(
+    ("folds", "labels", "reason"),
+    [
+        (
+            [1, 1, 1, 10],
+            [(0,)] * 4,
+            "for validation (training 3, validation 0, test 1): the split that the dataset states",
+        ),
+        ([1, 1, 9, 9], [(0,)] * 4, "for test (training 2, validation 2, test 0): the split that the dataset states"),
+        (
+            [1, 1, 9, 10],
+            [(0,), (0,), (), (0,)],
+            "the recordings that the dataset's split has there are without a label",
+        ),
+        ([1, 1, 9, 10], [(0,), (0,), (0, 1), (0,)], "--labels multi counts the 1 recordings with several labels"),
+        ([None] * 4, [()] * 4, "none of the 4 usable recordings has a label"),
+    ],
+)
+def test_an_empty_side_is_told_with_its_cause(
+    folds: list[int | None], labels: list[tuple[int, ...]], reason: str
+) -> None:
+    pairs = enumerate(zip(folds, labels, strict=True))
+    entries = [Entry(f"r{number}", f"p{number}", "", label, fold=fold) for number, (fold, label) in pairs]
+    ((severity, text),) = graded(prepared("ptb-xl", entries))
+    assert severity == "fatal"
+    assert reason in text
+
+
+def test_recordings_that_a_task_leaves_out_are_counted() -> None:
+    labels: list[tuple[int, ...]] = [(0,), (0, 1), (0, 1), ()]
+    data = prepared("ptb-xl", [Entry(f"r{number}", f"p{number}", "", label) for number, label in enumerate(labels)])
+    lines = [line for line in fact_lines(data, PAPER) if line.startswith("left out")]
+    assert lines == [
+        "left out    2 of 4 recordings have several labels; --labels multi counts them",
+        "left out    1 of 4 recordings have no label",
+    ]
+    multi = [line for line in fact_lines(data, replace(PAPER, labels="multi")) if line.startswith("left out")]
+    assert multi == lines[1:]
 
 
 def test_what_cannot_be_split_or_used_is_fatal_and_the_others_are_audited() -> None:

@@ -64,7 +64,8 @@ def test_a_row_is_a_recording_read_as_a_built_in_reader_reads_it(opened: Opened,
     table = {"split": "set", "report": "text"}
     dataset = pickle.loads(pickle.dumps(opened(table=table, labels={"separator": ";", **IGNORE})))
     listing = dataset.listing()
-    assert (len(listing.entries), listing.skipped, listing.warnings) == (12, (), ())
+    ignored = "1 labels are no class and are ignored (labels.others): STD 1"
+    assert (len(listing.entries), listing.skipped, listing.warnings) == (12, (), (ignored,))
     entry = listing.entries[3]
     assert (entry.recording, entry.patient, entry.path) == ("r03", "p3", "waves/r03.hea")
     assert (entry.labels, entry.fold, entry.report) == ((1,), 10, "report 3")
@@ -148,6 +149,7 @@ def test_recordings_of_nobody_are_persons_each_and_counted(opened: Opened, folde
     assert len({entry.patient for entry in listing.entries[:4]}) == 4
     assert listing.warnings == (
         "1 patients are written in several ways and count as one each, e.g. '007' and '7'",
+        "1 labels are no class and are ignored (labels.others): AF;STD 1",
         "4 of 11 recordings name no patient in the column person and count as a person each",
     )
     assert listing.skipped[0][1].startswith("patient's number shortened by a spreadsheet; write it as text")
@@ -187,6 +189,29 @@ def test_hidden_files_are_no_data_and_linked_folders_are(opened: Opened, folder:
     for pattern in ("waves/{recording}.hea", "**/{recording}.hea"):
         listing = opened(labels=IGNORE, signals={"files": pattern}).listing()
         assert (len(listing.entries), listing.skipped) == (12, ())
+
+
+def test_blank_cells_of_a_class_count_as_no_and_are_counted_or_left_out(opened: Opened, folder: Path) -> None:
+    rewrite(folder, AF=["1", "0", "", ""] * 3, LVH=["1", "0", "0", "1"] * 3)
+    columns: dict[str, Any] = {"column": None, "classes": ["AF", "LVH"], "values": {}, "separator": None}
+    listing = opened(labels=columns).listing()
+    assert len(listing.entries) == 12
+    assert [warning.startswith("6 of 12 cells of the class AF are blank") for warning in listing.warnings] == [True]
+    listing = opened(labels=columns | {"blank": "skip"}).listing()
+    assert len(listing.entries) == 6
+    assert {reason.partition(":")[0] for _, reason in listing.skipped} == {
+        "cell of a class is blank and labels.blank is skip"
+    }
+    assert listing.warnings == ()
+
+
+def test_labels_that_are_ignored_are_counted_by_name(opened: Opened, folder: Path) -> None:
+    rewrite(folder, rhythm=["SR", "SR;PAC", "AF;LBBB", "PAC"] * 3)
+    labels: dict[str, Any] = {"classes": ["SR", "AF"], "values": {}, "separator": ";"}
+    listing = opened(labels=labels | IGNORE).listing()
+    assert listing.warnings == ("9 labels are no class and are ignored (labels.others): PAC 6, LBBB 3",)
+    listing = opened(labels=labels).listing()
+    assert (len(listing.skipped), listing.warnings) == (9, ())
 
 
 def test_a_table_that_is_not_utf8_says_so(opened: Opened, folder: Path) -> None:
