@@ -112,7 +112,7 @@ def test_equal_numbers_of_two_sites_are_counted_and_several_columns_keep_them_ap
     listing = opened().listing()
     assert len({entry.patient for entry in listing.entries}) == 6
     (warning,) = listing.warnings
-    assert warning.startswith("6 patients' numbers stand at several sites, e.g. 0 in 'A' and 'B'")
+    assert warning.startswith("6 patients' numbers stand in several folders or hospitals, e.g. 0 in 'A' and 'B'")
     listing = opened(table={"patient": [column, "person"]}).listing()
     assert ({entry.patient for entry in listing.entries[:2]}, listing.warnings) == ({"A/0", "B/0"}, ())
     assert len({entry.patient for entry in listing.entries}) == 12
@@ -125,7 +125,7 @@ def test_equal_numbers_of_two_folders_are_counted_and_sites_keep_them_apart(open
             (folder / site / f"{number:03}/r00.hea").rename(folder / site / f"{number:03}/{site}.hea")
     without = {"table": None, "labels": None}
     listing = opened(**without, signals={"files": "*/{patient}/{recording}.hea"}).listing()
-    assert "3 patients' numbers stand at several sites, e.g. 0 in 'A/' and 'B/'" in listing.warnings[-1]
+    assert "3 patients' numbers stand in several folders or hospitals, e.g. 0 in 'A/' and 'B/'" in listing.warnings[-1]
     listing = opened(**without, signals={"files": "{site}/{patient}/{recording}.hea"}).listing()
     assert {entry.patient for entry in listing.entries} == {f"{site}/{number}" for site in "AB" for number in range(3)}
     assert (listing.entries[0].recording, listing.warnings) == ("A/000/A", ())
